@@ -1,0 +1,101 @@
+import { utf8 } from './bytes.ts'
+import { isCommandShaped, parseCommand } from './command.ts'
+import { invalid } from './errors.ts'
+import {
+  BATCH_METERED_BYTES_MAX,
+  BATCH_RECORDS_MAX,
+  INTEGER_MAX,
+  RECORD_HEADERS_MAX,
+  RECORD_METERED_BYTES_MAX,
+} from './limits.ts'
+import { fencingTokenProblem, refuse } from './names.ts'
+import { type AppendRecord, type Header, meteredBytesOf } from './record.ts'
+
+export type BytesOrText = Uint8Array | string
+
+/** A record to append: a body alone, or with headers and a timestamp. Strings are stored as UTF-8. */
+export type RecordInput =
+  | BytesOrText
+  | {
+      readonly body?: BytesOrText
+      readonly headers?: readonly (readonly [name: BytesOrText, value: BytesOrText])[]
+      /** Milliseconds since the Unix epoch, 0 to 2^53 - 1. What becomes of it is the stream's `timestamping`. */
+      readonly timestamp?: number | undefined
+    }
+
+/** Conditions of an append: refused with `fencing_token_mismatch` or `seq_num_mismatch`, checked in this order. */
+export interface AppendConditions {
+  readonly fencingToken?: string | undefined
+  /** The sequence number that the first record must get. 0 is a condition like any other. */
+  readonly matchSeqNum?: number | undefined
+}
+
+/** A validated, metered batch: what the engine sequences. */
+export interface AppendBatch extends AppendConditions {
+  readonly records: readonly AppendRecord[]
+  readonly meteredBytes: number
+}
+
+/**
+ * Validates and meters a batch in the order of wire-behaviour.md 3.3: each record (header and command rules, size), then
+ * empty, count, total size; then the conditions. Throws 422 `invalid`.
+ */
+export function appendBatch(
+  inputs: readonly RecordInput[],
+  conditions: AppendConditions = {},
+): AppendBatch {
+  const records: AppendRecord[] = []
+  let meteredBytes = 0
+  for (const input of inputs) {
+    const record = appendRecord(input)
+    meteredBytes += record.meteredBytes
+    records.push(record)
+    // A batch that is far too long is refused below; its records need not all be kept for that.
+    if (records.length > BATCH_RECORDS_MAX) break
+  }
+  if (records.length === 0) throw invalid('record batch must not be empty', 'records')
+  if (records.length > BATCH_RECORDS_MAX) {
+    throw invalid(`record batch must not exceed ${BATCH_RECORDS_MAX} records`, 'records')
+  }
+  if (meteredBytes > BATCH_METERED_BYTES_MAX) {
+    throw invalid('record batch must not exceed a metered size of 1 MiB', 'records')
+  }
+  const { fencingToken, matchSeqNum } = conditions
+  if (fencingToken !== undefined) refuse(fencingTokenProblem(fencingToken), 'fencing_token')
+  if (matchSeqNum !== undefined) checkInteger(matchSeqNum, 'match_seq_num')
+  return { records, meteredBytes, fencingToken, matchSeqNum }
+}
+
+/** Validates and meters one record. Throws 422 `invalid`. */
+export function appendRecord(input: RecordInput): AppendRecord {
+  const { body, headers, timestamp } =
+    typeof input === 'string' || input instanceof Uint8Array
+      ? { body: input, headers: undefined, timestamp: undefined }
+      : input
+  if (timestamp !== undefined) checkInteger(timestamp, 'timestamp')
+  const headerBytes: Header[] = (headers ?? []).map(([name, value]) => [bytesOf(name), bytesOf(value)])
+  const bodyBytes = bytesOf(body ?? '')
+  const command = isCommandShaped(headerBytes) ? parseCommand(headerBytes[0]![1], bodyBytes) : undefined
+  if (command === undefined && headerBytes.some(([name]) => name.length === 0)) {
+    throw invalid('invalid header: empty name', 'headers')
+  }
+  if (headerBytes.length > RECORD_HEADERS_MAX) throw invalid('invalid header: too many', 'headers')
+  const meteredBytes = meteredBytesOf(headerBytes, bodyBytes)
+  if (meteredBytes > RECORD_METERED_BYTES_MAX) {
+    throw invalid('record must have metered size less than 1 MiB', 'records')
+  }
+  return { timestamp, headers: headerBytes, body: bodyBytes, meteredBytes, command }
+}
+
+function bytesOf(value: BytesOrText): Uint8Array {
+  if (typeof value === 'string') return utf8(value)
+  if (value instanceof Uint8Array) return value
+  throw invalid('a record body, header name or header value must be a string or a Uint8Array', 'records')
+}
+
+/** Throws 422 `invalid` unless the value is an integer from 0 to 2^53 - 1. */
+export function checkInteger(value: number, field: string): void {
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw invalid(`${field} must be an integer from 0 to ${INTEGER_MAX}`, field)
+  }
+}

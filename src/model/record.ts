@@ -1,0 +1,39 @@
+import type { Command } from './command.ts'
+
+/** Name and value of a header, as stored: bytes. Names may repeat; their order is kept. */
+export type Header = readonly [name: Uint8Array, value: Uint8Array]
+
+/** A record as readers get it (service-interface.md "Record"). Its byte arrays are shared: read, do not write. */
+export interface SequencedRecord {
+  readonly seqNum: number
+  /** Milliseconds since the Unix epoch where the service assigned it; never smaller than the record's before it. */
+  readonly timestamp: number
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
+
+/** The same with strings: UTF-8, each ill-formed part replaced by U+FFFD. */
+export interface TextRecord {
+  readonly seqNum: number
+  readonly timestamp: number
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string
+}
+
+/** A validated record that waits for its sequence number. */
+export interface AppendRecord {
+  /** Undefined when the writer gave none. */
+  readonly timestamp: number | undefined
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+  readonly meteredBytes: number
+  /** Set when the record is a command. */
+  readonly command: Command | undefined
+}
+
+/** Metered size in bytes: `8 + 2 × headers + their lengths + body` (wire-behaviour.md 3.2). */
+export function meteredBytesOf(headers: readonly Header[], body: Uint8Array): number {
+  let bytes = 8 + 2 * headers.length + body.length
+  for (const [name, value] of headers) bytes += name.length + value.length
+  return bytes
+}
