@@ -40,10 +40,7 @@ export interface AppendBatch extends AppendConditions {
  * Validates and meters a batch in the order of wire-behaviour.md 3.3: each record (header and command rules, size), then
  * empty, count, total size; then the conditions. Throws 422 `invalid`.
  */
-export function appendBatch(
-  inputs: readonly RecordInput[],
-  conditions: AppendConditions = {},
-): AppendBatch {
+export function appendBatch(inputs: readonly RecordInput[], conditions: AppendConditions = {}): AppendBatch {
   const records: AppendRecord[] = []
   let meteredBytes = 0
   for (const input of inputs) {

@@ -21,7 +21,8 @@ export function parseCommand(operation: Uint8Array, payload: Uint8Array): Comman
   switch (textOf(operation)) {
     case 'fence': {
       const token = textOf(payload)
-      if (token === undefined) throw invalid('invalid `fence` command: fencing token is not valid UTF-8', 'body')
+      if (token === undefined)
+        throw invalid('invalid `fence` command: fencing token is not valid UTF-8', 'body')
       const problem = fencingTokenProblem(token)
       if (problem !== undefined) throw invalid(`invalid \`fence\` command: ${problem}`, 'body')
       return { kind: 'fence', token }

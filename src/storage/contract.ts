@@ -141,11 +141,26 @@ export type CatalogChange =
       readonly expect?: number
     }
   /** Makes an empty log with {@link emptyHead}. Log ids are unique for ever; one that exists is a conflict. */
-  | { readonly kind: 'create-log'; readonly logId: string; readonly epoch: number; readonly createdAt: number }
+  | {
+      readonly kind: 'create-log'
+      readonly logId: string
+      readonly epoch: number
+      readonly createdAt: number
+    }
   /** Sets the epoch of the head, so that appends sequenced under another configuration conflict. Missing log: conflict. */
   | { readonly kind: 'set-epoch'; readonly logId: string; readonly epoch: number }
-  /** From this moment the log does not exist; its bytes are freed at once or by `reclaim`. Missing log: nothing. */
-  | { readonly kind: 'delete-log'; readonly logId: string }
+  /**
+   * From this moment the log does not exist; its bytes are freed at once or by `reclaim`. Missing log: nothing. With `expectSeqNum`
+   * it is a conflict when the log exists and its tail is elsewhere.
+   */
+  | { readonly kind: 'delete-log'; readonly logId: string; readonly expectSeqNum?: number }
+  /** Changes nothing: a conflict unless the document has this version (`null`: unless there is none). */
+  | {
+      readonly kind: 'check'
+      readonly collection: Collection
+      readonly key: string
+      readonly expect: number | null
+    }
 
 /** The state of a log that is replaced with every append. */
 export interface Head {

@@ -1,0 +1,131 @@
+import { type Observable, Subject } from 'rxjs'
+import {
+  type AppendBatch,
+  type AppendConditions,
+  appendBatch,
+  type RecordInput,
+} from '../model/append-input.ts'
+import { HeadwaterError } from '../model/errors.ts'
+import type { AppendAck } from '../model/info.ts'
+import { AppendGroup } from './append-pipeline.ts'
+import { ByteBudget } from './byte-budget.ts'
+import type { StreamAccess } from './stream-access.ts'
+import type { StreamLog } from './stream-log.ts'
+
+/** An append that a session has taken in. */
+export interface AppendTicket {
+  /** Resolves when the append is durable, rejects when it or one before it failed. */
+  ack(): Promise<AppendAck>
+}
+
+/**
+ * Appends in a pipeline: the next is taken in while earlier ones are still being made durable, conditions are checked in order, acks come
+ * in order. The first failure ends the session: nothing behind it is appended. It stays with the stream as it was when it was opened.
+ */
+export class AppendSession {
+  readonly #access: StreamAccess
+  readonly #log: StreamLog
+  readonly #unpin: () => void
+  readonly #budget: ByteBudget
+  readonly #group = new AppendGroup()
+  readonly #acks = new Subject<AppendAck>()
+  #last: Promise<unknown> = Promise.resolve()
+  #closed = false
+  #failure: unknown
+
+  constructor(access: StreamAccess, log: StreamLog, inFlightBytes: number) {
+    this.#access = access
+    this.#log = log
+    this.#unpin = log.pin()
+    this.#budget = new ByteBudget(inFlightBytes)
+  }
+
+  /** Acks in order; completes when the session is closed, fails with the session. */
+  get acks$(): Observable<AppendAck> {
+    return this.#acks.asObservable()
+  }
+
+  /**
+   * Takes in one batch (1 to 1,000 records, 1 MiB metered). Resolves when there is room for it among the bytes in flight: awaiting it is
+   * the back-pressure. Rejects when the session is over or the batch is `invalid`, which ends the session as well.
+   */
+  submit(
+    records: RecordInput | readonly RecordInput[],
+    conditions: AppendConditions = {},
+  ): Promise<AppendTicket> {
+    if (this.#closed) return Promise.reject(this.#failure ?? sessionClosed())
+    let batch: AppendBatch
+    try {
+      batch = appendBatch(asArray(records), conditions)
+    } catch (error) {
+      this.#end(error)
+      return Promise.reject(error)
+    }
+    return new Promise((taken, refused) => {
+      this.#last = new Promise<void>((settled) => {
+        this.#budget.acquire(batch.meteredBytes, () => {
+          const acked = this.#append(batch)
+          acked.then(
+            () => settled(),
+            (error: unknown) => {
+              refused(error)
+              settled()
+            },
+          )
+          if (!this.#group.failed) taken({ ack: () => acked })
+        })
+      })
+    })
+  }
+
+  /** Takes in no more; resolves when everything taken in is durable, rejects with the failure that ended the session. */
+  async close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true
+      await this.#last
+      this.#unpin()
+      if (this.#failure === undefined) this.#acks.complete()
+    }
+    await this.#last
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  /** Like `close`, without the failure: for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close().catch(() => {})
+  }
+
+  async #append(batch: AppendBatch): Promise<AppendAck> {
+    try {
+      if (this.#group.failed) throw this.#failure ?? sessionClosed()
+      const ack = await this.#access.appendTo(this.#log, batch, this.#group)
+      this.#acks.next(ack)
+      return ack
+    } catch (error) {
+      this.#group.failed = true
+      this.#end(error)
+      throw error
+    } finally {
+      this.#budget.release(batch.meteredBytes)
+    }
+  }
+
+  /** Nothing more is taken in; what was taken in before an invalid batch is still appended. */
+  #end(error: unknown): void {
+    if (this.#closed && this.#failure !== undefined) return
+    this.#closed = true
+    this.#failure = error
+    void this.#last.then(() => {
+      this.#unpin()
+      this.#acks.error(error)
+    })
+  }
+}
+
+export function asArray(records: RecordInput | readonly RecordInput[]): readonly RecordInput[] {
+  return Array.isArray(records) ? records : [records as RecordInput]
+}
+
+function sessionClosed(): HeadwaterError {
+  return new HeadwaterError('unavailable', 'the append session is closed')
+}

@@ -1,0 +1,221 @@
+import { decideDeleteOnEmpty, isExpired } from '../core/retention.ts'
+import type { Document } from '../storage/contract.ts'
+import { StorageConflict } from '../storage/errors.ts'
+import type { EngineContext } from './context.ts'
+import {
+  asJson,
+  type BasinDocument,
+  DEADLINE_PREFIX,
+  type DeadlineDocument,
+  deadlineKey,
+  deadlineTimeOf,
+  type StreamDocument,
+  streamKey,
+} from './documents.ts'
+import type { Streams } from './streams.ts'
+
+const TICK_MS = 60_000
+const TICK_JITTER = 0.1
+const PAGE = 100
+const RECLAIMED_BLOCKS_MAX = 1_000
+
+/**
+ * What runs beside the calls: freeing trimmed and expired records, deleting empty streams, finishing the deletion of basins. Runs about
+ * every 60 s and when there is something to do; every step is bounded and gives way to others; what fails is tried again at the next run.
+ */
+export class Background {
+  readonly #engine: EngineContext
+  readonly #streams: Streams
+  #cancelTick: (() => void) | undefined
+  #reclaimAt = Number.POSITIVE_INFINITY
+  #cancelReclaim: (() => void) | undefined
+  #running: Promise<void> | undefined
+  #runAgain = false
+  #closed = false
+
+  constructor(engine: EngineContext, streams: Streams) {
+    this.#engine = engine
+    this.#streams = streams
+  }
+
+  start(): void {
+    this.#scheduleTick()
+    this.runSoon()
+  }
+
+  /** Runs now, or once more after the run that is under way. */
+  runSoon(): void {
+    if (this.#closed) return
+    if (this.#running !== undefined) {
+      this.#runAgain = true
+      return
+    }
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined
+      if (!this.#runAgain) return
+      this.#runAgain = false
+      this.runSoon()
+    })
+  }
+
+  /** Runs when at least `delayMs` have passed, unless a run is due before. */
+  reclaimSoon(delayMs: number): void {
+    if (this.#closed) return
+    const { clock } = this.#engine.settings
+    const at = clock.now() + delayMs
+    if (at >= this.#reclaimAt) return
+    this.#cancelReclaim?.()
+    this.#reclaimAt = at
+    this.#cancelReclaim = clock.schedule(
+      delayMs,
+      () => {
+        this.#reclaimAt = Number.POSITIVE_INFINITY
+        this.#cancelReclaim = undefined
+        this.runSoon()
+      },
+      { background: true },
+    )
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#cancelTick?.()
+    this.#cancelReclaim?.()
+    await this.#running
+  }
+
+  #scheduleTick(): void {
+    const { clock, random } = this.#engine.settings
+    const delay = TICK_MS * (1 + TICK_JITTER * (2 * random() - 1))
+    const tick = () => {
+      this.#scheduleTick()
+      this.runSoon()
+    }
+    if (!this.#closed) this.#cancelTick = clock.schedule(delay, tick, { background: true })
+  }
+
+  async #run(): Promise<void> {
+    const steps = [() => this.#reclaim(), () => this.#deleteEmptyStreams(), () => this.#finishDeletions()]
+    for (const step of steps) {
+      try {
+        while (!this.#closed && (await step())) await null
+      } catch (error) {
+        if (!this.#closed) this.#engine.settings.onBackgroundError(error)
+      }
+    }
+  }
+
+  #reclaim(): Promise<boolean> {
+    const { clock, trimGraceMs } = this.#engine.settings
+    const now = clock.now()
+    return this.#engine.session.reclaim({
+      now,
+      trimmedBefore: now - trimGraceMs,
+      blocksMax: RECLAIMED_BLOCKS_MAX,
+    })
+  }
+
+  /** Resolves to true when more deadlines have passed than were looked at. */
+  async #deleteEmptyStreams(): Promise<boolean> {
+    const { session, settings } = this.#engine
+    const range = { prefix: DEADLINE_PREFIX, after: '', limit: PAGE }
+    const now = settings.clock.now()
+    const documents = await session.list('deadlines', range)
+    const due = documents.filter(({ key }) => deadlineTimeOf(key) <= now)
+    for (const deadline of due) await ignoringConflicts(this.#meetDeadline(deadline, now))
+    return due.length === PAGE
+  }
+
+  async #meetDeadline(deadline: Document, now: number): Promise<void> {
+    const { session } = this.#engine
+    const { basin, stream, logId } = deadline.value as unknown as DeadlineDocument
+    const met = {
+      kind: 'delete',
+      collection: 'deadlines',
+      key: deadline.key,
+      expect: deadline.version,
+    } as const
+    const document = await session.get('streams', streamKey(basin, stream))
+    const value = document?.value as unknown as StreamDocument | undefined
+    const head = value?.logId === logId ? await session.head(logId) : undefined
+    if (document === undefined || value === undefined || head === undefined) {
+      await session.commit([met])
+      return
+    }
+    const hasRecords = await this.#hasRecords(logId, head.trimPoint, head.tail.seqNum, now)
+    const { minAgeSeconds } = value.config.deleteOnEmpty
+    const decision = decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt: head.appendedAt }, now)
+    if (decision === 'delete') {
+      const commit = (changes: Parameters<typeof session.commit>[0]) => session.commit([...changes, met])
+      // An append that came in between keeps the stream: the deletion conflicts, the deadline stays and is met again.
+      await this.#streams.remove(commit, value, document.version, { expectSeqNum: head.tail.seqNum })
+    } else if (decision === null) {
+      await session.commit([met])
+    } else {
+      const key = deadlineKey(decision.checkAt, logId)
+      const again = {
+        kind: 'put',
+        collection: 'deadlines',
+        key,
+        value: asJson({ basin, stream, logId }),
+      } as const
+      await session.commit(key === deadline.key ? [again] : [met, again])
+    }
+  }
+
+  async #hasRecords(logId: string, trimPoint: number, endSeqNum: number, now: number): Promise<boolean> {
+    let from = trimPoint
+    while (from < endSeqNum) {
+      const blocks = await this.#engine.session.read(logId, {
+        from: { seqNum: from },
+        endSeqNum,
+        bytesMax: 1,
+      })
+      const last = blocks.at(-1)
+      if (last === undefined) return false
+      if (blocks.some(({ expiresAt }) => !isExpired(expiresAt, now))) return true
+      from = last.endSeqNum
+    }
+    return false
+  }
+
+  /** Deletes the streams of basins that are being deleted, then the basins. Resolves to true when more is left. */
+  async #finishDeletions(): Promise<boolean> {
+    const { session } = this.#engine
+    let after = ''
+    for (;;) {
+      const basins = await session.list('basins', { prefix: '', after, limit: PAGE })
+      for (const basin of basins) {
+        const { deletedAt } = basin.value as unknown as BasinDocument
+        if (deletedAt !== null && (await this.#deleteStreamsOf(basin))) return true
+      }
+      if (basins.length < PAGE) return false
+      after = basins.at(-1)!.key
+    }
+  }
+
+  async #deleteStreamsOf(basin: Document): Promise<boolean> {
+    const { session } = this.#engine
+    const prefix = streamKey(basin.key, '')
+    const streams = await session.list('streams', { prefix, after: '', limit: PAGE })
+    for (const { value, version } of streams) {
+      const document = value as unknown as StreamDocument
+      const commit = session.commit.bind(session)
+      await ignoringConflicts(this.#streams.remove(commit, document, version))
+    }
+    if (streams.length > 0) return true
+    await ignoringConflicts(
+      session.commit([{ kind: 'delete', collection: 'basins', key: basin.key, expect: basin.version }]),
+    )
+    return false
+  }
+}
+
+/** Another engine did the same, or the stream was used: looked at again at the next run. */
+async function ignoringConflicts(work: Promise<void>): Promise<void> {
+  try {
+    await work
+  } catch (error) {
+    if (!StorageConflict.is(error)) throw error
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * A first-come, first-served allowance of bytes: what is in flight stays within `bytes`, and who comes when it is used up waits. An
+ * amount larger than the whole allowance is let through alone. Callbacks rather than promises, so that those who wait are let through
+ * in the order in which they came, before anyone who comes later.
+ */
+export class ByteBudget {
+  readonly #bytes: number
+  #used = 0
+  #waiting: Waiting[] = []
+
+  constructor(bytes: number) {
+    this.#bytes = bytes
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  /** Calls `admitted` once the bytes are taken: at once if they are free. The returned function gives up waiting. */
+  acquire(bytes: number, admitted: () => void): () => void {
+    if (this.#waiting.length === 0 && this.#fits(bytes)) {
+      this.#used += bytes
+      admitted()
+      return () => {}
+    }
+    const waiting: Waiting = { bytes, admitted }
+    this.#waiting.push(waiting)
+    return () => {
+      this.#waiting = this.#waiting.filter((other) => other !== waiting)
+      this.#admit()
+    }
+  }
+
+  release(bytes: number): void {
+    this.#used -= bytes
+    this.#admit()
+  }
+
+  #admit(): void {
+    while (this.#waiting.length > 0 && this.#fits(this.#waiting[0]!.bytes)) {
+      const next = this.#waiting[0]!
+      this.#used += next.bytes
+      // Still in the queue while it is told: whoever comes meanwhile lines up behind.
+      next.admitted()
+      this.#waiting.shift()
+    }
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#used === 0 || this.#used + bytes <= this.#bytes
+  }
+}
+
+interface Waiting {
+  readonly bytes: number
+  readonly admitted: () => void
+}

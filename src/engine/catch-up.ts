@@ -1,0 +1,169 @@
+import { admit, admitsAll, afterDelivering, isExhausted, type ReadLimits } from '../core/read-limits.ts'
+import type { ReadPlan } from '../core/read-plan.ts'
+import { isExpired } from '../core/retention.ts'
+import { concatBytes } from '../model/bytes.ts'
+import { HeadwaterError } from '../model/errors.ts'
+import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
+import { decodeRecords, encodeRecords } from '../storage/block-codec.ts'
+import type { StorageSession, StoredBlock } from '../storage/contract.ts'
+import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { storageError } from './storage-errors.ts'
+
+/** How much to ask of the storage at a time, in metered bytes. */
+const READ_AHEAD_BYTES = READ_METERED_BYTES_MAX
+
+export interface CaughtUp {
+  /** Undefined when there was nothing to deliver. */
+  readonly batch: ReadBatch | undefined
+  /** A bound of the read forbids the next record: the read is over. */
+  readonly ended: boolean
+}
+
+/**
+ * Reads a log's stored records in batches of up to 1,000 records and 1 MiB (wire-behaviour.md 5.7), passing over what is trimmed, expired or
+ * gone. Whole blocks are handed on as bytes; only one that the read's start or bounds cut through is decoded.
+ */
+export class CatchUp {
+  readonly #session: StorageSession
+  readonly #logId: string
+  readonly #openedAt: number
+  #blocks: StoredBlock[] = []
+  #first = 0
+  #position: number
+
+  constructor(session: StorageSession, logId: string, openedAt: number, position: number) {
+    this.#session = session
+    this.#logId = logId
+    this.#openedAt = openedAt
+    this.#position = position
+  }
+
+  /** Sequence number of the next record to deliver. */
+  get position(): number {
+    return this.#position
+  }
+
+  /** Goes on from here, as when records were delivered in another way. */
+  skipTo(seqNum: number): void {
+    this.#position = seqNum
+  }
+
+  /** Finds where the plan starts. Resolves to whether there is a record at or after it, below `endSeqNum`. */
+  async locate(plan: ReadPlan, endSeqNum: number): Promise<boolean> {
+    this.#position = 'seqNum' in plan.start ? Math.max(plan.start.seqNum, plan.floor) : plan.floor
+    if (this.#position >= endSeqNum) return false
+    const from = 'timestamp' in plan.start ? plan.start : { seqNum: this.#position }
+    const block = await this.#peek(endSeqNum, from)
+    if (block === undefined) {
+      this.#position = endSeqNum
+      return false
+    }
+    this.#position = Math.max(this.#position, block.firstSeqNum)
+    if ('timestamp' in plan.start && block.firstTimestamp < plan.start.timestamp) {
+      const { timestamp } = plan.start
+      const first = decode(block).find((record) => record.timestamp >= timestamp)
+      this.#position = Math.max(this.#position, first?.seqNum ?? block.endSeqNum)
+    }
+    return this.#position < endSeqNum
+  }
+
+  /** The next batch of records below `endSeqNum` that the limits admit. Without one and without `ended`, `endSeqNum` is reached. */
+  async next(endSeqNum: number, limits: ReadLimits): Promise<CaughtUp> {
+    const parts: Uint8Array[] = []
+    let count = 0
+    let meteredBytes = 0
+    let ended = false
+    for (;;) {
+      // What is at hand is delivered before the storage is asked for more.
+      if (count > 0 && this.#first >= this.#blocks.length) break
+      const block = await this.#peek(endSeqNum, { seqNum: this.#position })
+      if (block === undefined) {
+        this.#position = Math.max(this.#position, endSeqNum)
+        break
+      }
+      const blockCount = block.endSeqNum - block.firstSeqNum
+      const exceedsBatch =
+        count + blockCount > READ_RECORDS_MAX || meteredBytes + block.meteredBytes > READ_METERED_BYTES_MAX
+      if (count > 0 && exceedsBatch) break
+      const left = afterDelivering(limits, count, meteredBytes)
+      const taken = this.#take(block, endSeqNum, left)
+      if (taken.count > 0) parts.push(taken.data)
+      count += taken.count
+      meteredBytes += taken.meteredBytes
+      if (taken.ended) {
+        ended = true
+        break
+      }
+      if (isExhausted(afterDelivering(limits, count, meteredBytes))) break
+    }
+    if (count === 0) return { batch: undefined, ended }
+    const summary = { count, meteredBytes, lastSeqNum: this.#position - 1 }
+    return { batch: new ReadBatch(RecordBatch.ofData(concatBytes(parts)), summary), ended }
+  }
+
+  /** Takes what is admitted of a block and moves behind it. */
+  #take(block: StoredBlock, endSeqNum: number, limits: ReadLimits) {
+    const count = block.endSeqNum - block.firstSeqNum
+    const { meteredBytes, lastTimestamp } = block
+    const isWhole = block.firstSeqNum >= this.#position && block.endSeqNum <= endSeqNum
+    if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) {
+      this.#position = block.endSeqNum
+      this.#first++
+      return { data: block.data, count, meteredBytes, ended: false }
+    }
+    const records = decode(block).filter(({ seqNum }) => seqNum >= this.#position && seqNum < endSeqNum)
+    const admitted = admit(limits, records)
+    const ended = admitted.count < records.length
+    const next = ended ? records[admitted.count]!.seqNum : Math.min(block.endSeqNum, endSeqNum)
+    this.#position = next
+    if (next >= block.endSeqNum) this.#first++
+    const data = admitted.count === 0 ? EMPTY : encodeRecords(records.slice(0, admitted.count))
+    return { data, ...admitted, ended }
+  }
+
+  /** The first block with a record at or after the position and below `endSeqNum`; asks the storage when none is at hand. */
+  async #peek(
+    endSeqNum: number,
+    from: { readonly seqNum: number } | { readonly timestamp: number },
+  ): Promise<StoredBlock | undefined> {
+    let start = from
+    for (;;) {
+      while (this.#first < this.#blocks.length) {
+        const block = this.#blocks[this.#first]!
+        if (block.firstSeqNum >= endSeqNum) return undefined
+        if (block.endSeqNum > this.#position && !isExpired(block.expiresAt, this.#openedAt)) return block
+        this.#position = Math.max(this.#position, block.endSeqNum)
+        this.#first++
+        start = { seqNum: this.#position }
+      }
+      if (this.#position >= endSeqNum) return undefined
+      const range = { from: start, endSeqNum, bytesMax: READ_AHEAD_BYTES }
+      this.#blocks = await storageError(this.#session.read(this.#logId, range))
+      this.#first = 0
+      if (this.#blocks.length === 0) {
+        await this.#checkExists()
+        return undefined
+      }
+    }
+  }
+
+  /** A log that was deleted reads as empty, which must not be taken for its end. */
+  async #checkExists(): Promise<void> {
+    if ((await storageError(this.#session.head(this.#logId))) === undefined) throw streamGone()
+  }
+}
+
+/** How the sessions of a deleted stream end (wire-behaviour.md 5.10). */
+export function streamGone(): HeadwaterError {
+  return new HeadwaterError('unavailable', 'the stream was deleted')
+}
+
+function decode(block: StoredBlock) {
+  try {
+    return decodeRecords(block.data)
+  } catch (cause) {
+    throw new HeadwaterError('storage', 'a stored block is damaged', { cause })
+  }
+}
+
+const EMPTY = new Uint8Array(0)

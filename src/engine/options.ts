@@ -1,0 +1,99 @@
+import { DEFAULT_SCOPE } from '../model/info.ts'
+import { BATCH_METERED_BYTES_MAX, MIB } from '../model/limits.ts'
+import type { Clock } from '../storage/clock.ts'
+import type { Storage } from '../storage/contract.ts'
+import { systemClock } from './system-clock.ts'
+
+/** Bounds of what the engine holds in memory. */
+export interface EngineLimits {
+  /**
+   * Metered bytes of all appends that wait to become durable: beyond it appends wait, they do not fail. At least 1 MiB; 128 MiB by
+   * default.
+   */
+  readonly appendInFlightBytes: number
+  /** The same for one append session; 8 MiB by default. */
+  readonly sessionInFlightBytes: number
+  /**
+   * How many appends a live follower may fall behind before it reads from the storage again, without missing or repeating a record;
+   * 100 by default.
+   */
+  readonly followerLagBatches: number
+  /** The same in metered bytes; 8 MiB by default. Kept once for all followers of a stream. */
+  readonly followerLagBytes: number
+  /** How many streams without readers or pending appends are kept at hand; 10,000 by default. */
+  readonly cachedStreams: number
+}
+
+const DEFAULT_LIMITS: EngineLimits = {
+  appendInFlightBytes: 128 * MIB,
+  sessionInFlightBytes: 8 * MIB,
+  followerLagBatches: 100,
+  followerLagBytes: 8 * MIB,
+  cachedStreams: 10_000,
+}
+
+export interface OpenOptions {
+  readonly storage: Storage
+  /** Where time comes from; the system's by default. `headwater/testing` has a virtual one. */
+  readonly clock?: Clock
+  /** Where chance comes from, in [0, 1): heartbeat gaps, background jitter, ids. `crypto` and `Math.random` by default. */
+  readonly random?: () => number
+  readonly limits?: Partial<EngineLimits>
+  /**
+   * Whether the handles of `hw.basin(name)` create a missing basin or stream on first use, with default configurations. True by default:
+   * code that holds the database needs no ceremony. The wire protocol never does this; there the basin's configuration decides.
+   */
+  readonly autoCreate?: boolean
+  /**
+   * How long trimmed records stay readable for sessions that were open before the trim, in milliseconds; 10,000 by default. New reads
+   * never see them.
+   */
+  readonly trimGraceMs?: number
+  /** Told of failures of background work, which is tried again later. By default they are ignored. */
+  readonly onBackgroundError?: (error: unknown) => void
+}
+
+/** Options with every default filled in. */
+export interface Settings {
+  readonly storage: Storage
+  readonly clock: Clock
+  readonly random: () => number
+  readonly newId: () => string
+  readonly limits: EngineLimits
+  readonly autoCreate: boolean
+  readonly trimGraceMs: number
+  readonly scopes: readonly string[]
+  readonly onBackgroundError: (error: unknown) => void
+}
+
+export function settingsOf(options: OpenOptions): Settings {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  for (const [name, value] of Object.entries(limits)) {
+    const least =
+      name === 'appendInFlightBytes' || name === 'sessionInFlightBytes' ? BATCH_METERED_BYTES_MAX : 1
+    if (!(value >= least)) throw new RangeError(`limits.${name} must be at least ${least}, not ${value}`)
+  }
+  const { random } = options
+  return {
+    storage: options.storage,
+    clock: options.clock ?? systemClock,
+    random: random ?? Math.random,
+    newId: random ? () => idFrom(random) : () => globalThis.crypto.randomUUID(),
+    limits,
+    autoCreate: options.autoCreate ?? true,
+    trimGraceMs: options.trimGraceMs ?? 10_000,
+    scopes: [DEFAULT_SCOPE],
+    onBackgroundError: options.onBackgroundError ?? (() => {}),
+  }
+}
+
+/** 128 bits as 32 hexadecimal digits, reproducible from a seeded source. */
+function idFrom(random: () => number): string {
+  let id = ''
+  for (let i = 0; i < 4; i++) {
+    id += Math.floor(random() * 0x1_0000_0000)
+      .toString(16)
+      .padStart(8, '0')
+  }
+  return id
+}

@@ -1,0 +1,222 @@
+import { heartbeatGapMs, waitDeadline } from '../core/follow.ts'
+import { admit, admitsAll, afterDelivering, isExhausted } from '../core/read-limits.ts'
+import type { ReadPlan } from '../core/read-plan.ts'
+import type { StreamPosition } from '../model/position.ts'
+import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { CatchUp, streamGone } from './catch-up.ts'
+import type { EngineContext } from './context.ts'
+import type { LiveBatch } from './live-tail.ts'
+import { closedError } from './storage-errors.ts'
+import type { StreamLog } from './stream-log.ts'
+
+export type ReadEvent =
+  | { readonly kind: 'batch'; readonly batch: ReadBatch }
+  /** A sign of life while waiting: the time (milliseconds) and the tail (wire-behaviour.md 5.9). */
+  | { readonly kind: 'heartbeat'; readonly timestamp: number; readonly tail: StreamPosition }
+
+/**
+ * One open read. It holds a place in a log and moves only when `next` is called, so its consumer sets the pace. First it catches up from
+ * the storage, then, if the plan waits, it follows live; when it falls behind, it catches up again. Closing frees everything at once.
+ */
+export class ReadCursor {
+  readonly #engine: EngineContext
+  readonly #log: StreamLog
+  readonly #plan: ReadPlan
+  readonly #catchUp: CatchUp
+  readonly #heartbeats: boolean
+  readonly #onClose: () => void
+  #limits: ReadPlan['limits']
+  /** Catching up goes to here: the tail when the read was opened or when it last fell behind. */
+  #end: number
+  #phase: 'catching-up' | 'following' | 'done' = 'catching-up'
+  #deadline: number | undefined
+  #nextHeartbeatAt = Number.POSITIVE_INFINITY
+  #unfollow: (() => void) | undefined
+  #wake: (() => void) | undefined
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined
+
+  constructor(
+    engine: EngineContext,
+    log: StreamLog,
+    plan: ReadPlan,
+    options: { readonly heartbeats: boolean; readonly onClose: () => void },
+  ) {
+    this.#engine = engine
+    this.#log = log
+    this.#plan = plan
+    this.#limits = plan.limits
+    this.#heartbeats = options.heartbeats
+    this.#end = log.head.tail.seqNum
+    this.#catchUp = new CatchUp(engine.session, log.document.logId, engine.settings.clock.now(), plan.floor)
+    const unpin = log.pin()
+    this.#onClose = () => {
+      unpin()
+      options.onClose()
+    }
+  }
+
+  /** Finds the start. Resolves to whether there is a stored record to deliver. Called once, before `next`. */
+  locate(): Promise<boolean> {
+    return this.#catchUp.locate(this.#plan, this.#end)
+  }
+
+  /** True while nothing is left to deliver but what is still to come. */
+  get isAtTail(): boolean {
+    return this.#phase !== 'catching-up' || this.#catchUp.position >= this.#end
+  }
+
+  /**
+   * The next batch or heartbeat; undefined at the end. One call at a time. Rejects with `unavailable` when the stream or the engine goes away,
+   * with `storage` when the storage fails; then the cursor is closed.
+   */
+  async next(): Promise<ReadEvent | undefined> {
+    try {
+      for (;;) {
+        if (this.#phase === 'done') return undefined
+        if (this.#engine.closing.aborted) throw closedError()
+        const event = this.#phase === 'catching-up' ? await this.#nextStored() : await this.#nextLive()
+        if (event !== undefined) return event
+      }
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  /** Ends the read; a pending `next` resolves to undefined. May be called at any time and more than once. */
+  close(): void {
+    if (this.#phase === 'done') return
+    this.#phase = 'done'
+    this.#unfollow?.()
+    this.#timer?.cancel()
+    this.#wake?.()
+    this.#onClose()
+  }
+
+  async #nextStored(): Promise<ReadEvent | undefined> {
+    const { batch, ended } = await this.#catchUp.next(this.#end, this.#limits)
+    if (this.#isClosed()) return undefined
+    if (batch !== undefined) return this.#deliver(batch, ended)
+    if (ended) this.close()
+    else await this.#onCaughtUp()
+    return this.#phase === 'following' ? this.#heartbeat() : undefined
+  }
+
+  /** The end of the stored records is reached: goes on to a tail that has moved, ends, or follows. */
+  async #onCaughtUp(): Promise<void> {
+    const follows = this.#plan.waitMs > 0
+    if (!follows && !this.#plan.chasesTail) {
+      this.close()
+      return
+    }
+    // Subscribe, then look at the tail: what is appended in between is seen in one way or the other.
+    if (follows) this.#follow()
+    if (!(await this.#log.refresh())) throw streamGone()
+    if (this.#isClosed()) return
+    const { tail } = this.#log.head
+    if (tail.seqNum > this.#end) {
+      this.#end = tail.seqNum
+      return
+    }
+    if (!follows) {
+      this.close()
+      return
+    }
+    const now = this.#engine.settings.clock.now()
+    this.#deadline ??= waitDeadline(now, this.#plan.waitMs)
+    if (now >= this.#deadline) this.close()
+    else this.#phase = 'following'
+  }
+
+  async #nextLive(): Promise<ReadEvent | undefined> {
+    const { position } = this.#catchUp
+    const live = this.#log.live.at(position)
+    if (live !== undefined) return this.#deliverLive(live)
+    if (this.#log.isDeleted) throw streamGone()
+    if (position < this.#log.head.tail.seqNum) {
+      this.#end = this.#log.head.tail.seqNum
+      this.#phase = 'catching-up'
+      return undefined
+    }
+    const now = this.#engine.settings.clock.now()
+    if (now >= this.#deadline!) {
+      this.close()
+      return undefined
+    }
+    if (now >= this.#nextHeartbeatAt) return this.#heartbeat()
+    await this.#wait()
+    return undefined
+  }
+
+  #deliverLive(live: LiveBatch): ReadEvent | undefined {
+    const { batch, lastTimestamp } = live
+    const { count, meteredBytes } = batch
+    this.#catchUp.skipTo(live.endSeqNum)
+    if (admitsAll(this.#limits, { count, meteredBytes, lastTimestamp })) return this.#deliver(batch, false)
+    const admitted = admit(this.#limits, batch.records)
+    if (admitted.count === 0) {
+      this.close()
+      return undefined
+    }
+    const records = batch.records.slice(0, admitted.count)
+    const summary = { ...admitted, lastSeqNum: records.at(-1)!.seqNum }
+    return this.#deliver(new ReadBatch(RecordBatch.ofRecords(records), summary, batch.tail), true)
+  }
+
+  #deliver(batch: ReadBatch, isLast: boolean): ReadEvent {
+    this.#limits = afterDelivering(this.#limits, batch.count, batch.meteredBytes)
+    if (isLast || isExhausted(this.#limits)) this.close()
+    else {
+      const now = this.#engine.settings.clock.now()
+      if (this.#plan.waitMs > 0) this.#deadline = waitDeadline(now, this.#plan.waitMs)
+      this.#postponeHeartbeat(now)
+    }
+    return { kind: 'batch', batch }
+  }
+
+  #heartbeat(): ReadEvent | undefined {
+    if (!this.#heartbeats) return undefined
+    const timestamp = this.#engine.settings.clock.now()
+    this.#postponeHeartbeat(timestamp)
+    return { kind: 'heartbeat', timestamp, tail: this.#log.head.tail }
+  }
+
+  #postponeHeartbeat(now: number): void {
+    if (this.#heartbeats) this.#nextHeartbeatAt = now + heartbeatGapMs(this.#engine.settings.random())
+  }
+
+  #follow(): void {
+    if (this.#unfollow !== undefined) return
+    this.#unfollow = this.#log.live.follow()
+    this.#engine.logs.watch()
+  }
+
+  /** Until something was appended, the deadline or the next heartbeat is due, or the cursor is closed. */
+  #wait(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#log.live.onNext(() => this.#wake?.())
+      this.#wake = () => {
+        this.#wake = undefined
+        cancel()
+        resolve()
+      }
+      this.#armTimer(Math.min(this.#deadline!, this.#nextHeartbeatAt))
+    })
+  }
+
+  /** Deliveries move the times that are waited for; a timer that then comes too early is set anew when it fires, not at each delivery. */
+  #armTimer(at: number): void {
+    if (at === Number.POSITIVE_INFINITY || (this.#timer !== undefined && this.#timer.at <= at)) return
+    this.#timer?.cancel()
+    const { clock } = this.#engine.settings
+    const cancel = clock.schedule(at - clock.now(), () => {
+      this.#timer = undefined
+      this.#wake?.()
+    })
+    this.#timer = { at, cancel }
+  }
+
+  #isClosed(): boolean {
+    return this.#phase === 'done'
+  }
+}

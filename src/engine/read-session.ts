@@ -1,0 +1,156 @@
+import { Observable } from 'rxjs'
+import type { ReadPolicy } from '../core/read-plan.ts'
+import { lossyTextOf } from '../model/bytes.ts'
+import type { SequencedRecord, TextRecord } from '../model/record.ts'
+import type { ReadBatch } from '../storage/record-batch.ts'
+import type { ReadCursor, ReadEvent } from './read-cursor.ts'
+
+export interface ReadOptions extends ReadPolicy {
+  /** Ends the session: iteration throws the signal's reason, observables fail with it. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * A read session: history from the start that was asked for, then, unless bounded, whatever is appended. It is cold: each iteration and each
+ * subscription is a read of its own, opened when it begins. Iterating sets the pace; leaving the loop, `return()`, unsubscribing, the
+ * signal and closing the engine free everything at once.
+ *
+ * Errors: `range_not_satisfiable` with the tail where a read of the service answers 416; `basin_not_found`, `stream_not_found`; `invalid`
+ * for a query without meaning; `unavailable` when the stream is deleted or the engine closed while it goes on; `storage`.
+ */
+export class ReadSession implements AsyncIterable<ReadBatch> {
+  readonly #open: (heartbeats: boolean) => Promise<ReadCursor | undefined>
+  readonly #signal: AbortSignal | undefined
+
+  constructor(
+    open: (heartbeats: boolean) => Promise<ReadCursor | undefined>,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#open = open
+    this.#signal = signal
+  }
+
+  /** Batches as they come, none empty. */
+  get batches$(): Observable<ReadBatch> {
+    return this.#observe((batch, next) => next(batch))
+  }
+
+  /** Each record. */
+  get records$(): Observable<SequencedRecord> {
+    return this.#observe((batch, next) => {
+      for (const record of batch.records) if (next(record)) return
+    })
+  }
+
+  /** Each record, with strings. */
+  get text$(): Observable<TextRecord> {
+    return this.#observe((batch, next) => {
+      for (const record of batch.records) if (next(textRecord(record))) return
+    })
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ReadBatch, void, undefined> {
+    for await (const event of this.#iterate(false)) if (event.kind === 'batch') yield event.batch
+  }
+
+  /** Batches, and heartbeats while waiting at the tail: one at once on reaching it, then 5 to 15 s apart. */
+  events(): AsyncIterable<ReadEvent> {
+    return { [Symbol.asyncIterator]: () => this.#iterate(true) }
+  }
+
+  #iterate(heartbeats: boolean): AsyncGenerator<ReadEvent, void, undefined> {
+    return iterate(() => this.#open(heartbeats), this.#signal)
+  }
+
+  #observe<Value>(emit: (batch: ReadBatch, next: (value: Value) => boolean) => void): Observable<Value> {
+    return new Observable((subscriber) => {
+      const iterator = this.#iterate(false)
+      const next = (value: Value) => {
+        subscriber.next(value)
+        return subscriber.closed
+      }
+      const run = async () => {
+        for await (const event of iterator) {
+          if (subscriber.closed) return
+          if (event.kind === 'batch') emit(event.batch, next)
+          if (subscriber.closed) return
+        }
+        subscriber.complete()
+      }
+      run().catch((error: unknown) => subscriber.error(error))
+      return () => void iterator.return()
+    })
+  }
+}
+
+/** The same record with strings: UTF-8, each ill-formed part replaced by U+FFFD (wire-behaviour.md 7.3). */
+export function textRecord(record: SequencedRecord): TextRecord {
+  const { seqNum, timestamp } = record
+  const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
+  return { seqNum, timestamp, headers, body: lossyTextOf(record.body) }
+}
+
+/**
+ * A cursor as an iterator that can be ended while it waits, which an async generator function can't: its `return()` would line up behind
+ * the pending `next()`.
+ */
+function iterate(
+  open: () => Promise<ReadCursor | undefined>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ReadEvent, void, undefined> {
+  let opening: Promise<ReadCursor | undefined> | undefined
+  let cursor: ReadCursor | undefined
+  let ended = false
+  let turn: Promise<unknown> = Promise.resolve()
+
+  const end = () => {
+    ended = true
+    signal?.removeEventListener('abort', end)
+    cursor?.close()
+  }
+  const advance = async (): Promise<IteratorResult<ReadEvent, void>> => {
+    try {
+      if (!ended && opening === undefined) {
+        signal?.throwIfAborted()
+        signal?.addEventListener('abort', end, { once: true })
+        opening = open()
+        cursor = await opening
+        if (ended) cursor?.close()
+      }
+      const event = ended ? undefined : await cursor?.next()
+      if (event === undefined) {
+        end()
+        signal?.throwIfAborted()
+        return { done: true, value: undefined }
+      }
+      return { done: false, value: event }
+    } catch (error) {
+      end()
+      throw error
+    }
+  }
+
+  const iterator: AsyncGenerator<ReadEvent, void, undefined> = {
+    next() {
+      const result = turn.then(advance)
+      turn = result.catch(() => {})
+      return result
+    },
+    async return() {
+      end()
+      await turn
+      return { done: true, value: undefined }
+    },
+    async throw(error) {
+      end()
+      await turn
+      throw error
+    },
+    [Symbol.asyncIterator]: () => iterator,
+    [Symbol.asyncDispose]: async () => {
+      end()
+      await turn
+    },
+  }
+  return iterator
+}

@@ -1,0 +1,120 @@
+import type { AppendBatch } from '../model/append-input.ts'
+import type { StreamConfigInput } from '../model/config.ts'
+import { HeadwaterError } from '../model/errors.ts'
+import type { AppendAck } from '../model/info.ts'
+import { type AppendGroup, goneError } from './append-pipeline.ts'
+import type { EngineContext, StreamRef } from './context.ts'
+import { streamKey } from './documents.ts'
+import { closedError } from './storage-errors.ts'
+import type { StreamLog } from './stream-log.ts'
+import type { Streams } from './streams.ts'
+
+/** What happens when the stream of a data operation does not exist (wire-behaviour.md 8.6). */
+export interface CreationPolicy {
+  /** Create it, and its basin, whatever the basin's configuration says. */
+  readonly always: boolean
+  /** Configuration of a stream that is created. */
+  readonly config?: StreamConfigInput | undefined
+}
+
+const INCARNATIONS_MAX = 10
+
+interface Opening {
+  readonly opened: (log: StreamLog) => void
+  readonly failed: (error: unknown) => void
+}
+
+/** Finds the stream of a data operation, creating it where that is allowed. */
+export class StreamAccess {
+  readonly #engine: EngineContext
+  readonly #streams: Streams
+  /** Who waits for a name that is being looked up, in order. */
+  readonly #opening = new Map<string, Opening[]>()
+
+  constructor(engine: EngineContext, streams: Streams) {
+    this.#engine = engine
+    this.#streams = streams
+  }
+
+  open(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<StreamLog> {
+    return new Promise((resolve, reject) => this.#open(ref, purpose, policy, resolve, reject))
+  }
+
+  /** Appends made one after the other reach the stream in that order, also while its name is still being looked up. */
+  append(ref: StreamRef, batch: AppendBatch, policy: CreationPolicy): Promise<AppendAck> {
+    return new Promise((resolve, reject) => {
+      const attempt = (left: number) => {
+        const onOpened = (log: StreamLog) => {
+          this.appendTo(log, batch).then(resolve, (error: unknown) => {
+            // Deleted under way, and certainly not appended: the name may stand for another stream by now.
+            const isGone = HeadwaterError.is(error) && error.code === 'stream_deletion_pending'
+            if (!isGone || left === 0) return reject(error)
+            this.#engine.logs.forget(log)
+            attempt(left - 1)
+          })
+        }
+        this.#open(ref, 'append', policy, onOpened, reject)
+      }
+      attempt(INCARNATIONS_MAX)
+    })
+  }
+
+  /** Appends to this incarnation of a stream, within the budget of bytes in flight. */
+  appendTo(log: StreamLog, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
+    const { appendBudget } = this.#engine
+    return new Promise((resolve, reject) => {
+      appendBudget.acquire(batch.meteredBytes, () => {
+        const release = () => appendBudget.release(batch.meteredBytes)
+        log.append(batch, group).then(
+          (ack) => {
+            release()
+            resolve(ack)
+          },
+          (error: unknown) => {
+            release()
+            reject(error)
+          },
+        )
+      })
+    })
+  }
+
+  #open(
+    ref: StreamRef,
+    purpose: 'append' | 'read',
+    policy: CreationPolicy,
+    opened: (log: StreamLog) => void,
+    failed: (error: unknown) => void,
+  ): void {
+    if (this.#engine.closing.aborted) return failed(closedError())
+    const key = `${purpose}\0${streamKey(ref.basin, ref.stream)}`
+    const opening = this.#opening.get(key)
+    if (opening !== undefined) {
+      opening.push({ opened, failed })
+      return
+    }
+    const log = this.#engine.logs.atHand(ref)
+    if (log !== undefined) return opened(log)
+    const waiting: Opening[] = [{ opened, failed }]
+    this.#opening.set(key, waiting)
+    this.#lookUp(ref, purpose, policy).then(
+      (found) => this.#settle(key, waiting, (one) => one.opened(found)),
+      (error: unknown) => this.#settle(key, waiting, (one) => one.failed(error)),
+    )
+  }
+
+  #settle(key: string, waiting: Opening[], tell: (one: Opening) => void): void {
+    // Those who come while the others are told still line up behind them.
+    for (const one of waiting) tell(one)
+    this.#opening.delete(key)
+  }
+
+  async #lookUp(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<StreamLog> {
+    for (let i = 0; i < INCARNATIONS_MAX; i++) {
+      const log = await this.#engine.logs.find(ref)
+      if (log !== undefined) return log
+      await this.#streams.autoCreate(ref, purpose, policy)
+    }
+    throw goneError()
+  }
+}

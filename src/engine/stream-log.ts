@@ -1,0 +1,190 @@
+import type { AppendBatch } from '../model/append-input.ts'
+import type { AppendAck } from '../model/info.ts'
+import type { StreamPosition } from '../model/position.ts'
+import type { Head, StorageSession, StoredBlock } from '../storage/contract.ts'
+import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { type AppendGroup, AppendPipeline, type AppendTarget, type WrittenAppend } from './append-pipeline.ts'
+import type { Catalog } from './catalog.ts'
+import type { StreamDocument } from './documents.ts'
+import { type LiveBatch, LiveTail } from './live-tail.ts'
+import type { Settings } from './options.ts'
+import { conflictError, storageError } from './storage-errors.ts'
+
+const RELOADS_MAX = 10
+
+/**
+ * One incarnation of a stream, as this engine knows it: its configuration, its durable head, the appends in flight and the live followers.
+ * There is at most one per log in an engine.
+ */
+export class StreamLog implements AppendTarget {
+  readonly live: LiveTail
+  readonly #session: StorageSession
+  readonly #catalog: Catalog
+  readonly #shared: boolean
+  readonly #pipeline: AppendPipeline
+  readonly #onTrim: () => void
+  readonly #lagBytes: number
+  #document: StreamDocument
+  #head: Head
+  #deleted = false
+  #pins = 0
+  #syncing: Promise<void> | undefined
+  #syncAgain = false
+
+  constructor(
+    engine: {
+      readonly session: StorageSession
+      readonly catalog: Catalog
+      readonly settings: Settings
+      readonly onTrim: () => void
+    },
+    document: StreamDocument,
+    head: Head,
+  ) {
+    const { limits, clock, storage } = engine.settings
+    this.#session = engine.session
+    this.#catalog = engine.catalog
+    this.#shared = storage.manifest.shared
+    this.#onTrim = engine.onTrim
+    this.#lagBytes = limits.followerLagBytes
+    this.#document = document
+    this.#head = head
+    this.live = new LiveTail({ batches: limits.followerLagBatches, bytes: limits.followerLagBytes })
+    this.#pipeline = new AppendPipeline(engine.session, clock, this, this.#shared)
+  }
+
+  get document(): StreamDocument {
+    return this.#document
+  }
+
+  /** The durable head, as far as this engine has seen it. */
+  get head(): Head {
+    return this.#head
+  }
+
+  /** Set once the log is gone: what holds this object ends, what comes next looks the name up again. */
+  get isDeleted(): boolean {
+    return this.#deleted
+  }
+
+  get isIdle(): boolean {
+    return this.#pins === 0 && this.#pipeline.pending === 0 && this.live.followers === 0
+  }
+
+  get pendingAppends(): number {
+    return this.#pipeline.pending
+  }
+
+  /** Keeps this object the one for its log while a session uses it. */
+  pin(): () => void {
+    this.#pins++
+    let pinned = true
+    return () => {
+      if (pinned) this.#pins--
+      pinned = false
+    }
+  }
+
+  append(batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
+    return this.#pipeline.append(batch, group)
+  }
+
+  /** The configuration was changed by this engine. */
+  invalidate(): void {
+    this.#pipeline.invalidate()
+  }
+
+  markDeleted(): void {
+    this.#deleted = true
+    this.#pipeline.invalidate()
+    this.live.wake()
+  }
+
+  drain(): Promise<void> {
+    return this.#pipeline.close()
+  }
+
+  /** Makes `head` as fresh as the storage's. Costs nothing when no other engine can have changed it. Resolves to false when it is gone. */
+  refresh(): Promise<boolean> {
+    if (this.#deleted) return Promise.resolve(false)
+    return this.#shared ? this.reload() : Promise.resolve(true)
+  }
+
+  async reload(): Promise<boolean> {
+    const { logId, basin, name } = this.#document
+    for (let i = 0; i < RELOADS_MAX; i++) {
+      const head = await storageError(this.#session.head(logId))
+      if (head === undefined) break
+      if (head.epoch !== this.#document.epoch) {
+        const document = (await this.#catalog.stream(basin, name))?.value
+        if (document?.logId !== logId) break
+        this.#document = document
+        if (head.epoch !== document.epoch) continue
+      }
+      this.#advance(head)
+      return true
+    }
+    if (await this.#exists()) throw conflictError()
+    this.markDeleted()
+    return false
+  }
+
+  onDurable({ block, head }: WrittenAppend): void {
+    const trimmed = head.trimPoint !== this.#head.trimPoint
+    if (head.tail.seqNum > this.#head.tail.seqNum) this.#head = head
+    if (this.live.followers > 0) this.live.publish(liveBatch(block))
+    if (trimmed) this.#onTrim()
+  }
+
+  /** Another engine changed the log: brings what it appended to the followers here. */
+  sync(): Promise<void> {
+    if (this.#syncing !== undefined) {
+      this.#syncAgain = true
+      return this.#syncing
+    }
+    this.#syncing = this.#sync().finally(() => {
+      this.#syncing = undefined
+    })
+    return this.#syncing
+  }
+
+  async #sync(): Promise<void> {
+    do {
+      this.#syncAgain = false
+      const { logId } = this.#document
+      const head = await storageError(this.#session.head(logId))
+      if (head === undefined) {
+        this.markDeleted()
+        return
+      }
+      const known = this.#head.tail.seqNum
+      if (this.live.followers > 0 && head.tail.seqNum > known) {
+        const range = { from: { seqNum: known }, endSeqNum: head.tail.seqNum, bytesMax: this.#lagBytes }
+        const blocks = await storageError(this.#session.read(logId, range))
+        this.#advance(head)
+        for (const block of blocks) if (block.firstSeqNum >= known) this.live.publish(liveBatch(block))
+      }
+      await this.reload()
+    } while (this.#syncAgain)
+  }
+
+  async #exists(): Promise<boolean> {
+    return (await storageError(this.#session.head(this.#document.logId))) !== undefined
+  }
+
+  #advance(head: Head): void {
+    const known = this.#head
+    if (head.tail.seqNum < known.tail.seqNum) return
+    this.#head = head
+    if (head.tail.seqNum > known.tail.seqNum) this.live.wake()
+  }
+}
+
+/** An append as followers get it: with the tail that it made (wire-behaviour.md 5.7). */
+function liveBatch(block: StoredBlock): LiveBatch {
+  const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
+  const tail: StreamPosition = { seqNum: endSeqNum, timestamp: lastTimestamp }
+  const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
+  const batch = new ReadBatch(RecordBatch.ofData(block.data), summary, tail)
+  return { firstSeqNum, endSeqNum, lastTimestamp, batch: batch as LiveBatch['batch'] }
+}

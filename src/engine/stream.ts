@@ -1,0 +1,123 @@
+import { type AppendConditions, appendBatch, type RecordInput } from '../model/append-input.ts'
+import { fenceRecord, trimRecord } from '../model/command.ts'
+import type { StreamConfigInput } from '../model/config.ts'
+import type { AppendAck } from '../model/info.ts'
+import type { StreamPosition } from '../model/position.ts'
+import type { ReadQuery } from '../model/read-query.ts'
+import type { ReadBatch } from '../storage/record-batch.ts'
+import { AppendSession, asArray } from './append-session.ts'
+import type { StreamRef } from './context.ts'
+import { pipeline } from './pipeline.ts'
+import { Producer, type ProducerOptions } from './producer.ts'
+import { type ReadOptions, ReadSession } from './read-session.ts'
+import type { EngineServices } from './services.ts'
+import type { CreationPolicy } from './stream-access.ts'
+
+export interface StreamOptions {
+  /** Configuration that the stream gets if its first use creates it. */
+  readonly config?: StreamConfigInput | undefined
+}
+
+/**
+ * A stream by name: costs nothing to make, looks the name up at each call. Common errors: `basin_not_found`, `stream_not_found` (where the
+ * first use does not create them), `basin_deletion_pending`, `storage`, and `unavailable` once the engine is closed.
+ */
+export class Stream {
+  readonly name: string
+  readonly basinName: string
+  readonly #services: EngineServices
+  readonly #ref: StreamRef
+  readonly #creation: CreationPolicy
+
+  constructor(services: EngineServices, ref: StreamRef, creation: CreationPolicy) {
+    this.#services = services
+    this.#ref = ref
+    this.#creation = creation
+    this.name = ref.stream
+    this.basinName = ref.basin
+  }
+
+  /**
+   * Appends one record, or a batch of 1 to 1,000 (1 MiB metered) that is stored whole or not at all. Resolves when it is durable. Appends
+   * made one after the other are stored in that order, awaited or not.
+   *
+   * Errors: `invalid` (422) for records that break a rule or a limit; `fencing_token_mismatch` and `seq_num_mismatch` (412) with what the
+   * stream has; `storage` (500) when it may or may not have been stored. service-interface.md "Append records", wire-behaviour.md 3.
+   */
+  append(records: RecordInput | readonly RecordInput[], conditions?: AppendConditions): Promise<AppendAck> {
+    try {
+      const batch = appendBatch(asArray(records), conditions)
+      return this.#services.access.append(this.#ref, batch, this.#creation)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** Sets the fencing token, at most 36 bytes of UTF-8; `''` clears it. An append like any other, conditions included. */
+  fence(token: string, conditions?: AppendConditions): Promise<AppendAck> {
+    return this.append(fenceRecord(token), conditions)
+  }
+
+  /** Removes all records below `seqNum`, at most up to and including the command itself. An append like any other. */
+  trim(seqNum: number, conditions?: AppendConditions): Promise<AppendAck> {
+    try {
+      return this.append(trimRecord(seqNum), conditions)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  /** Opens a session of pipelined appends. */
+  async appendSession(): Promise<AppendSession> {
+    const { access, engine } = this.#services
+    const log = await access.open(this.#ref, 'append', this.#creation)
+    return new AppendSession(access, log, engine.settings.limits.sessionInFlightBytes)
+  }
+
+  /** Appends batches as they come and yields their acks in order, taking in no more than may be in flight. */
+  async *appendAll(
+    batches:
+      | AsyncIterable<RecordInput | readonly RecordInput[]>
+      | Iterable<RecordInput | readonly RecordInput[]>,
+    conditions: Pick<AppendConditions, 'fencingToken'> = {},
+  ): AsyncGenerator<AppendAck, void, undefined> {
+    const session = await this.appendSession()
+    try {
+      yield* pipeline(batches, (batch) => session.submit(batch, conditions))
+    } finally {
+      await session.close().catch(() => {})
+    }
+  }
+
+  /** Gathers single records into batches. */
+  producer(options: ProducerOptions = {}): Producer {
+    return new Producer(() => this.appendSession(), this.#services.engine.settings.clock, options)
+  }
+
+  /** History from `query`, then live unless it is bounded; by default from the tail on. Nothing happens before it is used. */
+  read(query: ReadQuery = {}, options: ReadOptions = {}): ReadSession {
+    const { reading } = this.#services
+    const { emptyAtTail } = options
+    return new ReadSession(
+      (heartbeats) =>
+        reading.session(this.#ref, query, this.#creation, {
+          heartbeats,
+          ...(emptyAtTail !== undefined && { emptyAtTail }),
+        }),
+      options.signal,
+    )
+  }
+
+  /**
+   * Reads one batch: at most 1,000 records and 1 MiB. With `waitSeconds` (up to 60) it waits at the tail for the first append and is empty
+   * if none comes. Errors: `range_not_satisfiable` (416) with the tail, when nothing is there and it does not wait.
+   */
+  readBatch(query: ReadQuery = {}, options: { readonly signal?: AbortSignal } = {}): Promise<ReadBatch> {
+    return this.#services.reading.unary(this.#ref, query, this.#creation, options.signal)
+  }
+
+  /** The sequence number that the next record will get, and the timestamp of the last one. */
+  checkTail(): Promise<StreamPosition> {
+    return this.#services.reading.tail(this.#ref, this.#creation)
+  }
+}

@@ -1,0 +1,240 @@
+import { listLimit, pageOf } from '../core/listing.ts'
+import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../core/provision.ts'
+import { mergeStreamConfig, reconfigureStream } from '../core/stream-config.ts'
+import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../model/config.ts'
+import { checkStreamConfig } from '../model/config-validation.ts'
+import { HeadwaterError } from '../model/errors.ts'
+import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
+import { refuse, requestTokenProblem, streamNameProblem, streamPrefixProblem } from '../model/names.ts'
+import type { CatalogChange } from '../storage/contract.ts'
+import type { Basins } from './basins.ts'
+import type { Versioned } from './catalog.ts'
+import type { EngineContext, StreamRef } from './context.ts'
+import {
+  asJson,
+  type BasinDocument,
+  deadlineKey,
+  type StreamDocument,
+  streamInfo,
+  streamKey,
+} from './documents.ts'
+import { storageError } from './storage-errors.ts'
+
+/** The streams of all basins of an engine: everything but their records (wire-behaviour.md 8). */
+export class Streams {
+  readonly #engine: EngineContext
+  readonly #basins: Basins
+
+  constructor(engine: EngineContext, basins: Basins) {
+    this.#engine = engine
+    this.#basins = basins
+  }
+
+  async create(
+    ref: StreamRef,
+    config: StreamConfigInput,
+    requestToken: string | undefined,
+  ): Promise<Provisioned<StreamInfo>> {
+    refuse(streamNameProblem(ref.stream), 'stream')
+    if (requestToken !== undefined) refuse(requestTokenProblem(requestToken), 'request_token')
+    checkStreamConfig(config)
+    const creationKey = streamCreationKey(requestToken, config)
+    return this.#engine.catalog.withRetries(async (commit) => {
+      const basin = await this.#basins.active(ref.basin)
+      const existing = (await this.#find(ref))?.value
+      const decision = decideCreate(
+        existing && { deleting: false, creationKey: existing.creationKey },
+        creationKey,
+      )
+      if (decision === 'exists') throw alreadyExists(ref)
+      if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
+      const document = this.#newDocument(basin.value, ref, config, creationKey)
+      await commit(creation(document, basin))
+      return { result: 'created', info: streamInfo(document) }
+    })
+  }
+
+  async ensure(ref: StreamRef, config: StreamConfigInput): Promise<Provisioned<StreamInfo>> {
+    refuse(streamNameProblem(ref.stream), 'stream')
+    checkStreamConfig(config)
+    return this.#engine.catalog.withRetries(async (commit) => {
+      const basin = await this.#basins.active(ref.basin)
+      const existing = await this.#find(ref)
+      const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig)
+      const decision = decideEnsure(existing && { deleting: false, config: existing.value.config }, desired)
+      if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!.value) }
+      if (decision === 'update') {
+        const document = await this.#replaceConfig(commit, existing!, desired)
+        return { result: 'updated', info: streamInfo(document) }
+      }
+      const document = this.#newDocument(basin.value, ref, config, null)
+      await commit(creation(document, basin))
+      return { result: 'created', info: streamInfo(document) }
+    })
+  }
+
+  async list(basin: string, query: ListQuery): Promise<Page<StreamInfo>> {
+    const { prefix = '', startAfter = '' } = query
+    refuse(streamPrefixProblem(prefix, 'prefix'), 'prefix')
+    refuse(streamPrefixProblem(startAfter, 'start-after'), 'start_after')
+    await this.#basins.existing(basin)
+    const limit = listLimit(query.limit)
+    const range = { prefix: streamKey(basin, prefix), after: streamKey(basin, startAfter), limit: limit + 1 }
+    const documents = await storageError(this.#engine.session.list('streams', range))
+    return pageOf(documents, limit, ({ value }) => streamInfo(value as unknown as StreamDocument))
+  }
+
+  async config(ref: StreamRef): Promise<StreamConfig> {
+    refuse(streamNameProblem(ref.stream), 'stream')
+    await this.#basins.existing(ref.basin)
+    return (await this.#existing(ref)).value.config
+  }
+
+  async reconfigure(ref: StreamRef, change: StreamReconfiguration): Promise<StreamConfig> {
+    refuse(streamNameProblem(ref.stream), 'stream')
+    checkStreamConfig(change)
+    return this.#engine.catalog.withRetries(async (commit) => {
+      const basin = await this.#basins.active(ref.basin)
+      const stream = await this.#existing(ref)
+      const { config } = stream.value
+      const next = reconfigureStream(config, change, basin.value.config.defaultStreamConfig)
+      if (!sameConfig(config, next)) await this.#replaceConfig(commit, stream, next)
+      return next
+    })
+  }
+
+  /** The stream is gone when this resolves: nobody reads or appends to it any more, and its name is free. */
+  async delete(ref: StreamRef): Promise<void> {
+    refuse(streamNameProblem(ref.stream), 'stream')
+    await this.#basins.existing(ref.basin)
+    await this.#engine.catalog.withRetries(async (commit) => {
+      const { value, version } = await this.#existing(ref)
+      await this.remove(commit, value, version)
+    })
+  }
+
+  /** Deletes one incarnation; with `expectSeqNum` only while nothing more was appended. */
+  async remove(
+    commit: (changes: readonly CatalogChange[]) => Promise<void>,
+    document: StreamDocument,
+    version: number,
+    condition: { readonly expectSeqNum?: number } = {},
+  ): Promise<void> {
+    const key = streamKey(document.basin, document.name)
+    await commit([
+      { kind: 'delete', collection: 'streams', key, expect: version },
+      { kind: 'delete-log', logId: document.logId, ...condition },
+    ])
+    const log = this.#engine.logs.byId(document.logId)
+    if (log !== undefined) {
+      log.markDeleted()
+      this.#engine.logs.forget(log)
+    }
+    this.#engine.background.reclaimSoon(0)
+  }
+
+  /**
+   * Creates the stream that an append or a read came for, if the basin's configuration allows (wire-behaviour.md 8.6), or always: then a
+   * missing basin too. Losing a race against another creation is as good as winning it.
+   */
+  async autoCreate(
+    ref: StreamRef,
+    purpose: 'append' | 'read',
+    policy: { readonly always: boolean; readonly config?: StreamConfigInput | undefined },
+  ): Promise<void> {
+    refuse(streamNameProblem(ref.stream), 'stream')
+    if (policy.config !== undefined) checkStreamConfig(policy.config)
+    if (policy.always && (await this.#engine.catalog.basin(ref.basin)) === undefined) {
+      await this.#basins.ensure(ref.basin, {}, {})
+    }
+    await this.#engine.catalog.withRetries(async (commit) => {
+      const basin = await this.#basins.existing(ref.basin)
+      const { createStreamOnAppend, createStreamOnRead } = basin.value.config
+      const allowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
+      if (!allowed) throw notFound(ref)
+      await this.#basins.active(ref.basin)
+      if ((await this.#find(ref)) !== undefined) return
+      await commit(creation(this.#newDocument(basin.value, ref, policy.config ?? {}, null), basin))
+    })
+  }
+
+  async #find(ref: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
+    return this.#engine.catalog.stream(ref.basin, ref.stream)
+  }
+
+  async #existing(ref: StreamRef): Promise<Versioned<StreamDocument>> {
+    const stream = await this.#find(ref)
+    if (stream === undefined) throw notFound(ref)
+    return stream
+  }
+
+  async #replaceConfig(
+    commit: (changes: readonly CatalogChange[]) => Promise<void>,
+    stream: Versioned<StreamDocument>,
+    config: StreamConfig,
+  ): Promise<StreamDocument> {
+    const previous = stream.value
+    const document = { ...previous, config, epoch: previous.epoch + 1 }
+    const wasOff = previous.config.deleteOnEmpty.minAgeSeconds === 0
+    await commit([
+      put(document, stream.version),
+      { kind: 'set-epoch', logId: document.logId, epoch: document.epoch },
+      ...(wasOff ? firstDeadline(document, this.#engine.settings.clock.now()) : []),
+    ])
+    this.#engine.logs.byId(document.logId)?.invalidate()
+    return document
+  }
+
+  #newDocument(
+    basin: BasinDocument,
+    ref: StreamRef,
+    config: StreamConfigInput,
+    creationKey: string | null,
+  ): StreamDocument {
+    return {
+      basin: ref.basin,
+      name: ref.stream,
+      logId: this.#engine.settings.newId(),
+      createdAt: this.#engine.settings.clock.now(),
+      config: mergeStreamConfig(config, basin.config.defaultStreamConfig),
+      cipher: basin.config.streamCipher,
+      epoch: 1,
+      creationKey,
+    }
+  }
+}
+
+/** Creates the stream only in the basin as it was looked at: a basin that is being deleted gets no more streams. */
+function creation(document: StreamDocument, basin: Versioned<BasinDocument>): CatalogChange[] {
+  const { logId, epoch, createdAt } = document
+  return [
+    { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
+    put(document, null),
+    { kind: 'create-log', logId, epoch, createdAt },
+    ...firstDeadline(document, createdAt),
+  ]
+}
+
+function firstDeadline(document: StreamDocument, now: number): CatalogChange[] {
+  const { minAgeSeconds } = document.config.deleteOnEmpty
+  if (minAgeSeconds === 0) return []
+  const { basin, name, logId } = document
+  const key = deadlineKey(Math.min(now + minAgeSeconds * 1000, Number.MAX_SAFE_INTEGER), logId)
+  return [{ kind: 'put', collection: 'deadlines', key, value: asJson({ basin, stream: name, logId }) }]
+}
+
+function put(document: StreamDocument, expect: number | null): CatalogChange {
+  const key = streamKey(document.basin, document.name)
+  return { kind: 'put', collection: 'streams', key, value: asJson(document), expect }
+}
+
+function notFound({ basin, stream }: StreamRef): HeadwaterError {
+  return new HeadwaterError('stream_not_found', `stream \`${stream}\` in basin \`${basin}\` not found`)
+}
+
+function alreadyExists({ basin, stream }: StreamRef): HeadwaterError {
+  return new HeadwaterError(
+    'resource_already_exists',
+    `stream \`${stream}\` in basin \`${basin}\` already exists`,
+  )
+}

@@ -1,0 +1,199 @@
+import type { ReclaimLimits, StorageSession } from '../contract.ts'
+import { equal, ok } from './assert.ts'
+import { FAR, NOW, range, seqNumsOf } from './blocks.ts'
+import type { ConformanceCase } from './harness.ts'
+import { LogWriter, unmergeableExpiry, WHOLE_LOG } from './log-writer.ts'
+import { checkRead } from './read-oracle.ts'
+
+const NOTHING: ReclaimLimits = { now: 0, trimmedBefore: 0, blocksMax: 1000 }
+/** More calls than any of the tests needs; a storage that always says "more is left" ends here. */
+const CALLS_MAX = 1000
+
+export const reclaimCases: readonly ConformanceCase[] = [
+  {
+    title: 'with nothing to free, nothing is left',
+    async run(harness) {
+      const session = await harness.open()
+      await reclaimAll(session, NOTHING)
+      const writer = await LogWriter.create(session, 'a')
+      await writer.append({ count: 3 })
+      await writer.append({ count: 3, expiresAt: FAR })
+      await reclaimAll(session, { ...NOTHING, now: NOW, trimmedBefore: NOW })
+      equal(await records(session, 'a'), range(0, 6), 'records')
+    },
+  },
+  {
+    title: 'blocks are freed from the time at which they expire',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      for (let i = 0; i < 5; i++) await writer.append({ count: 2, expiresAt: NOW + 10 * i })
+      await reclaimAll(session, { ...NOTHING, now: NOW - 1 })
+      equal(await records(session, 'a'), range(0, 10), 'records before the first expires')
+      await reclaimAll(session, { ...NOTHING, now: NOW })
+      equal(await records(session, 'a'), range(2, 10), 'records when the first expires')
+      await reclaimAll(session, { ...NOTHING, now: NOW + 29 })
+      equal(await records(session, 'a'), range(6, 10), 'records when three have expired')
+      await reclaimAll(session, { ...NOTHING, now: NOW + 1000 })
+      equal(await records(session, 'a'), [], 'records when all have expired')
+    },
+  },
+  {
+    title: 'a block without expiry stays for ever',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await writer.append()
+      await reclaimAll(session, { ...NOTHING, now: Number.MAX_SAFE_INTEGER })
+      equal(await records(session, 'a'), [0], 'records')
+    },
+  },
+  {
+    title: 'a block that expires before those in front of it leaves a gap',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      for (const expiresAt of [FAR, NOW, null, NOW + 1, NOW, FAR + 1])
+        await writer.append({ count: 2, expiresAt })
+      await reclaimAll(session, { ...NOTHING, now: NOW })
+      const left = [0, 1, 4, 5, 6, 7, 10, 11]
+      equal(await records(session, 'a'), left, 'records')
+      for (const [seqNum, first] of [
+        [1, 0],
+        [2, 4],
+        [3, 4],
+        [8, 10],
+        [9, 10],
+      ] as const) {
+        const blocks = await session.read('a', { ...WHOLE_LOG, from: { seqNum } })
+        equal(seqNumsOf(blocks), left.slice(left.indexOf(first)), `records of the blocks from ${seqNum}`)
+        const later = await session.read('a', { ...WHOLE_LOG, from: { timestamp: NOW + seqNum } })
+        equal(seqNumsOf(later), left.slice(left.indexOf(first)), `records from the timestamp of ${seqNum}`)
+        const one = await session.read('a', { ...WHOLE_LOG, from: { seqNum }, bytesMax: 1 })
+        equal(seqNumsOf(one)[0], first, `first record of a small read from ${seqNum}`)
+      }
+      equal(
+        await session.read('a', { ...WHOLE_LOG, from: { seqNum: 8 }, endSeqNum: 10 }),
+        [],
+        'within the gap',
+      )
+    },
+  },
+  {
+    title: 'blocks wholly below the trim point are freed once the trim is old enough',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await writer.appendUnmergeable(5, { count: 3 })
+      await writer.append({ trimPoint: 10, trimmedAt: NOW + 50, expiresAt: FAR - 1 })
+      await reclaimAll(session, { ...NOTHING, trimmedBefore: NOW + 49 })
+      equal(await records(session, 'a'), range(0, 16), 'records while the trim is young')
+      await reclaimAll(session, { ...NOTHING, trimmedBefore: NOW + 50 })
+      equal(
+        await records(session, 'a'),
+        range(9, 16),
+        'records: the block that holds the trim point stays whole',
+      )
+      await writer.append({ trimPoint: 15, trimmedAt: NOW + 90, expiresAt: FAR - 2 })
+      await reclaimAll(session, { ...NOTHING, trimmedBefore: NOW + 89 })
+      equal(await records(session, 'a'), range(9, 17), 'records while the second trim is young')
+      await reclaimAll(session, { ...NOTHING, trimmedBefore: NOW + 90 })
+      equal(await records(session, 'a'), range(15, 17), 'records after the second trim')
+    },
+  },
+  {
+    title: 'no record at or above the trim point is freed, however the storage merges neighbours',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      for (let i = 0; i < 30; i++) await writer.append({ count: 1 + (i % 3) })
+      for (const trimPoint of [0, 1, 7, 20, 31]) {
+        await writer.append({ trimPoint, trimmedAt: NOW })
+        await reclaimAll(session, { ...NOTHING, trimmedBefore: FAR })
+        for (const expected of writer.written) expected.mayBeGone = expected.block.endSeqNum <= trimPoint
+        checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
+      }
+    },
+  },
+  {
+    title: 'a log that was trimmed to its tail takes appends on',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await writer.appendUnmergeable(3)
+      await writer.append({ trimPoint: 4, trimmedAt: NOW })
+      await reclaimAll(session, { ...NOTHING, trimmedBefore: NOW })
+      equal(await records(session, 'a'), [], 'records')
+      equal(await session.head('a'), writer.head, 'head')
+      await writer.append({ count: 2, expiresAt: FAR })
+      equal(await records(session, 'a'), [4, 5], 'records after a further append')
+      equal(await session.head('a'), writer.head, 'head after a further append')
+    },
+  },
+  {
+    title: 'a call frees at most blocksMax blocks and tells that more is left',
+    async run(harness) {
+      const session = await harness.open()
+      const expired = await LogWriter.create(session, 'expired')
+      for (let i = 0; i < 7; i++) await expired.append({ expiresAt: NOW + i })
+      const trimmed = await LogWriter.create(session, 'trimmed')
+      await trimmed.appendUnmergeable(6)
+      await trimmed.append({ trimPoint: 6, trimmedAt: NOW, expiresAt: unmergeableExpiry(trimmed.head) })
+      let left = 14
+      for (let call = 0; left > 1; call++) {
+        ok(call < CALLS_MAX, 'reclaim makes no progress')
+        const more = await session.reclaim({ now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
+        const now = [...(await records(session, 'expired')), ...(await records(session, 'trimmed'))].length
+        ok(left - now <= 2, `a call freed ${left - now} blocks`)
+        ok(more || now === 1, `reclaim says that it is done, but ${now - 1} blocks are left`)
+        left = now
+      }
+      await reclaimAll(session, { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
+      equal(await records(session, 'trimmed'), [6], 'records of the log that was trimmed')
+    },
+  },
+  {
+    title: 'heads are never touched',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await LogWriter.create(session, 'empty')
+      const empty = await session.head('empty')
+      await writer.append({ count: 3, expiresAt: NOW, fencingToken: 'token', trimPoint: 2, trimmedAt: NOW })
+      await reclaimAll(session, { now: FAR, trimmedBefore: FAR, blocksMax: 1 })
+      equal(await session.head('a'), writer.head, 'head')
+      equal(await session.head('empty'), empty, 'head of an empty log')
+    },
+  },
+  {
+    title: 'what deleted logs left is freed, and nothing of other logs',
+    async run(harness) {
+      const session = await harness.open()
+      const writers: LogWriter[] = []
+      for (const logId of ['a', 'b', 'c']) {
+        const writer = await LogWriter.create(session, logId)
+        await writer.appendUnmergeable(20, { tag: logId })
+        writers.push(writer)
+      }
+      await session.commit([{ kind: 'delete-log', logId: 'b' }])
+      await reclaimAll(session, { ...NOTHING, blocksMax: 3 })
+      for (const writer of writers) {
+        if (writer.logId === 'b') continue
+        equal(await session.head(writer.logId), writer.head, 'head')
+        checkRead(writer.written, WHOLE_LOG, await session.read(writer.logId, WHOLE_LOG))
+      }
+      equal(await session.read('b', WHOLE_LOG), [], 'blocks of the deleted log')
+    },
+  },
+]
+
+/** Calls until nothing is left. */
+export async function reclaimAll(session: StorageSession, limits: ReclaimLimits): Promise<void> {
+  for (let call = 0; await session.reclaim(limits); call++) {
+    ok(call < CALLS_MAX, 'reclaim says for ever that more is left')
+  }
+}
+
+async function records(session: StorageSession, logId: string): Promise<number[]> {
+  return seqNumsOf(await session.read(logId, WHOLE_LOG))
+}
