@@ -1,13 +1,16 @@
 import { expiryOf } from '../core/retention.ts'
 import { type Sequenced, sequence } from '../core/sequence.ts'
+import { addTrim } from '../core/trims.ts'
 import type { AppendBatch } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
+import type { StreamPosition } from '../model/position.ts'
 import { encodeRecords } from '../storage/block-codec.ts'
 import type { Clock } from '../storage/clock.ts'
 import type { Head, StorageSession, StoredBlock } from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'
 import type { StreamDocument } from './documents.ts'
+import type { Settings } from './options.ts'
 import { closedError, conflictError, fromStorage } from './storage-errors.ts'
 
 /** Appends that stand or fall together in order: once one failed, those behind it are not made (an append session). */
@@ -70,6 +73,7 @@ export class AppendPipeline {
   readonly #clock: Clock
   readonly #target: AppendTarget
   readonly #shared: boolean
+  readonly #trimGraceMs: number
   /** In order. From `#next` on all are queued. */
   readonly #entries: Entry[] = []
   #next = 0
@@ -82,11 +86,12 @@ export class AppendPipeline {
   #closed = false
   readonly #idle = new Set<() => void>()
 
-  constructor(session: StorageSession, clock: Clock, target: AppendTarget, shared: boolean) {
+  constructor(session: StorageSession, settings: Settings, target: AppendTarget) {
     this.#session = session
-    this.#clock = clock
+    this.#clock = settings.clock
     this.#target = target
-    this.#shared = shared
+    this.#shared = settings.storage.manifest.shared
+    this.#trimGraceMs = settings.trimGraceMs
     this.#ahead = target.head
   }
 
@@ -150,7 +155,10 @@ export class AppendPipeline {
       ...next,
       epoch: ahead.epoch,
       appendedAt: now,
-      trimmedAt: next.trimPoint === ahead.trimPoint ? ahead.trimmedAt : now,
+      trims:
+        next.trimPoint === ahead.trimPoint
+          ? ahead.trims
+          : addTrim(ahead.trims, { point: next.trimPoint, at: now }, this.#trimGraceMs),
     }
     const block: StoredBlock = {
       firstSeqNum: start.seqNum,
@@ -208,25 +216,31 @@ export class AppendPipeline {
 
   /** Settles entries from the front: durable ones are published and acknowledged, refused and failed ones rejected. */
   #release(): void {
-    const acks: { readonly entry: Entry; readonly sequenced: Sequenced }[] = []
-    let settled = 0
+    const settlements: ((tail: StreamPosition) => void)[] = []
     for (const entry of this.#entries) {
       const { step } = entry
       if (step.kind === 'written') {
+        const { start, end } = step.sequenced
         this.#target.onDurable(step.written)
-        acks.push({ entry, sequenced: step.sequenced })
-      } else if (step.kind === 'failed') this.#reject(entry, step.error)
-      else if (step.kind === 'discarded' && entry.group?.failed) this.#reject(entry, discardedError())
-      else if (step.kind === 'refused' && !this.#shared) this.#reject(entry, step.error)
-      else break
-      settled++
+        settlements.push((tail) => entry.resolve({ start, end, tail }))
+      } else {
+        const error = this.#finalError(entry)
+        if (error === undefined) break
+        settlements.push(() => this.#reject(entry, error))
+      }
     }
-    if (settled === 0) return
-    this.#entries.splice(0, settled)
-    this.#next -= settled
+    this.#entries.splice(0, settlements.length)
+    this.#next -= settlements.length
     const { tail } = this.#target.head
-    for (const { entry, sequenced } of acks)
-      entry.resolve({ start: sequenced.start, end: sequenced.end, tail })
+    for (const settle of settlements) settle(tail)
+  }
+
+  /** How an entry fails when all before it are settled; undefined while that is open. */
+  #finalError({ step, group }: Entry): HeadwaterError | undefined {
+    if (step.kind === 'failed') return step.error
+    if (step.kind === 'discarded' && group?.failed) return discardedError()
+    // What the refusal rests on may have failed, or may have changed elsewhere: then it is looked into when the head was read anew.
+    return step.kind === 'refused' && !this.#shared && !this.#broken ? step.error : undefined
   }
 
   #reject(entry: Entry, error: unknown): void {

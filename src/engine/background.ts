@@ -12,6 +12,7 @@ import {
   type StreamDocument,
   streamKey,
 } from './documents.ts'
+import { macrotask } from './macrotask.ts'
 import type { Streams } from './streams.ts'
 
 const TICK_MS = 60_000
@@ -27,7 +28,8 @@ export class Background {
   readonly #engine: EngineContext
   readonly #streams: Streams
   #cancelTick: (() => void) | undefined
-  #reclaimAt = Number.POSITIVE_INFINITY
+  /** The latest time for which a run was asked. */
+  #wantedAt = 0
   #cancelReclaim: (() => void) | undefined
   #running: Promise<void> | undefined
   #runAgain = false
@@ -58,23 +60,19 @@ export class Background {
     })
   }
 
-  /** Runs when at least `delayMs` have passed, unless a run is due before. */
+  /** Sees to it that a run begins `delayMs` from now or soon after, however often it is asked. */
   reclaimSoon(delayMs: number): void {
     if (this.#closed) return
     const { clock } = this.#engine.settings
-    const at = clock.now() + delayMs
-    if (at >= this.#reclaimAt) return
-    this.#cancelReclaim?.()
-    this.#reclaimAt = at
-    this.#cancelReclaim = clock.schedule(
-      delayMs,
-      () => {
-        this.#reclaimAt = Number.POSITIVE_INFINITY
-        this.#cancelReclaim = undefined
-        this.runSoon()
-      },
-      { background: true },
-    )
+    this.#wantedAt = Math.max(this.#wantedAt, clock.now() + delayMs)
+    if (this.#cancelReclaim !== undefined) return
+    const run = () => {
+      this.#cancelReclaim = undefined
+      const left = this.#wantedAt - clock.now()
+      if (left > 0) this.reclaimSoon(left)
+      this.runSoon()
+    }
+    this.#cancelReclaim = clock.schedule(delayMs, run, { background: true })
   }
 
   async close(): Promise<void> {
@@ -98,7 +96,7 @@ export class Background {
     const steps = [() => this.#reclaim(), () => this.#deleteEmptyStreams(), () => this.#finishDeletions()]
     for (const step of steps) {
       try {
-        while (!this.#closed && (await step())) await null
+        while (!this.#closed && (await step())) await macrotask()
       } catch (error) {
         if (!this.#closed) this.#engine.settings.onBackgroundError(error)
       }

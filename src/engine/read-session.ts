@@ -3,6 +3,7 @@ import type { ReadPolicy } from '../core/read-plan.ts'
 import { lossyTextOf } from '../model/bytes.ts'
 import type { SequencedRecord, TextRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
+import { CursorIterator } from './cursor-iterator.ts'
 import type { ReadCursor, ReadEvent } from './read-cursor.ts'
 
 export interface ReadOptions extends ReadPolicy {
@@ -49,30 +50,32 @@ export class ReadSession implements AsyncIterable<ReadBatch> {
     })
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<ReadBatch, void, undefined> {
-    for await (const event of this.#iterate(false)) if (event.kind === 'batch') yield event.batch
+  [Symbol.asyncIterator](): AsyncGenerator<ReadBatch, void, undefined> {
+    return this.#iterate(false, batchOf)
   }
 
   /** Batches, and heartbeats while waiting at the tail: one at once on reaching it, then 5 to 15 s apart. */
   events(): AsyncIterable<ReadEvent> {
-    return { [Symbol.asyncIterator]: () => this.#iterate(true) }
+    return { [Symbol.asyncIterator]: () => this.#iterate(true, (event) => event) }
   }
 
-  #iterate(heartbeats: boolean): AsyncGenerator<ReadEvent, void, undefined> {
-    return iterate(() => this.#open(heartbeats), this.#signal)
+  #iterate<Item>(
+    heartbeats: boolean,
+    itemOf: (event: ReadEvent) => Item,
+  ): AsyncGenerator<Item, void, undefined> {
+    return new CursorIterator(() => this.#open(heartbeats), this.#signal, itemOf)
   }
 
   #observe<Value>(emit: (batch: ReadBatch, next: (value: Value) => boolean) => void): Observable<Value> {
     return new Observable((subscriber) => {
-      const iterator = this.#iterate(false)
+      const iterator = this.#iterate(false, batchOf)
       const next = (value: Value) => {
         subscriber.next(value)
         return subscriber.closed
       }
       const run = async () => {
-        for await (const event of iterator) {
-          if (subscriber.closed) return
-          if (event.kind === 'batch') emit(event.batch, next)
+        for await (const batch of iterator) {
+          emit(batch, next)
           if (subscriber.closed) return
         }
         subscriber.complete()
@@ -90,67 +93,8 @@ export function textRecord(record: SequencedRecord): TextRecord {
   return { seqNum, timestamp, headers, body: lossyTextOf(record.body) }
 }
 
-/**
- * A cursor as an iterator that can be ended while it waits, which an async generator function can't: its `return()` would line up behind
- * the pending `next()`.
- */
-function iterate(
-  open: () => Promise<ReadCursor | undefined>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<ReadEvent, void, undefined> {
-  let opening: Promise<ReadCursor | undefined> | undefined
-  let cursor: ReadCursor | undefined
-  let ended = false
-  let turn: Promise<unknown> = Promise.resolve()
-
-  const end = () => {
-    ended = true
-    signal?.removeEventListener('abort', end)
-    cursor?.close()
-  }
-  const advance = async (): Promise<IteratorResult<ReadEvent, void>> => {
-    try {
-      if (!ended && opening === undefined) {
-        signal?.throwIfAborted()
-        signal?.addEventListener('abort', end, { once: true })
-        opening = open()
-        cursor = await opening
-        if (ended) cursor?.close()
-      }
-      const event = ended ? undefined : await cursor?.next()
-      if (event === undefined) {
-        end()
-        signal?.throwIfAborted()
-        return { done: true, value: undefined }
-      }
-      return { done: false, value: event }
-    } catch (error) {
-      end()
-      throw error
-    }
-  }
-
-  const iterator: AsyncGenerator<ReadEvent, void, undefined> = {
-    next() {
-      const result = turn.then(advance)
-      turn = result.catch(() => {})
-      return result
-    },
-    async return() {
-      end()
-      await turn
-      return { done: true, value: undefined }
-    },
-    async throw(error) {
-      end()
-      await turn
-      throw error
-    },
-    [Symbol.asyncIterator]: () => iterator,
-    [Symbol.asyncDispose]: async () => {
-      end()
-      await turn
-    },
-  }
-  return iterator
+/** Without heartbeats there is nothing but batches. */
+function batchOf(event: ReadEvent): ReadBatch {
+  if (event.kind !== 'batch') throw new TypeError('a heartbeat nobody asked for')
+  return event.batch
 }

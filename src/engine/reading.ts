@@ -4,6 +4,7 @@ import { HeadwaterError } from '../model/errors.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { checkReadQuery, type ReadQuery } from '../model/read-query.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { onAbort } from './abort.ts'
 import { goneError } from './append-pipeline.ts'
 import type { EngineContext, StreamRef } from './context.ts'
 import { ReadCursor } from './read-cursor.ts'
@@ -48,8 +49,7 @@ export class Reading {
     signal?.throwIfAborted()
     const cursor = await this.#cursor(ref, query, 'unary', creation, {})
     if (cursor === undefined) return mergeBatches([])
-    const onAbort = () => cursor.close()
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const ignoreSignal = signal && onAbort(signal, () => cursor.close())
     try {
       const batches: ReadBatch[] = []
       for (;;) {
@@ -63,7 +63,7 @@ export class Reading {
       signal?.throwIfAborted()
       return mergeBatches(batches)
     } finally {
-      signal?.removeEventListener('abort', onAbort)
+      ignoreSignal?.()
       cursor.close()
     }
   }

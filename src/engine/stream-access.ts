@@ -86,7 +86,10 @@ export class StreamAccess {
     opened: (log: StreamLog) => void,
     failed: (error: unknown) => void,
   ): void {
-    if (this.#engine.closing.aborted) return failed(closedError())
+    if (this.#engine.closing.aborted) {
+      failed(closedError())
+      return
+    }
     const key = `${purpose}\0${streamKey(ref.basin, ref.stream)}`
     const opening = this.#opening.get(key)
     if (opening !== undefined) {
@@ -94,7 +97,10 @@ export class StreamAccess {
       return
     }
     const log = this.#engine.logs.atHand(ref)
-    if (log !== undefined) return opened(log)
+    if (log !== undefined) {
+      opened(log)
+      return
+    }
     const waiting: Opening[] = [{ opened, failed }]
     this.#opening.set(key, waiting)
     this.#lookUp(ref, purpose, policy).then(

@@ -41,7 +41,7 @@ export class StreamLog implements AppendTarget {
     document: StreamDocument,
     head: Head,
   ) {
-    const { limits, clock, storage } = engine.settings
+    const { limits, storage } = engine.settings
     this.#session = engine.session
     this.#catalog = engine.catalog
     this.#shared = storage.manifest.shared
@@ -50,7 +50,7 @@ export class StreamLog implements AppendTarget {
     this.#document = document
     this.#head = head
     this.live = new LiveTail({ batches: limits.followerLagBatches, bytes: limits.followerLagBytes })
-    this.#pipeline = new AppendPipeline(engine.session, clock, this, this.#shared)
+    this.#pipeline = new AppendPipeline(engine.session, engine.settings, this)
   }
 
   get document(): StreamDocument {

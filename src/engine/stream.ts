@@ -1,3 +1,4 @@
+import type { ReadPolicy } from '../core/read-plan.ts'
 import { type AppendConditions, appendBatch, type RecordInput } from '../model/append-input.ts'
 import { fenceRecord, trimRecord } from '../model/command.ts'
 import type { StreamConfigInput } from '../model/config.ts'
@@ -9,6 +10,7 @@ import { AppendSession, asArray } from './append-session.ts'
 import type { StreamRef } from './context.ts'
 import { pipeline } from './pipeline.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
+import type { ReadCursor } from './read-cursor.ts'
 import { type ReadOptions, ReadSession } from './read-session.ts'
 import type { EngineServices } from './services.ts'
 import type { CreationPolicy } from './stream-access.ts'
@@ -106,6 +108,17 @@ export class Stream {
         }),
       options.signal,
     )
+  }
+
+  /**
+   * Opens a read session at once, so that errors come before the first batch: what `read` does when it is first used. Undefined: there is
+   * nothing to deliver. The caller calls `next` until it gives undefined, or `close`.
+   */
+  openRead(
+    query: ReadQuery = {},
+    options: ReadPolicy & { readonly heartbeats?: boolean } = {},
+  ): Promise<ReadCursor | undefined> {
+    return this.#services.reading.session(this.#ref, query, this.#creation, options)
   }
 
   /**

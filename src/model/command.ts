@@ -49,9 +49,17 @@ export function fenceRecord(token: string): { headers: Header[]; body: Uint8Arra
   return { headers: [[EMPTY, utf8('fence')]], body: utf8(token) }
 }
 
-/** The record that asks for the removal of all records below `seqNum`. */
+/**
+ * The record that asks for the removal of all records below `seqNum`, an integer; values beyond 2^53 - 1 saturate, meaning everything
+ * (rulings.md "Numbers"). Throws 422 `invalid` for anything else.
+ */
 export function trimRecord(seqNum: number): { headers: Header[]; body: Uint8Array } {
+  const saturated = Math.min(seqNum, INTEGER_MAX)
+  // The payload is unsigned: -1 would wrap around to everything.
+  if (!Number.isSafeInteger(saturated) || saturated < 0) {
+    throw invalid('a trim point must be an integer, 0 or more', 'seq_num')
+  }
   const body = new Uint8Array(8)
-  new DataView(body.buffer).setBigUint64(0, BigInt(seqNum))
+  new DataView(body.buffer).setBigUint64(0, BigInt(saturated))
   return { headers: [[EMPTY, utf8('trim')]], body }
 }

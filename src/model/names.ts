@@ -18,7 +18,7 @@ export function basinNameProblem(name: string, bytesMin = 1): string | undefined
   if (utf8Length(name) > BASIN_NAME_BYTES_MAX) {
     return `basin name must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
   }
-  if (name.length < bytesMin) {
+  if (utf8Length(name) < bytesMin) {
     return bytesMin === 1
       ? 'basin name must not be empty'
       : `basin name should be at least ${bytesMin} bytes in length`

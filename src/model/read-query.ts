@@ -21,11 +21,15 @@ export interface ReadQuery {
   readonly waitSeconds?: number | undefined
 }
 
-/** Throws 422 `invalid` for a query that no stream could answer (wire-behaviour.md 5.1). */
+/**
+ * Throws 422 `invalid` for a query that no stream could answer (wire-behaviour.md 5.1). A `tailOffset` or bound beyond 2^53 - 1 can only
+ * mean everything and passes; a start beyond it does not (rulings.md "Numbers").
+ */
 export function checkReadQuery(query: ReadQuery): void {
   for (const field of ['seqNum', 'timestamp', 'tailOffset', 'count', 'bytes', 'until'] as const) {
     const value = query[field]
-    if (value !== undefined && (!Number.isSafeInteger(value) || value < 0)) {
+    const meansEverything = field !== 'seqNum' && field !== 'timestamp' && value! > INTEGER_MAX
+    if (value !== undefined && !meansEverything && !(Number.isSafeInteger(value) && value >= 0)) {
       throw invalid(`${field} must be an integer from 0 to ${INTEGER_MAX}`, field)
     }
   }

@@ -1,3 +1,4 @@
+import type { Trim } from '../core/trims.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { Clock } from './clock.ts'
 
@@ -88,7 +89,7 @@ export interface StorageSession {
   read(logId: string, range: ReadRange): Promise<StoredBlock[]>
 
   /**
-   * Frees blocks that have expired at `now`, blocks wholly below the trim point of a log whose `trimmedAt` is at or before
+   * Frees blocks that have expired at `now`, blocks wholly below a point of `Head.trims` whose time is at or before
    * `trimmedBefore`, and what deleted logs left. Never touches a head or any other block. Bounded work: resolves to true when
    * more is left. Failing here loses nothing.
    */
@@ -172,8 +173,8 @@ export interface Head {
   readonly fencingToken: string
   /** Time of the last append or, before it, of the creation; milliseconds. */
   readonly appendedAt: number
-  /** Time of the append that last moved the trim point, 0 when none did. */
-  readonly trimmedAt: number
+  /** The latest trims, ascending, at most three: which blocks `reclaim` may free, and from when on (`core/trims.ts`). */
+  readonly trims: readonly Trim[]
 }
 
 export interface AppendRequest {
@@ -225,6 +226,6 @@ export function emptyHead(epoch: number, createdAt: number): Head {
     trimPoint: 0,
     fencingToken: '',
     appendedAt: createdAt,
-    trimmedAt: 0,
+    trims: [],
   }
 }

@@ -48,8 +48,8 @@ export function block(spec: BlockSpec): StoredBlock {
 }
 
 /**
- * The records of what a read returned. Fails unless every block is whole, says the truth about its records, keeps within the limits of merging,
- * and begins at or after the end of the one before.
+ * The records of what a read returned. Fails unless every block is whole, says the truth about its records, keeps
+ * within the limits of merging, and begins at or after the end of the one before.
  */
 export function recordsOf(blocks: readonly StoredBlock[]): SequencedRecord[] {
   const all: SequencedRecord[] = []

@@ -21,7 +21,8 @@ export interface ConformanceOptions {
 export interface ConformanceFixture {
   readonly storage: Storage
   /**
-   * Another storage over the same data, as a new process would make it. Called with every session closed. Default: `storage`.
+   * Another storage over the same data, as a new process would make it. Called with every session closed.
+   * Default: `storage`.
    */
   readonly reopen?: () => Promise<Storage>
   /** Removes the data. Called last, with every session closed. */

@@ -57,7 +57,10 @@ export class LogWriter {
       trimPoint: spec.trimPoint ?? head.trimPoint,
       fencingToken: spec.fencingToken ?? head.fencingToken,
       appendedAt: NOW + added.endSeqNum,
-      trimmedAt: spec.trimmedAt ?? head.trimmedAt,
+      trims:
+        spec.trimPoint === undefined || spec.trimPoint === head.trimPoint
+          ? head.trims
+          : [...head.trims.slice(-2), { point: spec.trimPoint, at: spec.trimmedAt ?? NOW }],
     }
     this.written.push({ block: added, mayBeGone: false })
     return {

@@ -1,3 +1,4 @@
+import { reclaimablePoint } from '../../core/trims.ts'
 import { compareUtf8 } from '../../model/bytes.ts'
 import type { Head, JsonValue, ListRange, ReclaimLimits } from '../contract.ts'
 import type { ExpectedBlock } from './read-oracle.ts'
@@ -44,7 +45,7 @@ export class Model {
         .filter(({ block }) => block.expiresAt === null || block.expiresAt > now)
         .map(({ block, mayBeGone }) => ({
           block,
-          mayBeGone: mayBeGone || (block.endSeqNum <= head.trimPoint && head.trimmedAt <= trimmedBefore),
+          mayBeGone: mayBeGone || block.endSeqNum <= reclaimablePoint(head.trims, trimmedBefore),
         }))
       this.logs.set(logId, { head, appended: kept })
     }

@@ -225,7 +225,7 @@ class RandomWalk {
     }
     if (!this.#prng.chance(0.2)) return spec
     const trimPoint = Math.max(head.trimPoint, this.#prng.below(head.tail.seqNum + 1))
-    return { ...spec, trimPoint, trimmedAt: trimPoint === head.trimPoint ? head.trimmedAt : this.#now }
+    return { ...spec, trimPoint, trimmedAt: this.#now }
   }
 
   async #commit(changes: readonly CatalogChange[], holds: boolean, next: Model): Promise<void> {

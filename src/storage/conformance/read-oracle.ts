@@ -12,8 +12,8 @@ export interface ExpectedBlock {
 }
 
 /**
- * Fails unless `blocks` is what `read` may return for `range` from a log that was given `appended`. Knows that neighbours may have been merged,
- * so it compares records, not blocks.
+ * Fails unless `blocks` is what `read` may return for `range` from a log that was given `appended`. Knows that
+ * neighbours may have been merged, so it compares records, not blocks.
  */
 export function checkRead(
   appended: readonly ExpectedBlock[],

@@ -102,6 +102,21 @@ export const reclaimCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'of several trims, each frees when its own time has come',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await writer.appendUnmergeable(4, { count: 3 })
+      await writer.append({ trimPoint: 3, trimmedAt: NOW + 10, expiresAt: FAR - 1 })
+      await writer.append({ trimPoint: 9, trimmedAt: NOW + 20, expiresAt: FAR - 2 })
+      equal((await session.head('a'))?.trims, writer.head.trims, 'trims of the head')
+      await reclaimAll(session, { ...NOTHING, trimmedBefore: NOW + 19 })
+      equal(await records(session, 'a'), range(3, 14), 'records when the first trim is old enough')
+      await reclaimAll(session, { ...NOTHING, trimmedBefore: NOW + 20 })
+      equal(await records(session, 'a'), range(9, 14), 'records when the second is, too')
+    },
+  },
+  {
     title: 'no record at or above the trim point is freed, however the storage merges neighbours',
     async run(harness) {
       const session = await harness.open()

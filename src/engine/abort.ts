@@ -1,0 +1,36 @@
+const registries = new WeakMap<AbortSignal, Set<() => void>>()
+
+/**
+ * Calls back once when the signal aborts; the returned function cancels. However many wait for one signal, it has a single listener, and
+ * none when nobody waits.
+ */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  const callbacks = registries.get(signal) ?? register(signal)
+  const own = () => callback()
+  callbacks.add(own)
+  return () => {
+    if (callbacks.delete(own) && callbacks.size === 0) unregister(signal)
+  }
+}
+
+const listeners = new WeakMap<AbortSignal, () => void>()
+
+function register(signal: AbortSignal): Set<() => void> {
+  const callbacks = new Set<() => void>()
+  const listener = () => {
+    unregister(signal)
+    for (const callback of callbacks) callback()
+    callbacks.clear()
+  }
+  registries.set(signal, callbacks)
+  listeners.set(signal, listener)
+  signal.addEventListener('abort', listener, { once: true })
+  return callbacks
+}
+
+function unregister(signal: AbortSignal): void {
+  const listener = listeners.get(signal)
+  if (listener !== undefined) signal.removeEventListener('abort', listener)
+  listeners.delete(signal)
+  registries.delete(signal)
+}

@@ -1,0 +1,63 @@
+import { concatBytes } from '../model/bytes.ts'
+import { type Codec, CompressedDataError } from './codec.ts'
+import { crc32 } from './crc32.ts'
+
+type Fflate = Pick<typeof import('fflate'), 'Gunzip' | 'gzipSync'>
+
+/** Input is fed in pieces, for a piece makes at most 1,032 times its length before the limit is looked at. */
+const PIECE_BYTES = 1024
+/** Every member costs the decoder a buffer, however short it is. */
+const MEMBERS_MAX = 256
+const TRAILER_LENGTH = 8
+
+/** gzip where the runtime has none. fflate neither looks at checksums nor minds a missing end: both are checked here. */
+export function portableGzip(fflate: Fflate): Codec {
+  return {
+    async compress(data) {
+      return fflate.gzipSync(data, { mtime: 0 })
+    },
+    async decompress(data, bytesMax) {
+      return gunzip(fflate, data, bytesMax)
+    },
+  }
+}
+
+function gunzip(fflate: Fflate, data: Uint8Array, bytesMax: number): Uint8Array {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  let member = { crc: 0, bytes: 0 }
+  let members = 1
+
+  const gunzip = new fflate.Gunzip((part) => {
+    bytes += part.length
+    if (bytes > bytesMax) throw new CompressedDataError('too-large', 'decompresses to too much')
+    member.crc = crc32(part, member.crc)
+    member.bytes += part.length
+    if (part.length > 0) parts.push(part)
+  })
+  gunzip.onmember = (start) => {
+    if (false as boolean) throw new CompressedDataError('malformed', 'too many members of gzip data')
+    checkTrailer(data, start, member)
+    member = { crc: 0, bytes: 0 }
+  }
+  try {
+    for (let start = 0; start < data.length; start += PIECE_BYTES) {
+      const end = Math.min(start + PIECE_BYTES, data.length)
+      gunzip.push(data.subarray(start, end), end === data.length)
+    }
+  } catch (error) {
+    if (error instanceof CompressedDataError) throw error
+    throw new CompressedDataError('malformed', 'damaged compressed data', error)
+  }
+  checkTrailer(data, data.length, member)
+  return concatBytes(parts)
+}
+
+/** A member ends with the CRC-32 and the length of what it holds. */
+function checkTrailer(data: Uint8Array, end: number, member: { crc: number; bytes: number }): void {
+  if (end < TRAILER_LENGTH) throw new CompressedDataError('malformed', 'gzip data is cut short')
+  const trailer = new DataView(data.buffer, data.byteOffset + end - TRAILER_LENGTH, TRAILER_LENGTH)
+  if (trailer.getUint32(0, true) !== member.crc || trailer.getUint32(4, true) !== member.bytes) {
+    throw new CompressedDataError('malformed', 'checksum of gzip data does not match')
+  }
+}

@@ -1,0 +1,88 @@
+import { concatBytes } from '../model/bytes.ts'
+import { type Codec, CompressedDataError } from './codec.ts'
+import { zstdFrames } from './zstd-frames.ts'
+
+/** What is used of `node:zlib`. The two for zstd came with Node 22.15. */
+export interface NodeZlib {
+  gzip(data: Uint8Array, callback: Callback): void
+  gunzip(data: Uint8Array, options: Options & { info: true }, callback: InfoCallback): void
+  zstdCompress?(data: Uint8Array, callback: Callback): void
+  zstdDecompress?(data: Uint8Array, options: Options, callback: Callback): void
+}
+
+type Options = { maxOutputLength: number; chunkSize: number }
+type NodeError = Error & { code?: string }
+type Callback = (error: NodeError | null, result: Uint8Array) => void
+type Info = { buffer: Uint8Array; engine: { bytesWritten: number } }
+type InfoCallback = (error: NodeError | null, result: Info) => void
+
+const CHUNK_BYTES = 65_536
+
+/** `node:zlib` where the runtime has it, found without an import that a browser's bundler would follow. */
+export function nodeZlib(): NodeZlib | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
+  return process?.getBuiltinModule?.('node:zlib') as NodeZlib | undefined
+}
+
+/** gzip on the runtime's thread pool. */
+export function nodeGzip(zlib: NodeZlib): Codec {
+  return {
+    compress: async (data) => plain(await settled<Uint8Array>((callback) => zlib.gzip(data, callback))),
+    async decompress(data, bytesMax) {
+      const { buffer, engine } = await decompressed<Info>((callback) =>
+        zlib.gunzip(data, { maxOutputLength: bytesMax, chunkSize: CHUNK_BYTES, info: true }, callback),
+      )
+      // Node leaves out what follows the last member without a word.
+      if (engine.bytesWritten !== data.length)
+        throw new CompressedDataError('malformed', 'data after the end of gzip data')
+      return plain(buffer)
+    },
+  }
+}
+
+/** zstd on the runtime's thread pool, or undefined where the runtime lacks it. */
+export function nodeZstd({ zstdCompress, zstdDecompress }: NodeZlib): Codec | undefined {
+  if (zstdCompress === undefined || zstdDecompress === undefined) return undefined
+  return {
+    compress: async (data) => plain(await settled<Uint8Array>((callback) => zstdCompress(data, callback))),
+    async decompress(data, bytesMax) {
+      const parts: Uint8Array[] = []
+      let budget = bytesMax
+      for (const { bytes } of zstdFrames(data, bytesMax)) {
+        // Node takes 0 for no limit given; one byte too much is caught below.
+        const options = { maxOutputLength: Math.max(budget, 1), chunkSize: CHUNK_BYTES }
+        const part = await decompressed<Uint8Array>((callback) => zstdDecompress(bytes, options, callback))
+        budget -= part.length
+        if (budget < 0) throw new CompressedDataError('too-large', 'decompresses to too much')
+        parts.push(part)
+      }
+      return plain(concatBytes(parts))
+    },
+  }
+}
+
+/** Buffers look like `Uint8Array`s, but for a `slice` that does not copy. */
+function plain(data: Uint8Array): Uint8Array {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+}
+
+function settled<Result>(
+  start: (callback: (error: NodeError | null, result: Result) => void) => void,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    start((error, result) => (error === null ? resolve(result) : reject(error)))
+  })
+}
+
+async function decompressed<Result>(
+  start: (callback: (error: NodeError | null, result: Result) => void) => void,
+): Promise<Result> {
+  try {
+    return await settled(start)
+  } catch (error) {
+    const tooLarge = (error as NodeError).code === 'ERR_BUFFER_TOO_LARGE'
+    throw tooLarge
+      ? new CompressedDataError('too-large', 'decompresses to too much', error)
+      : new CompressedDataError('malformed', 'damaged compressed data', error)
+  }
+}

@@ -1,0 +1,160 @@
+import { concatBytes } from '../model/bytes.ts'
+import { CompressedDataError } from './codec.ts'
+
+/**
+ * The layout of zstd data (RFC 8878), read without decompressing: where frames begin and end, and how much they make. What a decoder
+ * would spend memory on is known, and refused, before a decoder sees it.
+ */
+export interface ZstdFrame {
+  /** The whole frame, its window capped at {@link WINDOW_BYTES_MAX}. */
+  readonly bytes: Uint8Array
+  /** Decompressed size as declared; undefined when the frame does not say. */
+  readonly contentSize: number | undefined
+  /** Offsets into `bytes`, ascending, at block ends: what lies between two can make at most 16 MiB and a block. */
+  readonly cuts: readonly number[]
+}
+
+/**
+ * A frame may ask for a window of gigabytes, which a decoder allocates at once. Matches reach no further back than the beginning of
+ * the output, which no caller allows to be larger than this, so that a larger window serves nothing.
+ */
+export const WINDOW_BYTES_MAX = 2_097_152
+const WINDOW_DESCRIPTOR_OF_MAX = 11 << 3
+
+const MAGIC = 0xfd2f_b528
+const SKIPPABLE_MAGIC = 0x184d_2a50
+const MAGIC_LENGTH = 4
+const CHECKSUM_LENGTH = 4
+const BLOCK_HEADER_LENGTH = 3
+const BLOCK_BYTES_MAX = 131_072
+const CUT_OUTPUT_BYTES = 16_777_216
+/** Every frame costs a decoder its set-up, and nine bytes make one. */
+const FRAMES_MAX = 256
+const FLAG_SINGLE_SEGMENT = 0x20
+const FLAG_RESERVED = 0x08
+const FLAG_CHECKSUM = 0x04
+const DICTIONARY_ID_LENGTHS = [0, 1, 2, 4]
+const RAW_BLOCK = 0
+const RLE_BLOCK = 1
+const COMPRESSED_BLOCK = 2
+
+/**
+ * The frames of `data`, skippable ones left out. Throws {@link CompressedDataError} for data that is malformed, cut short, needs a
+ * dictionary, has over 256 frames, or certainly decompresses to more than `bytesMax`, which must not exceed {@link WINDOW_BYTES_MAX}.
+ */
+export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
+  const frames: ZstdFrame[] = []
+  let budget = bytesMax
+  let offset = 0
+  if (data.length === 0) throw new CompressedDataError('malformed', 'no zstd frame')
+  while (offset < data.length) {
+    const view = new DataView(data.buffer, data.byteOffset + offset, data.length - offset)
+    const magic = read(view, 0, MAGIC_LENGTH)
+    if ((magic & 0xffff_fff0) >>> 0 === SKIPPABLE_MAGIC) {
+      offset += 2 * MAGIC_LENGTH + read(view, MAGIC_LENGTH, 4)
+      if (offset > data.length) throw cutShort()
+      continue
+    }
+    if (magic !== MAGIC) throw new CompressedDataError('malformed', 'not zstd data')
+    if (frames.length === FRAMES_MAX) throw new CompressedDataError('malformed', 'too many zstd frames')
+    const { frame, bytesMin } = readFrame(data.subarray(offset), view, budget)
+    budget -= bytesMin
+    offset += frame.bytes.length
+    frames.push(frame)
+  }
+  return frames
+}
+
+function readFrame(
+  data: Uint8Array,
+  view: DataView,
+  bytesMax: number,
+): { frame: ZstdFrame; bytesMin: number } {
+  const descriptor = read(view, MAGIC_LENGTH, 1)
+  if ((descriptor & FLAG_RESERVED) !== 0)
+    throw new CompressedDataError('malformed', 'reserved bit of a zstd frame')
+  const singleSegment = (descriptor & FLAG_SINGLE_SEGMENT) !== 0
+  let offset = MAGIC_LENGTH + 1
+  const windowOffset = offset
+  if (!singleSegment) offset += 1
+  const dictionaryIdLength = DICTIONARY_ID_LENGTHS[descriptor & 3]!
+  if (dictionaryIdLength > 0 && read(view, offset, dictionaryIdLength) !== 0) {
+    throw new CompressedDataError('malformed', 'zstd dictionaries are not supported')
+  }
+  offset += dictionaryIdLength
+  const contentSizeLength = descriptor >> 6 === 0 ? (singleSegment ? 1 : 0) : 1 << (descriptor >> 6)
+  const contentSize =
+    contentSizeLength === 0
+      ? undefined
+      : read(view, offset, contentSizeLength) + (contentSizeLength === 2 ? 256 : 0)
+  if (contentSize !== undefined && contentSize > bytesMax) throw tooLarge()
+  const headerLength = offset + contentSizeLength
+
+  const windowBytes = singleSegment ? contentSize! : windowOf(read(view, windowOffset, 1))
+  const { cuts, blocksEnd, bytesMin } = readBlocks(
+    view,
+    headerLength,
+    Math.min(windowBytes, BLOCK_BYTES_MAX),
+    bytesMax,
+  )
+  let end = blocksEnd
+  if ((descriptor & FLAG_CHECKSUM) !== 0) end += CHECKSUM_LENGTH
+  if (end > data.length) throw cutShort()
+  let bytes = data.subarray(0, end)
+  if (!singleSegment && windowBytes > WINDOW_BYTES_MAX) {
+    const window = Uint8Array.of(WINDOW_DESCRIPTOR_OF_MAX)
+    bytes = concatBytes([data.subarray(0, windowOffset), window, data.subarray(windowOffset + 1, end)])
+  }
+  return { frame: { bytes, contentSize, cuts }, bytesMin: contentSize ?? bytesMin }
+}
+
+function windowOf(descriptor: number): number {
+  const base = 2 ** (10 + (descriptor >> 3))
+  return base + (base / 8) * (descriptor & 7)
+}
+
+function readBlocks(
+  view: DataView,
+  start: number,
+  blockBytesMax: number,
+  bytesMax: number,
+): { cuts: number[]; blocksEnd: number; bytesMin: number } {
+  const cuts: number[] = []
+  let offset = start
+  let bytesMin = 0
+  let outputSinceCut = 0
+  for (;;) {
+    const header = read(view, offset, BLOCK_HEADER_LENGTH)
+    const type = (header >> 1) & 3
+    const size = header >> 3
+    if (size > blockBytesMax) throw new CompressedDataError('malformed', 'a zstd block is too large')
+    if (type !== RAW_BLOCK && type !== RLE_BLOCK && type !== COMPRESSED_BLOCK) {
+      throw new CompressedDataError('malformed', 'unknown type of zstd block')
+    }
+    if (type !== COMPRESSED_BLOCK) bytesMin += size
+    if (bytesMin > bytesMax) throw tooLarge()
+    offset += BLOCK_HEADER_LENGTH + (type === RLE_BLOCK ? 1 : size)
+    if ((header & 1) !== 0) return { cuts, blocksEnd: offset, bytesMin }
+    outputSinceCut += type === COMPRESSED_BLOCK ? blockBytesMax : size
+    if (outputSinceCut >= CUT_OUTPUT_BYTES) {
+      cuts.push(offset)
+      outputSinceCut = 0
+    }
+  }
+}
+
+/** A little-endian number of 1 to 8 bytes; rounded beyond 2^53, which is beyond every limit as well. */
+function read(view: DataView, offset: number, length: number): number {
+  if (offset + length > view.byteLength) throw cutShort()
+  let value = 0
+  for (let i = length - 1; i >= 0; i--) value = value * 256 + view.getUint8(offset + i)
+  return value
+}
+
+function cutShort(): CompressedDataError {
+  return new CompressedDataError('malformed', 'zstd data is cut short')
+}
+
+function tooLarge(): CompressedDataError {
+  return new CompressedDataError('too-large', 'decompresses to too much')
+}

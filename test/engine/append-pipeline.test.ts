@@ -1,0 +1,234 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { open, StorageFailure } from '../../src/index.ts'
+import { gated } from './gated-storage.ts'
+import { openEngine, readAll, type TestEngine } from './support.ts'
+
+let engine: TestEngine
+afterEach(() => engine.hw.close())
+
+const outcome = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'ok',
+    (error: { code?: string }) => error.code ?? String(error),
+  )
+
+/** Both kinds of storage: one that other engines may change, and one that belongs to this engine alone. */
+describe.each([true, false])('the append pipeline on a storage with shared: %s', (shared) => {
+  const storageOf = () => gated(memory(), { shared })
+
+  it('hides what is not durable, and acknowledges in order with the tail of that moment', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream, clock } = engine
+    storage.holding = true
+    const acks: string[] = []
+    const appends = ['a', 'b', 'c'].map((body) =>
+      stream.append(body).then((ack) => acks.push(`${body}:${ack.end.seqNum}/${ack.tail.seqNum}`)),
+    )
+    await clock.settle()
+    expect(storage.held).toBe(3)
+    expect((await stream.checkTail()).seqNum).toBe(0)
+    storage.release(2)
+    await clock.settle()
+    expect(acks).toEqual(['a:1/2', 'b:2/2'])
+    storage.release()
+    await Promise.all(appends)
+    expect(acks).toEqual(['a:1/2', 'b:2/2', 'c:3/3'])
+  })
+
+  it('withholds a refusal until the state that it rests on is durable', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream, clock } = engine
+    storage.holding = true
+    const settled: string[] = []
+    const first = stream.append('a').then(() => settled.push('a'))
+    const second = stream.append('b', { matchSeqNum: 0 }).catch(() => settled.push('refused'))
+    await clock.settle()
+    expect(settled).toEqual([])
+    storage.release()
+    await Promise.all([first, second])
+    expect(settled).toEqual(['a', 'refused'])
+  })
+
+  it('decides again on a refusal that rested on an append which then failed', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream, clock } = engine
+    storage.holding = true
+    storage.onAppend = ({ block }) => {
+      if (new TextDecoder().decode(block.data).includes('lost')) {
+        throw new StorageFailure('io', 'disk on fire', { nothingWritten: true })
+      }
+    }
+    const outcomes = [
+      outcome(stream.append('lost')),
+      outcome(stream.append('condition', { matchSeqNum: 0 })),
+    ]
+    await clock.settle()
+    storage.holding = false
+    storage.release()
+    expect(await Promise.all(outcomes)).toEqual(['storage', 'ok'])
+    expect(await readAll(stream)).toEqual(['condition'])
+  })
+
+  it('fails the append that the storage failed on and those behind it, and goes on', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream, clock } = engine
+    storage.holding = true
+    storage.onAppend = ({ expected }) => {
+      if (expected.seqNum === 1) throw new StorageFailure('quota', 'full', { nothingWritten: true })
+    }
+    const outcomes = ['a', 'b', 'c'].map((body) => outcome(stream.append(body)))
+    await clock.settle()
+    storage.holding = false
+    storage.release()
+    expect(await Promise.all(outcomes)).toEqual(['ok', 'storage', 'storage'])
+    storage.onAppend = () => {}
+    await stream.append('d')
+    expect(await readAll(stream)).toEqual(['a', 'd'])
+    expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+  })
+
+  it('shows an append of unknown outcome when the storage has it', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream, clock } = engine
+    storage.onAppended = () => {
+      storage.onAppended = () => {}
+      throw new StorageFailure('io', 'connection lost', { nothingWritten: false })
+    }
+    const seen: number[] = []
+    const following = stream.read({ seqNum: 0 }).records$.subscribe(({ seqNum }) => seen.push(seqNum))
+    await clock.settle()
+    expect(await outcome(stream.append('a'))).toBe('storage')
+    await stream.append('b', { matchSeqNum: 1 })
+    await clock.settle()
+    expect(await readAll(stream)).toEqual(['a', 'b'])
+    expect(seen).toEqual([0, 1])
+    following.unsubscribe()
+  })
+
+  it('applies a new configuration to the appends behind it', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream, hw } = engine
+    await stream.append('a')
+    await hw.basin('basin').reconfigureStream('stream', { timestamping: { mode: 'client-require' } })
+    expect(await outcome(stream.append('b'))).toBe('invalid')
+    await stream.append({ body: 'c', timestamp: 5 })
+    await hw.basin('basin').reconfigureStream('stream', { timestamping: null })
+    await stream.append('d')
+    expect(await readAll(stream)).toEqual(['a', 'c', 'd'])
+  })
+
+  it('fails with storage while the storage cannot even be read, and recovers', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream } = engine
+    storage.onAppend = () => {
+      throw new StorageFailure('io', 'gone', { nothingWritten: true })
+    }
+    expect(await outcome(stream.append('a'))).toBe('storage')
+    expect(await outcome(stream.append('b'))).toBe('storage')
+    storage.onAppend = () => {}
+    expect(await outcome(stream.append('c'))).toBe('ok')
+  })
+
+  it('never repeats a name: appends in flight on a deleted stream fail or go to the new one', async () => {
+    const storage = storageOf()
+    engine = await openEngine({ storage })
+    const { stream, hw, clock } = engine
+    storage.holding = true
+    const late = outcome(stream.append('late'))
+    await clock.settle()
+    await hw.basin('basin').deleteStream('stream')
+    storage.holding = false
+    storage.release()
+    expect(await late).toBe('ok')
+    expect(await readAll(stream)).toEqual(['late'])
+    expect((await hw.basin('basin').listStreams()).items).toHaveLength(1)
+  })
+})
+
+describe('two engines on one storage', () => {
+  it('interleave without losing or repeating, and one wins each sequence number', async () => {
+    const storage = memory()
+    engine = await openEngine({ storage })
+    const { clock } = engine
+    const other = await open({ storage, clock })
+    const [one, two] = [engine.stream, other.basin('basin').stream('stream')]
+    const plain = [one, two].flatMap((stream, n) =>
+      Array.from({ length: 100 }, (_, i) => stream.append(`${n}/${i}`)),
+    )
+    const acks = await Promise.all(plain)
+    expect(acks.map(({ start }) => start.seqNum).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 200 }, (_, i) => i),
+    )
+    const all = await readAll(one)
+    expect(all).toEqual(await readAll(two))
+    for (const n of [0, 1]) {
+      expect(all.filter((body) => body.startsWith(`${n}/`))).toEqual(
+        Array.from({ length: 100 }, (_, i) => `${n}/${i}`),
+      )
+    }
+    for (let round = 0; round < 50; round++) {
+      const matchSeqNum = (await one.checkTail()).seqNum
+      const race = await Promise.all([
+        outcome(one.append('one', { matchSeqNum })),
+        outcome(two.append('two', { matchSeqNum })),
+      ])
+      expect(race.sort()).toEqual(['ok', 'seq_num_mismatch'])
+    }
+    await other.close()
+  })
+
+  it('a follower of one gets what the other appends, live', async () => {
+    const storage = memory()
+    engine = await openEngine({ storage })
+    const other = await open({ storage, clock: engine.clock })
+    const tails: (number | undefined)[] = []
+    const following = engine.stream
+      .read({ seqNum: 0 })
+      .batches$.subscribe(({ tail }) => tails.push(tail?.seqNum))
+    await engine.clock.settle()
+    await other.basin('basin').stream('stream').append('x')
+    await engine.clock.settle()
+    await other.basin('basin').stream('stream').append('y')
+    await engine.clock.settle()
+    expect(tails).toEqual([1, 2])
+    following.unsubscribe()
+    await other.close()
+  })
+
+  it('a refusal is never based on an outdated state', async () => {
+    const storage = memory()
+    engine = await openEngine({ storage })
+    const other = await open({ storage, clock: engine.clock })
+    await engine.stream.append('known to both')
+    await other.basin('basin').stream('stream').append('x')
+    expect(await outcome(engine.stream.append('y', { matchSeqNum: 2 }))).toBe('ok')
+    await other.basin('basin').stream('stream').fence('token')
+    expect(await outcome(engine.stream.append('z', { fencingToken: 'token' }))).toBe('ok')
+    await other.basin('basin').deleteStream('stream')
+    expect(await outcome(engine.hw.basin('basin', { autoCreate: false }).stream('stream').append('z'))).toBe(
+      'stream_not_found',
+    )
+    await other.close()
+  })
+
+  it('a name that was deleted and made anew elsewhere shows nothing of the old stream', async () => {
+    const storage = memory()
+    engine = await openEngine({ storage })
+    const other = await open({ storage, clock: engine.clock })
+    await engine.stream.append(['old', 'older'])
+    await other.basin('basin').deleteStream('stream')
+    await other.basin('basin').createStream('stream')
+    expect(await engine.stream.checkTail()).toEqual({ seqNum: 0, timestamp: 0 })
+    await engine.stream.append('new')
+    expect(await readAll(engine.stream)).toEqual(['new'])
+    await other.close()
+  })
+})

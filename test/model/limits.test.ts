@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import * as limits from '../../src/model/limits.ts'
+import { STREAM_START } from '../../src/model/position.ts'
+
+it('has the limits of the specification (service-interface.md "Limits", wire-behaviour.md 3.3, 5.1 and 8.1)', () => {
+  expect({ ...limits }).toEqual({
+    MIB: 1024 * 1024,
+    BASIN_NAME_BYTES_MAX: 48,
+    BASIN_NAME_BYTES_MIN_ON_POST: 8,
+    STREAM_NAME_BYTES_MAX: 512,
+    REQUEST_TOKEN_BYTES_MAX: 36,
+    FENCING_TOKEN_BYTES_MAX: 36,
+    BATCH_RECORDS_MAX: 1000,
+    BATCH_METERED_BYTES_MAX: 1_048_576,
+    RECORD_METERED_BYTES_MAX: 1_048_576,
+    RECORD_HEADERS_MAX: 16_777_215,
+    READ_RECORDS_MAX: 1000,
+    READ_METERED_BYTES_MAX: 1_048_576,
+    UNARY_WAIT_SECONDS_MAX: 60,
+    WAIT_SECONDS_MAX: 2 ** 32 - 1,
+    LIST_LIMIT_MAX: 1000,
+    INTEGER_MAX: 2 ** 53 - 1,
+  })
+})
+
+it('starts every stream at 0, 0, and nobody can move that', () => {
+  expect(STREAM_START).toEqual({ seqNum: 0, timestamp: 0 })
+  expect(Object.isFrozen(STREAM_START)).toBe(true)
+})

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest'
+import {
+  basinNameProblem,
+  basinPrefixProblem,
+  fencingTokenProblem,
+  refuse,
+  requestTokenProblem,
+  streamNameProblem,
+  streamPrefixProblem,
+} from '../../src/model/names.ts'
+import { invalidMessage } from './refusal.ts'
+
+const OK = undefined
+const BEGIN = 'basin name must begin with a lowercase letter or number'
+const END = 'basin name must end with a lowercase letter or number'
+const MIDDLE = 'basin name must comprise lowercase letters, numbers, and hyphens'
+const TOO_LONG = 'basin name must not exceed 48 bytes in length'
+const TOO_SHORT = 'basin name should be at least 8 bytes in length'
+
+describe('basin name (wire-behaviour.md 8.1)', () => {
+  it.each([
+    ['a', OK],
+    ['0', OK],
+    ['my-basin-1', OK],
+    ['a--b', OK],
+    ['a'.repeat(48), OK],
+    ['a'.repeat(49), TOO_LONG],
+    // 25 characters, 50 bytes: lengths are bytes.
+    ['é'.repeat(25), TOO_LONG],
+    ['', 'basin name must not be empty'],
+    ['-a', BEGIN],
+    ['Aa', BEGIN],
+    ['a-', END],
+    ['aA', END],
+    ['a\n', END],
+    ['aBa', MIDDLE],
+    ['a.a', MIDDLE],
+    ['a_a', MIDDLE],
+    ['a\na', MIDDLE],
+    ['aéa', MIDDLE],
+    // What is wrong at several places is told in the order of the specification.
+    [`-${'A'.repeat(48)}`, TOO_LONG],
+    ['-A-', BEGIN],
+    ['aA-', END],
+  ])('%j: %s', (name, problem) => {
+    expect(basinNameProblem(name)).toBe(problem)
+  })
+
+  it.each([
+    ['abcdefg', TOO_SHORT],
+    ['abcdefgh', OK],
+    ['', TOO_SHORT],
+    ['-', TOO_SHORT],
+    ['-bcdefgh', BEGIN],
+    // Seven bytes in four characters, eight bytes in four.
+    ['éééa', TOO_SHORT],
+    ['éééé', BEGIN],
+  ])('%j where 8 bytes are the least: %s', (name, problem) => {
+    expect(basinNameProblem(name, 8)).toBe(problem)
+  })
+})
+
+describe('prefix and start of a list of basins (wire-behaviour.md 8.1)', () => {
+  it.each([
+    ['', 'prefix', OK],
+    ['a-', 'prefix', OK],
+    ['a', 'start-after', OK],
+    ['a'.repeat(48), 'prefix', OK],
+    ['a'.repeat(49), 'prefix', 'basin prefix must not exceed 48 bytes in length'],
+    ['a'.repeat(49), 'start-after', 'basin start-after must not exceed 48 bytes in length'],
+    ['-', 'prefix', 'basin prefix must begin with a lowercase letter or number'],
+    ['A', 'start-after', 'basin start-after must begin with a lowercase letter or number'],
+    ['a.', 'prefix', 'basin prefix must comprise lowercase letters, numbers, and hyphens'],
+    ['a\n', 'prefix', 'basin prefix must comprise lowercase letters, numbers, and hyphens'],
+    ['aB', 'start-after', 'basin start-after must comprise lowercase letters, numbers, and hyphens'],
+  ] as const)('%j as %s: %s', (text, role, problem) => {
+    expect(basinPrefixProblem(text, role)).toBe(problem)
+  })
+})
+
+describe('stream name (wire-behaviour.md 8.1)', () => {
+  it.each([
+    ['a', OK],
+    ['a/b c', OK],
+    ['\0\n\t', OK],
+    ['...', OK],
+    ['./', OK],
+    ['日本', OK],
+    ['a'.repeat(512), OK],
+    ['é'.repeat(256), OK],
+    ['😀'.repeat(128), OK],
+    ['', 'stream name must not be empty'],
+    ['.', 'stream name must not be "." or ".."'],
+    ['..', 'stream name must not be "." or ".."'],
+    ['a'.repeat(513), 'stream name must not exceed 512 bytes in length'],
+    [`${'é'.repeat(256)}a`, 'stream name must not exceed 512 bytes in length'],
+    ['a\ud800', 'stream name must be valid Unicode'],
+    ['\udc00a', 'stream name must be valid Unicode'],
+  ])('%j: %s', (name, problem) => {
+    expect(streamNameProblem(name)).toBe(problem)
+  })
+
+  it.each([
+    ['', 'prefix', OK],
+    ['.', 'prefix', OK],
+    ['..', 'start-after', OK],
+    ['a'.repeat(512), 'prefix', OK],
+    ['a'.repeat(513), 'prefix', 'stream prefix must not exceed 512 bytes in length'],
+    ['a'.repeat(513), 'start-after', 'stream start-after must not exceed 512 bytes in length'],
+  ] as const)('%j as %s of a list: %s', (text, role, problem) => {
+    expect(streamPrefixProblem(text, role)).toBe(problem)
+  })
+})
+
+describe('tokens (wire-behaviour.md 8.1)', () => {
+  it.each([
+    ['', OK],
+    ['a'.repeat(36), OK],
+    ['é'.repeat(18), OK],
+    ['a'.repeat(37), 'request token must not exceed 36 bytes in length'],
+    ['é'.repeat(19), 'request token must not exceed 36 bytes in length'],
+  ])('request token %j: %s', (token, problem) => {
+    expect(requestTokenProblem(token)).toBe(problem)
+  })
+
+  it.each([
+    ['', OK],
+    ['\0 any', OK],
+    ['a'.repeat(36), OK],
+    ['é'.repeat(18), OK],
+    ['a'.repeat(37), 'fencing token must not exceed 36 bytes in length'],
+    ['é'.repeat(19), 'fencing token must not exceed 36 bytes in length'],
+    ['\ud800', 'fencing token must be valid Unicode'],
+  ])('fencing token %j: %s', (token, problem) => {
+    expect(fencingTokenProblem(token)).toBe(problem)
+  })
+})
+
+describe('refuse', () => {
+  it('throws 422 only when there is a problem', () => {
+    expect(invalidMessage(() => refuse(undefined, 'stream'))).toBeUndefined()
+    expect(invalidMessage(() => refuse('too long', 'stream'))).toBe('too long')
+  })
+})

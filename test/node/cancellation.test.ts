@@ -1,0 +1,202 @@
+import { once } from 'node:events'
+import { constants } from 'node:http2'
+import { describe, expect, it } from 'vitest'
+import { http2Client, RawClient, startServer, trackedHandler, until } from './support.ts'
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+
+describe('a client that goes away', () => {
+  it.each(['destroy', 'resetAndDestroy'] as const)('HTTP/1.1, mid-stream (%s)', async (leave) => {
+    const { handler, fates } = trackedHandler()
+    const { server, errors } = await startServer(handler)
+    const client = new RawClient(server.port)
+    client.socket.write(get('/live'))
+    await client.until('first')
+    client.socket[leave]()
+    await until(() => fates[0]!.cancelled && fates[0]!.aborted)
+    await until(() => server.counts().connections === 0 && server.counts().requests === 0)
+    expect(errors).toEqual([])
+  })
+
+  it.each(['destroy', 'resetAndDestroy'] as const)(
+    'HTTP/1.1, while the answer is pending (%s)',
+    async (leave) => {
+      const { handler, fates } = trackedHandler()
+      const { server, errors } = await startServer(handler)
+      const client = new RawClient(server.port)
+      client.socket.write(get('/pending'))
+      await until(() => fates.length === 1)
+      client.socket[leave]()
+      await until(() => fates[0]!.aborted)
+      await until(() => server.counts().connections === 0 && server.counts().requests === 0)
+      expect(errors).toEqual([])
+    },
+  )
+
+  it.each(['a reset', 'the end of its connection'])('HTTP/2, mid-stream, by %s', async (how) => {
+    const { handler, fates } = trackedHandler()
+    const { server, errors } = await startServer(handler)
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':path': '/live' })
+    stream.on('error', () => {})
+    await once(stream, 'data')
+    if (how === 'a reset') stream.close(constants.NGHTTP2_CANCEL)
+    else session.destroy()
+    await until(() => fates[0]!.cancelled && fates[0]!.aborted)
+    await until(() => server.counts().requests === 0)
+    expect(server.counts().connections).toBeLessThanOrEqual(1)
+    expect(errors).toEqual([])
+  })
+
+  it.each(['a reset', 'the end of its connection'])(
+    'HTTP/2, while the answer is pending, by %s',
+    async (how) => {
+      const { handler, fates } = trackedHandler()
+      const { server, errors } = await startServer(handler)
+      const session = await http2Client(server.url)
+      const stream = session.request({ ':path': '/pending' })
+      stream.on('error', () => {})
+      await until(() => fates.length === 1)
+      if (how === 'a reset') stream.close(constants.NGHTTP2_CANCEL)
+      else session.destroy()
+      await until(() => fates[0]!.aborted)
+      await until(() => server.counts().requests === 0)
+      expect(errors).toEqual([])
+    },
+  )
+
+  it.each(['HTTP/1.1', 'HTTP/2'])(
+    '%s: cancels a body that is handed over only after it left',
+    async (protocol) => {
+      const { handler, fates } = trackedHandler()
+      let answer: (() => void) | undefined
+      const { server } = await startServer(async (request) => {
+        const left = new Promise((resolve) => request.signal.addEventListener('abort', resolve))
+        await new Promise<void>((resolve) => {
+          answer = resolve
+        })
+        await left
+        return handler(request)
+      })
+      if (protocol === 'HTTP/2') {
+        const session = await http2Client(server.url)
+        const stream = session.request({ ':path': '/live' })
+        stream.on('error', () => {})
+        await until(() => answer !== undefined)
+        stream.close(constants.NGHTTP2_CANCEL)
+      } else {
+        const client = new RawClient(server.port)
+        client.socket.write(get('/live'))
+        await until(() => answer !== undefined)
+        client.socket.destroy()
+      }
+      answer!()
+      await until(() => fates.length === 1 && fates[0]!.cancelled)
+      await until(() => server.counts().requests === 0)
+    },
+  )
+
+  it('aborts a request body that is being read', async () => {
+    const failures: unknown[] = []
+    const { server } = await startServer(async (request) => {
+      try {
+        await request.text()
+      } catch (error) {
+        failures.push(error)
+      }
+      return new Response('too late')
+    })
+    const client = new RawClient(server.port)
+    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\npart')
+    await until(() => server.counts().requests === 1)
+    client.socket.resetAndDestroy()
+    await until(() => failures.length === 1)
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    stream.on('error', () => {})
+    stream.write('part')
+    await until(() => server.counts().requests === 1)
+    // Not `stream.close`, with which Node ends the stream properly before it resets it.
+    session.destroy()
+    await until(() => failures.length === 2)
+  })
+
+  it('still aborts a signal whose request was garbage-collected', async () => {
+    let aborted = false
+    const { server } = await startServer(({ signal }) => {
+      signal.addEventListener('abort', () => {
+        aborted = true
+      })
+      return new Response(new ReadableStream({ pull: () => new Promise(() => {}) }))
+    })
+    const client = new RawClient(server.port)
+    client.socket.write(get('/'))
+    await client.until('200 OK')
+    // Enough garbage for several collections, which a test cannot ask for.
+    for (let i = 0; i < 200; i++) {
+      Array.from({ length: 20_000 }, () => ({}))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    client.socket.destroy()
+    await until(() => aborted)
+  })
+})
+
+describe('many clients that go away', () => {
+  const ROUNDS = 1_000
+
+  it(`leaves nothing behind after ${ROUNDS} over HTTP/1.1`, async () => {
+    const { handler, fates } = trackedHandler()
+    const { server, errors } = await startServer(handler)
+    for (let i = 0; i < ROUNDS; i += 50) {
+      const clients = Array.from({ length: 50 }, () => new RawClient(server.port))
+      for (const client of clients) client.socket.write(get('/live'))
+      await Promise.all(clients.map((client) => client.until('first')))
+      for (const client of clients) client.socket.destroy()
+    }
+    await until(() => server.counts().connections === 0 && server.counts().requests === 0)
+    expect(fates.filter((fate) => fate.cancelled && fate.aborted)).toHaveLength(ROUNDS)
+    expect(errors).toEqual([])
+  })
+
+  it(`leaves nothing behind after ${ROUNDS} over HTTP/2`, async () => {
+    const { handler, fates } = trackedHandler()
+    const { server, errors } = await startServer(handler)
+    // Several connections, because a peer that resets a thousand streams of one at once is taken for an attacker.
+    for (let i = 0; i < ROUNDS; i += 200) {
+      const session = await http2Client(server.url)
+      const streams = Array.from({ length: 200 }, () => session.request({ ':path': '/live' }))
+      await Promise.all(streams.map((stream) => once(stream, 'data')))
+      for (const stream of streams) {
+        stream.on('error', () => {})
+        stream.close(constants.NGHTTP2_CANCEL)
+      }
+      await until(() => server.counts().requests === 0)
+      session.close()
+    }
+    await until(() => server.counts().connections === 0 && server.counts().http2Sessions === 0)
+    expect(fates.filter((fate) => fate.cancelled && fate.aborted)).toHaveLength(ROUNDS)
+    expect(errors).toEqual([])
+  })
+})
+
+describe('a response that is taken whole', () => {
+  it('does not abort the signal of its request', async () => {
+    const signals: AbortSignal[] = []
+    const { server } = await startServer((request) => {
+      signals.push(request.signal)
+      return new Response('ok')
+    })
+    const client = new RawClient(server.port)
+    client.socket.write(get('/'))
+    await client.until('ok')
+    client.socket.destroy()
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':path': '/' })
+    stream.resume()
+    await once(stream, 'close')
+    session.destroy()
+    await until(() => server.counts().connections === 0)
+    expect(signals.map((signal) => signal.aborted)).toEqual([false, false])
+  })
+})

@@ -1,0 +1,217 @@
+import { once } from 'node:events'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { FetchHandler } from '../../adapters/node/index.ts'
+import { http2Client, http2Fetch, RawClient, startServer, trackedHandler, until } from './support.ts'
+
+const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+const EMPTY_SETTINGS_FRAME = '\x00\x00\x00\x04\x00\x00\x00\x00\x00'
+
+const describeRequest: FetchHandler = async (request) =>
+  Response.json({
+    method: request.method,
+    url: request.url,
+    header: request.headers.get('svc-basin'),
+    body: await request.text(),
+  })
+
+describe('one plain port for both protocols', () => {
+  it('serves HTTP/1.1 and HTTP/2 with prior knowledge side by side', async () => {
+    const { server } = await startServer(describeRequest)
+    const response = await fetch(`${server.url}/v1/a%2Fb?x=1`, {
+      method: 'POST',
+      headers: { 'svc-basin': 'one' },
+      body: 'first',
+    })
+    expect(await response.json()).toEqual({
+      method: 'POST',
+      url: `${server.url}/v1/a%2Fb?x=1`,
+      header: 'one',
+      body: 'first',
+    })
+    const session = await http2Client(server.url)
+    const second = await http2Fetch(
+      session,
+      { ':method': 'POST', ':path': '/v1/a%2Fb?x=1', 'svc-basin': 'two' },
+      'second',
+    )
+    expect(JSON.parse(second.body)).toEqual({
+      method: 'POST',
+      url: `${server.url}/v1/a%2Fb?x=1`,
+      header: 'two',
+      body: 'second',
+    })
+  })
+
+  it('knows the preface when it arrives byte by byte', async () => {
+    const { server } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    await once(client.socket, 'connect')
+    for (const byte of PREFACE + EMPTY_SETTINGS_FRAME) {
+      await new Promise<void>((resolve) => client.socket.write(byte, 'latin1', () => setImmediate(resolve)))
+    }
+    // A SETTINGS frame of the server, then the acknowledgement of the client's.
+    await client.until('\x00\x00\x00\x04\x01\x00\x00\x00\x00')
+    expect(server.counts().http2Sessions).toBe(1)
+  })
+
+  it('knows HTTP/1.1 when it begins like the preface and arrives byte by byte', async () => {
+    const { server } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    await once(client.socket, 'connect')
+    for (const byte of 'PROPFIND /x HTTP/1.1\r\nHost: localhost\r\n\r\n') {
+      await new Promise<void>((resolve) => client.socket.write(byte, () => setImmediate(resolve)))
+    }
+    expect(await client.until('PROPFIND"')).toContain('200 OK')
+  })
+
+  it('answers a request whose client half-closes at once', async () => {
+    const { server } = await startServer(async (request) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return describeRequest(request)
+    })
+    const client = new RawClient(server.port)
+    client.socket.end('GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    expect(await client.until('"method":"GET"')).toContain('200 OK')
+    await client.closed
+    await until(() => server.counts().connections === 0)
+  })
+
+  it('serves a pipelined pair in order on one connection', async () => {
+    const { server } = await startServer((request) => new Response(new URL(request.url).pathname))
+    const client = new RawClient(server.port)
+    client.socket.write(
+      'GET /a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /b HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    )
+    expect(await client.until('/b')).toMatch(/\r\n\r\n\/aHTTP\/1\.1 200[\s\S]*\/b$/)
+    expect(server.counts().connections).toBe(1)
+  })
+
+  it('drops a connection that stays silent', async () => {
+    const { server } = await startServer(describeRequest, { firstBytesTimeoutMs: 1 })
+    const silent = new RawClient(server.port)
+    await silent.closed
+    const hesitant = new RawClient(server.port)
+    hesitant.socket.write('PRI * HT')
+    await hesitant.closed
+    expect(silent.received + hesitant.received).toBe('')
+    await until(() => server.counts().connections === 0)
+  })
+
+  it.each([
+    ['binary noise', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['a broken preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\rX'],
+    ['a request line of an unknown version', 'GET / HTTP/9.9\r\n\r\n'],
+    ['a header without a colon', 'GET / HTTP/1.1\r\nnonsense\r\n\r\n'],
+  ])('refuses %s with 400 and keeps serving', async (_, bytes) => {
+    const { server } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    client.socket.write(bytes, 'latin1')
+    await client.closed
+    expect(client.received).toMatch(/^HTTP\/1\.1 400 /)
+    expect((await fetch(server.url)).status).toBe(200)
+  })
+
+  it('ends an HTTP/2 connection that sends garbage after the preface', async () => {
+    const { server } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    client.socket.write(`${PREFACE}${'garbage '.repeat(20)}`)
+    await client.closed
+    await until(() => server.counts().connections === 0)
+    expect((await fetch(server.url)).status).toBe(200)
+  })
+
+  it('survives a client that resets before it has said anything', async () => {
+    const { server } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    await once(client.socket, 'connect')
+    await until(() => server.counts().connections === 1)
+    client.socket.resetAndDestroy()
+    await until(() => server.counts().connections === 0)
+    expect((await fetch(server.url)).status).toBe(200)
+  })
+})
+
+describe('limits', () => {
+  it('takes a pile of pipelined requests, but not any number', async () => {
+    const { handler, fates } = trackedHandler()
+    const { server, errors } = await startServer(handler)
+    const warnings: Error[] = []
+    const onWarning = (warning: Error) => warnings.push(warning)
+    process.on('warning', onWarning)
+    onTestFinished(() => void process.off('warning', onWarning))
+    const request = 'GET /pending HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    const client = new RawClient(server.port)
+    client.socket.write(request.repeat(1_000))
+    await until(() => fates.length === 1_000)
+    client.socket.write(request.repeat(1_000))
+    await client.closed
+    await until(() => server.counts().requests === 0)
+    expect(fates).toHaveLength(1_000)
+    expect(fates.every((fate) => fate.aborted)).toBe(true)
+    expect(warnings).toEqual([])
+    expect(errors).toEqual([])
+  })
+
+  it('accepts headers of 16 KiB and refuses 64 KiB with 431', async () => {
+    const { server } = await startServer((request) => new Response(request.headers.get('x-long')))
+    const long = 'x'.repeat(16 * 1024)
+    expect(await (await fetch(server.url, { headers: { 'x-long': long } })).text()).toBe(long)
+    const client = new RawClient(server.port)
+    client.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\nx-long: ${'x'.repeat(64 * 1024)}\r\n\r\n`)
+    await client.closed
+    expect(client.received).toMatch(/^HTTP\/1\.1 431 /)
+  })
+
+  it('accepts headers of 16 KiB over HTTP/2 and refuses more than its setting', async () => {
+    const { server } = await startServer((request) => new Response(request.headers.get('x-long')))
+    const session = await http2Client(server.url)
+    const long = 'x'.repeat(16 * 1024)
+    expect((await http2Fetch(session, { ':path': '/', 'x-long': long })).body).toBe(long)
+    await expect(http2Fetch(session, { ':path': '/', 'x-long': 'x'.repeat(64 * 1024) })).rejects.toThrow()
+    expect((await http2Fetch(session, { ':path': '/' })).headers[':status']).toBe(200)
+  })
+
+  it('announces windows and frames above 1 MiB, and at least 100 streams', async () => {
+    const { server } = await startServer(describeRequest)
+    const session = await http2Client(server.url)
+    await until(() => (session.remoteSettings.initialWindowSize ?? 0) > 1024 * 1024)
+    const settings = session.remoteSettings
+    expect(settings.maxFrameSize).toBeGreaterThan(1024 * 1024)
+    expect(settings.maxConcurrentStreams).toBeGreaterThanOrEqual(100)
+    await until(() => (session.state.remoteWindowSize ?? 0) > 1024 * 1024)
+  })
+
+  it('keeps idle HTTP/1.1 connections for over a minute', async () => {
+    const { server } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    expect(await client.until('"method"')).toMatch(/keep-alive: timeout=65/i)
+  })
+
+  it.each([
+    ['host', 'GET / HTTP/1.1\r\nHost: a/b\r\n\r\n', 'bad_header'],
+    ['host with a user', 'GET / HTTP/1.1\r\nHost: u:p@localhost\r\n\r\n', 'bad_header'],
+    ['target', 'GET ftp://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n', 'bad_path'],
+  ])('refuses a %s that makes no URL', async (_, request, code) => {
+    const { server, errors } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    client.socket.write(request)
+    expect(await client.until(`"code":"${code}"`)).toMatch(/^HTTP\/1\.1 400 /)
+    expect(errors).toEqual([])
+  })
+
+  it('takes a target in absolute form', async () => {
+    const { server } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    client.socket.write('GET http://example.test/v1/basins?a=b HTTP/1.1\r\nHost: other\r\n\r\n')
+    await client.until('"url":"http://example.test/v1/basins?a=b"')
+  })
+
+  it('refuses a method that fetch cannot express', async () => {
+    const { server, errors } = await startServer(describeRequest)
+    const client = new RawClient(server.port)
+    client.socket.write('TRACE / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await client.until('405 Method Not Allowed')
+    expect(errors).toEqual([])
+  })
+})

@@ -1,0 +1,152 @@
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { serve } from '../../adapters/node/index.ts'
+import {
+  http2Client,
+  http2Fetch,
+  http2Response,
+  RawClient,
+  startServer,
+  trackedHandler,
+  until,
+} from './support.ts'
+
+/** A handler that answers when it is told to. */
+function gated(): { handler: () => Promise<Response>; open: () => void; waiting: () => number } {
+  const waiting: (() => void)[] = []
+  return {
+    handler: async () => {
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      return new Response('done')
+    },
+    open: () => {
+      for (const resolve of waiting) resolve()
+    },
+    waiting: () => waiting.length,
+  }
+}
+
+const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+describe('close', () => {
+  it('lets what is in flight finish on both protocols, and refuses what is new', async () => {
+    const gate = gated()
+    const { server } = await startServer(gate.handler)
+    const first = new RawClient(server.port)
+    first.socket.write(GET)
+    const session = await http2Client(server.url)
+    const second = http2Fetch(session, { ':path': '/' })
+    await until(() => gate.waiting() === 2)
+    const goaway = once(session, 'goaway')
+    const closed = server.close()
+    await goaway
+    await expect(fetch(server.url)).rejects.toThrow()
+    gate.open()
+    await first.closed
+    expect(first.received).toMatch(/HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*done$/i)
+    expect((await second).body).toBe('done')
+    await closed
+    expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
+  })
+
+  it('drops idle, silent and hesitant connections at once', async () => {
+    const { server } = await startServer(() => new Response('ok'))
+    const idle = new RawClient(server.port)
+    idle.socket.write(GET)
+    await idle.until('ok')
+    const silent = new RawClient(server.port)
+    const hesitant = new RawClient(server.port)
+    hesitant.socket.write('PRI * HT')
+    const session = await http2Client(server.url)
+    expect((await http2Fetch(session, { ':path': '/' })).body).toBe('ok')
+    await until(() => server.counts().connections === 4)
+    // Longer than the test may take: whoever is waited for, fails it.
+    await server.close({ graceMs: 600_000 })
+    await Promise.all([idle.closed, silent.closed, hesitant.closed])
+    expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
+  })
+
+  it('closes a connection whose response had begun before, once that is done', async () => {
+    let end: (() => void) | undefined
+    const { server } = await startServer(
+      () =>
+        new Response(
+          new ReadableStream({
+            start(controller) {
+              controller.enqueue(new TextEncoder().encode('begun'))
+              end = () => controller.close()
+            },
+          }),
+        ),
+    )
+    const client = new RawClient(server.port)
+    client.socket.write(GET)
+    await client.until('begun')
+    const closed = server.close({ graceMs: 600_000 })
+    end!()
+    await Promise.all([closed, client.closed])
+    expect(client.received).toMatch(/0\r\n\r\n$/)
+  })
+
+  it('drops what does not finish in time, and frees it', async () => {
+    const { handler, fates } = trackedHandler()
+    const { server } = await startServer(handler)
+    const client = new RawClient(server.port)
+    client.socket.write('GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await client.until('first')
+    const session = await http2Client(server.url)
+    const pending = session.request({ ':path': '/pending' })
+    const live = session.request({ ':path': '/live' })
+    for (const stream of [pending, live]) stream.on('error', () => {})
+    await once(live, 'data')
+    await server.close({ graceMs: 1 })
+    expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
+    await until(() => fates.length === 3 && fates.every((fate) => fate.aborted))
+    expect(fates.filter((fate) => fate.cancelled)).toHaveLength(2)
+    await client.closed
+    expect(client.received).not.toContain('0\r\n\r\n')
+  })
+
+  it('is the same for every caller', async () => {
+    const { server } = await startServer(() => new Response('ok'))
+    const closed = server.close()
+    expect(server.close()).toBe(closed)
+    await closed
+    await expect(fetch(server.url)).rejects.toThrow()
+  })
+
+  it('frees the port for the next server', async () => {
+    const { server } = await startServer(() => new Response('first'))
+    await server.close()
+    const { server: next } = await startServer(() => new Response('second'), { port: server.port })
+    expect(await (await fetch(next.url)).text()).toBe('second')
+  })
+
+  it('answers an HTTP/2 stream that was open when its client was told to go', async () => {
+    const { server } = await startServer((request) => new Response(request.body))
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    const response = http2Response(stream)
+    await until(() => server.counts().requests === 1)
+    const closed = server.close()
+    stream.end('late')
+    expect((await response).body).toBe('late')
+    await closed
+  })
+})
+
+describe('serve', () => {
+  it('says where it listens', async () => {
+    const { server } = await startServer(() => new Response('ok'), { host: '::1' })
+    expect(server.url).toBe(`http://[::1]:${server.port}`)
+    expect(server.address).toMatchObject({ address: '::1', port: server.port, family: 'IPv6' })
+    expect(await (await fetch(server.url)).text()).toBe('ok')
+  })
+
+  it('rejects when the port is taken', async () => {
+    const { server } = await startServer(() => new Response('ok'))
+    await expect(serve(() => new Response(''), { port: server.port })).rejects.toMatchObject({
+      code: 'EADDRINUSE',
+    })
+  })
+})

@@ -1,0 +1,270 @@
+import { once } from 'node:events'
+import { constants } from 'node:http2'
+import { describe, expect, it } from 'vitest'
+import {
+  collect,
+  http2Client,
+  http2Fetch,
+  http2Response,
+  RawClient,
+  startServer,
+  trackedHandler,
+  until,
+} from './support.ts'
+
+const MIB = 1024 * 1024
+
+function patterned(bytes: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length: bytes }, (_, i) => (i * 7 + (i >> 8)) & 0xff)
+}
+
+describe('full duplex', () => {
+  it('sends the response headers over HTTP/2 before any of the request body arrives, then echoes as it comes', async () => {
+    const { server } = await startServer((request) => new Response(request.body))
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    const [headers] = await once(stream, 'response')
+    expect(headers[':status']).toBe(200)
+    for (const message of ['one', 'two', 'three']) {
+      stream.write(message)
+      const [echo] = await once(stream, 'data')
+      expect(echo.toString()).toBe(message)
+    }
+    stream.end()
+    await once(stream, 'close')
+    expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR)
+  })
+
+  it('echoes a chunked upload over HTTP/1.1 as it comes', async () => {
+    const { server } = await startServer((request) => new Response(request.body))
+    const client = new RawClient(server.port)
+    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+    await client.until('\r\n\r\n')
+    client.socket.write('3\r\none\r\n')
+    await client.until('3\r\none\r\n')
+    client.socket.write('3\r\ntwo\r\n0\r\n\r\n')
+    expect(await client.until('0\r\n\r\n')).toContain('3\r\ntwo\r\n')
+  })
+
+  it('can go on answering after the HTTP/2 client has half-closed', async () => {
+    const { server } = await startServer(
+      (request) =>
+        new Response(
+          new ReadableStream({
+            async start(controller) {
+              const received = await request.text()
+              for (const part of ['got ', received, '!']) {
+                await new Promise((resolve) => setImmediate(resolve))
+                controller.enqueue(new TextEncoder().encode(part))
+              }
+              controller.close()
+            },
+          }),
+        ),
+    )
+    const session = await http2Client(server.url)
+    expect((await http2Fetch(session, { ':method': 'POST', ':path': '/' }, 'all')).body).toBe('got all!')
+  })
+})
+
+describe('bodies', () => {
+  it('carries several MiB both ways over both protocols', async () => {
+    const { server } = await startServer(async (request) => new Response(await request.arrayBuffer()))
+    const sent = patterned(3 * MIB + 17)
+    const response = await fetch(server.url, { method: 'POST', body: sent })
+    expect(response.headers.get('content-length')).toBe(String(sent.length))
+    expect(Buffer.compare(new Uint8Array(await response.arrayBuffer()), sent)).toBe(0)
+
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    stream.end(sent)
+    await once(stream, 'response')
+    expect(Buffer.compare(Buffer.concat(await collect(stream)), sent)).toBe(0)
+  })
+
+  it('sends a small answer over HTTP/2 in one DATA frame with its length', async () => {
+    const { server } = await startServer(() =>
+      Response.json({ code: 'invalid', message: 'no' }, { status: 422 }),
+    )
+    const session = await http2Client(server.url)
+    const { headers, body, dataSizes } = await http2Fetch(session, { ':path': '/' })
+    expect(headers[':status']).toBe(422)
+    expect(headers['content-type']).toBe('application/json')
+    expect(headers['content-length']).toBe(String(body.length))
+    expect(dataSizes).toEqual([body.length])
+  })
+
+  it('reuses one HTTP/1.1 connection for unary calls', async () => {
+    const { server } = await startServer(() => new Response('ok'))
+    const client = new RawClient(server.port)
+    for (let i = 1; i <= 50; i++) {
+      client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nbody')
+      await until(() => client.received.split('HTTP/1.1 200 OK').length === i + 1)
+    }
+    expect(server.counts()).toEqual({ connections: 1, http2Sessions: 0, requests: 0 })
+  })
+
+  it('keeps the connection after an upload that the handler did not want', async () => {
+    const { server } = await startServer(async (request) => {
+      await request.body?.cancel()
+      return new Response('no', { status: 401 })
+    })
+    const client = new RawClient(server.port)
+    const body = 'x'.repeat(MIB)
+    for (let i = 1; i <= 2; i++) {
+      client.socket.write(
+        `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      )
+      await until(() => client.received.split('HTTP/1.1 401').length === i + 1)
+    }
+    expect(server.counts().connections).toBe(1)
+  })
+
+  it('cuts off an upload that goes on although its answer is complete, without spoiling the answer', async () => {
+    const refuse = () => new Response('no', { status: 401 })
+    const { server } = await startServer(refuse, { lingerMs: 20 })
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    stream.write('part of it')
+    const { headers, body } = await http2Response(stream)
+    expect(headers[':status']).toBe(401)
+    expect(body).toBe('no')
+    const client = new RawClient(server.port)
+    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\npart of it')
+    await client.closed
+    expect(client.received).toMatch(/401 Unauthorized[\s\S]*no$/)
+    await until(() => server.counts().requests === 0)
+  })
+
+  it('waits for the end of an upload that comes soon after its answer', async () => {
+    const { server } = await startServer(() => new Response('no', { status: 401 }), { lingerMs: 600_000 })
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    stream.write('part of it')
+    await once(stream, 'response')
+    stream.end('the rest')
+    expect(Buffer.concat(await collect(stream)).toString()).toBe('no')
+    await until(() => server.counts().requests === 0)
+    expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR)
+  })
+
+  it('sends no body for HEAD and 204, and cancels one that is there', async () => {
+    const { handler, fates } = trackedHandler()
+    const { server } = await startServer((request) =>
+      request.method === 'HEAD' ? handler(request) : new Response(null, { status: 204 }),
+    )
+    const head = await fetch(`${server.url}/endless`, { method: 'HEAD' })
+    expect(head.headers.get('content-type')).toBe('text/event-stream')
+    expect(fates).toMatchObject([{ cancelled: true, pulled: 0 }])
+    expect((await fetch(server.url)).status).toBe(204)
+    const session = await http2Client(server.url)
+    expect((await http2Fetch(session, { ':method': 'HEAD', ':path': '/live' })).body).toBe('')
+  })
+
+  it('leaves the headers of the connection to Node and repeats cookies', async () => {
+    const headers = new Headers({ connection: 'keep-alive', 'transfer-encoding': 'chunked', 'x-kept': 'yes' })
+    headers.append('set-cookie', 'a=1')
+    headers.append('set-cookie', 'b=2')
+    const { server, errors } = await startServer(() => new Response('ok', { headers }))
+    expect((await fetch(server.url)).headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+    const session = await http2Client(server.url)
+    const response = await http2Fetch(session, { ':path': '/' })
+    expect(response.headers['x-kept']).toBe('yes')
+    expect(response.headers['set-cookie']).toEqual(['a=1', 'b=2'])
+    expect(errors).toEqual([])
+  })
+})
+
+describe('back-pressure', () => {
+  // What may lie in buffers of ours, of Node's and of the kernel's together. An endless body passes it at once if nothing holds it.
+  const BUFFERS_BYTES = 16 * MIB
+
+  async function settledPulls(fate: { pulled: number }): Promise<number> {
+    let quietTurns = 0
+    for (let last = fate.pulled; quietTurns < 200; last = fate.pulled) {
+      await new Promise((resolve) => setImmediate(resolve))
+      quietTurns = fate.pulled === last ? quietTurns + 1 : 0
+      if (fate.pulled > BUFFERS_BYTES) break
+    }
+    return fate.pulled
+  }
+
+  it('stops reading a response that its HTTP/1.1 client does not take', async () => {
+    const { handler, fates } = trackedHandler()
+    const { server } = await startServer(handler)
+    const client = new RawClient(server.port)
+    await once(client.socket, 'connect')
+    client.socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    client.socket.pause()
+    await until(() => fates.length === 1)
+    expect(await settledPulls(fates[0]!)).toBeLessThan(BUFFERS_BYTES)
+    const before = fates[0]!.pulled
+    client.socket.resume()
+    await until(() => fates[0]!.pulled > before + MIB)
+    client.socket.destroy()
+    await until(() => fates[0]!.cancelled)
+  })
+
+  it('stops reading a response that its HTTP/2 client does not take', async () => {
+    const { handler, fates } = trackedHandler()
+    const { server } = await startServer(handler)
+    const session = await http2Client(server.url)
+    const stream = session.request({ ':path': '/endless' })
+    await once(stream, 'response')
+    expect(await settledPulls(fates[0]!)).toBeLessThan(BUFFERS_BYTES)
+    const before = fates[0]!.pulled
+    stream.resume()
+    await until(() => fates[0]!.pulled > before + MIB)
+    stream.on('error', () => {})
+    stream.close(constants.NGHTTP2_CANCEL)
+    await until(() => fates[0]!.cancelled)
+  })
+
+  async function readAll(read: () => Promise<number>): Promise<void> {
+    while ((await read()) > 0);
+  }
+
+  it.each(['HTTP/1.1', 'HTTP/2'])(
+    'does not take an upload over %s faster than it is read',
+    async (protocol) => {
+      let read: (() => Promise<number>) | undefined
+      const { server } = await startServer((request) => {
+        const reader = request.body!.getReader()
+        read = async () => (await reader.read()).value?.byteLength ?? 0
+        return new Promise((_, reject) => {
+          request.signal.addEventListener('abort', () => reject(request.signal.reason))
+        })
+      })
+      const upload =
+        protocol === 'HTTP/2'
+          ? (await http2Client(server.url)).request({ ':method': 'POST', ':path': '/' })
+          : new RawClient(server.port).socket
+      upload.on('error', () => {})
+      if (protocol === 'HTTP/1.1') {
+        upload.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${1024 * MIB}\r\n\r\n`)
+      }
+      let taken = 0
+      const chunk = Buffer.alloc(256 * 1024)
+      const more = () => {
+        if (upload.destroyed) return
+        upload.write(chunk, () => {
+          taken += chunk.byteLength
+          if (taken < 64 * MIB) more()
+        })
+      }
+      more()
+      await until(() => read !== undefined)
+      expect(await read!()).toBeGreaterThan(0)
+      let quietTurns = 0
+      for (let last = taken; quietTurns < 200 && taken < 64 * MIB; last = taken) {
+        await new Promise((resolve) => setImmediate(resolve))
+        quietTurns = taken === last ? quietTurns + 1 : 0
+      }
+      expect(taken).toBeLessThan(BUFFERS_BYTES)
+      upload.destroy()
+      // What does not read does not notice either.
+      await expect(readAll(read!)).rejects.toThrow()
+      await until(() => server.counts().requests === 0)
+    },
+  )
+})

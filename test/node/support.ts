@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  type IncomingHttpHeaders as Http2Headers,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
+import { connect as connectTcp, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+import { type FetchHandler, type NodeServer, type ServeOptions, serve } from '../../adapters/node/index.ts'
+
+/** A server on a free port of 127.0.0.1 that is closed with the test. Errors that the handler causes are collected. */
+export async function startServer(
+  handler: FetchHandler,
+  options: ServeOptions = {},
+): Promise<{ server: NodeServer; errors: unknown[] }> {
+  const errors: unknown[] = []
+  const server = await serve(handler, { onError: (error) => errors.push(error), ...options })
+  onTestFinished(() => server.close({ graceMs: 0 }))
+  return { server, errors }
+}
+
+/** A connection with prior knowledge of HTTP/2, or with ALPN where the URL is `https`. */
+export async function http2Client(
+  url: string,
+  options: Parameters<typeof connectHttp2>[1] = {},
+): Promise<ClientHttp2Session> {
+  const session = connectHttp2(url, options as object)
+  onTestFinished(() => session.destroy())
+  session.on('error', () => {})
+  await once(session, 'connect')
+  return session
+}
+
+export interface Http2Response {
+  readonly headers: Http2Headers & { readonly ':status'?: number }
+  readonly body: string
+  /** The sizes of the DATA events that had anything in them. */
+  readonly dataSizes: number[]
+}
+
+export async function http2Fetch(
+  session: ClientHttp2Session,
+  headers: OutgoingHttpHeaders,
+  body?: string | Uint8Array,
+): Promise<Http2Response> {
+  const stream = session.request(headers, { endStream: body === undefined })
+  if (body !== undefined) stream.end(body)
+  return await http2Response(stream)
+}
+
+export async function http2Response(stream: ClientHttp2Stream): Promise<Http2Response> {
+  const [headers] = (await once(stream, 'response')) as [Http2Headers]
+  const chunks = await collect(stream)
+  return {
+    headers,
+    body: Buffer.concat(chunks).toString(),
+    dataSizes: chunks.map((chunk) => chunk.byteLength),
+  }
+}
+
+export async function collect(stream: Readable): Promise<Buffer[]> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return chunks
+}
+
+/** A TCP connection with everything it received so far. */
+export class RawClient {
+  readonly socket: Socket
+  received = ''
+  readonly closed: Promise<void>
+
+  constructor(port: number) {
+    this.socket = connectTcp({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
+    this.socket.on('error', () => {})
+    this.socket.setEncoding('latin1')
+    this.socket.on('data', (text: string) => {
+      this.received += text
+    })
+    this.closed = new Promise((resolve) => {
+      this.socket.once('end', resolve).once('close', resolve)
+    })
+    onTestFinished(() => {
+      this.socket.destroy()
+    })
+  }
+
+  async until(expected: string | RegExp): Promise<string> {
+    const found = () =>
+      typeof expected === 'string' ? this.received.includes(expected) : expected.test(this.received)
+    while (!found()) {
+      await Promise.race([
+        once(this.socket, 'data'),
+        this.closed.then(() => {
+          if (!found()) throw new Error(`Closed after ${JSON.stringify(this.received)}`)
+        }),
+      ])
+    }
+    return this.received
+  }
+}
+
+/** Waits for a condition that no event announces, one turn of the event loop at a time. The test's own timeout bounds it. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** What became of one response body and its request's signal. */
+export interface Fate {
+  pulled: number
+  cancelled: boolean
+  aborted: boolean
+}
+
+export interface Tracked {
+  readonly handler: FetchHandler
+  readonly fates: Fate[]
+}
+
+/**
+ * A handler for tests of cancellation. `/pending` never answers, `/live` answers with one event and then waits, `/endless` produces
+ * as fast as it is read.
+ */
+export function trackedHandler(chunkBytes = 64 * 1024): Tracked {
+  const fates: Fate[] = []
+  const handler: FetchHandler = (request) => {
+    const fate: Fate = { pulled: 0, cancelled: false, aborted: false }
+    fates.push(fate)
+    request.signal.addEventListener('abort', () => {
+      fate.aborted = true
+    })
+    const path = new URL(request.url).pathname
+    if (path === '/pending') {
+      return new Promise((_, reject) => {
+        request.signal.addEventListener('abort', () => reject(request.signal.reason))
+      })
+    }
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          fate.pulled += path === '/live' ? 1 : chunkBytes
+          if (path === '/endless') controller.enqueue(new Uint8Array(chunkBytes))
+          else if (fate.pulled === 1) controller.enqueue(new TextEncoder().encode('data: first\n\n'))
+          else return new Promise(() => {})
+        },
+        cancel() {
+          fate.cancelled = true
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  return { handler, fates }
+}

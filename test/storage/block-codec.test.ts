@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import type { Header, SequencedRecord } from '../../src/model/record.ts'
+import { decodeRecords, encodeRecords } from '../../src/storage/block-codec.ts'
+
+const bytes = (maxLength: number) => fc.uint8Array({ maxLength })
+const header = fc.tuple(bytes(200), bytes(300)) as fc.Arbitrary<Header>
+/** Small ones, large ones, and those where the encoding grows by a byte. */
+const integer = fc.oneof(
+  fc.maxSafeNat(),
+  fc.nat(1000),
+  fc
+    .tuple(fc.integer({ min: 0, max: 53 }), fc.integer({ min: -1, max: 1 }))
+    .map(([power, offset]) => Math.min(Math.max(2 ** power + offset, 0), Number.MAX_SAFE_INTEGER)),
+)
+const record: fc.Arbitrary<SequencedRecord> = fc.record({
+  seqNum: integer,
+  timestamp: integer,
+  headers: fc.array(header, { maxLength: 5 }),
+  body: bytes(500),
+})
+const block = fc.array(record, { maxLength: 20 })
+
+describe('records as a block', () => {
+  test('come back as they were', () => {
+    fc.assert(
+      fc.property(block, (records) => {
+        expect(decodeRecords(encodeRecords(records))).toEqual(records)
+      }),
+    )
+  })
+
+  test('come back from the middle of a larger buffer', () => {
+    fc.assert(
+      fc.property(block, bytes(20), (records, padding) => {
+        const data = encodeRecords(records)
+        const whole = concatBytes([padding, data, padding])
+        const part = whole.subarray(padding.length, padding.length + data.length)
+        expect(decodeRecords(part)).toEqual(records)
+      }),
+    )
+  })
+
+  test('concatenated are the block of all records', () => {
+    fc.assert(
+      fc.property(block, block, (one, other) => {
+        const joined = concatBytes([encodeRecords(one), encodeRecords(other)])
+        expect(joined).toEqual(encodeRecords([...one, ...other]))
+        expect(decodeRecords(joined)).toEqual([...one, ...other])
+      }),
+    )
+  })
+
+  test('keep every number up to 2^53 - 1', () => {
+    for (let power = 0; power <= 53; power++) {
+      for (const value of [2 ** power - 1, 2 ** power, 2 ** power + 1]) {
+        if (value > Number.MAX_SAFE_INTEGER) continue
+        const records = [{ seqNum: value, timestamp: value, headers: [], body: new Uint8Array(0) }]
+        expect(decodeRecords(encodeRecords(records))).toEqual(records)
+      }
+    }
+  })
+
+  test('keep bodies at the lengths where the encoding of the length grows', () => {
+    for (const length of [0, 1, 127, 128, 16_383, 16_384, 1_048_568, 2_097_152]) {
+      const body = new Uint8Array(length).fill(7)
+      const [decoded] = decodeRecords(encodeRecords([{ seqNum: 1, timestamp: 2, headers: [], body }]))
+      expect(decoded!.body.length).toBe(length)
+      expect(decoded!.body.every((byte) => byte === 7)).toBe(true)
+    }
+  })
+
+  test('have the bytes that are documented', () => {
+    const headers: Header[] = [[utf8('n'), utf8('v')]]
+    const data = encodeRecords([
+      { seqNum: 1, timestamp: 300, headers, body: utf8('b') },
+      { seqNum: 0, timestamp: 0, headers: [[utf8(''), utf8('')]], body: utf8('') },
+    ])
+    const first = [0x08, 1, 0x10, 0xac, 0x02, 0x1a, 6, 0x0a, 1, 0x6e, 0x12, 1, 0x76, 0x22, 1, 0x62]
+    expect([...data]).toEqual([0x0a, first.length, ...first, 0x0a, 2, 0x1a, 0])
+  })
+})
+
+describe('what is no block', () => {
+  test('is refused with RangeError, or is read as records, whatever it is', () => {
+    fc.assert(
+      fc.property(bytes(300), (data) => decodesOrRefuses(data)),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('is refused with RangeError, or is read as records, when a byte of a block is wrong', () => {
+    fc.assert(
+      fc.property(block, fc.nat(), fc.nat(255), (records, position, byte) => {
+        const data = encodeRecords(records)
+        if (data.length > 0) data[position % data.length] = byte
+        decodesOrRefuses(data)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  test('is refused when a block is cut short within a record', () => {
+    fc.assert(
+      fc.property(fc.array(record, { minLength: 1, maxLength: 3 }), fc.nat(), (records, position) => {
+        const data = encodeRecords(records)
+        const ends = records.map((_, i) => encodeRecords(records.slice(0, i)).length)
+        const cut = position % data.length
+        if (ends.includes(cut)) expect(decodeRecords(data.subarray(0, cut)).length).toBe(ends.indexOf(cut))
+        else expect(() => decodeRecords(data.subarray(0, cut))).toThrow(RangeError)
+      }),
+    )
+  })
+
+  test.each([
+    ['a field that is not known', [0x12, 0]],
+    ['a record without its length', [0x0a]],
+    ['a record that is shorter than it says', [0x0a, 5, 0x08, 1]],
+    ['a field of a record that is not known', [0x0a, 2, 0x28, 1]],
+    ['a field of a header that is not known', [0x0a, 4, 0x1a, 2, 0x18, 1]],
+    ['a body that is longer than its record', [0x0a, 3, 0x22, 2, 1, 2]],
+    ['a header that is longer than its record', [0x0a, 2, 0x1a, 2, 0x0a, 0]],
+    ['a name that is longer than its header', [0x0a, 4, 0x1a, 2, 0x0a, 1, 0x61]],
+    ['a length of 2^53 - 1', [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+    ['a number of 2^53', [0x0a, 9, 0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]],
+    ['a number without end', [0x0a, 12, 0x08, ...new Array<number>(11).fill(0x80)]],
+  ])('is refused: %s', (_, data) => {
+    expect(() => decodeRecords(Uint8Array.from(data))).toThrow(RangeError)
+  })
+})
+
+function decodesOrRefuses(data: Uint8Array): void {
+  try {
+    const records = decodeRecords(data)
+    // A record takes two bytes at least: bad input cannot make more of them than it is long.
+    expect(records.length * 2).toBeLessThanOrEqual(data.length)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+  }
+}

@@ -1,0 +1,33 @@
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import type { Storage, StoredBlock } from '../../../src/storage/contract.ts'
+import { type Change, wrapped } from '../wrapped-storage.ts'
+
+/** A storage that breaks one promise of the contract. */
+export interface Mutation {
+  readonly breaks: string
+  /** Titles of the tests of the conformance suite that must notice. */
+  readonly noticedBy: readonly string[]
+  readonly make: () => Storage
+}
+
+export function mutate(change: Change): () => Storage {
+  return () => wrapped(change)
+}
+
+export function mutateRead(change: (blocks: StoredBlock[]) => StoredBlock[]): () => Storage {
+  return mutate((session) => ({
+    read: async (logId, range) => change(await session.read(logId, range)),
+  }))
+}
+
+export function mutateContext(
+  change: (onLogChanged: (logId: string) => void) => (logId: string) => void,
+): () => Storage {
+  return () => {
+    const inner = memory()
+    return {
+      manifest: inner.manifest,
+      open: (context) => inner.open({ ...context, onLogChanged: change(context.onLogChanged) }),
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import { memory } from '../../adapters/storage/memory/index.ts'
+import type {
+  Storage,
+  StorageContext,
+  StorageManifest,
+  StorageSession,
+  StoredBlock,
+} from '../../src/storage/contract.ts'
+import { StorageFailure } from '../../src/storage/errors.ts'
+
+export type Change = (session: StorageSession, context: StorageContext) => Partial<StorageSession>
+
+/** A memory storage with some calls replaced. */
+export function wrapped(change: Change, inner: Storage = memory()): Storage {
+  return {
+    manifest: inner.manifest,
+    async open(context) {
+      const session = await inner.open(context)
+      return { ...delegating(session), ...change(session, context) }
+    },
+  }
+}
+
+/** Everything passed through, for the methods of a class are not own properties. */
+export function delegating(session: StorageSession): StorageSession {
+  return {
+    get: (collection, key) => session.get(collection, key),
+    list: (collection, range) => session.list(collection, range),
+    commit: (changes) => session.commit(changes),
+    head: (logId) => session.head(logId),
+    append: (request) => session.append(request),
+    read: (logId, range) => session.read(logId, range),
+    reclaim: (limits) => session.reclaim(limits),
+    close: () => session.close(),
+  }
+}
+
+/** What the real storages are like: nothing happens within the call, one owner, vague notifications, merged blocks. */
+export function realistic(): Storage {
+  const inner = merging()
+  const manifest: StorageManifest = { ...inner.manifest, shared: false, notifications: 'none' }
+  let held = false
+  return {
+    manifest,
+    async open(context) {
+      if (held) throw new StorageFailure('blocked', 'open elsewhere', { nothingWritten: true })
+      held = true
+      return queued(await inner.open(context), () => {
+        held = false
+      })
+    },
+  }
+}
+
+function queued(session: StorageSession, release: () => void): StorageSession {
+  let queue: Promise<unknown> = Promise.resolve()
+  let closed: Promise<void> | undefined
+  const later = <Result>(call: () => Promise<Result>): Promise<Result> => {
+    if (closed !== undefined) {
+      return Promise.reject(new StorageFailure('closed', 'closed', { nothingWritten: true }))
+    }
+    const turn = new Promise((resolve) => setImmediate(resolve))
+    const result = Promise.all([queue, turn]).then(call)
+    queue = result.catch(() => {})
+    return result
+  }
+  return {
+    get: (collection, key) => later(() => session.get(collection, key)),
+    list: (collection, range) => later(() => session.list(collection, range)),
+    commit: (changes) => {
+      const copy = structuredClone(changes)
+      return later(() => session.commit(copy))
+    },
+    head: (logId) => later(() => session.head(logId)),
+    append: (request) => later(() => session.append(request)),
+    read: (logId, range) => later(() => session.read(logId, range)),
+    reclaim: (limits) => later(() => session.reclaim(limits)),
+    close: () => {
+      closed ??= queue.then(() => session.close()).then(release)
+      return closed
+    },
+  }
+}
+
+/** Merges neighbours as far as the contract allows. */
+function merging(): Storage {
+  return wrapped((session) => ({
+    async read(logId, { from, endSeqNum, bytesMax }) {
+      const everything = {
+        from: { seqNum: 0 },
+        endSeqNum: Number.MAX_SAFE_INTEGER,
+        bytesMax: Number.MAX_SAFE_INTEGER,
+      }
+      const blocks: StoredBlock[] = []
+      let bytes = 0
+      if ('seqNum' in from && from.seqNum >= endSeqNum) return blocks
+      for (const block of merge(await session.read(logId, everything))) {
+        const reached =
+          'seqNum' in from ? block.endSeqNum > from.seqNum : block.lastTimestamp >= from.timestamp
+        if (!reached) continue
+        if (block.firstSeqNum >= endSeqNum) break
+        blocks.push(block)
+        bytes += block.meteredBytes
+        if (bytes >= bytesMax) break
+      }
+      return blocks
+    },
+  }))
+}
+
+function merge(blocks: readonly StoredBlock[]): StoredBlock[] {
+  const merged: StoredBlock[] = []
+  for (const block of blocks) {
+    const last = merged.at(-1)
+    if (last === undefined || !canMerge(last, block)) {
+      merged.push(block)
+      continue
+    }
+    merged[merged.length - 1] = {
+      ...last,
+      endSeqNum: block.endSeqNum,
+      lastTimestamp: block.lastTimestamp,
+      meteredBytes: last.meteredBytes + block.meteredBytes,
+      data: Buffer.concat([last.data, block.data]),
+    }
+  }
+  return merged
+}
+
+function canMerge(one: StoredBlock, next: StoredBlock): boolean {
+  return (
+    one.endSeqNum === next.firstSeqNum &&
+    one.expiresAt === next.expiresAt &&
+    next.endSeqNum - one.firstSeqNum <= 1000 &&
+    one.meteredBytes + next.meteredBytes <= 1_048_576
+  )
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test, vi } from 'vitest'
+import { virtualClock } from '../../adapters/testing/index.ts'
+
+describe('virtual clock', () => {
+  test('stands still until it is advanced', async () => {
+    const clock = virtualClock({ now: 1000 })
+    expect(clock.now()).toBe(1000)
+    await clock.settle()
+    expect(clock.now()).toBe(1000)
+    await clock.advance(250)
+    expect(clock.now()).toBe(1250)
+  })
+
+  test('starts at the same time in every run, or where it is told', () => {
+    expect(new Date(virtualClock().now()).toISOString()).toBe('2025-01-01T00:00:00.000Z')
+    expect(virtualClock({ now: new Date(5) }).now()).toBe(5)
+  })
+
+  test.each([
+    ['500ms', 500],
+    ['60s', 60_000],
+    ['1.5s', 1500],
+    ['2m', 120_000],
+    ['1h', 3_600_000],
+    ['7d', 604_800_000],
+    ['0s', 0],
+    [42, 42],
+  ])('advances by %s', async (duration, ms) => {
+    const clock = virtualClock({ now: 0 })
+    await clock.advance(duration)
+    expect(clock.now()).toBe(ms)
+  })
+
+  test.each(['', '5', 's', '-1s', '1 s', '1w', '1s2', -1, Number.NaN, Number.POSITIVE_INFINITY])(
+    'refuses to advance by %s',
+    async (duration) => {
+      const clock = virtualClock({ now: 0 })
+      await expect(clock.advance(duration)).rejects.toThrow(RangeError)
+      expect(clock.now()).toBe(0)
+    },
+  )
+
+  test('fires what is due, in the order of time, then of creation', async () => {
+    const clock = virtualClock({ now: 0 })
+    const fired: string[] = []
+    const note = (name: string) => () => void fired.push(`${name}@${clock.now()}`)
+    clock.schedule(30, note('late'))
+    clock.schedule(10, note('a'))
+    clock.schedule(20, note('b'))
+    clock.schedule(10, note('c'))
+    clock.schedule(-5, note('now'))
+    clock.schedule(31, note('too late'))
+    expect(fired).toEqual([])
+    await clock.advance(30)
+    expect(fired).toEqual(['now@0', 'a@10', 'c@10', 'b@20', 'late@30'])
+    expect(clock.pending).toBe(1)
+  })
+
+  test('fires what woken code schedules within the span', async () => {
+    const clock = virtualClock({ now: 0 })
+    const wait = (ms: number) => new Promise<void>((resolve) => void clock.schedule(ms, resolve))
+    const times: number[] = []
+    const loop = async () => {
+      for (;;) {
+        await wait(15)
+        await new Promise((resolve) => setImmediate(resolve))
+        times.push(clock.now())
+      }
+    }
+    void loop()
+    await clock.advance(50)
+    expect(times).toEqual([15, 30, 45])
+    await clock.advance(10)
+    expect(times).toEqual([15, 30, 45, 60])
+  })
+
+  test('lets code that is already on its way schedule before the time moves', async () => {
+    const clock = virtualClock({ now: 0 })
+    let firedAt: number | undefined
+    void Promise.resolve()
+      .then(() => new Promise((resolve) => setImmediate(resolve)))
+      .then(() =>
+        clock.schedule(5, () => {
+          firedAt = clock.now()
+        }),
+      )
+    await clock.advance(10)
+    expect(firedAt).toBe(5)
+  })
+
+  test('a cancelled timer does not fire; cancelling late or twice does nothing', async () => {
+    const clock = virtualClock()
+    const fired = vi.fn()
+    const cancel = clock.schedule(10, fired)
+    expect(clock.pending).toBe(1)
+    cancel()
+    cancel()
+    expect(clock.pending).toBe(0)
+    await clock.advance(100)
+    expect(fired).not.toHaveBeenCalled()
+    const cancelLate = clock.schedule(10, fired)
+    clock.schedule(1000, fired)
+    await clock.advance(10)
+    cancelLate()
+    expect(fired).toHaveBeenCalledTimes(1)
+    expect(clock.pending).toBe(1)
+  })
+
+  test('a callback may cancel another timer that is due', async () => {
+    const clock = virtualClock()
+    const fired = vi.fn()
+    clock.schedule(10, () => cancel())
+    const cancel = clock.schedule(10, fired)
+    await clock.advance(10)
+    expect(fired).not.toHaveBeenCalled()
+  })
+
+  test('advances that are made at once follow each other', async () => {
+    const clock = virtualClock({ now: 0 })
+    const times: number[] = []
+    clock.schedule(15, () => times.push(clock.now()))
+    await Promise.all([clock.advance(10), clock.advance(10), clock.advance(10)])
+    expect(clock.now()).toBe(30)
+    expect(times).toEqual([15])
+  })
+
+  test('a callback that throws ends the advance there, and the clock goes on', async () => {
+    const clock = virtualClock({ now: 0 })
+    clock.schedule(5, () => {
+      throw new Error('broken')
+    })
+    const fired = vi.fn()
+    clock.schedule(6, fired)
+    await expect(clock.advance(10)).rejects.toThrow('broken')
+    expect(clock.now()).toBe(5)
+    await clock.advance(10)
+    expect(fired).toHaveBeenCalledTimes(1)
+    expect(clock.now()).toBe(15)
+  })
+
+  test('timers that re-arm themselves without delay end in an error', async () => {
+    const clock = virtualClock({ now: 0 })
+    const again = (): void => void clock.schedule(0, again)
+    again()
+    await expect(clock.advance(1)).rejects.toThrow('without delay')
+  })
+
+  test('a timer that is never due stays armed', async () => {
+    const clock = virtualClock()
+    clock.schedule(Number.POSITIVE_INFINITY, () => {})
+    await clock.advance('365d')
+    expect(clock.pending).toBe(1)
+    expect(() => clock.schedule(Number.NaN, () => {})).toThrow(RangeError)
+  })
+
+  test("does not need the test runner's timers", async () => {
+    vi.useFakeTimers()
+    try {
+      const clock = virtualClock({ now: 0 })
+      const fired = vi.fn()
+      clock.schedule(5, fired)
+      await clock.advance(5)
+      expect(fired).toHaveBeenCalledTimes(1)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+describe('the turn of the event loop that the virtual clock waits for', () => {
+  test.each([
+    ['setImmediate', []],
+    ['MessageChannel', ['setImmediate']],
+    ['setTimeout', ['setImmediate', 'MessageChannel']],
+  ])('is one of %s', async (_, missing) => {
+    vi.resetModules()
+    for (const name of missing) vi.stubGlobal(name, undefined)
+    try {
+      const { macrotask } = await import('../../src/engine/macrotask.ts')
+      const order: string[] = []
+      const turn = macrotask().then(() => order.push('turn'))
+      let microtasks = Promise.resolve()
+      for (let i = 0; i < 50; i++) microtasks = microtasks.then(() => {})
+      void microtasks.then(() => order.push('microtasks'))
+      await turn
+      expect(order).toEqual(['microtasks', 'turn'])
+    } finally {
+      vi.unstubAllGlobals()
+    }
+  })
+})

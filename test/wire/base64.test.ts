@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Base64Platform, decodeBase64, encodeBase64, selectBase64Codec } from '../../src/wire/base64.ts'
+
+/** The platform's own method as the standard describes it: white space is skipped, everything else is strict. */
+function fromBase64(text: string, options: { lastChunkHandling: string }): Uint8Array {
+  expect(options).toEqual({ lastChunkHandling: 'strict' })
+  const stripped = text.replace(/[\t\n\f\r ]/g, '')
+  const bytes = new Uint8Array(Buffer.from(stripped, 'base64'))
+  if (Buffer.from(bytes).toString('base64') !== stripped) throw new SyntaxError('not base64')
+  return bytes
+}
+
+function toBase64(this: Uint8Array): string {
+  return Buffer.from(this).toString('base64')
+}
+
+const prototype = {}
+const codecs = {
+  selected: { encode: encodeBase64, decode: decodeBase64 },
+  standard: selectBase64Codec({ Uint8Array: { fromBase64, prototype: { toBase64 } } }),
+  buffer: selectBase64Codec({ Buffer, Uint8Array: { prototype } }),
+  portable: selectBase64Codec({ Uint8Array: { prototype } }),
+}
+
+it('prefers what the platform brings, and needs nothing', () => {
+  const encoded = (platform: Base64Platform) => selectBase64Codec(platform).encode(new Uint8Array([0]))
+  const native = { fromBase64, prototype: { toBase64: () => 'native' } }
+  const buffer = { from: () => ({ toString: () => 'buffer' }) } as unknown as typeof Buffer
+  expect(encoded({ Uint8Array: native, Buffer: buffer })).toBe('native')
+  expect(encoded({ Uint8Array: { prototype }, Buffer: buffer })).toBe('buffer')
+  expect(encoded({ Uint8Array: { fromBase64, prototype } })).toBe('AA==')
+})
+
+describe.each(Object.entries(codecs))('the %s codec', (_, codec) => {
+  it.each([
+    ['', ''],
+    ['f', 'Zg=='],
+    ['fo', 'Zm8='],
+    ['foo', 'Zm9v'],
+    ['foob', 'Zm9vYg=='],
+    ['fooba', 'Zm9vYmE='],
+    ['foobar', 'Zm9vYmFy'],
+    ['fence', 'ZmVuY2U='],
+    ['trim', 'dHJpbQ=='],
+  ])('writes %j as %j', (plain, encoded) => {
+    expect(codec.encode(new TextEncoder().encode(plain))).toBe(encoded)
+    expect(codec.decode(encoded)).toEqual(new TextEncoder().encode(plain))
+  })
+
+  it('uses the standard alphabet', () => {
+    expect(codec.encode(new Uint8Array([0xfb, 0xff, 0xbf]))).toBe('+/+/')
+    expect(codec.decode('+/+/')).toEqual(new Uint8Array([0xfb, 0xff, 0xbf]))
+  })
+
+  it.each([
+    ['no padding', 'Zg'],
+    ['half the padding', 'Zg='],
+    ['too much padding', 'Zm8=='],
+    ['padding alone', '===='],
+    ['padding of nothing', 'Zm9v===='],
+    ['padding within', 'Zg==Zm9v'],
+    ['the lowest of four spare bits', 'Zh=='],
+    ['the highest of four spare bits', 'Zo=='],
+    ['the lower of two spare bits', 'Zm9='],
+    ['the higher of two spare bits', 'Zm6='],
+    ['the URL-safe minus', '-/+/'],
+    ['the URL-safe underscore', '+_+/'],
+    ['a leading space', ' Zm9v'],
+    ['spaces to a multiple of four', 'Zm9v    '],
+    ['a space within', 'Zm 9'],
+    ['a line break', 'Zm9v\nYmFy'],
+    ['a trailing line break', 'Zm9v\r\n\r\n'],
+    ['a space before the padding', 'Zg ='],
+    ['one digit', 'Z'],
+    ['five digits', 'Zm9vY'],
+    ['a byte that is no digit', 'Zm9!'],
+    ['U+0000', 'Zm9\0'],
+    ['a character beyond ASCII', 'Zm9é'],
+    ['a character whose low byte is a digit', `Zm9${String.fromCharCode(0x100 + 0x41)}`],
+  ])('refuses %s', (_name, text) => {
+    expect(codec.decode(text)).toBeUndefined()
+  })
+
+  it('returns plain byte arrays', () => {
+    expect(Object.getPrototypeOf(codec.decode('Zm9v'))).toBe(Uint8Array.prototype)
+  })
+
+  it('encodes a view, not its buffer', () => {
+    expect(codec.encode(new TextEncoder().encode('xfoox').subarray(1, 4))).toBe('Zm9v')
+  })
+
+  it('brings every byte string back', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        const text = codec.encode(bytes)
+        expect(text).toBe(Buffer.from(bytes).toString('base64'))
+        expect(codec.decode(text)).toEqual(bytes)
+      }),
+    )
+  })
+
+  it('decodes nothing but what it encodes', () => {
+    const text = fc.string({ unit: fc.constantFrom(...'AQgwIC+/=-_ \n'), maxLength: 12 })
+    fc.assert(
+      fc.property(text, (candidate) => {
+        const bytes = codec.decode(candidate)
+        if (bytes !== undefined) expect(codec.encode(bytes)).toBe(candidate)
+        else expect(Buffer.from(candidate, 'base64').toString('base64')).not.toBe(candidate)
+      }),
+    )
+  })
+
+  it('takes a mebibyte', () => {
+    const bytes = new Uint8Array(1_048_577).map((_byte, index) => index * 31)
+    expect(Buffer.compare(codec.decode(codec.encode(bytes))!, bytes)).toBe(0)
+  })
+})

@@ -1,0 +1,268 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { concatBytes } from '../../src/model/bytes.ts'
+import type { Codec } from '../../src/wire/codec.ts'
+import { nodeZlib, nodeZstd } from '../../src/wire/codec-node.ts'
+import { loadZstdBinding, portableZstd } from '../../src/wire/codec-zstd.ts'
+import { WINDOW_BYTES_MAX, zstdFrames } from '../../src/wire/zstd-frames.ts'
+import { blockHeader, rawBlock, rleBlock, skippableFrame, zstdFrame } from './zstd-data.ts'
+
+const LIMIT = 2_097_151
+const BLOCK = 131_072
+const WINDOW_1_MIB = 10 << 3
+const WINDOW_128_MIB = 17 << 3
+const WINDOW_3_TIB = 0xff
+
+let instances = 0
+const portable = portableZstd(() => {
+  instances++
+  return loadZstdBinding()
+})
+const native = nodeZstd(nodeZlib()!)
+const codecs: [string, Codec][] = [
+  ['portable', portable],
+  ...(native ? [['native', native] as [string, Codec]] : []),
+]
+
+/** Compressible, but with matches over long distances. */
+function sample(length: number): Uint8Array {
+  const bytes = new Uint8Array(length)
+  let seed = 1
+  for (let i = 0; i < length; i++) {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0
+    bytes[i] = i > 1_000_000 && i % 3 ? bytes[i - 1_000_000]! : seed >>> 28
+  }
+  return bytes
+}
+
+function bomb(parts: { window?: number; contentSize?: bigint }): Uint8Array {
+  const blocks = Array.from({ length: 512 }, (_, index) => rleBlock(0, BLOCK, index === 511))
+  return zstdFrame({ window: WINDOW_1_MIB, ...parts, blocks })
+}
+
+describe.each(codecs)('zstd, %s', (_name, codec) => {
+  it('gives back what it was given', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 5000 }), async (data) => {
+        expect(await codec.decompress(await codec.compress(data), LIMIT)).toEqual(data)
+      }),
+    )
+  })
+
+  it.each([0, 1, 255, 256, 65_791, 65_792, LIMIT])('gives back %i bytes', async (length) => {
+    const data = sample(length)
+    expect(equal(await codec.decompress(await codec.compress(data), LIMIT), data)).toBe(true)
+  })
+
+  it('refuses one byte more than the limit', async () => {
+    const compressed = await codec.compress(sample(5001))
+    expect(await codec.decompress(compressed, 5001)).toHaveLength(5001)
+    await expect(codec.decompress(compressed, 5000)).rejects.toMatchObject({ reason: 'too-large' })
+  })
+
+  it('refuses one byte more than the limit when the size is not declared', async () => {
+    const frame = (length: number) => zstdFrame({ window: WINDOW_1_MIB, blocks: [rleBlock(7, length, true)] })
+    expect(await codec.decompress(frame(5000), 5000)).toEqual(new Uint8Array(5000).fill(7))
+    await expect(codec.decompress(frame(5001), 5000)).rejects.toMatchObject({ reason: 'too-large' })
+  })
+
+  it.each([
+    ['that does not say so', bomb({})],
+    ['that declares it', bomb({ contentSize: 67_108_864n })],
+    ['that declares more than there is memory', bomb({ contentSize: 2n ** 64n - 1n })],
+    ['that declares little', bomb({ contentSize: 10n })],
+    [
+      'behind another frame',
+      concatBytes([zstdFrame({ window: 0, blocks: [rawBlock(sample(9), true)] }), bomb({})]),
+    ],
+  ])('refuses 2 KiB that hold 64 MiB, %s', async (_case, data) => {
+    expect(data.length).toBeLessThan(2200)
+    await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
+  })
+
+  it('refuses compressed blocks that make too much', async () => {
+    const data = await portable.compress(new Uint8Array(64 * 1024 * 1024))
+    expect(data.length).toBeLessThan(20_000)
+    expect(zstdFrames(data, LIMIT)[0]!.contentSize).toBeUndefined()
+    await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
+  })
+
+  it('refuses frames that together make too much', async () => {
+    const half = await codec.compress(sample(1_048_576))
+    await expect(codec.decompress(concatBytes([half, half]), LIMIT)).rejects.toMatchObject({
+      reason: 'too-large',
+    })
+    const undeclared = zstdFrame({ window: WINDOW_1_MIB, blocks: [rleBlock(1, BLOCK, true)] })
+    const many = concatBytes(Array.from({ length: 17 }, () => undeclared))
+    await expect(codec.decompress(many, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
+  })
+
+  it.each([
+    ['128 MiB', WINDOW_128_MIB],
+    ['3.75 TiB', WINDOW_3_TIB],
+  ])('reads a frame that asks for a window of %s', async (_size, window) => {
+    const data = sample(LIMIT)
+    const compressed = await portable.compress(data)
+    const { bytes, contentSize } = zstdFrames(compressed, LIMIT)[0]!
+    expect([bytes[4], contentSize]).toEqual([0x80, LIMIT])
+    // The same blocks behind a header that declares a window and no size.
+    const header = zstdFrame({ window, blocks: [] })
+    expect(equal(await codec.decompress(concatBytes([header, bytes.subarray(10)]), LIMIT), data)).toBe(true)
+  })
+
+  it('reads several frames, skipping those meant to be skipped', async () => {
+    const [one, two] = [Uint8Array.of(1, 2, 3), sample(3000)]
+    const data = concatBytes([
+      skippableFrame(Uint8Array.of(9, 9)),
+      await codec.compress(one),
+      await codec.compress(new Uint8Array(0)),
+      skippableFrame(new Uint8Array(0)),
+      await codec.compress(two),
+    ])
+    expect(await codec.decompress(data, LIMIT)).toEqual(concatBytes([one, two]))
+  })
+
+  it('reads frames made in several parts', async () => {
+    const blocks = [
+      rawBlock(Uint8Array.of(1, 2), false),
+      rleBlock(3, 2, false),
+      rawBlock(new Uint8Array(0), true),
+    ]
+    const data = zstdFrame({ window: WINDOW_1_MIB, blocks })
+    expect(await codec.decompress(data, LIMIT)).toEqual(Uint8Array.of(1, 2, 3, 3))
+  })
+
+  it.each([
+    ['nothing', new Uint8Array(0)],
+    ['something else', sample(100)],
+    ['a reserved bit', zstdFrame({ window: 0, reservedBit: true, blocks: [rawBlock(sample(9), true)] })],
+    ['a dictionary', zstdFrame({ window: 0, dictionaryId: 7, blocks: [rawBlock(sample(9), true)] })],
+    [
+      'an unknown type of block',
+      zstdFrame({ window: 0, blocks: [Uint8Array.from(blockHeader(3, 0, true))] }),
+    ],
+    ['a block larger than its window', zstdFrame({ window: 0, blocks: [rleBlock(1, 1025, true)] })],
+    ['no last block', zstdFrame({ window: 0, blocks: [rawBlock(sample(9), false)] })],
+    [
+      'a block of garbage',
+      zstdFrame({ window: 0, blocks: [Uint8Array.from([...blockHeader(2, 5, true), 1, 2, 3, 4, 5])] }),
+    ],
+    ['less than it declares', zstdFrame({ contentSize: 10n, blocks: [rawBlock(sample(9), true)] })],
+    ['more than it declares', zstdFrame({ contentSize: 8n, blocks: [rawBlock(sample(9), true)] })],
+    ['a skippable frame cut short', skippableFrame(sample(9)).subarray(0, 12)],
+    [
+      'very many frames',
+      concatBytes(
+        Array.from({ length: 257 }, () =>
+          zstdFrame({ window: 0, blocks: [rawBlock(new Uint8Array(0), true)] }),
+        ),
+      ),
+    ],
+  ])('refuses %s', async (_case, data) => {
+    await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({
+      name: 'CompressedDataError',
+      reason: 'malformed',
+    })
+  })
+
+  it('refuses data that is cut short anywhere, or goes on', async () => {
+    const compressed = await codec.compress(sample(300))
+    for (let length = 0; length < compressed.length; length++) {
+      await expect(codec.decompress(compressed.subarray(0, length), LIMIT)).rejects.toMatchObject({
+        reason: 'malformed',
+      })
+    }
+    const longer = concatBytes([compressed, Uint8Array.of(0)])
+    await expect(codec.decompress(longer, LIMIT)).rejects.toMatchObject({ reason: 'malformed' })
+  })
+
+  it('refuses damaged data or reads something from it, and nothing else', async () => {
+    const compressed = await codec.compress(sample(2000))
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(compressed.length - 1),
+        fc.integer({ min: 1, max: 255 }),
+        async (at, change) => {
+          const damaged = compressed.slice()
+          damaged[at]! ^= change
+          const outcome = await codec.decompress(damaged, LIMIT).catch((error: Error) => error.name)
+          if (typeof outcome === 'string') expect(outcome).toBe('CompressedDataError')
+          else expect(outcome.length).toBeLessThanOrEqual(LIMIT)
+        },
+      ),
+    )
+  })
+})
+
+describe('the wasm module', () => {
+  it('has survived all of the above, without leaking its memory', async () => {
+    const data = sample(LIMIT)
+    const compressed = await portable.compress(data)
+    for (let i = 0; i < 50; i++) {
+      await portable.compress(data)
+      await portable.decompress(compressed, LIMIT)
+      await portable.decompress(await portable.compress(data.subarray(0, 2000)), LIMIT)
+    }
+    expect(instances).toBe(1)
+  })
+
+  it('compresses what does not fit into its memory', async () => {
+    const data = sample(12 * 1024 * 1024)
+    const compressed = await portable.compress(data)
+    expect(compressed.length).toBeLessThan(data.length)
+    expect(instances).toBe(1)
+  })
+
+  it('is replaced after it has failed', async () => {
+    let loaded = 0
+    const codec = portableZstd(async () => {
+      loaded++
+      const binding = await loadZstdBinding()
+      if (loaded > 1) return binding
+      const cloneToVector = () => {
+        throw 'abort(OOM)'
+      }
+      return { ...binding, cloneToVector }
+    })
+    await expect(codec.compress(sample(10))).rejects.toBe('abort(OOM)')
+    expect(await codec.decompress(await codec.compress(sample(10)), LIMIT)).toEqual(sample(10))
+    expect(loaded).toBe(2)
+  })
+
+  it('is loaded anew after it could not be', async () => {
+    let loaded = 0
+    const codec = portableZstd(async () => {
+      if (++loaded === 1) throw new Error('offline')
+      return loadZstdBinding()
+    })
+    await expect(codec.compress(sample(10))).rejects.toThrow('offline')
+    expect((await codec.compress(sample(10))).length).toBeGreaterThan(10)
+  })
+})
+
+describe('zstdFrames', () => {
+  it('caps the window, and leaves all else as it was', () => {
+    const blocks = [rawBlock(Uint8Array.of(1, 2, 3), true)]
+    const large = zstdFrame({ window: WINDOW_3_TIB, contentSize: 3n, blocks })
+    const capped = zstdFrame({ window: 11 << 3, contentSize: 3n, blocks })
+    expect(1 << (10 + 11)).toBe(WINDOW_BYTES_MAX)
+    expect(zstdFrames(large, LIMIT)).toEqual([{ bytes: capped, contentSize: 3, cuts: [] }])
+    expect(zstdFrames(capped, LIMIT)[0]!.bytes).toEqual(capped)
+  })
+
+  it('keeps no more than the ends of some blocks', () => {
+    const empty = Uint8Array.from(blockHeader(0, 0, false))
+    const blocks = Array.from({ length: 100_000 }, () => empty)
+    const data = concatBytes([
+      zstdFrame({ window: WINDOW_1_MIB, blocks: [] }),
+      ...blocks,
+      ...Array.from({ length: 128 }, () => Uint8Array.from([...blockHeader(2, 3, false), 0, 0, 0])),
+      rawBlock(new Uint8Array(0), true),
+    ])
+    expect(zstdFrames(data, LIMIT)[0]!.cuts).toEqual([6 + 300_000 + 128 * 6])
+  })
+})
+
+function equal(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index])
+}

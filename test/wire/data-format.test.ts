@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { parseDataFormat } from '../../src/wire/data-format.ts'
+import { refused } from './refused.ts'
+
+it.each([
+  [undefined, 'raw'],
+  [null, 'raw'],
+  ['raw', 'raw'],
+  ['json', 'raw'],
+  [' raw ', 'raw'],
+  ['base64', 'base64'],
+  ['json-binsafe', 'base64'],
+  ['\tbase64', 'base64'],
+])('%j is %s', (value, format) => {
+  expect(parseDataFormat(value)).toBe(format)
+})
+
+it.each(['', 'RAW', 'Base64', 'binary', 'raw,base64', 'toString'])('%j is refused', (value) => {
+  expect(refused(() => parseDataFormat(value))).toBe('400 bad_header')
+})

@@ -1,0 +1,192 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import {
+  encodeMessageFrame,
+  encodeTerminalFrame,
+  FRAME_PAYLOAD_MAX,
+  type Frame,
+  FrameDecoder,
+} from '../../src/wire/frame.ts'
+import { refusal } from './refused.ts'
+
+function decodeAll(...chunks: Uint8Array[]): Frame[] {
+  const decoder = new FrameDecoder()
+  const frames = chunks.flatMap((chunk) => [...decoder.decode(chunk)])
+  decoder.end()
+  return frames
+}
+
+const bytes = (...values: number[]) => Uint8Array.from(values)
+const message = (payload: Uint8Array, rest: Partial<Frame> = {}) => ({
+  kind: 'message',
+  compression: undefined,
+  reconnectAdvised: false,
+  payload,
+  ...rest,
+})
+
+describe('layout of a frame', () => {
+  it.each([
+    ['an empty message', encodeMessageFrame(bytes()), [0, 0, 1, 0x00]],
+    ['a message', encodeMessageFrame(bytes(7, 8)), [0, 0, 3, 0x00, 7, 8]],
+    ['a zstd message', encodeMessageFrame(bytes(7), { compression: 'zstd' }), [0, 0, 2, 0x20, 7]],
+    ['a gzip message', encodeMessageFrame(bytes(7), { compression: 'gzip' }), [0, 0, 2, 0x40, 7]],
+    ['reconnect advised', encodeMessageFrame(bytes(7), { reconnectAdvised: true }), [0, 0, 2, 0x10, 7]],
+    [
+      'an error',
+      encodeTerminalFrame(412, '{"seq_num_mismatch":7}'),
+      [0, 0, 25, 0x80, 0x01, 0x9c, ...utf8('{"seq_num_mismatch":7}')],
+    ],
+    [
+      'text beyond ASCII',
+      encodeTerminalFrame(400, '"é"'),
+      [0, 0, 7, 0x80, 0x01, 0x90, 0x22, 0xc3, 0xa9, 0x22],
+    ],
+  ])('encodes %s', (_case, frame, wanted) => {
+    expect([...frame]).toEqual(wanted)
+  })
+
+  it.each([
+    ['flag only', [0, 0, 1, 0x00], message(bytes())],
+    ['zstd', [0, 0, 2, 0x20, 7], message(bytes(7), { compression: 'zstd' })],
+    ['gzip', [0, 0, 2, 0x40, 7], message(bytes(7), { compression: 'gzip' })],
+    ['reconnect advised', [0, 0, 2, 0x10, 7], message(bytes(7), { reconnectAdvised: true })],
+    ['reserved bits, which are ignored', [0, 0, 2, 0x0f, 7], message(bytes(7))],
+    ['an error', [0, 0, 5, 0x80, 0x01, 0xf7, 0x7b, 0x7d], { kind: 'terminal', status: 503, body: '{}' }],
+    [
+      'an error whose compression bits are ignored',
+      [0, 0, 3, 0xff, 0x01, 0xf7],
+      { kind: 'terminal', status: 503, body: '' },
+    ],
+  ])('decodes %s', (_case, frame, wanted) => {
+    expect(decodeAll(Uint8Array.from(frame))).toEqual([wanted])
+  })
+
+  it.each([
+    ['no flag byte', [0, 0, 0]],
+    ['a length of 2 MiB and one', [0x20, 0, 1]],
+    ['the largest length', [0xff, 0xff, 0xff]],
+    ['unknown compression', [0, 0, 2, 0x60, 7]],
+    ['an error without a status', [0, 0, 2, 0x80, 1]],
+    ['an error whose text is not UTF-8', [0, 0, 4, 0x80, 1, 0x90, 0xff]],
+    ['anything after an error', [0, 0, 3, 0x80, 1, 0x90, 0]],
+  ])('refuses %s, without waiting for more', (_case, data) => {
+    const decoder = new FrameDecoder()
+    expect(refusal(() => [...decoder.decode(Uint8Array.from(data))])).toMatchObject({
+      code: 'bad_frame',
+      status: 400,
+    })
+  })
+
+  it.each([[[0]], [[0, 0]], [[0, 0, 2]], [[0, 0, 2, 0]], [[0, 0, 1, 0, 0]]])(
+    'refuses to end after %j',
+    (data) => {
+      const decoder = new FrameDecoder()
+      for (const _ of decoder.decode(Uint8Array.from(data)));
+      expect(refusal(() => decoder.end())).toMatchObject({ code: 'bad_frame' })
+    },
+  )
+
+  it('says what is unknown about an unknown compression', () => {
+    expect(refusal(() => decodeAll(bytes(0, 0, 1, 0x60)))?.message).toBe('unknown compression')
+  })
+
+  it('takes a payload of up to 2,097,151 bytes', () => {
+    const payload = new Uint8Array(FRAME_PAYLOAD_MAX).fill(5)
+    const frame = encodeMessageFrame(payload)
+    expect([...frame.subarray(0, 4)]).toEqual([0x20, 0, 0, 0])
+    expect(decodeAll(frame)[0]).toMatchObject({ payload: { length: FRAME_PAYLOAD_MAX } })
+    expect(() => encodeMessageFrame(new Uint8Array(FRAME_PAYLOAD_MAX + 1))).toThrow(RangeError)
+    expect(() => encodeTerminalFrame(500, 'x'.repeat(FRAME_PAYLOAD_MAX - 1))).toThrow(RangeError)
+  })
+})
+
+const anyFrame: fc.Arbitrary<{ encoded: Uint8Array; frame: Frame }> = fc
+  .record({
+    payload: fc.uint8Array({ maxLength: 40 }),
+    compression: fc.constantFrom(undefined, 'zstd', 'gzip'),
+    reconnectAdvised: fc.boolean(),
+  })
+  .map((parts) => ({
+    encoded: encodeMessageFrame(parts.payload, parts),
+    frame: { kind: 'message', ...parts },
+  }))
+
+describe('frames in chunks', () => {
+  it('come out the same however they were split and joined', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyFrame, { maxLength: 20 }),
+        fc.infiniteStream(fc.integer({ min: 0, max: 9 })),
+        (all, cuts) => {
+          const data = concatBytes(all.map(({ encoded }) => encoded))
+          const chunks: Uint8Array[] = []
+          for (let start = 0; start < data.length; ) {
+            const length = cuts.next().value!
+            chunks.push(data.slice(start, start + length))
+            start += length
+          }
+          expect(decodeAll(...chunks)).toEqual(all.map(({ frame }) => frame))
+        },
+      ),
+    )
+  })
+
+  it('come out of single bytes, at their largest', () => {
+    const payload = new Uint8Array(FRAME_PAYLOAD_MAX).map((_, index) => index * 7)
+    const data = concatBytes([encodeMessageFrame(payload), encodeMessageFrame(bytes(1))])
+    const decoder = new FrameDecoder()
+    const frames: Frame[] = []
+    for (let i = 0; i < data.length; i++) frames.push(...decoder.decode(data.subarray(i, i + 1)))
+    decoder.end()
+    expect(frames).toHaveLength(2)
+    const first = frames[0] as { payload: Uint8Array }
+    expect(first.payload.every((byte, index) => byte === payload[index])).toBe(true)
+    expect(frames[1]).toEqual(message(bytes(1)))
+  })
+
+  it('are yielded before what is wrong behind them', () => {
+    const frames = new FrameDecoder().decode(concatBytes([encodeMessageFrame(bytes(1)), bytes(0, 0, 0)]))
+    expect(frames.next().value).toEqual(message(bytes(1)))
+    expect(refusal(() => frames.next())).toMatchObject({ code: 'bad_frame' })
+  })
+
+  it('share the memory of the chunk they lie in', () => {
+    const chunk = encodeMessageFrame(bytes(1, 2, 3))
+    const [frame] = decodeAll(chunk)
+    expect((frame as { payload: Uint8Array }).payload.buffer).toBe(chunk.buffer)
+  })
+
+  it('do not share memory with each other when they were gathered', () => {
+    const first = encodeMessageFrame(bytes(1, 1, 1, 1))
+    const second = encodeMessageFrame(bytes(2, 2, 2, 2))
+    const frames = decodeAll(
+      first.slice(0, 6),
+      concatBytes([first.slice(6), second.slice(0, 6)]),
+      second.slice(6),
+    )
+    expect(frames).toEqual([message(bytes(1, 1, 1, 1)), message(bytes(2, 2, 2, 2))])
+  })
+
+  it('cost no memory for what was only announced', () => {
+    const decoder = new FrameDecoder()
+    const [frame] = [...decoder.decode(encodeMessageFrame(bytes(9)).subarray(0, 3))]
+    expect(frame).toBeUndefined()
+    const allocated: number[] = []
+    const Original = globalThis.Uint8Array
+    globalThis.Uint8Array = new Proxy(Original, {
+      construct(target, [first, ...rest]) {
+        if (typeof first === 'number') allocated.push(first)
+        return Reflect.construct(target, [first, ...rest])
+      },
+    })
+    try {
+      const announcing = new FrameDecoder()
+      for (const _ of announcing.decode(Original.of(0x20, 0, 0, 0, 1)));
+    } finally {
+      globalThis.Uint8Array = Original
+    }
+    expect(Math.max(...allocated)).toBeLessThanOrEqual(16_384)
+  })
+})

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest'
+import { utf8 } from '../../src/model/bytes.ts'
+import {
+  decodeCreateBasin,
+  decodeCreateStream,
+  decodeEnsureBasin,
+  decodeEnsureStream,
+} from '../../src/wire/json-provision.ts'
+import { refusal, refused } from './refused.ts'
+
+const createBasin = (text: string) => decodeCreateBasin(utf8(text))
+const createStream = (text: string) => decodeCreateStream(utf8(text))
+const ensureBasin = (text: string) => decodeEnsureBasin(utf8(text))
+
+describe('POST basins', () => {
+  it.each([
+    ['{"basin":"my-basin"}', { basin: 'my-basin', config: {} }],
+    ['{"basin":"my-basin","config":null,"scope":null,"location":null}', { basin: 'my-basin', config: {} }],
+    [
+      '{"basin":"my-basin","config":{"create_stream_on_read":true},"scope":"aws:us-east-1","location":"aws:eu.x-1"}',
+      {
+        basin: 'my-basin',
+        config: { createStreamOnRead: true },
+        scope: 'aws:us-east-1',
+        location: 'aws:eu.x-1',
+      },
+    ],
+    [`{"basin":"${'b'.repeat(48)}","what":1}`, { basin: 'b'.repeat(48), config: {} }],
+  ])('%s', (text, body) => {
+    expect(createBasin(text)).toEqual(body)
+  })
+
+  it.each([
+    ['no name', '{}', 'missing member `basin`'],
+    ['a null name', '{"basin":null}', '`basin` must be a string'],
+    ['a short name', '{"basin":"short-b"}', 'basin name should be at least 8 bytes in length'],
+    ['a long name', `{"basin":"${'b'.repeat(49)}"}`, 'basin name must not exceed 48 bytes in length'],
+    ['a capital', '{"basin":"My-basin"}', 'basin name must begin with a lowercase letter or number'],
+    ['a hyphen at the end', '{"basin":"my-basin-"}', 'basin name must end with a lowercase letter or number'],
+    ['a dot', '{"basin":"my.basin"}', 'basin name must comprise lowercase letters, numbers, and hyphens'],
+  ])('is refused with %s', (_, text, message) => {
+    expect(refused(() => createBasin(text))).toBe('400 bad_json')
+    expect(refusal(() => createBasin(text))?.message).toBe(message)
+  })
+
+  it.each([
+    ['a body that is null', 'null'],
+    ['an empty body', ''],
+    ['the name twice', '{"basin":"my-basin","basin":"my-basin"}'],
+    ['a config that is an array', '{"basin":"my-basin","config":[]}'],
+    ['a scope that is a number', '{"basin":"my-basin","scope":1}'],
+    ['an empty location', '{"basin":"my-basin","location":""}'],
+    ['a location of 65 characters', `{"basin":"my-basin","location":"${'a'.repeat(65)}"}`],
+    ['a location with a space', '{"basin":"my-basin","location":"aws us"}'],
+    ['a location beyond ASCII', '{"basin":"my-basin","location":"é"}'],
+    ['a location with a line break', '{"basin":"my-basin","location":"aws\\n"}'],
+  ])('is refused with %s', (_, text) => {
+    expect(refused(() => createBasin(text))).toBe('400 bad_json')
+  })
+
+  it('reports a wrong shape before a configuration without meaning', () => {
+    const config = '"config":{"default_stream_config":{"retention_policy":{"age":0}}}'
+    expect(refused(() => createBasin(`{"basin":"my-basin",${config}}`))).toBe('422 invalid')
+    expect(refused(() => createBasin(`{"basin":"b",${config}}`))).toBe('400 bad_json')
+    expect(refused(() => createBasin(`{"basin":"my-basin",${config},"location":1}`))).toBe('400 bad_json')
+  })
+})
+
+describe('PUT of a basin', () => {
+  it.each([undefined, new Uint8Array(), utf8('null'), utf8('{}'), utf8('{"config":null}')])(
+    'asks for the defaults with %j',
+    (body) => {
+      expect(decodeEnsureBasin(body)).toEqual({ config: {}, scope: undefined, location: undefined })
+    },
+  )
+
+  it('takes a configuration, a scope and a location', () => {
+    expect(
+      ensureBasin('{"config":{"stream_cipher":"aegis-256"},"scope":"aws:us-east-1","location":"here"}'),
+    ).toEqual({
+      config: { streamCipher: 'aegis-256' },
+      scope: 'aws:us-east-1',
+      location: 'here',
+    })
+  })
+
+  it.each(['[]', '1', '"x"', '{"config":1}', '{"scope":{}}', 'nul', '{"config":null,"config":null}'])(
+    'is refused with %s',
+    (text) => {
+      expect(refused(() => ensureBasin(text))).toBe('400 bad_json')
+    },
+  )
+})
+
+describe('POST streams', () => {
+  it.each([
+    ['{"stream":"s"}', { stream: 's', config: {} }],
+    ['{"stream":"a/b \\u0000é","config":null}', { stream: 'a/b \0é', config: {} }],
+    [
+      '{"stream":"s","config":{"storage_class":"standard"}}',
+      { stream: 's', config: { storageClass: 'standard' } },
+    ],
+    [`{"stream":"${'é'.repeat(256)}"}`, { stream: 'é'.repeat(256), config: {} }],
+  ])('%s', (text, body) => {
+    expect(createStream(text)).toEqual(body)
+  })
+
+  it.each([
+    ['no name', '{}'],
+    ['an empty name', '{"stream":""}'],
+    ['a dot', '{"stream":"."}'],
+    ['two dots', '{"stream":".."}'],
+    ['a name of 513 bytes', `{"stream":"${'é'.repeat(256)}s"}`],
+    ['a name with a lone surrogate', '{"stream":"\\ud800"}'],
+    ['a body that is null', 'null'],
+    ['a config that is a string', '{"stream":"s","config":"x"}'],
+  ])('is refused with %s', (_, text) => {
+    expect(refused(() => createStream(text))).toBe('400 bad_json')
+  })
+
+  it('is refused when its configuration has no meaning', () => {
+    const text = '{"stream":"s","config":{"retention_policy":{"age":0}}}'
+    expect(refused(() => createStream(text))).toBe('422 invalid')
+  })
+})
+
+describe('PUT of a stream', () => {
+  it.each([undefined, new Uint8Array(), utf8('null'), utf8('{}')])(
+    'asks for the defaults with %j',
+    (body) => {
+      expect(decodeEnsureStream(body)).toEqual({})
+    },
+  )
+
+  it('takes the configuration itself, not wrapped', () => {
+    expect(decodeEnsureStream(utf8('{"storage_class":"standard"}'))).toEqual({ storageClass: 'standard' })
+    expect(decodeEnsureStream(utf8('{"config":{"storage_class":"standard"}}'))).toEqual({})
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest'
+import {
+  ackForm,
+  appendForm,
+  mediaKind,
+  optionalJsonBody,
+  readForm,
+  requireJson,
+} from '../../src/wire/media-type.ts'
+import { refusal, refused } from './refused.ts'
+
+describe('mediaKind', () => {
+  it.each([
+    ['application/json', 'json'],
+    ['application/json; charset=utf-8', 'json'],
+    ['APPLICATION/JSON', 'json'],
+    ['  application/json  ', 'json'],
+    ['application/json;profile="a,b"', 'json'],
+    ['application/problem+json', 'json'],
+    ['application/vnd.api+JSON; x=y', 'json'],
+    ['application/json, text/event-stream', 'json'],
+    ['text/json', 'other'],
+    ['application/jsonp', 'other'],
+    ['application/+json', 'other'],
+    ['application/protobuf', 'protobuf'],
+    ['application/x-protobuf', 'protobuf'],
+    ['Application/Protobuf;q=0.1', 'protobuf'],
+    ['application/protobuf+json', 'json'],
+    ['svcs/proto', 'session'],
+    ['s2s/proto', 'session'],
+    ['S2S/PROTO; v=2', 'session'],
+    ['acmes/proto', 'other'],
+    ['text/event-stream', 'event-stream'],
+    ['text/event-stream;q=0, application/json', 'event-stream'],
+    ['*/*', 'other'],
+    ['text/html, application/json', 'other'],
+    [null, undefined],
+    [undefined, undefined],
+    ['', undefined],
+    ['json', undefined],
+    ['application/', undefined],
+    ['/json', undefined],
+    ['application/json x', undefined],
+    ['application json/x', undefined],
+    [', application/json', undefined],
+  ])('%j is %s', (header, kind) => {
+    expect(mediaKind(header)).toBe(kind)
+  })
+
+  it('takes the session type of the accepted words only', () => {
+    expect(mediaKind('acmes/proto', ['acme'])).toBe('session')
+    expect(mediaKind('svcs/proto', ['acme'])).toBe('other')
+  })
+
+  it('takes linear time on a long header', () => {
+    expect(mediaKind('a'.repeat(1_000_000))).toBeUndefined()
+    expect(mediaKind(`${'a/'.repeat(500_000)}`)).toBeUndefined()
+  })
+})
+
+describe('readForm', () => {
+  it.each([
+    [null, null, 'json'],
+    [null, '*/*', 'json'],
+    [null, 'image/png', 'json'],
+    [null, 'nonsense', 'json'],
+    [null, 'application/json, text/event-stream', 'json'],
+    [null, 'text/event-stream', 'event-stream'],
+    [null, 'application/protobuf', 'protobuf'],
+    ['application/json', 'application/protobuf', 'protobuf'],
+    ['application/protobuf', null, 'json'],
+    ['svcs/proto', 'text/event-stream', 'session'],
+    ['s2s/proto', 'application/protobuf', 'session'],
+    [null, 'svcs/proto', 'json'],
+  ])('Content-Type %j and Accept %j: %s', (contentType, accept, form) => {
+    expect(readForm(contentType, accept)).toBe(form)
+  })
+})
+
+describe('appendForm and ackForm', () => {
+  it.each([
+    ['svcs/proto', 'session'],
+    ['s2s/proto', 'session'],
+    ['application/protobuf', 'protobuf'],
+    ['application/x-protobuf', 'protobuf'],
+    ['application/json', 'json'],
+    ['text/plain', 'json'],
+    [null, 'json'],
+  ])('an append with Content-Type %j is read as %s', (contentType, form) => {
+    expect(appendForm(contentType)).toBe(form)
+  })
+
+  it.each([
+    ['application/protobuf', 'protobuf'],
+    ['application/json', 'json'],
+    ['text/event-stream', 'json'],
+    [null, 'json'],
+  ])('an append with Accept %j is answered as %s', (accept, form) => {
+    expect(ackForm(accept)).toBe(form)
+  })
+})
+
+describe('requireJson', () => {
+  it.each(['application/json', 'application/merge-patch+json'])('accepts %s', (contentType) => {
+    expect(refused(() => requireJson(contentType))).toBe('accepted')
+  })
+
+  it.each([null, 'text/plain', 'application/protobuf', 'nonsense'])('refuses %j', (contentType) => {
+    expect(refused(() => requireJson(contentType))).toBe('400 bad_json')
+    expect(refusal(() => requireJson(contentType))?.message).toBe(
+      'Expected request with `Content-Type: application/json`',
+    )
+  })
+})
+
+describe('optionalJsonBody', () => {
+  const body = new Uint8Array([0x7b, 0x7d])
+
+  it('is absent without a content type, even if bytes are there', () => {
+    expect(optionalJsonBody(null, body)).toBeUndefined()
+    expect(optionalJsonBody('nonsense', body)).toBeUndefined()
+  })
+
+  it('is absent when it is empty', () => {
+    expect(optionalJsonBody('application/json', new Uint8Array())).toBeUndefined()
+  })
+
+  it('is the body otherwise', () => {
+    expect(optionalJsonBody('application/json; charset=utf-8', body)).toBe(body)
+  })
+
+  it('is refused with another content type', () => {
+    expect(refused(() => optionalJsonBody('text/plain', body))).toBe('400 bad_json')
+    expect(refused(() => optionalJsonBody('text/plain', new Uint8Array()))).toBe('400 bad_json')
+  })
+})

@@ -1,0 +1,205 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { appendBatch } from '../../src/model/append-input.ts'
+import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import { AppendAckSchema, AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
+import { decodeAppendInput, encodeAppendAck } from '../../src/wire/proto-append.ts'
+import { refusal, refused } from './refused.ts'
+
+const encode = (input: MessageInitShape<typeof AppendInputSchema>) =>
+  toBinary(AppendInputSchema, create(AppendInputSchema, input))
+const decode = (bytes: Uint8Array) => decodeAppendInput(bytes, 'bad_proto')
+
+const safe = fc.oneof(
+  fc.bigInt({ min: 0n, max: 2n ** 53n - 1n }),
+  fc.constantFrom(0n, 127n, 128n, 2n ** 53n - 1n),
+)
+const bytes = fc.uint8Array({ maxLength: 200 })
+const anyInput = fc.record(
+  {
+    records: fc.array(
+      fc.record(
+        {
+          timestamp: safe,
+          headers: fc.array(fc.record({ name: bytes, value: bytes }), { maxLength: 4 }),
+          body: bytes,
+        },
+        { requiredKeys: [] },
+      ),
+      { maxLength: 5 },
+    ),
+    matchSeqNum: safe,
+    fencingToken: fc.string({ unit: 'grapheme' }),
+  },
+  { requiredKeys: [] },
+)
+
+const optional = (value: bigint | undefined) => (value === undefined ? undefined : Number(value))
+
+/** What the generated code makes of the bytes, in the shape of ours. */
+function oracle(data: Uint8Array) {
+  const { records, matchSeqNum, fencingToken } = fromBinary(AppendInputSchema, data)
+  return {
+    inputs: records.map(({ timestamp, headers, body }) => ({
+      timestamp: optional(timestamp),
+      headers: headers.map(({ name, value }) => [name, value]),
+      body,
+    })),
+    conditions: { matchSeqNum: optional(matchSeqNum), fencingToken },
+  }
+}
+
+describe('decodeAppendInput', () => {
+  it('reads what the generated code writes, as the generated code does', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const data = encode(input)
+        expect(decode(data)).toEqual(oracle(data))
+      }),
+    )
+  })
+
+  it('reads fields in any order, repeated, and beside unknown ones, as the generated code does', () => {
+    const unknown = Uint8Array.of((9 << 3) | 2, 2, 7, 7, 10 << 3, 1, (11 << 3) | 3, (11 << 3) | 4)
+    fc.assert(
+      fc.property(fc.array(anyInput, { minLength: 1, maxLength: 4 }), (inputs) => {
+        const data = concatBytes(inputs.flatMap((input) => [unknown, encode(input)]))
+        expect(decode(data)).toEqual(oracle(data))
+      }),
+    )
+  })
+
+  it('reads unknown fields of records and headers, and repeated ones', () => {
+    const header = [(2 << 3) | 2, 1, 5, (3 << 3) | 0, 9, (1 << 3) | 2, 1, 6, (1 << 3) | 2, 1, 7]
+    const record = [
+      (3 << 3) | 2,
+      1,
+      1,
+      (2 << 3) | 2,
+      header.length,
+      ...header,
+      1 << 3,
+      3,
+      (5 << 3) | 5,
+      0,
+      0,
+      0,
+      0,
+      1 << 3,
+      4,
+    ]
+    const data = Uint8Array.from([(1 << 3) | 2, record.length, ...record])
+    expect(decode(data)).toEqual(oracle(data))
+    expect(decode(data).inputs).toEqual([
+      { timestamp: 4, headers: [[Uint8Array.of(7), Uint8Array.of(5)]], body: Uint8Array.of(1) },
+    ])
+  })
+
+  it('either refuses damaged bytes or reads them as the generated code does', () => {
+    fc.assert(
+      fc.property(anyInput, fc.nat(), fc.integer({ min: 1, max: 255 }), (input, at, change) => {
+        const data = encode({ ...input, records: input.records ?? [{ body: utf8('body') }] })
+        if (data.length > 0) data[at % data.length]! ^= change
+        let outcome: unknown
+        if (refused(() => (outcome = decode(data))) === 'accepted') expect(outcome).toEqual(oracle(data))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('refuses nothing for being empty: that is for the rules of a batch', () => {
+    const { inputs, conditions } = decode(new Uint8Array(0))
+    expect(inputs).toEqual([])
+    expect(refused(() => appendBatch(inputs, conditions))).toBe('422 invalid')
+  })
+
+  it('keeps a condition of 0 and an empty token apart from none', () => {
+    expect(decode(encode({ matchSeqNum: 0n, fencingToken: '' })).conditions).toEqual({
+      matchSeqNum: 0,
+      fencingToken: '',
+    })
+    expect(decode(encode({})).conditions).toEqual({ matchSeqNum: undefined, fencingToken: undefined })
+    expect(decode(encode({ records: [{ timestamp: 0n }] })).inputs).toMatchObject([{ timestamp: 0 }])
+    expect(decode(encode({ records: [{}] })).inputs).toEqual([
+      { timestamp: undefined, headers: [], body: new Uint8Array(0) },
+    ])
+  })
+
+  it('gives views of the bytes it was given', () => {
+    const data = encode({ records: [{ body: utf8('body') }] })
+    expect(decode(data).inputs).toMatchObject([{ body: { buffer: data.buffer } }])
+  })
+
+  const record = (...content: number[]) => [(1 << 3) | 2, content.length, ...content]
+  it.each([
+    ['garbage', [0xff, 0xff, 0xff]],
+    ['a record cut short', [(1 << 3) | 2, 5, 1]],
+    ['a record whose field overruns it', [...record((3 << 3) | 2, 3), 1, 2, 3]],
+    ['a header that overruns its record', [...record((2 << 3) | 2, 3), 1, 2, 3]],
+    ['a header whose field overruns it', record((2 << 3) | 2, 2, (1 << 3) | 2, 1, 7)],
+    ['a field 0', [0, 0]],
+    ['records as a number', [1 << 3, 0]],
+    ['match_seq_num as bytes', [(2 << 3) | 2, 0]],
+    ['fencing_token as a number', [3 << 3, 0]],
+    ['timestamp as 64 bits', record((1 << 3) | 1, 0, 0, 0, 0, 0, 0, 0, 0)],
+    ['a token that is not UTF-8', [(3 << 3) | 2, 1, 0xff]],
+    ['a number that is too long', [2 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2]],
+    ['an end without a group', [(9 << 3) | 4]],
+    ['a large number before what is malformed', [2 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0]],
+  ])('refuses %s', (_case, data) => {
+    expect(refused(() => decode(Uint8Array.from(data)))).toBe('400 bad_proto')
+    expect(refused(() => decodeAppendInput(Uint8Array.from(data), 'bad_frame'))).toBe('400 bad_frame')
+  })
+
+  it.each([2n ** 53n, 2n ** 64n - 1n])('refuses %s for a number and names the limit', (value) => {
+    const match = refusal(() => decode(encode({ records: [{}], matchSeqNum: value })))
+    expect(match).toMatchObject({ code: 'invalid', status: 422, field: 'match_seq_num' })
+    expect(match?.message).toContain('9007199254740991')
+    const time = refusal(() => decode(encode({ records: [{ timestamp: 5n }, { timestamp: value }, {}] })))
+    expect(time).toMatchObject({ code: 'invalid', status: 422, field: 'timestamp' })
+    expect(time?.message).toContain('9007199254740991')
+  })
+
+  it('leaves a fencing token that is too long to the rules of a batch: 422', () => {
+    const { inputs, conditions } = decode(encode({ records: [{}], fencingToken: 'x'.repeat(37) }))
+    expect(refused(() => appendBatch(inputs, conditions))).toBe('422 invalid')
+  })
+
+  it('keeps one record more than a batch may have, and checks the others all the same', () => {
+    const million = new Uint8Array(2_000_000)
+    for (let i = 0; i < million.length; i += 2) million[i] = (1 << 3) | 2
+    const { inputs, conditions } = decode(million)
+    expect(inputs).toHaveLength(1001)
+    expect(refusal(() => appendBatch(inputs, conditions))?.message).toBe(
+      'record batch must not exceed 1000 records',
+    )
+    million[million.length - 1] = 1
+    expect(refused(() => decode(million))).toBe('400 bad_proto')
+    const late = encode({ records: [...Array.from({ length: 2000 }, () => ({})), { timestamp: 2n ** 60n }] })
+    expect(refusal(() => decode(late))).toMatchObject({ code: 'invalid', field: 'timestamp' })
+  })
+})
+
+describe('encodeAppendAck', () => {
+  const position = fc.record({ seqNum: safe.map(Number), timestamp: safe.map(Number) })
+
+  it('writes what the generated code reads', () => {
+    fc.assert(
+      fc.property(fc.record({ start: position, end: position, tail: position }), (ack) => {
+        const read = fromBinary(AppendAckSchema, encodeAppendAck(ack))
+        for (const part of ['start', 'end', 'tail'] as const) {
+          expect(read[part]).toMatchObject({
+            seqNum: BigInt(ack[part].seqNum),
+            timestamp: BigInt(ack[part].timestamp),
+          })
+        }
+      }),
+    )
+  })
+
+  it('has all three parts even when every number is 0', () => {
+    const zero = { seqNum: 0, timestamp: 0 }
+    expect([...encodeAppendAck({ start: zero, end: zero, tail: zero })]).toEqual([0x0a, 0, 0x12, 0, 0x1a, 0])
+  })
+})

@@ -1,0 +1,182 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/names.ts'
+import { decodeListQuery, decodeReadQuery } from '../../src/wire/query.ts'
+import { QueryParameters } from '../../src/wire/query-parameters.ts'
+import { refusal, refused } from './refused.ts'
+
+const MAX = Number.MAX_SAFE_INTEGER
+
+describe('a read query', () => {
+  it.each([
+    ['', {}],
+    ['?', {}],
+    ['seq_num=0', { seqNum: 0 }],
+    ['?seq_num=7', { seqNum: 7 }],
+    ['seq_num=9007199254740991', { seqNum: MAX }],
+    ['seq_num=007', { seqNum: 7 }],
+    [`seq_num=${'0'.repeat(100)}7`, { seqNum: 7 }],
+    ['timestamp=5&until=5', { timestamp: 5, until: 5 }],
+    ['tail_offset=3', { tailOffset: 3 }],
+    ['clamp=true', { clamp: true }],
+    ['clamp=false', { clamp: false }],
+    ['count=0&bytes=0&until=0&wait=0', { count: 0, bytes: 0, until: 0, waitSeconds: 0 }],
+    ['wait=4294967295', { waitSeconds: 4_294_967_295 }],
+    ['count=%31%30', { count: 10 }],
+    ['%63ount=1', { count: 1 }],
+    ['what=1&what=2&seq_num=1', { seqNum: 1 }],
+    ['Seq_Num=1', {}],
+    ['=1&&a', {}],
+    ['what=%ff%zz', {}],
+  ])('%j', (search, query) => {
+    expect(decodeReadQuery(search)).toEqual(query)
+  })
+
+  const NUMBERS = ['seq_num', 'timestamp', 'tail_offset', 'count', 'bytes', 'until', 'wait']
+  it.each(NUMBERS)('takes plain unsigned decimals only for %s', (name) => {
+    const wrong = ['', '-1', '%2B1', '+1', '1+', '1.0', '1e3', '0x1', '1_0', 'x', 'NaN', '%D9%A1', '%ff']
+    for (const text of [...wrong, '18446744073709551616', '9'.repeat(21), '9'.repeat(1_000_000)]) {
+      expect(`${text} ${refused(() => decodeReadQuery(`${name}=${text}`))}`).toBe(`${text} 400 bad_query`)
+    }
+    expect(refused(() => decodeReadQuery(name))).toBe('400 bad_query')
+    expect(refusal(() => decodeReadQuery(`${name}=x`))).toMatchObject({ field: name })
+  })
+
+  it.each([...NUMBERS, 'clamp'])('refuses %s when it is given twice', (name) => {
+    const value = name === 'clamp' ? 'true' : '1'
+    expect(refused(() => decodeReadQuery(`${name}=${value}&x=1&${name}=${value}`))).toBe('400 bad_query')
+  })
+
+  it.each(['', '1', '0', 'True', 'TRUE', 'yes', 'true+', 'null'])('refuses clamp=%s', (text) => {
+    expect(refused(() => decodeReadQuery(`clamp=${text}`))).toBe('400 bad_query')
+  })
+
+  it('refuses a wait beyond 32 bits', () => {
+    expect(refused(() => decodeReadQuery('wait=4294967296'))).toBe('400 bad_query')
+  })
+
+  it.each(['tail_offset', 'count', 'bytes', 'until'])(
+    'saturates %s, which can only mean everything',
+    (name) => {
+      for (const text of ['9007199254740991', '9007199254740993', '18446744073709551615']) {
+        expect(
+          Object.values(decodeReadQuery(`${name}=${text}`)).filter((value) => value !== undefined),
+        ).toEqual([MAX])
+      }
+    },
+  )
+
+  it.each(['seq_num', 'timestamp'])('refuses %s beyond 2^53 - 1 and names the limit', (name) => {
+    for (const text of ['9007199254740992', '9007199254740993', '18446744073709551615']) {
+      expect(refused(() => decodeReadQuery(`${name}=${text}`))).toBe('422 invalid')
+      expect(refusal(() => decodeReadQuery(`${name}=${text}`))).toMatchObject({
+        field: name,
+        message: `${name} must be an integer from 0 to 9007199254740991`,
+      })
+    }
+  })
+
+  it.each([
+    'seq_num=0&timestamp=0',
+    'seq_num=0&tail_offset=0',
+    'timestamp=0&tail_offset=0',
+    'seq_num=1&timestamp=1&tail_offset=1',
+  ])('refuses more than one start: %s', (search) => {
+    expect(refused(() => decodeReadQuery(search))).toBe('422 invalid')
+    expect(refusal(() => decodeReadQuery(search))?.message).toBe(
+      'only one of seq_num, timestamp, or tail_offset can be provided',
+    )
+  })
+
+  it.each(['seq_num=0&timestamp=0&wait=x', 'seq_num=9007199254740992&clamp='])(
+    'reports what is malformed before what has no meaning: %s',
+    (search) => {
+      expect(refused(() => decodeReadQuery(search))).toBe('400 bad_query')
+    },
+  )
+
+  it('never rounds', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (integer) => {
+        const search = `seq_num=${integer}`
+        if (integer > BigInt(MAX)) expect(refused(() => decodeReadQuery(search))).toBe('422 invalid')
+        else expect(BigInt(decodeReadQuery(search).seqNum!)).toBe(integer)
+      }),
+    )
+  })
+})
+
+describe('a list query', () => {
+  const streams = (search: string) => decodeListQuery(search, streamPrefixProblem)
+  const basins = (search: string) => decodeListQuery(search, basinPrefixProblem)
+
+  it.each([
+    ['', { limit: 1000 }],
+    ['limit=0', { limit: 1000 }],
+    ['limit=1', { limit: 1 }],
+    ['limit=1000', { limit: 1000 }],
+    ['limit=1001', { limit: 1000 }],
+    ['limit=18446744073709551615', { limit: 1000 }],
+    ['prefix=&start_after=', { prefix: '', startAfter: '', limit: 1000 }],
+    ['prefix=a-&start_after=0', { prefix: 'a-', startAfter: '0', limit: 1000 }],
+    ['prefix=b&start_after=a', { prefix: 'b', startAfter: 'a', limit: 1000 }],
+    ['what=1&what=2', { limit: 1000 }],
+  ])('%j', (search, query) => {
+    expect(streams(search)).toEqual(query)
+    expect(basins(search)).toEqual(query)
+  })
+
+  it.each([
+    ['prefix=a%2Fb+c%20d', 'a/b c d'],
+    ['prefix=%C3%A9', 'é'],
+    ['prefix=A', 'A'],
+    ['prefix=%EF%BB%BFa', '\ufeffa'],
+    ['prefix=a%3D1=2', 'a=1=2'],
+    // Form decoding replaces what is no UTF-8 and leaves a bad escape as it stands.
+    ['prefix=%ff', '\ufffd'],
+    ['prefix=%zz', '%zz'],
+  ])('decodes the form of %j', (search, prefix) => {
+    expect(streams(search).prefix).toBe(prefix)
+  })
+
+  it.each([
+    'limit=',
+    'limit=-1',
+    'limit=x',
+    'limit=18446744073709551616',
+    'limit=1&limit=1',
+    'prefix=a&prefix=a',
+  ])('is refused with %s', (search) => {
+    expect(refused(() => streams(search))).toBe('400 bad_query')
+  })
+
+  it.each([
+    ['prefix=A', 'basin prefix must begin with a lowercase letter or number'],
+    ['prefix=-a', 'basin prefix must begin with a lowercase letter or number'],
+    ['prefix=a_', 'basin prefix must comprise lowercase letters, numbers, and hyphens'],
+    [`start_after=${'a'.repeat(49)}`, 'basin start-after must not exceed 48 bytes in length'],
+    ['start_after=a.b', 'basin start-after must comprise lowercase letters, numbers, and hyphens'],
+  ])('of basins is refused with %s', (search, message) => {
+    expect(refused(() => basins(search))).toBe('400 bad_query')
+    expect(refusal(() => basins(search))?.message).toBe(message)
+  })
+
+  it.each(['prefix', 'start_after'])('of streams takes 512 bytes of %s and no more', (name) => {
+    expect(refused(() => streams(`${name}=${'s'.repeat(512)}`))).toBe('accepted')
+    expect(refused(() => streams(`${name}=${'s'.repeat(513)}`))).toBe('400 bad_query')
+    expect(refused(() => streams(`${name}=${'%C3%A9'.repeat(256)}s`))).toBe('400 bad_query')
+  })
+})
+
+describe('QueryParameters', () => {
+  it('keeps integers to the bound it is given', () => {
+    expect(new QueryParameters('start=4294967295').integer('start', 4_294_967_295)).toBe(4_294_967_295)
+    const integer = () => new QueryParameters('start=4294967296').integer('start', 4_294_967_295)
+    expect(refusal(integer)?.message).toBe('parameter `start` must be an integer from 0 to 4294967295')
+  })
+
+  it('tells absent from empty', () => {
+    expect(new QueryParameters('set=').text('set')).toBe('')
+    expect(new QueryParameters('').text('set')).toBeUndefined()
+  })
+})

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest'
+import {
+  batchEvent,
+  DONE_EVENT,
+  errorEvent,
+  parseLastEventId,
+  pingEvent,
+  resumedQuery,
+} from '../../src/wire/sse.ts'
+import { refused } from './refused.ts'
+
+describe('events', () => {
+  it('are written field by field, in order, and end with a blank line', () => {
+    expect(batchEvent({ lastSeqNum: 9, count: 10, bytes: 1234 }, '{"records":[]}')).toBe(
+      'event: batch\nid: 9,10,1234\ndata: {"records":[]}\n\n',
+    )
+    expect(pingEvent('{"timestamp":1}')).toBe('event: ping\ndata: {"timestamp":1}\n\n')
+    expect(errorEvent('{"code":"storage","message":"lost"}')).toBe(
+      'event: error\ndata: {"code":"storage","message":"lost"}\n\n',
+    )
+    expect(DONE_EVENT).toBe('data: [DONE]\n\n')
+  })
+
+  it('have an id as the specification wants it, at the limits too', () => {
+    const numbers = { lastSeqNum: Number.MAX_SAFE_INTEGER, count: 0, bytes: Number.MAX_SAFE_INTEGER }
+    const id = /^id: (.*)$/m.exec(batchEvent(numbers, '{}'))![1]!
+    expect(id).toMatch(/^[0-9]+,[0-9]+,[0-9]+$/)
+    expect(parseLastEventId(id)).toEqual(numbers)
+  })
+
+  it.each([
+    ['Unicode line separators, which end no line', '"a\u2028b\u2029c\u0085d"', ['"a\u2028b\u2029c\u0085d"']],
+    ['line feeds', 'a\nb', ['a', 'b']],
+    ['carriage returns', 'a\rb\r', ['a', 'b', '']],
+    ['both, and what would be a field', 'a\r\ndata: b\n\nevent: x', ['a', 'data: b', '', 'event: x']],
+    ['nothing', '', ['']],
+  ])('carry data with %s', (_case, data, lines) => {
+    const event = errorEvent(data)
+    expect(event).toBe(`event: error\n${lines.map((line) => `data: ${line}\n`).join('')}\n`)
+    expect(event.indexOf('\n\n')).toBe(event.length - 2)
+  })
+})
+
+describe('parseLastEventId', () => {
+  it.each([
+    ['0,0,0', [0, 0, 0]],
+    ['9,10,1234', [9, 10, 1234]],
+    ['007,01,0', [7, 1, 0]],
+    ['9007199254740991,9007199254740991,9007199254740991', [2 ** 53 - 1, 2 ** 53 - 1, 2 ** 53 - 1]],
+    ['1,9007199254740993,18446744073709551615', [1, 2 ** 53 - 1, 2 ** 53 - 1]],
+    [`${'0'.repeat(1000)}1,1,1`, [1, 1, 1]],
+  ])('reads %j', (value, [lastSeqNum, count, bytes]) => {
+    expect(parseLastEventId(value)).toEqual({ lastSeqNum, count, bytes })
+  })
+
+  it.each([
+    '',
+    '1',
+    '1,2',
+    '1,2,3,4',
+    '1,2,',
+    ',2,3',
+    ',,',
+    '1, 2,3',
+    ' 1,2,3',
+    '1,2,3 ',
+    '-1,2,3',
+    '+1,2,3',
+    '1.0,2,3',
+    '1e3,2,3',
+    '0x1,2,3',
+    'a,b,c',
+    '1,2,3\n',
+    '١,٢,٣',
+    '18446744073709551616,0,0',
+    '0,18446744073709551616,0',
+    '0,0,18446744073709551616',
+    `${'9'.repeat(100_000)},0,0`,
+  ])('refuses %j', (value) => {
+    expect(refused(() => parseLastEventId(value))).toBe('400 bad_header')
+  })
+
+  it.each(['9007199254740992,0,0', '18446744073709551615,0,0'])(
+    'refuses a start beyond 2^53 - 1: %s',
+    (value) => {
+      expect(refused(() => parseLastEventId(value))).toBe('422 invalid')
+      expect(() => parseLastEventId(value)).toThrow('9007199254740991')
+    },
+  )
+})
+
+describe('resumedQuery', () => {
+  const progress = { lastSeqNum: 9, count: 4, bytes: 100 }
+
+  it.each([
+    ['no selector', {}, { seqNum: 10 }],
+    ['a sequence number', { seqNum: 3 }, { seqNum: 10 }],
+    ['a timestamp', { timestamp: 3, clamp: true }, { seqNum: 10, clamp: true }],
+    ['an offset', { tailOffset: 3 }, { seqNum: 10 }],
+    ['bounds', { count: 10, bytes: 101 }, { seqNum: 10, count: 6, bytes: 1 }],
+    ['bounds that are used up', { count: 4, bytes: 99 }, { seqNum: 10, count: 0, bytes: 0 }],
+    ['bounds of 0', { count: 0, bytes: 0 }, { seqNum: 10, count: 0, bytes: 0 }],
+    ['what stays', { until: 7, waitSeconds: 5 }, { seqNum: 10, until: 7, waitSeconds: 5 }],
+  ])('with %s', (_case, query, wanted) => {
+    expect(resumedQuery(query, progress)).toEqual(wanted)
+    expect(Object.keys(resumedQuery(query, progress)).sort()).toEqual(Object.keys(wanted).sort())
+  })
+
+  it('stays at the largest start', () => {
+    expect(resumedQuery({}, { ...progress, lastSeqNum: 2 ** 53 - 1 })).toEqual({ seqNum: 2 ** 53 - 1 })
+  })
+})
