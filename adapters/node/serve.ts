@@ -1,21 +1,13 @@
-import { createServer as createHttpServer, type Server as HttpServer, type ServerOptions } from 'node:http'
+import type { Server as HttpServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
-import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { type ConnectionCounts, Connections } from './connections.ts'
 import type { FetchHandler } from './fetch-handler.ts'
 import { handOverToHttp1, handOverToHttp2 } from './hand-over.ts'
+import { createHttp1Server, type TlsIdentity } from './http1-server.ts'
 import { HTTP2_OPTIONS, widenConnectionWindow } from './http2-limits.ts'
-import {
-  FIRST_BYTES_TIMEOUT_MS,
-  HEADERS_TIMEOUT_MS,
-  KEEP_ALIVE_TIMEOUT_MS,
-  MAX_HEADER_BYTES,
-  PIPELINED_REQUESTS_MAX,
-  SHUTDOWN_GRACE_MS,
-  TCP_KEEP_ALIVE_MS,
-} from './limits.ts'
+import { FIRST_BYTES_TIMEOUT_MS, PIPELINED_REQUESTS_MAX, SHUTDOWN_GRACE_MS } from './limits.ts'
 import { toNodeListener } from './listener.ts'
 import { http2StreamOf } from './node-exchange.ts'
 import { sniffProtocol } from './sniff-protocol.ts'
@@ -25,8 +17,8 @@ export interface ServeOptions {
   readonly port?: number
   /** Default `127.0.0.1`. */
   readonly host?: string
-  /** Serves `https`. Both in PEM. */
-  readonly tls?: { readonly cert: string | Uint8Array; readonly key: string | Uint8Array }
+  /** Serves `https`. */
+  readonly tls?: TlsIdentity
   /** Told what the handler threw and why a response broke off. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
   /** How long a new connection may take to show which protocol it speaks. Default 10,000. */
@@ -73,19 +65,7 @@ export async function serve(handler: FetchHandler, options: ServeOptions = {}): 
     },
   })
 
-  const http1: HttpServer = tls
-    ? createHttpsServer(
-        {
-          ...HTTP1_OPTIONS,
-          ...pem(tls),
-          ALPNProtocols: ['h2', 'http/1.1'],
-          handshakeTimeout: firstBytesTimeoutMs,
-        },
-        onRequest,
-      )
-    : createHttpServer(HTTP1_OPTIONS, onRequest)
-  // Ends the response before the connection when a client half-closes; by default Node drops a response that is not ready.
-  Object.assign(http1, { httpAllowHalfOpen: true })
+  const http1 = createHttp1Server(onRequest, tls, firstBytesTimeoutMs)
   const http2 = createHttp2Server(HTTP2_OPTIONS, onRequest)
   http2.on('session', (session) => {
     connections.sessionOpened(session)
@@ -128,25 +108,6 @@ export async function serve(handler: FetchHandler, options: ServeOptions = {}): 
       return closed
     },
   }
-}
-
-const HTTP1_OPTIONS: ServerOptions = {
-  noDelay: true,
-  keepAlive: true,
-  keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-  keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-  headersTimeout: HEADERS_TIMEOUT_MS,
-  // An upload may last as long as a session does.
-  requestTimeout: 0,
-  maxHeaderSize: MAX_HEADER_BYTES,
-}
-
-function pem({ cert, key }: NonNullable<ServeOptions['tls']>): {
-  cert: string | Buffer
-  key: string | Buffer
-} {
-  const forNode = (value: string | Uint8Array) => (typeof value === 'string' ? value : Buffer.from(value))
-  return { cert: forNode(cert), key: forNode(key) }
 }
 
 function listen(server: HttpServer, port: number, host: string): Promise<AddressInfo> {

@@ -7,7 +7,14 @@ import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { encodeRecords } from '../storage/block-codec.ts'
 import type { Clock } from '../storage/clock.ts'
-import type { Head, StorageSession, StoredBlock } from '../storage/contract.ts'
+import {
+  type Head,
+  type HeadIdentity,
+  identityOf,
+  isSameHead,
+  type StorageSession,
+  type StoredBlock,
+} from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'
 import type { StreamDocument } from './documents.ts'
 import type { Settings } from './options.ts'
@@ -74,6 +81,7 @@ export class AppendPipeline {
   readonly #target: AppendTarget
   readonly #shared: boolean
   readonly #trimGraceMs: number
+  readonly #writer: string
   /** In order. From `#next` on all are queued. */
   readonly #entries: Entry[] = []
   #next = 0
@@ -92,6 +100,7 @@ export class AppendPipeline {
     this.#target = target
     this.#shared = settings.storage.manifest.shared
     this.#trimGraceMs = settings.trimGraceMs
+    this.#writer = settings.engineId
     this.#ahead = target.head
   }
 
@@ -154,6 +163,7 @@ export class AppendPipeline {
     const head: Head = {
       ...next,
       epoch: ahead.epoch,
+      writer: this.#writer,
       appendedAt: now,
       trims:
         next.trimPoint === ahead.trimPoint
@@ -171,10 +181,10 @@ export class AppendPipeline {
     }
     entry.step = { kind: 'writing', sequenced: outcome, written: { block, head } }
     this.#ahead = head
-    this.#write(entry, { block, head }, { epoch: ahead.epoch, seqNum: ahead.tail.seqNum })
+    this.#write(entry, { block, head }, identityOf(ahead))
   }
 
-  #write(entry: Entry, written: WrittenAppend, expected: { epoch: number; seqNum: number }): void {
+  #write(entry: Entry, written: WrittenAppend, expected: HeadIdentity): void {
     this.#writing++
     const { logId } = this.#target.document
     this.#session.append({ logId, expected, ...written }).then(
@@ -284,7 +294,7 @@ export class AppendPipeline {
     const { head } = this.#target
     for (let first = this.#entries[0]; first?.step.kind === 'refused'; first = this.#entries[0]) {
       const { against, error } = first.step
-      if (against.tail.seqNum !== head.tail.seqNum || against.epoch !== head.epoch) return
+      if (!isSameHead(identityOf(against), identityOf(head))) return
       this.#entries.shift()
       this.#reject(first, error)
     }

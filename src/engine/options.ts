@@ -59,6 +59,8 @@ export interface Settings {
   readonly clock: Clock
   readonly random: () => number
   readonly newId: () => string
+  /** Unique to this engine: see `Head.writer`. */
+  readonly engineId: string
   readonly limits: EngineLimits
   readonly autoCreate: boolean
   readonly trimGraceMs: number
@@ -74,11 +76,13 @@ export function settingsOf(options: OpenOptions): Settings {
     if (!(value >= least)) throw new RangeError(`limits.${name} must be at least ${least}, not ${value}`)
   }
   const { random } = options
+  const newId = random ? () => idFrom(random) : () => globalThis.crypto.randomUUID()
   return {
     storage: options.storage,
     clock: options.clock ?? systemClock,
     random: random ?? Math.random,
-    newId: random ? () => idFrom(random) : () => globalThis.crypto.randomUUID(),
+    newId,
+    engineId: newId(),
     limits,
     autoCreate: options.autoCreate ?? true,
     trimGraceMs: options.trimGraceMs ?? 10_000,

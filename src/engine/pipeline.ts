@@ -16,10 +16,12 @@ export async function* pipeline<Input>(
   const owed: Promise<AppendAck>[] = []
   let submitting: Promise<'submitted' | 'ended'> | undefined
   let ended = false
+  let exhausted = false
   let failure: { readonly error: unknown } | undefined
   const submitNext = async () => {
     try {
       const input = await inputs.next()
+      exhausted = input.done === true
       if (input.done) return 'ended'
       owed.push((await submit(input.value)).ack())
       return 'submitted'
@@ -42,6 +44,6 @@ export async function* pipeline<Input>(
     if (failure !== undefined) throw failure.error
   } finally {
     // Not awaited: a source that waits for its next value would not let go before it has come.
-    if (!ended) Promise.resolve(inputs.return?.()).catch(() => {})
+    if (!exhausted) Promise.resolve(inputs.return?.()).catch(() => {})
   }
 }

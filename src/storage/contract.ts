@@ -171,15 +171,28 @@ export interface Head {
   /** Records below are gone for new readers. */
   readonly trimPoint: number
   readonly fencingToken: string
+  /**
+   * The engine that made the last append, `''` when none was made. With pipelined appends the tail alone would not do: when the first of
+   * two conflicts because another engine appended as many records, the second must not find the tail that it expects.
+   */
+  readonly writer: string
   /** Time of the last append or, before it, of the creation; milliseconds. */
   readonly appendedAt: number
   /** The latest trims, ascending, at most three: which blocks `reclaim` may free, and from when on (`core/trims.ts`). */
   readonly trims: readonly Trim[]
 }
 
+/** Tells two heads of a log apart. */
+export interface HeadIdentity {
+  readonly epoch: number
+  /** That of the tail. */
+  readonly seqNum: number
+  readonly writer: string
+}
+
 export interface AppendRequest {
   readonly logId: string
-  readonly expected: { readonly epoch: number; readonly seqNum: number }
+  readonly expected: HeadIdentity
   readonly block: StoredBlock
   /** The head after this append; its epoch is the expected one. */
   readonly head: Head
@@ -225,7 +238,17 @@ export function emptyHead(epoch: number, createdAt: number): Head {
     tail: { seqNum: 0, timestamp: 0 },
     trimPoint: 0,
     fencingToken: '',
+    writer: '',
     appendedAt: createdAt,
     trims: [],
   }
+}
+
+/** What an append that was sequenced against this head expects. */
+export function identityOf(head: Head): HeadIdentity {
+  return { epoch: head.epoch, seqNum: head.tail.seqNum, writer: head.writer }
+}
+
+export function isSameHead(a: HeadIdentity, b: HeadIdentity): boolean {
+  return a.epoch === b.epoch && a.seqNum === b.seqNum && a.writer === b.writer
 }

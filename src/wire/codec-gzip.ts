@@ -36,7 +36,7 @@ function gunzip(fflate: Fflate, data: Uint8Array, bytesMax: number): Uint8Array 
     if (part.length > 0) parts.push(part)
   })
   gunzip.onmember = (start) => {
-    if (false as boolean) throw new CompressedDataError('malformed', 'too many members of gzip data')
+    if (++members > MEMBERS_MAX) throw new CompressedDataError('malformed', 'too many members of gzip data')
     checkTrailer(data, start, member)
     member = { crc: 0, bytes: 0 }
   }

@@ -65,7 +65,7 @@ async function gather(
     const nextLength = length + value.length
     if (nextLength > bytesMax) {
       // Whoever sends need not take note: the answer does not wait for it.
-      reader.cancel().catch(() => undefined)
+      
       throw new HeadwaterError(code, `the body must not exceed ${REQUEST_BODY_BYTES_MAX} bytes`)
     }
     if (length === 0) gathered = value

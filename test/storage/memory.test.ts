@@ -68,7 +68,7 @@ describe('memory', () => {
     for (let i = 0; i < count; i++) {
       await session.append({
         logId: 'a',
-        expected: { epoch: 1, seqNum: i },
+        expected: { epoch: 1, seqNum: i, writer: i === 0 ? '' : 'me' },
         block: {
           firstSeqNum: i,
           endSeqNum: i + 1,
@@ -83,6 +83,7 @@ describe('memory', () => {
           tail: { seqNum: i + 1, timestamp: i },
           trimPoint: 0,
           fencingToken: '',
+          writer: 'me',
           appendedAt: i,
           trims: [],
         },

@@ -1,4 +1,11 @@
-import type { AppendRequest, Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import {
+  type AppendRequest,
+  type Head,
+  identityOf,
+  isSameHead,
+  type ReadRange,
+  type StoredBlock,
+} from '../../../src/storage/contract.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
 
 /** One log: its head and its blocks. Blocks are kept as they were appended: merging them would gain nothing in memory. */
@@ -23,7 +30,7 @@ export class MemoryLog {
   }
 
   holds(expected: AppendRequest['expected']): boolean {
-    return this.#head.epoch === expected.epoch && this.#head.tail.seqNum === expected.seqNum
+    return isSameHead(identityOf(this.#head), expected)
   }
 
   append(block: StoredBlock, head: Head): void {

@@ -2,6 +2,7 @@ import {
   type AppendRequest,
   emptyHead,
   type Head,
+  identityOf,
   type StorageSession,
   type StoredBlock,
 } from '../contract.ts'
@@ -21,6 +22,8 @@ export const WHOLE_LOG = {
   bytesMax: Number.MAX_SAFE_INTEGER,
 }
 
+let writers = 0
+
 /** Does what an engine does: knows the head of a log, and computes the next append from it. */
 export class LogWriter {
   readonly logId: string
@@ -28,6 +31,8 @@ export class LogWriter {
   /** What was appended, for `checkRead`. */
   readonly written: ExpectedBlock[]
   readonly #session: StorageSession
+  /** As two engines have: see `Head.writer`. */
+  readonly #name = `writer-${++writers}`
 
   constructor(
     session: StorageSession,
@@ -56,6 +61,7 @@ export class LogWriter {
       tail: { seqNum: added.endSeqNum, timestamp: added.lastTimestamp },
       trimPoint: spec.trimPoint ?? head.trimPoint,
       fencingToken: spec.fencingToken ?? head.fencingToken,
+      writer: this.#name,
       appendedAt: NOW + added.endSeqNum,
       trims:
         spec.trimPoint === undefined || spec.trimPoint === head.trimPoint
@@ -65,7 +71,7 @@ export class LogWriter {
     this.written.push({ block: added, mayBeGone: false })
     return {
       logId: this.logId,
-      expected: { epoch: head.epoch, seqNum: head.tail.seqNum },
+      expected: identityOf(head),
       block: added,
       head: this.head,
     }

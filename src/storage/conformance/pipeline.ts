@@ -40,6 +40,24 @@ export const pipelineCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'an append behind one that conflicted fails, even where the tail is the one it expects',
+    async run(harness) {
+      const session = await harness.open()
+      const { head } = await LogWriter.create(session, 'a')
+      const overtaken = new LogWriter(session, 'a', head)
+      const requests = [overtaken.request({ count: 1 }), overtaken.request({ count: 1 })]
+      const other = new LogWriter(session, 'a', head)
+      await other.append({ count: 1 })
+      const won = await winners(
+        requests.map((request) => session.append(request)),
+        'append',
+      )
+      equal(won, [], 'appends that succeeded')
+      equal(await session.head('a'), other.head, 'head')
+      checkRead(other.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
+    },
+  },
+  {
     title: 'of appends made at once that expect the same, the first is made',
     async run(harness) {
       const session = await harness.open()

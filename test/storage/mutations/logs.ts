@@ -1,3 +1,4 @@
+import { identityOf } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { type Mutation, mutate } from './mutation.ts'
 
@@ -26,13 +27,24 @@ export const logsMutations: readonly Mutation[] = [
         for (;;) {
           const head = await session.head(request.logId)
           if (head?.epoch !== request.expected.epoch) return session.append(request)
-          const expected = { epoch: head.epoch, seqNum: head.tail.seqNum }
+          const expected = identityOf(head)
           try {
             return await session.append({ ...request, expected })
           } catch (error) {
             if (!StorageConflict.is(error)) throw error
           }
         }
+      },
+    })),
+  },
+  {
+    breaks: 'compare-and-set: the writer is not compared',
+    noticedBy: ['logs: an append behind one that conflicted fails, even where the tail is the one it expects'],
+    make: mutate((session) => ({
+      async append(request) {
+        const head = await session.head(request.logId)
+        const writer = head?.writer ?? ''
+        return session.append({ ...request, expected: { ...request.expected, writer } })
       },
     })),
   },

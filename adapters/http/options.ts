@@ -1,0 +1,64 @@
+import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
+import { VENDOR_WORDS } from '../../src/wire/words.ts'
+import type { AuthorizationTarget } from './authorization.ts'
+
+export interface HandlerOptions {
+  /** Permits everything to everybody who reaches the handler. Without it and without `authorize`, every request is 401 `authn`. */
+  readonly open?: boolean
+  /**
+   * Decides about each request before its body is read: throw a `HeadwaterError` (`authn`, `permission_denied`) to refuse it. `/health`
+   * and CORS preflights are not asked about. Takes precedence over `open`.
+   */
+  readonly authorize?: (request: Request, target: AuthorizationTarget) => void | Promise<void>
+  /** The vendor words that are accepted in header names and in the session content type: `['svc', 's2']`. */
+  readonly words?: readonly string[]
+  /** Lets any web page call the handler (CORS). Default true. */
+  readonly cors?: boolean
+  /** A request to `{basin}.{domain}` is one to that basin. Default `['localhost']`; ports do not matter. */
+  readonly basinDomains?: readonly string[]
+  /** Largest body of a request that is no session, in bytes after decompression: at most, and by default, 2 MiB. */
+  readonly maxBodyBytes?: number
+  /** Where the handler is mounted, as in `/streams`. It is taken off paths that begin with it; others are taken as they are. */
+  readonly prefix?: string
+  /** Told of failures with status 500, whose details clients do not get, and of what else was not foreseen. */
+  readonly onError?: (error: unknown, request: Request) => void
+}
+
+/** Options with every default filled in. */
+export interface Settings {
+  readonly open: boolean
+  readonly authorize: HandlerOptions['authorize']
+  readonly words: readonly string[]
+  readonly cors: boolean
+  readonly basinDomains: readonly string[]
+  readonly maxBodyBytes: number
+  /** Without a slash at the end; `''` when there is none. */
+  readonly prefix: string
+  readonly onError: (error: unknown, request: Request) => void
+}
+
+/** Throws `RangeError` for options that make no sense. */
+export function settingsOf(options: HandlerOptions): Settings {
+  const {
+    words = VENDOR_WORDS,
+    basinDomains = ['localhost'],
+    maxBodyBytes = REQUEST_BODY_BYTES_MAX,
+  } = options
+  if (words.length === 0 || !words.every((word) => /^[a-z0-9]+$/.test(word))) {
+    throw new RangeError('words must be one or more words of lower-case letters and digits')
+  }
+  if (!(maxBodyBytes >= 0 && maxBodyBytes <= REQUEST_BODY_BYTES_MAX)) {
+    throw new RangeError(`maxBodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${maxBodyBytes}`)
+  }
+  const prefix = (options.prefix ?? '').replace(/\/+$/, '')
+  return {
+    open: options.open ?? false,
+    authorize: options.authorize,
+    words,
+    cors: options.cors ?? true,
+    basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
+    maxBodyBytes,
+    prefix: prefix === '' || prefix.startsWith('/') ? prefix : `/${prefix}`,
+    onError: options.onError ?? (() => {}),
+  }
+}

@@ -1,0 +1,82 @@
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { contentCodingOf, readBody } from '../../src/wire/content-coding.ts'
+import { mediaKind, optionalJsonBody, requireJson } from '../../src/wire/media-type.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** What a body is refused for that cannot be read or is too long. */
+type BodyErrorCode = 'bad_json' | 'bad_proto'
+
+/** A mandatory JSON body. Throws 400 `bad_json` before reading it when the content type is another (wire-behaviour.md 1.5). */
+export async function jsonBody(context: RequestContext): Promise<Uint8Array> {
+  requireJson(context.header('content-type'))
+  return wholeBody(context, 'bad_json')
+}
+
+/** An optional JSON body: undefined when there is none. */
+export async function optionalBody(context: RequestContext): Promise<Uint8Array | undefined> {
+  const contentType = context.header('content-type')
+  if (mediaKind(contentType) === undefined) return undefined
+  requireJson(contentType)
+  return optionalJsonBody(contentType, await wholeBody(context, 'bad_json'))
+}
+
+/** The body, decompressed. Rejects with the code when it is longer than allowed, damaged or cut off. */
+export async function wholeBody(context: RequestContext, code: BodyErrorCode): Promise<Uint8Array> {
+  const { request } = context
+  const { maxBodyBytes } = context.settings
+  const source = unreadBody(request)
+  if (source === null) return new Uint8Array(0)
+  const coding = contentCodingOf(context.header('content-encoding')) ?? 'identity'
+  try {
+    const body = await readBody(boundedBody(source, maxBodyBytes, code), coding, code)
+    if (body.length > maxBodyBytes) throw tooLong(maxBodyBytes, code)
+    return body
+  } catch (error) {
+    request.signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** The body that nobody has begun to read. Throws 500 `other` when a body parser was faster: nothing is left to be read then. */
+export function unreadBody(request: Request): ReadableStream<Uint8Array> | null {
+  if (request.bodyUsed || request.body?.locked) {
+    const remedy = 'mount this handler before any body parser, or keep the parser off its paths'
+    throw new HeadwaterError('other', `the request body was already read: ${remedy}`)
+  }
+  return request.body
+}
+
+/** Passes the body on until it is too long: so a limit below that of the protocol also saves the memory. */
+function boundedBody(
+  source: ReadableStream<Uint8Array>,
+  bytesMax: number,
+  code: BodyErrorCode,
+): ReadableStream<Uint8Array> {
+  const reader = source.getReader()
+  let length = 0
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await reader.read().catch((cause: unknown) => {
+          throw new HeadwaterError(code, 'the request body could not be read', { cause })
+        })
+        if (done) {
+          controller.close()
+          return
+        }
+        length += value.length
+        if (length > bytesMax) {
+          reader.cancel().catch(() => {})
+          throw tooLong(bytesMax, code)
+        }
+        controller.enqueue(value)
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function tooLong(bytesMax: number, code: BodyErrorCode): HeadwaterError {
+  return new HeadwaterError(code, `the body must not exceed ${bytesMax} bytes`)
+}

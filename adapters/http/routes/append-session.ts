@@ -1,0 +1,76 @@
+import type { AppendSession, Stream } from '../../../src/index.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
+import { messageOf } from '../../../src/wire/message.ts'
+import { decodeAppendInput } from '../../../src/wire/proto-append.ts'
+import { sessionContentType } from '../../../src/wire/words.ts'
+import { AckStream } from '../ack-stream.ts'
+import { type Reply, streamReply } from '../reply.ts'
+import { unreadBody } from '../request-body.ts'
+import type { RequestContext } from '../request-context.ts'
+
+/**
+ * A binary append session (wire-behaviour.md 3.9): answers once the stream is found, then takes inputs and gives acks at the same time.
+ * The inputs are taken whether or not the response is read, for a runtime may send it only when the request has ended.
+ */
+export async function appendSession(context: RequestContext, stream: Stream): Promise<Reply> {
+  const body = unreadBody(context.request)
+  const session = await stream.appendSession()
+  const acks = new AckStream((error) => context.report(error))
+  const { signal } = context.request
+  const onAbort = () => acks.abandon(signal.reason)
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  void takeInputs(body, session, acks).finally(() => signal.removeEventListener('abort', onAbort))
+  return streamReply(sessionContentType(context.word), acks.body)
+}
+
+/** Runs until the client has sent everything, the session has failed, or the client has left. Never rejects. */
+async function takeInputs(
+  body: ReadableStream<Uint8Array> | null,
+  session: AppendSession,
+  acks: AckStream,
+): Promise<void> {
+  try {
+    if (body !== null) await takeFrames(body, session, acks)
+    acks.end()
+  } catch (error) {
+    acks.end(error)
+  } finally {
+    await acks.over
+    await session.close().catch(() => {})
+  }
+}
+
+async function takeFrames(
+  body: ReadableStream<Uint8Array>,
+  session: AppendSession,
+  acks: AckStream,
+): Promise<void> {
+  const reader = body.getReader()
+  // What is over wants no more input, and must not wait for some either.
+  void acks.over.then(() => reader.cancel()).catch(() => {})
+  const decoder = new FrameDecoder()
+  for (;;) {
+    const chunk = await reader.read().catch((reason: unknown) => {
+      acks.abandon(reason)
+      return undefined
+    })
+    if (chunk === undefined || acks.isOver) return
+    if (chunk.done) break
+    for (const frame of decoder.decode(chunk.value)) {
+      const { inputs, conditions } = await inputOf(frame)
+      await acks.room()
+      if (acks.isOver) return
+      acks.add(await session.submit(inputs, conditions))
+    }
+  }
+  decoder.end()
+}
+
+async function inputOf(frame: Frame) {
+  if (frame.kind === 'terminal') {
+    throw new HeadwaterError('bad_frame', 'a client must not send a terminal frame')
+  }
+  return decodeAppendInput(await messageOf(frame), 'bad_frame')
+}

@@ -1,0 +1,33 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { heartbeatGapMs, waitDeadline } from '../../src/core/follow.ts'
+
+/** The largest number below 1 that a random source yields. */
+const ALMOST_ONE = 1 - 2 ** -53
+
+describe('gap between heartbeats (wire-behaviour.md 5.9)', () => {
+  it.each([
+    [0, 5000],
+    [0.5, 10_000],
+    [0.25, 7500],
+  ])('at %d is %d ms', (random, gapMs) => {
+    expect(heartbeatGapMs(random)).toBe(gapMs)
+  })
+
+  it('is at least 5 s and below 15 s', () => {
+    expect(heartbeatGapMs(ALMOST_ONE)).toBeLessThan(15_000)
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: ALMOST_ONE, noNaN: true }), (random) => {
+        const gapMs = heartbeatGapMs(random)
+        return gapMs >= 5000 && gapMs < 15_000
+      }),
+    )
+  })
+})
+
+describe('end of a wait (wire-behaviour.md 5.4)', () => {
+  it('is the wait after the last delivery, or never', () => {
+    expect(waitDeadline(1000, 500)).toBe(1500)
+    expect(waitDeadline(1000, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
+  })
+})

@@ -1,0 +1,174 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  admit,
+  admitsAll,
+  afterDelivering,
+  isExhausted,
+  type ReadLimits,
+  readLimits,
+  withinOneBatch,
+} from '../../src/core/read-limits.ts'
+import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
+import { MIB } from '../../src/model/limits.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+import { meteredBytesOf, type SequencedRecord } from '../../src/model/record.ts'
+
+const ALL = Number.POSITIVE_INFINITY
+const NONE: ReadLimits = { count: ALL, bytes: ALL, until: ALL }
+
+/** Records of these metered sizes, 10 ms apart from 100 on. */
+function records(...sizes: number[]): SequencedRecord[] {
+  return sizes.map((size, seqNum) => ({
+    seqNum,
+    timestamp: 100 + 10 * seqNum,
+    headers: [],
+    body: new Uint8Array(size - 8),
+  }))
+}
+
+describe('bounds of a query (service-interface.md "Read records" rule 5, wire-behaviour.md 5.2)', () => {
+  it.each<[ReadQuery, 'unary' | 'session', ReadLimits]>([
+    [{}, 'unary', { count: 1000, bytes: MIB, until: ALL }],
+    [{}, 'session', NONE],
+    [{ count: 1000, bytes: MIB }, 'unary', { count: 1000, bytes: MIB, until: ALL }],
+    [{ count: 1001, bytes: MIB + 1, until: 9 }, 'unary', { count: 1000, bytes: MIB, until: 9 }],
+    [{ count: 5, bytes: 7 }, 'unary', { count: 5, bytes: 7, until: ALL }],
+    [{ count: 1001, bytes: MIB + 1, until: 9 }, 'session', { count: 1001, bytes: MIB + 1, until: 9 }],
+    [{ count: 0, bytes: 0, until: 0 }, 'unary', { count: 0, bytes: 0, until: 0 }],
+    [{ count: 0, bytes: 0, until: 0 }, 'session', { count: 0, bytes: 0, until: 0 }],
+    [{ count: 2 ** 60 }, 'session', { count: 2 ** 60, bytes: ALL, until: ALL }],
+  ])('%j, %s', (query, kind, limits) => {
+    expect(readLimits(query, kind)).toEqual(limits)
+  })
+
+  it('of one batch are at most 1,000 records and 1 MiB, and never more than is left', () => {
+    expect(withinOneBatch(NONE)).toEqual({ count: 1000, bytes: MIB, until: ALL })
+    const small = { count: 3, bytes: 4, until: 5 }
+    expect(withinOneBatch(small)).toEqual(small)
+  })
+})
+
+describe('what is admitted (wire-behaviour.md 5.5)', () => {
+  // bounds, sizes of the records, how many are delivered
+  it.each<[string, Partial<ReadLimits>, number[], number]>([
+    ['everything without bounds', {}, [8, 9, 10], 3],
+    ['nothing of nothing', {}, [], 0],
+    ['the first `count`', { count: 2 }, [8, 8, 8], 2],
+    ['all when there are just `count`', { count: 3 }, [8, 8, 8], 3],
+    ['nothing with `count` 0', { count: 0 }, [8], 0],
+    ['nothing with `bytes` 0', { bytes: 0 }, [8], 0],
+    ['an exact fit', { bytes: 24 }, [8, 8, 8], 3],
+    ['what comes before one byte too many', { bytes: 23 }, [8, 8, 8], 2],
+    ['no first record that is larger than `bytes`', { bytes: 19 }, [20, 8], 0],
+    ['no later, smaller record in place of one that does not fit', { bytes: 30 }, [10, 30, 10], 1],
+    ['nothing when `until` is the first timestamp', { until: 100 }, [8, 8], 0],
+    ['nothing when `until` is before it', { until: 99 }, [8, 8], 0],
+    ['the first when `until` is just after it', { until: 101 }, [8, 8], 1],
+    ['what is before `until`', { until: 120 }, [8, 8, 8], 2],
+    ['up to the first bound: `count`', { count: 1, bytes: 16, until: 120 }, [8, 8, 8], 1],
+    ['up to the first bound: `bytes`', { count: 3, bytes: 16, until: 130 }, [8, 8, 8], 2],
+    ['up to the first bound: `until`', { count: 3, bytes: 24, until: 110 }, [8, 8, 8], 1],
+  ])('is %s', (_, limits, sizes, count) => {
+    const meteredBytes = sizes.slice(0, count).reduce((sum, size) => sum + size, 0)
+    expect(admit({ ...NONE, ...limits }, records(...sizes))).toEqual({ count, meteredBytes })
+  })
+
+  it('is measured with headers', () => {
+    const record = { seqNum: 0, timestamp: 0, headers: [[utf8('n'), utf8('v')]] as const, body: EMPTY_BYTES }
+    expect(admit({ ...NONE, bytes: 12 }, [record])).toEqual({ count: 1, meteredBytes: 12 })
+    expect(admit({ ...NONE, bytes: 11 }, [record])).toEqual({ count: 0, meteredBytes: 0 })
+  })
+})
+
+describe('what is left', () => {
+  it('is less by what was delivered, until a bound is used up to the last record or byte', () => {
+    const limits = { count: 3, bytes: 30, until: 9 }
+    expect(afterDelivering(limits, 1, 10)).toEqual({ count: 2, bytes: 20, until: 9 })
+    expect(isExhausted(afterDelivering(limits, 2, 29))).toBe(false)
+    expect(isExhausted(afterDelivering(limits, 3, 10))).toBe(true)
+    expect(isExhausted(afterDelivering(limits, 1, 30))).toBe(true)
+  })
+
+  it('is everything for ever without bounds', () => {
+    expect(afterDelivering(NONE, 1e6, 1e9)).toEqual(NONE)
+    expect(isExhausted(NONE)).toBe(false)
+  })
+
+  it('is nothing with a bound of 0', () => {
+    expect(isExhausted({ ...NONE, count: 0 })).toBe(true)
+    expect(isExhausted({ ...NONE, bytes: 0 })).toBe(true)
+  })
+})
+
+describe('any bounds over any records', () => {
+  const bound = (max: number) => fc.oneof(fc.nat(max), fc.constant(ALL))
+  const limits = fc.record({ count: bound(8), bytes: bound(120), until: bound(60) })
+  const log = fc
+    .array(fc.record({ size: fc.nat(30), gap: fc.nat(8), headers: fc.nat(2) }), { maxLength: 10 })
+    .map((specs) => {
+      let timestamp = 0
+      return specs.map(({ size, gap, headers }, seqNum): SequencedRecord => {
+        timestamp += gap
+        const header = [utf8('n'), utf8('v')] as const
+        return {
+          seqNum,
+          timestamp,
+          headers: new Array(headers).fill(header),
+          body: new Uint8Array(size),
+        }
+      })
+    })
+  const sizeOf = (all: readonly SequencedRecord[]) =>
+    all.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
+  const isWithin = ({ count, bytes, until }: ReadLimits, all: readonly SequencedRecord[]) =>
+    all.length <= count && sizeOf(all) <= bytes && all.every(({ timestamp }) => timestamp < until)
+
+  it('admit a prefix that is within them, and the longest one', () => {
+    fc.assert(
+      fc.property(limits, log, (limits, log) => {
+        const admitted = admit(limits, log)
+        const prefix = log.slice(0, admitted.count)
+        expect(admitted.meteredBytes).toBe(sizeOf(prefix))
+        expect(isWithin(limits, prefix)).toBe(true)
+        if (prefix.length < log.length) {
+          expect(isWithin(limits, log.slice(0, prefix.length + 1))).toBe(false)
+        }
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('admit all of a batch exactly when they admit each of its records', () => {
+    fc.assert(
+      fc.property(limits, log, (limits, log) => {
+        const summary = {
+          count: log.length,
+          meteredBytes: sizeOf(log),
+          lastTimestamp: log.at(-1)?.timestamp ?? -1,
+        }
+        expect(admitsAll(limits, summary)).toBe(admit(limits, log).count === log.length)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('are never exceeded over batches of any size, and deliver what one batch would', () => {
+    fc.assert(
+      fc.property(limits, log, fc.integer({ min: 1, max: 4 }), (limits, log, batchSize) => {
+        let left: ReadLimits = limits
+        const delivered: SequencedRecord[] = []
+        for (let from = 0; from < log.length && !isExhausted(left); from += batchSize) {
+          const batch = log.slice(from, from + batchSize)
+          const { count, meteredBytes } = admit(left, batch)
+          delivered.push(...batch.slice(0, count))
+          left = afterDelivering(left, count, meteredBytes)
+          if (count < batch.length) break
+        }
+        expect(isWithin(limits, delivered)).toBe(true)
+        expect(delivered.length).toBe(admit(limits, log).count)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})

@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decideDeleteOnEmpty, expiryOf, isExpired } from '../../src/core/retention.ts'
+import { INTEGER_MAX } from '../../src/model/limits.ts'
+
+describe('expiry of records (wire-behaviour.md 4.6)', () => {
+  it.each([
+    ['infinite' as const, 1000, null],
+    [{ ageSeconds: 1 }, 1000, 2000],
+    [{ ageSeconds: 604_800 }, 0, 604_800_000],
+    [{ ageSeconds: INTEGER_MAX }, 1000, INTEGER_MAX],
+  ])('under %j, appended at %d: %s', (policy, appendedAt, expiresAt) => {
+    expect(expiryOf(policy, appendedAt)).toBe(expiresAt)
+  })
+
+  it.each([
+    [null, INTEGER_MAX, false],
+    [2000, 1999, false],
+    [2000, 2000, true],
+    [2000, 2001, true],
+  ])('at %s is over at %d: %s', (expiresAt, now, expected) => {
+    expect(isExpired(expiresAt, now)).toBe(expected)
+  })
+})
+
+describe('delete on empty (wire-behaviour.md 8.8)', () => {
+  const stream = (minAgeSeconds: number, hasRecords: boolean, lastWriteAt: number) => ({
+    minAgeSeconds,
+    hasRecords,
+    lastWriteAt,
+  })
+  it.each([
+    ['is off with an age of 0', stream(0, false, 0), INTEGER_MAX, null],
+    ['is off with an age of 0 and records', stream(0, true, 0), INTEGER_MAX, null],
+    ['waits for the age', stream(10, false, 5000), 14_999, { checkAt: 15_000 }],
+    ['deletes at the age', stream(10, false, 5000), 15_000, 'delete'],
+    ['deletes after the age', stream(10, false, 5000), 99_999, 'delete'],
+    [
+      'leaves a stream with records, and looks again no sooner than its age',
+      stream(90, true, 0),
+      1,
+      { checkAt: 90_000 },
+    ],
+    ['looks again after a minute', stream(90, true, 0), 500_000, { checkAt: 560_000 }],
+    ['looks again sooner when the age is shorter', stream(10, true, 0), 500_000, { checkAt: 510_000 }],
+    ['saturates', stream(INTEGER_MAX, false, 0), 1000, { checkAt: INTEGER_MAX - 1000 }],
+  ])('%s', (_, given, now, decision) => {
+    expect(decideDeleteOnEmpty(given, now)).toEqual(decision)
+  })
+
+  it('deletes just when nothing is there and nothing was written for the age, and never looks again in the past', () => {
+    const time = fc.oneof(fc.nat(100_000), fc.integer({ min: 0, max: 2 ** 45 }))
+    const age = fc.oneof(fc.nat(100), fc.maxSafeNat())
+    fc.assert(
+      fc.property(age, fc.boolean(), time, time, (minAgeSeconds, hasRecords, lastWriteAt, idleMs) => {
+        const now = lastWriteAt + idleMs
+        const decision = decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt }, now)
+        const expected = minAgeSeconds > 0 && !hasRecords && idleMs >= minAgeSeconds * 1000
+        expect(decision === 'delete').toBe(expected)
+        if (typeof decision === 'object' && decision !== null) {
+          expect(decision.checkAt).toBeGreaterThan(now)
+          expect(Number.isSafeInteger(decision.checkAt)).toBe(true)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest'
+import { type Sequenced, sequence } from '../../src/core/sequence.ts'
+import type { StreamState } from '../../src/core/stream-state.ts'
+import { type AppendConditions, appendBatch, type RecordInput } from '../../src/model/append-input.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { fenceRecord, trimRecord } from '../../src/model/command.ts'
+import type { Cipher, TimestampingMode } from '../../src/model/config.ts'
+
+const NOW = 1000
+const EMPTY: StreamState = { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, fencingToken: '' }
+const STREAM: StreamState = { tail: { seqNum: 7, timestamp: 900 }, trimPoint: 2, fencingToken: 'mine' }
+
+interface Setting {
+  readonly mode?: TimestampingMode
+  readonly uncapped?: boolean
+  readonly cipher?: Cipher | null
+  readonly now?: number
+}
+
+function run(
+  state: StreamState,
+  records: readonly RecordInput[],
+  conditions: AppendConditions = {},
+  { mode = 'client-prefer', uncapped = false, cipher = null, now = NOW }: Setting = {},
+) {
+  return sequence(state, appendBatch(records, conditions), { timestamping: { mode, uncapped }, cipher }, now)
+}
+
+function sequenced(...args: Parameters<typeof run>): Sequenced {
+  const outcome = run(...args)
+  if (outcome.kind === 'refused') throw outcome.error
+  return outcome
+}
+
+function refused(...args: Parameters<typeof run>) {
+  const outcome = run(...args)
+  if (outcome.kind !== 'refused') throw new Error('was not refused')
+  return outcome.error
+}
+
+describe('a batch that is sequenced (wire-behaviour.md 3.1, 3.7)', () => {
+  it('gets dense sequence numbers from 0 on', () => {
+    const { records, start, end, next } = sequenced(EMPTY, ['a', 'b', { body: 'c', headers: [['n', 'v']] }])
+    expect(records).toEqual([
+      { seqNum: 0, timestamp: NOW, headers: [], body: utf8('a') },
+      { seqNum: 1, timestamp: NOW, headers: [], body: utf8('b') },
+      { seqNum: 2, timestamp: NOW, headers: [[utf8('n'), utf8('v')]], body: utf8('c') },
+    ])
+    expect(start).toEqual({ seqNum: 0, timestamp: NOW })
+    expect(end).toEqual({ seqNum: 3, timestamp: NOW })
+    expect(next).toEqual({ ...EMPTY, tail: { seqNum: 3, timestamp: NOW } })
+  })
+
+  it('goes on at the tail, and tells the timestamps of its first and last record', () => {
+    const given = [{ timestamp: 950 }, { timestamp: 940 }, { timestamp: 960 }]
+    const { records, start, end, next } = sequenced(STREAM, given)
+    expect(records.map(({ seqNum, timestamp }) => [seqNum, timestamp])).toEqual([
+      [7, 950],
+      [8, 950],
+      [9, 960],
+    ])
+    expect(start).toEqual({ seqNum: 7, timestamp: 950 })
+    expect(end).toEqual({ seqNum: 10, timestamp: 960 })
+    expect(next).toEqual({ ...STREAM, tail: end })
+  })
+
+  it('does not fall behind an uncapped future timestamp, neither capped later nor with a clock that is behind', () => {
+    const { next, records } = sequenced(EMPTY, [{ timestamp: 9000 }, 'b'], {}, { uncapped: true })
+    expect(records.map(({ timestamp }) => timestamp)).toEqual([9000, 9000])
+    for (const mode of ['client-prefer', 'client-require', 'arrival'] as const) {
+      const later = sequenced(next, [{ timestamp: 500 }, { timestamp: 9500 }], {}, { mode, now: 800 })
+      expect(later.records.map(({ timestamp }) => timestamp)).toEqual([9000, 9000])
+    }
+  })
+
+  it('leaves the state that it was given as it was', () => {
+    const before = structuredClone(STREAM)
+    sequenced(STREAM, [trimRecord(5), fenceRecord('new')])
+    expect(STREAM).toEqual(before)
+  })
+})
+
+describe('conditions (wire-behaviour.md 3.6)', () => {
+  it.each<[string, StreamState, AppendConditions]>([
+    ['none', STREAM, {}],
+    ['the token', STREAM, { fencingToken: 'mine' }],
+    ['the number', STREAM, { matchSeqNum: 7 }],
+    ['both', STREAM, { fencingToken: 'mine', matchSeqNum: 7 }],
+    ['the empty token of a stream that is not fenced', EMPTY, { fencingToken: '' }],
+    ['number 0 of an empty stream', EMPTY, { matchSeqNum: 0 }],
+  ])('that hold: %s', (_, state, conditions) => {
+    expect(run(state, ['a'], conditions).kind).toBe('sequenced')
+  })
+
+  const FENCED = { code: 'fencing_token_mismatch', status: 412, field: 'fencing_token' }
+  const MOVED = { code: 'seq_num_mismatch', status: 412, field: 'match_seq_num' }
+  it.each<[string, StreamState, AppendConditions, object]>([
+    ['another token', STREAM, { fencingToken: 'other' }, { ...FENCED, fencingToken: 'mine' }],
+    ['the empty token of a fenced stream', STREAM, { fencingToken: '' }, { ...FENCED, fencingToken: 'mine' }],
+    ['a token of a stream without one', EMPTY, { fencingToken: 'mine' }, { ...FENCED, fencingToken: '' }],
+    ['a token in another case', STREAM, { fencingToken: 'Mine' }, { ...FENCED, fencingToken: 'mine' }],
+    ['number 0 of a stream that goes on', STREAM, { matchSeqNum: 0 }, { ...MOVED, seqNum: 7 }],
+    ['a number behind', STREAM, { matchSeqNum: 6 }, { ...MOVED, seqNum: 7 }],
+    ['a number ahead', STREAM, { matchSeqNum: 8 }, { ...MOVED, seqNum: 7 }],
+    ['a number of an empty stream', EMPTY, { matchSeqNum: 1 }, { ...MOVED, seqNum: 0 }],
+    ['both wrong: the token first', STREAM, { fencingToken: 'x', matchSeqNum: 1 }, FENCED],
+    ['the number wrong, the token right', STREAM, { fencingToken: 'mine', matchSeqNum: 1 }, MOVED],
+  ])('that fail: %s', (_, state, conditions, expected) => {
+    expect(refused(state, ['a'], conditions)).toMatchObject(expected)
+  })
+
+  it('come before what is wrong with a record', () => {
+    const setting = { mode: 'client-require' } as const
+    expect(refused(STREAM, ['a'], { matchSeqNum: 1 }, setting).code).toBe('seq_num_mismatch')
+    expect(refused(STREAM, ['a'], { fencingToken: 'x' }, setting).code).toBe('fencing_token_mismatch')
+  })
+})
+
+describe('commands in a batch (wire-behaviour.md 3.5, 3.6, 4.1)', () => {
+  it('take a sequence number and a timestamp, and stay in the batch as they are', () => {
+    const { records, end } = sequenced(STREAM, ['a', fenceRecord('new'), trimRecord(1)])
+    expect(records.map(({ seqNum }) => seqNum)).toEqual([7, 8, 9])
+    expect(records[1]).toEqual({ seqNum: 8, timestamp: NOW, ...fenceRecord('new') })
+    expect(records[2]).toEqual({ seqNum: 9, timestamp: NOW, ...trimRecord(1) })
+    expect(end.seqNum).toBe(10)
+  })
+
+  it('are checked against the token that was there before them', () => {
+    expect(run(STREAM, [fenceRecord('new'), 'a'], { fencingToken: 'mine' }).kind).toBe('sequenced')
+    expect(refused(STREAM, [fenceRecord('new'), 'a'], { fencingToken: 'new' }).code).toBe(
+      'fencing_token_mismatch',
+    )
+  })
+
+  it('do not need the token that is there', () => {
+    expect(sequenced(STREAM, [fenceRecord('new')]).next.fencingToken).toBe('new')
+  })
+
+  it.each<[string, RecordInput[], Partial<StreamState>]>([
+    ['the last fence wins', [fenceRecord('a'), fenceRecord('b')], { fencingToken: 'b' }],
+    ['an empty fence clears', [fenceRecord('')], { fencingToken: '' }],
+    ['the larger trim wins, first', [trimRecord(6), trimRecord(4)], { trimPoint: 6 }],
+    ['the larger trim wins, last', [trimRecord(4), trimRecord(6)], { trimPoint: 6 }],
+    ['a trim never moves back', [trimRecord(1)], { trimPoint: 2 }],
+    ['a trim reaches through itself', [trimRecord(99)], { trimPoint: 8 }],
+    ['a trim does not reach records behind it', ['a', trimRecord(99), 'b', 'c'], { trimPoint: 9 }],
+    ['a trim and a fence', [trimRecord(99), fenceRecord('x')], { trimPoint: 8, fencingToken: 'x' }],
+    ['ordinary records change nothing', ['fence', 'trim'], {}],
+  ])('%s', (_, inputs, change) => {
+    const tail = { seqNum: 7 + inputs.length, timestamp: NOW }
+    expect(sequenced(STREAM, inputs).next).toEqual({ ...STREAM, ...change, tail })
+  })
+
+  it('leave no trace of a batch that is refused', () => {
+    const outcome = run(STREAM, [fenceRecord('new'), 'a'], {}, { mode: 'client-require' })
+    expect(Object.keys(outcome).sort()).toEqual(['error', 'kind'])
+  })
+})
+
+describe('a timestamp that is required (wire-behaviour.md 3.7)', () => {
+  const setting = { mode: 'client-require' } as const
+  const missing = {
+    code: 'invalid',
+    status: 422,
+    field: 'timestamp',
+    message: 'record timestamp was required but was missing',
+  }
+  it('refuses the whole batch for one record without', () => {
+    expect(refused(EMPTY, [{ timestamp: 1 }, 'a'], {}, setting)).toMatchObject(missing)
+    expect(refused(EMPTY, [fenceRecord('')], {}, setting)).toMatchObject(missing)
+  })
+
+  it('is satisfied by 0', () => {
+    expect(sequenced(EMPTY, [{ timestamp: 0 }], {}, setting).end).toEqual({ seqNum: 1, timestamp: 0 })
+  })
+})
+
+describe('largest sequence number (wire-behaviour.md 10.5)', () => {
+  const LAST = 2 ** 32 - 1
+  const MAX = Number.MAX_SAFE_INTEGER
+  const from = (seqNum: number): StreamState => ({ ...EMPTY, tail: { seqNum, timestamp: 0 } })
+
+  it.each<[string, number, RecordInput[], Cipher | null]>([
+    ['the last of AES-256-GCM', LAST, ['a'], 'aes-256-gcm'],
+    ['one more of AEGIS-256', LAST, ['a', 'b'], 'aegis-256'],
+    ['one more without encryption', LAST, ['a', 'b'], null],
+    ['a command beyond it', LAST + 1, [trimRecord(5)], 'aes-256-gcm'],
+    ['a batch whose part beyond is a command', LAST, ['a', fenceRecord('x')], 'aes-256-gcm'],
+    ['the last of all', MAX - 1, ['a'], null],
+  ])('admits %s', (_, seqNum, records, cipher) => {
+    expect(sequenced(from(seqNum), records, {}, { cipher }).end.seqNum).toBe(seqNum + records.length)
+  })
+
+  it.each<[string, number, RecordInput[], Cipher | null, string]>([
+    ['one more of AES-256-GCM', LAST + 1, ['a'], 'aes-256-gcm', `${LAST}; attempted ${LAST + 1}`],
+    ['a batch that reaches beyond', LAST, ['a', 'b'], 'aes-256-gcm', `${LAST}; attempted ${LAST + 1}`],
+    [
+      'a record behind a command',
+      LAST,
+      [fenceRecord('x'), 'b'],
+      'aes-256-gcm',
+      `${LAST}; attempted ${LAST + 1}`,
+    ],
+    ['what would leave no number for the tail', MAX, ['a'], null, `${MAX - 1}; attempted ${MAX}`],
+    ['a batch that would', MAX - 1, ['a', 'b'], 'aegis-256', `${MAX - 1}; attempted ${MAX}`],
+    ['a command that would', MAX, [fenceRecord('')], 'aes-256-gcm', `${MAX - 1}; attempted ${MAX}`],
+  ])('refuses %s', (_, seqNum, records, cipher, numbers) => {
+    expect(refused(from(seqNum), records, {}, { cipher })).toMatchObject({
+      code: 'invalid',
+      message: `max assignable sequence number is ${numbers}`,
+    })
+  })
+
+  it('is told before a timestamp that is missing', () => {
+    const setting = { cipher: 'aes-256-gcm', mode: 'client-require' } as const
+    expect(refused(from(LAST + 1), ['a'], {}, setting).message).toContain('max assignable')
+    expect(refused(from(LAST), ['a', 'b'], {}, setting).message).toContain('timestamp was required')
+  })
+})
