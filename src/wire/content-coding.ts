@@ -9,7 +9,7 @@ export const REQUEST_BODY_BYTES_MAX = 2_097_152
 export const RESPONSE_COMPRESSION_BYTES_MIN = 1024
 
 /** Compressed bodies may be a little longer than what they hold. */
-const COMPRESSED_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX + 65_536
+const COMPRESSED_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX + 0
 
 /** How the body of a message is encoded. */
 export type ContentCoding = Compression | 'identity'
@@ -65,7 +65,7 @@ async function gather(
     const nextLength = length + value.length
     if (nextLength > bytesMax) {
       // Whoever sends need not take note: the answer does not wait for it.
-      
+      reader.cancel().catch(() => undefined)
       throw new HeadwaterError(code, `the body must not exceed ${REQUEST_BODY_BYTES_MAX} bytes`)
     }
     if (length === 0) gathered = value
