@@ -22,6 +22,8 @@ export class AckStream {
   #owed = 0
   #isOver = false
   #isRead = false
+  /** Nobody gets the rest. */
+  #isBroken = false
   #resolveOver!: () => void
   #controller!: ReadableStreamDefaultController<Uint8Array>
   #wakeReader: (() => void) | undefined
@@ -38,7 +40,10 @@ export class AckStream {
           this.#controller = controller
         },
         pull: () => this.#pull(),
-        cancel: () => this.#settle(),
+        cancel: () => {
+          this.#isBroken = true
+          this.#settle()
+        },
       },
       { highWaterMark: 0 },
     )
@@ -60,7 +65,7 @@ export class AckStream {
   }
 
   /** Nothing more is added. With an error, that is the terminal frame unless an append failed before. */
-  end(...[error]: [error?: unknown]): void {
+  end(error?: unknown): void {
     this.#then(() => {
       if (error === undefined) this.#settle()
       else this.#fail(error)
@@ -70,7 +75,7 @@ export class AckStream {
   /** The client is gone: the response breaks off, so that nobody takes it for complete. */
   abandon(reason: unknown): void {
     if (this.#isOver) return
-    this.#frames = []
+    this.#isBroken = true
     this.#settle()
     this.#controller.error(reason)
   }
@@ -125,6 +130,7 @@ export class AckStream {
         this.#wakeReader = resolve
       })
     }
+    if (this.#isBroken) return
     // All that is ready goes out in one piece.
     const frames = this.#frames
     this.#frames = []

@@ -59,6 +59,12 @@ export function settingsOf(options: HandlerOptions): Settings {
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     maxBodyBytes,
     prefix: prefix === '' || prefix.startsWith('/') ? prefix : `/${prefix}`,
-    onError: options.onError ?? (() => {}),
+    onError: (error, request) => {
+      try {
+        options.onError?.(error, request)
+      } catch {
+        // A log that fails must not fail a request too.
+      }
+    },
   }
 }

@@ -1,4 +1,3 @@
-import { constants } from 'node:http2'
 import type { NodeRequest } from './node-exchange.ts'
 
 /**
@@ -17,7 +16,7 @@ export function readRequestBody(source: NodeRequest): ReadableStream<Uint8Array>
     }
     const onEnd = () => {
       // An HTTP/2 request that was reset ends like a complete one.
-      if (isCutOff(source)) {
+      if (source.aborted) {
         onFailure()
         return
       }
@@ -54,9 +53,4 @@ export function readRequestBody(source: NodeRequest): ReadableStream<Uint8Array>
     },
     { highWaterMark: 0 },
   )
-}
-
-function isCutOff(source: NodeRequest): boolean {
-  const code = 'stream' in source ? source.stream.rstCode : 0
-  return source.aborted || (code !== undefined && code !== constants.NGHTTP2_NO_ERROR)
 }

@@ -9,7 +9,7 @@ export const REQUEST_BODY_BYTES_MAX = 2_097_152
 export const RESPONSE_COMPRESSION_BYTES_MIN = 1024
 
 /** Compressed bodies may be a little longer than what they hold. */
-const COMPRESSED_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX + 0
+const COMPRESSED_BODY_BYTES_MAX = REQUEST_BODY_BYTES_MAX + 65_536
 
 /** How the body of a message is encoded. */
 export type ContentCoding = Compression | 'identity'
@@ -69,7 +69,7 @@ async function gather(
       throw new HeadwaterError(code, `the body must not exceed ${REQUEST_BODY_BYTES_MAX} bytes`)
     }
     if (length === 0) gathered = value
-    else if (value.length > 0) {
+    else {
       // Copied into one array that doubles: tiny chunks kept as they are would cost many times their length.
       if (nextLength > gathered.length) {
         const grown = new Uint8Array(Math.min(bytesMax, 2 * nextLength))

@@ -45,7 +45,7 @@ class NaiveStream {
       if (!uncapped && timestamp > now) timestamp = now
       const previous = this.timestamps.at(-1) ?? 0
       const seqNum = this.timestamps.length
-      this.timestamps.push(timestamp < previous ? previous : timestamp)
+      this.timestamps.push(Math.max(timestamp, previous))
       if (entry.kind === 'fence') this.token = entry.token
       if (entry.kind === 'trim') this.trimPoint = Math.max(this.trimPoint, Math.min(entry.seqNum, seqNum + 1))
     })

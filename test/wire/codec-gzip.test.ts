@@ -88,6 +88,12 @@ describe.each(codecs)('gzip, %s', (_name, codec) => {
     await expect(codec.decompress(compressed, LIMIT)).rejects.toMatchObject({ reason: 'malformed' })
   })
 
+  it('refuses a wrong checksum of a member before the last', async () => {
+    const members = await Promise.all(['one', 'two'].map((text) => codec.compress(utf8(text))))
+    members[0]![members[0]!.length - 5]! ^= 1
+    await expect(codec.decompress(concatBytes(members), LIMIT)).rejects.toMatchObject({ reason: 'malformed' })
+  })
+
   it('refuses damaged data, or finds in it what was there', async () => {
     const data = utf8('some text, some more text, and some more '.repeat(20))
     const compressed = await codec.compress(data)

@@ -44,6 +44,19 @@ describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
     },
   )
 
+  it('is looked for again after it could not be loaded', async () => {
+    const library = algorithm === 'gzip' ? 'fflate' : 'zstd-codec/lib/module.js'
+    const { compress } = await inRuntime('browser')
+    let attempts = 0
+    vi.doMock(library, async (original) => {
+      if (++attempts === 1) throw new Error('offline')
+      return original()
+    })
+    await expect(compress(algorithm, data)).rejects.toThrow()
+    vi.doUnmock(library)
+    expect((await compress(algorithm, data)).length).toBeLessThan(1000)
+  })
+
   it('refuses with the given code and says what is wrong', async () => {
     const { compress, decompress } = await inRuntime('node')
     const compressed = await compress(algorithm, data)

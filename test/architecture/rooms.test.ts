@@ -1,0 +1,132 @@
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { violations } from './rules.ts'
+import { parseModule, readSources } from './source-module.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+function violationsOf(sources: Iterable<readonly [path: string, text: string]>): string[] {
+  return violations([...sources].map(([path, text]) => parseModule(path, text)))
+}
+
+describe('the house', () => {
+  const sources = readSources(ROOT, ['src', 'adapters'])
+
+  it('has its rooms where the rules look for them', () => {
+    const entries = [
+      'src/model/errors.ts',
+      'src/core/sequence.ts',
+      'src/storage/contract.ts',
+      'src/storage/conformance/index.ts',
+      'src/engine/open.ts',
+      'src/index.ts',
+      'adapters/storage/memory/index.ts',
+      'adapters/testing/index.ts',
+    ]
+    expect(entries.filter((path) => !sources.has(path))).toEqual([])
+  })
+
+  it('keeps its rules', () => {
+    expect(violationsOf(sources)).toEqual([])
+  })
+})
+
+describe('the rules', () => {
+  it.each<[string, string, string[]]>([
+    ['src/core/a.ts', "import { x } from '../model/x.ts'", []],
+    ['src/model/a.ts', "import { x } from '../core/x.ts'", ['src/model/a.ts imports src/core/x.ts']],
+    ['src/core/a.ts', "import type { X } from '../storage/x.ts'", ['src/core/a.ts imports src/storage/x.ts']],
+    ['src/storage/a.ts', "export * from '../engine/x.ts'", ['src/storage/a.ts imports src/engine/x.ts']],
+    ['src/wire/a.ts', "const x = import('../engine/x.ts')", ['src/wire/a.ts imports src/engine/x.ts']],
+    ['src/wire/a.ts', "type X = import('../engine/x.ts').X", ['src/wire/a.ts imports src/engine/x.ts']],
+    ['src/engine/a.ts', "import '../wire/x.ts'", ['src/engine/a.ts imports src/wire/x.ts']],
+    ['src/engine/a.ts', "import '../index.ts'", ['src/engine/a.ts imports src/index.ts']],
+    ['src/engine/a.ts', "import '../../test/x.ts'", ['src/engine/a.ts imports test/x.ts']],
+    ['src/engine/a.ts', "import '../../../x.ts'", ['src/engine/a.ts imports ../x.ts']],
+    ['src/engine/a.ts', "import '../../adapters/http/x.ts'", ['src/engine/a.ts imports adapters/http/x.ts']],
+    ['src/index.ts', "export * from './engine/x.ts'", []],
+    ['src/cellar/a.ts', '', ['src/cellar/a.ts is in no room']],
+    ['adapters/attic/a.ts', '', ['adapters/attic/a.ts is in no room']],
+    ['adapters/http/a.ts', "import '../../src/engine/x.ts'\nimport '../../src/wire/x.ts'", []],
+    ['adapters/http/a.ts', "import '../node/x.ts'", ['adapters/http/a.ts imports adapters/node/x.ts']],
+    ['adapters/node/a.ts', "import '../http/x.ts'", []],
+    ['adapters/console/a.ts', "import '../http/x.ts'", []],
+    ['adapters/console/a.ts', "import '../node/x.ts'", ['adapters/console/a.ts imports adapters/node/x.ts']],
+    ['adapters/cli/a.ts', "import '../http/x.ts'\nimport '../node/x.ts'", []],
+    ['adapters/cli/a.ts', "import '../storage/memory/x.ts'", []],
+    ['adapters/cli/a.ts', "import '../testing/x.ts'", ['adapters/cli/a.ts imports adapters/testing/x.ts']],
+    [
+      'adapters/storage/memory/a.ts',
+      "import '../filesystem/x.ts'",
+      ['adapters/storage/memory/a.ts imports adapters/storage/filesystem/x.ts'],
+    ],
+    ['src/core/a.ts', "import 'rxjs'", ['src/core/a.ts imports the package rxjs']],
+    ['src/engine/a.ts', "import 'rxjs'", []],
+  ])('%s with %j', (path, text, expected) => {
+    expect(violationsOf([[path, text]])).toEqual(expected)
+  })
+
+  it.each<[string, string[]]>([
+    ['async function f() {}', ['async or await']],
+    ['const f = async () => {}', ['async or await']],
+    ['class A { async f() {} }', ['async or await']],
+    ['await x', ['async or await']],
+    ['for await (const x of y) {}', ['async or await']],
+    ['type X = Promise<void>', ['Promise']],
+    ['const x = Date.now()', ['Date.now']],
+    ['const x = new Date(0)', ['Date']],
+    ['const x = Math.random()', ['Math.random']],
+    ['setTimeout(f, 0)', ['setTimeout']],
+    ['globalThis.setTimeout(f, 0)', ['setTimeout']],
+    ['const { getRandomValues } = crypto', ['crypto']],
+    ['performance.now()', ['performance']],
+    ['interface X { readonly at: Date }', []],
+    ['const x = { process: 1 }.process', []],
+    ['// Promise, Date.now()', []],
+  ])('of purity, with %j', (text, uses) => {
+    for (const room of ['src/core', 'src/model']) {
+      expect(violationsOf([[`${room}/a.ts`, text]])).toEqual(uses.map((use) => `${room}/a.ts uses ${use}`))
+    }
+    expect(violationsOf([['src/engine/a.ts', text]])).toEqual([])
+  })
+
+  it.each<[string, string, string | undefined]>([
+    ['src/engine', "import { x } from 'node:fs'", 'node:fs'],
+    ['src/engine', "export { x } from 'node:fs'", 'node:fs'],
+    ['src/engine', "import { x } from 'fs/promises'", 'fs/promises'],
+    ['src/engine', "const x = import('node:fs')", 'node:fs'],
+    ['src/engine', "import { type X } from 'node:fs'", 'node:fs'],
+    ['src/engine', "import type { X } from 'node:fs'", undefined],
+    ['src/engine', "type X = typeof import('node:fs')", undefined],
+    ['src/engine', "process.getBuiltinModule('node:fs')", undefined],
+    ['src/wire', "import 'srvx'", 'srvx'],
+    ['adapters/http', "import 'citty'", 'citty'],
+    ['adapters/testing', "import 'srvx/node'", 'srvx/node'],
+    ['adapters/storage/memory', "import 'node:path'", 'node:path'],
+    ['adapters/storage/indexeddb', "import 'idb'", undefined],
+    ['adapters/storage/filesystem', "import 'node:fs'", undefined],
+    ['adapters/node', "import 'node:http'", undefined],
+    ['adapters/cli', "import 'citty'", undefined],
+  ])('of browsers, in %s with %j', (room, text, brought) => {
+    const expected = brought === undefined ? [] : [`${room}/a.ts brings ${brought} into the browser`]
+    expect(violationsOf([[`${room}/a.ts`, text]])).toEqual(expected)
+  })
+
+  it('of browsers reach through other modules', () => {
+    const sources = [
+      ['adapters/http/index.ts', "import '../node/helper.ts'"],
+      ['adapters/node/helper.ts', "import 'node:http'"],
+    ] as const
+    expect(violationsOf(sources)).toEqual([
+      'adapters/http/index.ts imports adapters/node/helper.ts',
+      'adapters/node/helper.ts brings node:http into the browser',
+    ])
+  })
+
+  it('of length except what is generated', () => {
+    const long = 'x\n'.repeat(401)
+    expect(violationsOf([['src/wire/a.ts', long]])).toEqual(['src/wire/a.ts has 401 lines'])
+    expect(violationsOf([['src/wire/gen/a.ts', long]])).toEqual([])
+    expect(violationsOf([['src/wire/a.ts', 'x\n'.repeat(400)]])).toEqual([])
+  })
+})

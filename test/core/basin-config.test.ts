@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { basinConfig, reconfigureBasin } from '../../src/core/basin-config.ts'
+import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../src/model/config.ts'
+import { anyBasinChange } from './configs.ts'
+
+const DEFAULT: BasinConfig = {
+  defaultStreamConfig: {},
+  streamCipher: null,
+  createStreamOnAppend: false,
+  createStreamOnRead: false,
+}
+const FULL: BasinConfig = {
+  defaultStreamConfig: { storageClass: 'standard', timestamping: { mode: 'arrival', uncapped: true } },
+  streamCipher: 'aegis-256',
+  createStreamOnAppend: true,
+  createStreamOnRead: true,
+}
+
+describe('a basin configuration as given (wire-behaviour.md 8.3)', () => {
+  it.each<[string, BasinConfigInput, BasinConfig]>([
+    ['nothing', {}, DEFAULT],
+    ['everything', FULL, FULL],
+    ['a cipher of null', { streamCipher: null }, DEFAULT],
+    ['groups without leaves', { defaultStreamConfig: { timestamping: {}, deleteOnEmpty: {} } }, DEFAULT],
+    [
+      'an explicit 0, which counts as set',
+      { defaultStreamConfig: { deleteOnEmpty: { minAgeSeconds: 0 } } },
+      { ...DEFAULT, defaultStreamConfig: { deleteOnEmpty: { minAgeSeconds: 0 } } },
+    ],
+    [
+      'a value of the system, which counts as set',
+      { defaultStreamConfig: { storageClass: 'express' } },
+      { ...DEFAULT, defaultStreamConfig: { storageClass: 'express' } },
+    ],
+  ])('of %s', (_, input, config) => {
+    expect(basinConfig(input)).toStrictEqual(config)
+  })
+})
+
+describe('a change of a basin (wire-behaviour.md 8.5)', () => {
+  it.each<[string, BasinReconfiguration, Partial<BasinConfig>]>([
+    ['nothing', {}, {}],
+    ['nothing by undefined', { streamCipher: undefined, createStreamOnRead: undefined }, {}],
+    ['null unsets all defaults of streams', { defaultStreamConfig: null }, { defaultStreamConfig: {} }],
+    [
+      'null unsets one default',
+      { defaultStreamConfig: { timestamping: { mode: null } } },
+      { defaultStreamConfig: { storageClass: 'standard', timestamping: { uncapped: true } } },
+    ],
+    [
+      'null unsets a group of defaults',
+      { defaultStreamConfig: { timestamping: null } },
+      { defaultStreamConfig: { storageClass: 'standard' } },
+    ],
+    [
+      'a default is set, the others stay',
+      { defaultStreamConfig: { retentionPolicy: 'infinite' } },
+      { defaultStreamConfig: { ...FULL.defaultStreamConfig, retentionPolicy: 'infinite' } },
+    ],
+    ['null ends encryption', { streamCipher: null }, { streamCipher: null }],
+    ['another cipher', { streamCipher: 'aes-256-gcm' }, { streamCipher: 'aes-256-gcm' }],
+    ['null keeps the booleans', { createStreamOnAppend: null, createStreamOnRead: null }, {}],
+    ['false', { createStreamOnAppend: false }, { createStreamOnAppend: false }],
+    ['the other false', { createStreamOnRead: false }, { createStreamOnRead: false }],
+  ])('%s', (_, change, expected) => {
+    expect(reconfigureBasin(FULL, change)).toStrictEqual({ ...FULL, ...expected })
+  })
+
+  it('sets both booleans', () => {
+    const change = { createStreamOnAppend: true, createStreamOnRead: true }
+    expect(reconfigureBasin(DEFAULT, change)).toStrictEqual({ ...DEFAULT, ...change })
+  })
+
+  it('of nothing changes nothing, and made twice is made once', () => {
+    fc.assert(
+      fc.property(anyBasinChange, anyBasinChange, (first, change) => {
+        const current = reconfigureBasin(DEFAULT, first)
+        expect(reconfigureBasin(current, {})).toStrictEqual(current)
+        const once = reconfigureBasin(current, change)
+        expect(reconfigureBasin(once, change)).toStrictEqual(once)
+        expect(basinConfig(once)).toStrictEqual(once)
+      }),
+    )
+  })
+})

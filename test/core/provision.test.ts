@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { basinConfig, reconfigureBasin } from '../../src/core/basin-config.ts'
+import {
+  basinCreationKey,
+  decideCreate,
+  decideEnsure,
+  sameConfig,
+  streamCreationKey,
+} from '../../src/core/provision.ts'
+import { mergeStreamConfig, reconfigureStream } from '../../src/core/stream-config.ts'
+import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
+import { anyBasinChange, anyStreamChange, anyStreamConfig } from './configs.ts'
+
+const STANDARD: StreamConfigInput = { storageClass: 'standard' }
+
+describe('create (wire-behaviour.md 8.2)', () => {
+  const key = streamCreationKey('token', STANDARD)
+  const existing = (creationKey: string | null, deleting = false) => ({ deleting, creationKey })
+
+  it.each([
+    ['nothing is there', undefined, key, 'create'],
+    ['nothing is there, without a token', undefined, null, 'create'],
+    ['the same creation again', existing(key), key, 'noop'],
+    ['another token', existing(key), streamCreationKey('other', STANDARD), 'exists'],
+    ['another configuration', existing(key), streamCreationKey('token', {}), 'exists'],
+    ['no token now', existing(key), null, 'exists'],
+    ['no token at the creation', existing(null), key, 'exists'],
+    ['no token at all', existing(null), null, 'exists'],
+    ['it is being deleted', existing(null, true), null, 'deleting'],
+    ['it is being deleted, the same creation again', existing(key, true), key, 'deleting'],
+  ] as const)('%s', (_, there, creationKey, decision) => {
+    expect(decideCreate(there, creationKey)).toBe(decision)
+  })
+})
+
+describe('what identifies a creation (wire-behaviour.md 8.2)', () => {
+  it('is nothing without a token, and an empty token is one', () => {
+    expect(streamCreationKey(undefined, {})).toBeNull()
+    expect(basinCreationKey(undefined, {})).toBeNull()
+    expect(streamCreationKey('', {})).not.toBeNull()
+    expect(basinCreationKey('', {})).not.toBeNull()
+  })
+
+  it.each<[string, StreamConfigInput, StreamConfigInput]>([
+    ['members that are undefined', {}, { storageClass: undefined, timestamping: undefined }],
+    ['groups without leaves', {}, { timestamping: {}, deleteOnEmpty: { minAgeSeconds: undefined } }],
+    [
+      'the order of members',
+      { storageClass: 'standard', timestamping: { mode: 'arrival', uncapped: true } },
+      { timestamping: { uncapped: true, mode: 'arrival' }, storageClass: 'standard' },
+    ],
+    ['unknown members', STANDARD, { ...STANDARD, unknown: 1 } as StreamConfigInput],
+  ])('is not %s', (_, a, b) => {
+    expect(streamCreationKey('t', a)).toBe(streamCreationKey('t', b))
+    expect(basinCreationKey('t', { defaultStreamConfig: a })).toBe(
+      basinCreationKey('t', { defaultStreamConfig: b }),
+    )
+  })
+
+  it('is the configuration as it was sent, before any default', () => {
+    const keys = [{}, { storageClass: 'express' }, STANDARD, { deleteOnEmpty: { minAgeSeconds: 0 } }] as const
+    expect(new Set(keys.map((sent) => streamCreationKey('t', sent))).size).toBe(keys.length)
+  })
+
+  it.each<[string, BasinConfigInput]>([
+    ['the cipher', { streamCipher: 'aegis-256' }],
+    ['creation on append', { createStreamOnAppend: true }],
+    ['creation on read', { createStreamOnRead: true }],
+    ['the defaults of streams', { defaultStreamConfig: STANDARD }],
+  ])('is also %s', (_, sent) => {
+    expect(basinCreationKey('t', sent)).not.toBe(basinCreationKey('t', {}))
+  })
+
+  it('is the same for a basin whose members have the value of none', () => {
+    const sent = { defaultStreamConfig: {}, streamCipher: null, createStreamOnAppend: false }
+    expect(basinCreationKey('t', sent)).toBe(basinCreationKey('t', {}))
+  })
+
+  it('never mistakes a part of the token for the configuration', () => {
+    const token = fc.string({ maxLength: 36 })
+    fc.assert(
+      fc.property(token, anyStreamConfig, token, anyStreamConfig, (tokenA, a, tokenB, b) => {
+        const same = tokenA === tokenB && streamCreationKey('', a) === streamCreationKey('', b)
+        expect(streamCreationKey(tokenA, a) === streamCreationKey(tokenB, b)).toBe(same)
+      }),
+    )
+  })
+})
+
+describe('ensure (wire-behaviour.md 8.3)', () => {
+  const config = mergeStreamConfig(STANDARD, {})
+  it.each([
+    ['nothing is there', undefined, {}, 'create'],
+    ['it is as desired', { deleting: false, config }, STANDARD, 'noop'],
+    [
+      'it differs in a leaf',
+      { deleting: false, config },
+      { ...STANDARD, timestamping: { uncapped: true } },
+      'update',
+    ],
+    ['no body returns it to the defaults', { deleting: false, config }, {}, 'update'],
+    [
+      'an explicit 0 is what it has',
+      { deleting: false, config },
+      { ...STANDARD, deleteOnEmpty: { minAgeSeconds: 0 } },
+      'noop',
+    ],
+    ['it is being deleted', { deleting: true, config }, STANDARD, 'deleting'],
+  ] as const)('a stream: %s', (_, existing, desired, decision) => {
+    expect(decideEnsure(existing, mergeStreamConfig(desired, {}))).toBe(decision)
+  })
+
+  it.each<[string, BasinConfigInput, BasinConfigInput, 'noop' | 'update']>([
+    ['as it is', { createStreamOnRead: true }, { createStreamOnRead: true }, 'noop'],
+    ['without a body, replaced by the defaults', { createStreamOnRead: true }, {}, 'update'],
+    ['without a body, as it is', {}, {}, 'noop'],
+    [
+      'with an explicit 0 that was not there',
+      {},
+      { defaultStreamConfig: { deleteOnEmpty: { minAgeSeconds: 0 } } },
+      'update',
+    ],
+    [
+      'with an explicit 0 that was there',
+      { defaultStreamConfig: { deleteOnEmpty: { minAgeSeconds: 0 } } },
+      { defaultStreamConfig: { deleteOnEmpty: { minAgeSeconds: 0 } } },
+      'noop',
+    ],
+    ['with another cipher', { streamCipher: 'aegis-256' }, { streamCipher: 'aes-256-gcm' }, 'update'],
+  ])('a basin: %s', (_, existing, desired, decision) => {
+    const there = { deleting: false, config: basinConfig(existing) }
+    expect(decideEnsure(there, basinConfig(desired))).toBe(decision)
+  })
+})
+
+describe('equal configurations', () => {
+  it('are known as such whichever way they came about', () => {
+    fc.assert(
+      fc.property(anyStreamConfig, anyStreamChange, (own, change) => {
+        const changed = reconfigureStream(mergeStreamConfig(own, {}), change, {})
+        expect(sameConfig(changed, mergeStreamConfig(structuredClone(changed), {}))).toBe(true)
+      }),
+    )
+    fc.assert(
+      fc.property(anyBasinChange, anyBasinChange, (first, second) => {
+        const changed = reconfigureBasin(reconfigureBasin(basinConfig({}), first), second)
+        expect(sameConfig(changed, basinConfig(structuredClone(changed)))).toBe(true)
+      }),
+    )
+  })
+})

@@ -1,0 +1,240 @@
+import { describe, expect, it } from 'vitest'
+import { afterLocating, planRead, type ReadKind, type ReadPlan } from '../../src/core/read-plan.ts'
+import { MIB } from '../../src/model/limits.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+
+interface StoredStream {
+  readonly tail: { readonly seqNum: number; readonly timestamp: number }
+  readonly trimPoint: number
+  /** What a new read may be given. */
+  readonly records: readonly { readonly seqNum: number; readonly timestamp: number }[]
+}
+
+/** Ten records, their timestamps 100, 100, 120, 120, ... 180, 180. */
+const WRITTEN = Array.from({ length: 10 }, (_, seqNum) => ({ seqNum, timestamp: 100 + 20 * (seqNum >> 1) }))
+const TAIL = { seqNum: 10, timestamp: 180 }
+const STREAMS = {
+  empty: { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, records: [] },
+  records: { tail: TAIL, trimPoint: 0, records: WRITTEN },
+  trimmed: { tail: TAIL, trimPoint: 5, records: WRITTEN.slice(5) },
+  'all trimmed': { tail: TAIL, trimPoint: 10, records: [] },
+  'all expired': { tail: TAIL, trimPoint: 0, records: [] },
+  'last expired': { tail: TAIL, trimPoint: 0, records: WRITTEN.slice(0, 4) },
+  'timestamps 0': { tail: { seqNum: 1, timestamp: 0 }, trimPoint: 0, records: [{ seqNum: 0, timestamp: 0 }] },
+} satisfies Record<string, StoredStream>
+
+type Outcome = 'read' | 416 | 'empty'
+
+/** What a read comes to when the storage has been asked for its first record. */
+function outcomeOf(query: ReadQuery, kind: ReadKind, stream: StoredStream, emptyAtTail = false): Outcome {
+  const outcome = planRead(query, kind, stream, { emptyAtTail })
+  if (outcome.kind !== 'read') return outcome.kind === 'empty' ? 'empty' : 416
+  const { start, floor } = outcome.plan
+  const hasRecord = stream.records.some(
+    ({ seqNum, timestamp }) =>
+      seqNum >= floor && ('seqNum' in start ? seqNum >= start.seqNum : timestamp >= start.timestamp),
+  )
+  return afterLocating(outcome.plan, hasRecord) === 'read' ? 'read' : 416
+}
+
+function planOf(query: ReadQuery, kind: ReadKind, stream: StoredStream = STREAMS.records): ReadPlan {
+  const outcome = planRead(query, kind, stream)
+  if (outcome.kind !== 'read') throw new Error(`not a read: ${outcome.kind}`)
+  return outcome.plan
+}
+
+/** The columns of the table: effective `wait` 0 (unary, and sessions with bounds), more than 0, and none at all. */
+const COLUMNS: readonly (readonly [string, ReadKind, ReadQuery])[] = [
+  ['unary', 'unary', {}],
+  ['unary with wait 0', 'unary', { waitSeconds: 0 }],
+  ['bounded session', 'session', { count: 5 }],
+  ['unary with wait', 'unary', { waitSeconds: 1 }],
+  ['bounded session with wait', 'session', { count: 5, waitSeconds: 1 }],
+  ['session', 'session', {}],
+  ['session with wait', 'session', { waitSeconds: 1 }],
+  ['session with wait 0', 'session', { waitSeconds: 0 }],
+]
+
+describe('416 (service-interface.md "Read records" rule 9, rulings.md "Reading")', () => {
+  const yes = 'read'
+  type Row = [keyof typeof STREAMS, ReadQuery, ...Outcome[]]
+  const rows: Row[] = [
+    // stream, start; without wait: unary, wait 0, bounded; with wait: unary, bounded; session: for ever, wait, wait 0
+    ['records', { seqNum: 0 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['records', { seqNum: 9 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['records', { seqNum: 10 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['records', { seqNum: 11 }, 416, 416, 416, 416, 416, 416, 416, 416],
+    ['records', { seqNum: 11, clamp: false }, 416, 416, 416, 416, 416, 416, 416, 416],
+    ['records', { seqNum: 11, clamp: true }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['records', {}, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['records', { tailOffset: 0 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['records', { tailOffset: 1 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['records', { tailOffset: 99 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['records', { timestamp: 0 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['records', { timestamp: 180 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['records', { timestamp: 181 }, 416, 416, 416, 416, 416, 416, 416, 416],
+    ['records', { timestamp: 181, clamp: true }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['empty', {}, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['empty', { seqNum: 0 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['empty', { seqNum: 1 }, 416, 416, 416, 416, 416, 416, 416, 416],
+    ['empty', { seqNum: 1, clamp: true }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['empty', { tailOffset: 5 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['empty', { timestamp: 0 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['empty', { timestamp: 1 }, 416, 416, 416, 416, 416, 416, 416, 416],
+    ['empty', { timestamp: 1, clamp: true }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['trimmed', { seqNum: 0 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['trimmed', { timestamp: 0 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['all trimmed', { seqNum: 0 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['all trimmed', { seqNum: 9 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['all trimmed', { seqNum: 11 }, 416, 416, 416, 416, 416, 416, 416, 416],
+    ['all trimmed', { tailOffset: 3 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['all trimmed', { timestamp: 180 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['all expired', { seqNum: 0 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['all expired', { timestamp: 0 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['last expired', { seqNum: 4 }, 416, 416, 416, yes, yes, yes, yes, 416],
+    ['timestamps 0', { timestamp: 0 }, yes, yes, yes, yes, yes, yes, yes, yes],
+    ['timestamps 0', { timestamp: 1 }, 416, 416, 416, 416, 416, 416, 416, 416],
+  ]
+  it.each(rows)('%s, %j', (stream, start, ...expected) => {
+    const outcomes = COLUMNS.map(([, kind, query]) =>
+      outcomeOf({ ...query, ...start }, kind, STREAMS[stream]),
+    )
+    expect(outcomes).toEqual(expected)
+  })
+})
+
+describe('a session of a published client with an explicit wait of 0 (rulings.md "Reading")', () => {
+  it.each<[string, keyof typeof STREAMS, ReadQuery, Outcome]>([
+    ['at the tail', 'records', { seqNum: 10 }, 'empty'],
+    ['at the tail by default', 'records', {}, 'empty'],
+    ['moved to the tail', 'records', { seqNum: 11, clamp: true }, 'empty'],
+    ['moved to the tail from a timestamp', 'records', { timestamp: 181, clamp: true }, 'empty'],
+    ['of an empty stream', 'empty', {}, 'empty'],
+    ['of an empty stream from timestamp 0', 'empty', { timestamp: 0 }, 'empty'],
+    ['with records to read', 'records', { seqNum: 9 }, 'read'],
+    ['beyond the tail', 'records', { seqNum: 11 }, 416],
+    ['below the tail of a stream that is all trimmed', 'all trimmed', { seqNum: 9 }, 416],
+    ['at the tail of a stream that is all trimmed', 'all trimmed', { seqNum: 10 }, 'empty'],
+    ['with a bound', 'records', { seqNum: 10, count: 5 }, 416],
+    ['with a bound of bytes', 'records', { seqNum: 10, bytes: 5 }, 416],
+    ['with a bound in time', 'records', { seqNum: 10, until: 500 }, 416],
+  ])('%s', (_, stream, query, expected) => {
+    expect(outcomeOf({ waitSeconds: 0, ...query }, 'session', STREAMS[stream], true)).toBe(expected)
+  })
+
+  it('is the only read that ends empty', () => {
+    for (const query of [{}, { waitSeconds: 0 }]) {
+      expect(outcomeOf(query, 'unary', STREAMS.records, true)).toBe(416)
+    }
+    expect(outcomeOf({}, 'session', STREAMS.records, true)).toBe('read')
+  })
+})
+
+describe('every combination', () => {
+  const kinds = ['unary', 'session'] as const
+  const bounds: ReadQuery[] = [{}, { count: 0 }, { count: 5 }, { bytes: 0 }, { bytes: 500 }, { until: 9999 }]
+  const waits = [undefined, 0, 0.001, 30, 2 ** 32 - 1]
+  const starts: ReadQuery[] = [
+    {},
+    ...[0, 1, 4, 5, 9, 10, 11, Number.MAX_SAFE_INTEGER].map((seqNum) => ({ seqNum })),
+    ...[0, 1, 5, 10, 11, 2 ** 60].map((tailOffset) => ({ tailOffset })),
+    ...[0, 1, 100, 130, 180, 181, 5000].map((timestamp) => ({ timestamp })),
+  ]
+
+  /** The rule in the words of the specification, record by record. */
+  function rule(query: ReadQuery, kind: ReadKind, stream: StoredStream, emptyAtTail: boolean): Outcome {
+    const { tail, records } = stream
+    const isBounded = [query.count, query.bytes, query.until].some((bound) => bound !== undefined)
+    const wait = query.waitSeconds ?? (kind === 'session' && !isBounded ? Number.POSITIVE_INFINITY : 0)
+    const seqNum =
+      query.timestamp === undefined ? (query.seqNum ?? tail.seqNum - (query.tailOffset ?? 0)) : undefined
+    const isBeyond = seqNum === undefined ? query.timestamp! > tail.timestamp : seqNum > tail.seqNum
+    if (isBeyond && !query.clamp) return 416
+    if (wait > 0) return 'read'
+    const startsAtTail = isBeyond || tail.seqNum === 0 || seqNum === tail.seqNum
+    if (startsAtTail) return emptyAtTail && kind === 'session' && !isBounded ? 'empty' : 416
+    const isAvailable = records.some((record) =>
+      seqNum === undefined ? record.timestamp >= query.timestamp! : record.seqNum >= seqNum,
+    )
+    return isAvailable ? 'read' : 416
+  }
+
+  it.each(Object.entries(STREAMS))('of a read with the stream: %s', (_, stream) => {
+    const wrong: object[] = []
+    for (const kind of kinds)
+      for (const bound of bounds)
+        for (const waitSeconds of waits)
+          for (const start of starts)
+            for (const clamp of [undefined, false, true])
+              for (const emptyAtTail of [false, true]) {
+                const query = { ...bound, ...start, waitSeconds, clamp }
+                const expected = rule(query, kind, stream, emptyAtTail)
+                const outcome = outcomeOf(query, kind, stream, emptyAtTail)
+                if (outcome !== expected) wrong.push({ kind, query, emptyAtTail, expected, outcome })
+              }
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('start of a read (wire-behaviour.md 5.3)', () => {
+  it.each<[ReadQuery, ReadPlan['start']]>([
+    [{}, { seqNum: 10 }],
+    [{ seqNum: 0 }, { seqNum: 0 }],
+    [{ seqNum: 10 }, { seqNum: 10 }],
+    [{ tailOffset: 0 }, { seqNum: 10 }],
+    [{ tailOffset: 3 }, { seqNum: 7 }],
+    [{ tailOffset: 10 }, { seqNum: 0 }],
+    [{ tailOffset: 11 }, { seqNum: 0 }],
+    [{ tailOffset: Number.POSITIVE_INFINITY }, { seqNum: 0 }],
+    [{ timestamp: 0 }, { timestamp: 0 }],
+    [{ timestamp: 180 }, { timestamp: 180 }],
+    // Clamping moves what is beyond the tail, and nothing else.
+    [{ seqNum: 11, clamp: true }, { seqNum: 10 }],
+    [{ timestamp: 181, clamp: true }, { seqNum: 10 }],
+    [{ seqNum: 3, clamp: true }, { seqNum: 3 }],
+    [{ timestamp: 180, clamp: true }, { timestamp: 180 }],
+  ])('%j', (query, start) => {
+    expect(planOf({ ...query, waitSeconds: 1 }, 'session').start).toEqual(start)
+  })
+
+  it('does not see what was trimmed when it was opened (rulings.md "Reading")', () => {
+    expect(planOf({ seqNum: 0 }, 'unary', STREAMS.trimmed).floor).toBe(5)
+    expect(planOf({ seqNum: 0 }, 'unary', STREAMS.records).floor).toBe(0)
+  })
+})
+
+describe('wait of a read (wire-behaviour.md 5.4, service-interface.md "Read records" rules 5 to 7)', () => {
+  const ALL = Number.POSITIVE_INFINITY
+  it.each<[ReadKind, ReadQuery, number, boolean]>([
+    ['unary', {}, 0, false],
+    ['unary', { waitSeconds: 0 }, 0, false],
+    ['unary', { waitSeconds: 60 }, 60_000, false],
+    ['unary', { waitSeconds: 61 }, 60_000, false],
+    ['unary', { waitSeconds: 2 ** 32 - 1 }, 60_000, false],
+    ['session', {}, ALL, false],
+    ['session', { waitSeconds: 0 }, 0, true],
+    ['session', { waitSeconds: 61 }, 61_000, false],
+    ['session', { waitSeconds: 2 ** 32 - 1 }, 4_294_967_295_000, false],
+    ['session', { count: 0 }, 0, false],
+    ['session', { bytes: 0 }, 0, false],
+    ['session', { until: 0 }, 0, false],
+    ['session', { count: 5, waitSeconds: 0 }, 0, false],
+    ['session', { count: 5, waitSeconds: 1.5 }, 1500, false],
+  ])('%s, %j: %d ms, chases the tail: %s', (kind, query, waitMs, chasesTail) => {
+    expect(planOf({ seqNum: 0, ...query }, kind)).toMatchObject({ waitMs, chasesTail })
+  })
+})
+
+describe('bounds of a read', () => {
+  it('are those of its kind', () => {
+    const query = { seqNum: 0, count: 2000, bytes: 2 * MIB, until: 500 }
+    expect(planOf(query, 'unary').limits).toEqual({ count: 1000, bytes: MIB, until: 500 })
+    expect(planOf(query, 'session').limits).toEqual({ count: 2000, bytes: 2 * MIB, until: 500 })
+  })
+
+  it('of 0 make nothing of a 416, nor a 416 of nothing (wire-behaviour.md 5.5)', () => {
+    expect(outcomeOf({ seqNum: 0, count: 0 }, 'unary', STREAMS.records)).toBe('read')
+    expect(outcomeOf({ seqNum: 10, count: 0 }, 'unary', STREAMS.records)).toBe(416)
+    expect(outcomeOf({ seqNum: 10, bytes: 0, waitSeconds: 1 }, 'session', STREAMS.records)).toBe('read')
+  })
+})

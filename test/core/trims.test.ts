@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { addTrim, reclaimablePoint, type Trim } from '../../src/core/trims.ts'
+
+const GRACE_MS = 10
+
+/** Trims that move forward, in the order of their times. */
+const history = fc
+  .array(fc.record({ step: fc.integer({ min: 1, max: 5 }), gapMs: fc.nat(2 * GRACE_MS) }), { maxLength: 30 })
+  .map((specs) => {
+    let point = 0
+    let at = 100
+    return specs.map(({ step, gapMs }): Trim => {
+      point += step
+      at += gapMs
+      return { point, at }
+    })
+  })
+
+function kept(trims: readonly Trim[]): readonly Trim[] {
+  return trims.reduce<readonly Trim[]>((all, trim) => addTrim(all, trim, GRACE_MS), [])
+}
+
+describe('trims whose records may still be wanted (rulings.md "Reading")', () => {
+  it('are at most three, ascending, the newest among them', () => {
+    fc.assert(
+      fc.property(history, (trims) => {
+        const all = kept(trims)
+        expect(all.length).toBeLessThanOrEqual(3)
+        expect(all.at(-1)).toEqual(trims.at(-1))
+        expect(all).toEqual(all.toSorted((a, b) => a.point - b.point))
+      }),
+    )
+  })
+
+  it('never free what its grace still keeps', () => {
+    fc.assert(
+      fc.property(history, fc.nat(700), (trims, before) => {
+        expect(reclaimablePoint(kept(trims), before)).toBeLessThanOrEqual(reclaimablePoint(trims, before))
+      }),
+    )
+  })
+
+  it('free everything once the newest is past its grace', () => {
+    fc.assert(
+      fc.property(history, (trims) => {
+        const last = trims.at(-1) ?? { point: 0, at: 0 }
+        expect(reclaimablePoint(kept(trims), last.at)).toBe(last.point)
+      }),
+    )
+  })
+
+  it('free in a stream that is trimmed all the time, at most one more grace later', () => {
+    fc.assert(
+      fc.property(history, (trims) => {
+        for (let count = 1; count <= trims.length; count++) {
+          const soFar = trims.slice(0, count)
+          const now = soFar.at(-1)!.at
+          const freed = reclaimablePoint(kept(soFar), now - GRACE_MS)
+          expect(freed).toBeGreaterThanOrEqual(reclaimablePoint(soFar, now - 2 * GRACE_MS))
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('are none in a stream that was never trimmed', () => {
+    expect(reclaimablePoint([], 1e9)).toBe(0)
+  })
+})

@@ -1,0 +1,138 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { compress } from '../../src/wire/compression.ts'
+import { inputMessage } from './inputs.ts'
+import { BASIN, errorOf, RECORDS, startWithStream, tailOf, Upload } from './support.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const PROTOBUF = { 'content-type': 'application/protobuf' }
+const LIMIT = 2_097_152
+const json = (body: string) => new TextEncoder().encode(JSON.stringify({ records: [{ body }] }))
+
+/** A valid append of so many bytes of JSON. */
+const jsonOfLength = (length: number) => `{"records":[{}]${' '.repeat(length - 16)}}`
+
+describe('request bodies', () => {
+  test('2 MiB are allowed, one byte more is not', async () => {
+    const service = await startWithStream()
+    const append = (length: number) =>
+      service.call('POST', RECORDS, { body: jsonOfLength(length), headers: JSON_TYPE })
+    expect(await errorOf(await append(LIMIT + 1))).toMatchObject({ status: 400, code: 'bad_json' })
+    expect(await tailOf(service)).toBe(0)
+    expect((await append(LIMIT)).status).toBe(200)
+  })
+
+  test('a body without end is cancelled when it is too long', async () => {
+    const service = await startWithStream()
+    const upload = new Upload()
+    for (let i = 0; i < 40; i++) upload.write(new Uint8Array(65_536))
+    const response = await service.call('POST', RECORDS, { body: upload.body, headers: PROTOBUF })
+    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'bad_proto' })
+    expect(upload.isCancelled).toBe(true)
+    expect(await tailOf(service)).toBe(0)
+  })
+
+  test('a lower limit holds before and after decompression', async () => {
+    const service = await startWithStream()
+    const call = service.with({ maxBodyBytes: 1000 })
+    const post = (body: Uint8Array, headers: Record<string, string> = {}) =>
+      call('POST', RECORDS, { body, headers: { ...JSON_TYPE, ...headers } })
+    const large = json('x'.repeat(1000))
+    expect((await errorOf(await post(large))).code).toBe('bad_json')
+    expect((await errorOf(await post(gzipSync(large), { 'content-encoding': 'gzip' }))).code).toBe('bad_json')
+    expect(await tailOf(service)).toBe(0)
+    expect((await post(json('x'.repeat(900)))).status).toBe(200)
+  })
+
+  test.each(['gzip', 'x-gzip', 'GZIP', 'zstd', 'identity'])('compressed by %s', async (coding) => {
+    const service = await startWithStream()
+    const plain = json('y'.repeat(5000))
+    const algorithm = coding === 'zstd' ? 'zstd' : 'gzip'
+    const body = coding === 'identity' ? plain : await compress(algorithm, plain)
+    const headers = { ...JSON_TYPE, 'content-encoding': coding }
+    expect((await service.call('POST', RECORDS, { body, headers })).status).toBe(200)
+    expect(await (await service.call('GET', `${RECORDS}?seq_num=0`)).json()).toMatchObject({
+      records: [{ body: 'y'.repeat(5000) }],
+    })
+  })
+
+  test.each(['gzip', 'zstd'] as const)('a %s bomb is refused', async (coding) => {
+    const service = await startWithStream()
+    const body = await compress(coding, new TextEncoder().encode(jsonOfLength(LIMIT + 1)))
+    expect(body.length).toBeLessThan(10_000)
+    const headers = { ...JSON_TYPE, 'content-encoding': coding }
+    expect(await errorOf(await service.call('POST', RECORDS, { body, headers }))).toMatchObject({
+      status: 400,
+      code: 'bad_json',
+    })
+    expect(await tailOf(service)).toBe(0)
+  })
+
+  test('damaged compression is 400', async () => {
+    const service = await startWithStream()
+    const headers = { ...PROTOBUF, 'content-encoding': 'gzip' }
+    const response = await service.call('POST', RECORDS, { body: inputMessage(['a']), headers })
+    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'bad_proto' })
+    expect(await tailOf(service)).toBe(0)
+  })
+
+  test.each(['br', 'deflate', 'gzip, gzip', 'nonsense'])('%s is 415 without a body', async (coding) => {
+    const service = await startWithStream()
+    const headers = { 'content-encoding': coding }
+    const response = await service.call('POST', RECORDS, { json: { records: [{}] }, headers })
+    expect([response.status, await response.text()]).toEqual([415, ''])
+    expect(response.headers.get('accept-encoding')).toBe('gzip, zstd')
+    expect(await tailOf(service)).toBe(0)
+  })
+
+  test('a body that breaks off is 400', async () => {
+    const service = await startWithStream()
+    const upload = new Upload()
+    const pending = service.call('POST', RECORDS, { body: upload.body, headers: JSON_TYPE })
+    upload.write(json('a'))
+    upload.fail(new Error('reset'))
+    expect(await errorOf(await pending)).toMatchObject({ status: 400, code: 'bad_json' })
+    expect(await tailOf(service)).toBe(0)
+  })
+
+  test('a body that breaks off because the client left is nobody’s error', async () => {
+    const service = await startWithStream()
+    const upload = new Upload()
+    const leaving = new AbortController()
+    const pending = service.call('POST', RECORDS, {
+      body: upload.body,
+      headers: JSON_TYPE,
+      signal: leaving.signal,
+    })
+    leaving.abort()
+    upload.fail(new Error('reset'))
+    expect((await pending).status).toBe(499)
+    expect(service.errors).toEqual([])
+  })
+
+  test.each(['application/json', 'svcs/proto'])(
+    'a body parser in front is told of, with the remedy: %s',
+    async (type) => {
+      const service = await startWithStream()
+      const handler = createHandler(service.hw, { open: true })
+      const request = () =>
+        new Request(`http://localhost${RECORDS}`, {
+          method: 'POST',
+          body: '{"records":[{}]}',
+          headers: { 'svc-basin': BASIN, 'content-type': type },
+        })
+      const parsed = request()
+      await parsed.json()
+      const locked = request()
+      locked.body!.getReader()
+      for (const taken of [parsed, locked]) {
+        const error = await errorOf(await handler(taken))
+        expect([error.status, error.code]).toEqual([500, 'other'])
+        expect(error.message).toContain('before any body parser')
+      }
+      expect(await tailOf(service)).toBe(0)
+      expect(service.hw.stats().cachedStreams).toBe(1)
+    },
+  )
+})

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import { inputFrame } from './inputs.ts'
+import {
+  ackOf,
+  BASIN,
+  bytesOf,
+  type CallOptions,
+  errorOf,
+  framesOf,
+  startService,
+  Upload,
+} from './support.ts'
+
+const APPEND: [string, string, CallOptions] = ['POST', '/records', { json: { records: [{}] } }]
+const PROTO = { headers: { 'content-type': 'svcs/proto' } }
+const SSE = { headers: { accept: 'text/event-stream' } }
+
+async function startWith(config: object) {
+  const service = await startService()
+  await service.call('PUT', `/v1/basins/${BASIN}`, { json: { config } })
+  const streams = async () => (await service.hw.basin(BASIN).listStreams()).items.map(({ name }) => name)
+  return { ...service, streams }
+}
+
+describe('creation on first use', () => {
+  test('an append creates where the basin says so', async () => {
+    const { call, streams } = await startWith({ create_stream_on_append: true })
+    expect((await call('POST', '/v1/streams/t/records', APPEND[2])).status).toBe(200)
+    expect(await errorOf(await call('GET', '/v1/streams/u/records/tail'))).toMatchObject({
+      code: 'stream_not_found',
+    })
+    expect(await streams()).toEqual(['t'])
+  })
+
+  test('an append session creates as well', async () => {
+    const { call, streams } = await startWith({ create_stream_on_append: true })
+    const upload = new Upload()
+    upload.write(inputFrame(['a']))
+    upload.end()
+    const response = await call('POST', '/v1/streams/t/records', { ...PROTO, body: upload.body })
+    const frames = await framesOf(await bytesOf(response))
+    expect(await ackOf(frames[0]!)).toEqual({ start: 0, end: 1, tail: 1 })
+    expect(await streams()).toEqual(['t'])
+  })
+
+  test.each<[string, string, CallOptions, number]>([
+    ['a read', '/records', {}, 416],
+    ['a tail check', '/records/tail', {}, 200],
+    ['SSE', '/records?count=1', SSE, 416],
+    ['a read session', '/records?count=1', PROTO, 416],
+  ])('%s creates where the basin says so', async (_, suffix, options, status) => {
+    const { call, streams } = await startWith({ create_stream_on_read: true })
+    const response = await call('GET', `/v1/streams/t${suffix}`, options)
+    expect([response.status, await response.json()]).toEqual([status, { tail: { seq_num: 0, timestamp: 0 } }])
+    expect(await streams()).toEqual(['t'])
+    expect(await errorOf(await call('POST', '/v1/streams/u/records', APPEND[2]))).toMatchObject({
+      code: 'stream_not_found',
+    })
+  })
+
+  test('nothing is created for a request that is refused', async () => {
+    const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
+    const refused = [
+      await call('POST', '/v1/streams/t/records', { json: { records: [] } }),
+      await call('POST', '/v1/streams/t/records', { body: '{' }),
+      await call('GET', '/v1/streams/t/records?seq_num=1&timestamp=2'),
+      await call('GET', '/v1/streams/t/records?timestamp=2&until=2'),
+      await call('GET', '/v1/streams/t/records?count=x', SSE),
+      await call('GET', '/v1/streams/t/records/tail', { headers: { 'svc-stream-config': '{' } }),
+    ]
+    expect(refused.map(({ status }) => status)).toEqual([422, 400, 422, 422, 400, 400])
+    expect(await streams()).toEqual([])
+  })
+})
+
+describe('svc-stream-config', () => {
+  test.each(['svc', 's2'])('configures the stream that is created: %s', async (word) => {
+    const { call } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
+    const headers = { [`${word}-stream-config`]: '{"retention_policy":{"age":60}}' }
+    await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })
+    await call('GET', '/v1/streams/r/records', { headers })
+    for (const name of ['a', 'r']) {
+      expect(await (await call('GET', `/v1/streams/${name}`)).json()).toMatchObject({
+        retention_policy: { age: 60 },
+      })
+    }
+  })
+
+  test('leaves an existing stream alone', async () => {
+    const { call } = await startWith({ create_stream_on_append: true })
+    await call('PUT', '/v1/streams/a')
+    const headers = { 'svc-stream-config': '{"retention_policy":{"age":60}}' }
+    expect((await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })).status).toBe(200)
+    expect(await (await call('GET', '/v1/streams/a')).json()).toMatchObject({
+      retention_policy: { age: 604800 },
+    })
+  })
+
+  test.each([
+    ['{', 400, 'bad_header'],
+    ['[]', 400, 'bad_header'],
+    ['', 400, 'bad_header'],
+    ['{"storage_class":"gold"}', 400, 'bad_header'],
+    ['{"retention_policy":{"age":0}}', 422, 'invalid'],
+  ])('malformed: %s', async (config, status, code) => {
+    const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
+    const headers = { 'svc-stream-config': config }
+    expect(
+      await errorOf(await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })),
+    ).toMatchObject({ status, code })
+    expect(await errorOf(await call('GET', '/v1/streams/a/records', { headers }))).toMatchObject({
+      status,
+      code,
+    })
+    expect(await streams()).toEqual([])
+  })
+})

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { errorOf, RECORDS, startService, startWithStream, tailOf } from './support.ts'
+
+describe('routes', () => {
+  test.each([
+    '/',
+    '/v1',
+    '/v2/basins',
+    '/v1/basins/',
+    '/v1/basin',
+    '/v1/streams//records',
+    '/v1/basins/b/c',
+    '/metrics',
+  ])('an unknown path is 404 without a body: %s', async (path) => {
+    const { call } = await startService()
+    const response = await call('GET', path)
+    expect([response.status, await response.text()]).toEqual([404, ''])
+  })
+
+  test.each([
+    ['DELETE', '/v1/basins', 'GET, POST'],
+    ['POST', '/v1/basins/some-basin', 'GET, PUT, PATCH, DELETE'],
+    ['HEAD', '/v1/basins', 'GET, POST'],
+    ['PUT', RECORDS, 'GET, POST'],
+    ['POST', `${RECORDS}/tail`, 'GET'],
+    ['POST', '/health', 'GET, HEAD'],
+  ])('a known path with another method is 405: %s %s', async (method, path, allow) => {
+    const { call } = await startService()
+    const response = await call(method, path)
+    expect([response.status, await response.text(), response.headers.get('allow')]).toEqual([405, '', allow])
+  })
+
+  test.each([
+    ['GET', '/v1/access-tokens'],
+    ['POST', '/v1/access-tokens'],
+    ['DELETE', '/v1/access-tokens/some%2Fid'],
+    ['GET', '/v1/metrics'],
+    ['GET', '/v1/metrics/some-basin'],
+    ['GET', '/v1/metrics/some-basin/stream'],
+    ['GET', '/v1/locations'],
+    ['GET', '/v1/locations/default'],
+    ['PUT', '/v1/locations/default'],
+  ])('what is not there yet is 501, once authorised: %s %s', async (method, path) => {
+    const service = await startService()
+    expect(await errorOf(await service.call(method, path))).toMatchObject({
+      status: 501,
+      code: 'not_implemented',
+    })
+    expect((await service.with({ open: false })(method, path)).status).toBe(401)
+  })
+})
+
+describe('names in paths', () => {
+  test('a stream name is one segment, split before it is decoded', async () => {
+    const { call, hw } = await startWithStream()
+    const created = await call('PUT', '/v1/streams/a%2Fb%20%C3%A9%2Frecords')
+    expect(created.status).toBe(201)
+    expect(await created.json()).toMatchObject({ name: 'a/b é/records' })
+    expect((await call('GET', '/v1/streams/a%2Fb%20%C3%A9%2Frecords/records/tail')).status).toBe(200)
+    expect(await hw.basin('test-basin').streamConfig('a/b é/records')).toBeDefined()
+  })
+
+  test.each([
+    ['GET', '/v1/streams/%ff/records'],
+    ['GET', '/v1/streams/%zz'],
+    ['GET', '/v1/streams/%ED%A0%80'],
+    ['PUT', `/v1/streams/${'x'.repeat(513)}`],
+    ['POST', `/v1/streams/${'%C3%A9'.repeat(257)}/records`],
+    ['GET', '/v1/basins/UPPER'],
+    ['PUT', '/v1/basins/-ab'],
+    ['DELETE', `/v1/basins/${'x'.repeat(49)}`],
+    ['PATCH', '/v1/basins/a%2Fb'],
+  ])('a name that is none is 400 bad_path: %s %s', async (method, path) => {
+    const service = await startWithStream()
+    expect(await errorOf(await service.call(method, path))).toMatchObject({ status: 400, code: 'bad_path' })
+    expect(await tailOf(service)).toBe(0)
+    expect((await service.call('GET', `${RECORDS}/tail`)).status).toBe(200)
+  })
+
+  test('512 bytes are a name', async () => {
+    const { call } = await startWithStream()
+    expect((await call('PUT', `/v1/streams/${'%C3%A9'.repeat(256)}`)).status).toBe(201)
+  })
+})
+
+describe('mounting', () => {
+  test.each(['/streams', 'streams', '/streams/'])('works with and without its prefix: %s', async (prefix) => {
+    const { call } = await startService({ prefix })
+    expect((await call('GET', '/streams/v1/basins')).status).toBe(200)
+    expect((await call('GET', '/v1/basins')).status).toBe(200)
+    expect((await call('GET', '/streams/health')).status).toBe(200)
+    expect((await call('GET', '/other/v1/basins')).status).toBe(404)
+    expect((await call('GET', '/streamsv1/basins')).status).toBe(404)
+  })
+
+  test('the prefix may look like a path of the protocol', async () => {
+    const { call } = await startService({ prefix: '/v1' })
+    expect((await call('GET', '/v1/v1/basins')).status).toBe(200)
+    expect((await call('GET', '/v1/basins')).status).toBe(200)
+  })
+})
+
+describe('options', () => {
+  test.each([
+    { words: [] },
+    { words: ['Bad-Word'] },
+    { maxBodyBytes: -1 },
+    { maxBodyBytes: 3_000_000 },
+    { maxBodyBytes: Number.NaN },
+  ])('those that make no sense are refused: %o', async (options) => {
+    const { hw } = await startService()
+    expect(() => createHandler(hw, options)).toThrow(RangeError)
+  })
+
+  test('only the accepted words count', async () => {
+    const service = await startWithStream()
+    const call = service.with({ words: ['acme'] })
+    expect(await errorOf(await call('GET', `${RECORDS}/tail`))).toMatchObject({
+      code: 'bad_header',
+      message: 'Missing header `acme-basin`',
+    })
+    const put = await call('PUT', '/v1/streams/t', { basin: null, headers: { 'acme-basin': 'test-basin' } })
+    expect(put.headers.get('acme-provision-result')).toBe('created')
+    const session = await call('GET', `${RECORDS}?seq_num=9`, {
+      headers: { 'acme-basin': 'test-basin', 'content-type': 'acmes/proto' },
+    })
+    expect(session.status).toBe(416)
+  })
+})

@@ -1,0 +1,206 @@
+import { fromBinary } from '@bufbuild/protobuf'
+import { onTestFinished } from 'vitest'
+import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../adapters/testing/index.ts'
+import { type Headwater, type OpenOptions, open } from '../../src/index.ts'
+import { type Frame, FrameDecoder } from '../../src/wire/frame.ts'
+import { AppendAckSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
+import { messageOf } from '../../src/wire/message.ts'
+
+export const BASIN = 'test-basin'
+export const RECORDS = '/v1/streams/s/records'
+
+export interface CallOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON. */
+  readonly json?: unknown
+  readonly body?: string | Uint8Array | ReadableStream<Uint8Array>
+  readonly signal?: AbortSignal
+  /** Null is none. Default {@link BASIN}. */
+  readonly basin?: string | null
+  readonly origin?: string
+}
+
+export type Call = (method: string, path: string, options?: CallOptions) => Promise<Response>
+
+export interface Service {
+  readonly hw: Headwater
+  readonly clock: ReturnType<typeof virtualClock>
+  readonly call: Call
+  readonly errors: unknown[]
+  /** A handler with other options over the same engine. */
+  with(options: HandlerOptions): Call
+}
+
+/** An engine in memory with a virtual clock behind an open handler. */
+export async function startService(
+  options: HandlerOptions = {},
+  engine: Partial<OpenOptions> = {},
+): Promise<Service> {
+  const clock = virtualClock()
+  const hw = await open({ storage: memory(), clock, random: seeded(7), ...engine })
+  onTestFinished(() => hw.close())
+  const errors: unknown[] = []
+  const withOptions = (more: HandlerOptions) =>
+    caller(createHandler(hw, { open: true, onError: (error) => errors.push(error), ...more }))
+  return { hw, clock, errors, call: withOptions(options), with: withOptions }
+}
+
+/** The same with a basin that creates no streams by itself, and the stream `s` in it. */
+export async function startWithStream(
+  options: HandlerOptions = {},
+  engine: Partial<OpenOptions> = {},
+): Promise<Service> {
+  const service = await startService(options, engine)
+  await service.hw.createBasin(BASIN)
+  await service.hw.basin(BASIN).createStream('s', { timestamping: { uncapped: true } })
+  return service
+}
+
+function caller(handler: (request: Request) => Promise<Response>): Call {
+  return (
+    method,
+    path,
+    { headers = {}, json, body, signal, basin = BASIN, origin = 'http://localhost:8080' } = {},
+  ) => {
+    const sent = json === undefined ? body : JSON.stringify(json)
+    const init: RequestInit & { duplex: 'half' } = {
+      method,
+      duplex: 'half',
+      headers: {
+        ...(basin !== null && path.includes('/streams') && { 'svc-basin': basin }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+    }
+    if (sent !== undefined) init.body = sent as BodyInit
+    if (signal !== undefined) init.signal = signal
+    return handler(new Request(`${origin}${path}`, init))
+  }
+}
+
+/** Like the service's own, a body of JSON error information. */
+export async function errorOf(
+  response: Response,
+): Promise<{ status: number; code: string; message: string }> {
+  const body = (await response.json()) as { code: string; message: string }
+  return { status: response.status, ...body }
+}
+
+/** How many records a stream has ever taken. */
+export async function tailOf(service: Service, stream = 's'): Promise<number> {
+  return (await service.hw.basin(BASIN, { autoCreate: false }).stream(stream).checkTail()).seqNum
+}
+
+export interface SseEvent {
+  readonly event: string | undefined
+  readonly id: string | undefined
+  readonly data: string
+}
+
+export function parseSse(text: string): SseEvent[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block !== '')
+    .map((block) => {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
+      return { event: field('event'), id: field('id'), data: field('data') ?? '' }
+    })
+}
+
+export async function framesOf(body: Uint8Array): Promise<Frame[]> {
+  const decoder = new FrameDecoder()
+  const frames = [...decoder.decode(body)]
+  decoder.end()
+  return frames
+}
+
+export async function readBatchOf(frame: Frame) {
+  if (frame.kind !== 'message') throw new Error(`a terminal frame: ${frame.body}`)
+  const { records, tail } = fromBinary(ReadBatchSchema, await messageOf(frame))
+  return {
+    seqNums: records.map(({ seqNum }) => Number(seqNum)),
+    bodies: records.map(({ body }) => new TextDecoder().decode(body)),
+    tail: tail && { seqNum: Number(tail.seqNum), timestamp: Number(tail.timestamp) },
+  }
+}
+
+export async function ackOf(frame: Frame) {
+  if (frame.kind !== 'message') throw new Error(`a terminal frame: ${frame.body}`)
+  const ack = fromBinary(AppendAckSchema, await messageOf(frame))
+  return { start: Number(ack.start?.seqNum), end: Number(ack.end?.seqNum), tail: Number(ack.tail?.seqNum) }
+}
+
+export async function bytesOf(response: Response): Promise<Uint8Array> {
+  return new Uint8Array(await response.arrayBuffer())
+}
+
+/** Collects a body as it comes. */
+export class BodyReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  #received: Uint8Array[] = []
+  /** Resolves when the body has ended, rejects when it broke off. */
+  readonly ended: Promise<void>
+
+  constructor(response: Response) {
+    this.#reader = response.body!.getReader()
+    this.ended = this.#run()
+    this.ended.catch(() => {})
+  }
+
+  get bytes(): Uint8Array {
+    return Buffer.concat(this.#received)
+  }
+
+  get text(): string {
+    return new TextDecoder().decode(this.bytes)
+  }
+
+  cancel(): Promise<void> {
+    return this.#reader.cancel()
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const { done, value } = await this.#reader.read()
+      if (done) return
+      this.#received.push(value)
+    }
+  }
+}
+
+/** A request body that is written bit by bit. */
+export class Upload {
+  #controller!: ReadableStreamDefaultController<Uint8Array>
+  isCancelled = false
+  readonly body = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      this.#controller = controller
+    },
+    cancel: () => {
+      this.isCancelled = true
+    },
+  })
+
+  write(...chunks: readonly Uint8Array[]): void {
+    for (const chunk of chunks) this.#controller.enqueue(chunk)
+  }
+
+  end(): void {
+    this.#controller.close()
+  }
+
+  fail(error: Error): void {
+    this.#controller.error(error)
+  }
+}
+
+/** A sequence of numbers in [0, 1) that is the same in each run. */
+export function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 0x1_0000_0000
+  }
+}

@@ -1,0 +1,202 @@
+import { AppendInput, AppendRecord, MAX_APPEND_RECORDS } from '@s2-dev/streamstore'
+import { describe, expect, it } from 'vitest'
+import { bodies, longText, stringWhen, strings } from './records.ts'
+import { basinOfFile, FETCH, serviceOfFile, TRANSPORTS } from './support.ts'
+
+const { server } = await serviceOfFile()
+
+describe('append', async () => {
+  const basin = await basinOfFile(server.url, FETCH)
+
+  it('acks what was appended and tells the tail', async () => {
+    const stream = await basin.stream()
+    const ack = await stream.append(strings('a', 'b', 'c'))
+    expect([ack.start.seqNum, ack.end.seqNum, ack.tail.seqNum]).toEqual([0, 3, 3])
+    expect(ack.end.timestamp.getTime()).toBe(ack.tail.timestamp.getTime())
+    expect(await stream.checkTail()).toEqual({ tail: ack.tail })
+    const second = await stream.append(strings('d'))
+    expect([second.start.seqNum, second.end.seqNum]).toEqual([3, 4])
+  })
+
+  it('checks the tail of an empty stream', async () => {
+    const stream = await basin.stream()
+    expect(await stream.checkTail()).toEqual({ tail: { seqNum: 0, timestamp: new Date(0) } })
+  })
+
+  it('keeps strings, their headers and the empty body', async () => {
+    const stream = await basin.stream()
+    const body = 'naïve 𝒻𝓊𝓃 \u2028 "quoted" \u0000 line\r\nbreak'
+    const headers = [
+      ['content-type', 'text/plain'],
+      ['größe', '☃'],
+      ['same', '1'],
+      ['same', ''],
+    ] as const
+    await stream.append(
+      AppendInput.create([AppendRecord.string({ body, headers }), AppendRecord.string({ body: '' })]),
+    )
+    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
+    expect(records.map(({ body, headers }) => ({ body, headers }))).toEqual([
+      { body, headers },
+      { body: '', headers: [] },
+    ])
+  })
+
+  it('keeps bytes, beside strings in the same batch', async () => {
+    const stream = await basin.stream()
+    const body = Uint8Array.from({ length: 256 }, (_, i) => i)
+    const headers = [[Uint8Array.of(0xff, 0), Uint8Array.of()] as const]
+    const ack = await stream.append(
+      AppendInput.create([AppendRecord.bytes({ body, headers }), AppendRecord.string({ body: 'text' })]),
+    )
+    expect(ack.end.seqNum).toBe(2)
+    const { records } = await stream.read({ start: { from: { seqNum: 0 } } }, { as: 'bytes' })
+    expect(records.map((record) => [record.body, record.headers])).toEqual([
+      [body, headers],
+      [new TextEncoder().encode('text'), []],
+    ])
+  })
+
+  it('keeps the timestamps that it is given, and orders them', async () => {
+    const stream = await basin.stream()
+    const at = (timestamp: number | Date) => AppendRecord.string({ body: 'x', timestamp })
+    const ack = await stream.append(AppendInput.create([at(1_000), at(new Date(3_000)), at(2_000)]))
+    expect(ack.start.timestamp.getTime()).toBe(1_000)
+    expect(ack.end.timestamp.getTime()).toBe(3_000)
+    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
+    expect(records.map(({ timestamp }) => timestamp.getTime())).toEqual([1_000, 3_000, 3_000])
+  })
+
+  it('takes the largest batches there are', async () => {
+    const stream = await basin.stream()
+    const many = await stream.append(strings(...Array.from({ length: MAX_APPEND_RECORDS }, (_, i) => `${i}`)))
+    expect(many.end.seqNum).toBe(MAX_APPEND_RECORDS)
+    const text = await stream.append(strings(longText(AppendRecord.maxBodyBytes())))
+    expect(text.end.seqNum).toBe(MAX_APPEND_RECORDS + 1)
+    const body = new Uint8Array(AppendRecord.maxBodyBytes()).fill(0xfe)
+    await stream.append(AppendInput.create([AppendRecord.bytes({ body })]))
+    const read = await stream.read({ start: { from: { tailOffset: 1 } } }, { as: 'bytes' })
+    expect(Buffer.compare(read.records[0]!.body, body)).toBe(0)
+  })
+
+  it('refuses what is no record', async () => {
+    const stream = await basin.stream()
+    const nameless = AppendInput.create([
+      AppendRecord.string({
+        body: '',
+        headers: [
+          ['', 'a'],
+          ['b', 'c'],
+        ],
+      }),
+    ])
+    await expect(stream.append(nameless)).rejects.toMatchObject({ status: 422, code: 'invalid' })
+    expect((await stream.checkTail()).tail.seqNum).toBe(0)
+  })
+})
+
+describe.each(TRANSPORTS)('append session by $name', async (transport) => {
+  const basin = await basinOfFile(server.url, transport)
+
+  it('acks pipelined batches in order', async () => {
+    const stream = await basin.stream()
+    const session = await stream.appendSession()
+    const tickets = []
+    for (let i = 0; i < 50; i++) tickets.push(await session.submit(strings(`${i} a`, `${i} b`)))
+    const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
+    expect(acks.map(({ start, end }) => [start.seqNum, end.seqNum])).toEqual(
+      Array.from({ length: 50 }, (_, i) => [2 * i, 2 * i + 2]),
+    )
+    expect(session.lastAckedPosition()?.end.seqNum).toBe(100)
+    await session.close()
+    expect(session.failureCause()).toBeUndefined()
+    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
+    expect(bodies(records)).toEqual(Array.from({ length: 100 }, (_, i) => `${i >> 1} ${i % 2 ? 'b' : 'a'}`))
+  })
+
+  it('takes batches from a pipe and yields their acks', async () => {
+    const stream = await basin.stream()
+    const session = await stream.appendSession({ maxInflightBatches: 2 })
+    const batches = new ReadableStream<AppendInput>({
+      start(controller) {
+        for (let i = 0; i < 10; i++) controller.enqueue(strings(`${i}`))
+        controller.close()
+      },
+    })
+    const ends: number[] = []
+    const collected = (async () => {
+      for await (const ack of session.acks()) ends.push(ack.end.seqNum)
+    })()
+    await batches.pipeTo(session.writable)
+    await collected
+    expect(ends).toEqual(Array.from({ length: 10 }, (_, i) => i + 1))
+  })
+
+  it('carries more than may be in flight, in text and bytes, that does and does not compress', async () => {
+    const stream = await basin.stream()
+    const session = await stream.appendSession({ maxInflightBytes: 1024 * 1024, maxInflightBatches: 3 })
+    const noise = new Uint8Array(300_000)
+    let state = 1
+    for (let i = 0; i < noise.length; i++) {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) | 0
+      noise[i] = state >>> 16
+    }
+    const tickets = []
+    for (let i = 0; i < 12; i++) {
+      const record =
+        i % 2 === 0
+          ? AppendRecord.bytes({ body: noise.subarray(i) })
+          : AppendRecord.string({ body: longText(300_000 + i) })
+      tickets.push(await session.submit(AppendInput.create([record])))
+    }
+    for (const ticket of tickets) await ticket.ack()
+    await session.close()
+    expect((await stream.checkTail()).tail.seqNum).toBe(12)
+    const read = await stream.readSession(
+      { start: { from: { seqNum: 0 } }, stop: { limits: { count: 12 } } },
+      { as: 'bytes' },
+    )
+    let i = 0
+    for await (const { body } of read) {
+      const expected = i % 2 === 0 ? noise.subarray(i) : new TextEncoder().encode(longText(300_000 + i))
+      expect(Buffer.compare(body, expected)).toBe(0)
+      i++
+    }
+    expect(i).toBe(12)
+  })
+
+  it('ends with the first failure: what was before it is kept, nothing behind it is', async () => {
+    const stream = await basin.stream()
+    const session = await stream.appendSession()
+    const tickets = []
+    tickets.push(await session.submit(stringWhen('first', { matchSeqNum: 0 })))
+    tickets.push(await session.submit(stringWhen('second', { matchSeqNum: 1 })))
+    tickets.push(await session.submit(stringWhen('wrong', { matchSeqNum: 7 })))
+    tickets.push(await session.submit(strings('behind')))
+    const outcomes = await Promise.allSettled(tickets.map((ticket) => ticket.ack()))
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+    expect(session.failureCause()).toMatchObject({
+      name: 'SeqNumMismatchError',
+      status: 412,
+      expectedSeqNum: 2,
+    })
+    await expect(session.submit(strings('later'))).rejects.toMatchObject({ status: 412 })
+    await expect(session.close()).rejects.toMatchObject({ status: 412 })
+    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
+    expect(bodies(records)).toEqual(['first', 'second'])
+  })
+
+  it('tells that there is no stream', async () => {
+    const session = await basin.handle('nobody-made-this').appendSession()
+    const ticket = await session.submit(strings('x'))
+    await expect(ticket.ack()).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
+    await expect(session.close()).rejects.toMatchObject({ status: 404 })
+  })
+
+  it('closes without an append', async () => {
+    const stream = await basin.stream()
+    const session = await stream.appendSession()
+    await session.close()
+    expect((await stream.checkTail()).tail.seqNum).toBe(0)
+  })
+})

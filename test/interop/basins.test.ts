@@ -1,0 +1,137 @@
+import { S2Error } from '@s2-dev/streamstore'
+import { describe, expect, it } from 'vitest'
+import { clientOf, freshName, serviceOfFile } from './support.ts'
+
+const { server, hw } = await serviceOfFile()
+const s2 = clientOf(server.url)
+
+const CONFIG = {
+  createStreamOnAppend: true,
+  createStreamOnRead: false,
+  defaultStreamConfig: {
+    storageClass: 'standard',
+    retentionPolicy: { ageSecs: 3_600 },
+    timestamping: { mode: 'arrival', uncapped: true },
+    deleteOnEmpty: { minAgeSecs: 60 },
+  },
+} as const
+
+async function names(pages: AsyncIterable<{ name: string }>): Promise<string[]> {
+  const found: string[] = []
+  for await (const { name } of pages) found.push(name)
+  return found
+}
+
+describe('basins', () => {
+  it('creates one, once', async () => {
+    const basin = freshName('basin')
+    const before = Date.now()
+    const info = await s2.basins.create({ basin })
+    expect(info).toMatchObject({ name: basin, deletedAt: null })
+    expect(info.createdAt.getTime()).toBeGreaterThanOrEqual(before - 1)
+    const again = s2.basins.create({ basin })
+    await expect(again).rejects.toMatchObject({ status: 409, code: 'resource_already_exists' })
+    await expect(again).rejects.toBeInstanceOf(S2Error)
+  })
+
+  it('creates one with a configuration, and gives it back', async () => {
+    const basin = freshName('basin')
+    await s2.basins.create({ basin, config: CONFIG })
+    expect(await s2.basins.getConfig({ basin })).toMatchObject(CONFIG)
+  })
+
+  it('ensures one: created, then nothing to do, then updated', async () => {
+    const basin = freshName('basin')
+    const first = await s2.basins.ensure({ basin })
+    expect(first).toMatchObject({ result: 'created', basin: { name: basin } })
+    expect((await s2.basins.ensure({ basin })).result).toBe('noop')
+    const updated = await s2.basins.ensure({ basin, config: CONFIG })
+    expect(updated).toEqual({ result: 'updated', basin: first.basin })
+    expect((await s2.basins.ensure({ basin, config: CONFIG })).result).toBe('noop')
+    expect(await s2.basins.getConfig({ basin })).toMatchObject(CONFIG)
+  })
+
+  it('reconfigures: absent keeps, null clears, a value sets', async () => {
+    const basin = freshName('basin')
+    await s2.basins.create({ basin, config: CONFIG })
+    const whole = await s2.basins.reconfigure({
+      basin,
+      createStreamOnRead: true,
+      defaultStreamConfig: { storageClass: null, retentionPolicy: { infinite: {} } },
+    })
+    expect(whole).toMatchObject({ createStreamOnAppend: true, createStreamOnRead: true })
+    expect(whole.defaultStreamConfig).toMatchObject({
+      retentionPolicy: { infinite: {} },
+      timestamping: { mode: 'arrival', uncapped: true },
+    })
+    expect(whole.defaultStreamConfig?.storageClass ?? null).toBeNull()
+    expect(await s2.basins.getConfig({ basin })).toEqual(whole)
+  })
+
+  it('lists by prefix, page by page', async () => {
+    const made = ['listed-one', 'listed-three', 'listed-two', 'listed-zero']
+    for (const basin of made) await s2.basins.create({ basin })
+    const first = await s2.basins.list({ prefix: 'listed-', limit: 3 })
+    expect(first.hasMore).toBe(true)
+    expect(first.basins.map(({ name }) => name)).toEqual(made.slice(0, 3))
+    const rest = await s2.basins.list({ prefix: 'listed-', startAfter: 'listed-three' })
+    expect(rest.hasMore).toBe(false)
+    expect(rest.basins.map(({ name }) => name)).toEqual(made.slice(2))
+    expect(await names(s2.basins.listAll({ prefix: 'listed-', limit: 1 }))).toEqual(made)
+    expect((await s2.basins.list({ prefix: 'nothing-like-it' })).basins).toEqual([])
+  })
+
+  it('deletes one', async () => {
+    const basin = freshName('basin')
+    await s2.basins.create({ basin })
+    await s2.basin(basin).streams.create({ stream: 'inside' })
+    await s2.basins.delete({ basin })
+    expect(await names(s2.basins.listAll({ prefix: basin }))).toEqual([])
+    await expect(s2.basin(basin).streams.create({ stream: 'late' })).rejects.toMatchObject({ origin: 'server' })
+  })
+
+  it('tells of those that there are not', async () => {
+    const basin = freshName('basin')
+    const missing = { status: 404, code: 'basin_not_found', origin: 'server' }
+    await expect(s2.basins.getConfig({ basin })).rejects.toMatchObject(missing)
+    await expect(s2.basins.reconfigure({ basin, createStreamOnRead: true })).rejects.toMatchObject(missing)
+    await expect(s2.basins.delete({ basin })).rejects.toMatchObject(missing)
+    await expect(s2.basin(basin).streams.list()).rejects.toMatchObject(missing)
+    await expect(s2.basin(basin).stream('s').checkTail()).rejects.toMatchObject(missing)
+  })
+
+  it('refuses a name and a configuration that break the rules', async () => {
+    await expect(s2.basins.create({ basin: 'Upper-Case' })).rejects.toMatchObject({ status: 422, code: 'invalid' })
+    const config = { defaultStreamConfig: { retentionPolicy: { ageSecs: 0 } } }
+    const basin = freshName('basin')
+    await expect(s2.basins.create({ basin, config })).rejects.toMatchObject({ status: 422, code: 'invalid' })
+    await expect(s2.basins.getConfig({ basin })).rejects.toMatchObject({ status: 404 })
+  })
+
+  it('takes a creation that the client repeats for the same', async () => {
+    const basin = freshName('basin')
+    const repeated = await withLostResponse(() => s2.basins.create({ basin }))
+    expect(repeated.requests).toBe(2)
+    expect(repeated.result.name).toBe(basin)
+    await hw.createBasin('streams-repeated')
+    const stream = await withLostResponse(() => s2.basin('streams-repeated').streams.create({ stream: 's' }))
+    expect(stream).toMatchObject({ requests: 2, result: { name: 's' } })
+  })
+})
+
+/** Runs a call whose first response gets lost on the way to the client. */
+async function withLostResponse<Result>(call: () => Promise<Result>) {
+  const { fetch } = globalThis
+  let requests = 0
+  globalThis.fetch = async (...args) => {
+    const response = await fetch(...args)
+    if (++requests > 1) return response
+    await response.arrayBuffer()
+    throw new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } })
+  }
+  try {
+    return { result: await call(), requests }
+  } finally {
+    globalThis.fetch = fetch
+  }
+}

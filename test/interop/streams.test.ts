@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest'
+import { bodies, strings } from './records.ts'
+import { clientOf, freshName, serviceOfFile, TRANSPORTS } from './support.ts'
+
+const { server } = await serviceOfFile()
+const s2 = clientOf(server.url)
+
+/** A name with everything that must survive a URL. */
+const DIFFICULT_NAME = 'a/b c?d=e&f#g%2Fh:ü☃+..;\\"'
+
+async function newBasin(config = {}) {
+  const basin = freshName('basin')
+  await s2.basins.create({ basin, config })
+  return s2.basin(basin)
+}
+
+describe('streams', () => {
+  it('creates one, once, with the defaults', async () => {
+    const { streams } = await newBasin()
+    const info = await streams.create({ stream: 's' })
+    expect(info).toMatchObject({ name: 's', deletedAt: null, cipher: null })
+    expect(info.createdAt).toBeInstanceOf(Date)
+    expect(await streams.getConfig({ stream: 's' })).toMatchObject({
+      storageClass: 'express',
+      retentionPolicy: { ageSecs: 604_800 },
+      timestamping: { mode: 'client-prefer', uncapped: false },
+    })
+    await expect(streams.create({ stream: 's' })).rejects.toMatchObject({
+      status: 409,
+      code: 'resource_already_exists',
+    })
+  })
+
+  it('creates one with a configuration over that of the basin', async () => {
+    const { streams } = await newBasin({
+      defaultStreamConfig: { storageClass: 'standard', timestamping: { mode: 'arrival' } },
+    })
+    await streams.create({ stream: 's', config: { retentionPolicy: { infinite: {} } } })
+    expect(await streams.getConfig({ stream: 's' })).toMatchObject({
+      storageClass: 'standard',
+      retentionPolicy: { infinite: {} },
+      timestamping: { mode: 'arrival' },
+    })
+  })
+
+  it('ensures one: created, then nothing to do, then updated', async () => {
+    const { streams } = await newBasin()
+    const config = { deleteOnEmpty: { minAgeSecs: 10 }, timestamping: { uncapped: true } }
+    const first = await streams.ensure({ stream: 's' })
+    expect(first).toMatchObject({ result: 'created', stream: { name: 's' } })
+    expect(await streams.ensure({ stream: 's' })).toEqual({ ...first, result: 'noop' })
+    expect(await streams.ensure({ stream: 's', config })).toEqual({ ...first, result: 'updated' })
+    expect(await streams.getConfig({ stream: 's' })).toMatchObject(config)
+  })
+
+  it('reconfigures: absent keeps, null returns to the default of the basin', async () => {
+    const { streams } = await newBasin({ defaultStreamConfig: { storageClass: 'standard' } })
+    await streams.create({
+      stream: 's',
+      config: { storageClass: 'express', retentionPolicy: { ageSecs: 5 }, timestamping: { mode: 'arrival' } },
+    })
+    const whole = await streams.reconfigure({
+      stream: 's',
+      storageClass: null,
+      deleteOnEmpty: { minAgeSecs: 60 },
+    })
+    expect(whole).toMatchObject({
+      storageClass: 'standard',
+      retentionPolicy: { ageSecs: 5 },
+      timestamping: { mode: 'arrival' },
+      deleteOnEmpty: { minAgeSecs: 60 },
+    })
+    expect(await streams.getConfig({ stream: 's' })).toEqual(whole)
+  })
+
+  it('lists by prefix, page by page', async () => {
+    const { streams } = await newBasin()
+    const made = ['a/1', 'a/2', 'a/3', 'b/1']
+    for (const stream of made) await streams.create({ stream })
+    const page = await streams.list({ prefix: 'a/', startAfter: 'a/1', limit: 1 })
+    expect(page.hasMore).toBe(true)
+    expect(page.streams.map(({ name }) => name)).toEqual(['a/2'])
+    const names: string[] = []
+    for await (const { name, createdAt } of streams.listAll({ limit: 2 })) {
+      expect(createdAt).toBeInstanceOf(Date)
+      names.push(name)
+    }
+    expect(names).toEqual(made)
+  })
+
+  it('deletes one, and makes a new one of that name from nothing', async () => {
+    const basin = await newBasin()
+    await basin.streams.create({ stream: 's' })
+    await basin.stream('s').append(strings('old'))
+    await basin.streams.delete({ stream: 's' })
+    const gone = { status: 404, code: 'stream_not_found' }
+    await expect(basin.stream('s').checkTail()).rejects.toMatchObject(gone)
+    await expect(basin.streams.getConfig({ stream: 's' })).rejects.toMatchObject(gone)
+    expect((await basin.streams.list()).streams).toEqual([])
+    await basin.streams.create({ stream: 's' })
+    expect((await basin.stream('s').checkTail()).tail.seqNum).toBe(0)
+    expect((await basin.stream('s').append(strings('new'))).start.seqNum).toBe(0)
+  })
+
+  it('tells of those that there are not', async () => {
+    const basin = await newBasin()
+    const missing = { status: 404, code: 'stream_not_found', origin: 'server' }
+    await expect(basin.streams.getConfig({ stream: 's' })).rejects.toMatchObject(missing)
+    await expect(basin.streams.delete({ stream: 's' })).rejects.toMatchObject(missing)
+    await expect(basin.streams.reconfigure({ stream: 's', storageClass: null })).rejects.toMatchObject(missing)
+    await expect(basin.stream('s').append(strings('x'))).rejects.toMatchObject(missing)
+    await expect(basin.stream('s').read()).rejects.toMatchObject(missing)
+  })
+})
+
+describe.each(TRANSPORTS)('a difficult stream name by $name', ({ force, options }) => {
+  it('is one segment of every path', async () => {
+    const { name } = await newBasin()
+    const basin = clientOf(server.url, options).basin(name)
+    await basin.streams.create({ stream: DIFFICULT_NAME })
+    await basin.streams.reconfigure({ stream: DIFFICULT_NAME, storageClass: 'standard' })
+    expect(await basin.streams.getConfig({ stream: DIFFICULT_NAME })).toMatchObject({ storageClass: 'standard' })
+    expect((await basin.streams.list()).streams.map(({ name }) => name)).toEqual([DIFFICULT_NAME])
+    await using stream = basin.stream(DIFFICULT_NAME, { forceTransport: force })
+    await using session = await stream.appendSession()
+    await (await session.submit(strings('x'))).ack()
+    expect((await stream.checkTail()).tail.seqNum).toBe(1)
+    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
+    expect(bodies(records)).toEqual(['x'])
+    for await (const { body } of await stream.readSession({
+      start: { from: { seqNum: 0 } },
+      stop: { limits: { count: 1 } },
+    }))
+      expect(body).toBe('x')
+    await basin.streams.delete({ stream: DIFFICULT_NAME })
+  })
+})

@@ -1,0 +1,141 @@
+import { S2, type S2ClientOptions, S2Environment, type S2Stream } from '@s2-dev/streamstore'
+import { afterAll, expect, vi } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { type NodeServer, serve } from '../../adapters/node/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { type Headwater, open } from '../../src/index.ts'
+import type { Storage } from '../../src/storage/contract.ts'
+import { strings } from './records.ts'
+
+type ClientOptions = Omit<Partial<S2ClientOptions>, 'accessToken' | 'endpoints'>
+
+/** An engine behind a server on a real port. */
+export interface Service {
+  readonly hw: Headwater
+  readonly server: NodeServer
+  /** What the handler and the server were not prepared for. */
+  readonly errors: unknown[]
+  close(): Promise<void>
+}
+
+export async function startService(options: { storage?: Storage; port?: number } = {}): Promise<Service> {
+  const { storage = memory(), port = 0 } = options
+  const hw = await open({ storage })
+  const errors: unknown[] = []
+  const onError = (error: unknown) => void errors.push(error)
+  const server = await serve(createHandler(hw, { open: true, onError }), { port, host: '127.0.0.1', onError })
+  return {
+    hw,
+    server,
+    errors,
+    close: async () => {
+      // Both at once: closing the engine ends the sessions that the server would wait for.
+      await Promise.all([server.close({ graceMs: 1_000 }), hw.close()])
+    },
+  }
+}
+
+/** A service for all tests of a file. After them nothing may be left open in it, and nothing may have gone wrong inside. */
+export async function serviceOfFile(): Promise<Service> {
+  const service = await startService()
+  afterAll(async () => {
+    await untilIdle(service)
+    await service.close()
+    expect(service.errors).toEqual([])
+  })
+  return service
+}
+
+/** The published client, configured as its documentation says: by the environment. */
+export function clientOf(url: string, options: ClientOptions = {}): S2 {
+  vi.stubEnv('S2_ACCESS_TOKEN', 'any token: the service is open')
+  vi.stubEnv('S2_ACCOUNT_ENDPOINT', url)
+  vi.stubEnv('S2_BASIN_ENDPOINT', url)
+  try {
+    const { accessToken, endpoints } = S2Environment.parse()
+    // An attempt that a busy machine delays must not be repeated: the repetition would be appended twice.
+    return new S2({ requestTimeoutMillis: 20_000, ...options, accessToken: accessToken!, endpoints: endpoints! })
+  } finally {
+    vi.unstubAllEnvs()
+  }
+}
+
+/** The ways in which the client carries sessions. Unary calls are the same in all of them. */
+export interface Transport {
+  readonly name: string
+  readonly force: 'fetch' | 's2s'
+  readonly options: ClientOptions
+}
+
+export const FETCH: Transport = { name: 'fetch with SSE', force: 'fetch', options: {} }
+export const S2S: Transport = { name: 's2s', force: 's2s', options: {} }
+export const S2S_GZIP: Transport = { name: 's2s with gzip', force: 's2s', options: { compression: 'gzip' } }
+const S2S_ZSTD: Transport = { name: 's2s with zstd', force: 's2s', options: { compression: 'zstd' } }
+
+// The client compresses by `node:zlib`, which has zstd from Node 22.15 on.
+const hasZstd = 'zstdCompressSync' in (await import('node:zlib'))
+
+export const TRANSPORTS: readonly Transport[] = [FETCH, S2S, S2S_GZIP, ...(hasZstd ? [S2S_ZSTD] : [])]
+
+/** Creates a basin and gives a way to make streams in it that are closed with the file. */
+export async function basinOn(url: string, transport: Transport, options: ClientOptions = {}) {
+  const s2 = clientOf(url, { ...transport.options, ...options })
+  const name = freshName('basin')
+  await s2.basins.create({ basin: name })
+  const basin = s2.basin(name)
+  const handles: S2Stream[] = []
+  return {
+    s2,
+    name,
+    basin,
+    /** A handle of a stream by this transport. */
+    handle(stream: string): S2Stream {
+      const handle = basin.stream(stream, { forceTransport: transport.force })
+      handles.push(handle)
+      return handle
+    },
+    /** A new stream with the records given. */
+    async stream(...bodies: string[]): Promise<S2Stream> {
+      const stream = freshName('stream')
+      await basin.streams.create({ stream, config: { timestamping: { uncapped: true } } })
+      const handle = this.handle(stream)
+      if (bodies.length > 0) await handle.append(strings(...bodies))
+      return handle
+    },
+    async close() {
+      for (const handle of handles) await handle.close()
+    },
+  }
+}
+
+export type ClientBasin = Awaited<ReturnType<typeof basinOn>>
+
+/** The same for all tests of a file or of a `describe`. */
+export async function basinOfFile(url: string, transport: Transport): Promise<ClientBasin> {
+  const basin = await basinOn(url, transport)
+  afterAll(() => basin.close())
+  return basin
+}
+
+let names = 0
+
+export function freshName(kind: string): string {
+  return `${kind}-of-a-test-${++names}`
+}
+
+
+/** Waits for a condition that no event announces. The test's own timeout bounds it. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+export function openCounts({ hw, server }: Pick<Service, 'hw' | 'server'>) {
+  const { cachedStreams: _, ...stats } = hw.stats()
+  return { ...stats, requests: server.counts().requests }
+}
+
+/** Waits until nothing is open: no read, no append, no request. */
+export async function untilIdle(service: Pick<Service, 'hw' | 'server'>): Promise<void> {
+  const sum = () => Object.values(openCounts(service)).reduce((total, count) => total + count, 0)
+  await until(() => sum() === 0)
+}
