@@ -1,10 +1,10 @@
 import { utf8 } from './bytes.ts'
 import { isCommandShaped, parseCommand } from './command.ts'
 import { invalid } from './errors.ts'
+import { checkInteger } from './integers.ts'
 import {
   BATCH_METERED_BYTES_MAX,
   BATCH_RECORDS_MAX,
-  INTEGER_MAX,
   RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
 } from './limits.ts'
@@ -65,12 +65,9 @@ export function appendBatch(inputs: readonly RecordInput[], conditions: AppendCo
 
 /** Validates and meters one record. Throws 422 `invalid`. */
 export function appendRecord(input: RecordInput): AppendRecord {
-  const { body, headers, timestamp } =
-    typeof input === 'string' || input instanceof Uint8Array
-      ? { body: input, headers: undefined, timestamp: undefined }
-      : input
+  const { body, headers, timestamp } = partsOf(input)
   if (timestamp !== undefined) checkInteger(timestamp, 'timestamp')
-  const headerBytes: Header[] = (headers ?? []).map(([name, value]) => [bytesOf(name), bytesOf(value)])
+  const headerBytes = (headers ?? []).map(headerOf)
   const bodyBytes = bytesOf(body ?? '')
   const command = isCommandShaped(headerBytes) ? parseCommand(headerBytes[0]![1], bodyBytes) : undefined
   if (command === undefined && headerBytes.some(([name]) => name.length === 0)) {
@@ -84,15 +81,26 @@ export function appendRecord(input: RecordInput): AppendRecord {
   return { timestamp, headers: headerBytes, body: bodyBytes, meteredBytes, command }
 }
 
+function partsOf(input: RecordInput): Exclude<RecordInput, BytesOrText> {
+  if (typeof input === 'string' || input instanceof Uint8Array) return { body: input }
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    throw invalid('a record must be a string, a Uint8Array or an object', 'records')
+  }
+  if (input.headers !== undefined && !Array.isArray(input.headers)) {
+    throw invalid('headers must be an array of pairs', 'headers')
+  }
+  return input
+}
+
+function headerOf(header: readonly [BytesOrText, BytesOrText]): Header {
+  if (!Array.isArray(header) || header.length !== 2) {
+    throw invalid('a header must be a pair of name and value', 'headers')
+  }
+  return [bytesOf(header[0]), bytesOf(header[1])]
+}
+
 function bytesOf(value: BytesOrText): Uint8Array {
   if (typeof value === 'string') return utf8(value)
   if (value instanceof Uint8Array) return value
   throw invalid('a record body, header name or header value must be a string or a Uint8Array', 'records')
-}
-
-/** Throws 422 `invalid` unless the value is an integer from 0 to 2^53 - 1. */
-export function checkInteger(value: number, field: string): void {
-  if (!Number.isSafeInteger(value) || value < 0) {
-    throw invalid(`${field} must be an integer from 0 to ${INTEGER_MAX}`, field)
-  }
 }

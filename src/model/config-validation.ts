@@ -1,4 +1,3 @@
-import { checkInteger } from './append-input.ts'
 import type {
   BasinConfigInput,
   BasinReconfiguration,
@@ -6,6 +5,7 @@ import type {
   StreamReconfiguration,
 } from './config.ts'
 import { invalid } from './errors.ts'
+import { checkInteger } from './integers.ts'
 
 const STORAGE_CLASSES: readonly unknown[] = ['standard', 'express']
 const MODES: readonly unknown[] = ['client-prefer', 'client-require', 'arrival']

@@ -1,6 +1,6 @@
-import { checkInteger } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { ListQuery } from '../model/info.ts'
+import { checkInteger } from '../model/integers.ts'
 import { LIST_LIMIT_MAX, WAIT_SECONDS_MAX } from '../model/limits.ts'
 import type { NameRole } from '../model/names.ts'
 import type { ReadQuery } from '../model/read-query.ts'

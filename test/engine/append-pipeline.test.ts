@@ -62,10 +62,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
         throw new StorageFailure('io', 'disk on fire', { nothingWritten: true })
       }
     }
-    const outcomes = [
-      outcome(stream.append('lost')),
-      outcome(stream.append('condition', { matchSeqNum: 0 })),
-    ]
+    const outcomes = [outcome(stream.append('lost')), outcome(stream.append('condition', { matchSeqNum: 0 }))]
     await clock.settle()
     storage.holding = false
     storage.release()

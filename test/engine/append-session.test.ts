@@ -30,33 +30,36 @@ describe('append sessions', () => {
     expect(await code(session.submit('late'))).toBe('unavailable')
   })
 
-  it.each([true, false])('the first failure ends them: nothing behind it is appended (shared: %s)', async (shared) => {
-    const storage = gated(memory(), { shared })
-    engine = await openEngine({ storage })
-    const { stream, clock } = engine
-    const session = await stream.appendSession()
-    let failure: { code?: string } = {}
-    session.acks$.subscribe({ error: (error) => (failure = error) })
-    storage.holding = true
-    const tickets = [
-      await session.submit('a'),
-      await session.submit('refused', { matchSeqNum: 7 }),
-      await session.submit('behind'),
-      await session.submit('behind, and it would hold', { matchSeqNum: 1 }),
-    ]
-    const other = stream.append('of another writer')
-    await clock.settle()
-    storage.holding = false
-    storage.release()
-    const codes = await Promise.all(tickets.map((ticket) => code(ticket.ack())))
-    expect(codes).toEqual(['ok', 'seq_num_mismatch', 'other', 'other'])
-    await other
-    expect(await readAll(stream)).toEqual(['a', 'of another writer'])
-    expect(await code(session.close())).toBe('seq_num_mismatch')
-    expect(failure.code).toBe('seq_num_mismatch')
-    expect(await code(session.submit('later'))).toBe('seq_num_mismatch')
-    expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
-  })
+  it.each([true, false])(
+    'the first failure ends them: nothing behind it is appended (shared: %s)',
+    async (shared) => {
+      const storage = gated(memory(), { shared })
+      engine = await openEngine({ storage })
+      const { stream, clock } = engine
+      const session = await stream.appendSession()
+      let failure: { code?: string } = {}
+      session.acks$.subscribe({ error: (error) => (failure = error) })
+      storage.holding = true
+      const tickets = [
+        await session.submit('a'),
+        await session.submit('refused', { matchSeqNum: 7 }),
+        await session.submit('behind'),
+        await session.submit('behind, and it would hold', { matchSeqNum: 1 }),
+      ]
+      const other = stream.append('of another writer')
+      await clock.settle()
+      storage.holding = false
+      storage.release()
+      const codes = await Promise.all(tickets.map((ticket) => code(ticket.ack())))
+      expect(codes).toEqual(['ok', 'seq_num_mismatch', 'other', 'other'])
+      await other
+      expect(await readAll(stream)).toEqual(['a', 'of another writer'])
+      expect(await code(session.close())).toBe('seq_num_mismatch')
+      expect(failure.code).toBe('seq_num_mismatch')
+      expect(await code(session.submit('later'))).toBe('seq_num_mismatch')
+      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+    },
+  )
 
   it('an invalid batch ends them; what was taken in before it is appended', async () => {
     const storage = gated(memory())
@@ -127,7 +130,10 @@ describe('append sessions', () => {
     const storage = memory()
     engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
-    const sessions = [await engine.stream.appendSession(), await other.basin('basin').stream('stream').appendSession()]
+    const sessions = [
+      await engine.stream.appendSession(),
+      await other.basin('basin').stream('stream').appendSession(),
+    ]
     const work = sessions.map(async (session, n) => {
       for (let i = 0; i < 100; i++) await session.submit(`${n}/${i}`)
       await session.close()

@@ -70,3 +70,29 @@ describe('append', () => {
     expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0, pendingAppends: 0 })
   })
 })
+
+describe('bad input from code that is not type-checked', () => {
+  it.each([
+    ['no record', undefined],
+    ['a number', 5],
+    ['an array in a batch', [['a']]],
+    ['a body that is no bytes', { body: 5 }],
+    ['headers that are no array', { headers: 'x' }],
+    ['a header that is no pair', { headers: [['a']] }],
+    ['a header value that is no bytes', { headers: [['a', 1]] }],
+    ['a timestamp that is no integer', { timestamp: 1.5 }],
+    ['a negative timestamp', { timestamp: -1 }],
+  ])('%s is refused and nothing is written', async (_, record) => {
+    engine = await openEngine()
+    await expect(engine.stream.append(record as never)).rejects.toMatchObject({
+      code: 'invalid',
+      status: 422,
+    })
+    expect((await engine.stream.checkTail()).seqNum).toBe(0)
+  })
+
+  it.each([-1, 1.5, Number.NaN])('trim(%d) is refused', async (seqNum) => {
+    engine = await openEngine()
+    await expect(engine.stream.trim(seqNum)).rejects.toMatchObject({ code: 'invalid', field: 'seq_num' })
+  })
+})

@@ -217,7 +217,10 @@ describe('streams', () => {
     expect(await status(strict.stream('t').append('a'))).toBe('stream_not_found')
     expect(await status(strict.stream('t').readBatch())).toBe('range_not_satisfiable')
     expect(await status(strict.stream('t').append('a'))).toBe('ok')
-    await hw.basin('fresh').stream('f', { config: { retentionPolicy: 'infinite' } }).append('x')
+    await hw
+      .basin('fresh')
+      .stream('f', { config: { retentionPolicy: 'infinite' } })
+      .append('x')
     expect((await hw.basin('fresh').streamConfig('f')).retentionPolicy).toBe('infinite')
   })
 

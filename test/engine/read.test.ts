@@ -25,7 +25,9 @@ function collect(iterable: AsyncIterable<ReadEvent>) {
     state,
     summary: () =>
       state.events.map((event) =>
-        event.kind === 'heartbeat' ? `beat@${event.tail.seqNum}` : `${bodies(event.batch)}|${event.batch.tail?.seqNum ?? '-'}`,
+        event.kind === 'heartbeat'
+          ? `beat@${event.tail.seqNum}`
+          : `${bodies(event.batch)}|${event.batch.tail?.seqNum ?? '-'}`,
       ),
   }
 }
@@ -190,7 +192,11 @@ describe('read sessions', () => {
     const refused = collect(engine.stream.read(query).events())
     const empty = collect(engine.stream.read(query, { emptyAtTail: true }).events())
     await engine.clock.settle()
-    expect([refused.state.end, empty.state.end, empty.state.events]).toEqual(['range_not_satisfiable', 'done', []])
+    expect([refused.state.end, empty.state.end, empty.state.events]).toEqual([
+      'range_not_satisfiable',
+      'done',
+      [],
+    ])
   })
 
   it('that fall behind read from the storage again and miss nothing', async () => {
@@ -200,7 +206,9 @@ describe('read sessions', () => {
     const seen: string[] = []
     const take = async () => {
       const { value } = await iterator.next()
-      seen.push(value.kind === 'heartbeat' ? 'beat' : `${bodies(value.batch)}|${value.batch.tail?.seqNum ?? '-'}`)
+      seen.push(
+        value.kind === 'heartbeat' ? 'beat' : `${bodies(value.batch)}|${value.batch.tail?.seqNum ?? '-'}`,
+      )
     }
     await take()
     for (let i = 0; i < 10; i++) await stream.append(`${i}`)

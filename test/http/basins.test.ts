@@ -207,18 +207,23 @@ describe('configuration and deletion', () => {
     })
   })
 
-  test('what is being deleted cannot be changed or created', async () => {
+  test('what is being deleted is shown, but not changed and not created', async () => {
     const { call } = await startService()
     await call('PUT', '/v1/basins/some-basin')
-    const deletion = call('DELETE', '/v1/basins/some-basin')
-    const pending = [
-      call('PUT', '/v1/basins/some-basin'),
-      call('PATCH', '/v1/basins/some-basin', { json: {} }),
-      call('POST', '/v1/basins', { json: { basin: 'some-basin' } }),
-      call('PUT', '/v1/streams/s', { basin: 'some-basin' }),
+    await call('DELETE', '/v1/basins/some-basin')
+    expect((await call('GET', '/v1/basins/some-basin')).status).toBe(200)
+    expect(await (await call('GET', '/v1/basins')).json()).toMatchObject({
+      basins: [{ name: 'some-basin', state: 'deleting', deleted_at: '2025-01-01T00:00:00Z' }],
+    })
+    const refused = [
+      await call('PUT', '/v1/basins/some-basin'),
+      await call('PATCH', '/v1/basins/some-basin', { json: {} }),
+      await call('POST', '/v1/basins', { json: { basin: 'some-basin' } }),
+      await call('PUT', '/v1/streams/s', { basin: 'some-basin' }),
     ]
-    expect((await deletion).status).toBe(202)
-    for (const response of pending) expect([409, 404, 201, 200]).toContain((await response).status)
+    for (const response of refused) {
+      expect(await errorOf(response)).toMatchObject({ status: 409, code: 'basin_deletion_pending' })
+    }
   })
 
   test.each([

@@ -1,6 +1,6 @@
 import { AppendInput, AppendRecord, MAX_APPEND_RECORDS } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
-import { bodies, longText, stringWhen, strings } from './records.ts'
+import { bodies, longText, strings, stringWhen } from './records.ts'
 import { basinOfFile, FETCH, serviceOfFile, TRANSPORTS } from './support.ts'
 
 const { server } = await serviceOfFile()

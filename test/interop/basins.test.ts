@@ -87,7 +87,9 @@ describe('basins', () => {
     await s2.basin(basin).streams.create({ stream: 'inside' })
     await s2.basins.delete({ basin })
     expect(await names(s2.basins.listAll({ prefix: basin }))).toEqual([])
-    await expect(s2.basin(basin).streams.create({ stream: 'late' })).rejects.toMatchObject({ origin: 'server' })
+    await expect(s2.basin(basin).streams.create({ stream: 'late' })).rejects.toMatchObject({
+      origin: 'server',
+    })
   })
 
   it('tells of those that there are not', async () => {
@@ -101,7 +103,10 @@ describe('basins', () => {
   })
 
   it('refuses a name and a configuration that break the rules', async () => {
-    await expect(s2.basins.create({ basin: 'Upper-Case' })).rejects.toMatchObject({ status: 422, code: 'invalid' })
+    await expect(s2.basins.create({ basin: 'Upper-Case' })).rejects.toMatchObject({
+      status: 400,
+      code: 'bad_json',
+    })
     const config = { defaultStreamConfig: { retentionPolicy: { ageSecs: 0 } } }
     const basin = freshName('basin')
     await expect(s2.basins.create({ basin, config })).rejects.toMatchObject({ status: 422, code: 'invalid' })

@@ -107,7 +107,9 @@ describe('streams', () => {
     const missing = { status: 404, code: 'stream_not_found', origin: 'server' }
     await expect(basin.streams.getConfig({ stream: 's' })).rejects.toMatchObject(missing)
     await expect(basin.streams.delete({ stream: 's' })).rejects.toMatchObject(missing)
-    await expect(basin.streams.reconfigure({ stream: 's', storageClass: null })).rejects.toMatchObject(missing)
+    await expect(basin.streams.reconfigure({ stream: 's', storageClass: null })).rejects.toMatchObject(
+      missing,
+    )
     await expect(basin.stream('s').append(strings('x'))).rejects.toMatchObject(missing)
     await expect(basin.stream('s').read()).rejects.toMatchObject(missing)
   })
@@ -119,7 +121,9 @@ describe.each(TRANSPORTS)('a difficult stream name by $name', ({ force, options 
     const basin = clientOf(server.url, options).basin(name)
     await basin.streams.create({ stream: DIFFICULT_NAME })
     await basin.streams.reconfigure({ stream: DIFFICULT_NAME, storageClass: 'standard' })
-    expect(await basin.streams.getConfig({ stream: DIFFICULT_NAME })).toMatchObject({ storageClass: 'standard' })
+    expect(await basin.streams.getConfig({ stream: DIFFICULT_NAME })).toMatchObject({
+      storageClass: 'standard',
+    })
     expect((await basin.streams.list()).streams.map(({ name }) => name)).toEqual([DIFFICULT_NAME])
     await using stream = basin.stream(DIFFICULT_NAME, { forceTransport: force })
     await using session = await stream.appendSession()

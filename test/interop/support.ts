@@ -54,7 +54,12 @@ export function clientOf(url: string, options: ClientOptions = {}): S2 {
   try {
     const { accessToken, endpoints } = S2Environment.parse()
     // An attempt that a busy machine delays must not be repeated: the repetition would be appended twice.
-    return new S2({ requestTimeoutMillis: 20_000, ...options, accessToken: accessToken!, endpoints: endpoints! })
+    return new S2({
+      requestTimeoutMillis: 20_000,
+      ...options,
+      accessToken: accessToken!,
+      endpoints: endpoints!,
+    })
   } finally {
     vi.unstubAllEnvs()
   }
@@ -122,7 +127,6 @@ let names = 0
 export function freshName(kind: string): string {
   return `${kind}-of-a-test-${++names}`
 }
-
 
 /** Waits for a condition that no event announces. The test's own timeout bounds it. */
 export async function until(condition: () => boolean): Promise<void> {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { appendBatch, appendRecord, checkInteger, type RecordInput } from '../../src/model/append-input.ts'
+import { appendBatch, appendRecord, type RecordInput } from '../../src/model/append-input.ts'
 import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
+import { checkInteger } from '../../src/model/integers.ts'
 import { INTEGER_MAX, MIB } from '../../src/model/limits.ts'
 import { invalidMessage, refusal } from './refusal.ts'
 

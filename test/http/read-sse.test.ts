@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest'
+import { BASIN, BodyReader, errorOf, parseSse, RECORDS, startWithStream } from './support.ts'
+
+const NOW = Date.UTC(2025, 0, 1)
+const SSE = { accept: 'text/event-stream, application/json' }
+
+async function start() {
+  const service = await startWithStream()
+  const stream = service.hw.basin(BASIN).stream('s')
+  await stream.append(['a', 'b', 'c'])
+  const baseline = service.clock.pending
+  const expectNothingOpen = () => {
+    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+    expect(service.clock.pending).toBe(baseline)
+  }
+  const read = (query: string, headers: Record<string, string> = {}) =>
+    service.call('GET', `${RECORDS}${query}`, { headers: { ...SSE, ...headers } })
+  return { ...service, stream, read, expectNothingOpen }
+}
+
+describe('SSE', () => {
+  test('has the headers that make proxies pass it on, and is never compressed', async () => {
+    const { read } = await start()
+    const response = await read('?seq_num=0&count=3', { 'accept-encoding': 'gzip, zstd' })
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
+    expect(response.headers.get('x-accel-buffering')).toBe('no')
+    expect(response.headers.has('content-encoding')).toBe(false)
+    await response.text()
+  })
+
+  test('is exactly this', async () => {
+    const { read, expectNothingOpen } = await start()
+    const records = ['a', 'b', 'c'].map((body, seq_num) => ({ seq_num, timestamp: NOW, body }))
+    expect(await (await read('?seq_num=0&count=3')).text()).toBe(
+      `event: batch\nid: 2,3,27\ndata: ${JSON.stringify({ records })}\n\ndata: [DONE]\n\n`,
+    )
+    expectNothingOpen()
+  })
+
+  test('follows: ping at once, live batches with the tail, ids that count on', async () => {
+    const { read, clock, stream, hw, expectNothingOpen } = await start()
+    const reader = new BodyReader(await read('?seq_num=1'))
+    await clock.settle()
+    expect(hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
+    await clock.advance('1s')
+    await stream.append('é\u2028')
+    await clock.settle()
+    const events = parseSse(reader.text)
+    expect(events.map(({ event, id }) => [event, id])).toEqual([
+      ['batch', '2,2,18'],
+      ['ping', undefined],
+      ['batch', '3,3,31'],
+    ])
+    expect(JSON.parse(events[1]!.data)).toEqual({ timestamp: NOW, tail: { seq_num: 3, timestamp: NOW } })
+    expect(JSON.parse(events[2]!.data)).toEqual({
+      records: [{ seq_num: 3, timestamp: NOW + 1000, body: 'é\u2028' }],
+      tail: { seq_num: 4, timestamp: NOW + 1000 },
+    })
+    await reader.cancel()
+    expectNothingOpen()
+  })
+
+  test('pings again after 5 to 15 s of silence', async () => {
+    const { read, clock } = await start()
+    const reader = new BodyReader(await read(''))
+    const pings = () => parseSse(reader.text).length
+    await clock.advance(4_999)
+    expect(pings()).toBe(1)
+    await clock.advance(10_001)
+    expect(pings()).toBeGreaterThanOrEqual(2)
+    await clock.advance('10m')
+    const times = parseSse(reader.text).map(({ data }) => JSON.parse(data).timestamp as number)
+    const gaps = times.slice(1).map((time, i) => time - times[i]!)
+    expect(gaps.length).toBeGreaterThan(40)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(5_000)
+    expect(Math.max(...gaps)).toBeLessThanOrEqual(15_000)
+    await reader.cancel()
+  })
+
+  test('base64 is for SSE too', async () => {
+    const { read } = await start()
+    const text = await (await read('?seq_num=2&count=1', { 'svc-format': 'base64' })).text()
+    expect(JSON.parse(parseSse(text)[0]!.data)).toMatchObject({ records: [{ body: 'Yw==' }] })
+  })
+
+  test('ends when the wait is over, which pings do not prolong', async () => {
+    const { read, clock, stream, expectNothingOpen } = await start()
+    const reader = new BodyReader(await read('?wait=20'))
+    await clock.advance('19s')
+    await stream.append('d')
+    await clock.advance(19_999)
+    expect(reader.text).not.toContain('[DONE]')
+    await clock.advance(1)
+    await reader.ended
+    expect(reader.text.endsWith('\n\ndata: [DONE]\n\n')).toBe(true)
+    expectNothingOpen()
+  })
+
+  test('ends at a bound in the midst of an append', async () => {
+    const { read, clock, stream, expectNothingOpen } = await start()
+    const reader = new BodyReader(await read('?seq_num=2&count=2&wait=60'))
+    await clock.settle()
+    await stream.append(['d', 'e'])
+    await reader.ended
+    expect(parseSse(reader.text).map(({ event, id }) => [event, id])).toEqual([
+      ['batch', '2,1,9'],
+      ['ping', undefined],
+      ['batch', '3,2,18'],
+      [undefined, undefined],
+    ])
+    expectNothingOpen()
+  })
+
+  test.each(['count=0', 'bytes=8', 'until=5'])('bounds that admit nothing: %s', async (bound) => {
+    const { read, expectNothingOpen } = await start()
+    const response = await read(`?seq_num=0&${bound}`)
+    expect([response.status, await response.text()]).toEqual([200, 'data: [DONE]\n\n'])
+    expectNothingOpen()
+  })
+
+  test('does not read ahead of its reader', async () => {
+    const { read, stream, clock } = await start()
+    for (let i = 0; i < 4; i++) await stream.append(Array(1000).fill('x'))
+    const response = await read('?seq_num=0&count=100000')
+    const reader = response.body!.getReader()
+    await clock.settle()
+    const { value } = await reader.read()
+    const text = new TextDecoder().decode(value)
+    expect(text.match(/event: /g)).toHaveLength(1)
+    await reader.cancel()
+  })
+
+  test('ends with an error event when the stream is deleted', async () => {
+    const { read, clock, hw, expectNothingOpen } = await start()
+    const reader = new BodyReader(await read(''))
+    await clock.settle()
+    await hw.basin(BASIN).deleteStream('s')
+    await reader.ended
+    const last = parseSse(reader.text).at(-1)!
+    expect(last.event).toBe('error')
+    expect(JSON.parse(last.data)).toEqual({ code: 'unavailable', message: 'the stream was deleted' })
+    expect(reader.text).not.toContain('[DONE]')
+    expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+    await clock.advance('1h')
+    expectNothingOpen()
+  })
+
+  test('ends with an error event when the engine closes', async () => {
+    const { read, clock, hw } = await start()
+    const reader = new BodyReader(await read(''))
+    await clock.settle()
+    await hw.close()
+    await reader.ended
+    expect(parseSse(reader.text).at(-1)).toMatchObject({ event: 'error' })
+    expect(clock.pending).toBe(0)
+  })
+
+  test('a client that leaves frees everything at once', async () => {
+    const { call, clock, hw, errors, expectNothingOpen } = await start()
+    const leaving = new AbortController()
+    const response = await call('GET', RECORDS, { headers: SSE, signal: leaving.signal })
+    const reader = new BodyReader(response)
+    await clock.settle()
+    expect(hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
+    leaving.abort()
+    expectNothingOpen()
+    await expect(reader.ended).rejects.toBe(leaving.signal.reason)
+    expect(reader.text).not.toContain('[DONE]')
+    expect(errors).toEqual([])
+  })
+
+  test('a client that left before the answer frees everything too', async () => {
+    const { call, expectNothingOpen } = await start()
+    const response = await call('GET', RECORDS, { headers: SSE, signal: AbortSignal.abort() })
+    expectNothingOpen()
+    await expect(response.text()).rejects.toThrow()
+  })
+
+  test('errors that come first are plain responses', async () => {
+    const { read, expectNothingOpen } = await start()
+    expect(await errorOf(await read('?seq_num=0&timestamp=0'))).toMatchObject({
+      status: 422,
+      code: 'invalid',
+    })
+    const unsatisfiable = await read('?seq_num=9')
+    expect([unsatisfiable.status, unsatisfiable.headers.get('content-type')]).toEqual([
+      416,
+      'application/json',
+    ])
+    expect(await unsatisfiable.json()).toEqual({ tail: { seq_num: 3, timestamp: NOW } })
+    expectNothingOpen()
+  })
+})
+
+describe('Last-Event-ID', () => {
+  const idsOf = async (response: Response) =>
+    parseSse(await response.text()).map(({ event, id }) => id ?? event ?? 'end')
+
+  test('goes on behind the event, whatever the start was, with what is left of the bounds', async () => {
+    const { read } = await start()
+    expect(await idsOf(await read('?timestamp=0&count=3', { 'last-event-id': '0,1,9' }))).toEqual([
+      '2,2,18',
+      'end',
+    ])
+    expect(await idsOf(await read('?seq_num=0&count=2', { 'last-event-id': '0,1,9' }))).toEqual([
+      '1,1,9',
+      'end',
+    ])
+    expect(await idsOf(await read('?tail_offset=1&bytes=27', { 'last-event-id': '0,1,18' }))).toEqual([
+      '1,1,9',
+      'end',
+    ])
+    expect(await idsOf(await read('?seq_num=0&count=2', { 'last-event-id': '1,2,18' }))).toEqual(['end'])
+  })
+
+  test('a read that was complete is 416', async () => {
+    const { read } = await start()
+    expect((await read('?seq_num=0&count=9', { 'last-event-id': '2,3,27' })).status).toBe(416)
+    expect((await read('', { 'last-event-id': '9007199254740991,0,0' })).status).toBe(422 - 6)
+  })
+
+  test('the query is checked first, but not the start that is replaced', async () => {
+    const { read } = await start()
+    const id = { 'last-event-id': '0,0,0' }
+    expect((await errorOf(await read('?seq_num=0&timestamp=0', id))).code).toBe('invalid')
+    expect((await read(`?timestamp=5&until=5`, id)).status).toBe(200)
+  })
+
+  test.each(['', '1', '1,2', '1,2,3,4', 'a,b,c', '-1,0,0', '1, 2,3', '18446744073709551616,0,0'])(
+    'malformed: "%s"',
+    async (id) => {
+      const { read, call, expectNothingOpen } = await start()
+      expect(await errorOf(await read('?seq_num=0', { 'last-event-id': id }))).toMatchObject({
+        status: 400,
+        code: 'bad_header',
+      })
+      // Other kinds of read do not look at it.
+      const headers = { 'last-event-id': id }
+      expect((await call('GET', `${RECORDS}?seq_num=0`, { headers })).status).toBe(200)
+      expectNothingOpen()
+    },
+  )
+})

@@ -1,0 +1,163 @@
+import { fromBinary } from '@bufbuild/protobuf'
+import { describe, expect, test } from 'vitest'
+import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
+import { BASIN, bytesOf, type CallOptions, errorOf, RECORDS, startWithStream, tailOf } from './support.ts'
+
+const NOW = Date.UTC(2025, 0, 1)
+
+async function startWithThree() {
+  const service = await startWithStream()
+  await service.hw.basin(BASIN).stream('s').append(['a', 'b', 'c'])
+  const baseline = service.clock.pending
+  const expectNothingOpen = () => {
+    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+    expect(service.clock.pending).toBe(baseline)
+  }
+  return { ...service, expectNothingOpen }
+}
+
+describe('unary read', () => {
+  test.each([undefined, '*/*', 'application/json', 'text/html, application/protobuf', 'nonsense'])(
+    'is JSON for %s',
+    async (accept) => {
+      const { call } = await startWithThree()
+      const response = await call(
+        'GET',
+        `${RECORDS}?seq_num=1&count=1`,
+        accept === undefined ? {} : { headers: { accept } },
+      )
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
+      expect(await response.text()).toBe(`{"records":[{"seq_num":1,"timestamp":${NOW},"body":"b"}]}`)
+    },
+  )
+
+  test('is protobuf for those who ask first', async () => {
+    const { call } = await startWithThree()
+    const headers = { accept: 'application/protobuf, application/json' }
+    const response = await call('GET', `${RECORDS}?tail_offset=2`, { headers })
+    expect(response.headers.get('content-type')).toBe('application/protobuf')
+    const { records, tail } = fromBinary(ReadBatchSchema, await bytesOf(response))
+    expect([records.map(({ seqNum }) => Number(seqNum)), tail]).toEqual([[1, 2], undefined])
+    const refused = await call('GET', RECORDS, { headers })
+    expect([refused.status, refused.headers.get('content-type')]).toEqual([416, 'application/json'])
+    expect(await refused.json()).toEqual({ tail: { seq_num: 3, timestamp: NOW } })
+  })
+
+  test('bounds that admit nothing are an empty batch', async () => {
+    const { call } = await startWithThree()
+    for (const bound of ['count=0', 'bytes=8', 'until=1']) {
+      const response = await call('GET', `${RECORDS}?seq_num=0&${bound}`)
+      expect([response.status, await response.text()]).toEqual([200, '{"records":[]}'])
+    }
+  })
+
+  test('counts beyond 2^53 mean everything', async () => {
+    const { call } = await startWithThree()
+    const huge = '18446744073709551615'
+    const response = await call(
+      'GET',
+      `${RECORDS}?tail_offset=${huge}&count=${huge}&bytes=${huge}&until=${huge}`,
+    )
+    expect(((await response.json()) as { records: unknown[] }).records).toHaveLength(3)
+  })
+
+  test('caps at 1000 records', async () => {
+    const service = await startWithStream()
+    const stream = service.hw.basin(BASIN).stream('s')
+    for (let i = 0; i < 3; i++) await stream.append(Array(500).fill(''))
+    const response = await service.call('GET', `${RECORDS}?seq_num=0&count=5000`)
+    expect(((await response.json()) as { records: unknown[] }).records).toHaveLength(1000)
+  })
+
+  test.each<[string, CallOptions, number, string]>([
+    ['?seq_num=', {}, 400, 'bad_query'],
+    ['?seq_num=1&seq_num=2', {}, 400, 'bad_query'],
+    ['?seq_num=-1', {}, 400, 'bad_query'],
+    ['?seq_num=1.0', {}, 400, 'bad_query'],
+    ['?clamp=yes', {}, 400, 'bad_query'],
+    ['?wait=4294967296', {}, 400, 'bad_query'],
+    ['?count=18446744073709551616', {}, 400, 'bad_query'],
+    ['?seq_num=9007199254740992', {}, 422, 'invalid'],
+    ['?timestamp=18446744073709551615', {}, 422, 'invalid'],
+    ['?seq_num=0&tail_offset=0', {}, 422, 'invalid'],
+    ['?timestamp=5&until=5', {}, 422, 'invalid'],
+    ['?seq_num=0', { headers: { 'svc-format': 'x' } }, 400, 'bad_header'],
+    ['?seq_num=0', { headers: { 'svc-format': 'x', accept: 'application/protobuf' } }, 400, 'bad_header'],
+    ['?seq_num=0', { headers: { 'svc-encryption-key': 'x'.repeat(45) } }, 400, 'bad_header'],
+    // What is malformed comes before what has no meaning, in whatever part of the request.
+    ['?seq_num=0&tail_offset=0', { headers: { 'svc-format': 'x' } }, 400, 'bad_header'],
+    ['?seq_num=0&tail_offset=0&count=x', {}, 400, 'bad_query'],
+    ['?count=x', { headers: { 'svc-format': 'x' } }, 400, 'bad_query'],
+  ])('%s %o is refused', async (query, options, status, code) => {
+    const { call, expectNothingOpen } = await startWithThree()
+    expect(await errorOf(await call('GET', `${RECORDS}${query}`, options))).toMatchObject({ status, code })
+    expectNothingOpen()
+    expect((await call('GET', `${RECORDS}?seq_num=0&unknown=1`)).status).toBe(200)
+  })
+})
+
+describe('long poll', () => {
+  test('gets the first append, with the tail', async () => {
+    const { call, clock, hw, expectNothingOpen } = await startWithThree()
+    const pending = call('GET', `${RECORDS}?seq_num=3&wait=60`)
+    await clock.settle()
+    expect(hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
+    await clock.advance('10s')
+    await hw.basin(BASIN).stream('s').append('d')
+    expect(await (await pending).json()).toEqual({
+      records: [{ seq_num: 3, timestamp: NOW + 10_000, body: 'd' }],
+      tail: { seq_num: 4, timestamp: NOW + 10_000 },
+    })
+    expectNothingOpen()
+  })
+
+  test('is empty when nothing comes, after 60 s at most', async () => {
+    const { call, clock, expectNothingOpen } = await startWithThree()
+    let response: Response | undefined
+    const pending = call('GET', `${RECORDS}?wait=4294967295`).then((value) => {
+      response = value
+    })
+    await clock.advance(59_999)
+    expect(response).toBeUndefined()
+    await clock.advance(1)
+    await pending
+    expect([response!.status, await response!.text()]).toEqual([200, '{"records":[]}'])
+    expectNothingOpen()
+  })
+
+  test('what is there is given at once', async () => {
+    const { call, expectNothingOpen } = await startWithThree()
+    const body = (await (await call('GET', `${RECORDS}?seq_num=1&wait=60`)).json()) as { records: unknown[] }
+    expect([body.records.length, 'tail' in body]).toEqual([2, false])
+    expectNothingOpen()
+  })
+
+  test('a client that leaves frees everything', async () => {
+    const { call, clock, hw, errors, expectNothingOpen } = await startWithThree()
+    const leaving = new AbortController()
+    const pending = call('GET', `${RECORDS}?wait=60`, { signal: leaving.signal })
+    await clock.settle()
+    expect(hw.stats().waitingReads).toBe(1)
+    leaving.abort()
+    expect((await pending).status).toBe(499)
+    expectNothingOpen()
+    expect(errors).toEqual([])
+  })
+
+  test('ends with 503 when the engine closes', async () => {
+    const { call, clock, hw } = await startWithThree()
+    const pending = call('GET', `${RECORDS}?wait=60`)
+    await clock.settle()
+    await hw.close()
+    expect(await errorOf(await pending)).toMatchObject({ status: 503, code: 'unavailable' })
+  })
+})
+
+test('the tail', async () => {
+  const service = await startWithThree()
+  const response = await service.call('GET', `${RECORDS}/tail`, {
+    headers: { 'svc-encryption-key': 'x'.repeat(99) },
+  })
+  expect([response.status, await response.text()]).toEqual([200, `{"tail":{"seq_num":3,"timestamp":${NOW}}}`])
+  expect(await tailOf(service)).toBe(3)
+})
