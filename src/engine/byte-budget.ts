@@ -7,6 +7,7 @@ export class ByteBudget {
   readonly #bytes: number
   #used = 0
   #waiting: Waiting[] = []
+  #admitting = false
 
   constructor(bytes: number) {
     this.#bytes = bytes
@@ -22,7 +23,7 @@ export class ByteBudget {
 
   /** Calls `admitted` once the bytes are taken: at once if they are free. The returned function gives up waiting. */
   acquire(bytes: number, admitted: () => void): () => void {
-    if (this.#waiting.length === 0 && this.#fits(bytes)) {
+    if (!this.#admitting && this.#waiting.length === 0 && this.#fits(bytes)) {
       this.#used += bytes
       admitted()
       return () => {}
@@ -41,12 +42,17 @@ export class ByteBudget {
   }
 
   #admit(): void {
-    while (this.#waiting.length > 0 && this.#fits(this.#waiting[0]!.bytes)) {
-      const next = this.#waiting[0]!
-      this.#used += next.bytes
-      // Still in the queue while it is told: whoever comes meanwhile lines up behind.
-      next.admitted()
-      this.#waiting.shift()
+    // Who releases or comes while another is told does not get in between: the loop that is under way sees to it.
+    if (this.#admitting) return
+    this.#admitting = true
+    try {
+      while (this.#waiting.length > 0 && this.#fits(this.#waiting[0]!.bytes)) {
+        const next = this.#waiting.shift()!
+        this.#used += next.bytes
+        next.admitted()
+      }
+    } finally {
+      this.#admitting = false
     }
   }
 

@@ -74,7 +74,7 @@ function compressInParts(binding: ZstdBinding, data: Uint8Array): Uint8Array {
   return withStream(new binding.ZstdCompressStreamBinding(), (stream) => {
     const parts: Uint8Array[] = []
     const keep = (part: Uint8Array) => {
-      parts.push(part.slice())
+      parts.push(part)
     }
     let ok = stream.begin(LEVEL)
     for (let start = 0; ok && start < data.length; start += PART_BYTES) {
@@ -102,7 +102,7 @@ function decompressInParts(binding: ZstdBinding, { bytes, cuts }: ZstdFrame, byt
     let total = 0
     const keep = (part: Uint8Array) => {
       total += part.length
-      if (total <= bytesMax) parts.push(part.slice())
+      parts.push(part)
     }
     let ok = stream.begin()
     let start = 0

@@ -7,7 +7,7 @@ declare module 'zstd-codec/lib/module.js' {
   export interface ZstdStream {
     /** Level for compressing. Like the other two false when it fails. */
     begin(level?: number): boolean
-    /** Hands output to the callback as it comes, as views of wasm memory. */
+    /** Hands output to the callback as it comes, in arrays of their own. */
     transform(data: Uint8Array, output: (part: Uint8Array) => void): boolean
     end(output: (part: Uint8Array) => void): boolean
     delete(): void

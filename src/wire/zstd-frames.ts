@@ -10,7 +10,7 @@ export interface ZstdFrame {
   readonly bytes: Uint8Array
   /** Decompressed size as declared; undefined when the frame does not say. */
   readonly contentSize: number | undefined
-  /** Offsets into `bytes`, ascending, at block ends: what lies between two can make at most 16 MiB and a block. */
+  /** Offsets into `bytes`, ascending, at block ends: what lies between two can make at most 4 MiB and a block. */
   readonly cuts: readonly number[]
 }
 
@@ -27,9 +27,11 @@ const MAGIC_LENGTH = 4
 const CHECKSUM_LENGTH = 4
 const BLOCK_HEADER_LENGTH = 3
 const BLOCK_BYTES_MAX = 131_072
-const CUT_OUTPUT_BYTES = 16_777_216
+const CUT_OUTPUT_BYTES = 4_194_304
 /** Every frame costs a decoder its set-up, and nine bytes make one. */
 const FRAMES_MAX = 256
+/** Three bytes make a block. Encoders make one of 128 KiB of input, or of what was flushed. */
+const BLOCKS_MAX = 16_384
 const FLAG_SINGLE_SEGMENT = 0x20
 const FLAG_RESERVED = 0x08
 const FLAG_CHECKSUM = 0x04
@@ -40,7 +42,7 @@ const COMPRESSED_BLOCK = 2
 
 /**
  * The frames of `data`, skippable ones left out. Throws {@link CompressedDataError} for data that is malformed, cut short, needs a
- * dictionary, has over 256 frames, or certainly decompresses to more than `bytesMax`, which must not exceed {@link WINDOW_BYTES_MAX}.
+ * dictionary, has over 256 frames or 16,384 blocks, or certainly decompresses to more than `bytesMax`, which must not exceed {@link WINDOW_BYTES_MAX}.
  */
 export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
   const frames: ZstdFrame[] = []
@@ -123,7 +125,9 @@ function readBlocks(
   let offset = start
   let bytesMin = 0
   let outputSinceCut = 0
+  let count = 0
   for (;;) {
+    if (++count > BLOCKS_MAX) throw new CompressedDataError('malformed', 'too many zstd blocks')
     const header = read(view, offset, BLOCK_HEADER_LENGTH)
     const type = (header >> 1) & 3
     const size = header >> 3

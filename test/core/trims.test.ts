@@ -4,9 +4,15 @@ import { addTrim, reclaimablePoint, type Trim } from '../../src/core/trims.ts'
 
 const GRACE_MS = 10
 
-/** Trims that move forward, in the order of their times. */
+/** Trims that move forward, in the order of their times: few or many within one grace. */
 const history = fc
-  .array(fc.record({ step: fc.integer({ min: 1, max: 5 }), gapMs: fc.nat(2 * GRACE_MS) }), { maxLength: 30 })
+  .constantFrom(3, 2 * GRACE_MS)
+  .chain((gapMsMax) =>
+    fc.array(fc.record({ step: fc.integer({ min: 1, max: 5 }), gapMs: fc.nat(gapMsMax) }), {
+      maxLength: 40,
+      size: 'max',
+    }),
+  )
   .map((specs) => {
     let point = 0
     let at = 100

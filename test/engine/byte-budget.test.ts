@@ -135,7 +135,7 @@ describe('a budget of bytes', () => {
       fc.record({ kind: fc.constantFrom('release' as const, 'give up' as const), which: fc.nat(9) }),
     )
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const budget = new ByteBudget(10)
         let waiting: { bytes: number; giveUp: () => void }[] = []
         const taken: number[] = []
@@ -161,7 +161,7 @@ describe('a budget of bytes', () => {
           if (waiting.length > 0) expect(used > 0 && used + waiting[0]!.bytes > 10).toBe(true)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     )
   })
 })

@@ -82,7 +82,7 @@ describe('the last appends of a stream', () => {
       bytes: fc.integer({ min: 1, max: 40 }),
     })
     fc.assert(
-      fc.property(fc.array(append, { maxLength: 30 }), (appends) => {
+      fc.property(fc.array(append, { maxLength: 30, size: 'max' }), (appends) => {
         const tail = followed({ batches: 4, bytes: 60 })
         let end = 5
         for (const { gap, count, bytes } of appends) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { errorOf, startService } from './support.ts'
+import { type CatalogChange, StorageFailure } from '../../src/index.ts'
+import { errorOf, startService, storageWith } from './support.ts'
 
 const INFO = {
   name: 'some-basin',
@@ -208,7 +209,14 @@ describe('configuration and deletion', () => {
   })
 
   test('what is being deleted is shown, but not changed and not created', async () => {
-    const { call } = await startService()
+    const isLast = (change: CatalogChange) => change.kind === 'delete' && change.collection === 'basins'
+    const storage = storageWith((real) => ({
+      commit: (changes) =>
+        changes.some(isLast)
+          ? Promise.reject(new StorageFailure('io', 'not yet', { nothingWritten: true }))
+          : real.commit(changes),
+    }))
+    const { call } = await startService({}, { storage })
     await call('PUT', '/v1/basins/some-basin')
     await call('DELETE', '/v1/basins/some-basin')
     expect((await call('GET', '/v1/basins/some-basin')).status).toBe(200)

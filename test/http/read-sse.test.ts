@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { BASIN, BodyReader, errorOf, parseSse, RECORDS, startWithStream } from './support.ts'
+import { StorageFailure } from '../../src/index.ts'
+import { BASIN, BodyReader, errorOf, parseSse, RECORDS, startWithStream, storageWith } from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)
 const SSE = { accept: 'text/event-stream, application/json' }
@@ -146,6 +147,31 @@ describe('SSE', () => {
     expectNothingOpen()
   })
 
+  test('ends with an error event when the storage fails, and the cause is reported', async () => {
+    let fails = false
+    const failure = new StorageFailure('io', 'disk on fire', { nothingWritten: true })
+    const storage = storageWith((real) => ({
+      read: (...range) => (fails ? Promise.reject(failure) : real.read(...range)),
+    }))
+    const { call, hw, errors } = await startWithStream({}, { storage })
+    for (let i = 0; i < 3; i++)
+      await hw
+        .basin(BASIN)
+        .stream('s')
+        .append(Array(1000).fill('x'.repeat(1000)))
+    const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: SSE })
+    fails = true
+    const events = parseSse(await response.text())
+    expect(events[0]!.event).toBe('batch')
+    expect(events.at(-1)!.event).toBe('error')
+    expect(JSON.parse(events.at(-1)!.data)).toEqual({ code: 'storage', message: 'the storage failed (io)' })
+    expect(errors).toMatchObject([{ code: 'storage', cause: failure }])
+    expect(hw.stats().openReads).toBe(0)
+    const refused = await errorOf(await call('GET', `${RECORDS}?seq_num=0`, { headers: SSE }))
+    expect(refused).toMatchObject({ status: 500, code: 'storage' })
+    expect(hw.stats().openReads).toBe(0)
+  })
+
   test('ends with an error event when the engine closes', async () => {
     const { read, clock, hw } = await start()
     const reader = new BodyReader(await read(''))
@@ -217,7 +243,7 @@ describe('Last-Event-ID', () => {
   test('a read that was complete is 416', async () => {
     const { read } = await start()
     expect((await read('?seq_num=0&count=9', { 'last-event-id': '2,3,27' })).status).toBe(416)
-    expect((await read('', { 'last-event-id': '9007199254740991,0,0' })).status).toBe(422 - 6)
+    expect((await read('', { 'last-event-id': '9007199254740991,0,0' })).status).toBe(416)
   })
 
   test('the query is checked first, but not the start that is replaced', async () => {

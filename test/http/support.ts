@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, type OpenOptions, open } from '../../src/index.ts'
+import { type Headwater, type OpenOptions, open, type Storage, type StorageSession } from '../../src/index.ts'
 import { type Frame, FrameDecoder } from '../../src/wire/frame.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
 import { messageOf } from '../../src/wire/message.ts'
@@ -104,7 +104,10 @@ export function parseSse(text: string): SseEvent[] {
     .split('\n\n')
     .filter((block) => block !== '')
     .map((block) => {
-      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
+      // Only \n ends a line here: to a regular expression U+2028 does as well.
+      const lines = block.split('\n')
+      const field = (name: string) =>
+        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
       return { event: field('event'), id: field('id'), data: field('data') ?? '' }
     })
 }
@@ -193,6 +196,24 @@ export class Upload {
 
   fail(error: Error): void {
     this.#controller.error(error)
+  }
+}
+
+/** A storage of which some calls do something else; `real` is for the rest. */
+export function storageWith(change: (real: StorageSession) => Partial<StorageSession>): Storage {
+  const storage = memory()
+  return {
+    ...storage,
+    async open(context) {
+      const real = await storage.open(context)
+      const changed = change(real)
+      return new Proxy(real, {
+        get(target, name: keyof StorageSession) {
+          const member: unknown = changed[name] ?? target[name]
+          return typeof member === 'function' ? member.bind(target) : member
+        },
+      })
+    },
   }
 }
 

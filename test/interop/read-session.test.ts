@@ -201,7 +201,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     await started.caughtUp()
     const half = await stream.readSession({ start: { from: { seqNum: 0 } } })
     for await (const { seqNum } of half) if (seqNum === 3) break
-    expect(openCounts(service).waitingReads).toBe(2)
+    await until(() => openCounts(service).waitingReads === 2)
     await waiting.cancel()
     aborted.abort()
     await started.cancel().catch(() => {})

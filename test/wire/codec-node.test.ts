@@ -10,15 +10,14 @@ const portable = portableZstd(loadZstdBinding)
 const laterZlib: NodeZlib = {
   ...nodeZlib()!,
   zstdCompress(data, callback) {
-    portable.compress(data).then((result) => callback(null, Buffer.from(result)), callback)
+    void portable.compress(data).then((result) => callback(null, Buffer.from(result)))
   },
   zstdDecompress(data, { maxOutputLength }, callback) {
-    portable.decompress(data, 2_097_152).then(
+    const fail = (code: string) => callback(Object.assign(new Error(code), { code }), data)
+    void portable.decompress(data, 2_097_152).then(
       (result) =>
-        result.length > maxOutputLength
-          ? callback(Object.assign(new RangeError('too large'), { code: 'ERR_BUFFER_TOO_LARGE' }), result)
-          : callback(null, Buffer.from(result)),
-      () => callback(Object.assign(new Error('damaged'), { code: 'ZSTD_error_corruption_detected' }), data),
+        result.length > maxOutputLength ? fail('ERR_BUFFER_TOO_LARGE') : callback(null, Buffer.from(result)),
+      () => fail('ZSTD_error_corruption_detected'),
     )
   },
 }

@@ -1,0 +1,350 @@
+import { describe, expect, test } from 'vitest'
+import { compress } from '../../src/wire/compression.ts'
+import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/frame.ts'
+import { inputFrame, inputMessage } from './inputs.ts'
+import {
+  ackOf,
+  BASIN,
+  BodyReader,
+  bytesOf,
+  type CallOptions,
+  errorOf,
+  framesOf,
+  RECORDS,
+  startWithStream,
+  storageWith,
+  tailOf,
+  Upload,
+} from './support.ts'
+
+const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
+
+async function start(...options: Parameters<typeof startWithStream>) {
+  const service = await startWithStream(...options)
+  const baseline = service.clock.pending
+  const open = (upload: Upload, more: CallOptions = {}) =>
+    service.call('POST', RECORDS, { body: upload.body, headers: SESSION, ...more })
+  const expectNothingOpen = () => {
+    expect(service.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0, waitingAppends: 0 })
+    expect(service.clock.pending).toBe(baseline)
+  }
+  return { ...service, open, expectNothingOpen }
+}
+
+/** What came of a session: the ends of its acks, then how it ended. */
+async function resultOf(bytes: Uint8Array): Promise<{ acks: number[]; error: unknown }> {
+  const frames = await framesOf(bytes)
+  const last = frames.at(-1)
+  const error =
+    last?.kind === 'terminal' ? { status: last.status, ...(JSON.parse(last.body) as object) } : undefined
+  const acks = await Promise.all(frames.slice(0, error === undefined ? undefined : -1).map(ackOf))
+  return { acks: acks.map(({ end }) => end), error }
+}
+
+/** Storage that makes appends durable only when it is told to. */
+function gatedStorage() {
+  const waiting: (() => void)[] = []
+  const storage = storageWith((real) => ({
+    async append(request) {
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      return real.append(request)
+    },
+  }))
+  const release = () => {
+    for (const resolve of waiting.splice(0)) resolve()
+  }
+  return { storage, release, waiting }
+}
+
+describe('append session', () => {
+  test('is open before the first input, and acks while it goes on', async () => {
+    const { open, clock, expectNothingOpen } = await start()
+    const upload = new Upload()
+    const response = await open(upload)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'svcs/proto'])
+    expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
+    const reader = new BodyReader(response)
+    upload.write(inputFrame(['a', 'b']))
+    await clock.settle()
+    expect(await resultOf(reader.bytes)).toEqual({ acks: [2], error: undefined })
+    upload.write(inputFrame(['c']))
+    await clock.settle()
+    expect(await resultOf(reader.bytes)).toEqual({ acks: [2, 3], error: undefined })
+    upload.end()
+    await reader.ended
+    expect(await resultOf(reader.bytes)).toEqual({ acks: [2, 3], error: undefined })
+    expectNothingOpen()
+  })
+
+  test('an ack has its three parts even when they are 0', async () => {
+    const service = await start()
+    await service.hw.basin(BASIN).reconfigureStream('s', { timestamping: { mode: 'client-require' } })
+    const upload = new Upload()
+    // One record whose timestamp is 0.
+    upload.write(encodeMessageFrame(new Uint8Array([10, 2, 8, 0])))
+    upload.end()
+    const [frame] = await framesOf(await bytesOf(await service.open(upload)))
+    expect(await ackOf(frame!)).toEqual({ start: 0, end: 1, tail: 1 })
+    expect(frame).toMatchObject({ payload: new Uint8Array([10, 0, 18, 2, 8, 1, 26, 2, 8, 1]) })
+  })
+
+  test('no input is an empty response', async () => {
+    const { open, call, expectNothingOpen } = await start()
+    const upload = new Upload()
+    upload.end()
+    const response = await open(upload)
+    expect([response.status, (await bytesOf(response)).length]).toEqual([200, 0])
+    const bodyless = await call('POST', RECORDS, { headers: SESSION })
+    expect([bodyless.status, (await bytesOf(bodyless)).length]).toEqual([200, 0])
+    expectNothingOpen()
+  })
+
+  test('frames may come in any pieces, compressed or not', async () => {
+    const service = await start()
+    const message = inputMessage(['x'.repeat(3000)])
+    const bytes = Buffer.concat([
+      inputFrame(['a']),
+      encodeMessageFrame(await compress('gzip', message), { compression: 'gzip' }),
+      encodeMessageFrame(await compress('zstd', message), { compression: 'zstd' }),
+      inputFrame(['b']),
+    ])
+    const upload = new Upload()
+    for (const byte of bytes) upload.write(new Uint8Array([byte]))
+    upload.end()
+    expect(await resultOf(await bytesOf(await service.open(upload)))).toEqual({
+      acks: [1, 2, 3, 4],
+      error: undefined,
+    })
+    const whole = new Upload()
+    whole.write(bytes)
+    whole.end()
+    expect(await resultOf(await bytesOf(await service.open(whole)))).toMatchObject({ acks: [5, 6, 7, 8] })
+  })
+
+  test('inputs are pipelined: conditions chain before anything is durable', async () => {
+    const { storage, release, waiting } = gatedStorage()
+    const { open, clock, hw, expectNothingOpen } = await start({}, { storage })
+    const upload = new Upload()
+    const reader = new BodyReader(await open(upload))
+    for (let i = 0; i < 5; i++) upload.write(inputFrame(['x'], { matchSeqNum: i }))
+    upload.end()
+    await clock.settle()
+    expect([waiting.length, hw.stats().pendingAppends, reader.bytes.length]).toEqual([5, 5, 0])
+    release()
+    await reader.ended
+    expect(await resultOf(reader.bytes)).toEqual({ acks: [1, 2, 3, 4, 5], error: undefined })
+    expectNothingOpen()
+  })
+
+  test('reading stops while too much is in flight', async () => {
+    const { storage, release } = gatedStorage()
+    const { open, clock, hw } = await start({}, { storage, limits: { sessionInFlightBytes: 1_048_576 } })
+    let pulled = 0
+    const frame = inputFrame(['x'.repeat(300_000)])
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          if (pulled === 10) return controller.close()
+          pulled++
+          controller.enqueue(frame)
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    const reader = new BodyReader(await open(new Upload(), { body }))
+    await clock.settle()
+    expect(hw.stats().pendingAppends).toBe(3)
+    expect(pulled).toBe(4)
+    for (let i = 0; i < 10; i++) {
+      release()
+      await clock.settle()
+    }
+    await reader.ended
+    expect((await resultOf(reader.bytes)).acks).toHaveLength(10)
+  })
+
+  test('runs to its end though nobody reads the response before', async () => {
+    const { open, clock } = await start()
+    const upload = new Upload()
+    const response = await open(upload)
+    for (let i = 0; i < 100; i++) upload.write(inputFrame(['x']))
+    upload.end()
+    await clock.settle()
+    expect((await resultOf(await bytesOf(response))).acks).toHaveLength(100)
+  })
+
+  test('bounds the acks that nobody reads, and says so', async () => {
+    const service = await start()
+    const upload = new Upload()
+    const response = await service.open(upload)
+    const frames = Buffer.concat(Array(20_000).fill(inputFrame(['x'])))
+    upload.write(frames)
+    for (let i = 0; i < 100 && !upload.isCancelled; i++) await service.clock.settle()
+    expect(upload.isCancelled).toBe(true)
+    const { acks, error } = await resultOf(await bytesOf(response))
+    expect(error).toMatchObject({ status: 503, code: 'unavailable' })
+    expect(acks.length).toBe(16_384)
+    expect(await tailOf(service)).toBe(16_384)
+  })
+
+  test('a slow reader of acks slows the session, and nothing is lost', async () => {
+    const { open, clock } = await start()
+    const upload = new Upload()
+    const response = await open(upload)
+    const reader = response.body!.getReader()
+    const first = reader.read()
+    upload.write(Buffer.concat(Array(20_000).fill(inputFrame(['x']))))
+    upload.end()
+    const parts = [(await first).value!]
+    await clock.settle()
+    for (let next = await reader.read(); !next.done; next = await reader.read()) parts.push(next.value)
+    const { acks, error } = await resultOf(Buffer.concat(parts))
+    expect([acks.length, acks.at(-1), error]).toEqual([20_000, 20_000, undefined])
+  })
+})
+
+describe('a failing append session', () => {
+  const cut = inputFrame(['xyz']).subarray(0, 6)
+  const reserved = encodeMessageFrame(inputMessage(['a']))
+  reserved[3] = 0x60
+
+  test.each<[string, Uint8Array, object]>([
+    ['a condition', inputFrame(['x'], { matchSeqNum: 9 }), { status: 412, seq_num_mismatch: 2 }],
+    ['a token', inputFrame(['x'], { fencingToken: 'me' }), { status: 412, fencing_token_mismatch: '' }],
+    ['an empty batch', inputFrame([]), { status: 422, code: 'invalid' }],
+    ['an empty frame', encodeMessageFrame(new Uint8Array(0)), { status: 422, code: 'invalid' }],
+    ['a long token', inputFrame(['x'], { fencingToken: 'x'.repeat(37) }), { status: 422, code: 'invalid' }],
+    ['1001 records', inputFrame(Array(1001).fill('')), { status: 422, code: 'invalid' }],
+    ['broken protobuf', encodeMessageFrame(new Uint8Array([10, 99])), { status: 400, code: 'bad_frame' }],
+    [
+      'broken compression',
+      encodeMessageFrame(new Uint8Array(9), { compression: 'gzip' }),
+      { status: 400, code: 'bad_frame' },
+    ],
+    ['unknown compression', reserved, { status: 400, code: 'bad_frame' }],
+    ['a length of 0', new Uint8Array([0, 0, 0]), { status: 400, code: 'bad_frame' }],
+    ['a length beyond the limit', new Uint8Array([0x20, 0, 1]), { status: 400, code: 'bad_frame' }],
+    ['a terminal frame', encodeTerminalFrame(200, '{}'), { status: 400, code: 'bad_frame' }],
+  ])('%s: earlier inputs are acked, later ones are not appended', async (_, frame, error) => {
+    const { storage, release } = gatedStorage()
+    const service = await start({}, { storage })
+    const upload = new Upload()
+    const reader = new BodyReader(await service.open(upload))
+    upload.write(inputFrame(['a']), inputFrame(['b']), frame, inputFrame(['never']))
+    await service.clock.settle()
+    expect(reader.bytes.length).toBe(0)
+    release()
+    await reader.ended
+    expect(await resultOf(reader.bytes)).toMatchObject({ acks: [1, 2], error })
+    await service.clock.settle()
+    expect(upload.isCancelled).toBe(true)
+    expect(await tailOf(service)).toBe(2)
+    service.expectNothingOpen()
+    const next = service.call('POST', RECORDS, { json: { records: [{}], match_seq_num: 2 } })
+    await service.clock.settle()
+    release()
+    expect((await next).status).toBe(200)
+  })
+
+  test('a last frame that is cut short is bad_frame', async () => {
+    const service = await start()
+    const upload = new Upload()
+    upload.write(inputFrame(['a']), cut)
+    upload.end()
+    const result = await resultOf(await bytesOf(await service.open(upload)))
+    expect(result).toMatchObject({ acks: [1], error: { status: 400, code: 'bad_frame' } })
+    expect(await tailOf(service)).toBe(1)
+    service.expectNothingOpen()
+  })
+
+  test('an append that fails behind a waiting client ends the session without its help', async () => {
+    const { open, clock, hw } = await start()
+    const upload = new Upload()
+    const reader = new BodyReader(await open(upload))
+    upload.write(inputFrame(['a']))
+    await clock.settle()
+    await hw.basin(BASIN).deleteStream('s')
+    upload.write(inputFrame(['b']))
+    await reader.ended
+    expect(await resultOf(reader.bytes)).toMatchObject({
+      acks: [1],
+      error: { status: 409, code: 'stream_deletion_pending' },
+    })
+    await clock.settle()
+    expect(upload.isCancelled).toBe(true)
+  })
+
+  test('a change of the configuration counts for the next input', async () => {
+    const { open, clock, hw } = await start()
+    const upload = new Upload()
+    const reader = new BodyReader(await open(upload))
+    upload.write(inputFrame(['a']))
+    await clock.settle()
+    await hw.basin(BASIN).reconfigureStream('s', { timestamping: { mode: 'client-require' } })
+    upload.write(inputFrame(['b']))
+    await reader.ended
+    expect(await resultOf(reader.bytes)).toMatchObject({ acks: [1], error: { status: 422, code: 'invalid' } })
+  })
+
+  test('errors before it starts are plain responses, and the body is left alone', async () => {
+    const { open, call, expectNothingOpen } = await start()
+    const upload = new Upload()
+    const missing = await call('POST', '/v1/streams/none/records', { body: upload.body, headers: SESSION })
+    expect(await errorOf(missing)).toMatchObject({ status: 404, code: 'stream_not_found' })
+    const key = await open(upload, { headers: { ...SESSION, 'svc-encryption-key': 'x'.repeat(45) } })
+    expect(await errorOf(key)).toMatchObject({ status: 400, code: 'bad_header' })
+    expect(upload.body.locked).toBe(false)
+    upload.end()
+    const odd = await open(upload, { headers: { ...SESSION, 'svc-format': 'nonsense' } })
+    expect(odd.status).toBe(200)
+    expectNothingOpen()
+  })
+})
+
+describe('a client of an append session that leaves', () => {
+  test('by its request body: what came is stored, the response breaks off', async () => {
+    const service = await start()
+    const upload = new Upload()
+    const reader = new BodyReader(await service.open(upload))
+    upload.write(inputFrame(['a']))
+    await service.clock.settle()
+    const reset = new Error('reset')
+    upload.fail(reset)
+    await expect(reader.ended).rejects.toBe(reset)
+    await service.clock.settle()
+    expect(await tailOf(service)).toBe(1)
+    expect(service.errors).toEqual([])
+    service.expectNothingOpen()
+  })
+
+  test('by its signal', async () => {
+    const service = await start()
+    const upload = new Upload()
+    const leaving = new AbortController()
+    const reader = new BodyReader(await service.open(upload, { signal: leaving.signal }))
+    upload.write(inputFrame(['a']))
+    await service.clock.settle()
+    leaving.abort()
+    await expect(reader.ended).rejects.toBe(leaving.signal.reason)
+    await service.clock.settle()
+    expect(upload.isCancelled).toBe(true)
+    expect(service.errors).toEqual([])
+    service.expectNothingOpen()
+  })
+
+  test('by cancelling the response, while appends are in flight', async () => {
+    const { storage, release } = gatedStorage()
+    const service = await start({}, { storage })
+    const upload = new Upload()
+    const reader = new BodyReader(await service.open(upload))
+    upload.write(inputFrame(['a']), inputFrame(['b']))
+    await service.clock.settle()
+    await reader.cancel()
+    await service.clock.settle()
+    expect(upload.isCancelled).toBe(true)
+    release()
+    await service.clock.settle()
+    expect(await tailOf(service)).toBe(2)
+    service.expectNothingOpen()
+  })
+})

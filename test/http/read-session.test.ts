@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import {
+  BASIN,
+  BodyReader,
+  bytesOf,
+  errorOf,
+  framesOf,
+  RECORDS,
+  readBatchOf,
+  startWithStream,
+} from './support.ts'
+
+const NOW = Date.UTC(2025, 0, 1)
+
+async function start() {
+  const service = await startWithStream()
+  const stream = service.hw.basin(BASIN).stream('s')
+  await stream.append(['a', 'b', 'c'])
+  const baseline = service.clock.pending
+  const expectNothingOpen = () => {
+    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+    expect(service.clock.pending).toBe(baseline)
+  }
+  const read = (query: string, headers: Record<string, string> = {}) =>
+    service.call('GET', `${RECORDS}${query}`, {
+      // The content type wins over what is accepted.
+      headers: { 'content-type': 'svcs/proto', accept: 'text/event-stream', ...headers },
+    })
+  const batchesIn = async (reader: BodyReader) => Promise.all((await framesOf(reader.bytes)).map(readBatchOf))
+  return { ...service, stream, read, batchesIn, expectNothingOpen }
+}
+
+describe('binary read session', () => {
+  test.each([
+    ['svcs/proto', 'svc', 'svcs/proto'],
+    ['S2S/Proto; x=y', 's2', 's2s/proto'],
+  ])('answers in the word of the request: %s', async (type, word, answered) => {
+    const { call } = await start()
+    const headers = { 'content-type': type, [`${word}-basin`]: BASIN }
+    const response = await call('GET', `${RECORDS}?seq_num=0&count=3`, { basin: null, headers })
+    expect(response.headers.get('content-type')).toBe(answered)
+    expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
+    expect(response.headers.get('x-accel-buffering')).toBe('no')
+    const frames = await framesOf(await bytesOf(response))
+    expect(await Promise.all(frames.map(readBatchOf))).toEqual([
+      { seqNums: [0, 1, 2], bodies: ['a', 'b', 'c'], tail: undefined },
+    ])
+  })
+
+  test('follows: an empty batch with the tail at once and after silence', async () => {
+    const { read, clock, stream, batchesIn, expectNothingOpen } = await start()
+    const reader = new BodyReader(await read('?tail_offset=1'))
+    await clock.advance('1s')
+    await stream.append('d')
+    await clock.advance('15s')
+    const tail = { seqNum: 4, timestamp: NOW + 1000 }
+    expect((await batchesIn(reader)).slice(0, 4)).toEqual([
+      { seqNums: [2], bodies: ['c'], tail: undefined },
+      { seqNums: [], bodies: [], tail: { seqNum: 3, timestamp: NOW } },
+      { seqNums: [3], bodies: ['d'], tail },
+      { seqNums: [], bodies: [], tail },
+    ])
+    await reader.cancel()
+    expectNothingOpen()
+  })
+
+  test('ends without a terminal frame when the wait is over', async () => {
+    const { read, clock, batchesIn, expectNothingOpen } = await start()
+    const reader = new BodyReader(await read('?wait=3'))
+    await clock.advance(2_999)
+    expect((await batchesIn(reader)).length).toBe(1)
+    await clock.advance(1)
+    await reader.ended
+    expect((await batchesIn(reader)).length).toBe(1)
+    expectNothingOpen()
+  })
+
+  test.each([
+    ['gzip', 'gzip'],
+    ['gzip, zstd;q=0', 'zstd'],
+    ['br, *', undefined],
+    [undefined, undefined],
+  ])('compresses long batches as accepted: %s', async (accepted, compression) => {
+    const { read, stream } = await start()
+    await stream.append('x'.repeat(2000))
+    const headers = accepted === undefined ? {} : { 'accept-encoding': accepted }
+    const response = await read('?seq_num=3&count=1', headers)
+    expect(response.headers.has('content-encoding')).toBe(false)
+    const [frame] = await framesOf(await bytesOf(response))
+    expect(frame).toMatchObject({ kind: 'message', compression })
+    expect((await readBatchOf(frame!)).bodies).toEqual(['x'.repeat(2000)])
+    const [short] = await framesOf(await bytesOf(await read('?seq_num=0&count=1', headers)))
+    expect(short).toMatchObject({ kind: 'message', compression: undefined })
+  })
+
+  test('followers of a stream share one frame', async () => {
+    const { read, clock, stream } = await start()
+    const readers = await Promise.all(
+      [read(''), read('')].map(async (response) => (await response).body!.getReader()),
+    )
+    for (const reader of readers) await reader.read()
+    const pending = readers.map((reader) => reader.read())
+    await clock.settle()
+    await stream.append('d')
+    const [first, second] = await Promise.all(pending)
+    expect(first!.value).toBe(second!.value)
+    for (const reader of readers) await reader.cancel()
+  })
+
+  test('ends with a terminal frame when the stream is deleted', async () => {
+    const { read, clock, hw } = await start()
+    const reader = new BodyReader(await read(''))
+    await clock.settle()
+    await hw.basin(BASIN).deleteStream('s')
+    await reader.ended
+    const last = (await framesOf(reader.bytes)).at(-1)!
+    expect(last).toMatchObject({ kind: 'terminal', status: 503 })
+    expect(JSON.parse('body' in last ? last.body : '')).toEqual({
+      code: 'unavailable',
+      message: 'the stream was deleted',
+    })
+    expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+  })
+
+  test('a client that leaves frees everything at once', async () => {
+    const { call, clock, hw, expectNothingOpen } = await start()
+    const leaving = new AbortController()
+    const headers = { 'content-type': 'svcs/proto' }
+    const reader = new BodyReader(await call('GET', RECORDS, { headers, signal: leaving.signal }))
+    await clock.settle()
+    expect(hw.stats().waitingReads).toBe(1)
+    leaving.abort()
+    expectNothingOpen()
+    await expect(reader.ended).rejects.toBe(leaving.signal.reason)
+  })
+
+  test('errors that come first are plain responses; a format is not looked at', async () => {
+    const { read, expectNothingOpen } = await start()
+    expect(await errorOf(await read('?count=x'))).toMatchObject({ status: 400, code: 'bad_query' })
+    const unsatisfiable = await read('?seq_num=4')
+    expect([unsatisfiable.status, unsatisfiable.headers.get('content-type')]).toEqual([
+      416,
+      'application/json',
+    ])
+    const odd = await read('?seq_num=0&count=1', { 'svc-format': 'nonsense', 'last-event-id': 'x' })
+    expect(odd.status).toBe(200)
+    await odd.text()
+    expectNothingOpen()
+  })
+})
