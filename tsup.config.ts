@@ -1,4 +1,27 @@
+import { readFile } from 'node:fs/promises'
+import type { Plugin } from 'esbuild'
 import { defineConfig } from 'tsup'
+
+/**
+ * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers choke on the Node modules that
+ * it asks for where it finds itself in Node, and on its second copy for runtimes without WebAssembly. The module needs nothing of the runtime
+ * but WebAssembly, and is told so: then it asks for nothing, and adds no listeners to `process` either.
+ */
+const embedZstdCodec: Plugin = {
+  name: 'embed-zstd-codec',
+  setup(build) {
+    build.onResolve({ filter: /^(fs|path|crypto)$|zstd-codec-binding\.js$/ }, ({ path, importer }) =>
+      importer.includes('zstd-codec') ? { path, namespace: 'not-needed' } : undefined,
+    )
+    build.onLoad({ filter: /.*/, namespace: 'not-needed' }, () => ({ contents: 'module.exports = {}' }))
+    build.onLoad({ filter: /zstd-codec-binding-wasm\.js$/ }, async ({ path }) => {
+      const code = await readFile(path, 'utf8')
+      const contents = code.replace(/ENVIRONMENT_(IS_WEB|IS_WORKER|HAS_NODE)=typeof [^;]*;/g, '')
+      if (contents.length === code.length) throw new Error('zstd-codec has changed: see embedZstdCodec')
+      return { contents }
+    })
+  },
+}
 
 /** One entry for each subpath of `package.json`. Code that they share becomes chunks, so there is one copy of every class. */
 export default defineConfig({
@@ -14,8 +37,10 @@ export default defineConfig({
   format: 'esm',
   target: 'es2022',
   platform: 'neutral',
+  external: [/^node:/],
+  noExternal: ['zstd-codec'],
+  esbuildPlugins: [embedZstdCodec],
   splitting: true,
-  treeshake: true,
   sourcemap: true,
   clean: true,
   dts: true,

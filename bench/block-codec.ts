@@ -1,7 +1,7 @@
 /**
  * What the hand-written codecs gain over the generated code of `@bufbuild/protobuf`: records at rest
- * (`src/storage/block-codec.ts`) and append input (`src/wire/proto-append.ts`), from and to the model's records. Ratios of medians, taken in one run in
- * alternation, so that they mean something on a busy machine; the times beside them do not.
+ * (`src/storage/block-codec.ts`) and append input (`src/wire/proto-append.ts`), from and to the model's records. Ratios of
+ * medians, taken in one run in alternation, so that they mean something on a busy machine; the times beside them do not.
  *
  *     npx esbuild bench/block-codec.ts --bundle --platform=node --format=esm | node --input-type=module -
  */

@@ -28,6 +28,7 @@ for (const { name, code, kB } of BUDGETS) {
     splitting: true,
     outdir: 'out',
     write: false,
+    logLevel: 'error',
   })
   const entry = outputFiles.find(({ path }) => path.endsWith('stdin.js'))
   const eager = outputFiles.filter(

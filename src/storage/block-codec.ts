@@ -8,7 +8,7 @@ import type { Header, SequencedRecord } from '../model/record.ts'
  * - what is stored is what binary readers are sent: no decoding in between;
  * - the concatenation of two blocks is the block of their records, so small appends are merged by copying bytes.
  *
- * `test/storage/block-codec.test.ts` holds it to the generated code of `@bufbuild/protobuf`, `bench/block-codec.ts` says what it gains.
+ * `test/wire/block-oracle.test.ts` holds it to the generated code of `@bufbuild/protobuf`, `bench/block-codec.ts` says what it gains.
  */
 export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {
   let length = 0

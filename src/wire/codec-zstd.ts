@@ -49,7 +49,8 @@ export function portableZstd(load: () => Promise<ZstdBinding>): Codec {
 
 /** Makes an instance of the wasm module. */
 export async function loadZstdBinding(): Promise<ZstdBinding> {
-  const { run } = await import('zstd-codec/lib/module.js')
+  // A CommonJS module: which of its names an import sees is up to the runtime or bundler, its default is there with all of them.
+  const { run } = (await import('zstd-codec/lib/module.js')).default
   return new Promise((resolve) => {
     run((module) => {
       // The module is a thenable that calls back with itself: a promise must not be resolved with it.

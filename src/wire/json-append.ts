@@ -1,20 +1,15 @@
-import type { AppendConditions, RecordInput } from '../model/append-input.ts'
+import type { RecordInput } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { fencingTokenProblem } from '../model/names.ts'
 import { decodeBase64 } from './base64.ts'
 import type { DataFormat } from './data-format.ts'
+import type { DecodedAppend } from './decoded-append.ts'
 import { arrayOf, integerOf, nullable, objectOf, optional, required, stringOf } from './json-members.ts'
 import { positionJson } from './json-position.ts'
 import { readJson } from './json-reader.ts'
 import { badJson, type ParsedJson } from './json-values.ts'
-
-/** What an append asks for, before the model has validated it: see `appendBatch`. */
-export interface DecodedAppend {
-  readonly inputs: readonly RecordInput[]
-  readonly conditions: AppendConditions
-}
 
 interface TextInput {
   readonly body: string

@@ -1,20 +1,15 @@
 import { create, toBinary } from '@bufbuild/protobuf'
-import type { AppendConditions, RecordInput } from '../model/append-input.ts'
+import type { RecordInput } from '../model/append-input.ts'
 import { EMPTY_BYTES } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { checkInteger } from '../model/integers.ts'
 import { BATCH_RECORDS_MAX, INTEGER_MAX } from '../model/limits.ts'
 import type { Header } from '../model/record.ts'
+import type { DecodedAppend } from './decoded-append.ts'
 import { AppendAckSchema } from './gen/records_pb.ts'
 import { positionMessage } from './proto-position.ts'
 import { LENGTH_DELIMITED, MalformedProto, ProtoReader, VARINT } from './proto-reader.ts'
-
-/** What an append asks for, before the semantic rules of `appendBatch`. */
-export interface ProtoAppend {
-  readonly inputs: readonly RecordInput[]
-  readonly conditions: AppendConditions
-}
 
 /**
  * Decodes an `AppendInput` message (wire-behaviour.md 6.6). Byte arrays are views of `bytes`. Throws a `HeadwaterError` of the given
@@ -23,7 +18,7 @@ export interface ProtoAppend {
  * Written by hand, for it is the hot path, and for memory: two bytes make a record, so that a frame could hold a million.
  * Those behind the limit of a batch are checked, but not kept: one more than the limit, for `appendBatch` to refuse.
  */
-export function decodeAppendInput(bytes: Uint8Array, code: ErrorCode): ProtoAppend {
+export function decodeAppendInput(bytes: Uint8Array, code: ErrorCode): DecodedAppend {
   try {
     return readAppendInput(new ProtoReader(bytes), bytes.length)
   } catch (cause) {
@@ -53,7 +48,7 @@ const RECORD_BODY = (3 << 3) | LENGTH_DELIMITED
 const HEADER_NAME = (1 << 3) | LENGTH_DELIMITED
 const HEADER_VALUE = (2 << 3) | LENGTH_DELIMITED
 
-function readAppendInput(reader: ProtoReader, end: number): ProtoAppend {
+function readAppendInput(reader: ProtoReader, end: number): DecodedAppend {
   const inputs: RecordInput[] = []
   let matchSeqNum: number | undefined
   let fencingToken: string | undefined

@@ -47,12 +47,6 @@ export class QueryParameters {
     const value = Number(digits)
     return value <= INTEGER_MAX ? value : Number.POSITIVE_INFINITY
   }
-
-  /** An integer whose large values can only mean "everything": saturates at 2^53 - 1. */
-  saturatedInteger(name: string): number | undefined {
-    const value = this.integer(name)
-    return value === undefined ? undefined : Math.min(value, INTEGER_MAX)
-  }
 }
 
 const UINT64_MAX = 0xffff_ffff_ffff_ffffn

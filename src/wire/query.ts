@@ -8,7 +8,7 @@ import { badQuery, QueryParameters } from './query-parameters.ts'
 
 /**
  * Decodes the query of a read (wire-behaviour.md 5.1). Throws 400 `bad_query` for what is malformed, then 422 `invalid` for a start
- * beyond 2^53 - 1 and for more than one start. That `timestamp` lies before `until` is left to `checkReadQuery`, because a
+ * beyond 2^53 - 1 and for more than one start. Other numbers beyond it are `Infinity`, since they can only mean everything. That `timestamp` lies before `until` is left to `checkReadQuery`, because a
  * resumed SSE read replaces the start in between.
  */
 export function decodeReadQuery(search: string): ReadQuery {
@@ -16,11 +16,11 @@ export function decodeReadQuery(search: string): ReadQuery {
   const query = {
     seqNum: parameters.integer('seq_num'),
     timestamp: parameters.integer('timestamp'),
-    tailOffset: parameters.saturatedInteger('tail_offset'),
+    tailOffset: parameters.integer('tail_offset'),
     clamp: parameters.boolean('clamp'),
-    count: parameters.saturatedInteger('count'),
-    bytes: parameters.saturatedInteger('bytes'),
-    until: parameters.saturatedInteger('until'),
+    count: parameters.integer('count'),
+    bytes: parameters.integer('bytes'),
+    until: parameters.integer('until'),
     waitSeconds: parameters.integer('wait', WAIT_SECONDS_MAX),
   }
   const { seqNum, timestamp, tailOffset } = query

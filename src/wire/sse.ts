@@ -1,6 +1,6 @@
+import type { DeliveredSoFar } from '../core/read-resume.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
-import type { ReadQuery } from '../model/read-query.ts'
 
 /**
  * Events of a read as Server-Sent Events (service-interface.md "Events", wire-behaviour.md 5.8). Fields come in the order `event`, `id`,
@@ -10,19 +10,9 @@ import type { ReadQuery } from '../model/read-query.ts'
 /** The text that follows the last event of a session that ended well. */
 export const DONE_EVENT = 'data: [DONE]\n\n'
 
-/** What `id` says: how far this connection has come. */
-export interface SseProgress {
-  /** Sequence number of the last record that was delivered. */
-  readonly lastSeqNum: number
-  /** Records delivered on this connection so far. */
-  readonly count: number
-  /** Metered bytes delivered on this connection so far. */
-  readonly bytes: number
-}
-
-/** `batchJson` is the JSON text of the read batch, in the format of the request. */
-export function batchEvent(progress: SseProgress, batchJson: string): string {
-  return `event: batch\nid: ${progress.lastSeqNum},${progress.count},${progress.bytes}\n${dataField(batchJson)}\n`
+/** The id tells what this connection has delivered so far, this batch included. `batchJson` is the JSON text of the read batch, in the format of the request. */
+export function batchEvent(delivered: DeliveredSoFar, batchJson: string): string {
+  return `event: batch\nid: ${delivered.lastSeqNum},${delivered.count},${delivered.bytes}\n${dataField(batchJson)}\n`
 }
 
 /** The heartbeat. `pingJson` is the JSON text of time and tail. */
@@ -53,7 +43,7 @@ const ID_PATTERN = /^([0-9]+),([0-9]+),([0-9]+)$/
  * Reads a `Last-Event-ID` header. Throws `bad_header` unless it is three unsigned 64-bit numbers; 422 `invalid` when its sequence
  * number is beyond 2^53 - 1, the limit of start positions. The other two saturate there.
  */
-export function parseLastEventId(value: string): SseProgress {
+export function parseLastEventId(value: string): DeliveredSoFar {
   const match = ID_PATTERN.exec(value)
   if (match === null) throw badId()
   const lastSeqNum = unsigned64(match[1]!)
@@ -64,20 +54,6 @@ export function parseLastEventId(value: string): SseProgress {
     lastSeqNum,
     count: Math.min(unsigned64(match[2]!), INTEGER_MAX),
     bytes: Math.min(unsigned64(match[3]!), INTEGER_MAX),
-  }
-}
-
-/**
- * The query of a read that goes on after `progress`: starts behind its last record whatever the selector was, with what is left
- * of `count` and `bytes`. Check the original query first.
- */
-export function resumedQuery(query: ReadQuery, progress: SseProgress): ReadQuery {
-  const { timestamp: _timestamp, tailOffset: _tailOffset, ...rest } = query
-  return {
-    ...rest,
-    seqNum: Math.min(progress.lastSeqNum + 1, INTEGER_MAX),
-    ...(query.count === undefined ? {} : { count: Math.max(0, query.count - progress.count) }),
-    ...(query.bytes === undefined ? {} : { bytes: Math.max(0, query.bytes - progress.bytes) }),
   }
 }
 

@@ -26,6 +26,9 @@ declare module 'zstd-codec/lib/module.js' {
     cloneToVector(vector: ZstdVector, data: Uint8Array): void
     cloneAsTypedArray(vector: ZstdVector): Uint8Array
   }
-  /** Makes a new instance, with 16 MiB of memory that never grows, and calls back with it. */
-  export function run(ready: (binding: ZstdBinding) => void): void
+  const module: {
+    /** Makes a new instance, with 16 MiB of memory that never grows, and calls back with it. */
+    run(ready: (binding: ZstdBinding) => void): void
+  }
+  export default module
 }

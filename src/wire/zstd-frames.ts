@@ -42,11 +42,12 @@ const COMPRESSED_BLOCK = 2
 
 /**
  * The frames of `data`, skippable ones left out. Throws {@link CompressedDataError} for data that is malformed, cut short, needs a
- * dictionary, has over 256 frames or 16,384 blocks, or certainly decompresses to more than `bytesMax`, which must not exceed {@link WINDOW_BYTES_MAX}.
+ * dictionary, has over 256 frames or 16,384 blocks, or certainly decompresses to more than `bytesMax`, which must not exceed
+ * {@link WINDOW_BYTES_MAX}.
  */
 export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
   const frames: ZstdFrame[] = []
-  let budget = bytesMax
+  const left: Budget = { bytes: bytesMax, blocks: BLOCKS_MAX }
   let offset = 0
   if (data.length === 0) throw new CompressedDataError('malformed', 'no zstd frame')
   while (offset < data.length) {
@@ -59,19 +60,20 @@ export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
     }
     if (magic !== MAGIC) throw new CompressedDataError('malformed', 'not zstd data')
     if (frames.length === FRAMES_MAX) throw new CompressedDataError('malformed', 'too many zstd frames')
-    const { frame, bytesMin } = readFrame(data.subarray(offset), view, budget)
-    budget -= bytesMin
+    const frame = readFrame(data.subarray(offset), view, left)
     offset += frame.bytes.length
     frames.push(frame)
   }
   return frames
 }
 
-function readFrame(
-  data: Uint8Array,
-  view: DataView,
-  bytesMax: number,
-): { frame: ZstdFrame; bytesMin: number } {
+/** What the rest of the data may still make and have. */
+interface Budget {
+  bytes: number
+  blocks: number
+}
+
+function readFrame(data: Uint8Array, view: DataView, left: Budget): ZstdFrame {
   const descriptor = read(view, MAGIC_LENGTH, 1)
   if ((descriptor & FLAG_RESERVED) !== 0)
     throw new CompressedDataError('malformed', 'reserved bit of a zstd frame')
@@ -89,17 +91,13 @@ function readFrame(
     contentSizeLength === 0
       ? undefined
       : read(view, offset, contentSizeLength) + (contentSizeLength === 2 ? 256 : 0)
-  if (contentSize !== undefined && contentSize > bytesMax) throw tooLarge()
+  if (contentSize !== undefined && contentSize > left.bytes) throw tooLarge()
   const headerLength = offset + contentSizeLength
 
   const windowBytes = singleSegment ? contentSize! : windowOf(read(view, windowOffset, 1))
-  const { cuts, blocksEnd, bytesMin } = readBlocks(
-    view,
-    headerLength,
-    Math.min(windowBytes, BLOCK_BYTES_MAX),
-    bytesMax,
-  )
-  let end = blocksEnd
+  const blocks = readBlocks(view, headerLength, Math.min(windowBytes, BLOCK_BYTES_MAX), left)
+  left.bytes -= contentSize ?? blocks.bytesMin
+  let end = blocks.end
   if ((descriptor & FLAG_CHECKSUM) !== 0) end += CHECKSUM_LENGTH
   if (end > data.length) throw cutShort()
   let bytes = data.subarray(0, end)
@@ -107,7 +105,7 @@ function readFrame(
     const window = Uint8Array.of(WINDOW_DESCRIPTOR_OF_MAX)
     bytes = concatBytes([data.subarray(0, windowOffset), window, data.subarray(windowOffset + 1, end)])
   }
-  return { frame: { bytes, contentSize, cuts }, bytesMin: contentSize ?? bytesMin }
+  return { bytes, contentSize, cuts: blocks.cuts }
 }
 
 function windowOf(descriptor: number): number {
@@ -119,15 +117,14 @@ function readBlocks(
   view: DataView,
   start: number,
   blockBytesMax: number,
-  bytesMax: number,
-): { cuts: number[]; blocksEnd: number; bytesMin: number } {
+  left: Budget,
+): { cuts: number[]; end: number; bytesMin: number } {
   const cuts: number[] = []
   let offset = start
   let bytesMin = 0
   let outputSinceCut = 0
-  let count = 0
   for (;;) {
-    if (++count > BLOCKS_MAX) throw new CompressedDataError('malformed', 'too many zstd blocks')
+    if (--left.blocks < 0) throw new CompressedDataError('malformed', 'too many zstd blocks')
     const header = read(view, offset, BLOCK_HEADER_LENGTH)
     const type = (header >> 1) & 3
     const size = header >> 3
@@ -136,9 +133,9 @@ function readBlocks(
       throw new CompressedDataError('malformed', 'unknown type of zstd block')
     }
     if (type !== COMPRESSED_BLOCK) bytesMin += size
-    if (bytesMin > bytesMax) throw tooLarge()
+    if (bytesMin > left.bytes) throw tooLarge()
     offset += BLOCK_HEADER_LENGTH + (type === RLE_BLOCK ? 1 : size)
-    if ((header & 1) !== 0) return { cuts, blocksEnd: offset, bytesMin }
+    if ((header & 1) !== 0) return { cuts, end: offset, bytesMin }
     outputSinceCut += type === COMPRESSED_BLOCK ? blockBytesMax : size
     if (outputSinceCut >= CUT_OUTPUT_BYTES) {
       cuts.push(offset)

@@ -279,9 +279,11 @@ describe('zstdFrames', () => {
       rawBlock(new Uint8Array(0), true),
     ]
     expect(zstdFrames(zstdFrame({ window: 0, blocks: blocks(16_384) }), LIMIT)).toHaveLength(1)
-    expect(() => zstdFrames(zstdFrame({ window: 0, blocks: blocks(16_385) }), LIMIT)).toThrow(
-      'too many blocks',
-    )
+    const tooMany = zstdFrame({ window: 0, blocks: blocks(16_385) })
+    expect(() => zstdFrames(tooMany, LIMIT)).toThrow('too many zstd blocks')
+    const half = zstdFrame({ window: 0, blocks: blocks(8192) })
+    expect(zstdFrames(concatBytes([half, half]), LIMIT)).toHaveLength(2)
+    expect(() => zstdFrames(concatBytes([half, half, half]), LIMIT)).toThrow('too many zstd blocks')
   })
 
   it('keeps no more than the ends of some blocks', () => {

@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  batchEvent,
-  DONE_EVENT,
-  errorEvent,
-  parseLastEventId,
-  pingEvent,
-  resumedQuery,
-} from '../../src/wire/sse.ts'
+import { batchEvent, DONE_EVENT, errorEvent, parseLastEventId, pingEvent } from '../../src/wire/sse.ts'
 import { refused } from './refused.ts'
 
 describe('events', () => {
@@ -87,26 +80,4 @@ describe('parseLastEventId', () => {
       expect(() => parseLastEventId(value)).toThrow('9007199254740991')
     },
   )
-})
-
-describe('resumedQuery', () => {
-  const progress = { lastSeqNum: 9, count: 4, bytes: 100 }
-
-  it.each([
-    ['no selector', {}, { seqNum: 10 }],
-    ['a sequence number', { seqNum: 3 }, { seqNum: 10 }],
-    ['a timestamp', { timestamp: 3, clamp: true }, { seqNum: 10, clamp: true }],
-    ['an offset', { tailOffset: 3 }, { seqNum: 10 }],
-    ['bounds', { count: 10, bytes: 101 }, { seqNum: 10, count: 6, bytes: 1 }],
-    ['bounds that are used up', { count: 4, bytes: 99 }, { seqNum: 10, count: 0, bytes: 0 }],
-    ['bounds of 0', { count: 0, bytes: 0 }, { seqNum: 10, count: 0, bytes: 0 }],
-    ['what stays', { until: 7, waitSeconds: 5 }, { seqNum: 10, until: 7, waitSeconds: 5 }],
-  ])('with %s', (_case, query, wanted) => {
-    expect(resumedQuery(query, progress)).toEqual(wanted)
-    expect(Object.keys(resumedQuery(query, progress)).sort()).toEqual(Object.keys(wanted).sort())
-  })
-
-  it('stays at the largest start', () => {
-    expect(resumedQuery({}, { ...progress, lastSeqNum: 2 ** 53 - 1 })).toEqual({ seqNum: 2 ** 53 - 1 })
-  })
 })

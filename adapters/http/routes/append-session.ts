@@ -49,7 +49,7 @@ async function takeFrames(
 ): Promise<void> {
   const reader = body.getReader()
   // What is over wants no more input, and must not wait for some either.
-  
+  void acks.over.then(() => reader.cancel()).catch(() => {})
   const decoder = new FrameDecoder()
   for (;;) {
     const chunk = await reader.read().catch((reason: unknown) => {

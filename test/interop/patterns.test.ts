@@ -1,0 +1,176 @@
+import { AppendInput, AppendRecord, type S2Stream } from '@s2-dev/streamstore'
+import { serialization } from '@s2-dev/streamstore-patterns'
+import { describe, expect, it } from 'vitest'
+import { all, longText, take } from './records.ts'
+import { basinOfFile, serviceOfFile, TRANSPORTS } from './support.ts'
+
+const {
+  chunkBytes,
+  DedupeFilter,
+  DeserializingReadSession,
+  decodeU64,
+  encodeU64,
+  extractDedupeSeq,
+  FrameAssembler,
+  FrameSizeError,
+  frameChunksToRecords,
+  injectDedupeHeaders,
+  SerializingAppendSession,
+} = serialization
+
+const { server } = await serviceOfFile()
+
+interface Message {
+  readonly id: number
+  readonly text: string
+}
+
+const encode = (message: Message) => new TextEncoder().encode(JSON.stringify(message))
+const decode = (bytes: Uint8Array) => JSON.parse(new TextDecoder().decode(bytes)) as Message
+
+/** A session that ends by itself: a typed one cannot be cancelled, because it keeps its source locked. */
+function upTo(stream: S2Stream, count: number) {
+  const stop = { limits: { count }, waitSecs: 60 }
+  return stream.readSession({ start: { from: { seqNum: 0 } }, stop }, { as: 'bytes' })
+}
+
+async function takeMessages<Value>(messages: ReadableStream<Value>, count: number): Promise<Value[]> {
+  const reader = messages.getReader()
+  const taken: Value[] = []
+  while (taken.length < count) {
+    const { done, value } = await reader.read()
+    if (done) throw new Error(`ended after ${taken.length} of ${count} messages`)
+    taken.push(value)
+  }
+  reader.releaseLock()
+  return taken
+}
+
+describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
+  const basin = await basinOfFile(server.url, transport)
+
+  it('carry messages, larger ones than a record too, to a follower', async () => {
+    const stream = await basin.stream()
+    const follower = new DeserializingReadSession(await upTo(stream, 5), decode)
+    const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
+      dedupeSeq: 0,
+      matchSeqNum: 0,
+    })
+    const messages = [
+      { id: 0, text: 'hello' },
+      { id: 1, text: longText(2_500_000) },
+      { id: 2, text: 'ünïcödé ☃' },
+    ]
+    expect(await writer.submit(messages[0]!)).toEqual({ start: 0, end: 1 })
+    expect(await writer.submit(messages[1]!)).toEqual({ start: 1, end: 4 })
+    expect(await writer.submit(messages[2]!)).toEqual({ start: 4, end: 5 })
+    expect(await takeMessages(follower, 3)).toEqual(messages)
+    expect((await follower.getReader().read()).done).toBe(true)
+    await writer.close()
+  })
+
+  it('take messages from a pipe', async () => {
+    const stream = await basin.stream()
+    const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
+      chunkSize: 10,
+      dedupeSeq: 0,
+    })
+    const messages = Array.from({ length: 30 }, (_, id) => ({ id, text: `message ${id}` }))
+    const source = new ReadableStream<Message>({
+      start(controller) {
+        for (const message of messages) controller.enqueue(message)
+        controller.close()
+      },
+    })
+    await source.pipeTo(writer)
+    const { tail } = await stream.checkTail()
+    expect(tail.seqNum).toBeGreaterThan(60)
+    const reader = new DeserializingReadSession(await upTo(stream, tail.seqNum), decode)
+    const received: Message[] = []
+    for await (const message of reader as ReadableStream<Message> & AsyncIterable<Message>)
+      received.push(message)
+    expect(received).toEqual(messages)
+  })
+
+  it('drop what a writer repeated, and start over with the next writer', async () => {
+    const stream = await basin.stream()
+    const records = (writer: string, start: number, ...texts: string[]) => {
+      const framed = texts.flatMap((text, id) => frameChunksToRecords(chunkBytes(encode({ id, text }), 20)))
+      injectDedupeHeaders(framed, writer, start)
+      return AppendInput.create(framed)
+    }
+    const twice = records('writer-1', 0, 'a longer text than one chunk takes', 'b')
+    await stream.append(twice)
+    await stream.append(twice)
+    await stream.append(records('writer-2', 0, 'c'))
+    const { tail } = await stream.checkTail()
+    const reader = new DeserializingReadSession(await upTo(stream, tail.seqNum), decode)
+    const texts = (await takeMessages(reader, 3)).map(({ text }) => text)
+    expect(texts).toEqual(['a longer text than one chunk takes', 'b', 'c'])
+    expect((await reader.getReader().read()).done).toBe(true)
+  })
+
+  it('refuse a frame that claims to be too large', async () => {
+    const stream = await basin.stream()
+    await stream.append(
+      AppendInput.create(frameChunksToRecords([new Uint8Array(1_000), new Uint8Array(1_000)])),
+    )
+    const session = await stream.readSession({ start: { from: { seqNum: 0 } } }, { as: 'bytes' })
+    const reader = new DeserializingReadSession(session, decode, { maxFrameBytes: 1_999 })
+    await expect(takeMessages(reader, 1)).rejects.toBeInstanceOf(FrameSizeError)
+  })
+
+  it('end a writer when another one was faster', async () => {
+    const stream = await basin.stream('not mine')
+    const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
+      matchSeqNum: 0,
+    })
+    await expect(writer.submit({ id: 0, text: 'x' })).rejects.toMatchObject({
+      status: 412,
+      expectedSeqNum: 1,
+    })
+    await expect(writer.close()).rejects.toMatchObject({ status: 412 })
+  })
+})
+
+describe.each(TRANSPORTS)('the parts of the patterns by $name', async (transport) => {
+  const basin = await basinOfFile(server.url, transport)
+
+  it('survive the way through a stream', async () => {
+    const stream = await basin.stream()
+    const payload = Uint8Array.from({ length: 100_000 }, (_, i) => (i * 31) % 251)
+    const records = frameChunksToRecords(chunkBytes(payload, 4_096))
+    expect(injectDedupeHeaders(records, 'writer', 5)).toBe(5 + records.length)
+    const session = await stream.appendSession()
+    for (const record of records) await (await session.submit(AppendInput.create([record]))).ack()
+    await session.close()
+
+    const read = await stream.readSession(
+      { start: { from: { seqNum: 0 } }, stop: { limits: { count: records.length } } },
+      { as: 'bytes' },
+    )
+    const assembler = new FrameAssembler()
+    const filter = new DedupeFilter()
+    const frames = []
+    let seq = 5
+    for (const { body, headers } of await all(read)) {
+      const received = headers.map(([name, value]) => [name, value] as [Uint8Array, Uint8Array])
+      expect(extractDedupeSeq(received)).toEqual(['writer', seq++])
+      expect(filter.shouldAccept(received)).toBe(true)
+      expect(filter.shouldAccept(received)).toBe(false)
+      frames.push(...assembler.push({ headers: received, body }))
+    }
+    expect(frames.map(({ meta }) => meta)).toEqual([{ bytes: 100_000, records: records.length }])
+    expect(Buffer.compare(frames[0]!.payload, payload)).toBe(0)
+  })
+
+  it('carry 64-bit numbers', async () => {
+    const stream = await basin.stream()
+    const numbers = [0n, 1n, 2n ** 53n, 2n ** 64n - 1n]
+    const records = numbers.map((number) => AppendRecord.bytes({ body: encodeU64(number) }))
+    await stream.append(AppendInput.create(records))
+    const session = await stream.readSession({ start: { from: { seqNum: 0 } } }, { as: 'bytes' })
+    expect((await take(session, 4)).map(({ body }) => decodeU64(body))).toEqual(numbers)
+    await session.cancel()
+  })
+})

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest'
+import { soak } from './soak.ts'
+import { openCounts, startService, untilIdle } from './support.ts'
+
+// The whole of it: SOAK_SECONDS=60 npx vitest run test/interop/soak.test.ts
+const seconds = Number(process.env['SOAK_SECONDS'] ?? 4)
+
+it('delivers every record of 100 appenders to 100 followers once and in order', {
+  timeout: seconds * 3_000 + 60_000,
+}, async () => {
+  const service = await startService()
+  const result = await soak(service, { seconds, appenders: 100, followers: 100 })
+  expect(result.records).toBeGreaterThanOrEqual(100)
+  expect(result.deliveries).toBe(result.records * 100)
+  await untilIdle(service)
+  expect(openCounts(service)).toEqual({
+    openReads: 0,
+    waitingReads: 0,
+    pendingAppends: 0,
+    appendBytesInFlight: 0,
+    waitingAppends: 0,
+    requests: 0,
+  })
+  await service.close()
+  expect(service.server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
+  expect(service.errors).toEqual([])
+  if (process.env['SOAK_SECONDS'] !== undefined) console.log(`${seconds} s:`, result)
+})
