@@ -97,9 +97,8 @@ export class AckStream {
     }
   }
 
-  /** In order, and not at all once it is over. */
   #then(step: () => void | Promise<void>): void {
-    this.#turn = this.#turn.then(() => (this.#isOver ? undefined : step()))
+    this.#turn = this.#turn.then(step)
   }
 
   #push(frame: Uint8Array): void {

@@ -1,7 +1,7 @@
 import type { Headwater, Stream } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-provision.ts'
-import { wordOfRequest } from '../../src/wire/vendor-headers.ts'
+import { usedWord, wordOfRequest } from '../../src/wire/vendor-headers.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/words.ts'
 import { basinAddress } from './basin-address.ts'
 import { headerText } from './header-text.ts'
@@ -52,6 +52,16 @@ export class RequestContext {
 
   vendorHeaderName(header: VendorHeader): string {
     return vendorHeaderName(this.word, header)
+  }
+
+  /**
+   * A header of the response: by the word that the request used, or else by all of them, because published clients use none on account
+   * calls and yet expect their own.
+   */
+  responseHeaders(header: VendorHeader, value: string): Record<string, string> {
+    const word = usedWord(this.request.headers, this.settings.words)
+    const words = word === undefined ? this.settings.words : [word]
+    return Object.fromEntries(words.map((word) => [vendorHeaderName(word, header), value]))
   }
 
   /**

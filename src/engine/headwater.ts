@@ -38,6 +38,11 @@ export class Headwater {
     return this.#services.engine.settings.clock.now()
   }
 
+  /** Aborts when the engine begins to close. */
+  get closing(): AbortSignal {
+    return this.#services.engine.closing
+  }
+
   basin(name: string, options: BasinOptions = {}): Basin {
     return new Basin(this.#services, name, options.autoCreate ?? this.#services.engine.settings.autoCreate)
   }

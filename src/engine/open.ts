@@ -6,7 +6,7 @@ import type { EngineContext } from './context.ts'
 import { Headwater } from './headwater.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
 import { Reading } from './reading.ts'
-import { storageError } from './storage-errors.ts'
+import { closedError, storageError } from './storage-errors.ts'
 import { StreamAccess } from './stream-access.ts'
 import { StreamLogs } from './stream-logs.ts'
 import { Streams } from './streams.ts'
@@ -56,7 +56,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
 
   let closed: Promise<void> | undefined
   const close = async () => {
-    closing.abort()
+    closing.abort(closedError())
     await engine.logs.close()
     await background.close()
     await session.close()

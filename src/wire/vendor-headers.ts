@@ -43,12 +43,20 @@ export function vendorHeader(
  * same. The first of `words` when it used several; when it used none, `svc`, or the first of `words` where `svc` is not accepted.
  */
 export function wordOfRequest(headers: RequestHeaders, words: readonly string[] = VENDOR_WORDS): string {
+  return (
+    usedWord(headers, words) ??
+    (words.includes(DEFAULT_VENDOR_WORD) ? DEFAULT_VENDOR_WORD : (words[0] ?? DEFAULT_VENDOR_WORD))
+  )
+}
+
+/** The same, but undefined when the request used none: then it can't be told which of them its client reads. */
+export function usedWord(
+  headers: RequestHeaders,
+  words: readonly string[] = VENDOR_WORDS,
+): string | undefined {
   const names = Array.from(headers.keys(), (name) => name.toLowerCase())
   const contentType = mediaTypeEssence(headers.get('content-type'))
-  const used = words.find(
+  return words.find(
     (word) => names.some((name) => name.startsWith(`${word}-`)) || contentType === sessionContentType(word),
-  )
-  return (
-    used ?? (words.includes(DEFAULT_VENDOR_WORD) ? DEFAULT_VENDOR_WORD : (words[0] ?? DEFAULT_VENDOR_WORD))
   )
 }

@@ -57,6 +57,20 @@ function gatedStorage() {
 }
 
 describe('append session', () => {
+  test('that is idle ends with the engine', async () => {
+    const { open, hw, clock } = await start()
+    const upload = new Upload()
+    const response = await open(upload)
+    upload.write(inputFrame(['a']))
+    const reading = bytesOf(response)
+    await clock.settle()
+    await hw.close()
+    expect(await resultOf(await reading)).toEqual({
+      acks: [1],
+      error: { status: 503, code: 'unavailable', message: 'headwater is closed' },
+    })
+  })
+
   test('is open before the first input, and acks while it goes on', async () => {
     const { open, clock, expectNothingOpen } = await start()
     const upload = new Upload()
@@ -299,6 +313,22 @@ describe('a failing append session', () => {
     expect(odd.status).toBe(200)
     expectNothingOpen()
   })
+})
+
+test.each(['ends', 'fails', 'is left'])('a session that %s lets go of its stream', async (how) => {
+  const service = await start({}, { limits: { cachedStreams: 1 } })
+  const upload = new Upload()
+  const reader = new BodyReader(await service.open(upload))
+  upload.write(inputFrame(['a']))
+  await service.clock.settle()
+  if (how === 'ends') upload.end()
+  else if (how === 'fails') upload.write(inputFrame([]))
+  else await reader.cancel()
+  await reader.ended
+  await service.clock.settle()
+  await service.hw.basin(BASIN).stream('t').append('x')
+  await service.hw.basin(BASIN).stream('u').append('x')
+  expect(service.hw.stats().cachedStreams).toBe(1)
 })
 
 describe('a client of an append session that leaves', () => {

@@ -121,15 +121,19 @@ describe('SSE', () => {
   })
 
   test('does not read ahead of its reader', async () => {
-    const { read, stream, clock } = await start()
+    const { read, stream, clock, hw, expectNothingOpen } = await start()
     for (let i = 0; i < 4; i++) await stream.append(Array(1000).fill('x'))
     const response = await read('?seq_num=0&count=100000')
     const reader = response.body!.getReader()
-    await clock.settle()
     const { value } = await reader.read()
     const text = new TextDecoder().decode(value)
     expect(text.match(/event: /g)).toHaveLength(1)
     await reader.cancel()
+    const idle = await read('')
+    await clock.settle()
+    expect(hw.stats()).toMatchObject({ openReads: 1, waitingReads: 0 })
+    await idle.body!.cancel()
+    expectNothingOpen()
   })
 
   test('ends with an error event when the stream is deleted', async () => {

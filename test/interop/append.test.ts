@@ -1,9 +1,10 @@
 import { AppendInput, AppendRecord, MAX_APPEND_RECORDS } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
 import { bodies, longText, strings, stringWhen } from './records.ts'
-import { basinOfFile, FETCH, serviceOfFile, TRANSPORTS } from './support.ts'
+import { basinOfFile, FETCH, serviceOfFile, TRANSPORTS, untilIdle } from './support.ts'
 
-const { server } = await serviceOfFile()
+const service = await serviceOfFile()
+const { server } = service
 
 describe('append', async () => {
   const basin = await basinOfFile(server.url, FETCH)
@@ -191,6 +192,35 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     const ticket = await session.submit(strings('x'))
     await expect(ticket.ack()).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
     await expect(session.close()).rejects.toMatchObject({ status: 404 })
+  })
+
+  it('ends with the stream', async () => {
+    const stream = await basin.stream()
+    const session = await stream.appendSession()
+    await (await session.submit(strings('a'))).ack()
+    await basin.basin.streams.delete({ stream: stream.name })
+    const ticket = await session.submit(strings('b'))
+    // A binary session knows which stream it had; by unary calls there is none of that name.
+    const end = transport.force === 's2s' ? [409, 'stream_deletion_pending'] : [404, 'stream_not_found']
+    const [status, code] = end
+    await expect(ticket.ack()).rejects.toMatchObject({ status, code })
+    await expect(session.close()).rejects.toMatchObject({ status, code })
+  })
+
+  it('leaves nothing behind when it is aborted or its acks are cancelled', async () => {
+    await untilIdle(service)
+    const stream = await basin.stream()
+    const abort = new AbortController()
+    const aborted = await stream.appendSession({}, { signal: abort.signal })
+    await (await aborted.submit(strings('a'))).ack()
+    const cancelled = await stream.appendSession()
+    await (await cancelled.submit(strings('b'))).ack()
+    abort.abort()
+    await cancelled.acks().cancel()
+    await untilIdle(service)
+    expect((await stream.checkTail()).tail.seqNum).toBe(2)
+    // A session that the client repeats after the abort is aborted as well.
+    await aborted.close().catch(() => {})
   })
 
   it('closes without an append', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bodies, strings } from './records.ts'
+import { all, bodies, strings } from './records.ts'
 import { clientOf, freshName, serviceOfFile, TRANSPORTS } from './support.ts'
 
 const { server } = await serviceOfFile()
@@ -112,6 +112,21 @@ describe('streams', () => {
     )
     await expect(basin.stream('s').append(strings('x'))).rejects.toMatchObject(missing)
     await expect(basin.stream('s').read()).rejects.toMatchObject(missing)
+  })
+})
+
+describe.each(TRANSPORTS)('a plain stream by $name', ({ force, options }) => {
+  it('does not mind an encryption key, nor an address with the path', async () => {
+    const { name } = await newBasin()
+    const basin = clientOf(`${server.url}/v1`, options).basin(name)
+    await basin.streams.create({ stream: 's' })
+    const encryptionKey = new Uint8Array(32).fill(7)
+    await using stream = basin.stream('s', { forceTransport: force, encryptionKey })
+    await using session = await stream.appendSession()
+    await (await session.submit(strings('x'))).ack()
+    const input = { start: { from: { seqNum: 0 } }, stop: { limits: { count: 1 } } }
+    expect(bodies(await all(await stream.readSession(input)))).toEqual(['x'])
+    expect(bodies((await stream.read(input)).records)).toEqual(['x'])
   })
 })
 

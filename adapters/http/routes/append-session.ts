@@ -1,3 +1,4 @@
+import { onAbort } from '../../../src/engine/abort.ts'
 import type { AppendSession, Stream } from '../../../src/index.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
@@ -18,10 +19,14 @@ export async function appendSession(context: RequestContext, stream: Stream): Pr
   const session = await stream.appendSession()
   const acks = new AckStream((error) => context.report(error))
   const { signal } = context.request
-  const onAbort = () => acks.abandon(signal.reason)
-  if (signal.aborted) onAbort()
-  else signal.addEventListener('abort', onAbort, { once: true })
-  void takeInputs(body, session, acks).finally(() => signal.removeEventListener('abort', onAbort))
+  const { closing } = context.hw
+  if (signal.aborted) acks.abandon(signal.reason)
+  const ignoreAbort = onAbort(signal, () => acks.abandon(signal.reason))
+  const ignoreClosing = onAbort(closing, () => acks.end(closing.reason))
+  void takeInputs(body, session, acks).finally(() => {
+    ignoreAbort()
+    ignoreClosing()
+  })
   return streamReply(sessionContentType(context.word), acks.body)
 }
 

@@ -9,5 +9,5 @@ export function provisionedReply<Info>(
   infoJson: (info: Info) => string,
   status: number,
 ): Reply {
-  return jsonReply(infoJson(info), status, { [context.vendorHeaderName('provision-result')]: result })
+  return jsonReply(infoJson(info), status, context.responseHeaders('provision-result', result))
 }
