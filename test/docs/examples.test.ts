@@ -13,7 +13,7 @@ const EXAMPLES: Record<string, string[]> = {
     '201 active\n',
     '401\n',
     'seq_num_mismatch 1\n3\ndurable up to 6\ndurable up to 7\n',
-    'range_not_satisfiable 0 0\n',
+    'range_not_satisfiable 0\ntimers left: 0\n',
   ],
   'docs/storage-contract.md': ['true\n'],
 }
