@@ -39,12 +39,13 @@ export function toNodeListener(
     discardRequest(req, res, options.lingerMs ?? LINGER_MS)
     try {
       const response = await answer(handler, req, watch.signal, report)
-      await sendResponse(response, watch, isDraining())
+      await sendResponse(response, watch, { lastOnConnection: isDraining(), report })
     } catch (error) {
       if (!watch.signal.aborted) report(error)
       if (res.headersSent || watch.signal.aborted) return abortExchange(res)
       for (const name of res.getHeaderNames()) res.removeHeader(name)
-      await sendResponse(internalError(), watch, isDraining()).catch(() => abortExchange(res))
+      const options = { lastOnConnection: isDraining(), report }
+      await sendResponse(internalError(), watch, options).catch(() => abortExchange(res))
     }
   }
 }

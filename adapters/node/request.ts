@@ -1,37 +1,35 @@
 import type { TLSSocket } from 'node:tls'
+import { NodeRequest as LazyRequest } from 'srvx/node'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { NodeRequest } from './node-exchange.ts'
 import { readRequestBody } from './request-body.ts'
 
 /**
- * The fetch form of a Node request.
+ * The fetch form of a Node request, made by `srvx`.
  *
- * A genuine `Request`, though a lazy look-alike (as `srvx` has) is some microseconds cheaper: applications wrap handlers and do
- * `new Request(request, changes)`, which a look-alike fails.
+ * From its lazy look-alike, a genuine `Request`: applications wrap handlers and do `new Request(request, changes)`, which the
+ * look-alike fails. With our own signal: `srvx` watches the response, which shows neither a half-closed connection nor the loss of one
+ * on which the response still waits for its turn.
  *
  * @throws HeadwaterError `bad_path` or `bad_header` when target or host make no URL.
  */
 export function toRequest(req: NodeRequest, signal: AbortSignal): Request {
-  const method = req.method ?? 'GET'
+  const url = requestUrl(req)
+  const lazy = new LazyRequest({ req } as ConstructorParameters<typeof LazyRequest>[0])
+  const { method } = lazy
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  return new Request(requestUrl(req), {
+  return new Request(url, {
     method,
-    headers: requestHeaders(req.rawHeaders),
+    headers: lazy.headers,
     signal,
-    ...(hasBody && { body: readRequestBody(req), duplex: 'half' }),
+    ...(hasBody && { body: readRequestBody(lazy, req), duplex: 'half' }),
   })
 }
 
-function requestHeaders(raw: readonly string[]): Headers {
-  const headers = new Headers()
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i]!
-    const isPseudoHeader = name.startsWith(':')
-    if (!isPseudoHeader) headers.append(name, raw[i + 1]!)
-  }
-  return headers
-}
-
+/**
+ * Not by `srvx`: it lets `host` go before `:authority` (RFC 9113, 8.3.1 forbids that), and serves a request without a proper URL as one
+ * to the host `_invalid_` or to the path `/`.
+ */
 function requestUrl(req: NodeRequest): string {
   const scheme = (req.socket as TLSSocket).encrypted ? 'https' : 'http'
   const host = header(req, ':authority') ?? header(req, 'host') ?? 'localhost'

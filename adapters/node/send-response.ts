@@ -1,7 +1,9 @@
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { FastResponse, sendNodeResponse } from 'srvx/node'
 import type { ClientWatch } from './client-watch.ts'
 import { readEagerly } from './eager-body.ts'
-import { abortExchange, http2StreamOf, type NodeResponse } from './node-exchange.ts'
+import { http2StreamOf, type NodeResponse } from './node-exchange.ts'
+import { resumeBody } from './response-body.ts'
 
 // Those of the connection are Node's to set; on HTTP/2 they are an error.
 const CONNECTION_HEADERS = new Set([
@@ -13,106 +15,59 @@ const CONNECTION_HEADERS = new Set([
 ])
 const BODILESS_STATUSES = new Set([204, 205, 304])
 
+interface SendOptions {
+  readonly lastOnConnection: boolean
+  /** Told why a response broke off that had begun already. */
+  readonly report: (error: unknown) => void
+}
+
 /**
- * Sends a fetch response. Resolves when all of it is handed over, or when the client has left; the body is cancelled then. Rejects
- * when the response cannot be sent or its body fails.
- *
- * Not by `srvx`: on HTTP/2 it never notices a client that left before the response was ready, and a body that fails with
- * `undefined` leaves its client waiting for ever.
+ * Sends a fetch response. Resolves when all of it is handed over, when it broke off, or when the client has left; the body is
+ * cancelled then. Rejects when the response cannot be sent.
  */
 export async function sendResponse(
   response: Response,
   watch: ClientWatch,
-  lastOnConnection: boolean,
+  { lastOnConnection, report }: SendOptions,
 ): Promise<void> {
   const res = watch.response
   const reader = response.body?.getReader()
   const cancel = () => void reader?.cancel(watch.signal.reason).catch(() => {})
+  // `srvx` does not notice that an HTTP/2 client left before the response was ready.
   if (!watch.connected) return cancel()
   try {
-    setHead(res, response, lastOnConnection)
-    if (!reader || res.req.method === 'HEAD' || BODILESS_STATUSES.has(response.status)) {
+    const { status } = response
+    // That of `Response.error()` is 0.
+    if (status < 200) throw new TypeError(`A response of status ${status} cannot be sent`)
+    const headers = [...response.headers].filter(([name]) => !CONNECTION_HEADERS.has(name))
+    const init = { status, statusText: STATUS_CODES[status] ?? '', headers }
+
+    if (!reader || res.req.method === 'HEAD' || BODILESS_STATUSES.has(status)) {
       cancel()
-      res.end()
-      return
+      return await send(res, new FastResponse(null, init), lastOnConnection)
     }
-    const { chunks, next } = await readEagerly(reader)
+    const eager = await readEagerly(reader)
     if (!watch.connected) return cancel()
-    if (!next) return sendWhole(res, chunks)
-    if (watch.signal.aborted) {
-      cancel()
-      return abortExchange(res)
-    }
-    watch.signal.addEventListener('abort', cancel, { once: true })
-    try {
-      await sendStream(res, chunks, next, reader, watch.signal)
-    } finally {
-      watch.signal.removeEventListener('abort', cancel)
-    }
+    if (!eager.next) init.headers = headers.filter(([name]) => name !== 'content-length')
+    const body = eager.next ? resumeBody(reader, eager, watch.signal, report) : Buffer.concat(eager.chunks)
+    await send(res, new FastResponse(body, init), lastOnConnection)
+    // `srvx` drops the client of a body that does not have its declared length, and tells nobody else.
+    const error = 'errored' in res ? res.errored : undefined
+    if (error && 'code' in error && error.code === 'ERR_HTTP_CONTENT_LENGTH_MISMATCH') report(error)
   } catch (error) {
     cancel()
     throw error
   }
 }
 
-function setHead(res: NodeResponse, response: Response, lastOnConnection: boolean): void {
-  // That of `Response.error()` is 0.
-  if (response.status < 200) throw new TypeError(`A response of status ${response.status} cannot be sent`)
-  res.statusCode = response.status
-  for (const [name, value] of response.headers) {
-    if (name !== 'set-cookie' && !CONNECTION_HEADERS.has(name)) res.setHeader(name, value)
-  }
-  const cookies = response.headers.getSetCookie()
-  if (cookies.length > 0) res.setHeader('set-cookie', cookies)
-  if (http2StreamOf(res)) return
-  if (lastOnConnection)
-    res.setHeader('connection', 'close')
-    // A body that does not have its declared length must not shift the framing of the connection.
-  ;(res as ServerResponse).strictContentLength = true
-}
-
-function flushHead(res: NodeResponse): void {
-  if (http2StreamOf(res)) res.writeHead(res.statusCode)
-  else (res as ServerResponse).flushHeaders()
-}
-
-function sendWhole(res: NodeResponse, chunks: readonly Uint8Array[]): void {
-  const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-  res.setHeader('content-length', body.byteLength)
-  res.end(body)
-}
-
-async function sendStream(
-  res: NodeResponse,
-  chunks: readonly Uint8Array[],
-  first: Promise<ReadableStreamReadResult<Uint8Array>>,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  left: AbortSignal,
-): Promise<void> {
-  flushHead(res)
-  for (const chunk of chunks) await write(res, chunk, left)
-  for (let next = first; ; next = reader.read()) {
-    const { done, value } = await next
-    // A cancelled body reads as ended.
-    if (left.aborted) return abortExchange(res)
-    if (done) {
-      res.end()
-      return
-    }
-    await write(res, value, left)
-  }
-}
-
-async function write(res: NodeResponse, chunk: Uint8Array, left: AbortSignal): Promise<void> {
-  // Both responses take bytes, but the union of their overloads cannot be called.
-  if (left.aborted || (res as ServerResponse).write(chunk)) return
-  await new Promise<void>((resolve) => {
-    const proceed = () => {
-      res.off('drain', proceed)
-      left.removeEventListener('abort', proceed)
-      resolve()
-    }
-    res.once('drain', proceed)
-    left.addEventListener('abort', proceed, { once: true })
-  })
+function send(res: NodeResponse, response: Response, lastOnConnection: boolean): Promise<void> {
+  if (http2StreamOf(res)) return sendNodeResponse(res as unknown as ServerResponse, response)
+  const http1 = res as ServerResponse
+  if (lastOnConnection) http1.setHeader('connection', 'close')
+  // A body that does not have its declared length must not shift the framing of the connection.
+  http1.strictContentLength = true
+  const sent = sendNodeResponse(http1, response)
+  // Otherwise the head waits for the first bytes of the body.
+  if (http1.headersSent) http1.flushHeaders()
+  return sent
 }

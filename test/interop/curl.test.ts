@@ -1,7 +1,9 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { encodeMessageFrame, FrameDecoder } from '../../src/wire/frame.ts'
+import { encodeMessageFrame, FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
+import { messageOf } from '../../src/wire/message.ts'
+import { longText } from './records.ts'
 import { freshName, serviceOfFile, until } from './support.ts'
 
 const { server, hw } = await serviceOfFile()
@@ -58,6 +60,13 @@ function answerOf(output: Buffer): Answer {
     text,
     json: () => JSON.parse(text) as unknown,
   }
+}
+
+/** The one frame of a response. */
+function onlyMessage(bytes: Uint8Array): MessageFrame {
+  const [frame, ...more] = new FrameDecoder().decode(bytes)
+  if (frame?.kind !== 'message' || more.length > 0) throw new Error('not one message')
+  return frame
 }
 
 /** A basin with the stream `s`, and how to call it. */
@@ -264,5 +273,19 @@ describe.skipIf(version === undefined)(`curl${absent}`, () => {
     const frames = [...new FrameDecoder().decode(read.bytes)]
     expect(frames.map(({ kind }) => kind)).toEqual(['message'])
     expect(read.bytes.toString('latin1').split('hi')).toHaveLength(3)
+  })
+
+  it.each(['gzip', 'zstd'])('gets frames compressed by %s when it asks for it', async (coding) => {
+    const { records, inBasin, stream } = await start()
+    await stream.append(longText(100_000))
+    const session = [...H2C, ...inBasin, '-H', 'content-type: svcs/proto', `${records}?seq_num=0&count=1`]
+    const plain = onlyMessage((await curl(...session)).bytes)
+    expect(plain.compression).toBeUndefined()
+    const answer = await curl('-H', `accept-encoding: ${coding}`, ...session)
+    expect(answer.headers.has('content-encoding')).toBe(false)
+    expect(answer.bytes.length).toBeLessThan(10_000)
+    const compressed = onlyMessage(answer.bytes)
+    expect(compressed.compression).toBe(coding)
+    expect(Buffer.compare(await messageOf(compressed), await messageOf(plain))).toBe(0)
   })
 })

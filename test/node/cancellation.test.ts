@@ -92,6 +92,8 @@ describe('a client that goes away', () => {
       }
       answer!()
       await until(() => fates.length === 1 && fates[0]!.cancelled)
+      // Only an HTTP/2 client is known to be gone for good.
+      if (protocol === 'HTTP/2') expect(fates[0]!.pulled).toBe(0)
       await until(() => server.counts().requests === 0)
     },
   )
@@ -119,6 +121,43 @@ describe('a client that goes away', () => {
     // Not `stream.close`, with which Node ends the stream properly before it resets it.
     session.destroy()
     await until(() => failures.length === 2)
+  })
+
+  it.each([
+    ['is being read', false],
+    ['is read on only after that', true],
+  ])('does not take an upload that its HTTP/2 client resets for a complete one (%s)', async (_, isLate) => {
+    const outcomes: string[] = []
+    const { server } = await startServer(async (request) => {
+      const reader = request.body!.getReader()
+      await reader.read()
+      const left = new Promise((resolve) => request.signal.addEventListener('abort', resolve))
+      if (isLate) await left
+      const outcome = await reader.read().then(
+        ({ done }) => `done: ${done}`,
+        () => 'failed',
+      )
+      outcomes.push(outcome)
+      return new Response('too late')
+    })
+    const frame = (type: number, flags: number, stream: number, payload: Buffer) =>
+      Buffer.concat([Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream]), payload])
+    // POST, http and / are entries 3, 6 and 4 of the static table, :authority is a literal (RFC 7541).
+    const headers = Buffer.concat([Buffer.from([0x83, 0x86, 0x84, 0x41, 9]), Buffer.from('localhost')])
+    const client = new RawClient(server.port)
+    client.socket.write(
+      Buffer.concat([
+        Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+        frame(4, 0, 0, Buffer.alloc(0)),
+        frame(1, 4, 1, headers),
+        frame(0, 0, 1, Buffer.from('part')),
+      ]),
+    )
+    await until(() => server.counts().requests === 1)
+    // Not by Node's client, which ends its stream properly before it resets it.
+    client.socket.write(frame(3, 0, 1, Buffer.from([0, 0, 0, constants.NGHTTP2_CANCEL])))
+    await until(() => outcomes.length === 1)
+    expect(outcomes).toEqual(['failed'])
   })
 
   it('still aborts a signal whose request was garbage-collected', async () => {

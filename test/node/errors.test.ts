@@ -133,6 +133,27 @@ describe('a response that breaks off', () => {
     expect(errors).toHaveLength(1)
   })
 
+  it('that is shorter than it declared is reported, and is not taken for a clean end', async () => {
+    const { server, errors } = await startServer(
+      () =>
+        new Response(
+          new ReadableStream({
+            async start(controller) {
+              await new Promise((resolve) => setImmediate(resolve))
+              controller.enqueue(new TextEncoder().encode('one'))
+              await new Promise((resolve) => setImmediate(resolve))
+              controller.close()
+            },
+          }),
+          { headers: { 'content-length': '4' } },
+        ),
+    )
+    const client = new RawClient(server.port)
+    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await client.closed
+    expect(errors).toMatchObject([{ code: 'ERR_HTTP_CONTENT_LENGTH_MISMATCH' }])
+  })
+
   it('frees its request', async () => {
     const { server } = await startServer(() => new Response(failingBody(secret)))
     await fetch(server.url)

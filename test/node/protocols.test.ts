@@ -208,6 +208,25 @@ describe('limits', () => {
     await client.until('"url":"http://example.test/v1/basins?a=b"')
   })
 
+  it('takes the authority of an HTTP/2 request, whatever its host header says', async () => {
+    const { server } = await startServer(describeRequest)
+    const session = await http2Client(server.url)
+    const { body } = await http2Fetch(session, {
+      ':path': '/x',
+      ':authority': 'right.test',
+      host: 'wrong.test',
+    })
+    expect(JSON.parse(body)).toMatchObject({ url: 'http://right.test/x' })
+  })
+
+  it('gives a request that an application can take as it is for its own', async () => {
+    const { server } = await startServer((request) =>
+      describeRequest(new Request(request, { headers: { 'svc-basin': 'changed' } })),
+    )
+    const response = await fetch(`${server.url}/x`, { method: 'POST', body: 'kept' })
+    expect(await response.json()).toMatchObject({ method: 'POST', header: 'changed', body: 'kept' })
+  })
+
   it('refuses a method that fetch cannot express', async () => {
     const { server, errors } = await startServer(describeRequest)
     const client = new RawClient(server.port)

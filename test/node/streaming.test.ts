@@ -104,11 +104,25 @@ describe('bodies', () => {
     expect(server.counts()).toEqual({ connections: 1, http2Sessions: 0, requests: 0 })
   })
 
-  it('keeps the connection after an upload that the handler did not want', async () => {
-    const { server } = await startServer(async (request) => {
-      await request.body?.cancel()
-      return new Response('no', { status: 401 })
-    })
+  it.each([
+    ['does not touch', () => {}],
+    ['cancels', (body: ReadableStream) => body.cancel()],
+    [
+      'cancels after its beginning',
+      async (body: ReadableStream) => {
+        const reader = body.getReader()
+        await reader.read()
+        await reader.cancel()
+      },
+    ],
+  ])('keeps the connection after an upload that the handler %s', async (_, refuse) => {
+    const { server } = await startServer(
+      async (request) => {
+        await refuse(request.body!)
+        return new Response('no', { status: 401 })
+      },
+      { lingerMs: 600_000 },
+    )
     const client = new RawClient(server.port)
     const body = 'x'.repeat(MIB)
     for (let i = 1; i <= 2; i++) {
@@ -118,6 +132,23 @@ describe('bodies', () => {
       await until(() => client.received.split('HTTP/1.1 401').length === i + 1)
     }
     expect(server.counts().connections).toBe(1)
+  })
+
+  it('lets the client end an upload that the handler cancelled, before it answers', async () => {
+    let answer: (() => void) | undefined
+    const { server } = await startServer(async (request) => {
+      await request.body?.cancel()
+      await new Promise<void>((resolve) => {
+        answer = resolve
+      })
+      return new Response('no', { status: 401 })
+    })
+    const client = new RawClient(server.port)
+    const body = Buffer.alloc(32 * MIB)
+    client.socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n`)
+    await new Promise((resolve) => client.socket.write(body, resolve))
+    answer!()
+    await client.until('HTTP/1.1 401')
   })
 
   it('cuts off an upload that goes on although its answer is complete, without spoiling the answer', async () => {

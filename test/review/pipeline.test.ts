@@ -1,0 +1,248 @@
+import { describe, expect, it } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../adapters/testing/index.ts'
+import { type AppendRequest, open, type Storage, StorageConflict, StorageFailure } from '../../src/index.ts'
+import { decodeRecords } from '../../src/storage/block-codec.ts'
+import { gated } from '../engine/gated-storage.ts'
+import { openEngine, readAll } from '../engine/support.ts'
+
+const code = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'ok',
+    (error) => error.code ?? String(error),
+  )
+const text = (request: AppendRequest) =>
+  decodeRecords(request.block.data)
+    .map(({ body }) => new TextDecoder().decode(body))
+    .join()
+
+/** Wraps a session's methods. */
+function wrapped(inner: Storage, manifest: object, wrap: (session: any) => object): Storage {
+  return {
+    manifest: { ...inner.manifest, ...manifest },
+    async open(context) {
+      const session: any = await inner.open(context)
+      const own: any = wrap(session)
+      return new Proxy(session, {
+        get: (target, property) => own[property] ?? target[property]?.bind?.(target) ?? target[property],
+      })
+    },
+  }
+}
+
+describe('append pipeline', () => {
+  it('P1 never stores a durable append twice: behind a withheld refusal, before a storage failure (one engine)', async () => {
+    const storage = gated(memory(), { shared: false })
+    const { stream } = await openEngine({ storage })
+    await stream.append('0')
+    storage.holding = true
+    storage.onAppend = (request) => {
+      if (text(request) === 'd') throw new StorageFailure('io', 'disk', { nothingWritten: true })
+    }
+    const results = [
+      code(stream.append('a')),
+      code(stream.append('refused', { matchSeqNum: 99 })),
+      code(stream.append('c')),
+      code(stream.append('d')),
+    ]
+    storage.holding = false
+    storage.release()
+    expect({ results: await Promise.all(results), stored: await readAll(stream) }).toEqual({
+      results: ['ok', 'seq_num_mismatch', 'ok', 'storage'],
+      stored: ['0', 'a', 'c'],
+    })
+  })
+
+  it('P1c never tries an append of unknown outcome again behind a withheld refusal', async () => {
+    const storage = gated(memory(), { shared: false })
+    const { stream } = await openEngine({ storage })
+    await stream.append('0')
+    storage.holding = true
+    let failed = false
+    storage.onAppended = (request) => {
+      if (text(request) !== 'c' || failed) return
+      failed = true
+      throw new StorageFailure('io', 'no answer', { nothingWritten: false })
+    }
+    const results = [
+      code(stream.append('a')),
+      code(stream.append('refused', { matchSeqNum: 99 })),
+      code(stream.append('c')),
+    ]
+    storage.holding = false
+    storage.release()
+    expect({ results: await Promise.all(results), stored: await readAll(stream) }).toEqual({
+      results: ['ok', 'seq_num_mismatch', 'storage'],
+      stored: ['0', 'a', 'c'],
+    })
+  })
+
+  it('P1b the same, when the stream is reconfigured while a and c are being acknowledged', async () => {
+    // Appends take effect at once; their answers arrive when the test says so.
+    const answers: (() => void)[] = []
+    let holding = false
+    const storage = wrapped(memory(), { shared: false }, (session) => ({
+      append: async (request: AppendRequest) => {
+        await session.append(request)
+        if (holding) await new Promise<void>((go) => answers.push(go))
+      },
+    }))
+    const { hw, clock, stream } = await openEngine({ storage })
+    await stream.append('0')
+    holding = true
+    const results = [
+      code(stream.append('a')),
+      code(stream.append('refused', { matchSeqNum: 99 })),
+      code(stream.append('c')),
+    ]
+    await clock.settle()
+    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    holding = false
+    for (const answer of answers) answer()
+    expect(await Promise.all(results)).toEqual(['ok', 'seq_num_mismatch', 'ok'])
+    expect(await readAll(stream)).toEqual(['0', 'a', 'c'])
+  })
+
+  it('P2 a write of unknown outcome that turns up late lets no later append slip in (order, duplicates)', async () => {
+    let late: (() => Promise<void>) | undefined
+    const storage = wrapped(memory(), {}, (session) => ({
+      append: async (request: AppendRequest) => {
+        if (text(request) === 'x' && late === undefined) {
+          late = () => session.append(request)
+          throw new StorageFailure('io', 'connection lost', { nothingWritten: false })
+        }
+        // What was lost turns up just before the next write.
+        if (late !== undefined && text(request) === 'y') {
+          const turnUp = late
+          late = async () => {}
+          await turnUp().catch(() => {})
+        }
+        return session.append(request)
+      },
+    }))
+    const { stream } = await openEngine({ storage })
+    expect(await code(stream.append('x'))).toBe('storage')
+    const results = [code(stream.append('y')), code(stream.append('z'))]
+    expect(await Promise.all(results)).toEqual(['ok', 'ok'])
+    expect(await readAll(stream)).toEqual(['x', 'y', 'z'])
+  })
+
+  it('P2b and loses no fencing token', async () => {
+    let late: (() => Promise<void>) | undefined
+    const storage = wrapped(memory(), {}, (session) => ({
+      append: async (request: AppendRequest) => {
+        if (text(request) === 'owner' && late === undefined) {
+          late = () => session.append(request)
+          throw new StorageFailure('io', 'connection lost', { nothingWritten: false })
+        }
+        if (late !== undefined && text(request) === 'y') {
+          const turnUp = late
+          late = async () => {}
+          await turnUp().catch(() => {})
+        }
+        return session.append(request)
+      },
+    }))
+    const { stream } = await openEngine({ storage })
+    expect(await code(stream.fence('owner'))).toBe('storage')
+    await Promise.all([code(stream.append('y')), code(stream.append('z'))])
+    // The fence command is in the stream, so the stream is fenced.
+    expect((await readAll(stream))[0]).toBe('owner')
+    expect(await code(stream.append('w', { fencingToken: 'owner' }))).toBe('ok')
+  })
+
+  it('P3 appends that wait behind others do not fail with a conflict while the pipeline makes progress', async () => {
+    const inner = memory()
+    const storage = gated(inner)
+    const clock = virtualClock({ now: 1_000_000 })
+    const { stream } = await openEngine({ storage, clock })
+    const other = await open({ storage: inner, clock })
+    const rival = other.basin('basin').stream('stream')
+    storage.holding = true
+    const results = Array.from({ length: 130 }, (_, i) => code(stream.append(`${i}`)))
+    await clock.settle()
+    for (let round = 0; round < 400 && storage.held > 0; round++) {
+      storage.release(1)
+      await clock.settle()
+      // One of ours got in. Then the rival does, so that the rest in flight conflicts.
+      if (round < 125) await rival.append('rival')
+      storage.release()
+      storage.holding = true
+      await clock.settle()
+    }
+    storage.holding = false
+    storage.release()
+    const failed = (await Promise.all(results)).filter((result) => result !== 'ok')
+    expect(failed).toEqual([])
+    await other.close()
+  })
+
+  it('P4 in a session nothing is appended behind an append that gave up after too many conflicts', async () => {
+    const storage = gated(memory())
+    const { stream, clock } = await openEngine({ storage })
+    const session = await stream.appendSession()
+    let conflicts = 0
+    let second: Promise<unknown> | undefined
+    storage.onAppend = (request) => {
+      if (text(request) !== 'a') return
+      conflicts++
+      if (conflicts === 50) second = session.submit('b').then((ticket) => ticket.ack())
+      throw new StorageConflict('someone else')
+    }
+    const first = await session.submit('a')
+    expect(await code(first.ack())).toBe('transaction_conflict')
+    await clock.settle()
+    await code(second!)
+    await code(session.close())
+    expect((await stream.checkTail()).seqNum).toBe(0)
+  })
+
+  it('P5 a refusal does not rest on a configuration that was replaced before the append was made', async () => {
+    // One engine. The head is being read (after a failure) while the stream is reconfigured.
+    let holdHead = false
+    const heads: (() => void)[] = []
+    let fail = false
+    const storage = wrapped(memory(), { shared: false }, (session) => ({
+      append: async (request: AppendRequest) => {
+        if (fail) throw new StorageFailure('io', 'disk', { nothingWritten: true })
+        return session.append(request)
+      },
+      head: async (logId: string) => {
+        const head = await session.head(logId)
+        if (holdHead) await new Promise<void>((go) => heads.push(go))
+        return head
+      },
+    }))
+    const { hw, clock, stream } = await openEngine({ storage })
+    const basin = hw.basin('basin')
+    await basin.reconfigureStream('stream', { timestamping: { mode: 'client-require' } })
+    await stream.append({ body: '0', timestamp: 1 })
+    fail = true
+    holdHead = true
+    const failing = code(stream.append({ body: 'x', timestamp: 2 }))
+    await clock.settle()
+    fail = false
+    expect(heads.length).toBe(1)
+    await basin.reconfigureStream('stream', { timestamping: { mode: 'client-prefer' } })
+    const result = code(stream.append('without a timestamp: fine by now'))
+    holdHead = false
+    for (const go of heads) go()
+    expect(await failing).toBe('storage')
+    expect(await result).toBe('ok')
+  })
+
+  it('P6 keeps the order of calls when the stream is deleted and made anew under them', async () => {
+    const storage = gated(memory())
+    const { hw, clock, stream } = await openEngine({ storage })
+    storage.holding = true
+    const first = stream.append('first')
+    await clock.settle()
+    await hw.basin('basin').deleteStream('stream')
+    storage.holding = false
+    const second = stream.append('second')
+    await clock.settle()
+    storage.release()
+    await Promise.all([first, second])
+    expect(await readAll(stream)).toEqual(['first', 'second'])
+  })
+})

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { type ReadRange, type Storage, StorageFailure } from '../../src/index.ts'
+import { bodies, openEngine } from '../engine/support.ts'
+
+function wrapped(inner: Storage, manifest: object, wrap: (session: any) => object): Storage {
+  return {
+    manifest: { ...inner.manifest, ...manifest },
+    async open(context) {
+      const session: any = await inner.open(context)
+      const own: any = wrap(session)
+      return new Proxy(session, {
+        get: (target, property) => own[property] ?? target[property]?.bind?.(target) ?? target[property],
+      })
+    },
+  }
+}
+
+describe('reads', () => {
+  it('R1 a long poll that has records does not wait, though what follows them has expired', async () => {
+    const { hw, clock, stream } = await openEngine()
+    const basin = hw.basin('basin')
+    await basin.reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    await stream.append('kept')
+    await basin.reconfigureStream('stream', { retentionPolicy: { ageSeconds: 1 } })
+    await stream.append('expires')
+    await clock.advance('5m')
+    let result: string[] | undefined
+    const done = stream.readBatch({ seqNum: 0, waitSeconds: 60 }).then((batch) => {
+      result = bodies(batch)
+    })
+    await clock.settle()
+    const atOnce = result
+    await clock.advance('2m')
+    await done
+    expect(result).toEqual(['kept'])
+    expect(atOnce).toEqual(['kept'])
+  })
+
+  it('R2 lastSeqNum is that of the last record of the batch', async () => {
+    const { hw, clock, stream } = await openEngine()
+    const basin = hw.basin('basin')
+    await basin.reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    await stream.append('kept')
+    await basin.reconfigureStream('stream', { retentionPolicy: { ageSeconds: 1 } })
+    await stream.append('expires')
+    await clock.advance('2s')
+    const batch = await stream.readBatch({ seqNum: 0 })
+    expect(batch.records.map(({ seqNum }) => seqNum)).toEqual([0])
+    expect(batch.lastSeqNum).toBe(0)
+  })
+
+  it('R3 a read of a few bytes does not ask the storage for a MiB', async () => {
+    const asked: number[] = []
+    let blocks = 0
+    const storage = wrapped(memory(), {}, (session) => ({
+      read: async (logId: string, range: ReadRange) => {
+        asked.push(range.bytesMax)
+        const found = await session.read(logId, range)
+        blocks += found.length
+        return found
+      },
+    }))
+    const { stream } = await openEngine({ storage })
+    await Promise.all(Array.from({ length: 5_000 }, () => stream.append('x')))
+    asked.length = 0
+    blocks = 0
+    expect((await stream.readBatch({ seqNum: 0, count: 1 })).count).toBe(1)
+    expect((await stream.readBatch({ seqNum: 0, bytes: 9 })).count).toBe(1)
+    expect({ blocks, asked: Math.max(...asked) }).toEqual({ blocks: 2, asked: 9 })
+  })
+
+  it('R4 a cursor that is closed while it reads resolves to undefined, also when the storage fails then', async () => {
+    let hold = false
+    let go = () => {}
+    const storage = wrapped(memory(), {}, (session) => ({
+      read: async (logId: string, range: ReadRange) => {
+        if (!hold) return session.read(logId, range)
+        await new Promise<void>((resolve) => {
+          go = resolve
+        })
+        throw new StorageFailure('io', 'failed', { nothingWritten: true })
+      },
+    }))
+    const { clock, stream } = await openEngine({ storage })
+    await stream.append([new Uint8Array(1_000_000)])
+    await stream.append([new Uint8Array(1_000_000)])
+    const cursor = (await stream.openRead({ seqNum: 0 }))!
+    await cursor.next()
+    hold = true
+    const pending = cursor.next().then(
+      (event) => event,
+      (error) => `rejected: ${error.code}`,
+    )
+    await clock.settle()
+    cursor.close()
+    go()
+    expect(await pending).toBe(undefined)
+  })
+
+  it('R5 closing the engine leaves no timer of a follower whose consumer is busy', async () => {
+    const { hw, clock, stream } = await openEngine()
+    const iterator = stream.read({ seqNum: 0, waitSeconds: 3600 })[Symbol.asyncIterator]()
+    await stream.append('0')
+    await iterator.next()
+    const waiting = iterator.next()
+    await clock.settle()
+    await stream.append('1')
+    await waiting
+    // The consumer is busy with the batch.
+    await hw.close()
+    expect({ timers: clock.pending, openReads: hw.stats().openReads }).toEqual({ timers: 0, openReads: 0 })
+  })
+
+  it('R6 unsubscribing by a timer works in the middle of a long history on memory', async () => {
+    const { stream } = await openEngine()
+    for (let i = 0; i < 200; i++) await stream.append(Array.from({ length: 1000 }, () => 'x'))
+    let batches = 0
+    let stopped = false
+    await new Promise<void>((resolve) => {
+      const subscription = stream.read({ seqNum: 0, count: 200_000 }).batches$.subscribe({
+        next: () => batches++,
+        complete: resolve,
+      })
+      setImmediate(() => {
+        stopped = !subscription.closed
+        subscription.unsubscribe()
+        resolve()
+      })
+    })
+    expect(stopped).toBe(true)
+    expect(batches).toBeLessThan(200)
+  })
+
+  it('R7 timestamps are whole milliseconds, whatever the clock', async () => {
+    const { clock, stream } = await openEngine()
+    await clock.advance('1.5ms')
+    const ack = await stream.append('x')
+    const [record] = (await stream.readBatch({ seqNum: 0 })).records
+    expect(record!.timestamp).toBe(ack.start.timestamp)
+    expect((await stream.readBatch({ timestamp: ack.start.timestamp })).count).toBe(1)
+  })
+})
