@@ -16,11 +16,11 @@ export function ensureInstalled() {
   if (installed < modifiedAt(inProject('package-lock.json'))) run('npm', ['ci'])
 }
 
-/** Builds when nothing is built, or when something it is built from is newer. */
+/** Builds what runs, without the type declarations, when nothing is built or something it is built from is newer. */
 export function ensureBuilt() {
   const built = modifiedAt(inProject('dist', 'cli.js'))
   const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsup.config.ts']
-  if (Math.max(...sources.map((path) => newestIn(inProject(path)))) > built) build()
+  if (Math.max(...sources.map((path) => newestIn(inProject(path)))) > built) run('npm', ['run', 'build:js'])
 }
 
 export function build() {

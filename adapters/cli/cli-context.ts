@@ -13,7 +13,7 @@ export interface CliContext {
   readonly exitNow: (code: number) => void
 }
 
-export interface SignalSource {
+interface SignalSource {
   on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
   off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
 }

@@ -1,7 +1,7 @@
+import { macrotask } from '../../src/engine/macrotask.ts'
 import type { Clock } from '../../src/storage/clock.ts'
 import { OrderedList } from '../../src/storage/ordered-list.ts'
 import { durationMs } from './duration.ts'
-import { macrotask } from '../../src/engine/macrotask.ts'
 
 export interface VirtualClockOptions {
   /** Where the time starts: milliseconds since the Unix epoch, or a date. Default: 2025-01-01T00:00:00Z. */

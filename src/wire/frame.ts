@@ -2,7 +2,7 @@ import { textOf, utf8 } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
 
 /** Largest length that a frame's prefix may announce: the flag byte and the payload (wire-behaviour.md 6.1). */
-export const FRAME_LENGTH_MAX = 2_097_152
+const FRAME_LENGTH_MAX = 2_097_152
 /** Largest payload of a frame, compressed or not. */
 export const FRAME_PAYLOAD_MAX = FRAME_LENGTH_MAX - 1
 
@@ -20,7 +20,7 @@ export interface MessageFrame {
 }
 
 /** The last frame of a session that failed. */
-export interface TerminalFrame {
+interface TerminalFrame {
   readonly kind: 'terminal'
   /** HTTP status that the error would have had. */
   readonly status: number

@@ -70,7 +70,7 @@ export function decodeStreamConfigHeader(text: string): StreamConfigInput {
 }
 
 /** A location: 1 to 64 characters of ASCII letters, digits, `:`, `-` and `.` (wire-behaviour.md 8.1). */
-export const locationOf: Decoder<string> = (value, name) => {
+const locationOf: Decoder<string> = (value, name) => {
   const location = keptStringOf(value, name)
   if (/^[A-Za-z0-9:.-]{1,64}$/.test(location)) return location
   throw badJson(`\`${name}\` must be 1 to 64 letters, digits, colons, hyphens and dots`, name)

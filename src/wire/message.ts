@@ -2,7 +2,7 @@ import { compress, decompress } from './compression.ts'
 import { type Compression, encodeMessageFrame, FRAME_PAYLOAD_MAX, type MessageFrame } from './frame.ts'
 
 /** Messages shorter than this are never compressed, others always when the session has an algorithm (wire-behaviour.md 6.4). */
-export const COMPRESSION_BYTES_MIN = 1024
+const COMPRESSION_BYTES_MIN = 1024
 
 /**
  * The algorithm for the server's messages: zstd if any `Accept-Encoding` names it, else gzip, else none. Weights do not count,

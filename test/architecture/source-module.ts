@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import ts from 'typescript'
 
-export interface Import {
+interface Import {
   /** A path from the root of the repository, or the name of a package. */
   readonly target: string
   /** Erased when the code is built. */

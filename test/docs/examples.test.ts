@@ -32,13 +32,19 @@ describe.each(Object.keys(EXAMPLES))('%s', (document) => {
     expect(await examplesOf(document)).toHaveLength(expected.length)
   })
 
-  it.each(expected.map((output, index) => [index, output] as const))('example %i runs and prints what it should', async (index, output) => {
-    const code = (await examplesOf(document))[index]!
-    const file = join(directory, `${document.replaceAll('/', '-')}-${index}.mjs`)
-    await writeFile(file, code)
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], { cwd: project, timeout: 30_000 })
-    expect({ stdout: lines(stdout), stderr }).toEqual({ stdout: lines(output), stderr: '' })
-  })
+  it.each(expected.map((output, index) => [index, output] as const))(
+    'example %i runs and prints what it should',
+    async (index, output) => {
+      const code = (await examplesOf(document))[index]!
+      const file = join(directory, `${document.replaceAll('/', '-')}-${index}.mjs`)
+      await writeFile(file, code)
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
+        cwd: project,
+        timeout: 30_000,
+      })
+      expect({ stdout: lines(stdout), stderr }).toEqual({ stdout: lines(output), stderr: '' })
+    },
+  )
 })
 
 /** The examples are written in the part of TypeScript that is JavaScript too, so that they run as they stand. */

@@ -22,7 +22,7 @@ export interface CallOptions {
   readonly origin?: string
 }
 
-export type Call = (method: string, path: string, options?: CallOptions) => Promise<Response>
+type Call = (method: string, path: string, options?: CallOptions) => Promise<Response>
 
 export interface Service {
   readonly hw: Headwater
@@ -218,7 +218,7 @@ export function storageWith(change: (real: StorageSession) => Partial<StorageSes
 }
 
 /** A sequence of numbers in [0, 1) that is the same in each run. */
-export function seeded(seed: number): () => number {
+function seeded(seed: number): () => number {
   let state = seed
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

@@ -4,7 +4,7 @@ import { soak } from './soak.ts'
 import { basinOn, openCounts, startService, TRANSPORTS, untilIdle } from './support.ts'
 
 // The whole of it: SOAK_SECONDS=60 npx vitest run test/interop/soak.test.ts
-const seconds = Number(process.env['SOAK_SECONDS'] ?? 4)
+const seconds = Number(process.env.SOAK_SECONDS ?? 4)
 
 it('delivers every record of 100 appenders to 100 followers once and in order', {
   timeout: seconds * 3_000 + 60_000,
@@ -25,7 +25,7 @@ it('delivers every record of 100 appenders to 100 followers once and in order', 
   await service.close()
   expect(service.server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
   expect(service.errors).toEqual([])
-  if (process.env['SOAK_SECONDS'] !== undefined) console.log(`${seconds} s:`, result)
+  if (process.env.SOAK_SECONDS !== undefined) console.log(`${seconds} s:`, result)
 })
 
 describe.concurrent.each(TRANSPORTS)('a follower by $name', (transport) => {

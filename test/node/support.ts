@@ -109,7 +109,7 @@ export async function until(condition: () => boolean): Promise<void> {
 }
 
 /** What became of one response body and its request's signal. */
-export interface Fate {
+interface Fate {
   pulled: number
   cancelled: boolean
   aborted: boolean

@@ -39,7 +39,9 @@ export const logsMutations: readonly Mutation[] = [
   },
   {
     breaks: 'compare-and-set: the writer is not compared',
-    noticedBy: ['logs: an append behind one that conflicted fails, even where the tail is the one it expects'],
+    noticedBy: [
+      'logs: an append behind one that conflicted fails, even where the tail is the one it expects',
+    ],
     make: mutate((session) => ({
       async append(request) {
         const head = await session.head(request.logId)
