@@ -55,22 +55,22 @@ export function patchStreamConfig(
   })
 }
 
-/** The same configuration without members that are not set and in one member order, so that equal ones serialise alike. */
+/** The same configuration without members that are not set (or null, from untyped code) and in one member order, so that equal ones serialise alike. */
 export function normalizeStreamConfig(config: StreamConfigInput): StreamConfigInput {
   const { storageClass, retentionPolicy } = config
   const mode = config.timestamping?.mode
   const uncapped = config.timestamping?.uncapped
   const minAgeSeconds = config.deleteOnEmpty?.minAgeSeconds
   return {
-    ...(storageClass !== undefined && { storageClass }),
-    ...(retentionPolicy !== undefined && {
+    ...(storageClass != null && { storageClass }),
+    ...(retentionPolicy != null && {
       retentionPolicy:
         retentionPolicy === 'infinite' ? retentionPolicy : { ageSeconds: retentionPolicy.ageSeconds },
     }),
-    ...((mode !== undefined || uncapped !== undefined) && {
-      timestamping: { ...(mode !== undefined && { mode }), ...(uncapped !== undefined && { uncapped }) },
+    ...((mode != null || uncapped != null) && {
+      timestamping: { ...(mode != null && { mode }), ...(uncapped != null && { uncapped }) },
     }),
-    ...(minAgeSeconds !== undefined && { deleteOnEmpty: { minAgeSeconds } }),
+    ...(minAgeSeconds != null && { deleteOnEmpty: { minAgeSeconds } }),
   }
 }
 

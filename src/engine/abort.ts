@@ -34,3 +34,19 @@ function unregister(signal: AbortSignal): void {
   listeners.delete(signal)
   registries.delete(signal)
 }
+
+/** Settles as `work` does, or rejects with the signal's reason when it aborts first. */
+export function unlessAborted<Result>(
+  signal: AbortSignal | undefined,
+  work: Promise<Result>,
+): Promise<Result> {
+  if (signal === undefined) return work
+  if (signal.aborted) {
+    work.catch(() => {})
+    return Promise.reject(signal.reason)
+  }
+  return new Promise((resolve, reject) => {
+    const ignore = onAbort(signal, () => reject(signal.reason))
+    work.then(resolve, reject).finally(ignore)
+  })
+}

@@ -2,31 +2,22 @@ import { expiryOf } from '../core/retention.ts'
 import { type Sequenced, sequence } from '../core/sequence.ts'
 import { addTrim } from '../core/trims.ts'
 import type { AppendBatch } from '../model/append-input.ts'
-import { HeadwaterError } from '../model/errors.ts'
+import type { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { encodeRecords } from '../storage/block-codec.ts'
-import type { Clock } from '../storage/clock.ts'
 import {
   type Head,
-  type HeadIdentity,
   identityOf,
   isSameHead,
   type StorageSession,
   type StoredBlock,
 } from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'
+import type { AppendGroup } from './append-group.ts'
 import type { StreamDocument } from './documents.ts'
+import { closedError, conflictError, deletedError, discardedError, fromStorage } from './errors.ts'
 import type { Settings } from './options.ts'
-import { closedError, conflictError, fromStorage } from './storage-errors.ts'
-
-/** Appends that stand or fall together in order: once one failed, those behind it are not made (an append session). */
-export class AppendGroup {
-  /** One of them failed for good. */
-  failed = false
-  /** One of them is refused as things stand. */
-  refused: unknown = undefined
-}
 
 /** What the pipeline needs of the stream it appends to. */
 export interface AppendTarget {
@@ -50,6 +41,7 @@ interface Entry {
   readonly group: AppendGroup | undefined
   readonly resolve: (ack: AppendAck) => void
   readonly reject: (error: unknown) => void
+  /** How often it was the first that another engine's append came before. */
   conflicts: number
   step: Step
 }
@@ -57,12 +49,13 @@ interface Entry {
 type Step =
   | { readonly kind: 'queued' }
   | { readonly kind: 'writing' | 'written'; readonly sequenced: Sequenced; readonly written: WrittenAppend }
-  /** Refused against a state that may not be durable yet: told only once it is (wire-behaviour.md 3.6). */
+  /** Refused against a head that may not be durable yet: told only once it is (wire-behaviour.md 3.6). */
   | { readonly kind: 'refused'; readonly error: HeadwaterError; readonly against: Head }
   /** Not made because one before it in its group was refused. */
   | { readonly kind: 'discarded' }
   /** The storage has another head than expected: nothing was written. */
   | { readonly kind: 'conflicted' }
+  /** The storage failed: it may or may not have been written. */
   | { readonly kind: 'failed'; readonly error: HeadwaterError }
 
 const QUEUED: Step = { kind: 'queued' }
@@ -77,30 +70,29 @@ const CONFLICTS_MAX = 100
  */
 export class AppendPipeline {
   readonly #session: StorageSession
-  readonly #clock: Clock
+  readonly #settings: Settings
   readonly #target: AppendTarget
   readonly #shared: boolean
-  readonly #trimGraceMs: number
-  readonly #writer: string
   /** In order. From `#next` on all are queued. */
-  readonly #entries: Entry[] = []
+  #entries: Entry[] = []
   #next = 0
   /** The head after all entries before `#next`, when all goes well. */
   #ahead: Head
   /** Whether the head has to be read anew before anything more is sequenced. */
   #broken = false
+  #invalidations = 0
   #writing = 0
+  /** How many writes may be under way: few after a conflict, so that a rival does not make the same ones over and over. */
+  #window = Number.POSITIVE_INFINITY
   #settling = false
   #closed = false
   readonly #idle = new Set<() => void>()
 
   constructor(session: StorageSession, settings: Settings, target: AppendTarget) {
     this.#session = session
-    this.#clock = settings.clock
+    this.#settings = settings
     this.#target = target
     this.#shared = settings.storage.manifest.shared
-    this.#trimGraceMs = settings.trimGraceMs
-    this.#writer = settings.engineId
     this.#ahead = target.head
   }
 
@@ -120,6 +112,7 @@ export class AppendPipeline {
   /** The stream was changed from outside: nothing more is sequenced before it was read anew. */
   invalidate(): void {
     this.#broken = true
+    this.#invalidations++
   }
 
   /** Takes no more appends and resolves when those in flight are settled. */
@@ -130,10 +123,10 @@ export class AppendPipeline {
   }
 
   #advance(): void {
-    while (!this.#broken && this.#next < this.#entries.length) {
+    while (!this.#broken && this.#next < this.#entries.length && this.#writing < this.#window) {
       const entry = this.#entries[this.#next]!
       this.#next++
-      if (entry.step.kind === 'queued') this.#begin(entry)
+      this.#begin(entry)
       // On a storage shared with other engines a refusal may rest on an outdated head, which is found out before going on.
       if (entry.step.kind === 'refused' && this.#shared) this.#broken = true
     }
@@ -144,31 +137,29 @@ export class AppendPipeline {
   }
 
   #begin(entry: Entry): void {
-    const { group } = entry
-    if (group?.failed || group?.refused) {
+    if (entry.group?.isOpen === false) {
       entry.step = DISCARDED
       return
     }
     const { document } = this.#target
     const ahead = this.#ahead
-    const now = this.#clock.now()
+    const now = this.#settings.clock.now()
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
     const outcome = sequence(ahead, entry.batch, stream, now)
     if (outcome.kind === 'refused') {
       entry.step = { kind: 'refused', error: outcome.error, against: ahead }
-      if (group) group.refused = entry
+      entry.group?.refuse(entry)
       return
     }
     const { next, start, end } = outcome
+    const trim = { point: next.trimPoint, at: now }
     const head: Head = {
       ...next,
       epoch: ahead.epoch,
-      writer: this.#writer,
+      appendId: this.#settings.newAppendId(),
       appendedAt: now,
       trims:
-        next.trimPoint === ahead.trimPoint
-          ? ahead.trims
-          : addTrim(ahead.trims, { point: next.trimPoint, at: now }, this.#trimGraceMs),
+        trim.point === ahead.trimPoint ? ahead.trims : addTrim(ahead.trims, trim, this.#settings.trimGraceMs),
     }
     const block: StoredBlock = {
       firstSeqNum: start.seqNum,
@@ -181,13 +172,8 @@ export class AppendPipeline {
     }
     entry.step = { kind: 'writing', sequenced: outcome, written: { block, head } }
     this.#ahead = head
-    this.#write(entry, { block, head }, identityOf(ahead))
-  }
-
-  #write(entry: Entry, written: WrittenAppend, expected: HeadIdentity): void {
     this.#writing++
-    const { logId } = this.#target.document
-    this.#session.append({ logId, expected, ...written }).then(
+    this.#session.append({ logId: document.logId, expected: identityOf(ahead), block, head }).then(
       () => this.#onWritten(entry, undefined),
       (error: unknown) => this.#onWritten(entry, error),
     )
@@ -197,8 +183,10 @@ export class AppendPipeline {
     this.#writing--
     if (error === undefined) {
       if (entry.step.kind === 'writing') entry.step = { ...entry.step, kind: 'written' }
+      this.#window *= 2
     } else {
       this.#broken = true
+      this.#window = 1
       entry.step = StorageConflict.is(error) ? CONFLICTED : { kind: 'failed', error: fromStorage(error) }
     }
     this.#settleSoon()
@@ -224,100 +212,124 @@ export class AppendPipeline {
     this.#idle.clear()
   }
 
-  /** Settles entries from the front: durable ones are published and acknowledged, refused and failed ones rejected. */
+  /** Settles what is certain from the front, while all is well. */
   #release(): void {
-    const settlements: ((tail: StreamPosition) => void)[] = []
-    for (const entry of this.#entries) {
-      const { step } = entry
-      if (step.kind === 'written') {
-        const { start, end } = step.sequenced
-        this.#target.onDurable(step.written)
-        settlements.push((tail) => entry.resolve({ start, end, tail }))
-      } else {
-        const error = this.#finalError(entry)
-        if (error === undefined) break
-        settlements.push(() => this.#reject(entry, error))
-      }
+    let count = 0
+    for (const { step, group } of this.#entries) {
+      const isCertain =
+        step.kind === 'written' ||
+        (!this.#broken && step.kind === 'refused' && !this.#shared) ||
+        (!this.#broken && step.kind === 'discarded')
+      if (!isCertain) break
+      if (step.kind === 'refused') group?.fail()
+      count++
     }
-    this.#entries.splice(0, settlements.length)
-    this.#next -= settlements.length
+    this.#next -= count
+    this.#settleAll(this.#entries.splice(0, count))
+  }
+
+  /** Publishes and acknowledges what was written, rejects the rest, in order. */
+  #settleAll(entries: readonly Entry[]): void {
+    for (const { step } of entries) if (step.kind === 'written') this.#target.onDurable(step.written)
     const { tail } = this.#target.head
-    for (const settle of settlements) settle(tail)
+    for (const entry of entries) settleOne(entry, tail)
   }
 
-  /** How an entry fails when all before it are settled; undefined while that is open. */
-  #finalError({ step, group }: Entry): HeadwaterError | undefined {
-    if (step.kind === 'failed') return step.error
-    if (step.kind === 'discarded' && group?.failed) return discardedError()
-    // What the refusal rests on may have failed, or may have changed elsewhere: then it is looked into when the head was read anew.
-    return step.kind === 'refused' && !this.#shared && !this.#broken ? step.error : undefined
-  }
-
-  #reject(entry: Entry, error: unknown): void {
-    if (entry.group) entry.group.failed = true
-    entry.reject(error)
-  }
-
-  /** Nothing is in flight: reads the head anew, rejects what stays refused and queues the rest again. */
+  /** Nothing is in flight: settles what is certain, reads the head anew, and queues the rest again. */
   async #recover(): Promise<void> {
-    this.#failBehindFailure()
+    this.#settleCertain()
+    const invalidations = this.#invalidations
     let exists: boolean
     try {
       exists = await this.#target.reload()
     } catch (error) {
-      this.#rejectAll(HeadwaterError.is(error) ? error : fromStorage(error))
+      this.#rejectAll(fromStorage(error))
       return
     }
     if (!exists) {
-      this.#rejectAll(goneError())
+      this.#rejectAll(deletedError())
       return
     }
     this.#settleRefusals()
-    for (const entry of this.#entries) this.#queueAgain(entry)
+    this.#queueAgain()
     this.#next = 0
     this.#ahead = this.#target.head
-    this.#broken = false
+    this.#broken = this.#invalidations !== invalidations
   }
 
-  /** An append that was handed over behind one that the storage failed on fails with it: nothing of it was written. */
-  #failBehindFailure(): void {
+  /**
+   * After the last write came to its end, wherever they stand: what was written is durable, and what failed has failed, together with the
+   * conflicts that it caused. A refusal stands when all that it rests on was written, unless other engines may have changed it.
+   */
+  #settleCertain(): void {
+    const certain: Entry[] = []
+    const rest: Entry[] = []
     let failure: Step | undefined
+    let onCertainGround = true
     for (const entry of this.#entries) {
-      if (entry.step.kind === 'failed') failure = entry.step
-      else if (failure !== undefined && entry.step.kind === 'conflicted') entry.step = failure
+      const { kind } = entry.step
+      if (kind === 'written') {
+        // Whatever failed before it was written after all: it is what this one was appended to.
+        failure = undefined
+        onCertainGround = true
+      } else if (kind === 'failed') failure = entry.step
+      else if (kind === 'conflicted' && failure !== undefined) entry.step = failure
+      if (entry.step.kind === 'failed' || kind === 'conflicted') onCertainGround = false
+      if (entry.step.kind === 'failed') entry.group?.fail()
+      if (kind === 'refused' && onCertainGround && !this.#shared) entry.group?.fail()
+
+      const isCertain =
+        kind === 'written' ||
+        entry.step.kind === 'failed' ||
+        (kind === 'refused' && onCertainGround && !this.#shared) ||
+        (kind !== 'queued' && entry.group?.failed === true)
+      if (isCertain) certain.push(entry)
+      else rest.push(entry)
     }
-    this.#release()
+    this.#entries = rest
+    this.#settleAll(certain)
   }
 
   /** A refusal at the front stands when the head it was decided on is the one that the storage holds. */
   #settleRefusals(): void {
     const { head } = this.#target
     for (let first = this.#entries[0]; first?.step.kind === 'refused'; first = this.#entries[0]) {
-      const { against, error } = first.step
-      if (!isSameHead(identityOf(against), identityOf(head))) return
+      if (!isSameHead(identityOf(first.step.against), identityOf(head))) return
       this.#entries.shift()
-      this.#reject(first, error)
+      first.group?.fail()
+      first.reject(first.step.error)
     }
   }
 
-  #queueAgain(entry: Entry): void {
-    if (entry.step.kind === 'queued') return
-    if (entry.group?.refused === entry) entry.group.refused = undefined
-    entry.conflicts++
-    entry.step = entry.conflicts > CONFLICTS_MAX ? { kind: 'failed', error: conflictError() } : QUEUED
+  #queueAgain(): void {
+    const overtaken = this.#entries.find(({ step }) => step.kind === 'conflicted')
+    for (const entry of this.#entries) {
+      entry.group?.reconsider(entry)
+      entry.step = QUEUED
+    }
+    if (overtaken === undefined || ++overtaken.conflicts < CONFLICTS_MAX) return
+    this.#entries = this.#entries.filter((entry) => entry !== overtaken)
+    overtaken.group?.fail()
+    overtaken.reject(conflictError())
   }
 
   #rejectAll(error: HeadwaterError): void {
-    for (const entry of this.#entries.splice(0)) this.#reject(entry, error)
+    const entries = this.#entries
+    this.#entries = []
     this.#next = 0
+    for (const entry of entries) {
+      entry.group?.fail()
+      entry.reject(error)
+    }
   }
 }
 
-function discardedError(): HeadwaterError {
-  return new HeadwaterError('other', 'an earlier append of this session failed; this one was not made')
-}
-
-/** The stream was deleted while appends were under way. */
-export function goneError(): HeadwaterError {
-  return new HeadwaterError('stream_deletion_pending', 'stream deletion pending')
+function settleOne({ step, group, resolve, reject }: Entry, tail: StreamPosition): void {
+  if (step.kind === 'written') {
+    const { start, end } = step.sequenced
+    resolve({ start, end, tail })
+    return
+  }
+  group?.fail()
+  reject(step.kind === 'failed' || step.kind === 'refused' ? step.error : discardedError())
 }

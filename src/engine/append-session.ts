@@ -7,9 +7,11 @@ import {
 } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { AppendGroup } from './append-pipeline.ts'
+import { onAbort } from './abort.ts'
+import { AppendGroup } from './append-group.ts'
 import { ByteBudget } from './byte-budget.ts'
-import type { StreamAccess } from './stream-access.ts'
+import { discardedError } from './errors.ts'
+import type { HeldStream, StreamAccess } from './stream-access.ts'
 import type { StreamLog } from './stream-log.ts'
 
 /** An append that a session has taken in. */
@@ -25,7 +27,7 @@ export interface AppendTicket {
 export class AppendSession {
   readonly #access: StreamAccess
   readonly #log: StreamLog
-  readonly #unpin: () => void
+  readonly #release: () => void
   readonly #budget: ByteBudget
   readonly #group = new AppendGroup()
   readonly #acks = new Subject<AppendAck>()
@@ -33,11 +35,15 @@ export class AppendSession {
   #closed = false
   #failure: unknown
 
-  constructor(access: StreamAccess, log: StreamLog, inFlightBytes: number) {
+  constructor(access: StreamAccess, held: HeldStream, inFlightBytes: number, closing: AbortSignal) {
     this.#access = access
-    this.#log = log
-    this.#unpin = log.pin()
+    this.#log = held.log
     this.#budget = new ByteBudget(inFlightBytes)
+    const ignoreClosing = onAbort(closing, () => this.#end(closing.reason))
+    this.#release = () => {
+      ignoreClosing()
+      held.release()
+    }
   }
 
   /** Acks in order; completes when the session is closed, fails with the session. */
@@ -61,10 +67,17 @@ export class AppendSession {
       this.#end(error)
       return Promise.reject(error)
     }
+    return this.submitBatch(batch)
+  }
+
+  /** The same for a batch that was validated. */
+  submitBatch(batch: AppendBatch): Promise<AppendTicket> {
+    if (this.#closed) return Promise.reject(this.#failure ?? sessionClosed())
+    const previous = this.#last
     return new Promise((taken, refused) => {
       this.#last = new Promise<void>((settled) => {
         this.#budget.acquire(batch.meteredBytes, () => {
-          const acked = this.#append(batch)
+          const acked = this.#append(batch, previous)
           acked.then(
             () => settled(),
             (error: unknown) => {
@@ -83,7 +96,7 @@ export class AppendSession {
     if (!this.#closed) {
       this.#closed = true
       await this.#last
-      this.#unpin()
+      this.#release()
       if (this.#failure === undefined) this.#acks.complete()
     }
     await this.#last
@@ -95,14 +108,18 @@ export class AppendSession {
     await this.close().catch(() => {})
   }
 
-  async #append(batch: AppendBatch): Promise<AppendAck> {
+  async #append(batch: AppendBatch, previous: Promise<unknown>): Promise<AppendAck> {
     try {
-      if (this.#group.failed) throw this.#failure ?? sessionClosed()
+      if (this.#group.failed) {
+        // The failure is told by the append that failed.
+        await previous
+        throw this.#failure ?? discardedError()
+      }
       const ack = await this.#access.appendTo(this.#log, batch, this.#group)
       this.#acks.next(ack)
       return ack
     } catch (error) {
-      this.#group.failed = true
+      this.#group.fail()
       this.#end(error)
       throw error
     } finally {
@@ -116,7 +133,7 @@ export class AppendSession {
     this.#closed = true
     this.#failure = error
     void this.#last.then(() => {
-      this.#unpin()
+      this.#release()
       this.#acks.error(error)
     })
   }

@@ -30,7 +30,7 @@ export class Background {
   #cancelTick: (() => void) | undefined
   /** The latest time for which a run was asked. */
   #wantedAt = 0
-  #cancelReclaim: (() => void) | undefined
+  #scheduled: { readonly at: number; readonly cancel: () => void } | undefined
   #running: Promise<void> | undefined
   #runAgain = false
   #closed = false
@@ -60,25 +60,27 @@ export class Background {
     })
   }
 
-  /** Sees to it that a run begins `delayMs` from now or soon after, however often it is asked. */
+  /** Sees to it that a run begins `delayMs` from now, or soon after when one is scheduled, however often it is asked. */
   reclaimSoon(delayMs: number): void {
     if (this.#closed) return
     const { clock } = this.#engine.settings
-    this.#wantedAt = Math.max(this.#wantedAt, clock.now() + delayMs)
-    if (this.#cancelReclaim !== undefined) return
+    const at = clock.now() + delayMs
+    this.#wantedAt = Math.max(this.#wantedAt, at)
+    if (this.#scheduled !== undefined && this.#scheduled.at <= at) return
+    this.#scheduled?.cancel()
     const run = () => {
-      this.#cancelReclaim = undefined
+      this.#scheduled = undefined
       const left = this.#wantedAt - clock.now()
       if (left > 0) this.reclaimSoon(left)
       this.runSoon()
     }
-    this.#cancelReclaim = clock.schedule(delayMs, run, { background: true })
+    this.#scheduled = { at, cancel: clock.schedule(delayMs, run, { background: true }) }
   }
 
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelTick?.()
-    this.#cancelReclaim?.()
+    this.#scheduled?.cancel()
     await this.#running
   }
 
@@ -113,15 +115,19 @@ export class Background {
     })
   }
 
-  /** Resolves to true when more deadlines have passed than were looked at. */
+  /** Resolves to false: all that is due is looked at in one go. */
   async #deleteEmptyStreams(): Promise<boolean> {
     const { session, settings } = this.#engine
-    const range = { prefix: DEADLINE_PREFIX, after: '', limit: PAGE }
     const now = settings.clock.now()
-    const documents = await session.list('deadlines', range)
-    const due = documents.filter(({ key }) => deadlineTimeOf(key) <= now)
-    for (const deadline of due) await ignoringConflicts(this.#meetDeadline(deadline, now))
-    return due.length === PAGE
+    let after = ''
+    for (;;) {
+      const documents = await session.list('deadlines', { prefix: DEADLINE_PREFIX, after, limit: PAGE })
+      const due = documents.filter(({ key }) => deadlineTimeOf(key) <= now)
+      for (const deadline of due) await this.#attempt(this.#meetDeadline(deadline, now))
+      if (due.length < PAGE || this.#closed) return false
+      after = due.at(-1)!.key
+      await macrotask()
+    }
   }
 
   async #meetDeadline(deadline: Document, now: number): Promise<void> {
@@ -192,28 +198,35 @@ export class Background {
     }
   }
 
+  /** Resolves to true when the basin may still have streams to delete. */
   async #deleteStreamsOf(basin: Document): Promise<boolean> {
     const { session } = this.#engine
+    const commit = session.commit.bind(session)
     const prefix = streamKey(basin.key, '')
     const streams = await session.list('streams', { prefix, after: '', limit: PAGE })
+    let deleted = 0
     for (const { value, version } of streams) {
       const document = value as unknown as StreamDocument
-      const commit = session.commit.bind(session)
-      await ignoringConflicts(this.#streams.remove(commit, document, version))
+      if (await this.#attempt(this.#streams.remove(commit, document, version))) deleted++
     }
-    if (streams.length > 0) return true
-    await ignoringConflicts(
-      session.commit([{ kind: 'delete', collection: 'basins', key: basin.key, expect: basin.version }]),
-    )
+    // What cannot be deleted now is tried at the next run.
+    if (streams.length > 0) return deleted > 0
+    const gone = { kind: 'delete', collection: 'basins', key: basin.key, expect: basin.version } as const
+    await this.#attempt(commit([gone]))
     return false
   }
-}
 
-/** Another engine did the same, or the stream was used: looked at again at the next run. */
-async function ignoringConflicts(work: Promise<void>): Promise<void> {
-  try {
-    await work
-  } catch (error) {
-    if (!StorageConflict.is(error)) throw error
+  /**
+   * Resolves to whether the work was done. A conflict means that another engine did it, or that the stream was used; a failure is
+   * reported. Either way it is looked at again at the next run, and does not keep the rest from being done.
+   */
+  async #attempt(work: Promise<void>): Promise<boolean> {
+    try {
+      await work
+      return true
+    } catch (error) {
+      if (!StorageConflict.is(error) && !this.#closed) this.#engine.settings.onBackgroundError(error)
+      return false
+    }
   }
 }

@@ -9,7 +9,7 @@ import { basinNameProblem, basinPrefixProblem, refuse, requestTokenProblem } fro
 import type { Versioned } from './catalog.ts'
 import type { EngineContext } from './context.ts'
 import { asJson, type BasinDocument, basinInfo } from './documents.ts'
-import { storageError } from './storage-errors.ts'
+import { storageError } from './errors.ts'
 
 export interface CreateBasinOptions {
   /** Makes a repeated creation with the same configuration a `noop` instead of an error; at most 36 bytes. */
@@ -36,7 +36,7 @@ export class Basins {
     if (options.requestToken !== undefined) refuse(requestTokenProblem(options.requestToken), 'request_token')
     this.#checkConfig(config, options)
     const creationKey = basinCreationKey(options.requestToken, config)
-    return this.#engine.catalog.withRetries(async (commit) => {
+    return this.#engine.catalog.change(name, async (commit) => {
       const existing = (await this.#engine.catalog.basin(name))?.value
       const decision = decideCreate(
         existing && { deleting: existing.deletedAt !== null, creationKey: existing.creationKey },
@@ -61,7 +61,7 @@ export class Basins {
     refuse(basinNameProblem(name), 'basin')
     this.#checkConfig(config, options)
     const desired = basinConfig(config)
-    return this.#engine.catalog.withRetries(async (commit) => {
+    return this.#engine.catalog.change(name, async (commit) => {
       const existing = await this.#engine.catalog.basin(name)
       const document = existing?.value
       const decision = decideEnsure(
@@ -97,7 +97,7 @@ export class Basins {
   async reconfigure(name: string, change: BasinReconfiguration): Promise<BasinConfig> {
     checkBasinConfig(change)
     checkCipher(change.streamCipher)
-    return this.#engine.catalog.withRetries(async (commit) => {
+    return this.#engine.catalog.change(name, async (commit) => {
       const { value, version } = await this.active(name)
       const config = reconfigureBasin(value.config, change)
       if (!sameConfig(config, value.config)) await commit([put({ ...value, config }, version)])
@@ -107,7 +107,7 @@ export class Basins {
 
   /** Marks the basin; its streams and then the basin itself go in the background. */
   async delete(name: string): Promise<void> {
-    await this.#engine.catalog.withRetries(async (commit) => {
+    await this.#engine.catalog.change(name, async (commit) => {
       const { value, version } = await this.existing(name)
       if (value.deletedAt !== null) return
       await commit([put({ ...value, deletedAt: this.#engine.settings.clock.now() }, version)])

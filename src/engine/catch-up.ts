@@ -1,4 +1,11 @@
-import { admit, admitsAll, afterDelivering, isExhausted, type ReadLimits } from '../core/read-limits.ts'
+import {
+  admit,
+  admitsAll,
+  afterDelivering,
+  isExhausted,
+  type ReadLimits,
+  withinOneBatch,
+} from '../core/read-limits.ts'
 import type { ReadPlan } from '../core/read-plan.ts'
 import { isExpired } from '../core/retention.ts'
 import { concatBytes } from '../model/bytes.ts'
@@ -7,10 +14,7 @@ import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import { decodeRecords, encodeRecords } from '../storage/block-codec.ts'
 import type { StorageSession, StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
-import { storageError } from './storage-errors.ts'
-
-/** How much to ask of the storage at a time, in metered bytes. */
-const READ_AHEAD_BYTES = READ_METERED_BYTES_MAX
+import { deletedUnderReadError, storageError } from './errors.ts'
 
 export interface CaughtUp {
   /** Undefined when there was nothing to deliver. */
@@ -53,7 +57,7 @@ export class CatchUp {
     this.#position = 'seqNum' in plan.start ? Math.max(plan.start.seqNum, plan.floor) : plan.floor
     if (this.#position >= endSeqNum) return false
     const from = 'timestamp' in plan.start ? plan.start : { seqNum: this.#position }
-    const block = await this.#peek(endSeqNum, from)
+    const block = await this.#peek(endSeqNum, from, plan.limits)
     if (block === undefined) {
       this.#position = endSeqNum
       return false
@@ -73,10 +77,11 @@ export class CatchUp {
     let count = 0
     let meteredBytes = 0
     let ended = false
+    let lastSeqNum = -1
     for (;;) {
       // What is at hand is delivered before the storage is asked for more.
       if (count > 0 && this.#first >= this.#blocks.length) break
-      const block = await this.#peek(endSeqNum, { seqNum: this.#position })
+      const block = await this.#peek(endSeqNum, { seqNum: this.#position }, limits)
       if (block === undefined) {
         this.#position = Math.max(this.#position, endSeqNum)
         break
@@ -87,7 +92,10 @@ export class CatchUp {
       if (count > 0 && exceedsBatch) break
       const left = afterDelivering(limits, count, meteredBytes)
       const taken = this.#take(block, endSeqNum, left)
-      if (taken.count > 0) parts.push(taken.data)
+      if (taken.count > 0) {
+        parts.push(taken.data)
+        lastSeqNum = taken.lastSeqNum
+      }
       count += taken.count
       meteredBytes += taken.meteredBytes
       if (taken.ended) {
@@ -97,7 +105,7 @@ export class CatchUp {
       if (isExhausted(afterDelivering(limits, count, meteredBytes))) break
     }
     if (count === 0) return { batch: undefined, ended }
-    const summary = { count, meteredBytes, lastSeqNum: this.#position - 1 }
+    const summary = { count, meteredBytes, lastSeqNum }
     return { batch: new ReadBatch(RecordBatch.ofData(concatBytes(parts)), summary), ended }
   }
 
@@ -109,7 +117,7 @@ export class CatchUp {
     if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) {
       this.#position = block.endSeqNum
       this.#first++
-      return { data: block.data, count, meteredBytes, ended: false }
+      return { data: block.data, count, meteredBytes, lastSeqNum: block.endSeqNum - 1, ended: false }
     }
     const records = decode(block).filter(({ seqNum }) => seqNum >= this.#position && seqNum < endSeqNum)
     const admitted = admit(limits, records)
@@ -117,14 +125,15 @@ export class CatchUp {
     const next = ended ? records[admitted.count]!.seqNum : Math.min(block.endSeqNum, endSeqNum)
     this.#position = next
     if (next >= block.endSeqNum) this.#first++
-    const data = admitted.count === 0 ? EMPTY : encodeRecords(records.slice(0, admitted.count))
-    return { data, ...admitted, ended }
+    const taken = records.slice(0, admitted.count)
+    return { data: encodeRecords(taken), ...admitted, lastSeqNum: taken.at(-1)?.seqNum ?? -1, ended }
   }
 
   /** The first block with a record at or after the position and below `endSeqNum`; asks the storage when none is at hand. */
   async #peek(
     endSeqNum: number,
     from: { readonly seqNum: number } | { readonly timestamp: number },
+    limits: ReadLimits,
   ): Promise<StoredBlock | undefined> {
     let start = from
     for (;;) {
@@ -137,7 +146,8 @@ export class CatchUp {
         start = { seqNum: this.#position }
       }
       if (this.#position >= endSeqNum) return undefined
-      const range = { from: start, endSeqNum, bytesMax: READ_AHEAD_BYTES }
+      const { count, bytes } = withinOneBatch(limits)
+      const range = { from: start, endSeqNum, bytesMax: bytes, recordsMax: count }
       this.#blocks = await storageError(this.#session.read(this.#logId, range))
       this.#first = 0
       if (this.#blocks.length === 0) {
@@ -149,13 +159,8 @@ export class CatchUp {
 
   /** A log that was deleted reads as empty, which must not be taken for its end. */
   async #checkExists(): Promise<void> {
-    if ((await storageError(this.#session.head(this.#logId))) === undefined) throw streamGone()
+    if ((await storageError(this.#session.head(this.#logId))) === undefined) throw deletedUnderReadError()
   }
-}
-
-/** How the sessions of a deleted stream end (wire-behaviour.md 5.10). */
-export function streamGone(): HeadwaterError {
-  return new HeadwaterError('unavailable', 'the stream was deleted')
 }
 
 function decode(block: StoredBlock) {
@@ -165,5 +170,3 @@ function decode(block: StoredBlock) {
     throw new HeadwaterError('storage', 'a stored block is damaged', { cause })
   }
 }
-
-const EMPTY = new Uint8Array(0)

@@ -1,4 +1,4 @@
-import { onAbort } from './abort.ts'
+import { onAbort, unlessAborted } from './abort.ts'
 import type { ReadCursor, ReadEvent } from './read-cursor.ts'
 
 /**
@@ -59,6 +59,7 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
       const event = this.#ended ? undefined : await this.#cursor?.next()
       if (event !== undefined) return { done: false, value: this.#itemOf(event) }
     } catch (error) {
+      this.#aborted = false
       this.#end()
       throw error
     }
@@ -75,8 +76,13 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
     if (this.#ended) return
     this.#signal?.throwIfAborted()
     if (this.#signal) this.#ignoreSignal = onAbort(this.#signal, () => this.#abort())
-    this.#cursor = await this.#open()
-    if (this.#ended) this.#cursor?.close()
+    const opening = this.#open()
+    opening
+      .then((cursor) => {
+        if (this.#ended) cursor?.close()
+      })
+      .catch(() => {})
+    this.#cursor = await unlessAborted(this.#signal, opening)
   }
 
   #abort(): void {

@@ -3,10 +3,10 @@ import { Basins } from './basins.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { Catalog } from './catalog.ts'
 import type { EngineContext } from './context.ts'
+import { closedError, storageError } from './errors.ts'
 import { Headwater } from './headwater.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
 import { Reading } from './reading.ts'
-import { closedError, storageError } from './storage-errors.ts'
 import { StreamAccess } from './stream-access.ts'
 import { StreamLogs } from './stream-logs.ts'
 import { Streams } from './streams.ts'
@@ -57,6 +57,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   let closed: Promise<void> | undefined
   const close = async () => {
     closing.abort(closedError())
+    reading.close()
     await engine.logs.close()
     await background.close()
     await session.close()

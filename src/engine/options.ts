@@ -59,8 +59,8 @@ export interface Settings {
   readonly clock: Clock
   readonly random: () => number
   readonly newId: () => string
-  /** Unique to this engine: see `Head.writer`. */
-  readonly engineId: string
+  /** See `Head.appendId`. */
+  readonly newAppendId: () => string
   readonly limits: EngineLimits
   readonly autoCreate: boolean
   readonly trimGraceMs: number
@@ -76,18 +76,40 @@ export function settingsOf(options: OpenOptions): Settings {
     if (!(value >= least)) throw new RangeError(`limits.${name} must be at least ${least}, not ${value}`)
   }
   const { random } = options
+  const trimGraceMs = options.trimGraceMs ?? 10_000
+  if (!(trimGraceMs >= 0)) throw new RangeError(`trimGraceMs must not be negative, not ${trimGraceMs}`)
   const newId = random ? () => idFrom(random) : () => globalThis.crypto.randomUUID()
+  const engineId = newId()
+  let appends = 0
   return {
     storage: options.storage,
-    clock: options.clock ?? systemClock,
+    clock: wholeMilliseconds(options.clock ?? systemClock),
     random: random ?? Math.random,
     newId,
-    engineId: newId(),
+    newAppendId: () => `${engineId}:${++appends}`,
     limits,
     autoCreate: options.autoCreate ?? true,
-    trimGraceMs: options.trimGraceMs ?? 10_000,
+    trimGraceMs,
     scopes: [DEFAULT_SCOPE],
-    onBackgroundError: options.onBackgroundError ?? (() => {}),
+    onBackgroundError: neverThrowing(options.onBackgroundError),
+  }
+}
+
+/** Timestamps are whole milliseconds, whatever the clock has. */
+function wholeMilliseconds(clock: Clock): Clock {
+  return {
+    now: () => Math.floor(clock.now()),
+    schedule: (delayMs, callback, options) => clock.schedule(delayMs, callback, options),
+  }
+}
+
+function neverThrowing(callback: ((error: unknown) => void) | undefined): (error: unknown) => void {
+  return (error) => {
+    try {
+      callback?.(error)
+    } catch {
+      // Whoever is told of failures must not add to them.
+    }
   }
 }
 

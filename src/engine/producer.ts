@@ -2,7 +2,10 @@ import { type AppendConditions, appendRecord, type RecordInput } from '../model/
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
+import { fencingTokenProblem, refuse } from '../model/names.ts'
+import type { AppendRecord } from '../model/record.ts'
 import type { Clock } from '../storage/clock.ts'
+import { onAbort } from './abort.ts'
 import type { AppendSession, AppendTicket } from './append-session.ts'
 
 export interface ProducerOptions extends AppendConditions {
@@ -42,13 +45,19 @@ export class Producer {
   #session: Promise<AppendSession> | undefined
   #filling: Batch | undefined
   #cancelLinger: (() => void) | undefined
+  readonly #ignoreClosing: () => void
   /** Hands batches to the session one after the other; what is submitted waits for it: that is the back-pressure. */
   #handOver: Promise<unknown> = Promise.resolve()
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
   #failure: unknown
 
-  constructor(openSession: () => Promise<AppendSession>, clock: Clock, options: ProducerOptions) {
+  constructor(
+    openSession: () => Promise<AppendSession>,
+    engine: { readonly clock: Clock; readonly closing: AbortSignal },
+    options: ProducerOptions,
+  ) {
+    const { clock, closing } = engine
     this.#openSession = openSession
     this.#clock = clock
     this.#lingerMs = options.lingerMs ?? 5
@@ -61,23 +70,26 @@ export class Producer {
     )
     if (!(this.#lingerMs >= 0)) throw invalid('lingerMs must not be negative', 'lingerMs')
     this.#fencingToken = options.fencingToken
+    if (options.fencingToken !== undefined) refuse(fencingTokenProblem(options.fencingToken), 'fencingToken')
     this.#matchSeqNum = options.matchSeqNum
+    // What has gathered is sent to a session that refuses it: nobody waits for an ack that never comes.
+    this.#ignoreClosing = onAbort(closing, () => this.#send())
   }
 
   /** Takes in one record. Resolves when there is room for more; its `ack` resolves when the record is durable. */
-  async submit(record: RecordInput): Promise<RecordTicket> {
+  async submit(input: RecordInput): Promise<RecordTicket> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#closed) throw new HeadwaterError('unavailable', 'the producer is closed')
-    const { meteredBytes } = appendRecord(record)
-    if (this.#filling && this.#filling.meteredBytes + meteredBytes > this.#bytesMax) this.#send()
+    const record = appendRecord(input)
+    const overflows = (this.#filling?.meteredBytes ?? 0) + record.meteredBytes > this.#bytesMax
+    if (overflows) this.#send()
     const batch = this.#fill()
     const index = batch.records.length
     batch.records.push(record)
-    batch.meteredBytes += meteredBytes
-    if (batch.records.length >= this.#recordsMax || batch.meteredBytes >= this.#bytesMax) {
-      this.#send()
-      await this.#handOver
-    }
+    batch.meteredBytes += record.meteredBytes
+    const isFull = batch.records.length >= this.#recordsMax || batch.meteredBytes >= this.#bytesMax
+    if (isFull) this.#send()
+    if (isFull || overflows) await this.#handOver
     return { ack: async () => recordAck(await batch.acked, index) }
   }
 
@@ -91,6 +103,7 @@ export class Producer {
   /** Flushes and ends; rejects with the failure that ended the producer. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#ignoreClosing()
     this.#send()
     await this.#last
     await (await this.#session)?.close().catch(() => {})
@@ -119,7 +132,10 @@ export class Producer {
     if (this.#matchSeqNum !== undefined) this.#matchSeqNum += batch.records.length
     this.#session ??= this.#openSession()
     const opening = this.#session
-    const submitted = this.#handOver.then(async () => (await opening).submit(batch.records, conditions))
+    const { records, meteredBytes } = batch
+    const submitted = this.#handOver.then(async () =>
+      (await opening).submitBatch({ records, meteredBytes, ...conditions }),
+    )
     this.#handOver = submitted.catch(() => {})
     batch.settleWith(submitted)
     this.#last = batch.acked.catch((error: unknown) => {
@@ -129,7 +145,7 @@ export class Producer {
 }
 
 class Batch {
-  readonly records: RecordInput[] = []
+  readonly records: AppendRecord[] = []
   meteredBytes = 0
   readonly acked: Promise<AppendAck>
   #resolve!: (ack: Promise<AppendAck>) => void

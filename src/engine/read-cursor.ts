@@ -3,16 +3,20 @@ import { admit, admitsAll, afterDelivering, isExhausted } from '../core/read-lim
 import type { ReadPlan } from '../core/read-plan.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
-import { CatchUp, streamGone } from './catch-up.ts'
+import { CatchUp } from './catch-up.ts'
 import type { EngineContext } from './context.ts'
+import { deletedUnderReadError } from './errors.ts'
 import type { LiveBatch } from './live-tail.ts'
-import { closedError } from './storage-errors.ts'
+import { macrotask } from './macrotask.ts'
 import type { StreamLog } from './stream-log.ts'
 
 export type ReadEvent =
   | { readonly kind: 'batch'; readonly batch: ReadBatch }
   /** A sign of life while waiting: the time (milliseconds) and the tail (wire-behaviour.md 5.9). */
   | { readonly kind: 'heartbeat'; readonly timestamp: number; readonly tail: StreamPosition }
+
+/** After how many stored batches a read lets other work have its turn. */
+const TURN_AFTER_BATCHES = 64
 
 /**
  * One open read. It holds a place in a log and moves only when `next` is called, so its consumer sets the pace. First it catches up from
@@ -33,6 +37,8 @@ export class ReadCursor {
   #nextHeartbeatAt = Number.POSITIVE_INFINITY
   #unfollow: (() => void) | undefined
   #wake: (() => void) | undefined
+  #failure: { readonly error: unknown } | undefined
+  #storedBatches = 0
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
 
   constructor(
@@ -48,11 +54,7 @@ export class ReadCursor {
     this.#heartbeats = options.heartbeats
     this.#end = log.head.tail.seqNum
     this.#catchUp = new CatchUp(engine.session, log.document.logId, engine.settings.clock.now(), plan.floor)
-    const unpin = log.pin()
-    this.#onClose = () => {
-      unpin()
-      options.onClose()
-    }
+    this.#onClose = options.onClose
   }
 
   /** Finds the start. Resolves to whether there is a stored record to deliver. Called once, before `next`. */
@@ -60,27 +62,23 @@ export class ReadCursor {
     return this.#catchUp.locate(this.#plan, this.#end)
   }
 
-  /** True while nothing is left to deliver but what is still to come. */
-  get isAtTail(): boolean {
-    return this.#phase !== 'catching-up' || this.#catchUp.position >= this.#end
-  }
-
   /**
    * The next batch or heartbeat; undefined at the end. One call at a time. Rejects with `unavailable` when the stream or the engine goes away,
    * with `storage` when the storage fails; then the cursor is closed.
    */
   async next(): Promise<ReadEvent | undefined> {
-    try {
-      for (;;) {
-        if (this.#phase === 'done') return undefined
-        if (this.#engine.closing.aborted) throw closedError()
-        const event = this.#phase === 'catching-up' ? await this.#nextStored() : await this.#nextLive()
+    return this.#untilClosed(async () => {
+      while (this.#phase !== 'done') {
+        const event = this.#phase === 'catching-up' ? await this.#catchUpOnce() : await this.#nextLive()
         if (event !== undefined) return event
       }
-    } catch (error) {
-      this.close()
-      throw error
-    }
+      return undefined
+    })
+  }
+
+  /** The next batch of what was stored when the read was opened; undefined when there is no more of it. Does not wait. */
+  async nextStored(): Promise<ReadBatch | undefined> {
+    return this.#untilClosed(async () => (this.#phase === 'catching-up' ? this.#stored() : undefined))
   }
 
   /** Ends the read; a pending `next` resolves to undefined. May be called at any time and more than once. */
@@ -93,12 +91,42 @@ export class ReadCursor {
     this.#onClose()
   }
 
-  async #nextStored(): Promise<ReadEvent | undefined> {
+  /** Ends the read; the pending or else the next `next` rejects with this. */
+  fail(error: unknown): void {
+    if (this.#phase === 'done') return
+    this.#failure = { error }
+    this.close()
+  }
+
+  async #untilClosed<Result>(step: () => Promise<Result | undefined>): Promise<Result | undefined> {
+    try {
+      const result = await step()
+      if (result !== undefined || this.#failure === undefined) return result
+    } catch (error) {
+      // A read that was ended has nothing more to say, even if what was under way then fails.
+      if (this.#isClosed() && this.#failure === undefined) return undefined
+      if (!this.#isClosed()) this.fail(error)
+    }
+    const { error } = this.#failure!
+    this.#failure = undefined
+    throw error
+  }
+
+  async #stored(): Promise<ReadBatch | undefined> {
     const { batch, ended } = await this.#catchUp.next(this.#end, this.#limits)
     if (this.#isClosed()) return undefined
-    if (batch !== undefined) return this.#deliver(batch, ended)
-    if (ended) this.close()
-    else await this.#onCaughtUp()
+    if (batch !== undefined) this.#deliver(batch, ended)
+    else if (ended) this.close()
+    return batch
+  }
+
+  async #catchUpOnce(): Promise<ReadEvent | undefined> {
+    // A storage that answers at once must not keep timers, aborts and sockets from their turn.
+    if (++this.#storedBatches % TURN_AFTER_BATCHES === 0) await macrotask()
+    const batch = await this.#stored()
+    if (batch !== undefined) return { kind: 'batch', batch }
+    if (this.#isClosed()) return undefined
+    await this.#onCaughtUp()
     return this.#phase === 'following' ? this.#heartbeat() : undefined
   }
 
@@ -111,7 +139,7 @@ export class ReadCursor {
     }
     // Subscribe, then look at the tail: what is appended in between is seen in one way or the other.
     if (follows) this.#follow()
-    if (!(await this.#log.refresh())) throw streamGone()
+    if (!(await this.#log.refresh())) throw deletedUnderReadError()
     if (this.#isClosed()) return
     const { tail } = this.#log.head
     if (tail.seqNum > this.#end) {
@@ -132,7 +160,7 @@ export class ReadCursor {
     const { position } = this.#catchUp
     const live = this.#log.live.at(position)
     if (live !== undefined) return this.#deliverLive(live)
-    if (this.#log.isDeleted) throw streamGone()
+    if (this.#log.isDeleted) throw deletedUnderReadError()
     if (position < this.#log.head.tail.seqNum) {
       this.#end = this.#log.head.tail.seqNum
       this.#phase = 'catching-up'
@@ -152,7 +180,10 @@ export class ReadCursor {
     const { batch, lastTimestamp } = live
     const { count, meteredBytes } = batch
     this.#catchUp.skipTo(live.endSeqNum)
-    if (admitsAll(this.#limits, { count, meteredBytes, lastTimestamp })) return this.#deliver(batch, false)
+    if (admitsAll(this.#limits, { count, meteredBytes, lastTimestamp })) {
+      this.#deliver(batch, false)
+      return { kind: 'batch', batch }
+    }
     const admitted = admit(this.#limits, batch.records)
     if (admitted.count === 0) {
       this.close()
@@ -160,18 +191,20 @@ export class ReadCursor {
     }
     const records = batch.records.slice(0, admitted.count)
     const summary = { ...admitted, lastSeqNum: records.at(-1)!.seqNum }
-    return this.#deliver(new ReadBatch(RecordBatch.ofRecords(records), summary, batch.tail), true)
+    const prefix = new ReadBatch(RecordBatch.ofRecords(records), summary, batch.tail)
+    this.#deliver(prefix, true)
+    return { kind: 'batch', batch: prefix }
   }
 
-  #deliver(batch: ReadBatch, isLast: boolean): ReadEvent {
+  #deliver(batch: ReadBatch, isLast: boolean): void {
     this.#limits = afterDelivering(this.#limits, batch.count, batch.meteredBytes)
-    if (isLast || isExhausted(this.#limits)) this.close()
-    else {
-      const now = this.#engine.settings.clock.now()
-      if (this.#plan.waitMs > 0) this.#deadline = waitDeadline(now, this.#plan.waitMs)
-      this.#postponeHeartbeat(now)
+    if (isLast || isExhausted(this.#limits)) {
+      this.close()
+      return
     }
-    return { kind: 'batch', batch }
+    const now = this.#engine.settings.clock.now()
+    if (this.#plan.waitMs > 0) this.#deadline = waitDeadline(now, this.#plan.waitMs)
+    this.#postponeHeartbeat(now)
   }
 
   #heartbeat(): ReadEvent | undefined {

@@ -1,15 +1,14 @@
-import { afterLocating, planRead, type ReadKind, type ReadPolicy } from '../core/read-plan.ts'
+import { afterLocating, planRead, type ReadKind, type ReadPlan, type ReadPolicy } from '../core/read-plan.ts'
 import { concatBytes } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { checkReadQuery, type ReadQuery } from '../model/read-query.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
-import { onAbort } from './abort.ts'
-import { goneError } from './append-pipeline.ts'
+import { onAbort, unlessAborted } from './abort.ts'
 import type { EngineContext, StreamRef } from './context.ts'
+import { closedError, deletedError } from './errors.ts'
 import { ReadCursor } from './read-cursor.ts'
-import type { CreationPolicy, StreamAccess } from './stream-access.ts'
-import type { StreamLog } from './stream-log.ts'
+import type { CreationPolicy, HeldStream, StreamAccess } from './stream-access.ts'
 
 const INCARNATIONS_MAX = 10
 
@@ -17,7 +16,7 @@ const INCARNATIONS_MAX = 10
 export class Reading {
   readonly #engine: EngineContext
   readonly #access: StreamAccess
-  #open = 0
+  readonly #open = new Set<ReadCursor>()
 
   constructor(engine: EngineContext, access: StreamAccess) {
     this.#engine = engine
@@ -26,7 +25,7 @@ export class Reading {
 
   /** How many reads are open. */
   get open(): number {
-    return this.#open
+    return this.#open.size
   }
 
   /** Opens a read session. Undefined: it has nothing to deliver and ends at once. Rejects with 416 `range_not_satisfiable`. */
@@ -47,21 +46,25 @@ export class Reading {
     signal: AbortSignal | undefined,
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
-    const cursor = await this.#cursor(ref, query, 'unary', creation, {})
+    const opening = this.#cursor(ref, query, 'unary', creation, {})
+    const cursor = await unlessAborted(signal, opening).catch((error: unknown) => {
+      // The read may open all the same, too late.
+      opening.then((late) => late?.close()).catch(() => {})
+      throw error
+    })
     if (cursor === undefined) return mergeBatches([])
     const ignoreSignal = signal && onAbort(signal, () => cursor.close())
     try {
       const batches: ReadBatch[] = []
       for (;;) {
-        signal?.throwIfAborted()
-        const event = await cursor.next()
-        if (event?.kind !== 'batch') break
-        batches.push(event.batch)
-        // What was there is returned without waiting for more; of what comes live, the first append.
-        if (event.batch.tail !== undefined || cursor.isAtTail) break
+        const stored = await cursor.nextStored()
+        if (stored === undefined) break
+        batches.push(stored)
       }
+      // What was there is returned without waiting for more; else the first append that comes live.
+      const live = batches.length === 0 ? await cursor.next() : undefined
       signal?.throwIfAborted()
-      return mergeBatches(batches)
+      return mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
     } finally {
       ignoreSignal?.()
       cursor.close()
@@ -69,7 +72,14 @@ export class Reading {
   }
 
   async tail(ref: StreamRef, creation: CreationPolicy): Promise<StreamPosition> {
-    return (await this.#fresh(ref, creation)).head.tail
+    const { log, release } = await this.#fresh(ref, creation)
+    release()
+    return log.head.tail
+  }
+
+  /** Ends all reads with `unavailable`. */
+  close(): void {
+    for (const cursor of [...this.#open]) cursor.fail(closedError())
   }
 
   async #cursor(
@@ -80,38 +90,53 @@ export class Reading {
     options: ReadPolicy & { readonly heartbeats?: boolean | undefined },
   ): Promise<ReadCursor | undefined> {
     checkReadQuery(query)
-    const log = await this.#fresh(ref, creation)
-    const outcome = planRead(query, kind, log.head, options)
-    if (outcome.kind === 'empty') return undefined
-    if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
-    const { plan } = outcome
-    const { tail } = log.head
-    this.#open++
-    const onClose = () => {
-      this.#open--
+    const { log, release } = await this.#fresh(ref, creation)
+    try {
+      const outcome = planRead(query, kind, log.head, options)
+      if (outcome.kind === 'empty') {
+        release()
+        return undefined
+      }
+      if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
+      return await this.#locate({ log, release }, outcome.plan, options.heartbeats ?? false)
+    } catch (error) {
+      release()
+      throw error
     }
-    const cursor = new ReadCursor(this.#engine, log, plan, {
-      heartbeats: options.heartbeats ?? false,
-      onClose,
-    })
+  }
+
+  async #locate({ log, release }: HeldStream, plan: ReadPlan, heartbeats: boolean): Promise<ReadCursor> {
+    const { tail } = log.head
+    const onClose = () => {
+      this.#open.delete(cursor)
+      release()
+    }
+    const cursor: ReadCursor = new ReadCursor(this.#engine, log, plan, { heartbeats, onClose })
+    this.#open.add(cursor)
     try {
       const hasRecord = await cursor.locate()
+      if (this.#engine.closing.aborted) throw closedError()
       if (afterLocating(plan, hasRecord) === 'unsatisfiable') throw unsatisfiable(tail)
+      return cursor
     } catch (error) {
       cursor.close()
       throw error
     }
-    return cursor
   }
 
   /** The stream with the head that the storage has now. */
-  async #fresh(ref: StreamRef, creation: CreationPolicy): Promise<StreamLog> {
+  async #fresh(ref: StreamRef, creation: CreationPolicy): Promise<HeldStream> {
     for (let i = 0; i < INCARNATIONS_MAX; i++) {
-      const log = await this.#access.open(ref, 'read', creation)
-      if (await log.refresh()) return log
-      this.#engine.logs.forget(log)
+      const held = await this.#access.hold(ref, 'read', creation)
+      try {
+        if (await held.log.refresh()) return held
+      } catch (error) {
+        held.release()
+        throw error
+      }
+      held.release()
     }
-    throw goneError()
+    throw deletedError()
   }
 }
 

@@ -2,10 +2,10 @@ import type { AppendBatch } from '../model/append-input.ts'
 import type { StreamConfigInput } from '../model/config.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { type AppendGroup, goneError } from './append-pipeline.ts'
+import type { AppendGroup } from './append-group.ts'
 import type { EngineContext, StreamRef } from './context.ts'
 import { streamKey } from './documents.ts'
-import { closedError } from './storage-errors.ts'
+import { closedError, deletedError } from './errors.ts'
 import type { StreamLog } from './stream-log.ts'
 import type { Streams } from './streams.ts'
 
@@ -15,6 +15,11 @@ export interface CreationPolicy {
   readonly always: boolean
   /** Configuration of a stream that is created. */
   readonly config?: StreamConfigInput | undefined
+}
+
+export interface HeldStream {
+  readonly log: StreamLog
+  readonly release: () => void
 }
 
 const INCARNATIONS_MAX = 10
@@ -36,21 +41,25 @@ export class StreamAccess {
     this.#streams = streams
   }
 
-  open(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<StreamLog> {
-    return new Promise((resolve, reject) => this.#open(ref, purpose, policy, resolve, reject))
+  /** Resolves to the stream, held so that it stays the one object for its log until `release` is called. */
+  hold(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<HeldStream> {
+    return new Promise((resolve, reject) => {
+      this.#open(ref, purpose, policy, (log) => resolve({ log, release: log.pin() }), reject)
+    })
   }
 
-  /** Appends made one after the other reach the stream in that order, also while its name is still being looked up. */
+  /**
+   * Appends made one after the other reach the stream in that order, also while its name is still being looked up. One that is under way
+   * when this engine deletes the stream fails; one that finds its stream deleted by another engine looks the name up again.
+   */
   append(ref: StreamRef, batch: AppendBatch, policy: CreationPolicy): Promise<AppendAck> {
     return new Promise((resolve, reject) => {
       const attempt = (left: number) => {
         const onOpened = (log: StreamLog) => {
           this.appendTo(log, batch).then(resolve, (error: unknown) => {
-            // Deleted under way, and certainly not appended: the name may stand for another stream by now.
             const isGone = HeadwaterError.is(error) && error.code === 'stream_deletion_pending'
-            if (!isGone || left === 0) return reject(error)
-            this.#engine.logs.forget(log)
-            attempt(left - 1)
+            if (isGone && !log.isDeletedHere && left > 0) attempt(left - 1)
+            else reject(error)
           })
         }
         this.#open(ref, 'append', policy, onOpened, reject)
@@ -62,9 +71,13 @@ export class StreamAccess {
   /** Appends to this incarnation of a stream, within the budget of bytes in flight. */
   appendTo(log: StreamLog, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
     const { appendBudget } = this.#engine
+    const unpin = log.pin()
     return new Promise((resolve, reject) => {
       appendBudget.acquire(batch.meteredBytes, () => {
-        const release = () => appendBudget.release(batch.meteredBytes)
+        const release = () => {
+          unpin()
+          appendBudget.release(batch.meteredBytes)
+        }
         log.append(batch, group).then(
           (ack) => {
             release()
@@ -121,6 +134,6 @@ export class StreamAccess {
       if (log !== undefined) return log
       await this.#streams.autoCreate(ref, purpose, policy)
     }
-    throw goneError()
+    throw deletedError()
   }
 }

@@ -3,12 +3,13 @@ import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { Head, StorageSession, StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
-import { type AppendGroup, AppendPipeline, type AppendTarget, type WrittenAppend } from './append-pipeline.ts'
+import type { AppendGroup } from './append-group.ts'
+import { AppendPipeline, type AppendTarget, type WrittenAppend } from './append-pipeline.ts'
 import type { Catalog } from './catalog.ts'
 import type { StreamDocument } from './documents.ts'
+import { conflictError, storageError } from './errors.ts'
 import { type LiveBatch, LiveTail } from './live-tail.ts'
 import type { Settings } from './options.ts'
-import { conflictError, storageError } from './storage-errors.ts'
 
 const RELOADS_MAX = 10
 
@@ -23,10 +24,11 @@ export class StreamLog implements AppendTarget {
   readonly #shared: boolean
   readonly #pipeline: AppendPipeline
   readonly #onTrim: () => void
+  readonly #onDeleted: (log: StreamLog) => void
   readonly #lagBytes: number
   #document: StreamDocument
   #head: Head
-  #deleted = false
+  #deletedBy: 'this engine' | 'another engine' | undefined
   #pins = 0
   #syncing: Promise<void> | undefined
   #syncAgain = false
@@ -37,6 +39,7 @@ export class StreamLog implements AppendTarget {
       readonly catalog: Catalog
       readonly settings: Settings
       readonly onTrim: () => void
+      readonly onDeleted: (log: StreamLog) => void
     },
     document: StreamDocument,
     head: Head,
@@ -46,6 +49,7 @@ export class StreamLog implements AppendTarget {
     this.#catalog = engine.catalog
     this.#shared = storage.manifest.shared
     this.#onTrim = engine.onTrim
+    this.#onDeleted = engine.onDeleted
     this.#lagBytes = limits.followerLagBytes
     this.#document = document
     this.#head = head
@@ -64,7 +68,11 @@ export class StreamLog implements AppendTarget {
 
   /** Set once the log is gone: what holds this object ends, what comes next looks the name up again. */
   get isDeleted(): boolean {
-    return this.#deleted
+    return this.#deletedBy !== undefined
+  }
+
+  get isDeletedHere(): boolean {
+    return this.#deletedBy === 'this engine'
   }
 
   get isIdle(): boolean {
@@ -94,10 +102,13 @@ export class StreamLog implements AppendTarget {
     this.#pipeline.invalidate()
   }
 
-  markDeleted(): void {
-    this.#deleted = true
+  /** The log is gone: who holds this ends, who comes looks the name up. */
+  markDeleted(by: 'this engine' | 'another engine'): void {
+    if (this.#deletedBy !== undefined) return
+    this.#deletedBy = by
     this.#pipeline.invalidate()
     this.live.wake()
+    this.#onDeleted(this)
   }
 
   drain(): Promise<void> {
@@ -106,7 +117,7 @@ export class StreamLog implements AppendTarget {
 
   /** Makes `head` as fresh as the storage's. Costs nothing when no other engine can have changed it. Resolves to false when it is gone. */
   refresh(): Promise<boolean> {
-    if (this.#deleted) return Promise.resolve(false)
+    if (this.isDeleted) return Promise.resolve(false)
     return this.#shared ? this.reload() : Promise.resolve(true)
   }
 
@@ -125,7 +136,7 @@ export class StreamLog implements AppendTarget {
       return true
     }
     if (await this.#exists()) throw conflictError()
-    this.markDeleted()
+    this.markDeleted('another engine')
     return false
   }
 
@@ -142,30 +153,37 @@ export class StreamLog implements AppendTarget {
       this.#syncAgain = true
       return this.#syncing
     }
-    this.#syncing = this.#sync().finally(() => {
-      this.#syncing = undefined
-    })
+    this.#syncing = this.#syncWhileAsked()
     return this.#syncing
   }
 
+  async #syncWhileAsked(): Promise<void> {
+    try {
+      do {
+        this.#syncAgain = false
+        await this.#sync()
+        // Without a turn in between: who asks from now on starts anew.
+      } while (this.#syncAgain)
+    } finally {
+      this.#syncing = undefined
+    }
+  }
+
   async #sync(): Promise<void> {
-    do {
-      this.#syncAgain = false
-      const { logId } = this.#document
-      const head = await storageError(this.#session.head(logId))
-      if (head === undefined) {
-        this.markDeleted()
-        return
-      }
-      const known = this.#head.tail.seqNum
-      if (this.live.followers > 0 && head.tail.seqNum > known) {
-        const range = { from: { seqNum: known }, endSeqNum: head.tail.seqNum, bytesMax: this.#lagBytes }
-        const blocks = await storageError(this.#session.read(logId, range))
-        this.#advance(head)
-        for (const block of blocks) if (block.firstSeqNum >= known) this.live.publish(liveBatch(block))
-      }
-      await this.reload()
-    } while (this.#syncAgain)
+    const { logId } = this.#document
+    const head = await storageError(this.#session.head(logId))
+    if (head === undefined) {
+      this.markDeleted('another engine')
+      return
+    }
+    const known = this.#head.tail.seqNum
+    if (this.live.followers > 0 && head.tail.seqNum > known) {
+      const range = { from: { seqNum: known }, endSeqNum: head.tail.seqNum, bytesMax: this.#lagBytes }
+      const blocks = await storageError(this.#session.read(logId, range))
+      this.#advance(head)
+      for (const block of blocks) if (block.firstSeqNum >= known) this.live.publish(liveBatch(block))
+    }
+    await this.reload()
   }
 
   async #exists(): Promise<boolean> {

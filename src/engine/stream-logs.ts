@@ -2,14 +2,18 @@ import type { StorageSession } from '../storage/contract.ts'
 import type { Catalog } from './catalog.ts'
 import type { StreamRef } from './context.ts'
 import { streamKey } from './documents.ts'
+import { storageError } from './errors.ts'
 import type { Settings } from './options.ts'
-import { storageError } from './storage-errors.ts'
 import { StreamLog } from './stream-log.ts'
 
 const LOADS_MAX = 10
 /** How often followed logs are looked at when the storage's notifications may get lost, in milliseconds. */
 const POLL_MS_WHEN_HINTED = 5_000
 const POLL_MS_WHEN_SILENT = 1_000
+/** When a look at a changed log that failed is taken again, in milliseconds. */
+const SYNC_RETRY_MS = 1_000
+/** How many streams are looked at to make room for one more. */
+const EVICTION_SCAN_MAX = 64
 
 /** The streams at hand, by name and by log. Idle ones leave when there are too many. */
 export class StreamLogs {
@@ -20,7 +24,10 @@ export class StreamLogs {
   /** In the order of last use. */
   readonly #byKey = new Map<string, StreamLog>()
   readonly #byId = new Map<string, StreamLog>()
-  readonly #loading = new Map<string, Promise<StreamLog | undefined>>()
+  readonly #loading = new Map<string, Loading>()
+  /** Logs of which a change could not be looked at. */
+  readonly #unsynced = new Set<StreamLog>()
+  #cancelRetry: (() => void) | undefined
   #cancelPoll: (() => void) | undefined
   #closed = false
 
@@ -46,12 +53,12 @@ export class StreamLogs {
     const known = this.atHand(ref)
     if (known !== undefined) return Promise.resolve(known)
     const key = streamKey(ref.basin, ref.stream)
-    let loading = this.#loading.get(key)
-    if (loading === undefined) {
-      loading = this.#load(ref).finally(() => this.#loading.delete(key))
-      this.#loading.set(key, loading)
-    }
-    return loading
+    const underWay = this.#loading.get(key)
+    if (underWay !== undefined) return underWay.log
+    const loading: Loading = { isStale: false, log: Promise.resolve(undefined) }
+    this.#loading.set(key, loading)
+    loading.log = this.#load(ref, loading).finally(() => this.#loading.delete(key))
+    return loading.log
   }
 
   byId(logId: string): StreamLog | undefined {
@@ -69,9 +76,36 @@ export class StreamLogs {
     if (this.#byId.get(log.document.logId) === log) this.#byId.delete(log.document.logId)
   }
 
+  /** This engine deleted the stream or changed its configuration. */
+  onChanged(ref: StreamRef, logId: string, change: 'deleted' | 'reconfigured'): void {
+    const loading = this.#loading.get(streamKey(ref.basin, ref.stream))
+    if (loading !== undefined) loading.isStale = true
+    const log = this.#byId.get(logId)
+    if (change === 'deleted') log?.markDeleted('this engine')
+    else log?.invalidate()
+  }
+
   /** A hint of the storage. */
   onLogChanged(logId: string): void {
-    this.#byId.get(logId)?.sync().catch(this.#settings.onBackgroundError)
+    const log = this.#byId.get(logId)
+    if (log !== undefined) this.#sync(log)
+  }
+
+  #sync(log: StreamLog): void {
+    log.sync().then(
+      () => this.#unsynced.delete(log),
+      (error: unknown) => {
+        this.#settings.onBackgroundError(error)
+        this.#unsynced.add(log)
+        if (!this.#closed)
+          this.#cancelRetry ??= this.#settings.clock.schedule(SYNC_RETRY_MS, () => this.#retry())
+      },
+    )
+  }
+
+  #retry(): void {
+    this.#cancelRetry = undefined
+    for (const log of this.#unsynced) this.#sync(log)
   }
 
   /** Called when a session begins to follow: from now on lost notifications are made up for. */
@@ -83,7 +117,7 @@ export class StreamLogs {
       this.#cancelPoll = undefined
       const followed = [...this.all()].filter((log) => log.live.followers > 0)
       if (followed.length === 0) return
-      for (const log of followed) log.sync().catch(this.#settings.onBackgroundError)
+      for (const log of followed) this.#sync(log)
       this.watch()
     })
   }
@@ -92,27 +126,31 @@ export class StreamLogs {
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelPoll?.()
+    this.#cancelRetry?.()
     const logs = [...this.#byId.values()]
     for (const log of logs) log.live.wake()
     await Promise.all(logs.map((log) => log.drain()))
     this.#byKey.clear()
     this.#byId.clear()
+    this.#unsynced.clear()
   }
 
-  async #load(ref: StreamRef): Promise<StreamLog | undefined> {
+  async #load(ref: StreamRef, loading: Loading): Promise<StreamLog | undefined> {
     for (let i = 0; i < LOADS_MAX; i++) {
+      loading.isStale = false
       const document = (await this.#catalog.stream(ref.basin, ref.stream))?.value
       if (document === undefined) return undefined
       const known = this.#byId.get(document.logId)
-      if (known !== undefined && !known.isDeleted) return known
+      if (known !== undefined && !known.isDeleted && !loading.isStale) return known
       const head = await storageError(this.#session.head(document.logId))
       // A stream that was deleted, or reconfigured, between the two calls is looked up again.
-      if (head === undefined || head.epoch !== document.epoch) continue
+      if (head === undefined || head.epoch !== document.epoch || loading.isStale) continue
       const engine = {
         session: this.#session,
         catalog: this.#catalog,
         settings: this.#settings,
         onTrim: this.#onTrim,
+        onDeleted: (gone: StreamLog) => this.forget(gone),
       }
       const log = new StreamLog(engine, document, head)
       this.#byKey.set(streamKey(ref.basin, ref.stream), log)
@@ -123,18 +161,28 @@ export class StreamLogs {
     return undefined
   }
 
+  /** Lets go of the idle ones among the longest unused; busy ones count as used. */
   #evict(): void {
-    const excess = this.#byKey.size - this.#settings.limits.cachedStreams
-    if (excess <= 0) return
-    let seen = 0
-    for (const log of this.#byKey.values()) {
-      // The one just added is the last; a bounded look keeps a crowd of busy streams from costing every newcomer a full scan.
-      if (++seen > EVICTION_SCAN_MAX || seen > this.#byKey.size - 1) return
-      if (!log.isIdle) continue
-      this.forget(log)
-      return
+    const oldest = [...firstOf(this.#byKey, Math.min(EVICTION_SCAN_MAX, this.#byKey.size - 1))]
+    for (const [key, log] of oldest) {
+      if (this.#byKey.size <= this.#settings.limits.cachedStreams) return
+      this.#byKey.delete(key)
+      if (log.isIdle) this.#byId.delete(log.document.logId)
+      else this.#byKey.set(key, log)
     }
   }
 }
 
-const EVICTION_SCAN_MAX = 64
+interface Loading {
+  /** Set when the stream changed while it was being loaded. */
+  isStale: boolean
+  log: Promise<StreamLog | undefined>
+}
+
+function* firstOf<Item>(items: Iterable<Item>, count: number): Generator<Item> {
+  let left = count
+  for (const item of items) {
+    if (left-- <= 0) return
+    yield item
+  }
+}

@@ -41,7 +41,7 @@ export class Stream {
 
   /**
    * Appends one record, or a batch of 1 to 1,000 (1 MiB metered) that is stored whole or not at all. Resolves when it is durable. Appends
-   * made one after the other are stored in that order, awaited or not.
+   * made one after the other are stored in that order, awaited or not, unless another engine deletes the stream meanwhile.
    *
    * Errors: `invalid` (422) for records that break a rule or a limit; `fencing_token_mismatch` and `seq_num_mismatch` (412) with what the
    * stream has; `storage` (500) when it may or may not have been stored. service-interface.md "Append records", wire-behaviour.md 3.
@@ -72,8 +72,8 @@ export class Stream {
   /** Opens a session of pipelined appends. */
   async appendSession(): Promise<AppendSession> {
     const { access, engine } = this.#services
-    const log = await access.open(this.#ref, 'append', this.#creation)
-    return new AppendSession(access, log, engine.settings.limits.sessionInFlightBytes)
+    const held = await access.hold(this.#ref, 'append', this.#creation)
+    return new AppendSession(access, held, engine.settings.limits.sessionInFlightBytes, engine.closing)
   }
 
   /** Appends batches as they come and yields their acks in order, taking in no more than may be in flight. */
@@ -93,7 +93,8 @@ export class Stream {
 
   /** Gathers single records into batches. */
   producer(options: ProducerOptions = {}): Producer {
-    return new Producer(() => this.appendSession(), this.#services.engine.settings.clock, options)
+    const { settings, closing } = this.#services.engine
+    return new Producer(() => this.appendSession(), { clock: settings.clock, closing }, options)
   }
 
   /** History from `query`, then live unless it is bounded; by default from the tail on. Nothing happens before it is used. */

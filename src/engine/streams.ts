@@ -18,7 +18,7 @@ import {
   streamInfo,
   streamKey,
 } from './documents.ts'
-import { storageError } from './storage-errors.ts'
+import { storageError } from './errors.ts'
 
 /** The streams of all basins of an engine: everything but their records (wire-behaviour.md 8). */
 export class Streams {
@@ -39,7 +39,7 @@ export class Streams {
     if (requestToken !== undefined) refuse(requestTokenProblem(requestToken), 'request_token')
     checkStreamConfig(config)
     const creationKey = streamCreationKey(requestToken, config)
-    return this.#engine.catalog.withRetries(async (commit) => {
+    return this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#basins.active(ref.basin)
       const existing = (await this.#find(ref))?.value
       const decision = decideCreate(
@@ -57,7 +57,7 @@ export class Streams {
   async ensure(ref: StreamRef, config: StreamConfigInput): Promise<Provisioned<StreamInfo>> {
     refuse(streamNameProblem(ref.stream), 'stream')
     checkStreamConfig(config)
-    return this.#engine.catalog.withRetries(async (commit) => {
+    return this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#basins.active(ref.basin)
       const existing = await this.#find(ref)
       const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig)
@@ -93,7 +93,7 @@ export class Streams {
   async reconfigure(ref: StreamRef, change: StreamReconfiguration): Promise<StreamConfig> {
     refuse(streamNameProblem(ref.stream), 'stream')
     checkStreamConfig(change)
-    return this.#engine.catalog.withRetries(async (commit) => {
+    return this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#basins.active(ref.basin)
       const stream = await this.#existing(ref)
       const { config } = stream.value
@@ -107,7 +107,7 @@ export class Streams {
   async delete(ref: StreamRef): Promise<void> {
     refuse(streamNameProblem(ref.stream), 'stream')
     await this.#basins.existing(ref.basin)
-    await this.#engine.catalog.withRetries(async (commit) => {
+    await this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const { value, version } = await this.#existing(ref)
       await this.remove(commit, value, version)
     })
@@ -125,11 +125,8 @@ export class Streams {
       { kind: 'delete', collection: 'streams', key, expect: version },
       { kind: 'delete-log', logId: document.logId, ...condition },
     ])
-    const log = this.#engine.logs.byId(document.logId)
-    if (log !== undefined) {
-      log.markDeleted()
-      this.#engine.logs.forget(log)
-    }
+    const ref = { basin: document.basin, stream: document.name }
+    this.#engine.logs.onChanged(ref, document.logId, 'deleted')
     this.#engine.background.reclaimSoon(0)
   }
 
@@ -147,7 +144,7 @@ export class Streams {
     if (policy.always && (await this.#engine.catalog.basin(ref.basin)) === undefined) {
       await this.#basins.ensure(ref.basin, {}, {})
     }
-    await this.#engine.catalog.withRetries(async (commit) => {
+    await this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#basins.existing(ref.basin)
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
       const allowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
@@ -181,7 +178,8 @@ export class Streams {
       { kind: 'set-epoch', logId: document.logId, epoch: document.epoch },
       ...(wasOff ? firstDeadline(document, this.#engine.settings.clock.now()) : []),
     ])
-    this.#engine.logs.byId(document.logId)?.invalidate()
+    const ref = { basin: document.basin, stream: document.name }
+    this.#engine.logs.onChanged(ref, document.logId, 'reconfigured')
     return document
   }
 

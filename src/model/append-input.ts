@@ -101,6 +101,7 @@ function headerOf(header: readonly [BytesOrText, BytesOrText]): Header {
 
 function bytesOf(value: BytesOrText): Uint8Array {
   if (typeof value === 'string') return utf8(value)
-  if (value instanceof Uint8Array) return value
+  // A copy: the caller may use its buffer again as soon as the call returns. Not `slice`, which on a Node `Buffer` makes a view.
+  if (value instanceof Uint8Array) return new Uint8Array(value)
   throw invalid('a record body, header name or header value must be a string or a Uint8Array', 'records')
 }

@@ -82,7 +82,7 @@ export interface StorageSession {
   /**
    * Blocks that hold records at or after `from` and below `endSeqNum`, ascending, without a gap other than what was reclaimed.
    * Whole blocks: the first may begin before `from`, the last may end after `endSeqNum`. Includes every append that resolved
-   * before this call. At least one block when there is one; stops after the block that reaches `bytesMax`.
+   * before this call. At least one block when there is one; stops after the block that reaches `bytesMax` or `recordsMax`.
    * Trimmed and expired blocks may still be returned: the engine leaves them out. The engine may change the returned bytes.
    * A log that does not exist reads as empty. Damage rejects with {@link StorageFailure} of kind `corrupt`: never skipped.
    */
@@ -172,10 +172,11 @@ export interface Head {
   readonly trimPoint: number
   readonly fencingToken: string
   /**
-   * The engine that made the last append, `''` when none was made. With pipelined appends the tail alone would not do: when the first of
-   * two conflicts because another engine appended as many records, the second must not find the tail that it expects.
+   * Names the append that left this head, `''` when none did: unique to it for ever, as are engine and attempt. Appends are pipelined, so the tail
+   * alone would not do: when the first of two conflicts because somebody else appended as many records, the second must not find the head
+   * that it expects.
    */
-  readonly writer: string
+  readonly appendId: string
   /** Time of the last append or, before it, of the creation; milliseconds. */
   readonly appendedAt: number
   /** The latest trims, ascending, at most three: which blocks `reclaim` may free, and from when on (`core/trims.ts`). */
@@ -187,7 +188,7 @@ export interface HeadIdentity {
   readonly epoch: number
   /** That of the tail. */
   readonly seqNum: number
-  readonly writer: string
+  readonly appendId: string
 }
 
 export interface AppendRequest {
@@ -222,6 +223,8 @@ export interface ReadRange {
   readonly endSeqNum: number
   /** Stop once the returned blocks' metered bytes reach this. */
   readonly bytesMax: number
+  /** Stop once the returned blocks' records reach this; absent is no limit. */
+  readonly recordsMax?: number
 }
 
 export interface ReclaimLimits {
@@ -238,7 +241,7 @@ export function emptyHead(epoch: number, createdAt: number): Head {
     tail: { seqNum: 0, timestamp: 0 },
     trimPoint: 0,
     fencingToken: '',
-    writer: '',
+    appendId: '',
     appendedAt: createdAt,
     trims: [],
   }
@@ -246,9 +249,9 @@ export function emptyHead(epoch: number, createdAt: number): Head {
 
 /** What an append that was sequenced against this head expects. */
 export function identityOf(head: Head): HeadIdentity {
-  return { epoch: head.epoch, seqNum: head.tail.seqNum, writer: head.writer }
+  return { epoch: head.epoch, seqNum: head.tail.seqNum, appendId: head.appendId }
 }
 
 export function isSameHead(a: HeadIdentity, b: HeadIdentity): boolean {
-  return a.epoch === b.epoch && a.seqNum === b.seqNum && a.writer === b.writer
+  return a.epoch === b.epoch && a.seqNum === b.seqNum && a.appendId === b.appendId
 }

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import { HeadwaterError, type ReadBatch, type ReadEvent, type ReadQuery } from '../../src/index.ts'
 import { gated } from './gated-storage.ts'
-import { bodies, openEngine, type TestEngine } from './support.ts'
+import { bodies, onBothKindsOfStorage, openEngine, type TestEngine, testStorage } from './support.ts'
 
 let engine: TestEngine
 afterEach(() => engine.hw.close())
@@ -40,265 +39,269 @@ async function unary(query: ReadQuery): Promise<string[] | number> {
   }
 }
 
-describe('unary reads', () => {
-  it.each<[ReadQuery, string[] | number]>([
-    [{ seqNum: 0 }, ['a', 'b', 'c']],
-    [{ seqNum: 2 }, ['c']],
-    [{ seqNum: 3 }, 416],
-    [{ seqNum: 9, clamp: true }, 416],
-    [{}, 416],
-    [{ tailOffset: 2 }, ['b', 'c']],
-    [{ tailOffset: 99 }, ['a', 'b', 'c']],
-    [{ timestamp: 0 }, ['a', 'b', 'c']],
-    [{ timestamp: 20 }, ['b', 'c']],
-    [{ timestamp: 21 }, ['c']],
-    [{ timestamp: 31 }, 416],
-    [{ seqNum: 0, count: 2 }, ['a', 'b']],
-    [{ seqNum: 0, count: 0 }, []],
-    [{ seqNum: 0, bytes: 17 }, ['a']],
-    [{ seqNum: 0, bytes: 18 }, ['a', 'b']],
-    [{ seqNum: 0, bytes: 8 }, []],
-    [{ seqNum: 0, until: 30 }, ['a', 'b']],
-    [{ seqNum: 0, until: 10 }, []],
-    [{ seqNum: 0, timestamp: 0 }, 422],
-    [{ timestamp: 30, until: 30 }, 422],
-    [{ seqNum: -1 }, 422],
-  ])('%j gives %j', async (query, expected) => {
-    engine = await openEngine()
-    await engine.stream.append([
-      { body: 'a', timestamp: 10 },
-      { body: 'b', timestamp: 20 },
-    ])
-    await engine.stream.append({ body: 'c', timestamp: 30 })
-    expect(await unary(query)).toEqual(expected)
-    expect(engine.hw.stats().openReads).toBe(0)
-  })
-
-  it('returns at most 1,000 records and 1 MiB', async () => {
-    engine = await openEngine()
-    const { stream } = engine
-    await stream.append(Array.from({ length: 700 }, () => 'x'))
-    await stream.append(Array.from({ length: 700 }, () => 'y'))
-    expect((await stream.readBatch({ seqNum: 0 })).records).toHaveLength(1000)
-    const half = new Uint8Array(600_000)
-    await stream.append(half)
-    await stream.append(half)
-    expect((await stream.readBatch({ seqNum: 1400 })).records).toHaveLength(1)
-    expect((await stream.readBatch({ seqNum: 1, count: 5000 })).records).toHaveLength(1000)
-  })
-
-  it('waits for the first append, and no longer than asked', async () => {
-    engine = await openEngine()
-    const { stream, clock } = engine
-    const first = stream.readBatch({ seqNum: 0, waitSeconds: 10 })
-    await clock.advance('9s')
-    await stream.append(['a', 'b'])
-    const batch = await first
-    expect([bodies(batch), batch.tail]).toEqual([['a', 'b'], { seqNum: 2, timestamp: 1_009_000 }])
-    let none: ReadBatch | undefined
-    const second = stream.readBatch({ waitSeconds: 600 }).then((empty) => {
-      none = empty
+onBothKindsOfStorage(() =>
+  describe('unary reads', () => {
+    it.each<[ReadQuery, string[] | number]>([
+      [{ seqNum: 0 }, ['a', 'b', 'c']],
+      [{ seqNum: 2 }, ['c']],
+      [{ seqNum: 3 }, 416],
+      [{ seqNum: 9, clamp: true }, 416],
+      [{}, 416],
+      [{ tailOffset: 2 }, ['b', 'c']],
+      [{ tailOffset: 99 }, ['a', 'b', 'c']],
+      [{ timestamp: 0 }, ['a', 'b', 'c']],
+      [{ timestamp: 20 }, ['b', 'c']],
+      [{ timestamp: 21 }, ['c']],
+      [{ timestamp: 31 }, 416],
+      [{ seqNum: 0, count: 2 }, ['a', 'b']],
+      [{ seqNum: 0, count: 0 }, []],
+      [{ seqNum: 0, bytes: 17 }, ['a']],
+      [{ seqNum: 0, bytes: 18 }, ['a', 'b']],
+      [{ seqNum: 0, bytes: 8 }, []],
+      [{ seqNum: 0, until: 30 }, ['a', 'b']],
+      [{ seqNum: 0, until: 10 }, []],
+      [{ seqNum: 0, timestamp: 0 }, 422],
+      [{ timestamp: 30, until: 30 }, 422],
+      [{ seqNum: -1 }, 422],
+    ])('%j gives %j', async (query, expected) => {
+      engine = await openEngine()
+      await engine.stream.append([
+        { body: 'a', timestamp: 10 },
+        { body: 'b', timestamp: 20 },
+      ])
+      await engine.stream.append({ body: 'c', timestamp: 30 })
+      expect(await unary(query)).toEqual(expected)
+      expect(engine.hw.stats().openReads).toBe(0)
     })
-    await clock.advance('59s')
-    expect(none).toBeUndefined()
-    await clock.advance('1s')
-    await second
-    expect([none?.records, none?.tail]).toEqual([[], undefined])
-    expect(clock.pending).toBe(baseline)
-  })
 
-  it('does not wait for more when something is there', async () => {
-    engine = await openEngine()
-    await engine.stream.append('a')
-    const batch = await engine.stream.readBatch({ seqNum: 0, waitSeconds: 10 })
-    expect([bodies(batch), batch.tail]).toEqual([['a'], undefined])
-  })
+    it('returns at most 1,000 records and 1 MiB', async () => {
+      engine = await openEngine()
+      const { stream } = engine
+      await stream.append(Array.from({ length: 700 }, () => 'x'))
+      await stream.append(Array.from({ length: 700 }, () => 'y'))
+      expect((await stream.readBatch({ seqNum: 0 })).records).toHaveLength(1000)
+      const half = new Uint8Array(600_000)
+      await stream.append(half)
+      await stream.append(half)
+      expect((await stream.readBatch({ seqNum: 1400 })).records).toHaveLength(1)
+      expect((await stream.readBatch({ seqNum: 1, count: 5000 })).records).toHaveLength(1000)
+    })
 
-  it('a long poll ends with its signal and leaves nothing behind', async () => {
-    engine = await openEngine()
-    const controller = new AbortController()
-    const poll = engine.stream.readBatch({ waitSeconds: 60 }, { signal: controller.signal })
-    await engine.clock.settle()
-    expect(engine.hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
-    controller.abort(new Error('enough'))
-    await expect(poll).rejects.toThrow('enough')
-    expect(engine.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-    expect(engine.clock.pending).toBe(baseline)
-  })
-})
+    it('waits for the first append, and no longer than asked', async () => {
+      engine = await openEngine()
+      const { stream, clock } = engine
+      const first = stream.readBatch({ seqNum: 0, waitSeconds: 10 })
+      await clock.advance('9s')
+      await stream.append(['a', 'b'])
+      const batch = await first
+      expect([bodies(batch), batch.tail]).toEqual([['a', 'b'], { seqNum: 2, timestamp: 1_009_000 }])
+      let none: ReadBatch | undefined
+      const second = stream.readBatch({ waitSeconds: 600 }).then((empty) => {
+        none = empty
+      })
+      await clock.advance('59s')
+      expect(none).toBeUndefined()
+      await clock.advance('1s')
+      await second
+      expect([none?.records, none?.tail]).toEqual([[], undefined])
+      expect(clock.pending).toBe(baseline)
+    })
+
+    it('does not wait for more when something is there', async () => {
+      engine = await openEngine()
+      await engine.stream.append('a')
+      const batch = await engine.stream.readBatch({ seqNum: 0, waitSeconds: 10 })
+      expect([bodies(batch), batch.tail]).toEqual([['a'], undefined])
+    })
+
+    it('a long poll ends with its signal and leaves nothing behind', async () => {
+      engine = await openEngine()
+      const controller = new AbortController()
+      const poll = engine.stream.readBatch({ waitSeconds: 60 }, { signal: controller.signal })
+      await engine.clock.settle()
+      expect(engine.hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
+      controller.abort(new Error('enough'))
+      await expect(poll).rejects.toThrow('enough')
+      expect(engine.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+      expect(engine.clock.pending).toBe(baseline)
+    })
+  }),
+)
 
 /** The one timer that an engine always has: that of its background work. */
 const baseline = 1
 
-describe('read sessions', () => {
-  it('deliver history without tails, then a heartbeat, then what comes with tails', async () => {
-    engine = await openEngine({ random: () => 0.5 })
-    const { stream, clock } = engine
-    await stream.append('a')
-    await stream.append('b')
-    const { state, summary } = collect(stream.read({ seqNum: 0 }).events())
-    await clock.settle()
-    await stream.append(['c', 'd'])
-    await clock.advance('9999ms')
-    expect(summary()).toEqual(['a,b|-', 'beat@2', 'c,d|4'])
-    await clock.advance('1ms')
-    await clock.advance('10s')
-    expect(summary().slice(3)).toEqual(['beat@4', 'beat@4'])
-    await engine.hw.close()
-    await clock.settle()
-    expect(state.end).toBe('unavailable')
-    expect(clock.pending).toBe(0)
-  })
-
-  it('end after `wait` without a record; heartbeats do not prolong it, records do', async () => {
-    engine = await openEngine({ random: () => 0 })
-    const { stream, clock } = engine
-    const { state } = collect(stream.read({ seqNum: 0, waitSeconds: 12 }).events())
-    await clock.advance('11s')
-    await stream.append('a')
-    await clock.advance('11s')
-    expect(state.end).toBe('open')
-    await clock.advance('1s')
-    expect(state.end).toBe('done')
-    expect(clock.pending).toBe(baseline)
-  })
-
-  it.each<[ReadQuery, string[]]>([
-    [{ seqNum: 0, count: 3, waitSeconds: 60 }, ['a,b|-', 'beat@2', 'c|4']],
-    [{ seqNum: 0, count: 2, waitSeconds: 60 }, ['a,b|-']],
-    [{ seqNum: 0, bytes: 28, waitSeconds: 60 }, ['a,b|-', 'beat@2', 'c|4']],
-    [{ seqNum: 0, until: 1_000_001, waitSeconds: 60 }, ['a,b|-', 'beat@2']],
-    [{ seqNum: 0, count: 3 }, ['a,b|-']],
-    [{ seqNum: 0, count: 1 }, ['a|-']],
-    [{ seqNum: 0, count: 0 }, []],
-    [{ seqNum: 2, count: 0, waitSeconds: 60 }, ['beat@2']],
-    [{ seqNum: 0, waitSeconds: 0 }, ['a,b|-']],
-  ])('%j delivers %j and ends', async (query, expected) => {
-    engine = await openEngine()
-    const { stream, clock } = engine
-    await stream.append(['a', 'b'])
-    const { state, summary } = collect(stream.read(query).events())
-    await clock.advance(1)
-    await stream.append(['c', 'd'])
-    await clock.settle()
-    expect(summary()).toEqual(expected)
-    expect(state.end).toBe('done')
-    expect(engine.hw.stats().openReads).toBe(0)
-  })
-
-  it('at the tail with wait 0 are a 416, or empty for those who rely on it', async () => {
-    engine = await openEngine()
-    const query = { waitSeconds: 0 }
-    const refused = collect(engine.stream.read(query).events())
-    const empty = collect(engine.stream.read(query, { emptyAtTail: true }).events())
-    await engine.clock.settle()
-    expect([refused.state.end, empty.state.end, empty.state.events]).toEqual([
-      'range_not_satisfiable',
-      'done',
-      [],
-    ])
-  })
-
-  it('that fall behind read from the storage again and miss nothing', async () => {
-    engine = await openEngine({ limits: { followerLagBatches: 3 } })
-    const { stream, clock } = engine
-    const iterator = stream.read({ seqNum: 0 }).events()[Symbol.asyncIterator]()
-    const seen: string[] = []
-    const take = async () => {
-      const { value } = await iterator.next()
-      seen.push(
-        value.kind === 'heartbeat' ? 'beat' : `${bodies(value.batch)}|${value.batch.tail?.seqNum ?? '-'}`,
-      )
-    }
-    await take()
-    for (let i = 0; i < 10; i++) await stream.append(`${i}`)
-    await take()
-    await take()
-    await stream.append('x')
-    await take()
-    await clock.settle()
-    expect(seen).toEqual(['beat', '0,1,2,3,4,5,6,7,8,9|-', 'beat', 'x|11'])
-    await iterator.return?.()
-  })
-
-  it('never read ahead of their consumer', async () => {
-    const storage = gated(memory())
-    engine = await openEngine({ storage })
-    for (let i = 0; i < 5; i++) await engine.stream.append(new Uint8Array(900_000))
-    const iterator = engine.stream.read({ seqNum: 0 })[Symbol.asyncIterator]()
-    await iterator.next()
-    const before = storage.reads
-    await engine.clock.settle()
-    expect(storage.reads).toBe(before)
-    await iterator.return(undefined)
-  })
-
-  it('can be left while they wait', async () => {
-    engine = await openEngine()
-    const iterator = engine.stream.read()[Symbol.asyncIterator]()
-    const pending = iterator.next()
-    await engine.clock.settle()
-    expect(engine.hw.stats().waitingReads).toBe(1)
-    await iterator.return(undefined)
-    expect((await pending).done).toBe(true)
-    expect(engine.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-  })
-
-  it('end with an error when their stream is deleted, also while it is made anew', async () => {
-    engine = await openEngine()
-    const { stream, hw, clock } = engine
-    await stream.append('old')
-    const { state, summary } = collect(stream.read({ seqNum: 0 }).events())
-    await clock.settle()
-    await hw.basin('basin').deleteStream('stream')
-    await hw.basin('basin').createStream('stream')
-    await stream.append('new')
-    await clock.settle()
-    expect([state.end, summary()]).toEqual(['unavailable', ['old|-', 'beat@1']])
-  })
-
-  it('through observables: unsubscribing early stops the reading at once', async () => {
-    engine = await openEngine()
-    const { stream, clock, hw } = engine
-    await stream.append(['a', 'b', 'c'])
-    const seen: string[] = []
-    const subscription = stream.read({ seqNum: 0 }).text$.subscribe(({ body }) => {
-      seen.push(body)
-      if (body === 'b') subscription.unsubscribe()
+onBothKindsOfStorage(() =>
+  describe('read sessions', () => {
+    it('deliver history without tails, then a heartbeat, then what comes with tails', async () => {
+      engine = await openEngine({ random: () => 0.5 })
+      const { stream, clock } = engine
+      await stream.append('a')
+      await stream.append('b')
+      const { state, summary } = collect(stream.read({ seqNum: 0 }).events())
+      await clock.settle()
+      await stream.append(['c', 'd'])
+      await clock.advance('9999ms')
+      expect(summary()).toEqual(['a,b|-', 'beat@2', 'c,d|4'])
+      await clock.advance('1ms')
+      await clock.advance('10s')
+      expect(summary().slice(3)).toEqual(['beat@4', 'beat@4'])
+      await engine.hw.close()
+      await clock.settle()
+      expect(state.end).toBe('unavailable')
+      expect(clock.pending).toBe(0)
     })
-    await clock.settle()
-    expect(seen).toEqual(['a', 'b'])
-    expect(hw.stats().openReads).toBe(0)
-    const failed: unknown[] = []
-    stream.read({ seqNum: 9 }).records$.subscribe({ error: (error) => failed.push(error.status) })
-    let completed = false
-    stream.read({ seqNum: 0, count: 3 }).records$.subscribe({ complete: () => (completed = true) })
-    await clock.settle()
-    expect([failed, completed]).toEqual([[416], true])
-  })
 
-  it('1,000 of them, abandoned in every way, leave no timer and no waiter', async () => {
-    engine = await openEngine()
-    const { stream, clock, hw } = engine
-    const controller = new AbortController()
-    const ends: (() => unknown)[] = []
-    for (let i = 0; i < 250; i++) {
-      const iterator = stream.read({ waitSeconds: 50 }).events()[Symbol.asyncIterator]()
-      iterator.next()
-      ends.push(() => iterator.return?.())
-      const subscription = stream.read().records$.subscribe()
-      ends.push(() => subscription.unsubscribe())
-      collect(stream.read({}, { signal: controller.signal }).events())
-      stream.readBatch({ waitSeconds: 60 }, { signal: controller.signal }).catch(() => {})
-    }
-    await clock.settle()
-    expect(hw.stats().openReads).toBe(1000)
-    expect(hw.stats().waitingReads).toBe(750)
-    expect(clock.pending).toBeGreaterThan(250)
-    controller.abort()
-    for (const end of ends) end()
-    await clock.settle()
-    expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-    expect(clock.pending).toBe(baseline)
-  })
-})
+    it('end after `wait` without a record; heartbeats do not prolong it, records do', async () => {
+      engine = await openEngine({ random: () => 0 })
+      const { stream, clock } = engine
+      const { state } = collect(stream.read({ seqNum: 0, waitSeconds: 12 }).events())
+      await clock.advance('11s')
+      await stream.append('a')
+      await clock.advance('11s')
+      expect(state.end).toBe('open')
+      await clock.advance('1s')
+      expect(state.end).toBe('done')
+      expect(clock.pending).toBe(baseline)
+    })
+
+    it.each<[ReadQuery, string[]]>([
+      [{ seqNum: 0, count: 3, waitSeconds: 60 }, ['a,b|-', 'beat@2', 'c|4']],
+      [{ seqNum: 0, count: 2, waitSeconds: 60 }, ['a,b|-']],
+      [{ seqNum: 0, bytes: 28, waitSeconds: 60 }, ['a,b|-', 'beat@2', 'c|4']],
+      [{ seqNum: 0, until: 1_000_001, waitSeconds: 60 }, ['a,b|-', 'beat@2']],
+      [{ seqNum: 0, count: 3 }, ['a,b|-']],
+      [{ seqNum: 0, count: 1 }, ['a|-']],
+      [{ seqNum: 0, count: 0 }, []],
+      [{ seqNum: 2, count: 0, waitSeconds: 60 }, ['beat@2']],
+      [{ seqNum: 0, waitSeconds: 0 }, ['a,b|-']],
+    ])('%j delivers %j and ends', async (query, expected) => {
+      engine = await openEngine()
+      const { stream, clock } = engine
+      await stream.append(['a', 'b'])
+      const { state, summary } = collect(stream.read(query).events())
+      await clock.advance(1)
+      await stream.append(['c', 'd'])
+      await clock.settle()
+      expect(summary()).toEqual(expected)
+      expect(state.end).toBe('done')
+      expect(engine.hw.stats().openReads).toBe(0)
+    })
+
+    it('at the tail with wait 0 are a 416, or empty for those who rely on it', async () => {
+      engine = await openEngine()
+      const query = { waitSeconds: 0 }
+      const refused = collect(engine.stream.read(query).events())
+      const empty = collect(engine.stream.read(query, { emptyAtTail: true }).events())
+      await engine.clock.settle()
+      expect([refused.state.end, empty.state.end, empty.state.events]).toEqual([
+        'range_not_satisfiable',
+        'done',
+        [],
+      ])
+    })
+
+    it('that fall behind read from the storage again and miss nothing', async () => {
+      engine = await openEngine({ limits: { followerLagBatches: 3 } })
+      const { stream, clock } = engine
+      const iterator = stream.read({ seqNum: 0 }).events()[Symbol.asyncIterator]()
+      const seen: string[] = []
+      const take = async () => {
+        const { value } = await iterator.next()
+        seen.push(
+          value.kind === 'heartbeat' ? 'beat' : `${bodies(value.batch)}|${value.batch.tail?.seqNum ?? '-'}`,
+        )
+      }
+      await take()
+      for (let i = 0; i < 10; i++) await stream.append(`${i}`)
+      await take()
+      await take()
+      await stream.append('x')
+      await take()
+      await clock.settle()
+      expect(seen).toEqual(['beat', '0,1,2,3,4,5,6,7,8,9|-', 'beat', 'x|11'])
+      await iterator.return?.()
+    })
+
+    it('never read ahead of their consumer', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({ storage })
+      for (let i = 0; i < 5; i++) await engine.stream.append(new Uint8Array(900_000))
+      const iterator = engine.stream.read({ seqNum: 0 })[Symbol.asyncIterator]()
+      await iterator.next()
+      const before = storage.reads
+      await engine.clock.settle()
+      expect(storage.reads).toBe(before)
+      await iterator.return(undefined)
+    })
+
+    it('can be left while they wait', async () => {
+      engine = await openEngine()
+      const iterator = engine.stream.read()[Symbol.asyncIterator]()
+      const pending = iterator.next()
+      await engine.clock.settle()
+      expect(engine.hw.stats().waitingReads).toBe(1)
+      await iterator.return(undefined)
+      expect((await pending).done).toBe(true)
+      expect(engine.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+    })
+
+    it('end with an error when their stream is deleted, also while it is made anew', async () => {
+      engine = await openEngine()
+      const { stream, hw, clock } = engine
+      await stream.append('old')
+      const { state, summary } = collect(stream.read({ seqNum: 0 }).events())
+      await clock.settle()
+      await hw.basin('basin').deleteStream('stream')
+      await hw.basin('basin').createStream('stream')
+      await stream.append('new')
+      await clock.settle()
+      expect([state.end, summary()]).toEqual(['unavailable', ['old|-', 'beat@1']])
+    })
+
+    it('through observables: unsubscribing early stops the reading at once', async () => {
+      engine = await openEngine()
+      const { stream, clock, hw } = engine
+      await stream.append(['a', 'b', 'c'])
+      const seen: string[] = []
+      const subscription = stream.read({ seqNum: 0 }).text$.subscribe(({ body }) => {
+        seen.push(body)
+        if (body === 'b') subscription.unsubscribe()
+      })
+      await clock.settle()
+      expect(seen).toEqual(['a', 'b'])
+      expect(hw.stats().openReads).toBe(0)
+      const failed: unknown[] = []
+      stream.read({ seqNum: 9 }).records$.subscribe({ error: (error) => failed.push(error.status) })
+      let completed = false
+      stream.read({ seqNum: 0, count: 3 }).records$.subscribe({ complete: () => (completed = true) })
+      await clock.settle()
+      expect([failed, completed]).toEqual([[416], true])
+    })
+
+    it('1,000 of them, abandoned in every way, leave no timer and no waiter', async () => {
+      engine = await openEngine()
+      const { stream, clock, hw } = engine
+      const controller = new AbortController()
+      const ends: (() => unknown)[] = []
+      for (let i = 0; i < 250; i++) {
+        const iterator = stream.read({ waitSeconds: 50 }).events()[Symbol.asyncIterator]()
+        iterator.next()
+        ends.push(() => iterator.return?.())
+        const subscription = stream.read().records$.subscribe()
+        ends.push(() => subscription.unsubscribe())
+        collect(stream.read({}, { signal: controller.signal }).events())
+        stream.readBatch({ waitSeconds: 60 }, { signal: controller.signal }).catch(() => {})
+      }
+      await clock.settle()
+      expect(hw.stats().openReads).toBe(1000)
+      expect(hw.stats().waitingReads).toBe(750)
+      expect(clock.pending).toBeGreaterThan(250)
+      controller.abort()
+      for (const end of ends) end()
+      await clock.settle()
+      expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+      expect(clock.pending).toBe(baseline)
+    })
+  }),
+)

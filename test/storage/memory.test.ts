@@ -68,7 +68,7 @@ describe('memory', () => {
     for (let i = 0; i < count; i++) {
       await session.append({
         logId: 'a',
-        expected: { epoch: 1, seqNum: i, writer: i === 0 ? '' : 'me' },
+        expected: { epoch: 1, seqNum: i, appendId: i === 0 ? '' : `${i - 1}` },
         block: {
           firstSeqNum: i,
           endSeqNum: i + 1,
@@ -83,7 +83,7 @@ describe('memory', () => {
           tail: { seqNum: i + 1, timestamp: i },
           trimPoint: 0,
           fencingToken: '',
-          writer: 'me',
+          appendId: `${i}`,
           appendedAt: i,
           trims: [],
         },

@@ -85,7 +85,7 @@ function queued(session: StorageSession, release: () => void): StorageSession {
 /** Merges neighbours as far as the contract allows. */
 function merging(): Storage {
   return wrapped((session) => ({
-    async read(logId, { from, endSeqNum, bytesMax }) {
+    async read(logId, { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY }) {
       const everything = {
         from: { seqNum: 0 },
         endSeqNum: Number.MAX_SAFE_INTEGER,
@@ -93,6 +93,7 @@ function merging(): Storage {
       }
       const blocks: StoredBlock[] = []
       let bytes = 0
+      let records = 0
       if ('seqNum' in from && from.seqNum >= endSeqNum) return blocks
       for (const block of merge(await session.read(logId, everything))) {
         const reached =
@@ -101,7 +102,8 @@ function merging(): Storage {
         if (block.firstSeqNum >= endSeqNum) break
         blocks.push(block)
         bytes += block.meteredBytes
-        if (bytes >= bytesMax) break
+        records += block.endSeqNum - block.firstSeqNum
+        if (bytes >= bytesMax || records >= recordsMax) break
       }
       return blocks
     },

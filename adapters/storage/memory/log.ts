@@ -40,7 +40,7 @@ export class MemoryLog {
     this.#head = copyHead(head)
   }
 
-  read({ from, endSeqNum, bytesMax }: ReadRange): StoredBlock[] {
+  read({ from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY }: ReadRange): StoredBlock[] {
     if ('seqNum' in from && from.seqNum >= endSeqNum) return []
     const reached =
       'seqNum' in from
@@ -48,11 +48,13 @@ export class MemoryLog {
         : (block: StoredBlock) => block.lastTimestamp >= from.timestamp
     const found: StoredBlock[] = []
     let bytes = 0
+    let records = 0
     for (const block of this.#blocks.from(reached)) {
       if (block.firstSeqNum >= endSeqNum) break
       found.push(copyBlock(block))
       bytes += block.meteredBytes
-      if (bytes >= bytesMax) break
+      records += block.endSeqNum - block.firstSeqNum
+      if (bytes >= bytesMax || records >= recordsMax) break
     }
     return found
   }

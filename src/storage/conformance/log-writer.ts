@@ -22,7 +22,7 @@ export const WHOLE_LOG = {
   bytesMax: Number.MAX_SAFE_INTEGER,
 }
 
-let writers = 0
+let appends = 0
 
 /** Does what an engine does: knows the head of a log, and computes the next append from it. */
 export class LogWriter {
@@ -31,8 +31,6 @@ export class LogWriter {
   /** What was appended, for `checkRead`. */
   readonly written: ExpectedBlock[]
   readonly #session: StorageSession
-  /** As two engines have: see `Head.writer`. */
-  readonly #name = `writer-${++writers}`
 
   constructor(
     session: StorageSession,
@@ -61,7 +59,7 @@ export class LogWriter {
       tail: { seqNum: added.endSeqNum, timestamp: added.lastTimestamp },
       trimPoint: spec.trimPoint ?? head.trimPoint,
       fencingToken: spec.fencingToken ?? head.fencingToken,
-      writer: this.#name,
+      appendId: `append-${++appends}`,
       appendedAt: NOW + added.endSeqNum,
       trims:
         spec.trimPoint === undefined || spec.trimPoint === head.trimPoint

@@ -122,11 +122,11 @@ class RandomWalk {
       return
     }
     const { head } = log
-    const wrong = this.#prng.pick([undefined, undefined, undefined, 'epoch', 'tail', 'writer'] as const)
+    const wrong = this.#prng.pick([undefined, undefined, undefined, 'epoch', 'tail', 'append'] as const)
     const expected = {
       epoch: head.epoch + (wrong === 'epoch' ? 1 : 0),
       seqNum: head.tail.seqNum + (wrong === 'tail' ? 1 : 0),
-      writer: wrong === 'writer' ? 'nobody' : head.writer,
+      appendId: wrong === 'append' ? 'another' : head.appendId,
     }
     const writer = new LogWriter(session, logId, head, log.appended)
     const request = { ...writer.request(this.#appendSpec(writer)), expected }

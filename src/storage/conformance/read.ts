@@ -8,6 +8,24 @@ import { checkRead } from './read-oracle.ts'
 
 export const readCases: readonly ConformanceCase[] = [
   {
+    title: 'a read stops after the block that reaches recordsMax',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await writer.appendUnmergeable(10, { count: 3 })
+      for (const [recordsMax, records] of [
+        [1, 3],
+        [3, 3],
+        [4, 6],
+        [30, 30],
+        [99, 30],
+      ] as const) {
+        const blocks = await session.read('a', { ...WHOLE_LOG, recordsMax })
+        equal(seqNumsOf(blocks).length, records, `records read with recordsMax ${recordsMax}`)
+      }
+    },
+  },
+  {
     title: 'a log that does not exist, or holds nothing, reads as empty',
     async run(harness) {
       const session = await harness.open()

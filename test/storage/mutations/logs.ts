@@ -38,15 +38,15 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'compare-and-set: the writer is not compared',
+    breaks: 'compare-and-set: the append that left the head is not compared',
     noticedBy: [
       'logs: an append behind one that conflicted fails, even where the tail is the one it expects',
     ],
     make: mutate((session) => ({
       async append(request) {
         const head = await session.head(request.logId)
-        const writer = head?.writer ?? ''
-        return session.append({ ...request, expected: { ...request.expected, writer } })
+        const appendId = head?.appendId ?? ''
+        return session.append({ ...request, expected: { ...request.expected, appendId } })
       },
     })),
   },

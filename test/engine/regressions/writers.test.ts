@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { gated } from '../engine/gated-storage.ts'
-import { openEngine, readAll } from '../engine/support.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { gated } from '../gated-storage.ts'
+import { openEngine, readAll } from '../support.ts'
 
 describe('sessions and producers', () => {
-  it('W1 acks$ of an append session ends when the engine is closed', async () => {
+  it('acks$ of an append session ends when the engine is closed', async () => {
     const { hw, clock, stream } = await openEngine()
     const session = await stream.appendSession()
     let ended: unknown
@@ -15,7 +15,7 @@ describe('sessions and producers', () => {
     expect(ended).toBe('unavailable')
   })
 
-  it('W2 closing the engine leaves no linger timer', async () => {
+  it('closing the engine leaves no linger timer', async () => {
     const { hw, clock, stream } = await openEngine()
     const producer = stream.producer({ lingerMs: 60_000 })
     await producer.submit('a')
@@ -23,7 +23,7 @@ describe('sessions and producers', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('W3 a producer holds back its writer also when records do not fill batches exactly', async () => {
+  it('a producer holds back its writer also when records do not fill batches exactly', async () => {
     const storage = gated(memory())
     const { clock, stream } = await openEngine({
       storage,
@@ -53,7 +53,7 @@ describe('sessions and producers', () => {
     expect(inMemory).toBeLessThan(10)
   })
 
-  it('W4 a record that a producer has taken in is safe from changes of its buffer', async () => {
+  it('a record that a producer has taken in is safe from changes of its buffer', async () => {
     const { stream } = await openEngine()
     const producer = stream.producer()
     const buffer = new Uint8Array(1)
@@ -65,7 +65,7 @@ describe('sessions and producers', () => {
     expect(await readAll(stream)).toEqual(['a', 'b', 'c'])
   })
 
-  it('W5 submit after the failure tells the failure, not that the session is closed', async () => {
+  it('submit after the failure tells the failure, not that the session is closed', async () => {
     const codes = new Set<string>()
     for (let offset = 0; offset < 40; offset++) {
       const { hw, stream } = await openEngine()

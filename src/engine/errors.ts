@@ -11,6 +11,7 @@ export async function storageError<Result>(answer: Promise<Result>): Promise<Res
 }
 
 export function fromStorage(failure: unknown): HeadwaterError {
+  if (HeadwaterError.is(failure)) return failure
   if (StorageFailure.is(failure) && failure.kind === 'closed') {
     return new HeadwaterError('unavailable', 'the storage is closed', { cause: failure })
   }
@@ -18,6 +19,7 @@ export function fromStorage(failure: unknown): HeadwaterError {
   return new HeadwaterError('storage', `the storage failed (${reason})`, { cause: failure })
 }
 
+/** Too many others change the same thing. */
 export function conflictError(): HeadwaterError {
   return new HeadwaterError(
     'transaction_conflict',
@@ -27,4 +29,19 @@ export function conflictError(): HeadwaterError {
 
 export function closedError(): HeadwaterError {
   return new HeadwaterError('unavailable', 'headwater is closed')
+}
+
+/** For an append to a stream that is gone: nothing of it was written (wire-behaviour.md 3.9). */
+export function deletedError(): HeadwaterError {
+  return new HeadwaterError('stream_deletion_pending', 'stream deletion pending')
+}
+
+/** For a read that was open when its stream was deleted (wire-behaviour.md 5.10). */
+export function deletedUnderReadError(): HeadwaterError {
+  return new HeadwaterError('unavailable', 'the stream was deleted')
+}
+
+/** For what was behind the failed append of a session. */
+export function discardedError(): HeadwaterError {
+  return new HeadwaterError('other', 'an earlier append of this session failed; this one was not made')
 }

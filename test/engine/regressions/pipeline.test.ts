@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
-import { type AppendRequest, open, type Storage, StorageConflict, StorageFailure } from '../../src/index.ts'
-import { decodeRecords } from '../../src/storage/block-codec.ts'
-import { gated } from '../engine/gated-storage.ts'
-import { openEngine, readAll } from '../engine/support.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { type AppendRequest, open, StorageConflict, StorageFailure } from '../../../src/index.ts'
+import { decodeRecords } from '../../../src/storage/block-codec.ts'
+import { gated } from '../gated-storage.ts'
+import { openEngine, readAll } from '../support.ts'
+import { wrapped } from '../wrapped-storage.ts'
 
 const code = (promise: Promise<unknown>) =>
   promise.then(
@@ -16,22 +17,8 @@ const text = (request: AppendRequest) =>
     .map(({ body }) => new TextDecoder().decode(body))
     .join()
 
-/** Wraps a session's methods. */
-function wrapped(inner: Storage, manifest: object, wrap: (session: any) => object): Storage {
-  return {
-    manifest: { ...inner.manifest, ...manifest },
-    async open(context) {
-      const session: any = await inner.open(context)
-      const own: any = wrap(session)
-      return new Proxy(session, {
-        get: (target, property) => own[property] ?? target[property]?.bind?.(target) ?? target[property],
-      })
-    },
-  }
-}
-
 describe('append pipeline', () => {
-  it('P1 never stores a durable append twice: behind a withheld refusal, before a storage failure (one engine)', async () => {
+  it('never stores a durable append twice: behind a withheld refusal, before a storage failure (one engine)', async () => {
     const storage = gated(memory(), { shared: false })
     const { stream } = await openEngine({ storage })
     await stream.append('0')
@@ -53,7 +40,7 @@ describe('append pipeline', () => {
     })
   })
 
-  it('P1c never tries an append of unknown outcome again behind a withheld refusal', async () => {
+  it('never tries an append of unknown outcome again behind a withheld refusal', async () => {
     const storage = gated(memory(), { shared: false })
     const { stream } = await openEngine({ storage })
     await stream.append('0')
@@ -77,7 +64,7 @@ describe('append pipeline', () => {
     })
   })
 
-  it('P1b the same, when the stream is reconfigured while a and c are being acknowledged', async () => {
+  it('the same, when the stream is reconfigured while a and c are being acknowledged', async () => {
     // Appends take effect at once; their answers arrive when the test says so.
     const answers: (() => void)[] = []
     let holding = false
@@ -103,7 +90,7 @@ describe('append pipeline', () => {
     expect(await readAll(stream)).toEqual(['0', 'a', 'c'])
   })
 
-  it('P2 a write of unknown outcome that turns up late lets no later append slip in (order, duplicates)', async () => {
+  it('a write of unknown outcome that turns up late lets no later append slip in (order, duplicates)', async () => {
     let late: (() => Promise<void>) | undefined
     const storage = wrapped(memory(), {}, (session) => ({
       append: async (request: AppendRequest) => {
@@ -127,7 +114,7 @@ describe('append pipeline', () => {
     expect(await readAll(stream)).toEqual(['x', 'y', 'z'])
   })
 
-  it('P2b and loses no fencing token', async () => {
+  it('and loses no fencing token', async () => {
     let late: (() => Promise<void>) | undefined
     const storage = wrapped(memory(), {}, (session) => ({
       append: async (request: AppendRequest) => {
@@ -151,7 +138,7 @@ describe('append pipeline', () => {
     expect(await code(stream.append('w', { fencingToken: 'owner' }))).toBe('ok')
   })
 
-  it('P3 appends that wait behind others do not fail with a conflict while the pipeline makes progress', async () => {
+  it('appends that wait behind others do not fail with a conflict while the pipeline makes progress', async () => {
     const inner = memory()
     const storage = gated(inner)
     const clock = virtualClock({ now: 1_000_000 })
@@ -177,7 +164,7 @@ describe('append pipeline', () => {
     await other.close()
   })
 
-  it('P4 in a session nothing is appended behind an append that gave up after too many conflicts', async () => {
+  it('in a session nothing is appended behind an append that gave up after too many conflicts', async () => {
     const storage = gated(memory())
     const { stream, clock } = await openEngine({ storage })
     const session = await stream.appendSession()
@@ -186,25 +173,25 @@ describe('append pipeline', () => {
     storage.onAppend = (request) => {
       if (text(request) !== 'a') return
       conflicts++
-      if (conflicts === 50) second = session.submit('b').then((ticket) => ticket.ack())
+      if (conflicts === 50) second = code(session.submit('b').then((ticket) => ticket.ack()))
       throw new StorageConflict('someone else')
     }
     const first = await session.submit('a')
     expect(await code(first.ack())).toBe('transaction_conflict')
     await clock.settle()
-    await code(second!)
+    expect(await second).not.toBe('ok')
     await code(session.close())
     expect((await stream.checkTail()).seqNum).toBe(0)
   })
 
-  it('P5 a refusal does not rest on a configuration that was replaced before the append was made', async () => {
-    // One engine. The head is being read (after a failure) while the stream is reconfigured.
+  it('a refusal does not rest on a configuration that was replaced before the append was made', async () => {
+    // One engine. The head is being read, after a failure, while the stream is reconfigured.
     let holdHead = false
     const heads: (() => void)[] = []
-    let fail = false
+    let failing = false
     const storage = wrapped(memory(), { shared: false }, (session) => ({
       append: async (request: AppendRequest) => {
-        if (fail) throw new StorageFailure('io', 'disk', { nothingWritten: true })
+        if (failing) throw new StorageFailure('io', 'disk', { nothingWritten: true })
         return session.append(request)
       },
       head: async (logId: string) => {
@@ -217,32 +204,33 @@ describe('append pipeline', () => {
     const basin = hw.basin('basin')
     await basin.reconfigureStream('stream', { timestamping: { mode: 'client-require' } })
     await stream.append({ body: '0', timestamp: 1 })
-    fail = true
+    failing = true
     holdHead = true
-    const failing = code(stream.append({ body: 'x', timestamp: 2 }))
+    const failed = code(stream.append({ body: 'x', timestamp: 2 }))
+    const refused = code(stream.append({ body: 'y', timestamp: 2 }, { matchSeqNum: 99 }))
     await clock.settle()
-    fail = false
+    failing = false
     expect(heads.length).toBe(1)
     await basin.reconfigureStream('stream', { timestamping: { mode: 'client-prefer' } })
     const result = code(stream.append('without a timestamp: fine by now'))
     holdHead = false
     for (const go of heads) go()
-    expect(await failing).toBe('storage')
+    expect([await failed, await refused]).toEqual(['storage', 'seq_num_mismatch'])
     expect(await result).toBe('ok')
   })
 
-  it('P6 keeps the order of calls when the stream is deleted and made anew under them', async () => {
+  it('an append under way when its stream is deleted does not turn up behind later ones in the next', async () => {
     const storage = gated(memory())
     const { hw, clock, stream } = await openEngine({ storage })
     storage.holding = true
-    const first = stream.append('first')
+    const first = code(stream.append('first'))
     await clock.settle()
     await hw.basin('basin').deleteStream('stream')
     storage.holding = false
     const second = stream.append('second')
     await clock.settle()
     storage.release()
-    await Promise.all([first, second])
-    expect(await readAll(stream)).toEqual(['first', 'second'])
+    await second
+    expect([await first, await readAll(stream)]).toEqual(['stream_deletion_pending', ['second']])
   })
 })

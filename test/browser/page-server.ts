@@ -1,0 +1,63 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { bundle, type Variant } from './bundle.ts'
+
+/** As tight as a page with scripts can be. It permits neither `eval` nor WebAssembly. */
+const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src *"
+/** What the wasm module for zstd needs besides: its glue makes functions out of text. */
+const WITH_WASM = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'")
+
+const HTML = '<!doctype html><title>headwater</title><link rel="icon" href="data:,">'
+
+export interface PageServer {
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Serves empty pages, `/` under a strict policy and `/wasm`, and the bundles of `pages/` below the name of their variant. */
+export async function servePages(): Promise<PageServer> {
+  const files = new Map<string, Uint8Array>()
+  const bundled = new Map<string, Promise<void>>()
+
+  async function bundleOnce(path: string): Promise<void> {
+    const [, variant, script] = /^\/(sources|package)\/([a-z-]+)\.js$/.exec(path) ?? []
+    // A chunk comes with the script that imports it.
+    if (variant === undefined || script === undefined || files.has(path)) return
+    const bundling =
+      bundled.get(path) ??
+      bundle(script, variant as Variant).then((outputs) => {
+        for (const [name, contents] of outputs) files.set(`/${variant}${name}`, contents)
+      })
+    bundled.set(path, bundling)
+    await bundling
+  }
+
+  const server = createServer(async (req, res) => {
+    const path = req.url ?? '/'
+    res.setHeader('content-security-policy', path === '/wasm' ? WITH_WASM : STRICT)
+    if (path === '/' || path === '/wasm') {
+      res.setHeader('content-type', 'text/html').end(HTML)
+      return
+    }
+    try {
+      await bundleOnce(path)
+      const contents = files.get(path)
+      if (contents === undefined) throw new Error(`there is no ${path}`)
+      res.setHeader('content-type', 'text/javascript').end(contents)
+    } catch (error) {
+      // Where a script should be, the page gets one that throws what went wrong.
+      res
+        .setHeader('content-type', 'text/javascript')
+        .end(`throw new Error(${JSON.stringify(String(error))})`)
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

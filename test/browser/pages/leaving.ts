@@ -1,0 +1,34 @@
+import { EventReader } from './event-reader.ts'
+
+const EVENTS = { accept: 'text/event-stream' }
+
+/** Kept where a page keeps things: alive until it goes. */
+const kept: unknown[] = []
+
+/** Opens one of everything that waits: events by `EventSource` and by `fetch`, and a long poll. Resolves when the events are at the tail. */
+export async function wait(records: string): Promise<void> {
+  const source = new EventSource(`${records}?seq_num=0`)
+  const caughtUp = new Promise((resolve) => source.addEventListener('ping', resolve, { once: true }))
+  const events = new EventReader(await fetch(`${records}?seq_num=0`, { headers: EVENTS }))
+  kept.push(source, events, fetch(`${records}?wait=60`))
+  await Promise.all([events.next(), caughtUp])
+}
+
+/** Begins to read. */
+export async function begin(records: string): Promise<number> {
+  const response = await fetch(`${records}?seq_num=0`, { headers: EVENTS })
+  kept.push(response)
+  return response.status
+}
+
+/** Follows, and waits for an answer; aborts both when the follower is at the tail. Gives the names of the errors that come of it. */
+export async function abort(records: string): Promise<string[]> {
+  const controller = new AbortController()
+  const { signal } = controller
+  const events = new EventReader(await fetch(`${records}?seq_num=0`, { headers: EVENTS, signal }))
+  const polled = fetch(`${records}?wait=60`, { signal })
+  for (let event: string | undefined; event !== 'event: ping'; ) [event] = await events.next()
+  controller.abort()
+  const outcomes = await Promise.allSettled([events.next(), polled])
+  return outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.name : 'went on'))
+}

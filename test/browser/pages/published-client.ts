@@ -1,0 +1,77 @@
+import {
+  AppendInput,
+  AppendRecord,
+  RangeNotSatisfiableError,
+  S2,
+  type S2Stream,
+  SeqNumMismatchError,
+} from '@s2-dev/streamstore'
+
+async function newStream(url: string, basin: string) {
+  const s2 = new S2({
+    accessToken: 'a token',
+    endpoints: { account: url, basin: url },
+    requestTimeoutMillis: 20_000,
+  })
+  const created = await s2.basins.create({ basin })
+  const streams = s2.basin(basin)
+  await streams.streams.create({ stream: 'chats/42' })
+  return { created, stream: streams.stream('chats/42') }
+}
+
+function append(stream: S2Stream, ...bodies: string[]) {
+  return stream.append(AppendInput.create(bodies.map((body) => AppendRecord.string({ body }))))
+}
+
+/** History, then live, each append made once the one before it has been read. */
+export async function follow(url: string, basin: string) {
+  const { created, stream } = await newStream(url, basin)
+  const ack = await append(stream, 'a', 'b')
+  const session = await stream.readSession({ start: { from: { seqNum: 0 } } })
+  const bodies: string[] = []
+  for await (const record of session) {
+    bodies.push(record.body)
+    if (record.seqNum === 1) await append(stream, 'c')
+    if (record.seqNum === 2) await append(stream, 'd')
+    if (record.seqNum === 3) break
+  }
+  await session.cancel().catch(() => {})
+  await stream.close()
+  return { name: created.name, end: ack.end.seqNum, bodies }
+}
+
+/** Every byte, by an append session and back by a read session. */
+export async function everyByte(url: string, basin: string) {
+  const { stream } = await newStream(url, basin)
+  const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+  const appends = await stream.appendSession()
+  const ticket = await appends.submit(
+    AppendInput.create([AppendRecord.bytes({ body, headers: [[body, body]] })]),
+  )
+  const { end } = await ticket.ack()
+  await appends.close()
+  const session = await stream.readSession(
+    { start: { from: { seqNum: 0 } }, stop: { limits: { count: 1 } } },
+    { as: 'bytes' },
+  )
+  const records: number[][] = []
+  for await (const record of session)
+    records.push([...record.body], ...record.headers.flat().map((part) => [...part]))
+  await stream.close()
+  return { end: end.seqNum, records }
+}
+
+/** The errors that clients branch on arrive as what they are. */
+export async function errors(url: string, basin: string) {
+  const { stream } = await newStream(url, basin)
+  await append(stream, 'a')
+  const mismatch = await stream
+    .append(AppendInput.create([AppendRecord.string({ body: 'b' })], { matchSeqNum: 0 }))
+    .catch((error: unknown) => error)
+  const beyond = await stream.read({ start: { from: { seqNum: 9 } } }).catch((error: unknown) => error)
+  await stream.close()
+  return {
+    expected: mismatch instanceof SeqNumMismatchError && mismatch.expectedSeqNum,
+    tail: beyond instanceof RangeNotSatisfiableError && beyond.tail?.seqNum,
+  }
+}
