@@ -35,7 +35,10 @@ export function parseServeArguments(args: readonly string[]): ServeArguments {
   } = parseArgs<typeof SERVE_ARGS>([...args], SERVE_ARGS)
   const [stray] = positional
   if (stray !== undefined) throw new CliError(2, `unexpected argument ${stray}. See headwater serve --help`)
-  // The parser of the arguments lets pass what it does not know.
+  // The parser takes any text for yes, and that option must not be on by mistake.
+  const odd = args.find((arg) => /^--open=(?!true$|false$)/.test(arg))
+  if (odd !== undefined) throw new CliError(2, `${odd}: --open takes no value but true or false`)
+  // It also lets pass what it does not know.
   const [option] = Object.keys(unknown)
   if (option !== undefined) throw new CliError(2, `unknown option --${option}. See headwater serve --help`)
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {

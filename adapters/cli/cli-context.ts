@@ -25,7 +25,11 @@ export interface Service {
   close(): Promise<void>
 }
 
-export type OpenService = (options: { readonly storage: StorageName }) => Promise<Service>
+export type OpenService = (options: {
+  readonly storage: StorageName
+  /** Told of what goes wrong inside, which clients do not get to know. */
+  readonly onError: (error: unknown) => void
+}) => Promise<Service>
 
 export const STORAGE_NAMES = ['memory'] as const
 export type StorageName = (typeof STORAGE_NAMES)[number]

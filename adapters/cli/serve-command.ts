@@ -13,10 +13,11 @@ export async function serveCommand(args: ServeArguments, context: CliContext): P
         'Pass --open to serve without them',
     )
   }
-  const service = await context.openService({ storage: args.storage })
+  const onError = (error: unknown) => context.printError(described(error))
+  const service = await context.openService({ storage: args.storage, onError })
   const stop = stopSignal(context)
   try {
-    const server = await listen(service, args, context)
+    const server = await listen(service, args, onError)
     for (const line of welcome(server, args.storage)) context.print(line)
     if (!isLoopback(args.host)) {
       context.printError(
@@ -33,14 +34,18 @@ export async function serveCommand(args: ServeArguments, context: CliContext): P
   }
 }
 
-async function listen(service: Service, args: ServeArguments, context: CliContext): Promise<NodeServer> {
+function described(error: unknown): string {
+  return error instanceof Error ? String(error.stack) : String(error)
+}
+
+async function listen(
+  service: Service,
+  args: ServeArguments,
+  onError: (error: unknown) => void,
+): Promise<NodeServer> {
   const { host, port } = args
   try {
-    return await serve(service.handler, {
-      host,
-      port,
-      onError: (error) => context.printError(error instanceof Error ? String(error.stack) : String(error)),
-    })
+    return await serve(service.handler, { host, port, onError })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE') {

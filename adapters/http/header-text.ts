@@ -1,7 +1,7 @@
 import { textOf } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { vendorHeader } from '../../src/wire/vendor-headers.ts'
-import type { VendorHeader } from '../../src/wire/words.ts'
+import { vendorHeader, wordOfRequest } from '../../src/wire/vendor-headers.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/words.ts'
 
 /**
  * The text of a vendor header. `Headers` gives one character for each byte, so that text beyond ASCII, which is UTF-8, is still to be
@@ -15,7 +15,9 @@ export function headerText(
   const value = vendorHeader(headers, header, words)
   if (value === undefined || !/[\x80-\xff]/.test(value)) return value
   const text = textOf(Uint8Array.from(value, (character) => character.charCodeAt(0)))
-  if (text === undefined) throw invalidHeader(header, 'not UTF-8')
+  if (text === undefined) {
+    throw invalidHeader(vendorHeaderName(wordOfRequest(headers, words), header), 'not UTF-8')
+  }
   return text
 }
 

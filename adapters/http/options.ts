@@ -37,6 +37,11 @@ export interface Settings {
   readonly onError: (error: unknown, request: Request) => void
 }
 
+/** As it stands in the path of a URL. */
+function encodedPath(prefix: string): string {
+  return new URL(prefix.startsWith('/') ? prefix : `/${prefix}`, 'http://localhost').pathname
+}
+
 /** Throws `RangeError` for options that make no sense. */
 export function settingsOf(options: HandlerOptions): Settings {
   const {
@@ -58,7 +63,7 @@ export function settingsOf(options: HandlerOptions): Settings {
     cors: options.cors ?? true,
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     maxBodyBytes,
-    prefix: prefix === '' || prefix.startsWith('/') ? prefix : `/${prefix}`,
+    prefix: prefix === '' ? '' : encodedPath(prefix),
     onError: (error, request) => {
       try {
         options.onError?.(error, request)

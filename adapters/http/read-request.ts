@@ -24,7 +24,10 @@ export function readRequest(context: RequestContext): ReadRequest {
   checkEncryptionKey(context)
   const stream = context.stream(basin, name)
   const form = readForm(context.header('content-type'), context.header('accept'), context.settings.words)
-  const format = form === 'session' ? 'raw' : parseDataFormat(context.vendorHeader('format'))
+  const format =
+    form === 'session'
+      ? 'raw'
+      : parseDataFormat(context.vendorHeader('format'), context.vendorHeaderName('format'))
   const lastEventId = form === 'event-stream' ? context.header('last-event-id') : null
   const delivered = lastEventId === null ? undefined : parseLastEventId(lastEventId)
   const meant = query()

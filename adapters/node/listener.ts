@@ -56,7 +56,8 @@ async function answer(
   signal: AbortSignal,
   report: (error: unknown) => void,
 ): Promise<Response> {
-  if (FORBIDDEN_METHODS.has(req.method ?? '')) return new Response(null, { status: 405 })
+  if (FORBIDDEN_METHODS.has(req.method ?? ''))
+    return new Response(null, { status: 405, headers: { allow: '' } })
   let request: Request
   try {
     request = toRequest(req, signal)

@@ -39,10 +39,23 @@ function requestUrl(req: NodeRequest): string {
   if (!/^[^\s/?#@\\]+$/.test(host) || !URL.canParse(`${scheme}://${host}`)) {
     throw new HeadwaterError('bad_header', 'Invalid header `host`')
   }
-  if (!/^https?:\/\/[^/?#@\\]/i.test(url) || !URL.canParse(url)) {
-    throw new HeadwaterError('bad_path', 'Invalid request target')
-  }
-  return url
+  if (!/^https?:\/\/[^/?#@\\]+(?:[/?]|$)/i.test(url) || !URL.canParse(url)) throw badTarget()
+  return withPathAsItIs(url)
+}
+
+/**
+ * A `URL` resolves dot segments, encoded ones too, takes a backslash for a slash and cuts at `#`: each makes the target one of another
+ * resource than the one that was named, and perhaps permitted. The path is therefore refused, or encoded, before.
+ */
+function withPathAsItIs(url: string): string {
+  const [, origin, path, query] = /^(https?:\/\/[^/?]+)([^?]*)(.*)$/is.exec(url)!
+  const hasDotSegment = path!.split('/').some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
+  if (hasDotSegment || url.includes('#')) throw badTarget()
+  return `${origin}${path!.replaceAll('\\', '%5C')}${query}`
+}
+
+function badTarget(): HeadwaterError {
+  return new HeadwaterError('bad_path', 'Invalid request target')
 }
 
 function header(req: NodeRequest, name: string): string | undefined {

@@ -10,7 +10,7 @@ import type { ReadPlan } from '../core/read-plan.ts'
 import { isExpired } from '../core/retention.ts'
 import { concatBytes } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
-import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
+import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import { decodeRecords, encodeRecords } from '../storage/block-codec.ts'
 import type { StorageSession, StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
@@ -78,6 +78,7 @@ export class CatchUp {
     let meteredBytes = 0
     let ended = false
     let lastSeqNum = -1
+    let encodedBytes = 0
     for (;;) {
       // What is at hand is delivered before the storage is asked for more.
       if (count > 0 && this.#first >= this.#blocks.length) break
@@ -88,12 +89,15 @@ export class CatchUp {
       }
       const blockCount = block.endSeqNum - block.firstSeqNum
       const exceedsBatch =
-        count + blockCount > READ_RECORDS_MAX || meteredBytes + block.meteredBytes > READ_METERED_BYTES_MAX
+        count + blockCount > READ_RECORDS_MAX ||
+        meteredBytes + block.meteredBytes > READ_METERED_BYTES_MAX ||
+        encodedBytes + block.data.length > BATCH_ENCODED_BYTES_MAX
       if (count > 0 && exceedsBatch) break
       const left = afterDelivering(limits, count, meteredBytes)
       const taken = this.#take(block, endSeqNum, left)
       if (taken.count > 0) {
         parts.push(taken.data)
+        encodedBytes += taken.data.length
         lastSeqNum = taken.lastSeqNum
       }
       count += taken.count

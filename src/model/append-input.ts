@@ -3,13 +3,14 @@ import { isCommandShaped, parseCommand } from './command.ts'
 import { invalid } from './errors.ts'
 import { checkInteger } from './integers.ts'
 import {
+  BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
   BATCH_RECORDS_MAX,
   RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
 } from './limits.ts'
 import { fencingTokenProblem, refuse } from './names.ts'
-import { type AppendRecord, type Header, meteredBytesOf } from './record.ts'
+import { type AppendRecord, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
 
 export type BytesOrText = Uint8Array | string
 
@@ -43,8 +44,10 @@ export interface AppendBatch extends AppendConditions {
 export function appendBatch(inputs: readonly RecordInput[], conditions: AppendConditions = {}): AppendBatch {
   const records: AppendRecord[] = []
   let meteredBytes = 0
+  let encodedBytes = 0
   for (const input of inputs) {
     const record = appendRecord(input)
+    encodedBytes += encodedBytesMaxOf(record.headers, record.body)
     meteredBytes += record.meteredBytes
     records.push(record)
     // A batch that is far too long is refused below; its records need not all be kept for that.
@@ -56,6 +59,12 @@ export function appendBatch(inputs: readonly RecordInput[], conditions: AppendCo
   }
   if (meteredBytes > BATCH_METERED_BYTES_MAX) {
     throw invalid('record batch must not exceed a metered size of 1 MiB', 'records')
+  }
+  if (encodedBytes > BATCH_ENCODED_BYTES_MAX) {
+    throw invalid(
+      `record batch must not exceed ${BATCH_ENCODED_BYTES_MAX} bytes in its protobuf encoding`,
+      'records',
+    )
   }
   const { fencingToken, matchSeqNum } = conditions
   if (fencingToken !== undefined) refuse(fencingTokenProblem(fencingToken), 'fencing_token')

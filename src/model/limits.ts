@@ -11,6 +11,12 @@ export const FENCING_TOKEN_BYTES_MAX = 36
 export const BATCH_RECORDS_MAX = 1000
 export const BATCH_METERED_BYTES_MAX = MIB
 export const RECORD_METERED_BYTES_MAX = MIB
+/**
+ * Largest protobuf encoding of a batch: with its positions and the tail it still fits a frame of the session protocol, 2,097,151 bytes
+ * (wire-behaviour.md 6.1). Only records of very many tiny headers come near.
+ */
+export const BATCH_ENCODED_BYTES_MAX = 2 * MIB - 128
+
 export const RECORD_HEADERS_MAX = 0xff_ff_ff
 
 export const READ_RECORDS_MAX = 1000

@@ -37,3 +37,19 @@ export function meteredBytesOf(headers: readonly Header[], body: Uint8Array): nu
   for (const [name, value] of headers) bytes += name.length + value.length
   return bytes
 }
+
+/** Largest size of a sequence number or a timestamp with its tag. */
+const NUMBER_BYTES_MAX = 9
+
+/** The most that the record can take in its protobuf encoding (wire-behaviour.md 6.6), wherever in a stream it comes to lie. */
+export function encodedBytesMaxOf(headers: readonly Header[], body: Uint8Array): number {
+  let bytes = 2 * NUMBER_BYTES_MAX + fieldBytes(body.length)
+  for (const [name, value] of headers) bytes += fieldBytes(fieldBytes(name.length) + fieldBytes(value.length))
+  return fieldBytes(bytes)
+}
+
+/** Tag, length and content of a field; none is written for one without content. */
+function fieldBytes(length: number): number {
+  if (length === 0) return 0
+  return length + (length < 0x80 ? 2 : length < 0x4000 ? 3 : length < 0x20_0000 ? 4 : 5)
+}

@@ -3,6 +3,7 @@ import { mediaTypeEssence } from './media-type.ts'
 import {
   DEFAULT_VENDOR_WORD,
   sessionContentType,
+  VENDOR_HEADERS,
   VENDOR_WORDS,
   type VendorHeader,
   vendorHeaderName,
@@ -11,7 +12,6 @@ import {
 /** What is read of a request's headers; the platform's `Headers` is one. */
 export interface RequestHeaders {
   get(name: string): string | null
-  keys(): Iterable<string>
 }
 
 /**
@@ -39,7 +39,7 @@ export function vendorHeader(
 }
 
 /**
- * The word that a request used, in any header that begins with it or as its session content type, so that the response uses the
+ * The word that a request used, as its session content type or else in a header of the protocol, so that the response uses the
  * same. The first of `words` when it used several; when it used none, `svc`, or the first of `words` where `svc` is not accepted.
  */
 export function wordOfRequest(headers: RequestHeaders, words: readonly string[] = VENDOR_WORDS): string {
@@ -54,9 +54,11 @@ export function usedWord(
   headers: RequestHeaders,
   words: readonly string[] = VENDOR_WORDS,
 ): string | undefined {
-  const names = Array.from(headers.keys(), (name) => name.toLowerCase())
   const contentType = mediaTypeEssence(headers.get('content-type'))
-  return words.find(
-    (word) => names.some((name) => name.startsWith(`${word}-`)) || contentType === sessionContentType(word),
+  return (
+    words.find((word) => contentType === sessionContentType(word)) ??
+    words.find((word) =>
+      VENDOR_HEADERS.some((header) => headers.get(vendorHeaderName(word, header)) !== null),
+    )
   )
 }

@@ -5,13 +5,16 @@ export const VENDOR_WORDS: readonly string[] = ['svc', 's2']
 export const DEFAULT_VENDOR_WORD = 'svc'
 
 /** The headers whose names begin with the vendor word (wire-behaviour.md 1.9). */
-export type VendorHeader =
-  | 'basin'
-  | 'encryption-key'
-  | 'format'
-  | 'provision-result'
-  | 'request-token'
-  | 'stream-config'
+export const VENDOR_HEADERS = [
+  'basin',
+  'encryption-key',
+  'format',
+  'provision-result',
+  'request-token',
+  'stream-config',
+] as const
+
+export type VendorHeader = (typeof VENDOR_HEADERS)[number]
 
 /** The name of a header, in lower case: `svc-basin`. */
 export function vendorHeaderName(word: string, header: VendorHeader): string {

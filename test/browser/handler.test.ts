@@ -59,7 +59,7 @@ inChromium('the HTTP handler in a browser, without a server', (browser) => {
         ['event: batch', 'id: 2,3,30', expect.stringContaining('"body":"c"')],
       ])
       expect([whileOpen, afterwards]).toEqual([1, 0])
-      expect(toTheEnd).toMatch(/^event: batch\nid: 2,2,21\n[^\n]*\n\ndata: \[DONE\]\n\n$/)
+      expect(toTheEnd).toMatch(/^event: batch\nid: 1,2,21\n[^\n]*\n\ndata: \[DONE\]\n\n$/)
       expect(errors).toEqual([])
     })
 

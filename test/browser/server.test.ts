@@ -3,7 +3,7 @@ import { HeadwaterError } from '../../src/index.ts'
 import type * as EventSources from './pages/event-source.ts'
 import type * as Fetching from './pages/fetching.ts'
 import type * as PublishedClient from './pages/published-client.ts'
-import { inChromium, type Service, scriptIn, startService } from './support.ts'
+import { inChromium, PATIENCE, type Service, scriptIn, startService } from './support.ts'
 
 const BASIN = 'my-first-app'
 const JSON_HEADERS = { 'svc-basin': BASIN, 'content-type': 'application/json' }
@@ -133,8 +133,7 @@ inChromium('the server and pages of another origin', (browser) => {
           const { records } = type === 'batch' ? JSON.parse(data) : {}
           return [type, id, records?.map(({ body }: { body: string }) => body) ?? data]
         })
-      const becomes = (expected: unknown) =>
-        expect.poll(seen, { timeout: 15_000, interval: 5 }).toEqual(expected)
+      const becomes = (expected: unknown) => expect.poll(seen, PATIENCE).toEqual(expected)
       return { becomes, states }
     }
 
@@ -180,7 +179,7 @@ inChromium('the server and pages of another origin', (browser) => {
     it('gives up where there is nothing to read', async () => {
       const service = await startWithStream('a')
       const { states } = await listening(service, 'seq_num=1&count=1')
-      await expect.poll(states).toEqual([EVENT_SOURCE_CLOSED])
+      await expect.poll(states, PATIENCE).toEqual([EVENT_SOURCE_CLOSED])
       expect(service.exchanges.map(({ status }) => status)).toEqual([416])
     })
   })

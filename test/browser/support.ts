@@ -25,6 +25,9 @@ const ARGUMENTS = [
 const { CHROMIUM_PATH, CI } = process.env
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
+/** For conditions that nothing announces. The machine may be busy. */
+export const PATIENCE = { timeout: 15_000, interval: 5 }
+
 export interface Browser {
   /** The origin of the pages. */
   readonly origin: string
@@ -166,12 +169,7 @@ export async function startService(options: HandlerOptions = { open: true }): Pr
     return { ...stats, requests: server.counts().requests }
   }
   const idle = () =>
-    expect
-      .poll(() => Object.entries(openNow()).filter(([, count]) => count > 0), {
-        timeout: 10_000,
-        interval: 5,
-      })
-      .toEqual([])
+    expect.poll(() => Object.entries(openNow()).filter(([, count]) => count > 0), PATIENCE).toEqual([])
   onTestFinished(async () => {
     // Closing the engine ends the sessions that the server would wait for.
     await Promise.all([server.close({ graceMs: 1_000 }), hw.close()])

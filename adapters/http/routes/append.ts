@@ -25,7 +25,7 @@ export const append: Endpoint = async (context) => {
 }
 
 async function jsonInput(context: RequestContext) {
-  const format = parseDataFormat(context.vendorHeader('format'))
+  const format = parseDataFormat(context.vendorHeader('format'), context.vendorHeaderName('format'))
   return decodeAppendJson(await jsonBody(context), format)
 }
 

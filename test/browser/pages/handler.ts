@@ -88,7 +88,7 @@ export async function events() {
   const whileOpen = hw.stats().openReads
   await live.cancel()
   const afterwards = hw.stats().openReads
-  const bounded = await call('GET', `${RECORDS}?seq_num=1&count=2`, { headers: accept })
+  const bounded = await call('GET', `${RECORDS}?seq_num=0&count=2`, { headers: accept })
   const toTheEnd = await bounded.text()
   await hw.close()
   return {
