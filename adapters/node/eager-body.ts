@@ -1,5 +1,5 @@
 type BodyReader = ReadableStreamDefaultReader<Uint8Array>
-export type BodyRead = Awaited<ReturnType<BodyReader['read']>>
+type BodyRead = Awaited<ReturnType<BodyReader['read']>>
 
 /** What a body gave without being waited for. */
 export interface EagerBody {
