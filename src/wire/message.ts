@@ -19,7 +19,12 @@ export async function frameMessage(
   compression: Compression | undefined,
 ): Promise<Uint8Array> {
   if (compression === undefined || message.length < COMPRESSION_BYTES_MIN) return encodeMessageFrame(message)
-  return encodeMessageFrame(await compress(compression, message), { compression })
+  try {
+    return encodeMessageFrame(await compress(compression, message), { compression })
+  } catch {
+    // A courtesy: where the codec cannot be loaded, as under a strict content security policy, readers get their records all the same.
+    return encodeMessageFrame(message)
+  }
 }
 
 /** The protobuf message of a frame. Rejects with `bad_frame` when it does not decompress, or to more than a frame may hold. */

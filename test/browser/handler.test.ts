@@ -89,6 +89,16 @@ inChromium('the HTTP handler in a browser, without a server', (browser) => {
         expect([status, coding, JSON.parse(body).records[0].body]).toEqual([200, null, text])
         expect(errors).toHaveLength(1)
       })
+
+      it('sends the frames of a session in plain there', async () => {
+        const { session } = await load()
+        const { statuses, batches } = await session(await inputFrame('gzip'), 'zstd')
+        expect(statuses).toEqual([200, 200])
+        const frame = frameOf(batches)
+        expect(frame.compression).toBeUndefined()
+        const { records } = fromBinary(ReadBatchSchema, await messageOf(frame))
+        expect(records.map(({ body }) => Buffer.compare(body, BODY))).toEqual([0])
+      })
     }
 
     async function exchangeFrames(compression: 'gzip' | 'zstd', page: string) {
