@@ -11,6 +11,7 @@ it('has the limits of the specification (service-interface.md "Limits", wire-beh
     REQUEST_TOKEN_BYTES_MAX: 36,
     FENCING_TOKEN_BYTES_MAX: 36,
     BATCH_RECORDS_MAX: 1000,
+    BATCH_ENCODED_BYTES_MAX: 2 * 1024 * 1024 - 128,
     BATCH_METERED_BYTES_MAX: 1_048_576,
     RECORD_METERED_BYTES_MAX: 1_048_576,
     RECORD_HEADERS_MAX: 16_777_215,
