@@ -13,8 +13,16 @@ export function isExpired(expiresAt: number | null, now: number): boolean {
   return expiresAt !== null && expiresAt <= now
 }
 
-/** How long to leave a stream alone that still held records when it was looked at, in milliseconds. */
-const NON_EMPTY_RECHECK_MS_MIN = 60_000
+/**
+ * The longest time between two looks at a stream, in milliseconds: so long may a shorter age that was configured meanwhile take to be noticed,
+ * and the deadline of a stream that was deleted lie about.
+ */
+const RECHECK_MS_MAX = 3_600_000
+
+/** When to look at a stream whose age has just begun to count. */
+export function firstCheckAt(minAgeSeconds: number, now: number): number {
+  return now + Math.min(minAgeSeconds * 1000, RECHECK_MS_MAX)
+}
 
 /**
  * Whether a stream with delete-on-empty goes now, or when to look again (wire-behaviour.md 8.8): it goes when it holds no record and
@@ -25,9 +33,8 @@ export function decideDeleteOnEmpty(
   now: number,
 ): 'delete' | { readonly checkAt: number } | null {
   if (stream.minAgeSeconds === 0) return null
-  const minAgeMs = Math.min(stream.minAgeSeconds * 1000, INTEGER_MAX - now)
-  const idleAt = stream.lastWriteAt + minAgeMs
+  const idleAt = stream.lastWriteAt + stream.minAgeSeconds * 1000
   if (!stream.hasRecords && now >= idleAt) return 'delete'
-  if (!stream.hasRecords) return { checkAt: idleAt }
-  return { checkAt: Math.max(idleAt, now + Math.min(minAgeMs, NON_EMPTY_RECHECK_MS_MIN)) }
+  const earliest = stream.hasRecords ? firstCheckAt(stream.minAgeSeconds, now) : idleAt
+  return { checkAt: Math.min(Math.max(earliest, idleAt), now + RECHECK_MS_MAX) }
 }

@@ -1,10 +1,14 @@
 const registries = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Calls back once when the signal aborts; the returned function cancels. However many wait for one signal, it has a single listener, and
+ * Calls back once when the signal aborts, at once when it has; the returned function cancels. However many wait for one signal, it has a single listener, and
  * none when nobody waits.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  if (signal.aborted) {
+    callback()
+    return () => {}
+  }
   const callbacks = registries.get(signal) ?? register(signal)
   const own = () => callback()
   callbacks.add(own)

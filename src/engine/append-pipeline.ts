@@ -43,20 +43,37 @@ interface Entry {
   readonly reject: (error: unknown) => void
   /** How often it was the first that another engine's append came before. */
   conflicts: number
+  /** Whether the head was read anew since the append was asked for. */
+  sawReload: boolean
   step: Step
+}
+
+interface Writing {
+  readonly kind: 'writing' | 'written'
+  readonly sequenced: Sequenced
+  readonly written: WrittenAppend
 }
 
 type Step =
   | { readonly kind: 'queued' }
-  | { readonly kind: 'writing' | 'written'; readonly sequenced: Sequenced; readonly written: WrittenAppend }
-  /** Refused against a head that may not be durable yet: told only once it is (wire-behaviour.md 3.6). */
-  | { readonly kind: 'refused'; readonly error: HeadwaterError; readonly against: Head }
+  | Writing
+  /** Refused against a head that may not be durable yet, unless `isFinal`: told only once it is (wire-behaviour.md 3.6). */
+  | {
+      readonly kind: 'refused'
+      readonly error: HeadwaterError
+      readonly against: Head
+      readonly isFinal: boolean
+    }
   /** Not made because one before it in its group was refused. */
   | { readonly kind: 'discarded' }
   /** The storage has another head than expected: nothing was written. */
   | { readonly kind: 'conflicted' }
   /** The storage failed: it may or may not have been written. */
-  | { readonly kind: 'failed'; readonly error: HeadwaterError }
+  | {
+      readonly kind: 'failed'
+      readonly error: HeadwaterError
+      readonly attempt?: Pick<Writing, 'sequenced' | 'written'>
+    }
 
 const QUEUED: Step = { kind: 'queued' }
 const DISCARDED: Step = { kind: 'discarded' }
@@ -81,6 +98,8 @@ export class AppendPipeline {
   /** Whether the head has to be read anew before anything more is sequenced. */
   #broken = false
   #invalidations = 0
+  /** The head as it was last read anew. */
+  #reloaded: Head | undefined
   #writing = 0
   /** How many writes may be under way: few after a conflict, so that a rival does not make the same ones over and over. */
   #window = Number.POSITIVE_INFINITY
@@ -104,7 +123,7 @@ export class AppendPipeline {
     if (this.#closed) return Promise.reject(closedError())
     if (this.#entries.length === 0) this.#ahead = this.#target.head
     return new Promise((resolve, reject) => {
-      this.#entries.push({ batch, group, resolve, reject, conflicts: 0, step: QUEUED })
+      this.#entries.push({ batch, group, resolve, reject, conflicts: 0, sawReload: false, step: QUEUED })
       this.#advance()
     })
   }
@@ -128,7 +147,7 @@ export class AppendPipeline {
       this.#next++
       this.#begin(entry)
       // On a storage shared with other engines a refusal may rest on an outdated head, which is found out before going on.
-      if (entry.step.kind === 'refused' && this.#shared) this.#broken = true
+      if (entry.step.kind === 'refused' && this.#shared && !entry.step.isFinal) this.#broken = true
     }
     const first = this.#entries[0]
     if (first === undefined) return
@@ -147,7 +166,9 @@ export class AppendPipeline {
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
     const outcome = sequence(ahead, entry.batch, stream, now)
     if (outcome.kind === 'refused') {
-      entry.step = { kind: 'refused', error: outcome.error, against: ahead }
+      // What the storage held after the append was asked for is as good a moment as any to be refused at, however busy a rival is.
+      const isFinal = entry.sawReload && ahead === this.#reloaded
+      entry.step = { kind: 'refused', error: outcome.error, against: ahead, isFinal }
       entry.group?.refuse(entry)
       return
     }
@@ -187,7 +208,7 @@ export class AppendPipeline {
     } else {
       this.#broken = true
       this.#window = 1
-      entry.step = StorageConflict.is(error) ? CONFLICTED : { kind: 'failed', error: fromStorage(error) }
+      entry.step = StorageConflict.is(error) ? CONFLICTED : failedStep(entry.step, error)
     }
     this.#settleSoon()
   }
@@ -218,7 +239,7 @@ export class AppendPipeline {
     for (const { step, group } of this.#entries) {
       const isCertain =
         step.kind === 'written' ||
-        (!this.#broken && step.kind === 'refused' && !this.#shared) ||
+        (step.kind === 'refused' && (step.isFinal || (!this.#broken && !this.#shared))) ||
         (!this.#broken && step.kind === 'discarded')
       if (!isCertain) break
       if (step.kind === 'refused') group?.fail()
@@ -254,6 +275,7 @@ export class AppendPipeline {
     this.#queueAgain()
     this.#next = 0
     this.#ahead = this.#target.head
+    this.#reloaded = this.#target.head
     this.#broken = this.#invalidations !== invalidations
   }
 
@@ -262,32 +284,41 @@ export class AppendPipeline {
    * conflicts that it caused. A refusal stands when all that it rests on was written, unless other engines may have changed it.
    */
   #settleCertain(): void {
+    this.#believeWhatWasBuiltOn()
     const certain: Entry[] = []
     const rest: Entry[] = []
     let failure: Step | undefined
     let onCertainGround = true
     for (const entry of this.#entries) {
-      const { kind } = entry.step
-      if (kind === 'written') {
-        // Whatever failed before it was written after all: it is what this one was appended to.
-        failure = undefined
-        onCertainGround = true
-      } else if (kind === 'failed') failure = entry.step
-      else if (kind === 'conflicted' && failure !== undefined) entry.step = failure
-      if (entry.step.kind === 'failed' || kind === 'conflicted') onCertainGround = false
-      if (entry.step.kind === 'failed') entry.group?.fail()
-      if (kind === 'refused' && onCertainGround && !this.#shared) entry.group?.fail()
-
+      if (entry.step.kind === 'conflicted') {
+        onCertainGround = false
+        if (failure !== undefined) entry.step = failure
+      }
+      const { step, group } = entry
+      if (step.kind === 'failed') {
+        onCertainGround = false
+        failure = step
+      }
+      const isRefused = step.kind === 'refused' && (step.isFinal || (onCertainGround && !this.#shared))
+      if (step.kind === 'failed' || isRefused) group?.fail()
       const isCertain =
-        kind === 'written' ||
-        entry.step.kind === 'failed' ||
-        (kind === 'refused' && onCertainGround && !this.#shared) ||
-        (kind !== 'queued' && entry.group?.failed === true)
+        step.kind === 'written' ||
+        (step.kind !== 'queued' && (isRefused || step.kind === 'failed' || group?.failed))
       if (isCertain) certain.push(entry)
       else rest.push(entry)
     }
     this.#entries = rest
     this.#settleAll(certain)
+  }
+
+  /** A write that failed, but whose head a later one found, was made after all. */
+  #believeWhatWasBuiltOn(): void {
+    const last = this.#entries.findLastIndex(({ step }) => step.kind === 'written')
+    for (const entry of this.#entries.slice(0, Math.max(last, 0))) {
+      const { step } = entry
+      if (step.kind === 'failed' && step.attempt !== undefined)
+        entry.step = { kind: 'written', ...step.attempt }
+    }
   }
 
   /** A refusal at the front stands when the head it was decided on is the one that the storage holds. */
@@ -306,6 +337,7 @@ export class AppendPipeline {
     for (const entry of this.#entries) {
       entry.group?.reconsider(entry)
       entry.step = QUEUED
+      entry.sawReload = true
     }
     if (overtaken === undefined || ++overtaken.conflicts < CONFLICTS_MAX) return
     this.#entries = this.#entries.filter((entry) => entry !== overtaken)
@@ -322,6 +354,13 @@ export class AppendPipeline {
       entry.reject(error)
     }
   }
+}
+
+function failedStep(step: Step, cause: unknown): Step {
+  const error = fromStorage(cause)
+  if (step.kind !== 'writing') return { kind: 'failed', error }
+  const { sequenced, written } = step
+  return { kind: 'failed', error, attempt: { sequenced, written } }
 }
 
 function settleOne({ step, group, resolve, reject }: Entry, tail: StreamPosition): void {

@@ -11,8 +11,9 @@ import { onAbort } from './abort.ts'
 import { AppendGroup } from './append-group.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { discardedError } from './errors.ts'
-import type { HeldStream, StreamAccess } from './stream-access.ts'
+import type { StreamAccess } from './stream-access.ts'
 import type { StreamLog } from './stream-log.ts'
+import type { HeldStream } from './stream-logs.ts'
 
 /** An append that a session has taken in. */
 export interface AppendTicket {
@@ -35,15 +36,21 @@ export class AppendSession {
   #closed = false
   #failure: unknown
 
-  constructor(access: StreamAccess, held: HeldStream, inFlightBytes: number, closing: AbortSignal) {
+  constructor(
+    access: StreamAccess,
+    held: HeldStream,
+    inFlightBytes: number,
+    endings: readonly (AbortSignal | undefined)[],
+  ) {
     this.#access = access
     this.#log = held.log
     this.#budget = new ByteBudget(inFlightBytes)
-    const ignoreClosing = onAbort(closing, () => this.#end(closing.reason))
+    const ignores: (() => void)[] = []
     this.#release = () => {
-      ignoreClosing()
+      for (const ignore of ignores) ignore()
       held.release()
     }
+    for (const ending of endings) if (ending) ignores.push(onAbort(ending, () => this.#end(ending.reason)))
   }
 
   /** Acks in order; completes when the session is closed, fails with the session. */

@@ -1,6 +1,7 @@
 import { type AppendConditions, appendRecord, type RecordInput } from '../model/append-input.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
+import { checkInteger } from '../model/integers.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { fencingTokenProblem, refuse } from '../model/names.ts'
 import type { AppendRecord } from '../model/record.ts'
@@ -9,6 +10,8 @@ import { onAbort } from './abort.ts'
 import type { AppendSession, AppendTicket } from './append-session.ts'
 
 export interface ProducerOptions extends AppendConditions {
+  /** Ends the producer: what was not durable by then fails with its reason. */
+  readonly signal?: AbortSignal | undefined
   /** How long a record waits for others to share its batch, in milliseconds; 5 by default, 0 sends at the next turn. */
   readonly lingerMs?: number
   /** 1 to 1,000 records a batch; 1,000 by default. */
@@ -45,7 +48,9 @@ export class Producer {
   #session: Promise<AppendSession> | undefined
   #filling: Batch | undefined
   #cancelLinger: (() => void) | undefined
-  readonly #ignoreClosing: () => void
+  readonly #ignoreEndings: () => void
+  readonly #signal: AbortSignal | undefined
+  readonly #closing: AbortSignal
   /** Hands batches to the session one after the other; what is submitted waits for it: that is the back-pressure. */
   #handOver: Promise<unknown> = Promise.resolve()
   #last: Promise<unknown> = Promise.resolve()
@@ -58,6 +63,7 @@ export class Producer {
     options: ProducerOptions,
   ) {
     const { clock, closing } = engine
+    this.#closing = closing
     this.#openSession = openSession
     this.#clock = clock
     this.#lingerMs = options.lingerMs ?? 5
@@ -71,15 +77,23 @@ export class Producer {
     if (!(this.#lingerMs >= 0)) throw invalid('lingerMs must not be negative', 'lingerMs')
     this.#fencingToken = options.fencingToken
     if (options.fencingToken !== undefined) refuse(fencingTokenProblem(options.fencingToken), 'fencingToken')
+    if (options.matchSeqNum !== undefined) checkInteger(options.matchSeqNum, 'matchSeqNum')
     this.#matchSeqNum = options.matchSeqNum
     // What has gathered is sent to a session that refuses it: nobody waits for an ack that never comes.
-    this.#ignoreClosing = onAbort(closing, () => this.#send())
+    const { signal } = options
+    const ignores = [closing, signal].map((ending) => ending && onAbort(ending, () => this.#send()))
+    this.#ignoreEndings = () => {
+      for (const ignore of ignores) ignore?.()
+    }
+    this.#signal = signal
   }
 
   /** Takes in one record. Resolves when there is room for more; its `ack` resolves when the record is durable. */
   async submit(input: RecordInput): Promise<RecordTicket> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#closed) throw new HeadwaterError('unavailable', 'the producer is closed')
+    this.#closing.throwIfAborted()
+    this.#signal?.throwIfAborted()
     const record = appendRecord(input)
     const overflows = (this.#filling?.meteredBytes ?? 0) + record.meteredBytes > this.#bytesMax
     if (overflows) this.#send()
@@ -103,7 +117,7 @@ export class Producer {
   /** Flushes and ends; rejects with the failure that ended the producer. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#ignoreClosing()
+    this.#ignoreEndings()
     this.#send()
     await this.#last
     await (await this.#session)?.close().catch(() => {})

@@ -1,6 +1,5 @@
 import { Observable } from 'rxjs'
 import type { ReadPolicy } from '../core/read-plan.ts'
-import { lossyTextOf } from '../model/bytes.ts'
 import type { SequencedRecord, TextRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { CursorIterator } from './cursor-iterator.ts'
@@ -46,7 +45,7 @@ export class ReadSession implements AsyncIterable<ReadBatch> {
   /** Each record, with strings. */
   get text$(): Observable<TextRecord> {
     return this.#observe((batch, next) => {
-      for (const record of batch.records) if (next(textRecord(record))) return
+      for (const record of batch.text) if (next(record)) return
     })
   }
 
@@ -84,13 +83,6 @@ export class ReadSession implements AsyncIterable<ReadBatch> {
       return () => void iterator.return()
     })
   }
-}
-
-/** The same record with strings: UTF-8, each ill-formed part replaced by U+FFFD (wire-behaviour.md 7.3). */
-export function textRecord(record: SequencedRecord): TextRecord {
-  const { seqNum, timestamp } = record
-  const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
-  return { seqNum, timestamp, headers, body: lossyTextOf(record.body) }
 }
 
 /** Without heartbeats there is nothing but batches. */

@@ -7,6 +7,7 @@ import type { EngineContext, StreamRef } from './context.ts'
 import { streamKey } from './documents.ts'
 import { closedError, deletedError } from './errors.ts'
 import type { StreamLog } from './stream-log.ts'
+import type { HeldStream } from './stream-logs.ts'
 import type { Streams } from './streams.ts'
 
 /** What happens when the stream of a data operation does not exist (wire-behaviour.md 8.6). */
@@ -15,11 +16,6 @@ export interface CreationPolicy {
   readonly always: boolean
   /** Configuration of a stream that is created. */
   readonly config?: StreamConfigInput | undefined
-}
-
-export interface HeldStream {
-  readonly log: StreamLog
-  readonly release: () => void
 }
 
 const INCARNATIONS_MAX = 10
@@ -117,7 +113,10 @@ export class StreamAccess {
     const waiting: Opening[] = [{ opened, failed }]
     this.#opening.set(key, waiting)
     this.#lookUp(ref, purpose, policy).then(
-      (found) => this.#settle(key, waiting, (one) => one.opened(found)),
+      ({ log, release }) => {
+        this.#settle(key, waiting, (one) => one.opened(log))
+        release()
+      },
       (error: unknown) => this.#settle(key, waiting, (one) => one.failed(error)),
     )
   }
@@ -128,10 +127,10 @@ export class StreamAccess {
     this.#opening.delete(key)
   }
 
-  async #lookUp(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<StreamLog> {
+  async #lookUp(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<HeldStream> {
     for (let i = 0; i < INCARNATIONS_MAX; i++) {
-      const log = await this.#engine.logs.find(ref)
-      if (log !== undefined) return log
+      const found = await this.#engine.logs.find(ref)
+      if (found !== undefined) return found
       await this.#streams.autoCreate(ref, purpose, policy)
     }
     throw deletedError()

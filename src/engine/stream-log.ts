@@ -30,6 +30,7 @@ export class StreamLog implements AppendTarget {
   #head: Head
   #deletedBy: 'this engine' | 'another engine' | undefined
   #pins = 0
+  #doubted = false
   #syncing: Promise<void> | undefined
   #syncAgain = false
 
@@ -102,6 +103,11 @@ export class StreamLog implements AppendTarget {
     this.#pipeline.invalidate()
   }
 
+  /** What this engine did to the stream may or may not have happened: it is read anew before it is believed. */
+  doubt(): void {
+    this.#doubted = true
+  }
+
   /** The log is gone: who holds this ends, who comes looks the name up. */
   markDeleted(by: 'this engine' | 'another engine'): void {
     if (this.#deletedBy !== undefined) return
@@ -118,7 +124,7 @@ export class StreamLog implements AppendTarget {
   /** Makes `head` as fresh as the storage's. Costs nothing when no other engine can have changed it. Resolves to false when it is gone. */
   refresh(): Promise<boolean> {
     if (this.isDeleted) return Promise.resolve(false)
-    return this.#shared ? this.reload() : Promise.resolve(true)
+    return this.#shared || this.#doubted ? this.reload() : Promise.resolve(true)
   }
 
   async reload(): Promise<boolean> {
@@ -133,6 +139,7 @@ export class StreamLog implements AppendTarget {
         if (head.epoch !== document.epoch) continue
       }
       this.#advance(head)
+      this.#doubted = false
       return true
     }
     if (await this.#exists()) throw conflictError()

@@ -1,7 +1,7 @@
-import type { StorageSession } from '../storage/contract.ts'
+import type { Head, StorageSession } from '../storage/contract.ts'
 import type { Catalog } from './catalog.ts'
 import type { StreamRef } from './context.ts'
-import { streamKey } from './documents.ts'
+import { type StreamDocument, streamKey } from './documents.ts'
 import { storageError } from './errors.ts'
 import type { Settings } from './options.ts'
 import { StreamLog } from './stream-log.ts'
@@ -15,6 +15,12 @@ const SYNC_RETRY_MS = 1_000
 /** How many streams are looked at to make room for one more. */
 const EVICTION_SCAN_MAX = 64
 
+/** A stream that stays the one object for its log until it is released. */
+export interface HeldStream {
+  readonly log: StreamLog
+  readonly release: () => void
+}
+
 /** The streams at hand, by name and by log. Idle ones leave when there are too many. */
 export class StreamLogs {
   readonly #session: StorageSession
@@ -24,7 +30,7 @@ export class StreamLogs {
   /** In the order of last use. */
   readonly #byKey = new Map<string, StreamLog>()
   readonly #byId = new Map<string, StreamLog>()
-  readonly #loading = new Map<string, Loading>()
+  readonly #loading = new Set<Loading>()
   /** Logs of which a change could not be looked at. */
   readonly #unsynced = new Set<StreamLog>()
   #cancelRetry: (() => void) | undefined
@@ -48,17 +54,20 @@ export class StreamLogs {
     return known
   }
 
-  /** The stream of that name, or undefined when the storage has none. */
-  find(ref: StreamRef): Promise<StreamLog | undefined> {
+  /**
+   * The stream of that name, held until `release` is called, or undefined when the storage has none. Held from the moment it is at hand: else
+   * it might leave before its first user has it, and a second object for its log come.
+   */
+  async find(ref: StreamRef): Promise<HeldStream | undefined> {
     const known = this.atHand(ref)
-    if (known !== undefined) return Promise.resolve(known)
-    const key = streamKey(ref.basin, ref.stream)
-    const underWay = this.#loading.get(key)
-    if (underWay !== undefined) return underWay.log
-    const loading: Loading = { isStale: false, log: Promise.resolve(undefined) }
-    this.#loading.set(key, loading)
-    loading.log = this.#load(ref, loading).finally(() => this.#loading.delete(key))
-    return loading.log
+    if (known !== undefined) return held(known)
+    const loading: Loading = { key: streamKey(ref.basin, ref.stream), isStale: false }
+    this.#loading.add(loading)
+    try {
+      return await this.#load(ref, loading)
+    } finally {
+      this.#loading.delete(loading)
+    }
   }
 
   byId(logId: string): StreamLog | undefined {
@@ -76,13 +85,17 @@ export class StreamLogs {
     if (this.#byId.get(log.document.logId) === log) this.#byId.delete(log.document.logId)
   }
 
-  /** This engine deleted the stream or changed its configuration. */
-  onChanged(ref: StreamRef, logId: string, change: 'deleted' | 'reconfigured'): void {
-    const loading = this.#loading.get(streamKey(ref.basin, ref.stream))
-    if (loading !== undefined) loading.isStale = true
+  /** This engine deleted the stream or changed its configuration, or tried to and does not know what came of it. */
+  onChanged(ref: StreamRef, logId: string, change: 'deleted' | 'reconfigured' | 'uncertain'): void {
+    const key = streamKey(ref.basin, ref.stream)
+    for (const loading of this.#loading) if (loading.key === key) loading.isStale = true
     const log = this.#byId.get(logId)
-    if (change === 'deleted') log?.markDeleted('this engine')
-    else log?.invalidate()
+    if (log === undefined) return
+    if (change === 'deleted') log.markDeleted('this engine')
+    else log.invalidate()
+    if (change !== 'uncertain') return
+    log.doubt()
+    this.#sync(log)
   }
 
   /** A hint of the storage. */
@@ -135,30 +148,34 @@ export class StreamLogs {
     this.#unsynced.clear()
   }
 
-  async #load(ref: StreamRef, loading: Loading): Promise<StreamLog | undefined> {
+  async #load(ref: StreamRef, loading: Loading): Promise<HeldStream | undefined> {
     for (let i = 0; i < LOADS_MAX; i++) {
       loading.isStale = false
       const document = (await this.#catalog.stream(ref.basin, ref.stream))?.value
       if (document === undefined) return undefined
-      const known = this.#byId.get(document.logId)
-      if (known !== undefined && !known.isDeleted && !loading.isStale) return known
       const head = await storageError(this.#session.head(document.logId))
-      // A stream that was deleted, or reconfigured, between the two calls is looked up again.
+      // A stream that was deleted, or reconfigured, meanwhile is looked up again.
       if (head === undefined || head.epoch !== document.epoch || loading.isStale) continue
-      const engine = {
-        session: this.#session,
-        catalog: this.#catalog,
-        settings: this.#settings,
-        onTrim: this.#onTrim,
-        onDeleted: (gone: StreamLog) => this.forget(gone),
-      }
-      const log = new StreamLog(engine, document, head)
-      this.#byKey.set(streamKey(ref.basin, ref.stream), log)
-      this.#byId.set(document.logId, log)
-      this.#evict()
-      return log
+      const known = this.#byId.get(document.logId)
+      if (known?.isDeleted) continue
+      return held(known ?? this.#add(document, head))
     }
     return undefined
+  }
+
+  #add(document: StreamDocument, head: Head): StreamLog {
+    const engine = {
+      session: this.#session,
+      catalog: this.#catalog,
+      settings: this.#settings,
+      onTrim: this.#onTrim,
+      onDeleted: (gone: StreamLog) => this.forget(gone),
+    }
+    const log = new StreamLog(engine, document, head)
+    this.#byKey.set(streamKey(document.basin, document.name), log)
+    this.#byId.set(document.logId, log)
+    this.#evict()
+    return log
   }
 
   /** Lets go of the idle ones among the longest unused; busy ones count as used. */
@@ -174,9 +191,13 @@ export class StreamLogs {
 }
 
 interface Loading {
+  readonly key: string
   /** Set when the stream changed while it was being loaded. */
   isStale: boolean
-  log: Promise<StreamLog | undefined>
+}
+
+function held(log: StreamLog): HeldStream {
+  return { log, release: log.pin() }
 }
 
 function* firstOf<Item>(items: Iterable<Item>, count: number): Generator<Item> {

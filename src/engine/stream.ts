@@ -69,32 +69,42 @@ export class Stream {
     }
   }
 
-  /** Opens a session of pipelined appends. */
-  async appendSession(): Promise<AppendSession> {
+  /** Opens a session of pipelined appends. The signal ends it, as does closing the engine: with the signal's reason. */
+  async appendSession(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<AppendSession> {
     const { access, engine } = this.#services
+    options.signal?.throwIfAborted()
     const held = await access.hold(this.#ref, 'append', this.#creation)
-    return new AppendSession(access, held, engine.settings.limits.sessionInFlightBytes, engine.closing)
+    const { sessionInFlightBytes } = engine.settings.limits
+    return new AppendSession(access, held, sessionInFlightBytes, [engine.closing, options.signal])
   }
 
-  /** Appends batches as they come and yields their acks in order, taking in no more than may be in flight. */
-  async *appendAll(
+  /**
+   * Appends batches as they come and yields their acks in order, taking in no more than may be in flight. Leaving the loop, the signal and
+   * closing the engine end it, also while the source is idle.
+   */
+  appendAll(
     batches:
       | AsyncIterable<RecordInput | readonly RecordInput[]>
       | Iterable<RecordInput | readonly RecordInput[]>,
-    conditions: Pick<AppendConditions, 'fencingToken'> = {},
+    options: Pick<AppendConditions, 'fencingToken'> & { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    const session = await this.appendSession()
-    try {
-      yield* pipeline(batches, (batch) => session.submit(batch, conditions))
-    } finally {
-      await session.close().catch(() => {})
-    }
+    const { fencingToken, signal } = options
+    return pipeline(
+      batches,
+      () => this.appendSession({ signal }),
+      (session, batch) => session.submit(batch, { fencingToken }),
+      [this.#services.engine.closing, signal],
+    )
   }
 
   /** Gathers single records into batches. */
   producer(options: ProducerOptions = {}): Producer {
     const { settings, closing } = this.#services.engine
-    return new Producer(() => this.appendSession(), { clock: settings.clock, closing }, options)
+    return new Producer(
+      () => this.appendSession({ signal: options.signal }),
+      { clock: settings.clock, closing },
+      options,
+    )
   }
 
   /** History from `query`, then live unless it is bounded; by default from the tail on. Nothing happens before it is used. */

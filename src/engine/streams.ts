@@ -1,5 +1,6 @@
 import { listLimit, pageOf } from '../core/listing.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../core/provision.ts'
+import { firstCheckAt } from '../core/retention.ts'
 import { mergeStreamConfig, reconfigureStream } from '../core/stream-config.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../model/config.ts'
 import { checkStreamConfig } from '../model/config-validation.ts'
@@ -7,6 +8,7 @@ import { HeadwaterError } from '../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import { refuse, requestTokenProblem, streamNameProblem, streamPrefixProblem } from '../model/names.ts'
 import type { CatalogChange } from '../storage/contract.ts'
+import { StorageConflict } from '../storage/errors.ts'
 import type { Basins } from './basins.ts'
 import type { Versioned } from './catalog.ts'
 import type { EngineContext, StreamRef } from './context.ts'
@@ -121,12 +123,11 @@ export class Streams {
     condition: { readonly expectSeqNum?: number } = {},
   ): Promise<void> {
     const key = streamKey(document.basin, document.name)
-    await commit([
+    const changes: CatalogChange[] = [
       { kind: 'delete', collection: 'streams', key, expect: version },
       { kind: 'delete-log', logId: document.logId, ...condition },
-    ])
-    const ref = { basin: document.basin, stream: document.name }
-    this.#engine.logs.onChanged(ref, document.logId, 'deleted')
+    ]
+    await this.#tell(document, 'deleted', commit(changes))
     this.#engine.background.reclaimSoon(0)
   }
 
@@ -173,14 +174,29 @@ export class Streams {
     const previous = stream.value
     const document = { ...previous, config, epoch: previous.epoch + 1 }
     const wasOff = previous.config.deleteOnEmpty.minAgeSeconds === 0
-    await commit([
+    const changes: CatalogChange[] = [
       put(document, stream.version),
       { kind: 'set-epoch', logId: document.logId, epoch: document.epoch },
       ...(wasOff ? firstDeadline(document, this.#engine.settings.clock.now()) : []),
-    ])
-    const ref = { basin: document.basin, stream: document.name }
-    this.#engine.logs.onChanged(ref, document.logId, 'reconfigured')
+    ]
+    await this.#tell(document, 'reconfigured', commit(changes))
     return document
+  }
+
+  /** Tells who uses the stream what a commit did to it, or that this is not known. */
+  async #tell(
+    { basin, name, logId }: StreamDocument,
+    change: 'deleted' | 'reconfigured',
+    commit: Promise<void>,
+  ): Promise<void> {
+    const ref = { basin, stream: name }
+    try {
+      await commit
+    } catch (error) {
+      if (!StorageConflict.is(error)) this.#engine.logs.onChanged(ref, logId, 'uncertain')
+      throw error
+    }
+    this.#engine.logs.onChanged(ref, logId, change)
   }
 
   #newDocument(
@@ -217,7 +233,7 @@ function firstDeadline(document: StreamDocument, now: number): CatalogChange[] {
   const { minAgeSeconds } = document.config.deleteOnEmpty
   if (minAgeSeconds === 0) return []
   const { basin, name, logId } = document
-  const key = deadlineKey(Math.min(now + minAgeSeconds * 1000, Number.MAX_SAFE_INTEGER), logId)
+  const key = deadlineKey(firstCheckAt(minAgeSeconds, now), logId)
   return [{ kind: 'put', collection: 'deadlines', key, value: asJson({ basin, stream: name, logId }) }]
 }
 

@@ -1,3 +1,4 @@
+import { lossyTextOf } from './bytes.ts'
 import type { Command } from './command.ts'
 
 /** Name and value of a header, as stored: bytes. Names may repeat; their order is kept. */
@@ -52,4 +53,11 @@ export function encodedBytesMaxOf(headers: readonly Header[], body: Uint8Array):
 function fieldBytes(length: number): number {
   if (length === 0) return 0
   return length + (length < 0x80 ? 2 : length < 0x4000 ? 3 : length < 0x20_0000 ? 4 : 5)
+}
+
+/** The same record with strings: UTF-8, each ill-formed part replaced by U+FFFD (wire-behaviour.md 7.3). */
+export function textRecord(record: SequencedRecord): TextRecord {
+  const { seqNum, timestamp } = record
+  const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
+  return { seqNum, timestamp, headers, body: lossyTextOf(record.body) }
 }

@@ -1,5 +1,5 @@
 import type { StreamPosition } from '../model/position.ts'
-import type { SequencedRecord } from '../model/record.ts'
+import { type SequencedRecord, type TextRecord, textRecord } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
 /**
@@ -58,6 +58,11 @@ export class ReadBatch {
 
   get records(): readonly SequencedRecord[] {
     return this.#batch.records
+  }
+
+  /** The records with strings for bytes. */
+  get text(): readonly TextRecord[] {
+    return this.records.map(textRecord)
   }
 
   /** The records as a block: see `block-codec.ts`. */

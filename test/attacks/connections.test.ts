@@ -369,7 +369,6 @@ describe('clients that vanish', () => {
     })
     await until(() => node.counts().requests === 1000)
     await until(() => Object.values(hw.stats()).some((n) => n >= 650))
-    console.log('open', hw.stats(), node.counts())
     for (const raw of raws) raw.socket.destroy()
     for (const [i, stream] of streams.entries()) if (i % 4 < 2) stream.close(8)
     await until(() => node.counts().requests <= 350)
@@ -393,14 +392,6 @@ describe('clients that vanish', () => {
     const before = process.memoryUsage()
     for (let i = 0; i < 100; i++) await stream.append('x'.repeat(1_000_000))
     const after = process.memoryUsage()
-    console.log(
-      'rss MB',
-      (after.rss - before.rss) / 1e6,
-      'external',
-      (after.external - before.external) / 1e6,
-      'heap',
-      (after.heapUsed - before.heapUsed) / 1e6,
-    )
     // The log itself is 100 MB.
     expect(after.rss - before.rss).toBeLessThan(500e6)
     for (const raw of raws) raw.socket.destroy()

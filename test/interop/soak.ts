@@ -1,5 +1,5 @@
-import { textRecord } from '../../src/engine/read-session.ts'
 import type { Stream } from '../../src/index.ts'
+import { textRecord } from '../../src/model/record.ts'
 import { strings } from './records.ts'
 import { basinOn, type ClientBasin, FETCH, S2S, S2S_GZIP, type Service } from './support.ts'
 

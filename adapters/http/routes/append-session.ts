@@ -20,7 +20,6 @@ export async function appendSession(context: RequestContext, stream: Stream): Pr
   const acks = new AckStream((error) => context.report(error))
   const { signal } = context.request
   const { closing } = context.hw
-  if (signal.aborted) acks.abandon(signal.reason)
   const ignoreAbort = onAbort(signal, () => acks.abandon(signal.reason))
   const ignoreClosing = onAbort(closing, () => acks.end(closing.reason))
   void takeInputs(body, session, acks).finally(() => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
-import { HeadwaterError, open, type StorageSession } from '../../src/index.ts'
-import { openEngine } from '../engine/support.ts'
-import { wrapped } from '../engine/wrapped-storage.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { HeadwaterError, open, type StorageSession } from '../../../src/index.ts'
+import { openEngine } from '../support.ts'
+import { wrapped } from '../wrapped-storage.ts'
 
 const codeOf = (error: unknown) => (HeadwaterError.is(error) ? error.code : String(error))
 const never = async function* () {
@@ -18,9 +18,15 @@ describe('after the engine was closed', () => {
     await hw.close()
     const results = [
       await before.submit('a').then(() => 'taken', codeOf),
-      await stream.producer().submit('a').then(() => 'taken', codeOf),
+      await stream
+        .producer()
+        .submit('a')
+        .then(() => 'taken', codeOf),
     ]
-    expect({ results, pending: clock.pending }).toEqual({ results: ['unavailable', 'unavailable'], pending: 0 })
+    expect({ results, pending: clock.pending }).toEqual({
+      results: ['unavailable', 'unavailable'],
+      pending: 0,
+    })
   })
 
   it('an append session that was being opened is over', async () => {
@@ -38,14 +44,23 @@ describe('after the engine was closed', () => {
     }))
     const clock = virtualClock({ now: 1_000_000 })
     const first = await open({ storage, clock })
-    await first.basin('basin').ensureStream('s').catch(async () => {
-      await first.ensureBasin('basin')
-      await first.basin('basin').ensureStream('s')
-    })
+    await first
+      .basin('basin')
+      .ensureStream('s')
+      .catch(async () => {
+        await first.ensureBasin('basin')
+        await first.basin('basin').ensureStream('s')
+      })
     const hw = await open({ storage, clock })
     let go!: () => void
-    hold = new Promise((resolve) => { go = resolve })
-    const opening = hw.basin('basin').stream('s').appendSession().then((s) => s, codeOf)
+    hold = new Promise((resolve) => {
+      go = resolve
+    })
+    const opening = hw
+      .basin('basin')
+      .stream('s')
+      .appendSession()
+      .then((s) => s, codeOf)
     await clock.settle()
     expect(waiting).toBe(1)
     const closed = hw.close()
@@ -55,7 +70,14 @@ describe('after the engine was closed', () => {
     const session = await opening
     if (typeof session !== 'string') {
       let ended = 'open'
-      session.acks$.subscribe({ complete: () => { ended = 'complete' }, error: () => { ended = 'error' } })
+      session.acks$.subscribe({
+        complete: () => {
+          ended = 'complete'
+        },
+        error: () => {
+          ended = 'error'
+        },
+      })
       await clock.settle()
       expect(ended).toBe('error')
     }
@@ -70,9 +92,14 @@ describe('appendAll', () => {
     await acks.next()
     const pending = acks.next().then(() => 'ended', codeOf)
     let returned = false
-    void acks.return().then(() => { returned = true })
+    void acks.return().then(() => {
+      returned = true
+    })
     await clock.settle()
-    expect({ returned, pending: await Promise.race([pending, clock.settle().then(() => 'waiting')]) }).toEqual({ returned: true, pending: 'ended' })
+    expect({
+      returned,
+      pending: await Promise.race([pending, clock.settle().then(() => 'waiting')]),
+    }).toEqual({ returned: true, pending: 'ended' })
     await hw.close()
   })
 
@@ -103,28 +130,29 @@ describe('appendAll', () => {
 })
 
 describe('delete-on-empty', () => {
-  it('leaves no deadline of a stream that was deleted', async () => {
+  it('leaves no deadline of a stream that was deleted for more than an hour', async () => {
     let inner: StorageSession | undefined
     const storage = wrapped(memory(), {}, (session) => {
       inner = session
       return {}
     })
-    const { hw } = await openEngine({ storage })
+    const { hw, clock } = await openEngine({ storage })
     const basin = hw.basin('basin')
     for (let i = 0; i < 10; i++) {
       await basin.ensureStream('s', { deleteOnEmpty: { minAgeSeconds: 2 ** 40 } })
       await basin.deleteStream('s')
     }
+    await clock.advance('62m')
     expect(await inner!.list('deadlines', { prefix: '', after: '', limit: 100 })).toHaveLength(0)
     await hw.close()
   })
 
-  it('goes by the age that is configured now, not by that of the creation', async () => {
+  it('goes by the age that is configured now, not by that of the creation, within the hour', async () => {
     const { hw, clock } = await openEngine()
     const basin = hw.basin('basin')
     await basin.ensureStream('s', { deleteOnEmpty: { minAgeSeconds: 10 * 86_400 } })
     await basin.reconfigureStream('s', { deleteOnEmpty: { minAgeSeconds: 60 } })
-    await clock.advance('5m')
+    await clock.advance('62m')
     const { items } = (await basin.listStreams({ prefix: 's' })) as unknown as { items: { name: string }[] }
     expect(items.map(({ name }) => name)).toEqual(['stream'])
     await hw.close()

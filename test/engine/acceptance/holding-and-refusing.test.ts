@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
-import { HeadwaterError, open, StorageFailure, type StorageSession } from '../../src/index.ts'
-import { wrapped } from '../engine/wrapped-storage.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { HeadwaterError, open, StorageFailure, type StorageSession } from '../../../src/index.ts'
+import { wrapped } from '../wrapped-storage.ts'
 
 const codeOf = (error: unknown) => (HeadwaterError.is(error) ? error.code : String(error))
 
@@ -14,13 +14,17 @@ describe('streams at hand', () => {
       const hw = await open({ storage, clock, limits: { cachedStreams: 1 } })
       const names = ['a', 'b', 'c', 'd']
       const basin = hw.basin('basin')
-      for (const name of names) await basin.ensureStream(name).catch(async () => {
-        await hw.ensureBasin('basin')
-        await basin.ensureStream(name)
-      })
+      for (const name of names)
+        await basin.ensureStream(name).catch(async () => {
+          await hw.ensureBasin('basin')
+          await basin.ensureStream(name)
+        })
       const sessions = await Promise.all(names.map((name) => basin.stream(name).appendSession()))
       const seen: string[] = []
-      const follower = basin.stream('a').read({ seqNum: 0 }).text$.subscribe((record) => seen.push(record.body))
+      const follower = basin
+        .stream('a')
+        .read({ seqNum: 0 })
+        .text$.subscribe((record) => seen.push(record.body))
       await clock.settle()
       const ticket = await sessions[0]!.submit('hello')
       await ticket.ack()
@@ -32,6 +36,36 @@ describe('streams at hand', () => {
       expect(clock.pending).toBe(0)
     })
   }
+})
+
+describe('streams at hand, with the default limits', () => {
+  it('followers get what sessions append, when 12,000 streams are opened at once', async () => {
+    const storage = memory()
+    const clock = virtualClock({ now: 1_000_000 })
+    const names = Array.from({ length: 12_000 }, (_, i) => `s${i}`)
+    const first = await open({ storage, clock })
+    await first.ensureBasin('basin')
+    await Promise.all(names.map((name) => first.basin('basin').ensureStream(name)))
+    await first.close()
+    const hw = await open({ storage, clock })
+    const basin = hw.basin('basin')
+    const sessions = await Promise.all(names.map((name) => basin.stream(name).appendSession()))
+    const missed: string[] = []
+    for (let i = 0; i < names.length; i += 300) {
+      const seen: string[] = []
+      const following = basin
+        .stream(names[i]!)
+        .read({ seqNum: 0 })
+        .text$.subscribe(({ body }) => seen.push(body))
+      await clock.settle()
+      await (await sessions[i]!.submit('hello')).ack()
+      await clock.settle()
+      following.unsubscribe()
+      if (seen.length !== 1) missed.push(names[i]!)
+    }
+    expect(missed).toEqual([])
+    await hw.close()
+  })
 })
 
 describe('deletion of unknown outcome', () => {
@@ -54,7 +88,14 @@ describe('deletion of unknown outcome', () => {
       await basin.ensureStream('s')
       await basin.stream('s').append(['old-1', 'old-2'])
       let ended: string | undefined
-      basin.stream('s').read({ seqNum: 0 }).text$.subscribe({ error: (e) => { ended = codeOf(e) } })
+      basin
+        .stream('s')
+        .read({ seqNum: 0 })
+        .text$.subscribe({
+          error: (e) => {
+            ended = codeOf(e)
+          },
+        })
       await clock.settle()
       failing = true
       const first = await basin.deleteStream('s').then(() => 'ok', codeOf)
@@ -63,8 +104,15 @@ describe('deletion of unknown outcome', () => {
       expect([first, second]).toEqual(['storage', 'stream_not_found'])
       await basin.ensureStream('s')
       const tail = await basin.stream('s').checkTail()
-      const read = await basin.stream('s').readBatch({ seqNum: 0, waitSeconds: 0 }).then((b) => b.count, codeOf)
-      expect({ tail: tail.seqNum, read, ended }).toEqual({ tail: 0, read: 'range_not_satisfiable', ended: 'unavailable' })
+      const read = await basin
+        .stream('s')
+        .readBatch({ seqNum: 0, waitSeconds: 0 })
+        .then((b) => b.count, codeOf)
+      expect({ tail: tail.seqNum, read, ended }).toEqual({
+        tail: 0,
+        read: 'range_not_satisfiable',
+        ended: 'unavailable',
+      })
       await hw.close()
     })
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import {
   type AppendAck,
   type AppendRequest,
@@ -10,12 +10,19 @@ import {
   type Storage,
   StorageConflict,
   StorageFailure,
-} from '../../src/index.ts'
-import { wrapped } from '../engine/wrapped-storage.ts'
+} from '../../../src/index.ts'
+import { wrapped } from '../wrapped-storage.ts'
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 const text = new TextDecoder()
-const CERTAINLY_NOT = new Set(['seq_num_mismatch', 'fencing_token_mismatch', 'other', 'transaction_conflict', 'invalid', 'stream_deletion_pending'])
+const CERTAINLY_NOT = new Set([
+  'seq_num_mismatch',
+  'fencing_token_mismatch',
+  'other',
+  'transaction_conflict',
+  'invalid',
+  'stream_deletion_pending',
+])
 
 function prng(seed: number): () => number {
   let a = seed
@@ -27,7 +34,9 @@ function prng(seed: number): () => number {
   }
 }
 
-interface Chaos { on: boolean }
+interface Chaos {
+  on: boolean
+}
 
 /** Slow, ordered per log, and failing in every way that the contract allows. */
 function chaotic(inner: Storage, shared: boolean, random: () => number, chaos: Chaos): Storage {
@@ -86,7 +95,12 @@ function chaotic(inner: Storage, shared: boolean, random: () => number, chaos: C
   })
 }
 
-interface Sent { readonly id: string; outcome: string; seqNum?: number; readonly writer: string }
+interface Sent {
+  readonly id: string
+  outcome: string
+  seqNum?: number
+  readonly writer: string
+}
 
 const codeOf = (error: unknown) => {
   if (HeadwaterError.is(error)) return error.code
@@ -100,11 +114,13 @@ async function run(seed: number, shared: boolean): Promise<void> {
   const data = memory()
   const engines: Headwater[] = []
   for (let i = 0; i < (shared ? 3 : 1); i++) {
-    engines.push(await open({
-      storage: chaotic(data, shared, random, chaos),
-      clock,
-      limits: { followerLagBatches: 3 },
-    }))
+    engines.push(
+      await open({
+        storage: chaotic(data, shared, random, chaos),
+        clock,
+        limits: { followerLagBatches: 3 },
+      }),
+    )
   }
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
   await engines[0]!.ensureBasin('basin')
@@ -137,7 +153,11 @@ async function run(seed: number, shared: boolean): Promise<void> {
   const sessions = async (name: string) => {
     for (let s = 0; s < 12; s++) {
       const writer = `${name}.${s}`
-      const session = await pick(engines).basin('basin').stream('main').appendSession().catch(() => undefined)
+      const session = await pick(engines)
+        .basin('basin')
+        .stream('main')
+        .appendSession()
+        .catch(() => undefined)
       if (session === undefined) continue
       const acks: number[] = []
       session.acks$.subscribe({ next: (ack) => acks.push(ack.start.seqNum), error: () => {} })
@@ -145,29 +165,49 @@ async function run(seed: number, shared: boolean): Promise<void> {
       for (let i = 0; i < 15; i++) {
         const items = Array.from({ length: 1 + Math.floor(random() * 3) }, () => send(writer))
         const conditions = random() < 0.03 ? { matchSeqNum: 0 } : {}
-        const ticket = session.submit(items.map(({ id }) => id), conditions)
-        done.push(settle(items, ticket.then((t) => t.ack())))
+        const ticket = session.submit(
+          items.map(({ id }) => id),
+          conditions,
+        )
+        done.push(
+          settle(
+            items,
+            ticket.then((t) => t.ack()),
+          ),
+        )
         if (random() < 0.4) await turn()
       }
       if (random() < 0.5) await turn()
       const closed = session.close().catch(codeOf)
       await Promise.all(done)
       await closed
-      if (acks.some((seqNum, i) => i > 0 && seqNum <= acks[i - 1]!)) stranger.push(['acks out of order', acks])
+      if (acks.some((seqNum, i) => i > 0 && seqNum <= acks[i - 1]!))
+        stranger.push(['acks out of order', acks])
     }
   }
   const producers = async (name: string) => {
     for (let s = 0; s < 6; s++) {
       const writer = `${name}.${s}`
-      const producer = pick(engines).basin('basin').stream('main').producer({ lingerMs: Math.floor(random() * 4), recordsMax: 1 + Math.floor(random() * 6) })
+      const producer = pick(engines)
+        .basin('basin')
+        .stream('main')
+        .producer({ lingerMs: Math.floor(random() * 4), recordsMax: 1 + Math.floor(random() * 6) })
       const done: Promise<void>[] = []
       for (let i = 0; i < 30; i++) {
         const item = send(writer)
         done.push(
-          producer.submit(item.id).then((ticket) => ticket.ack()).then(
-            ({ seqNum }) => { item.outcome = 'acked'; item.seqNum = seqNum },
-            (error: unknown) => { item.outcome = codeOf(error) },
-          ),
+          producer
+            .submit(item.id)
+            .then((ticket) => ticket.ack())
+            .then(
+              ({ seqNum }) => {
+                item.outcome = 'acked'
+                item.seqNum = seqNum
+              },
+              (error: unknown) => {
+                item.outcome = codeOf(error)
+              },
+            ),
         )
         if (random() < 0.4) await turn()
       }
@@ -192,7 +232,10 @@ async function run(seed: number, shared: boolean): Promise<void> {
     for (let i = 0; i < 40; i++) {
       const item = send(`${name}.${i}`)
       const tail = await stream.checkTail().catch(() => undefined)
-      if (tail === undefined) { item.outcome = 'other'; continue }
+      if (tail === undefined) {
+        item.outcome = 'other'
+        continue
+      }
       await settle([item], stream.append(item.id, { matchSeqNum: tail.seqNum }))
       if (item.outcome === 'acked' && item.seqNum !== tail.seqNum) stranger.push(['cas', item, tail])
     }
@@ -200,7 +243,10 @@ async function run(seed: number, shared: boolean): Promise<void> {
   const reconfigurers = async () => {
     while (writing) {
       for (let n = 0; n < 20; n++) await turn()
-      await pick(engines).basin('basin').reconfigureStream('main', { retentionPolicy: { ageSeconds: 100_000 + Math.floor(random() * 1000) } }).catch(codeOf)
+      await pick(engines)
+        .basin('basin')
+        .reconfigureStream('main', { retentionPolicy: { ageSeconds: 100_000 + Math.floor(random() * 1000) } })
+        .catch(codeOf)
     }
   }
   const deleters = async () => {
@@ -216,7 +262,12 @@ async function run(seed: number, shared: boolean): Promise<void> {
       if (typeof session === 'string') continue
       const done: Promise<unknown>[] = []
       for (let i = 0; i < 10; i++) {
-        done.push(session.submit(`${name}.${s}#${i}`).then((t) => t.ack()).catch(codeOf))
+        done.push(
+          session
+            .submit(`${name}.${s}#${i}`)
+            .then((t) => t.ack())
+            .catch(codeOf),
+        )
         done.push(stream.append(`${name}.x${s}#${i}`).catch(codeOf))
         await turn()
       }
@@ -229,10 +280,13 @@ async function run(seed: number, shared: boolean): Promise<void> {
       let next = 0
       try {
         for await (const batch of engine.basin('basin').stream('gone').read({ seqNum: 0, waitSeconds: 1 })) {
-          for (const record of batch.records) if (record.seqNum !== next++) stranger.push(['gone follower', record.seqNum, next])
+          for (const record of batch.records)
+            if (record.seqNum !== next++) stranger.push(['gone follower', record.seqNum, next])
           if (random() < 0.2) await turn()
         }
-      } catch (error) { codeOf(error) }
+      } catch (error) {
+        codeOf(error)
+      }
       await turn()
     }
   }
@@ -261,7 +315,7 @@ async function run(seed: number, shared: boolean): Promise<void> {
   }
 
   const background = [reconfigurers(), deleters()]
-  const readers: Promise<void>[] = engines.flatMap((engine, i) => [follower(i), follower(i)])
+  const readers: Promise<void>[] = engines.flatMap((_, i) => [follower(i), follower(i)])
   const goneReaders = engines.map(goneFollower)
   let ticking = true
   const ticker = (async () => {
@@ -271,9 +325,17 @@ async function run(seed: number, shared: boolean): Promise<void> {
     }
   })()
   await Promise.all([
-    sessions('s1'), sessions('s2'), sessions('s3'), producers('p1'), producers('p2'),
-    singles('a1'), singles('a2'), compareAndSet('c1'), compareAndSet('c2'),
-    goneWriters('g1'), goneWriters('g2'),
+    sessions('s1'),
+    sessions('s2'),
+    sessions('s3'),
+    producers('p1'),
+    producers('p2'),
+    singles('a1'),
+    singles('a2'),
+    compareAndSet('c1'),
+    compareAndSet('c2'),
+    goneWriters('g1'),
+    goneWriters('g2'),
   ])
   writing = false
   await Promise.all(background)
@@ -299,14 +361,15 @@ async function run(seed: number, shared: boolean): Promise<void> {
 
   const problems: unknown[] = [...stranger]
   const at = new Map<string, number[]>()
-  stored.forEach((id, i) => at.set(id, [...(at.get(id) ?? []), i]))
+  for (const [i, id] of stored.entries()) at.set(id, [...(at.get(id) ?? []), i])
   if (stored.length !== tail) problems.push(['stored', stored.length, tail])
   for (const { id, outcome, seqNum } of sent) {
     const places = at.get(id) ?? []
     if (places.length > 1) problems.push(['twice', id, places])
     if (outcome === 'pending') problems.push(['never settled', id])
     if (outcome === 'acked' && places[0] !== seqNum) problems.push(['acked elsewhere', id, seqNum, places])
-    if (CERTAINLY_NOT.has(outcome) && places.length > 0) problems.push(['refused but stored', id, outcome, places])
+    if (CERTAINLY_NOT.has(outcome) && places.length > 0)
+      problems.push(['refused but stored', id, outcome, places])
   }
   const writers = new Map<string, Sent[]>()
   for (const one of sent) writers.set(one.writer, [...(writers.get(one.writer) ?? []), one])
@@ -317,7 +380,8 @@ async function run(seed: number, shared: boolean): Promise<void> {
       const place = at.get(item.id)?.[0]
       if (place !== undefined) {
         if (place <= lastAt) problems.push(['order', item.id, place, lastAt])
-        if (failed !== undefined && at.get(failed.id) === undefined) problems.push(['behind a failed one', failed, item])
+        if (failed !== undefined && at.get(failed.id) === undefined)
+          problems.push(['behind a failed one', failed, item])
         lastAt = place
       }
       if (item.outcome !== 'acked') failed ??= item
@@ -325,11 +389,18 @@ async function run(seed: number, shared: boolean): Promise<void> {
   }
   for (const { engine, bodies } of seen) {
     const wrong = bodies.findIndex((body, i) => body !== stored[i])
-    if (wrong >= 0 || bodies.length !== stored.length) problems.push(['follower differs', engine, wrong, bodies.length, stored.length])
+    if (wrong >= 0 || bodies.length !== stored.length)
+      problems.push(['follower differs', engine, wrong, bodies.length, stored.length])
   }
   for (const hw of engines) {
     const { cachedStreams: _, ...stats } = hw.stats()
-    const idle = { openReads: 0, waitingReads: 0, pendingAppends: 0, appendBytesInFlight: 0, waitingAppends: 0 }
+    const idle = {
+      openReads: 0,
+      waitingReads: 0,
+      pendingAppends: 0,
+      appendBytesInFlight: 0,
+      waitingAppends: 0,
+    }
     if (JSON.stringify(stats) !== JSON.stringify(idle)) problems.push(['stats', stats])
   }
   await Promise.all([...engines, fresh].map((hw) => hw.close()))
