@@ -18,6 +18,7 @@ import type { AppendGroup } from './append-group.ts'
 import type { StreamDocument } from './documents.ts'
 import { closedError, conflictError, deletedError, discardedError, fromStorage } from './errors.ts'
 import type { Settings } from './options.ts'
+import { type Attempt, settle } from './settlement.ts'
 
 /** What the pipeline needs of the stream it appends to. */
 export interface AppendTarget {
@@ -69,11 +70,7 @@ type Step =
   /** The storage has another head than expected: nothing was written. */
   | { readonly kind: 'conflicted' }
   /** The storage failed: it may or may not have been written. */
-  | {
-      readonly kind: 'failed'
-      readonly error: HeadwaterError
-      readonly attempt?: Pick<Writing, 'sequenced' | 'written'>
-    }
+  | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly attempt: Omit<Writing, 'kind'> }
 
 const QUEUED: Step = { kind: 'queued' }
 const DISCARDED: Step = { kind: 'discarded' }
@@ -191,24 +188,27 @@ export class AppendPipeline {
       expiresAt: expiryOf(document.config.retentionPolicy, now),
       data: encodeRecords(outcome.records),
     }
-    entry.step = { kind: 'writing', sequenced: outcome, written: { block, head } }
+    const attempt = { sequenced: outcome, written: { block, head } }
+    entry.step = { kind: 'writing', ...attempt }
     this.#ahead = head
     this.#writing++
     this.#session.append({ logId: document.logId, expected: identityOf(ahead), block, head }).then(
-      () => this.#onWritten(entry, undefined),
-      (error: unknown) => this.#onWritten(entry, error),
+      () => this.#onWritten(entry, attempt, undefined),
+      (error: unknown) => this.#onWritten(entry, attempt, error),
     )
   }
 
-  #onWritten(entry: Entry, error: unknown): void {
+  #onWritten(entry: Entry, attempt: Omit<Writing, 'kind'>, error: unknown): void {
     this.#writing--
     if (error === undefined) {
-      if (entry.step.kind === 'writing') entry.step = { ...entry.step, kind: 'written' }
+      entry.step = { kind: 'written', ...attempt }
       this.#window *= 2
     } else {
       this.#broken = true
       this.#window = 1
-      entry.step = StorageConflict.is(error) ? CONFLICTED : failedStep(entry.step, error)
+      entry.step = StorageConflict.is(error)
+        ? CONFLICTED
+        : { kind: 'failed', error: fromStorage(error), attempt }
     }
     this.#settleSoon()
   }
@@ -279,46 +279,31 @@ export class AppendPipeline {
     this.#broken = this.#invalidations !== invalidations
   }
 
-  /**
-   * After the last write came to its end, wherever they stand: what was written is durable, and what failed has failed, together with the
-   * conflicts that it caused. A refusal stands when all that it rests on was written, unless other engines may have changed it.
-   */
+  /** Tells what is certain, wherever it stands; the rest stays. */
   #settleCertain(): void {
-    this.#believeWhatWasBuiltOn()
+    const verdicts = settle(this.#entries.map(attemptOf), this.#shared)
     const certain: Entry[] = []
     const rest: Entry[] = []
     let failure: Step | undefined
-    let onCertainGround = true
-    for (const entry of this.#entries) {
-      if (entry.step.kind === 'conflicted') {
-        onCertainGround = false
-        if (failure !== undefined) entry.step = failure
+    this.#entries.forEach((entry, index) => {
+      const verdict = verdicts[index]!
+      if (verdict === 'again') {
+        rest.push(entry)
+        return
       }
-      const { step, group } = entry
-      if (step.kind === 'failed') {
-        onCertainGround = false
-        failure = step
+      const { step } = entry
+      if (verdict === 'acknowledge' && step.kind === 'failed')
+        entry.step = { kind: 'written', ...step.attempt }
+      if (verdict === 'fail') {
+        failure = step.kind === 'failed' ? step : failure
+        entry.step = failure ?? step
       }
-      const isRefused = step.kind === 'refused' && (step.isFinal || (onCertainGround && !this.#shared))
-      if (step.kind === 'failed' || isRefused) group?.fail()
-      const isCertain =
-        step.kind === 'written' ||
-        (step.kind !== 'queued' && (isRefused || step.kind === 'failed' || group?.failed))
-      if (isCertain) certain.push(entry)
-      else rest.push(entry)
-    }
+      if (verdict === 'discard') entry.step = DISCARDED
+      if (verdict !== 'acknowledge') entry.group?.fail()
+      certain.push(entry)
+    })
     this.#entries = rest
     this.#settleAll(certain)
-  }
-
-  /** A write that failed, but whose head a later one found, was made after all. */
-  #believeWhatWasBuiltOn(): void {
-    const last = this.#entries.findLastIndex(({ step }) => step.kind === 'written')
-    for (const entry of this.#entries.slice(0, Math.max(last, 0))) {
-      const { step } = entry
-      if (step.kind === 'failed' && step.attempt !== undefined)
-        entry.step = { kind: 'written', ...step.attempt }
-    }
   }
 
   /** A refusal at the front stands when the head it was decided on is the one that the storage holds. */
@@ -356,11 +341,14 @@ export class AppendPipeline {
   }
 }
 
-function failedStep(step: Step, cause: unknown): Step {
-  const error = fromStorage(cause)
-  if (step.kind !== 'writing') return { kind: 'failed', error }
-  const { sequenced, written } = step
-  return { kind: 'failed', error, attempt: { sequenced, written } }
+function attemptOf({ step, group }: Entry): Attempt {
+  // Nothing is under way when this is asked.
+  const outcome = step.kind === 'writing' ? 'queued' : step.kind
+  return {
+    outcome: step.kind === 'refused' && step.isFinal ? 'refused for good' : outcome,
+    group,
+    groupHasFailed: group?.failed,
+  }
 }
 
 function settleOne({ step, group, resolve, reject }: Entry, tail: StreamPosition): void {
