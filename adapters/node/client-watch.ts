@@ -12,6 +12,7 @@ export class ClientWatch {
   readonly response: NodeResponse
   readonly #left = new AbortController()
   #connected = true
+  readonly #held = new Set<Request>()
 
   /** `onClosed` is called once, when the response has been taken or its client has left. */
   constructor(req: NodeRequest, res: NodeResponse, onClosed: () => void = () => {}) {
@@ -23,6 +24,7 @@ export class ClientWatch {
     const close = () => {
       if (!this.#connected) return
       this.#connected = false
+      this.#held.clear()
       stopWatching()
       if (!outlet.writableFinished) leave()
       onClosed()
@@ -36,6 +38,11 @@ export class ClientWatch {
     // A pipelined response that waits for its turn has no socket yet, and no `close` event when the connection is lost.
     else stopWatching = watchSocket(req.socket, { onEnd: onHalfClose, onClose: close })
     if (outlet.destroyed || req.socket.destroyed) close()
+  }
+
+  /** Keeps the request until its client has left: Node aborts its signal only while it exists, even if a handler holds on to the signal. */
+  hold(request: Request): void {
+    if (this.#connected) this.#held.add(request)
   }
 
   /** Aborts when the client has left, or has half-closed an HTTP/1.1 connection. */

@@ -38,7 +38,7 @@ export function toNodeListener(
     if (!watch.connected) return
     discardRequest(req, res, options.lingerMs ?? LINGER_MS)
     try {
-      const response = await answer(handler, req, watch.signal, report)
+      const response = await answer(handler, req, watch, report)
       await sendResponse(response, watch, { lastOnConnection: isDraining(), report })
     } catch (error) {
       if (!watch.signal.aborted) report(error)
@@ -53,14 +53,15 @@ export function toNodeListener(
 async function answer(
   handler: FetchHandler,
   req: NodeRequest,
-  signal: AbortSignal,
+  watch: ClientWatch,
   report: (error: unknown) => void,
 ): Promise<Response> {
   if (FORBIDDEN_METHODS.has(req.method ?? ''))
     return new Response(null, { status: 405, headers: { allow: '' } })
   let request: Request
   try {
-    request = toRequest(req, signal)
+    request = toRequest(req, watch.signal)
+    watch.hold(request)
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
     return errorResponse(error.status, error.code, error.message)
@@ -68,7 +69,7 @@ async function answer(
   try {
     return await handler(request)
   } catch (error) {
-    if (signal.aborted) throw error
+    if (watch.signal.aborted) throw error
     report(error)
     return internalError()
   }
