@@ -193,8 +193,9 @@ export class Background {
         const { deletedAt } = basin.value as unknown as BasinDocument
         if (deletedAt !== null && (await this.#deleteStreamsOf(basin))) return true
       }
-      if (basins.length < PAGE) return false
+      if (basins.length < PAGE || this.#closed) return false
       after = basins.at(-1)!.key
+      await macrotask()
     }
   }
 

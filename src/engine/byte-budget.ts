@@ -6,7 +6,7 @@
 export class ByteBudget {
   readonly #bytes: number
   #used = 0
-  #waiting: Waiting[] = []
+  readonly #waiting: Waiting[] = []
   #admitting = false
 
   constructor(bytes: number) {
@@ -21,19 +21,14 @@ export class ByteBudget {
     return this.#waiting.length
   }
 
-  /** Calls `admitted` once the bytes are taken: at once if they are free. The returned function gives up waiting. */
-  acquire(bytes: number, admitted: () => void): () => void {
-    if (!this.#admitting && this.#waiting.length === 0 && this.#fits(bytes)) {
-      this.#used += bytes
-      admitted()
-      return () => {}
+  /** Calls `admitted` once the bytes are taken: at once if they are free. */
+  acquire(bytes: number, admitted: () => void): void {
+    if (this.#admitting || this.#waiting.length > 0 || !this.#fits(bytes)) {
+      this.#waiting.push({ bytes, admitted })
+      return
     }
-    const waiting: Waiting = { bytes, admitted }
-    this.#waiting.push(waiting)
-    return () => {
-      this.#waiting = this.#waiting.filter((other) => other !== waiting)
-      this.#admit()
-    }
+    this.#used += bytes
+    admitted()
   }
 
   release(bytes: number): void {

@@ -2,7 +2,7 @@ import { type AppendConditions, appendRecord, type RecordInput } from '../model/
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { checkInteger } from '../model/integers.ts'
-import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
+import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { fencingTokenProblem, refuse } from '../model/names.ts'
 import type { AppendRecord } from '../model/record.ts'
 import type { Clock } from '../storage/clock.ts'
@@ -95,12 +95,10 @@ export class Producer {
     this.#closing.throwIfAborted()
     this.#signal?.throwIfAborted()
     const record = appendRecord(input)
-    const overflows = (this.#filling?.meteredBytes ?? 0) + record.meteredBytes > this.#bytesMax
+    const overflows = this.#filling !== undefined && !this.#filling.hasRoom(record, this.#bytesMax)
     if (overflows) this.#send()
     const batch = this.#fill()
-    const index = batch.records.length
-    batch.records.push(record)
-    batch.meteredBytes += record.meteredBytes
+    const index = batch.add(record)
     const isFull = batch.records.length >= this.#recordsMax || batch.meteredBytes >= this.#bytesMax
     if (isFull) this.#send()
     if (isFull || overflows) await this.#handOver
@@ -154,6 +152,7 @@ export class Producer {
     batch.settleWith(submitted)
     this.#last = batch.acked.catch((error: unknown) => {
       this.#failure ??= error
+      this.#ignoreEndings()
     })
   }
 }
@@ -161,6 +160,7 @@ export class Producer {
 class Batch {
   readonly records: AppendRecord[] = []
   meteredBytes = 0
+  #encodedBytes = 0
   readonly acked: Promise<AppendAck>
   #resolve!: (ack: Promise<AppendAck>) => void
 
@@ -170,6 +170,20 @@ class Batch {
     })
     // Records whose ack nobody asks for must not surface as unhandled rejections.
     this.acked.catch(() => {})
+  }
+
+  hasRoom(record: AppendRecord, bytesMax: number): boolean {
+    return (
+      this.meteredBytes + record.meteredBytes <= bytesMax &&
+      this.#encodedBytes + record.encodedBytesMax <= BATCH_ENCODED_BYTES_MAX
+    )
+  }
+
+  /** Returns the place of the record in the batch. */
+  add(record: AppendRecord): number {
+    this.meteredBytes += record.meteredBytes
+    this.#encodedBytes += record.encodedBytesMax
+    return this.records.push(record) - 1
   }
 
   settleWith(submitted: Promise<AppendTicket>): void {

@@ -8,10 +8,8 @@ import { onAbort, unlessAborted } from './abort.ts'
 import type { EngineContext, StreamRef } from './context.ts'
 import { closedError, deletedError } from './errors.ts'
 import { ReadCursor } from './read-cursor.ts'
-import type { CreationPolicy, StreamAccess } from './stream-access.ts'
+import { type CreationPolicy, INCARNATIONS_MAX, type StreamAccess } from './stream-access.ts'
 import type { HeldStream } from './stream-logs.ts'
-
-const INCARNATIONS_MAX = 10
 
 /** The reads of an engine: plans them, opens them, counts them. */
 export class Reading {

@@ -18,7 +18,8 @@ export interface CreationPolicy {
   readonly config?: StreamConfigInput | undefined
 }
 
-const INCARNATIONS_MAX = 10
+/** How often a name is looked up again that others delete and make anew under way. */
+export const INCARNATIONS_MAX = 10
 
 interface Opening {
   readonly opened: (log: StreamLog) => void

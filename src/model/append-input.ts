@@ -47,7 +47,7 @@ export function appendBatch(inputs: readonly RecordInput[], conditions: AppendCo
   let encodedBytes = 0
   for (const input of inputs) {
     const record = appendRecord(input)
-    encodedBytes += encodedBytesMaxOf(record.headers, record.body)
+    encodedBytes += record.encodedBytesMax
     meteredBytes += record.meteredBytes
     records.push(record)
     // A batch that is far too long is refused below; its records need not all be kept for that.
@@ -60,12 +60,7 @@ export function appendBatch(inputs: readonly RecordInput[], conditions: AppendCo
   if (meteredBytes > BATCH_METERED_BYTES_MAX) {
     throw invalid('record batch must not exceed a metered size of 1 MiB', 'records')
   }
-  if (encodedBytes > BATCH_ENCODED_BYTES_MAX) {
-    throw invalid(
-      `record batch must not exceed ${BATCH_ENCODED_BYTES_MAX} bytes in its protobuf encoding`,
-      'records',
-    )
-  }
+  checkEncodedSize(encodedBytes, 'record batch')
   const { fencingToken, matchSeqNum } = conditions
   if (fencingToken !== undefined) refuse(fencingTokenProblem(fencingToken), 'fencing_token')
   if (matchSeqNum !== undefined) checkInteger(matchSeqNum, 'match_seq_num')
@@ -87,7 +82,18 @@ export function appendRecord(input: RecordInput): AppendRecord {
   if (meteredBytes > RECORD_METERED_BYTES_MAX) {
     throw invalid('record must have metered size less than 1 MiB', 'records')
   }
-  return { timestamp, headers: headerBytes, body: bodyBytes, meteredBytes, command }
+  const encodedBytesMax = encodedBytesMaxOf(headerBytes, bodyBytes)
+  checkEncodedSize(encodedBytesMax, 'record')
+  return { timestamp, headers: headerBytes, body: bodyBytes, meteredBytes, encodedBytesMax, command }
+}
+
+function checkEncodedSize(bytes: number, what: string): void {
+  if (bytes > BATCH_ENCODED_BYTES_MAX) {
+    throw invalid(
+      `${what} must not exceed ${BATCH_ENCODED_BYTES_MAX} bytes in its protobuf encoding`,
+      'records',
+    )
+  }
 }
 
 function partsOf(input: RecordInput): Exclude<RecordInput, BytesOrText> {

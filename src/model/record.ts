@@ -28,6 +28,8 @@ export interface AppendRecord {
   readonly headers: readonly Header[]
   readonly body: Uint8Array
   readonly meteredBytes: number
+  /** See `encodedBytesMaxOf`. */
+  readonly encodedBytesMax: number
   /** Set when the record is a command. */
   readonly command: Command | undefined
 }

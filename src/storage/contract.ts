@@ -201,7 +201,8 @@ export interface AppendRequest {
 
 /**
  * Consecutive records of a log: one append's batch as it is given to `append`. A storage may merge neighbours that have the same
- * `expiresAt` by concatenating their `data` and adding their numbers up, within 1,000 records and 1 MiB metered.
+ * `expiresAt` by concatenating their `data` and adding their numbers up, within 1,000 records, 1 MiB metered and
+ * `BATCH_ENCODED_BYTES_MAX` bytes of `data` (model/limits.ts).
  */
 export interface StoredBlock {
   readonly firstSeqNum: number

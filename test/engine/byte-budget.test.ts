@@ -51,34 +51,6 @@ describe('a budget of bytes', () => {
     expect(budget.used).toBe(99)
   })
 
-  it('forgets one that gives up, and lets those behind it through', () => {
-    const budget = new ByteBudget(10)
-    const order: string[] = []
-    const take = taker(budget, order)
-    take('a', 6)
-    const giveUp = take('large', 8)
-    take('small', 4)
-    giveUp()
-    expect(order).toEqual(['a', 'small'])
-    expect([budget.used, budget.waiting]).toEqual([10, 0])
-    giveUp()
-    expect(budget.used).toBe(10)
-  })
-
-  it('takes no notice of giving up when it is too late', () => {
-    const budget = new ByteBudget(10)
-    const order: string[] = []
-    const take = taker(budget, order)
-    const first = take('a', 10)
-    const second = take('b', 10)
-    take('c', 10)
-    first()
-    budget.release(10)
-    second()
-    expect(order).toEqual(['a', 'b'])
-    expect([budget.used, budget.waiting]).toEqual([10, 1])
-  })
-
   it('lines up whoever comes while another is told', () => {
     const budget = new ByteBudget(10)
     const order: string[] = []
@@ -112,48 +84,27 @@ describe('a budget of bytes', () => {
     expect([budget.used, budget.waiting]).toEqual([10, 1])
   })
 
-  it('loses nobody when one gives up while it is told', () => {
-    const budget = new ByteBudget(10)
-    const order: string[] = []
-    const take = taker(budget, order)
-    take('a', 10)
-    const giveUp = budget.acquire(10, () => {
-      order.push('b')
-      giveUp()
-    })
-    take('c', 10)
-    budget.release(10)
-    expect(order).toEqual(['a', 'b'])
-    expect([budget.used, budget.waiting]).toEqual([10, 1])
-    budget.release(10)
-    expect(order).toEqual(['a', 'b', 'c'])
-  })
-
   it('is never overdrawn, first come is first served, and nobody waits for nothing', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('acquire' as const), bytes: fc.integer({ min: 1, max: 14 }) }),
-      fc.record({ kind: fc.constantFrom('release' as const, 'give up' as const), which: fc.nat(9) }),
+      fc.record({ kind: fc.constant('release' as const), which: fc.nat(9) }),
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const budget = new ByteBudget(10)
-        let waiting: { bytes: number; giveUp: () => void }[] = []
+        const waiting: { bytes: number }[] = []
         const taken: number[] = []
         for (const step of steps) {
           if (step.kind === 'acquire') {
-            const waiter = { bytes: step.bytes, giveUp: () => {} }
+            const waiter = { bytes: step.bytes }
             waiting.push(waiter)
-            waiter.giveUp = budget.acquire(step.bytes, () => {
+            budget.acquire(step.bytes, () => {
               expect(waiting[0]).toBe(waiter)
               waiting.shift()
               taken.push(waiter.bytes)
             })
           } else if (step.kind === 'release' && taken.length > 0) {
             budget.release(taken.splice(step.which % taken.length, 1)[0]!)
-          } else if (step.kind === 'give up' && waiting.length > 0) {
-            const gone = waiting[step.which % waiting.length]!
-            waiting = waiting.filter((waiter) => waiter !== gone)
-            gone.giveUp()
           }
           const used = taken.reduce((sum, bytes) => sum + bytes, 0)
           expect([budget.used, budget.waiting]).toEqual([used, waiting.length])
