@@ -105,14 +105,15 @@ export class Background {
     }
   }
 
-  #reclaim(): Promise<boolean> {
+  async #reclaim(): Promise<boolean> {
     const { clock, trimGraceMs } = this.#engine.settings
     const now = clock.now()
-    return this.#engine.session.reclaim({
+    const { more } = await this.#engine.session.reclaim({
       now,
       trimmedBefore: now - trimGraceMs,
       blocksMax: RECLAIMED_BLOCKS_MAX,
     })
+    return more
   }
 
   /** Resolves to false: all that is due is looked at in one go. */

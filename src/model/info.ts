@@ -23,6 +23,12 @@ export interface StreamInfo {
   readonly cipher: Cipher | null
 }
 
+/** A place where basins can be (wire-behaviour.md 1.8). */
+export interface LocationInfo {
+  readonly name: string
+  readonly isPrivate: boolean
+}
+
 export type ProvisionResult = 'created' | 'updated' | 'noop'
 
 export interface Provisioned<Info> {

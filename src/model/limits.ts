@@ -7,6 +7,7 @@ export const BASIN_NAME_BYTES_MIN_ON_POST = 8
 export const STREAM_NAME_BYTES_MAX = 512
 export const REQUEST_TOKEN_BYTES_MAX = 36
 export const FENCING_TOKEN_BYTES_MAX = 36
+export const ACCESS_TOKEN_ID_BYTES_MAX = 96
 
 export const BATCH_RECORDS_MAX = 1000
 export const BATCH_METERED_BYTES_MAX = MIB
@@ -27,6 +28,9 @@ export const UNARY_WAIT_SECONDS_MAX = 60
 export const WAIT_SECONDS_MAX = 0xff_ff_ff_ff
 
 export const LIST_LIMIT_MAX = 1000
+
+/** Longest range of a metrics query, in seconds: 30 days. */
+export const METRICS_RANGE_SECONDS_MAX = 2_592_000
 
 /** Sequence numbers and timestamps are JavaScript numbers, exact up to here (2^53 - 1). */
 export const INTEGER_MAX = Number.MAX_SAFE_INTEGER

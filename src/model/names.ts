@@ -70,6 +70,12 @@ export function fencingTokenProblem(token: string): string | undefined {
     : undefined
 }
 
+export function locationNameProblem(name: string): string | undefined {
+  return /^[A-Za-z0-9:.-]{1,64}$/.test(name)
+    ? undefined
+    : 'location must be 1 to 64 letters, digits, colons, hyphens and dots'
+}
+
 /** Throws 422 `invalid` when there is a problem. */
 export function refuse(problem: string | undefined, field: string): void {
   if (problem !== undefined) throw invalid(problem, field)

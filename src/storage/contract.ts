@@ -90,10 +90,16 @@ export interface StorageSession {
 
   /**
    * Frees blocks that have expired at `now`, blocks wholly below a point of `Head.trims` whose time is at or before
-   * `trimmedBefore`, and what deleted logs left. Never touches a head or any other block. Bounded work: resolves to true when
-   * more is left. Failing here loses nothing.
+   * `trimmedBefore`, and what deleted logs left. Never touches a head or any other block. Bounded work: tells when more is left.
+   * Failing here loses nothing.
    */
-  reclaim(limits: ReclaimLimits): Promise<boolean>
+  reclaim(limits: ReclaimLimits): Promise<Reclaimed>
+
+  /**
+   * The metered bytes of the blocks that `read` would give of each whole log, in the order of the ids: trimmed and expired ones count until
+   * they are freed. 0 for a log that does not exist. As fresh as `head`. Costs about as much as reading the heads: a storage keeps count, it does not read blocks.
+   */
+  measure(logIds: readonly string[]): Promise<number[]>
 
   /** Waits for what is in flight, then releases everything: handles, timers, listeners. A second call does nothing. */
   close(): Promise<void>
@@ -233,6 +239,13 @@ export interface ReclaimLimits {
   readonly trimmedBefore: number
   /** How many blocks to free at the most. */
   readonly blocksMax: number
+}
+
+export interface Reclaimed {
+  /** Whether more is left to free. */
+  readonly more: boolean
+  /** The logs that exist and of which blocks were freed, each once. */
+  readonly logIds: readonly string[]
 }
 
 /** The head of a log that was just created. */

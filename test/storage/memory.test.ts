@@ -96,7 +96,7 @@ describe('memory', () => {
       const [one] = await session.read('a', { from: { timestamp: seqNum }, endSeqNum: count, bytesMax: 1 })
       expect(one!.firstSeqNum).toBe(seqNum)
     }
-    while (await session.reclaim({ now: count, trimmedBefore: 0, blocksMax: 10_000 })) {}
+    while ((await session.reclaim({ now: count, trimmedBefore: 0, blocksMax: 10_000 })).more) {}
     const left = await session.read('a', WHOLE_LOG)
     expect(left.length).toBe(count / 2)
     expect(left.every(({ firstSeqNum }) => firstSeqNum % 2 === 1)).toBe(true)

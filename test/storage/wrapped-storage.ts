@@ -31,6 +31,7 @@ export function delegating(session: StorageSession): StorageSession {
     append: (request) => session.append(request),
     read: (logId, range) => session.read(logId, range),
     reclaim: (limits) => session.reclaim(limits),
+    measure: (logIds) => session.measure(logIds),
     close: () => session.close(),
   }
 }
@@ -75,6 +76,7 @@ function queued(session: StorageSession, release: () => void): StorageSession {
     append: (request) => later(() => session.append(request)),
     read: (logId, range) => later(() => session.read(logId, range)),
     reclaim: (limits) => later(() => session.reclaim(limits)),
+    measure: (logIds) => later(() => session.measure(logIds)),
     close: () => {
       closed ??= queue.then(() => session.close()).then(release)
       return closed

@@ -10,19 +10,27 @@ import { OrderedList } from '../../../src/storage/ordered-list.ts'
 
 /** One log: its head and its blocks. Blocks are kept as they were appended: merging them would gain nothing in memory. */
 export class MemoryLog {
+  readonly id: string
   #head: Head
+  #meteredBytes = 0
   readonly #blocks = new OrderedList<StoredBlock>((a, b) => a.firstSeqNum - b.firstSeqNum)
   /** The blocks that expire, soonest first: not the order of the log once a retention policy was shortened. */
   readonly #expiring = new OrderedList<StoredBlock>(
     (a, b) => a.expiresAt! - b.expiresAt! || a.firstSeqNum - b.firstSeqNum,
   )
 
-  constructor(head: Head) {
+  constructor(id: string, head: Head) {
+    this.id = id
     this.#head = head
   }
 
   get head(): Head {
     return copyHead(this.#head)
+  }
+
+  /** Of the blocks that are kept. */
+  get meteredBytes(): number {
+    return this.#meteredBytes
   }
 
   setEpoch(epoch: number): void {
@@ -36,6 +44,7 @@ export class MemoryLog {
   append(block: StoredBlock, head: Head): void {
     const stored = copyBlock(block)
     this.#blocks.add(stored)
+    this.#meteredBytes += stored.meteredBytes
     if (stored.expiresAt !== null) this.#expiring.add(stored)
     this.#head = copyHead(head)
   }
@@ -82,6 +91,7 @@ export class MemoryLog {
 
   #free(block: StoredBlock): void {
     this.#blocks.delete(block)
+    this.#meteredBytes -= block.meteredBytes
     if (block.expiresAt !== null) this.#expiring.delete(block)
   }
 }

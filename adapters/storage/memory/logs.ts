@@ -3,6 +3,7 @@ import {
   emptyHead,
   type Head,
   type ReadRange,
+  type Reclaimed,
   type ReclaimLimits,
   type StoredBlock,
 } from '../../../src/storage/contract.ts'
@@ -33,7 +34,7 @@ export class Logs {
 
   create(logId: string, epoch: number, createdAt: number): () => void {
     if (this.#logs.has(logId)) throw new StorageConflict(`log ${logId} exists`)
-    this.#logs.set(logId, new MemoryLog(emptyHead(epoch, createdAt)))
+    this.#logs.set(logId, new MemoryLog(logId, emptyHead(epoch, createdAt)))
     return () => this.#logs.delete(logId)
   }
 
@@ -60,12 +61,19 @@ export class Logs {
     }
   }
 
-  reclaim({ now, trimmedBefore, blocksMax }: ReclaimLimits): boolean {
+  meteredBytes(logId: string): number {
+    return this.#logs.get(logId)?.meteredBytes ?? 0
+  }
+
+  reclaim({ now, trimmedBefore, blocksMax }: ReclaimLimits): Reclaimed {
+    const touched = new Set<MemoryLog>()
     for (let freed = 0; ; freed++) {
       const expired = this.#expiries.due(now)
       const log = expired ?? this.#trims.due(trimmedBefore)
-      if (log === undefined) return false
-      if (freed >= blocksMax) return true
+      if (log === undefined || freed >= blocksMax) {
+        return { more: log !== undefined, logIds: [...touched].map(({ id }) => id) }
+      }
+      touched.add(log)
       if (expired !== undefined) log.freeExpired()
       else log.freeFirst()
       this.#watch(log)

@@ -6,6 +6,7 @@ import type {
   Head,
   ListRange,
   ReadRange,
+  Reclaimed,
   ReclaimLimits,
   StorageSession,
   StoredBlock,
@@ -56,8 +57,13 @@ export class MemorySession implements StorageSession {
     return this.#open().logs.read(logId, range)
   }
 
-  async reclaim(limits: ReclaimLimits): Promise<boolean> {
+  async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
     return this.#open().logs.reclaim(limits)
+  }
+
+  async measure(logIds: readonly string[]): Promise<number[]> {
+    const { logs } = this.#open()
+    return logIds.map((logId) => logs.meteredBytes(logId))
   }
 
   async close(): Promise<void> {

@@ -186,7 +186,7 @@ export const appendCases: readonly ConformanceCase[] = [
       if (created.length === 0) return
       const second = new LogWriter(session, 'a')
       await second.append({ tag: 'second' })
-      while (await session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 100 })) {}
+      while ((await session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 100 })).more) {}
       checkRead(second.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
     },
   },

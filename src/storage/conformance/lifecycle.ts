@@ -165,6 +165,7 @@ async function refusesAll(session: StorageSession, writer: LogWriter): Promise<v
     append: () => session.append(writer.request()),
     read: () => session.read('a', WHOLE_LOG),
     reclaim: () => session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 1 }),
+    measure: () => session.measure(['a']),
   }
   for (const [name, call] of Object.entries(calls)) {
     const failure = await fails(call(), 'closed', name)

@@ -257,7 +257,10 @@ class RandomWalk {
       )
       for (const [logId, { head, appended }] of this.#model.logs) {
         equal(await session.head(logId), head, `head of ${logId}`)
-        checkRead(appended, WHOLE_LOG, await session.read(logId, WHOLE_LOG))
+        const blocks = await session.read(logId, WHOLE_LOG)
+        checkRead(appended, WHOLE_LOG, blocks)
+        const bytes = blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
+        equal(await session.measure([logId]), [bytes], `metered bytes of ${logId}`)
       }
     }
   }

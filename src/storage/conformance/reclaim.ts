@@ -157,7 +157,7 @@ export const reclaimCases: readonly ConformanceCase[] = [
       let left = 14
       for (let call = 0; left > 1; call++) {
         ok(call < CALLS_MAX, 'reclaim makes no progress')
-        const more = await session.reclaim({ now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
+        const { more } = await session.reclaim({ now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
         const now = [...(await records(session, 'expired')), ...(await records(session, 'trimmed'))].length
         ok(left - now <= 2, `a call freed ${left - now} blocks`)
         ok(more || now === 1, `reclaim says that it is done, but ${now - 1} blocks are left`)
@@ -200,13 +200,64 @@ export const reclaimCases: readonly ConformanceCase[] = [
       equal(await session.read('b', WHOLE_LOG), [], 'blocks of the deleted log')
     },
   },
+  {
+    title: 'tells the logs of which blocks were freed, and no other',
+    async run(harness) {
+      const session = await harness.open()
+      const expired = await LogWriter.create(session, 'expired')
+      for (let i = 0; i < 5; i++) await expired.append({ expiresAt: NOW + i })
+      const trimmed = await LogWriter.create(session, 'trimmed')
+      await trimmed.appendUnmergeable(5)
+      await trimmed.append({ trimPoint: 5, trimmedAt: NOW, expiresAt: unmergeableExpiry(trimmed.head) })
+      const kept = await LogWriter.create(session, 'kept')
+      await kept.appendUnmergeable(2)
+      const gone = await LogWriter.create(session, 'gone')
+      await gone.append({ expiresAt: NOW })
+      await session.commit([{ kind: 'delete-log', logId: 'gone' }])
+      const told = await reclaimAll(session, { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
+      equal([...new Set(told)].sort(), ['expired', 'trimmed'], 'logs')
+      equal(await reclaimAll(session, { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 }), [], 'logs')
+    },
+  },
+  {
+    title: 'a log measures as much as the blocks that it holds',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await LogWriter.create(session, 'empty')
+      equal(await session.measure(['a', 'missing', 'empty']), [0, 0, 0], 'of logs without blocks')
+      for (let i = 0; i < 4; i++) await writer.append({ count: 3, expiresAt: NOW + i })
+      await writer.append({ count: 2, trimPoint: 12, trimmedAt: NOW, expiresAt: FAR })
+      const all = await measured(session, 'a')
+      equal(await session.measure(['empty', 'a', 'empty', 'a']), [0, all, 0, all], 'metered bytes')
+      await reclaimAll(session, { now: NOW + 1, trimmedBefore: 0, blocksMax: 10 })
+      const left = await measured(session, 'a')
+      ok(left < all, 'the blocks that expired are still there')
+      equal(await session.measure(['a', 'empty']), [left, 0], 'metered bytes when two have expired')
+      await reclaimAll(session, { now: NOW + 1, trimmedBefore: NOW, blocksMax: 10 })
+      const rest = await measured(session, 'a')
+      equal(await session.measure(['a']), [rest], 'metered bytes after the trim')
+      await session.commit([{ kind: 'delete-log', logId: 'a' }])
+      equal(await session.measure(['a']), [0], 'metered bytes of a deleted log')
+    },
+  },
 ]
 
-/** Calls until nothing is left. */
-export async function reclaimAll(session: StorageSession, limits: ReclaimLimits): Promise<void> {
-  for (let call = 0; await session.reclaim(limits); call++) {
+/** Calls until nothing is left; resolves to the logs that were told. */
+export async function reclaimAll(session: StorageSession, limits: ReclaimLimits): Promise<string[]> {
+  const told: string[] = []
+  for (let call = 0; ; call++) {
+    const { more, logIds } = await session.reclaim(limits)
+    equal(new Set(logIds).size, logIds.length, 'number of logs that one call tells')
+    told.push(...logIds)
+    if (!more) return told
     ok(call < CALLS_MAX, 'reclaim says for ever that more is left')
   }
+}
+
+async function measured(session: StorageSession, logId: string): Promise<number> {
+  const blocks = await session.read(logId, WHOLE_LOG)
+  return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
 }
 
 async function records(session: StorageSession, logId: string): Promise<number[]> {

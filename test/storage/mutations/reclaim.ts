@@ -39,7 +39,7 @@ export const reclaimMutations: readonly Mutation[] = [
   {
     breaks: 'reclaim: frees nothing',
     noticedBy: ['reclaim: blocks are freed from the time at which they expire'],
-    make: mutate(() => ({ reclaim: async () => false })),
+    make: mutate(() => ({ reclaim: async () => ({ more: false, logIds: [] }) })),
   },
   {
     breaks: 'reclaim: frees everything at once',
@@ -51,8 +51,8 @@ export const reclaimMutations: readonly Mutation[] = [
     noticedBy: ['reclaim: a call frees at most blocksMax blocks and tells that more is left'],
     make: mutate((session) => ({
       reclaim: async (limits) => {
-        await session.reclaim(limits)
-        return false
+        const { logIds } = await session.reclaim(limits)
+        return { more: false, logIds }
       },
     })),
   },
@@ -61,9 +61,48 @@ export const reclaimMutations: readonly Mutation[] = [
     noticedBy: ['reclaim: with nothing to free, nothing is left'],
     make: mutate((session) => ({
       reclaim: async (limits) => {
-        await session.reclaim(limits)
-        return true
+        const { logIds } = await session.reclaim(limits)
+        return { more: true, logIds }
       },
+    })),
+  },
+  {
+    breaks: 'reclaim: does not tell whose blocks it freed',
+    noticedBy: ['reclaim: tells the logs of which blocks were freed, and no other'],
+    make: mutate((session) => ({
+      reclaim: async (limits) => ({ ...(await session.reclaim(limits)), logIds: [] }),
+    })),
+  },
+  {
+    breaks: 'reclaim: tells logs of which nothing was freed',
+    noticedBy: ['reclaim: tells the logs of which blocks were freed, and no other'],
+    make: mutate((session) => ({
+      reclaim: async (limits) => {
+        const { more, logIds } = await session.reclaim(limits)
+        return { more, logIds: [...logIds, 'kept'] }
+      },
+    })),
+  },
+  {
+    breaks: 'measure: counts what was freed',
+    noticedBy: ['reclaim: a log measures as much as the blocks that it holds'],
+    make: mutate((session) => {
+      const appended = new Map<string, number>()
+      return {
+        async append(request) {
+          await session.append(request)
+          const { logId, block } = request
+          appended.set(logId, (appended.get(logId) ?? 0) + block.meteredBytes)
+        },
+        measure: async (logIds) => logIds.map((logId) => appended.get(logId) ?? 0),
+      }
+    }),
+  },
+  {
+    breaks: 'measure: mixes the logs up',
+    noticedBy: ['reclaim: a log measures as much as the blocks that it holds'],
+    make: mutate((session) => ({
+      measure: async (logIds) => (await session.measure(logIds)).reverse(),
     })),
   },
 ]

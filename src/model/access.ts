@@ -1,0 +1,169 @@
+import { isWellFormed, utf8Length } from './bytes.ts'
+import { invalid } from './errors.ts'
+import { ACCESS_TOKEN_ID_BYTES_MAX } from './limits.ts'
+import {
+  basinNameProblem,
+  basinPrefixProblem,
+  refuse,
+  streamNameProblem,
+  streamPrefixProblem,
+} from './names.ts'
+
+/** Every operation that a token can permit, in the order of wire-behaviour.md 9.4, which is also that of lists. Persisted: keep stable. */
+export const OPERATIONS = [
+  'list-basins',
+  'create-basin',
+  'delete-basin',
+  'reconfigure-basin',
+  'get-basin-config',
+  'issue-access-token',
+  'revoke-access-token',
+  'list-access-tokens',
+  'list-streams',
+  'create-stream',
+  'delete-stream',
+  'get-stream-config',
+  'reconfigure-stream',
+  'check-tail',
+  'append',
+  'read',
+  'trim',
+  'fence',
+  'account-metrics',
+  'basin-metrics',
+  'stream-metrics',
+  'list-locations',
+  'get-default-location',
+  'set-default-location',
+] as const
+
+export type Operation = (typeof OPERATIONS)[number]
+
+export const OPERATION_LEVELS = ['account', 'basin', 'stream'] as const
+export type OperationLevel = (typeof OPERATION_LEVELS)[number]
+
+/** All operations of a level that read, or write: those that exist and those that will (service-interface.md "Access token"). */
+export interface GroupPermissions {
+  readonly read: boolean
+  readonly write: boolean
+}
+
+export type OperationGroups = Readonly<Record<OperationLevel, GroupPermissions>>
+
+/** The resources with this very name (none has the empty one), or all whose name begins with the prefix (an empty one: all). */
+export type ResourceSet = { readonly exact: string } | { readonly prefix: string }
+
+/** What a token permits: the operations of its groups and the single ones, on the resources. `null` matches no resource. */
+export interface AccessScope {
+  readonly basins: ResourceSet | null
+  readonly streams: ResourceSet | null
+  readonly accessTokens: ResourceSet | null
+  readonly opGroups: OperationGroups
+  /** In the order of {@link OPERATIONS}, each once. */
+  readonly ops: readonly Operation[]
+}
+
+/** A scope as given: what is absent permits nothing. */
+export interface AccessScopeInput {
+  readonly basins?: ResourceSet | null | undefined
+  readonly streams?: ResourceSet | null | undefined
+  readonly accessTokens?: ResourceSet | null | undefined
+  readonly opGroups?: Partial<Record<OperationLevel, Partial<GroupPermissions> | null>> | null | undefined
+  readonly ops?: readonly Operation[] | null | undefined
+}
+
+/** A token to issue (wire-behaviour.md 9.1). */
+export interface AccessTokenInput {
+  /** Unique to the account, 1 to 96 bytes, neither `.` nor `..`. */
+  readonly id: string
+  /** In the future. By default, and at the latest, when the issuer's own token expires. */
+  readonly expiresAt?: Date | null | undefined
+  /** Puts the prefix of `scope.streams` before every stream name in requests and takes it off in responses. */
+  readonly autoPrefixStreams?: boolean | undefined
+  readonly scope: AccessScopeInput
+}
+
+/** What lists tell of a token. */
+export interface AccessTokenInfo {
+  readonly id: string
+  /** From then on it is invalid; null is never. */
+  readonly expiresAt: Date | null
+  readonly autoPrefixStreams: boolean
+  readonly scope: AccessScope
+}
+
+export function accessTokenIdProblem(id: string): string | undefined {
+  if (id === '') return 'access token id must not be empty'
+  if (id === '.' || id === '..') return 'access token id must not be "." or ".."'
+  return accessTokenPrefixProblem(id, 'id')
+}
+
+export function accessTokenPrefixProblem(
+  text: string,
+  role: 'id' | 'prefix' | 'start-after' | 'name',
+): string | undefined {
+  if (!isWellFormed(text)) return `access token ${role} must be valid Unicode`
+  return utf8Length(text) > ACCESS_TOKEN_ID_BYTES_MAX
+    ? `access token ${role} must not exceed ${ACCESS_TOKEN_ID_BYTES_MAX} bytes in length`
+    : undefined
+}
+
+type NameProblem = (name: string) => string | undefined
+type PrefixProblem = (prefix: string, role: 'prefix') => string | undefined
+
+/** The rules of the names in each kind of resource set (wire-behaviour.md 8.1, 9.1). */
+const RESOURCE_RULES = {
+  basins: [(name) => basinNameProblem(name), basinPrefixProblem],
+  streams: [streamNameProblem, streamPrefixProblem],
+  accessTokens: [accessTokenIdProblem, accessTokenPrefixProblem],
+} as const satisfies Record<string, readonly [NameProblem, PrefixProblem]>
+
+export type ResourceKind = keyof typeof RESOURCE_RULES
+
+/** What is wrong with the name or the prefix of a resource set. An empty name is right: it matches nothing. */
+export function resourceSetProblem(kind: ResourceKind, set: ResourceSet): string | undefined {
+  const [nameProblem, prefixProblem] = RESOURCE_RULES[kind]
+  if ('prefix' in set) return prefixProblem(set.prefix, 'prefix')
+  return set.exact === '' ? undefined : nameProblem(set.exact)
+}
+
+/** Checks a token to issue by itself, without its issuer: throws 422 `invalid` (wire-behaviour.md 9.7). */
+export function checkAccessToken(input: AccessTokenInput, scope: AccessScope, now: number): void {
+  refuse(accessTokenIdProblem(input.id), 'id')
+  for (const kind of Object.keys(RESOURCE_RULES) as ResourceKind[]) {
+    const set = scope[kind]
+    if (set !== null) refuse(resourceSetProblem(kind, set), `scope.${kind}`)
+  }
+  if (input.autoPrefixStreams && !(scope.streams !== null && 'prefix' in scope.streams)) {
+    throw invalid('Auto prefixing is only allowed for streams with prefix matching', 'auto_prefix_streams')
+  }
+  if (input.expiresAt != null) {
+    const expiresAt = input.expiresAt.getTime()
+    if (Number.isNaN(expiresAt)) throw invalid('expires_at is not a date', 'expires_at')
+    if (expiresAt <= now) throw invalid('expires_at must be in the future', 'expires_at')
+  }
+}
+
+/** Fills in what is absent, and brings the operations into their order. Throws 422 `invalid` for an operation that there is not. */
+export function accessScope(input: AccessScopeInput): AccessScope {
+  const asked = new Set<string>(input.ops ?? [])
+  for (const operation of asked) {
+    if (!(OPERATIONS as readonly string[]).includes(operation))
+      throw invalid(`there is no operation ${operation}`, 'scope.ops')
+  }
+  return {
+    basins: input.basins ?? null,
+    streams: input.streams ?? null,
+    accessTokens: input.accessTokens ?? null,
+    opGroups: {
+      account: groupPermissions(input.opGroups?.account),
+      basin: groupPermissions(input.opGroups?.basin),
+      stream: groupPermissions(input.opGroups?.stream),
+    },
+    ops: OPERATIONS.filter((operation) => asked.has(operation)),
+  }
+}
+
+function groupPermissions(input: Partial<GroupPermissions> | null | undefined): GroupPermissions {
+  return { read: input?.read === true, write: input?.write === true }
+}
