@@ -1,19 +1,36 @@
+export type { Resource } from './core/permission.ts'
 export { AppendSession, type AppendTicket } from './engine/append-session.ts'
 export { Basin } from './engine/basin.ts'
 export type { CreateBasinOptions } from './engine/basins.ts'
-export { type BasinOptions, type EngineStats, Headwater } from './engine/headwater.ts'
+export type { Connection } from './engine/context.ts'
+export { type BasinOptions, Headwater, type ViewOptions } from './engine/headwater.ts'
 export { open } from './engine/open.ts'
 export type { EngineLimits, OpenOptions } from './engine/options.ts'
 export { Producer, type ProducerOptions, type RecordAck, type RecordTicket } from './engine/producer.ts'
 export type { ReadCursor, ReadEvent } from './engine/read-cursor.ts'
 export { type ReadOptions, ReadSession } from './engine/read-session.ts'
+export type { EngineStats } from './engine/stats.ts'
 export { Stream, type StreamOptions } from './engine/stream.ts'
 export { systemClock } from './engine/system-clock.ts'
+export type {
+  AccessScope,
+  AccessScopeInput,
+  AccessTokenInfo,
+  AccessTokenInput,
+  GroupPermissions,
+  Operation,
+  OperationGroups,
+  OperationLevel,
+  ResourceSet,
+} from './model/access.ts'
+export { OPERATIONS } from './model/access.ts'
 export type { AppendConditions, BytesOrText, RecordInput } from './model/append-input.ts'
 export { type Command, fenceRecord, trimRecord } from './model/command.ts'
 export type * from './model/config.ts'
+export type { EncryptionKeyInput } from './model/encryption-key.ts'
 export { type ErrorCode, type ErrorDetails, HeadwaterError } from './model/errors.ts'
 export type * from './model/info.ts'
+export type * from './model/metrics.ts'
 export type { StreamPosition } from './model/position.ts'
 export type { ReadQuery } from './model/read-query.ts'
 export { type Header, type SequencedRecord, type TextRecord, textRecord } from './model/record.ts'

@@ -10,6 +10,7 @@ import type { AppendAck } from '../model/info.ts'
 import { onAbort } from './abort.ts'
 import { AppendGroup } from './append-group.ts'
 import { ByteBudget } from './byte-budget.ts'
+import type { StreamUse } from './context.ts'
 import { discardedError } from './errors.ts'
 import type { StreamAccess } from './stream-access.ts'
 import type { StreamLog } from './stream-log.ts'
@@ -21,13 +22,26 @@ export interface AppendTicket {
   ack(): Promise<AppendAck>
 }
 
+export interface AppendSessionOptions {
+  /** Ends the session with its reason. */
+  readonly signal?: AbortSignal | undefined
+  /** The same, for what its opener has a say in. */
+  readonly ending?: AbortSignal | undefined
+  /** Called once when the session is over. */
+  readonly onEnd?: (() => void) | undefined
+  /** Throws what a batch is refused for; that ends the session. */
+  readonly check?: ((batch: AppendBatch) => void) | undefined
+}
+
 /**
  * Appends in a pipeline: the next is taken in while earlier ones are still being made durable, conditions are checked in order, acks come
  * in order. The first failure ends the session: nothing behind it is appended. It stays with the stream as it was when it was opened.
  */
 export class AppendSession {
   readonly #access: StreamAccess
+  readonly #use: StreamUse
   readonly #log: StreamLog
+  readonly #check: (batch: AppendBatch) => void
   readonly #release: () => void
   readonly #budget: ByteBudget
   readonly #group = new AppendGroup()
@@ -38,19 +52,25 @@ export class AppendSession {
 
   constructor(
     access: StreamAccess,
+    use: StreamUse,
     held: HeldStream,
     inFlightBytes: number,
-    endings: readonly (AbortSignal | undefined)[],
+    options: AppendSessionOptions & { readonly closing: AbortSignal },
   ) {
     this.#access = access
+    this.#use = use
     this.#log = held.log
+    this.#check = options.check ?? (() => {})
     this.#budget = new ByteBudget(inFlightBytes)
     const ignores: (() => void)[] = []
     this.#release = () => {
       for (const ignore of ignores) ignore()
       held.release()
+      options.onEnd?.()
     }
-    for (const ending of endings) if (ending) ignores.push(onAbort(ending, () => this.#end(ending.reason)))
+    for (const ending of [options.closing, options.signal, options.ending]) {
+      if (ending) ignores.push(onAbort(ending, () => this.#end(ending.reason)))
+    }
   }
 
   /** Acks in order; completes when the session is closed, fails with the session. */
@@ -80,6 +100,12 @@ export class AppendSession {
   /** The same for a batch that was validated. */
   submitBatch(batch: AppendBatch): Promise<AppendTicket> {
     if (this.#closed) return Promise.reject(this.#failure ?? sessionClosed())
+    try {
+      this.#check(batch)
+    } catch (error) {
+      this.#end(error)
+      return Promise.reject(error)
+    }
     const previous = this.#last
     return new Promise((taken, refused) => {
       this.#last = new Promise<void>((settled) => {
@@ -122,7 +148,7 @@ export class AppendSession {
         await previous
         throw this.#failure ?? discardedError()
       }
-      const ack = await this.#access.appendTo(this.#log, batch, this.#group)
+      const ack = await this.#access.appendTo(this.#log, this.#use, batch, this.#group)
       this.#acks.next(ack)
       return ack
     } catch (error) {

@@ -1,24 +1,31 @@
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../model/config.ts'
+import { EncryptionKey } from '../model/encryption-key.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
+import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
 import type { StreamRef } from './context.ts'
-import type { EngineServices } from './services.ts'
 import { Stream, type StreamOptions } from './stream.ts'
+import type { EngineView } from './view.ts'
 
 /** A basin by name: costs nothing to make. Calls fail with `basin_not_found` (404) or `basin_deletion_pending` (409). */
 export class Basin {
   readonly name: string
-  readonly #services: EngineServices
+  readonly #view: EngineView
   readonly #autoCreate: boolean
 
-  constructor(services: EngineServices, name: string, autoCreate: boolean) {
-    this.#services = services
+  constructor(view: EngineView, name: string, autoCreate: boolean) {
+    this.#view = view
     this.name = name
     this.#autoCreate = autoCreate
   }
 
   stream(name: string, options: StreamOptions = {}): Stream {
-    const creation = { always: this.#autoCreate, config: options.config }
-    return new Stream(this.#services, this.#ref(name), creation)
+    const { config, encryptionKey } = options
+    return new Stream(this.#view, {
+      ref: this.#ref(name),
+      creation: { always: this.#autoCreate, config },
+      key: encryptionKey === undefined ? undefined : new EncryptionKey(encryptionKey),
+      connection: this.#view.connection,
+    })
   }
 
   /**
@@ -30,30 +37,35 @@ export class Basin {
     config: StreamConfigInput = {},
     options: { readonly requestToken?: string | undefined } = {},
   ): Promise<Provisioned<StreamInfo>> {
-    return this.#services.streams.create(this.#ref(name), config, options.requestToken)
+    return this.#view.streams.create(this.#ref(name), config, options.requestToken)
   }
 
   /** Makes the stream exist with exactly this configuration over the basin's defaults (wire-behaviour.md 8.3). */
   ensureStream(name: string, config: StreamConfigInput = {}): Promise<Provisioned<StreamInfo>> {
-    return this.#services.streams.ensure(this.#ref(name), config)
+    return this.#view.streams.ensure(this.#ref(name), config)
   }
 
   listStreams(query: ListQuery = {}): Promise<Page<StreamInfo>> {
-    return this.#services.streams.list(this.name, query)
+    return this.#view.streams.list(this.name, query)
   }
 
   streamConfig(name: string): Promise<StreamConfig> {
-    return this.#services.streams.config(this.#ref(name))
+    return this.#view.streams.config(this.#ref(name))
   }
 
   /** Absent keeps, `null` returns to the basin's default, a value sets. Resolves to the whole new configuration. */
   reconfigureStream(name: string, change: StreamReconfiguration): Promise<StreamConfig> {
-    return this.#services.streams.reconfigure(this.#ref(name), change)
+    return this.#view.streams.reconfigure(this.#ref(name), change)
   }
 
   /** The stream and its records are gone when this resolves; open sessions end with `unavailable`. */
   deleteStream(name: string): Promise<void> {
-    return this.#services.streams.delete(this.#ref(name))
+    return this.#view.streams.delete(this.#ref(name))
+  }
+
+  /** Usage of the basin (service-interface.md "Basin-level metrics"); `start` and `end` are required. Errors: `invalid`. */
+  metrics(query: MetricsQuery<BasinMetricSet>): Promise<readonly Metric[]> {
+    return this.#view.metrics.basin(this.name, query)
   }
 
   #ref(stream: string): StreamRef {

@@ -10,6 +10,8 @@ import type { Versioned } from './catalog.ts'
 import type { EngineContext } from './context.ts'
 import { asJson, type BasinDocument, basinInfo } from './documents.ts'
 import { storageError } from './errors.ts'
+import type { Locations } from './locations.ts'
+import type { BasinService, ChangeCheck } from './services.ts'
 
 export interface CreateBasinOptions {
   /** Makes a repeated creation with the same configuration a `noop` instead of an error; at most 36 bytes. */
@@ -20,11 +22,13 @@ export interface CreateBasinOptions {
 }
 
 /** The basins of an engine (wire-behaviour.md 8). */
-export class Basins {
+export class Basins implements BasinService {
   readonly #engine: EngineContext
+  readonly #locations: Locations
 
-  constructor(engine: EngineContext) {
+  constructor(engine: EngineContext, locations: Locations) {
     this.#engine = engine
+    this.#locations = locations
   }
 
   async create(
@@ -47,7 +51,7 @@ export class Basins {
         throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
       }
       if (decision === 'noop') return { result: 'noop', info: basinInfo(existing!) }
-      const document = this.#newDocument(name, config, options, creationKey)
+      const document = await this.#newDocument(name, config, options, creationKey)
       await commit([put(document, null)])
       return { result: 'created', info: basinInfo(document) }
     })
@@ -57,6 +61,7 @@ export class Basins {
     name: string,
     config: BasinConfigInput,
     options: CreateBasinOptions,
+    check?: ChangeCheck,
   ): Promise<Provisioned<BasinInfo>> {
     refuse(basinNameProblem(name), 'basin')
     this.#checkConfig(config, options)
@@ -68,13 +73,14 @@ export class Basins {
         document && { deleting: document.deletedAt !== null, config: document.config },
         desired,
       )
+      if (decision !== 'deleting' && decision !== 'noop') check?.(decision)
       if (decision === 'deleting') throw basinDeletionPending(name)
       if (document !== undefined) checkPlace(document, options)
       if (decision === 'noop') return { result: 'noop', info: basinInfo(document!) }
       const next =
         decision === 'update'
           ? { ...document!, config: desired }
-          : this.#newDocument(name, config, options, null)
+          : await this.#newDocument(name, config, options, null)
       await commit([put(next, existing?.version ?? null)])
       return { result: decision === 'update' ? 'updated' : 'created', info: basinInfo(next) }
     })
@@ -133,25 +139,29 @@ export class Basins {
   #checkConfig(config: BasinConfigInput, options: CreateBasinOptions): void {
     checkBasinConfig(config)
     checkCipher(config.streamCipher)
-    const { scopes } = this.#engine.settings
-    if (options.scope !== undefined && !scopes.includes(options.scope)) {
-      throw invalid(`scope must be one of ${scopes.join(', ')}`, 'scope')
+    const names = this.#engine.settings.locations.map(({ name }) => name)
+    if (options.scope !== undefined && !names.includes(options.scope)) {
+      throw invalid(`scope must be one of ${names.join(', ')}`, 'scope')
     }
-    if (options.location != null && !scopes.includes(options.location)) {
-      throw invalid(`location must be one of ${scopes.join(', ')}`, 'location')
+    if (options.location != null && !names.includes(options.location)) {
+      throw invalid(`location must be one of ${names.join(', ')}`, 'location')
+    }
+    if (options.scope !== undefined && options.location != null && options.scope !== options.location) {
+      throw invalid('scope and location must not differ', 'location')
     }
   }
 
-  #newDocument(
+  async #newDocument(
     name: string,
     config: BasinConfigInput,
     options: CreateBasinOptions,
     creationKey: string | null,
-  ): BasinDocument {
-    const { clock, scopes } = this.#engine.settings
+  ): Promise<BasinDocument> {
+    const { clock } = this.#engine.settings
+    const place = options.scope ?? options.location ?? (await this.#locations.default()).name
     return {
       name,
-      scope: options.scope ?? options.location ?? scopes[0]!,
+      scope: place,
       location: options.location ?? null,
       createdAt: clock.now(),
       deletedAt: null,

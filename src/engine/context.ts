@@ -1,3 +1,5 @@
+import type { StreamConfigInput } from '../model/config.ts'
+import type { EncryptionKey } from '../model/encryption-key.ts'
 import type { StorageSession } from '../storage/contract.ts'
 import type { Background } from './background.ts'
 import type { ByteBudget } from './byte-budget.ts'
@@ -20,4 +22,26 @@ export interface EngineContext {
 export interface StreamRef {
   readonly basin: string
   readonly stream: string
+  /** What errors call it, when callers know the stream by another name than the storage. */
+  readonly shownAs?: string
+}
+
+/** Stands for a connection in the usage metrics, where appends are counted by connection: any object, compared by identity. */
+export type Connection = object
+
+/** A stream, and how a caller uses its records. */
+export interface StreamUse {
+  readonly ref: StreamRef
+  readonly creation: CreationPolicy
+  /** For streams with a cipher; others ignore it. */
+  readonly key: EncryptionKey | undefined
+  readonly connection: Connection
+}
+
+/** What happens when the stream of a data operation does not exist (wire-behaviour.md 8.6). */
+export interface CreationPolicy {
+  /** Create it, and its basin, whatever the basin's configuration says. */
+  readonly always: boolean
+  /** Configuration of a stream that is created. */
+  readonly config?: StreamConfigInput | undefined
 }

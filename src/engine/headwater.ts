@@ -1,50 +1,82 @@
+import type { Resource } from '../core/permission.ts'
+import type { AccessTokenInfo, AccessTokenInput, Operation } from '../model/access.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../model/config.ts'
-import type { BasinInfo, ListQuery, Page, Provisioned } from '../model/info.ts'
+import type { BasinInfo, ListQuery, LocationInfo, Page, Provisioned } from '../model/info.ts'
+import type { AccountMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
+import { permissionDenied } from './access/errors.ts'
 import { Basin } from './basin.ts'
 import type { CreateBasinOptions } from './basins.ts'
-import type { EngineServices } from './services.ts'
+import type { Connection } from './context.ts'
+import type { EngineStats } from './stats.ts'
+import type { EngineView } from './view.ts'
 
 export interface BasinOptions {
-  /** Whether first use of a stream creates it, and its basin; by default as the engine was opened. */
+  /** Whether first use of a stream creates it, and its basin; by default as the engine was opened, and not by the holder of a token. */
   readonly autoCreate?: boolean
 }
 
-/** Counts of what is open, for health pages and for tests that nothing is left behind. */
-export interface EngineStats {
-  /** Read sessions and long polls. */
-  readonly openReads: number
-  /** Those of them that wait at the tail for a record. */
-  readonly waitingReads: number
-  readonly pendingAppends: number
-  /** Metered bytes of the appends in flight. */
-  readonly appendBytesInFlight: number
-  /** Appends that wait for room among them. */
-  readonly waitingAppends: number
-  readonly cachedStreams: number
+/** Who calls, for {@link Headwater.view}. */
+export interface ViewOptions {
+  /** An access token, or whatever somebody presents as one. Absent: the same caller as before. */
+  readonly token?: string | undefined
+  /** An object that stands for the caller's connection: the usage metrics count appends by it. */
+  readonly connection?: Connection | undefined
 }
 
 /** An open engine: all basins of one storage. Made by `open`. */
 export class Headwater {
-  readonly #services: EngineServices
+  readonly #view: EngineView
+  readonly #viewOf: (options: ViewOptions, view: EngineView) => EngineView
   readonly #close: () => Promise<void>
 
-  constructor(services: EngineServices, close: () => Promise<void>) {
-    this.#services = services
+  constructor(
+    view: EngineView,
+    viewOf: (options: ViewOptions, view: EngineView) => EngineView,
+    close: () => Promise<void>,
+  ) {
+    this.#view = view
+    this.#viewOf = viewOf
     this.#close = close
   }
 
   /** Milliseconds since the Unix epoch, by the engine's clock. */
   now(): number {
-    return this.#services.engine.settings.clock.now()
+    return this.#view.engine.settings.clock.now()
   }
 
   /** Aborts when the engine begins to close. */
   get closing(): AbortSignal {
-    return this.#services.engine.closing
+    return this.#view.engine.closing
+  }
+
+  /**
+   * The same engine for whoever presents this access token: every call is checked, and rejects with `authn` (401) when the token is malformed,
+   * unknown, revoked or expired, with `permission_denied` (403) when it does not permit the operation or the resource, whether that exists or not.
+   * Sessions end with `authn` when the token does. service-interface.md "Authentication", rulings.md "Tokens".
+   */
+  as(token: string): Headwater {
+    return this.view({ token })
+  }
+
+  /** The same engine for another caller. */
+  view(options: ViewOptions): Headwater {
+    return new Headwater(this.#viewOf(options, this.#view), this.#viewOf, this.#close)
+  }
+
+  /**
+   * Resolves when the caller may do at least one of the operations on the resource, and rejects otherwise with `authn` or `permission_denied`:
+   * to know before an input is taken in. Each call checks for itself again.
+   */
+  async checkPermission(
+    operations: Operation | readonly Operation[],
+    resource: Resource = {},
+  ): Promise<void> {
+    await this.#view.gate.permit(operations, resource)
   }
 
   basin(name: string, options: BasinOptions = {}): Basin {
-    return new Basin(this.#services, name, options.autoCreate ?? this.#services.engine.settings.autoCreate)
+    const byDefault = this.#view.gate.holder === undefined && this.#view.engine.settings.autoCreate
+    return new Basin(this.#view, name, options.autoCreate ?? byDefault)
   }
 
   /**
@@ -56,7 +88,7 @@ export class Headwater {
     config: BasinConfigInput = {},
     options: CreateBasinOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
-    return this.#services.basins.create(name, config, options)
+    return this.#view.basins.create(name, config, options)
   }
 
   /** Makes the basin exist with exactly this configuration (wire-behaviour.md 8.3). */
@@ -65,46 +97,95 @@ export class Headwater {
     config: BasinConfigInput = {},
     options: Omit<CreateBasinOptions, 'requestToken'> = {},
   ): Promise<Provisioned<BasinInfo>> {
-    return this.#services.basins.ensure(name, config, options)
+    return this.#view.basins.ensure(name, config, options)
   }
 
   listBasins(query: ListQuery = {}): Promise<Page<BasinInfo>> {
-    return this.#services.basins.list(query)
+    return this.#view.basins.list(query)
   }
 
   basinConfig(name: string): Promise<BasinConfig> {
-    return this.#services.basins.config(name)
+    return this.#view.basins.config(name)
   }
 
   /** Absent keeps, `null` clears, a value sets. Resolves to the whole new configuration. */
   reconfigureBasin(name: string, change: BasinReconfiguration): Promise<BasinConfig> {
-    return this.#services.basins.reconfigure(name, change)
+    return this.#view.basins.reconfigure(name, change)
   }
 
   /** Resolves once the deletion is certain. The basin's streams, and then the basin, go in the background. */
   deleteBasin(name: string): Promise<void> {
-    return this.#services.basins.delete(name)
+    return this.#view.basins.delete(name)
   }
 
+  /**
+   * Issues an access token and resolves to it: it is told here and nowhere else. Its id must be new (409 `resource_already_exists`); it can permit no
+   * more than its issuer may do (403 `permission_denied`). wire-behaviour.md 9.1.
+   */
+  issueAccessToken(token: AccessTokenInput): Promise<string> {
+    return this.#view.tokens.issue(token)
+  }
+
+  /** Tokens in the order of their ids; those that have expired too, for a while. */
+  listAccessTokens(query: ListQuery = {}): Promise<Page<AccessTokenInfo>> {
+    return this.#view.tokens.list(query)
+  }
+
+  /** The token is refused from now on, and sessions that it opened end. Unknown: 404 `access_token_not_found`. */
+  revokeAccessToken(id: string): Promise<void> {
+    return this.#view.tokens.revoke(id)
+  }
+
+  /** Makes the root token, which permits everything for ever, unless there is one: then undefined. For the owner alone. */
+  async createRootToken(): Promise<string | undefined> {
+    this.#requireOwner()
+    return this.#view.access.tokens.createRoot()
+  }
+
+  /** Makes this the root token in place of another: 16 to 1,024 characters of visible ASCII. For the owner alone. */
+  async setRootToken(token: string): Promise<void> {
+    this.#requireOwner()
+    await this.#view.access.tokens.setRoot(token)
+  }
+
+  /** Usage of the account (wire-behaviour.md 11.2); `start` and `end` are required. Errors: `invalid`. */
+  metrics(query: MetricsQuery<AccountMetricSet>): Promise<readonly Metric[]> {
+    return this.#view.metrics.account(query)
+  }
+
+  listLocations(): Promise<readonly LocationInfo[]> {
+    return this.#view.locations.list()
+  }
+
+  /** Where basins come to be that ask for no place. */
+  defaultLocation(): Promise<LocationInfo> {
+    return this.#view.locations.default()
+  }
+
+  setDefaultLocation(name: string): Promise<LocationInfo> {
+    return this.#view.locations.setDefault(name)
+  }
+
+  /** For the owner alone. */
   stats(): EngineStats {
-    const { logs, appendBudget } = this.#services.engine
-    const all = [...logs.all()]
-    return {
-      openReads: this.#services.reading.open,
-      waitingReads: all.reduce((sum, log) => sum + log.live.waiting, 0),
-      pendingAppends: all.reduce((sum, log) => sum + log.pendingAppends, 0),
-      appendBytesInFlight: appendBudget.used,
-      waitingAppends: appendBudget.waiting,
-      cachedStreams: all.length,
-    }
+    this.#requireOwner()
+    return this.#view.stats()
   }
 
-  /** Ends open sessions with `unavailable`, waits for appends in flight, and closes the storage. A second call waits for the first. */
-  close(): Promise<void> {
-    return this.#close()
+  /**
+   * Ends open sessions with `unavailable`, waits for appends in flight, and closes the storage. A second call waits for the first. For the
+   * owner alone.
+   */
+  async close(): Promise<void> {
+    this.#requireOwner()
+    await this.#close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  #requireOwner(): void {
+    if (this.#view.gate.holder !== undefined) throw permissionDenied()
   }
 }

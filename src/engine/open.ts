@@ -1,15 +1,36 @@
+import { Access } from './access/index.ts'
 import { Background } from './background.ts'
 import { Basins } from './basins.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { Catalog } from './catalog.ts'
 import type { EngineContext } from './context.ts'
 import { closedError, storageError } from './errors.ts'
-import { Headwater } from './headwater.ts'
+import { gated } from './gate/index.ts'
+import { Headwater, type ViewOptions } from './headwater.ts'
+import { Locations } from './locations.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
 import { Reading } from './reading.ts'
+import { Records } from './records.ts'
+import { statsOf } from './stats.ts'
 import { StreamAccess } from './stream-access.ts'
 import { StreamLogs } from './stream-logs.ts'
 import { Streams } from './streams.ts'
+import type { EngineView } from './view.ts'
+
+// TEMPORARY until usage is there
+const none = async () => []
+const TEMPORARY = {
+  account: none,
+  basin: none,
+  stream: none,
+  operation() {},
+  appended() {},
+  unaryRead() {},
+  delivered() {},
+  streamingRead: () => () => {},
+  storedChanged() {},
+  streamCreated() {},
+}
 
 /**
  * Opens an engine on a storage.
@@ -48,11 +69,28 @@ export async function open(options: OpenOptions): Promise<Headwater> {
       return background
     },
   }
-  const basins = new Basins(engine)
+  const locations = new Locations(engine)
+  const basins = new Basins(engine, locations)
   const streams = new Streams(engine, basins)
   const background: Background = new Background(engine, streams)
-  const access = new StreamAccess(engine, streams)
-  const reading = new Reading(engine, access)
+  const streamAccess = new StreamAccess(engine, streams)
+  const reading = new Reading(engine, streamAccess)
+
+  const access = new Access(engine)
+  const metrics = TEMPORARY
+  const services = {
+    basins,
+    streams,
+    records: new Records(engine, streamAccess, reading),
+    tokens: access.tokens,
+    metrics,
+    locations,
+  }
+  const viewOf = ({ token, connection = {} }: ViewOptions, previous?: EngineView): EngineView => {
+    const holder = token === undefined ? previous?.gate.holder : access.holderOf(token)
+    const stats = () => statsOf(engine, reading)
+    return { engine, access, stats, connection, ...gated(services, metrics, holder) }
+  }
 
   let closed: Promise<void> | undefined
   const close = async () => {
@@ -60,10 +98,11 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     reading.close()
     await engine.logs.close()
     await background.close()
+    access.close()
     await session.close()
   }
   background.start()
-  return new Headwater({ engine, basins, streams, access, reading }, () => {
+  return new Headwater(viewOf({}), viewOf, () => {
     closed ??= close()
     return closed
   })

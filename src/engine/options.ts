@@ -1,5 +1,6 @@
-import { DEFAULT_SCOPE } from '../model/info.ts'
+import { DEFAULT_SCOPE, type LocationInfo } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, MIB } from '../model/limits.ts'
+import { locationNameProblem } from '../model/names.ts'
 import type { Clock } from '../storage/clock.ts'
 import type { Storage } from '../storage/contract.ts'
 import { systemClock } from './system-clock.ts'
@@ -49,6 +50,8 @@ export interface OpenOptions {
    * never see them.
    */
   readonly trimGraceMs?: number
+  /** The places where basins can be, the first being the default until another is chosen. One, `aws:us-east-1`, by default. */
+  readonly locations?: readonly (string | LocationInfo)[]
   /** Told of failures of background work, which is tried again later. By default they are ignored. */
   readonly onBackgroundError?: (error: unknown) => void
 }
@@ -64,7 +67,7 @@ export interface Settings {
   readonly limits: EngineLimits
   readonly autoCreate: boolean
   readonly trimGraceMs: number
-  readonly scopes: readonly string[]
+  readonly locations: readonly LocationInfo[]
   readonly onBackgroundError: (error: unknown) => void
 }
 
@@ -90,9 +93,22 @@ export function settingsOf(options: OpenOptions): Settings {
     limits,
     autoCreate: options.autoCreate ?? true,
     trimGraceMs,
-    scopes: [DEFAULT_SCOPE],
+    locations: locationsOf(options.locations ?? [DEFAULT_SCOPE]),
     onBackgroundError: neverThrowing(options.onBackgroundError),
   }
+}
+
+function locationsOf(given: readonly (string | LocationInfo)[]): readonly LocationInfo[] {
+  const locations = given.map((one) => (typeof one === 'string' ? { name: one, isPrivate: false } : one))
+  if (locations.length === 0) throw new RangeError('locations must not be empty')
+  for (const { name } of locations) {
+    const problem = locationNameProblem(name)
+    if (problem !== undefined) throw new RangeError(`${problem}: ${name}`)
+  }
+  if (new Set(locations.map(({ name }) => name)).size < locations.length) {
+    throw new RangeError('locations must have different names')
+  }
+  return locations
 }
 
 /** Timestamps are whole milliseconds, whatever the clock has. */

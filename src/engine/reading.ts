@@ -5,11 +5,19 @@ import type { StreamPosition } from '../model/position.ts'
 import { checkReadQuery, type ReadQuery } from '../model/read-query.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
 import { onAbort, unlessAborted } from './abort.ts'
-import type { EngineContext, StreamRef } from './context.ts'
+import type { EngineContext, StreamUse } from './context.ts'
 import { closedError, deletedError } from './errors.ts'
 import { ReadCursor } from './read-cursor.ts'
-import { type CreationPolicy, INCARNATIONS_MAX, type StreamAccess } from './stream-access.ts'
+import { INCARNATIONS_MAX, type StreamAccess } from './stream-access.ts'
 import type { HeldStream } from './stream-logs.ts'
+
+export interface ReadSessionOptions extends ReadPolicy {
+  readonly heartbeats?: boolean | undefined
+  /** Ends the session with its reason. */
+  readonly ending?: AbortSignal | undefined
+  /** Called when the session that was opened is over; not when it could not be opened. */
+  readonly onEnd?: (() => void) | undefined
+}
 
 /** The reads of an engine: plans them, opens them, counts them. */
 export class Reading {
@@ -28,24 +36,14 @@ export class Reading {
   }
 
   /** Opens a read session. Undefined: it has nothing to deliver and ends at once. Rejects with 416 `range_not_satisfiable`. */
-  session(
-    ref: StreamRef,
-    query: ReadQuery,
-    creation: CreationPolicy,
-    options: ReadPolicy & { readonly heartbeats?: boolean | undefined },
-  ): Promise<ReadCursor | undefined> {
-    return this.#cursor(ref, query, 'session', creation, options)
+  session(use: StreamUse, query: ReadQuery, options: ReadSessionOptions): Promise<ReadCursor | undefined> {
+    return this.#cursor(use, query, 'session', options)
   }
 
   /** Reads one batch (wire-behaviour.md 5.6). With `waitSeconds` it is a long poll, which the signal ends. */
-  async unary(
-    ref: StreamRef,
-    query: ReadQuery,
-    creation: CreationPolicy,
-    signal: AbortSignal | undefined,
-  ): Promise<ReadBatch> {
+  async unary(use: StreamUse, query: ReadQuery, signal: AbortSignal | undefined): Promise<ReadBatch> {
     signal?.throwIfAborted()
-    const opening = this.#cursor(ref, query, 'unary', creation, {})
+    const opening = this.#cursor(use, query, 'unary', {})
     const cursor = await unlessAborted(signal, opening).catch((error: unknown) => {
       // The read may open all the same, too late.
       opening.then((late) => late?.close()).catch(() => {})
@@ -70,8 +68,8 @@ export class Reading {
     }
   }
 
-  async tail(ref: StreamRef, creation: CreationPolicy): Promise<StreamPosition> {
-    const { log, release } = await this.#fresh(ref, creation)
+  async tail(use: StreamUse): Promise<StreamPosition> {
+    const { log, release } = await this.#fresh(use)
     release()
     return log.head.tail
   }
@@ -82,14 +80,13 @@ export class Reading {
   }
 
   async #cursor(
-    ref: StreamRef,
+    use: StreamUse,
     query: ReadQuery,
     kind: ReadKind,
-    creation: CreationPolicy,
-    options: ReadPolicy & { readonly heartbeats?: boolean | undefined },
+    options: ReadSessionOptions,
   ): Promise<ReadCursor | undefined> {
     checkReadQuery(query)
-    const { log, release } = await this.#fresh(ref, creation)
+    const { log, release } = await this.#fresh(use)
     try {
       const outcome = planRead(query, kind, log.head, options)
       if (outcome.kind === 'empty') {
@@ -97,21 +94,29 @@ export class Reading {
         return undefined
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
-      return await this.#locate({ log, release }, outcome.plan, options.heartbeats ?? false)
+      return await this.#locate({ log, release }, outcome.plan, options)
     } catch (error) {
       release()
       throw error
     }
   }
 
-  async #locate({ log, release }: HeldStream, plan: ReadPlan, heartbeats: boolean): Promise<ReadCursor> {
+  async #locate(
+    { log, release }: HeldStream,
+    plan: ReadPlan,
+    { heartbeats = false, ending, onEnd }: ReadSessionOptions,
+  ): Promise<ReadCursor> {
     const { tail } = log.head
+    let ignoreEnding: (() => void) | undefined
     const onClose = () => {
       this.#open.delete(cursor)
+      ignoreEnding?.()
       release()
+      onEnd?.()
     }
     const cursor: ReadCursor = new ReadCursor(this.#engine, log, plan, { heartbeats, onClose })
     this.#open.add(cursor)
+    ignoreEnding = ending && onAbort(ending, () => cursor.fail(ending.reason))
     try {
       const hasRecord = await cursor.locate()
       if (this.#engine.closing.aborted) throw closedError()
@@ -124,9 +129,9 @@ export class Reading {
   }
 
   /** The stream with the head that the storage has now. */
-  async #fresh(ref: StreamRef, creation: CreationPolicy): Promise<HeldStream> {
+  async #fresh(use: StreamUse): Promise<HeldStream> {
     for (let i = 0; i < INCARNATIONS_MAX; i++) {
-      const held = await this.#access.hold(ref, 'read', creation)
+      const held = await this.#access.hold(use, 'read')
       try {
         if (await held.log.refresh()) return held
       } catch (error) {

@@ -1,22 +1,13 @@
 import type { AppendBatch } from '../model/append-input.ts'
-import type { StreamConfigInput } from '../model/config.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { AppendGroup } from './append-group.ts'
-import type { EngineContext, StreamRef } from './context.ts'
+import type { CreationPolicy, EngineContext, StreamRef, StreamUse } from './context.ts'
 import { streamKey } from './documents.ts'
 import { closedError, deletedError } from './errors.ts'
 import type { StreamLog } from './stream-log.ts'
 import type { HeldStream } from './stream-logs.ts'
 import type { Streams } from './streams.ts'
-
-/** What happens when the stream of a data operation does not exist (wire-behaviour.md 8.6). */
-export interface CreationPolicy {
-  /** Create it, and its basin, whatever the basin's configuration says. */
-  readonly always: boolean
-  /** Configuration of a stream that is created. */
-  readonly config?: StreamConfigInput | undefined
-}
 
 /** How often a name is looked up again that others delete and make anew under way. */
 export const INCARNATIONS_MAX = 10
@@ -39,9 +30,9 @@ export class StreamAccess {
   }
 
   /** Resolves to the stream, held so that it stays the one object for its log until `release` is called. */
-  hold(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<HeldStream> {
+  hold({ ref, creation }: StreamUse, purpose: 'append' | 'read'): Promise<HeldStream> {
     return new Promise((resolve, reject) => {
-      this.#open(ref, purpose, policy, (log) => resolve({ log, release: log.pin() }), reject)
+      this.#open(ref, purpose, creation, (log) => resolve({ log, release: log.pin() }), reject)
     })
   }
 
@@ -49,24 +40,24 @@ export class StreamAccess {
    * Appends made one after the other reach the stream in that order, also while its name is still being looked up. One that is under way
    * when this engine deletes the stream fails; one that finds its stream deleted by another engine looks the name up again.
    */
-  append(ref: StreamRef, batch: AppendBatch, policy: CreationPolicy): Promise<AppendAck> {
+  append(use: StreamUse, batch: AppendBatch): Promise<AppendAck> {
     return new Promise((resolve, reject) => {
       const attempt = (left: number) => {
         const onOpened = (log: StreamLog) => {
-          this.appendTo(log, batch).then(resolve, (error: unknown) => {
+          this.appendTo(log, use, batch).then(resolve, (error: unknown) => {
             const isGone = HeadwaterError.is(error) && error.code === 'stream_deletion_pending'
             if (isGone && !log.isDeletedHere && left > 0) attempt(left - 1)
             else reject(error)
           })
         }
-        this.#open(ref, 'append', policy, onOpened, reject)
+        this.#open(use.ref, 'append', use.creation, onOpened, reject)
       }
       attempt(INCARNATIONS_MAX)
     })
   }
 
   /** Appends to this incarnation of a stream, within the budget of bytes in flight. */
-  appendTo(log: StreamLog, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
+  appendTo(log: StreamLog, _use: StreamUse, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
     const { appendBudget } = this.#engine
     const unpin = log.pin()
     return new Promise((resolve, reject) => {

@@ -2,22 +2,28 @@ import type { ReadPolicy } from '../core/read-plan.ts'
 import { type AppendConditions, appendBatch, type RecordInput } from '../model/append-input.ts'
 import { fenceRecord, trimRecord } from '../model/command.ts'
 import type { StreamConfigInput } from '../model/config.ts'
+import type { EncryptionKeyInput } from '../model/encryption-key.ts'
 import type { AppendAck } from '../model/info.ts'
+import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { AppendSession, asArray } from './append-session.ts'
-import type { StreamRef } from './context.ts'
+import { type AppendSession, asArray } from './append-session.ts'
+import type { StreamUse } from './context.ts'
 import { pipeline } from './pipeline.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import type { ReadCursor } from './read-cursor.ts'
 import { type ReadOptions, ReadSession } from './read-session.ts'
-import type { EngineServices } from './services.ts'
-import type { CreationPolicy } from './stream-access.ts'
+import type { EngineView } from './view.ts'
 
 export interface StreamOptions {
   /** Configuration that the stream gets if its first use creates it. */
   readonly config?: StreamConfigInput | undefined
+  /**
+   * For the records of a stream with a cipher: 32 bytes, or the same in base64; never stored. A missing or malformed key is `bad_header`, a
+   * wrong one `decryption_failed` when reading. Other streams ignore it. wire-behaviour.md 10.
+   */
+  readonly encryptionKey?: EncryptionKeyInput | undefined
 }
 
 /**
@@ -27,16 +33,14 @@ export interface StreamOptions {
 export class Stream {
   readonly name: string
   readonly basinName: string
-  readonly #services: EngineServices
-  readonly #ref: StreamRef
-  readonly #creation: CreationPolicy
+  readonly #view: EngineView
+  readonly #use: StreamUse
 
-  constructor(services: EngineServices, ref: StreamRef, creation: CreationPolicy) {
-    this.#services = services
-    this.#ref = ref
-    this.#creation = creation
-    this.name = ref.stream
-    this.basinName = ref.basin
+  constructor(view: EngineView, use: StreamUse) {
+    this.#view = view
+    this.#use = use
+    this.name = use.ref.stream
+    this.basinName = use.ref.basin
   }
 
   /**
@@ -49,7 +53,7 @@ export class Stream {
   append(records: RecordInput | readonly RecordInput[], conditions?: AppendConditions): Promise<AppendAck> {
     try {
       const batch = appendBatch(asArray(records), conditions)
-      return this.#services.access.append(this.#ref, batch, this.#creation)
+      return this.#view.records.append(this.#use, batch)
     } catch (error) {
       return Promise.reject(error)
     }
@@ -70,12 +74,8 @@ export class Stream {
   }
 
   /** Opens a session of pipelined appends. The signal ends it, as does closing the engine: with the signal's reason. */
-  async appendSession(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<AppendSession> {
-    const { access, engine } = this.#services
-    options.signal?.throwIfAborted()
-    const held = await access.hold(this.#ref, 'append', this.#creation)
-    const { sessionInFlightBytes } = engine.settings.limits
-    return new AppendSession(access, held, sessionInFlightBytes, [engine.closing, options.signal])
+  appendSession(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<AppendSession> {
+    return this.#view.records.appendSession(this.#use, { signal: options.signal })
   }
 
   /**
@@ -93,13 +93,13 @@ export class Stream {
       batches,
       () => this.appendSession({ signal }),
       (session, batch) => session.submit(batch, { fencingToken }),
-      [this.#services.engine.closing, signal],
+      [this.#view.engine.closing, signal],
     )
   }
 
   /** Gathers single records into batches. */
   producer(options: ProducerOptions = {}): Producer {
-    const { settings, closing } = this.#services.engine
+    const { settings, closing } = this.#view.engine
     return new Producer(
       () => this.appendSession({ signal: options.signal }),
       { clock: settings.clock, closing },
@@ -109,11 +109,10 @@ export class Stream {
 
   /** History from `query`, then live unless it is bounded; by default from the tail on. Nothing happens before it is used. */
   read(query: ReadQuery = {}, options: ReadOptions = {}): ReadSession {
-    const { reading } = this.#services
     const { emptyAtTail } = options
     return new ReadSession(
       (heartbeats) =>
-        reading.session(this.#ref, query, this.#creation, {
+        this.#view.records.readSession(this.#use, query, {
           heartbeats,
           ...(emptyAtTail !== undefined && { emptyAtTail }),
         }),
@@ -129,7 +128,7 @@ export class Stream {
     query: ReadQuery = {},
     options: ReadPolicy & { readonly heartbeats?: boolean } = {},
   ): Promise<ReadCursor | undefined> {
-    return this.#services.reading.session(this.#ref, query, this.#creation, options)
+    return this.#view.records.readSession(this.#use, query, options)
   }
 
   /**
@@ -137,11 +136,16 @@ export class Stream {
    * if none comes. Errors: `range_not_satisfiable` (416) with the tail, when nothing is there and it does not wait.
    */
   readBatch(query: ReadQuery = {}, options: { readonly signal?: AbortSignal } = {}): Promise<ReadBatch> {
-    return this.#services.reading.unary(this.#ref, query, this.#creation, options.signal)
+    return this.#view.records.readBatch(this.#use, query, options.signal)
   }
 
   /** The sequence number that the next record will get, and the timestamp of the last one. */
   checkTail(): Promise<StreamPosition> {
-    return this.#services.reading.tail(this.#ref, this.#creation)
+    return this.#view.records.checkTail(this.#use)
+  }
+
+  /** Usage of the stream (wire-behaviour.md 11.2); `start` and `end` are required. Errors: `invalid`. */
+  metrics(query: MetricsQuery<StreamMetricSet>): Promise<readonly Metric[]> {
+    return this.#view.metrics.stream(this.#use.ref, query)
   }
 }

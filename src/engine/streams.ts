@@ -21,9 +21,10 @@ import {
   streamKey,
 } from './documents.ts'
 import { storageError } from './errors.ts'
+import type { ChangeCheck, StreamService } from './services.ts'
 
 /** The streams of all basins of an engine: everything but their records (wire-behaviour.md 8). */
-export class Streams {
+export class Streams implements StreamService {
   readonly #engine: EngineContext
   readonly #basins: Basins
 
@@ -56,7 +57,11 @@ export class Streams {
     })
   }
 
-  async ensure(ref: StreamRef, config: StreamConfigInput): Promise<Provisioned<StreamInfo>> {
+  async ensure(
+    ref: StreamRef,
+    config: StreamConfigInput,
+    check?: ChangeCheck,
+  ): Promise<Provisioned<StreamInfo>> {
     refuse(streamNameProblem(ref.stream), 'stream')
     checkStreamConfig(config)
     return this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
@@ -65,6 +70,8 @@ export class Streams {
       const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig)
       const decision = decideEnsure(existing && { deleting: false, config: existing.value.config }, desired)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!.value) }
+      // A stream is never found while it is being deleted.
+      if (decision !== 'deleting') check?.(decision)
       if (decision === 'update') {
         const document = await this.#replaceConfig(commit, existing!, desired)
         return { result: 'updated', info: streamInfo(document) }
@@ -242,13 +249,13 @@ function put(document: StreamDocument, expect: number | null): CatalogChange {
   return { kind: 'put', collection: 'streams', key, value: asJson(document), expect }
 }
 
-function notFound({ basin, stream }: StreamRef): HeadwaterError {
-  return new HeadwaterError('stream_not_found', `stream \`${stream}\` in basin \`${basin}\` not found`)
+function notFound({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
+  return new HeadwaterError('stream_not_found', `stream \`${shownAs}\` in basin \`${basin}\` not found`)
 }
 
-function alreadyExists({ basin, stream }: StreamRef): HeadwaterError {
+function alreadyExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
   return new HeadwaterError(
     'resource_already_exists',
-    `stream \`${stream}\` in basin \`${basin}\` already exists`,
+    `stream \`${shownAs}\` in basin \`${basin}\` already exists`,
   )
 }

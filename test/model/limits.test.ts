@@ -10,6 +10,8 @@ it('has the limits of the specification (service-interface.md "Limits", wire-beh
     STREAM_NAME_BYTES_MAX: 512,
     REQUEST_TOKEN_BYTES_MAX: 36,
     FENCING_TOKEN_BYTES_MAX: 36,
+    ACCESS_TOKEN_ID_BYTES_MAX: 96,
+    METRICS_RANGE_SECONDS_MAX: 30 * 24 * 3600,
     BATCH_RECORDS_MAX: 1000,
     BATCH_ENCODED_BYTES_MAX: 2 * 1024 * 1024 - 128,
     BATCH_METERED_BYTES_MAX: 1_048_576,

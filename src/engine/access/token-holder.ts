@@ -1,0 +1,32 @@
+import { utf8 } from '../../model/bytes.ts'
+import { sha256 } from './digest.ts'
+import { authnError } from './errors.ts'
+import type { OpenTokens, TokenWatch } from './open-tokens.ts'
+import { TOKEN_CHARACTERS_MAX } from './token-text.ts'
+import type { Identity, Tokens } from './tokens.ts'
+
+/** Whoever presents a token. The token is looked up at each call: what was revoked is refused from then on. */
+export class TokenHolder {
+  readonly #token: string
+  readonly #tokens: Tokens
+  readonly #open: OpenTokens
+  #digest: Promise<string> | undefined
+
+  constructor(token: string, tokens: Tokens, open: OpenTokens) {
+    this.#token = token
+    this.#tokens = tokens
+    this.#open = open
+  }
+
+  /** Rejects with 401 `authn`. */
+  async identify(): Promise<Identity> {
+    if (this.#token.length === 0 || this.#token.length > TOKEN_CHARACTERS_MAX) throw authnError()
+    this.#digest ??= sha256(utf8(this.#token))
+    const digest = await this.#digest
+    return { grant: await this.#tokens.identify(this.#token, digest), digest }
+  }
+
+  follow({ grant, digest }: Identity): Promise<TokenWatch> {
+    return this.#open.follow(grant, digest)
+  }
+}

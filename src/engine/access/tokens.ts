@@ -1,0 +1,168 @@
+import { listLimit, pageOf } from '../../core/listing.ts'
+import { exceeds, type Grant, isEmptyScope, OWNER } from '../../core/permission.ts'
+import {
+  type AccessTokenInfo,
+  type AccessTokenInput,
+  accessScope,
+  accessTokenIdProblem,
+  accessTokenPrefixProblem,
+  checkAccessToken,
+} from '../../model/access.ts'
+import { utf8 } from '../../model/bytes.ts'
+import { HeadwaterError, invalid } from '../../model/errors.ts'
+import type { ListQuery, Page } from '../../model/info.ts'
+import { refuse } from '../../model/names.ts'
+import type { Document, JsonValue } from '../../storage/contract.ts'
+import type { EngineContext } from '../context.ts'
+import { storageError } from '../errors.ts'
+import type { TokenService } from '../services.ts'
+import { sameDigest, sha256 } from './digest.ts'
+import {
+  grantOf,
+  ROOT_TOKEN_KEY,
+  type RootTokenDocument,
+  type TokenDocument,
+  tokenInfo,
+} from './documents.ts'
+import { authnError, permissionDenied } from './errors.ts'
+import type { OpenTokens } from './open-tokens.ts'
+import { idOfToken, newRootToken, newToken, TOKEN_CHARACTERS_MAX } from './token-text.ts'
+
+const ROOT_TOKEN_CHARACTERS_MIN = 16
+
+/** What a token is known by, once it was looked at. */
+export interface Identity {
+  readonly grant: Grant
+  readonly digest: string
+}
+
+/** The access tokens of an engine (wire-behaviour.md 9). */
+export class Tokens implements TokenService {
+  readonly #engine: EngineContext
+  readonly #open: OpenTokens
+
+  constructor(engine: EngineContext, open: OpenTokens) {
+    this.#engine = engine
+    this.#open = open
+  }
+
+  async issue(input: AccessTokenInput, issuer: Grant): Promise<string> {
+    const now = this.#engine.settings.clock.now()
+    const scope = accessScope(input.scope)
+    checkAccessToken(input, scope, now)
+    if (isEmptyScope(scope)) throw invalid('Access token permissions cannot be empty', 'scope')
+    const expiresAt = input.expiresAt?.getTime() ?? issuer.expiresAt
+    if (exceeds(issuer, { scope, expiresAt }) !== undefined) throw permissionDenied()
+    const { id, autoPrefixStreams = false } = input
+    const token = newToken(id)
+    const digest = await sha256(utf8(token))
+    const document: TokenDocument = { id, digest, createdAt: now, expiresAt, autoPrefixStreams, scope }
+    await this.#engine.catalog.change(`token\0${id}`, async (commit) => {
+      const existing = await this.#document(id)
+      // One that has expired is only still there to be listed.
+      if (existing !== undefined && !isExpired(existing.value, now)) throw alreadyExists(id)
+      await commit([put('tokens', id, document, existing?.version ?? null)])
+    })
+    return token
+  }
+
+  async list(query: ListQuery): Promise<Page<AccessTokenInfo>> {
+    const { prefix = '', startAfter = '' } = query
+    refuse(accessTokenPrefixProblem(prefix, 'prefix'), 'prefix')
+    refuse(accessTokenPrefixProblem(startAfter, 'start-after'), 'start_after')
+    const limit = listLimit(query.limit)
+    const range = { prefix, after: startAfter, limit: limit + 1 }
+    const documents = await storageError(this.#engine.session.list('tokens', range))
+    return pageOf(documents, limit, ({ value }) => tokenInfo(value as unknown as TokenDocument))
+  }
+
+  /** From when this resolves the token is refused; sessions that it opened end. */
+  async revoke(id: string): Promise<void> {
+    refuse(accessTokenIdProblem(id), 'id')
+    await this.#engine.catalog.change(`token\0${id}`, async (commit) => {
+      const existing = await this.#document(id)
+      if (existing === undefined) {
+        throw new HeadwaterError('access_token_not_found', `access token \`${id}\` not found`)
+      }
+      await commit([{ kind: 'delete', collection: 'tokens', key: id, expect: existing.version }])
+    })
+    this.#open.end(id)
+  }
+
+  /**
+   * What the token permits. Rejects with 401 `authn`, for whatever reason alike: malformed, unknown, revoked, expired.
+   *
+   * @param digest SHA-256 of the token.
+   */
+  async identify(token: string, digest: string): Promise<Grant> {
+    const id = idOfToken(token)
+    const document = id === undefined ? undefined : (await this.#document(id))?.value
+    if (document !== undefined && sameDigest(document.digest, digest)) {
+      if (isExpired(document, this.#engine.settings.clock.now())) throw authnError()
+      return grantOf(document)
+    }
+    const root = await this.#root()
+    if (root !== undefined && sameDigest(root.digest, digest)) return OWNER
+    throw authnError()
+  }
+
+  /** Makes this the root token, in place of another. 16 to 1,024 characters of visible ASCII, else 422 `invalid`. */
+  async setRoot(token: string): Promise<void> {
+    if (
+      !/^[!-~]*$/.test(token) ||
+      token.length < ROOT_TOKEN_CHARACTERS_MIN ||
+      token.length > TOKEN_CHARACTERS_MAX
+    ) {
+      const range = `${ROOT_TOKEN_CHARACTERS_MIN} to ${TOKEN_CHARACTERS_MAX}`
+      throw invalid(`the root token must have ${range} characters, visible ASCII without spaces`, 'token')
+    }
+    const digest = await sha256(utf8(token))
+    await this.#engine.catalog.change(ROOT_TOKEN_KEY, async (commit) => {
+      const existing = await this.#get('settings', ROOT_TOKEN_KEY)
+      if ((existing?.value as unknown as RootTokenDocument | undefined)?.digest === digest) return
+      await commit([put('settings', ROOT_TOKEN_KEY, { digest }, existing?.version ?? null)])
+    })
+    this.#open.endRootsBut(digest)
+  }
+
+  /** Makes a root token when there is none, and resolves to it; undefined when there is one. */
+  async createRoot(): Promise<string | undefined> {
+    const token = newRootToken()
+    const digest = await sha256(utf8(token))
+    return this.#engine.catalog.change(ROOT_TOKEN_KEY, async (commit) => {
+      if ((await this.#root()) !== undefined) return undefined
+      await commit([put('settings', ROOT_TOKEN_KEY, { digest }, null)])
+      return token
+    })
+  }
+
+  async #root(): Promise<RootTokenDocument | undefined> {
+    return (await this.#get('settings', ROOT_TOKEN_KEY))?.value as unknown as RootTokenDocument | undefined
+  }
+
+  async #document(id: string): Promise<{ value: TokenDocument; version: number } | undefined> {
+    const document = await this.#get('tokens', id)
+    return document && { value: document.value as unknown as TokenDocument, version: document.version }
+  }
+
+  #get(collection: 'tokens' | 'settings', key: string): Promise<Document | undefined> {
+    return storageError(this.#engine.session.get(collection, key))
+  }
+}
+
+function isExpired({ expiresAt }: TokenDocument, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now
+}
+
+function put(
+  collection: 'tokens' | 'settings',
+  key: string,
+  value: TokenDocument | RootTokenDocument,
+  expect: number | null,
+) {
+  return { kind: 'put', collection, key, value: value as unknown as JsonValue, expect } as const
+}
+
+function alreadyExists(id: string): HeadwaterError {
+  return new HeadwaterError('resource_already_exists', `access token \`${id}\` already exists`)
+}

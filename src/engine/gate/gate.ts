@@ -1,0 +1,85 @@
+import { type Grant, OWNER, permits, type Resource } from '../../core/permission.ts'
+import type { Operation } from '../../model/access.ts'
+import { utf8Length } from '../../model/bytes.ts'
+import { invalid } from '../../model/errors.ts'
+import { STREAM_NAME_BYTES_MAX } from '../../model/limits.ts'
+import { permissionDenied } from '../access/errors.ts'
+import type { TokenHolder } from '../access/token-holder.ts'
+import type { Identity } from '../access/tokens.ts'
+import type { StreamRef } from '../context.ts'
+import type { UsageRecorder } from '../usage/usage-recorder.ts'
+
+/**
+ * Where every call of the public API goes through: who calls is checked, and what was done is counted. The one place that knows of
+ * tokens; behind it everything is permitted.
+ */
+export class Gate {
+  /** Undefined: the owner of the engine, who may do everything. */
+  readonly holder: TokenHolder | undefined
+  readonly #usage: UsageRecorder
+
+  constructor(holder: TokenHolder | undefined, usage: UsageRecorder) {
+    this.holder = holder
+    this.#usage = usage
+  }
+
+  /**
+   * Resolves to what the caller may do, when that includes at least one of the operations on the resource (names as the caller uses them).
+   * Rejects with 401 `authn` or 403 `permission_denied`.
+   */
+  async permit(operations: Operation | readonly Operation[], resource: Resource = {}): Promise<Grant> {
+    if (this.holder === undefined) return OWNER
+    const { grant } = await this.identify()
+    requirePermission(grant, operations, resource)
+    return grant
+  }
+
+  /** Does what one operation asks for, if it is permitted, and counts it. */
+  async run<Result>(
+    operation: Operation,
+    resource: Resource,
+    work: (grant: Grant) => Promise<Result>,
+  ): Promise<Result> {
+    const grant = await this.permit(operation, resource)
+    const result = await work(grant)
+    this.count(operation, resource.basin)
+    return result
+  }
+
+  count(operation: Operation, basin?: string): void {
+    this.#usage.operation(operation, basin)
+  }
+
+  async identify(): Promise<Identity> {
+    return this.holder === undefined ? { grant: OWNER, digest: '' } : this.holder.identify()
+  }
+}
+
+/** Throws 403 `permission_denied` unless the grant permits at least one of the operations on the resource. */
+export function requirePermission(
+  grant: Grant,
+  operations: Operation | readonly Operation[],
+  resource: Resource,
+): void {
+  const { stream } = resource
+  const meant = stream === undefined ? resource : { ...resource, stream: grant.streamPrefix + stream }
+  const asked = typeof operations === 'string' ? [operations] : operations
+  if (!asked.some((operation) => permits(grant, operation, meant))) throw permissionDenied()
+}
+
+/** The stream that the caller means. Throws 422 `invalid` when the name that it then has is too long (wire-behaviour.md 9.8). */
+export function prefixed(grant: Grant, ref: StreamRef): StreamRef {
+  if (grant.streamPrefix === '') return ref
+  const stream = grant.streamPrefix + ref.stream
+  checkPrefixed(stream, 'name')
+  return { basin: ref.basin, stream, shownAs: ref.stream }
+}
+
+export function checkPrefixed(text: string, role: 'name' | 'prefix' | 'start-after'): void {
+  if (utf8Length(text) > STREAM_NAME_BYTES_MAX) {
+    throw invalid(
+      `stream ${role} must not exceed ${STREAM_NAME_BYTES_MAX} bytes in length together with the prefix of the access token`,
+      'stream',
+    )
+  }
+}

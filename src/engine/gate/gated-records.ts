@@ -1,0 +1,142 @@
+import { type Grant, permits } from '../../core/permission.ts'
+import type { Operation } from '../../model/access.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
+import type { AppendAck } from '../../model/info.ts'
+import type { StreamPosition } from '../../model/position.ts'
+import type { ReadQuery } from '../../model/read-query.ts'
+import type { ReadBatch } from '../../storage/record-batch.ts'
+import { onAbort } from '../abort.ts'
+import { permissionDenied } from '../access/errors.ts'
+import type { TokenWatch } from '../access/open-tokens.ts'
+import type { TokenHolder } from '../access/token-holder.ts'
+import type { AppendSession, AppendSessionOptions } from '../append-session.ts'
+import type { StreamUse } from '../context.ts'
+import type { ReadCursor } from '../read-cursor.ts'
+import type { ReadSessionOptions } from '../reading.ts'
+import type { RecordService } from '../services.ts'
+import { type Gate, prefixed, requirePermission } from './gate.ts'
+
+/** The records of streams, as a caller may use them. For the owner nothing stands between: it is the hot path. */
+export class GatedRecords implements RecordService {
+  readonly #gate: Gate
+  readonly #records: RecordService
+  /** Appends are let through in the order in which they were made. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(gate: Gate, records: RecordService) {
+    this.#gate = gate
+    this.#records = records
+  }
+
+  append(use: StreamUse, batch: AppendBatch): Promise<AppendAck> {
+    const { holder } = this.#gate
+    if (holder === undefined) return this.#records.append(use, batch)
+    const permitted = this.#turn.then(() => this.#permitAppend(holder, use, batch))
+    this.#turn = permitted.catch(() => {})
+    return permitted.then((meant) => this.#records.append(meant, batch))
+  }
+
+  async appendSession(use: StreamUse, options: AppendSessionOptions): Promise<AppendSession> {
+    const { holder } = this.#gate
+    if (holder === undefined) return this.#records.appendSession(use, options)
+    return this.#watched(holder, 'append', use, (meant, watch, grant) =>
+      this.#records.appendSession(meant, {
+        ...options,
+        ending: watch.ended,
+        onEnd: watch.release,
+        check: (batch) => requireCommands(grant, use, batch),
+      }),
+    )
+  }
+
+  async readSession(
+    use: StreamUse,
+    query: ReadQuery,
+    options: ReadSessionOptions,
+  ): Promise<ReadCursor | undefined> {
+    const { holder } = this.#gate
+    if (holder === undefined) return this.#records.readSession(use, query, options)
+    return this.#watched(holder, 'read', use, async (meant, { ended, release }) => {
+      const cursor = await this.#records.readSession(meant, query, {
+        ...options,
+        ending: ended,
+        onEnd: release,
+      })
+      if (cursor === undefined) release()
+      return cursor
+    })
+  }
+
+  async readBatch(use: StreamUse, query: ReadQuery, signal: AbortSignal | undefined): Promise<ReadBatch> {
+    const { holder } = this.#gate
+    if (holder === undefined) return this.#records.readBatch(use, query, signal)
+    return this.#watched(holder, 'read', use, async (meant, { ended, release }) => {
+      // Either ends a long poll.
+      const either = new AbortController()
+      const ignores = [ended, signal].map((one) => one && onAbort(one, () => either.abort(one.reason)))
+      try {
+        return await this.#records.readBatch(meant, query, either.signal)
+      } finally {
+        for (const ignore of ignores) ignore?.()
+        release()
+      }
+    })
+  }
+
+  async checkTail(use: StreamUse): Promise<StreamPosition> {
+    const position = await this.#checkTail(use)
+    this.#gate.count('check-tail', use.ref.basin)
+    return position
+  }
+
+  async #checkTail(use: StreamUse): Promise<StreamPosition> {
+    const { holder } = this.#gate
+    if (holder === undefined) return this.#records.checkTail(use)
+    const { grant } = await holder.identify()
+    return this.#records.checkTail(meantUse(grant, 'check-tail', use))
+  }
+
+  async #permitAppend(holder: TokenHolder, use: StreamUse, batch: AppendBatch): Promise<StreamUse> {
+    const { grant } = await holder.identify()
+    const meant = meantUse(grant, 'append', use)
+    requireCommands(grant, use, batch)
+    return meant
+  }
+
+  /** Opens something that ends with the token. When opening fails, the token is not watched any more. */
+  async #watched<Result>(
+    holder: TokenHolder,
+    operation: Operation,
+    use: StreamUse,
+    open: (meant: StreamUse, watch: TokenWatch, grant: Grant) => Promise<Result>,
+  ): Promise<Result> {
+    const identity = await holder.identify()
+    const meant = meantUse(identity.grant, operation, use)
+    const watch = await holder.follow(identity)
+    try {
+      return await open(meant, watch, identity.grant)
+    } catch (error) {
+      watch.release()
+      throw error
+    }
+  }
+}
+
+/** Throws 403 `permission_denied`, or 422 `invalid` for a name that is too long with its prefix. */
+function meantUse(grant: Grant, operation: Operation, use: StreamUse): StreamUse {
+  requirePermission(grant, operation, use.ref)
+  if (use.creation.always) {
+    requirePermission(grant, 'create-basin', { basin: use.ref.basin })
+    requirePermission(grant, 'create-stream', use.ref)
+  }
+  return { ...use, ref: prefixed(grant, use.ref) }
+}
+
+/** Commands need permissions of their own beside that to append (rulings.md "Tokens"). */
+function requireCommands(grant: Grant, { ref }: StreamUse, batch: AppendBatch): void {
+  for (const { command } of batch.records) {
+    if (command === undefined) continue
+    const resource = { basin: ref.basin, stream: grant.streamPrefix + ref.stream }
+    if (!permits(grant, command.kind, resource)) throw permissionDenied()
+  }
+}

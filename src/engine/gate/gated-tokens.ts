@@ -1,0 +1,35 @@
+import type { Grant } from '../../core/permission.ts'
+import { EMPTY_PAGE, scopedQuery, withinSet } from '../../core/scoped-list.ts'
+import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
+import type { ListQuery, Page } from '../../model/info.ts'
+import type { TokenService } from '../services.ts'
+import type { Gate } from './gate.ts'
+
+/** Access tokens, as a caller may issue, list and revoke them. */
+export class GatedTokens {
+  readonly #gate: Gate
+  readonly #tokens: TokenService
+
+  constructor(gate: Gate, tokens: TokenService) {
+    this.#gate = gate
+    this.#tokens = tokens
+  }
+
+  issue(input: AccessTokenInput): Promise<string> {
+    return this.#gate.run('issue-access-token', { tokenId: input.id }, (grant: Grant) =>
+      this.#tokens.issue(input, grant),
+    )
+  }
+
+  list(query: ListQuery): Promise<Page<AccessTokenInfo>> {
+    return this.#gate.run('list-access-tokens', {}, async ({ scope }) => {
+      const scoped = scopedQuery(scope.accessTokens, query)
+      if (scoped === undefined) return EMPTY_PAGE
+      return withinSet(scope.accessTokens, await this.#tokens.list(scoped), ({ id }) => id)
+    })
+  }
+
+  revoke(id: string): Promise<void> {
+    return this.#gate.run('revoke-access-token', { tokenId: id }, () => this.#tokens.revoke(id))
+  }
+}

@@ -1,0 +1,29 @@
+import type { Operation } from '../../model/access.ts'
+import type { StorageClass } from '../../model/config.ts'
+import type { Connection } from '../context.ts'
+
+/** Where the engine tells what was done, for the usage metrics. Calls cost next to nothing and never fail. */
+export interface UsageRecorder {
+  /** A control operation was done; the basin when it is one of a basin or a stream. */
+  operation(operation: Operation, basin: string | undefined): void
+  /** An append is durable. */
+  appended(append: AppendUsage): void
+  /** A read request without a streaming response was answered. */
+  unaryRead(basin: string): void
+  /** Records were delivered to a reader. */
+  delivered(basin: string, meteredBytes: number): void
+  /** A read session was opened; it counts for each minute that begins while it is open. The returned function ends it. */
+  streamingRead(basin: string): () => void
+  /** What a log holds has changed in another way than by an append. */
+  storedChanged(logIds: readonly string[]): void
+  /** A basin got a stream. */
+  streamCreated(basin: string): void
+}
+
+export interface AppendUsage {
+  readonly basin: string
+  readonly logId: string
+  readonly storageClass: StorageClass
+  readonly meteredBytes: number
+  readonly connection: Connection
+}
