@@ -30,6 +30,7 @@ export default defineConfig({
     memory: 'adapters/storage/memory/index.ts',
     http: 'adapters/http/index.ts',
     node: 'adapters/node/index.ts',
+    'aegis-256': 'adapters/aegis-256/index.ts',
     testing: 'adapters/testing/index.ts',
     conformance: 'src/storage/conformance/index.ts',
     cli: 'adapters/cli/main.ts',

@@ -1,46 +1,44 @@
-import type { Headwater } from '../../src/index.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import type { Headwater, Operation, Resource } from '../../src/index.ts'
 import { basinAddress } from './basin-address.ts'
+import { connectionOf } from './connection.ts'
 import type { Settings } from './options.ts'
 import { pathParameter } from './path-parameter.ts'
 import type { RouteMatch } from './router.ts'
 
-/** What a request is about, as far as its address tells. A name in a body (`POST /v1/basins`) is not part of it. */
-export interface AuthorizationTarget {
-  readonly method: string
-  /** The path of the endpoint, as in `/v1/streams/{stream}/records`. */
-  readonly route: string
-  /** Undefined when the address names none, or one that the request will be refused for. */
-  readonly basin: string | undefined
-  readonly stream: string | undefined
-}
-
-/** The engine as this request may use it. Rejects with what the request is refused for. */
-export async function authorize(
+/**
+ * The engine as this request may use it. Rejects with 401 `authn` or 403 `permission_denied` before anything of the request is taken in, as
+ * far as its address tells what it is about; the engine checks each call again.
+ */
+export async function authorized(
   hw: Headwater,
   request: Request,
   match: RouteMatch,
+  operations: readonly Operation[],
   settings: Settings,
 ): Promise<Headwater> {
-  if (settings.authorize !== undefined) {
-    await settings.authorize(request, targetOf(request, match, settings))
-    return hw
-  }
-  if (settings.open) return hw
-  throw new HeadwaterError('authn', 'the handler has neither `open` nor `authorize`: no request is permitted')
+  const connection = connectionOf(request) ?? settings.connection
+  if (settings.open) return hw.view({ connection })
+  const token = (await settings.tokenOf(request)) ?? ''
+  const caller = hw.view({ token, connection })
+  await caller.checkPermission(operations, resourceOf(request, match, settings))
+  return caller
 }
 
-function targetOf(request: Request, match: RouteMatch, settings: Settings): AuthorizationTarget {
+/** The token of the header `Authorization: Bearer`, if there is one (service-interface.md "Authentication"). */
+export function bearerToken(request: Request): string | undefined {
+  return /^bearer +([!-~]+) *$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+}
+
+function resourceOf(request: Request, match: RouteMatch, settings: Settings): Resource {
   const { pattern } = match.route
   const parameter = (name: string) =>
     match.parameters.has(name) ? unlessRefused(() => pathParameter(match, name)) : undefined
   return {
-    method: request.method,
-    route: pattern,
     basin: pattern.startsWith('/v1/streams')
       ? unlessRefused(() => basinAddress(request, settings))
       : parameter('basin'),
     stream: parameter('stream'),
+    tokenId: parameter('id'),
   }
 }
 

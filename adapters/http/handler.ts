@@ -1,11 +1,11 @@
-import type { Headwater } from '../../src/index.ts'
+import type { Headwater, Operation } from '../../src/index.ts'
 import { contentCodingOf } from '../../src/wire/content-coding.ts'
-import { authorize } from './authorization.ts'
+import { authorized } from './authorization.ts'
 import { preflightHeaders } from './cors.ts'
 import { type HandlerOptions, type Settings, settingsOf } from './options.ts'
 import { errorReply, type Reply } from './reply.ts'
 import { RequestContext } from './request-context.ts'
-import { Router } from './router.ts'
+import { type Method, Router } from './router.ts'
 import { ROUTES } from './routes/index.ts'
 import { send } from './send.ts'
 
@@ -17,8 +17,10 @@ const SUPPORTED_CODINGS = 'gzip, zstd'
  * The wire protocol as a fetch handler, for any runtime and framework:
  *
  * ```ts
- * const handler = createHandler(hw, { open: true })
- * const response = await handler(new Request('http://localhost/v1/basins'))
+ * const handler = createHandler(hw)
+ * const token = await hw.createRootToken()
+ * const headers = { authorization: `Bearer ${token}` }
+ * const response = await handler(new Request('http://localhost/v1/basins', { headers }))
  * ```
  *
  * It never rejects: whatever goes wrong is a response (wire-behaviour.md 2). Throws `RangeError` for options that make no sense.
@@ -40,20 +42,30 @@ export function createHandler(
 async function answer(request: Request, hw: Headwater, router: Router, settings: Settings): Promise<Reply> {
   const match = router.match(new URL(request.url).pathname, settings.prefix)
   if (match === undefined) return { status: 404 }
-  const { methods, isPublic } = match.route
-  const endpoint = Object.hasOwn(methods, request.method) ? methods[request.method] : undefined
-  if (endpoint === undefined) return { status: 405, headers: { allow: Object.keys(methods).join(', ') } }
+  const { methods } = match.route
+  const method = Object.hasOwn(methods, request.method) ? methods[request.method] : undefined
+  if (method === undefined) return { status: 405, headers: { allow: Object.keys(methods).join(', ') } }
   let context = new RequestContext(request, hw, match, settings)
   try {
-    if (!isPublic)
-      context = new RequestContext(request, await authorize(hw, request, match, settings), match, settings)
+    const operations = neededOperations(method, settings)
+    if (operations !== undefined) {
+      const caller = await authorized(hw, request, match, operations, settings)
+      context = new RequestContext(request, caller, match, settings)
+    }
     if (contentCodingOf(request.headers.get('content-encoding')) === undefined) {
       return { status: 415, headers: { 'accept-encoding': SUPPORTED_CODINGS } }
     }
-    return await endpoint(context)
+    return await method.endpoint(context, hw)
   } catch (error) {
     if (request.signal.aborted && error === request.signal.reason) return { status: CLIENT_CLOSED_REQUEST }
     context.report(error)
     return errorReply(error)
   }
+}
+
+/** Undefined: everybody is let in. */
+function neededOperations({ operations }: Method, settings: Settings): readonly Operation[] | undefined {
+  if (operations === 'public') return undefined
+  if (operations !== 'as configured') return operations
+  return settings.publicMetrics ? undefined : ['account-metrics']
 }

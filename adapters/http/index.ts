@@ -1,3 +1,3 @@
-export type { AuthorizationTarget } from './authorization.ts'
+export { setConnection } from './connection.ts'
 export { createHandler } from './handler.ts'
 export type { HandlerOptions } from './options.ts'

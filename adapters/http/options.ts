@@ -1,15 +1,17 @@
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { VENDOR_WORDS } from '../../src/wire/words.ts'
-import type { AuthorizationTarget } from './authorization.ts'
+import { bearerToken } from './authorization.ts'
 
 export interface HandlerOptions {
-  /** Permits everything to everybody who reaches the handler. Without it and without `authorize`, every request is 401 `authn`. */
+  /** Permits everything to everybody who reaches the handler. Without it every request but `/health` needs an access token. */
   readonly open?: boolean
   /**
-   * Decides about each request before its body is read: throw a `HeadwaterError` (`authn`, `permission_denied`) to refuse it. `/health`
-   * and CORS preflights are not asked about. Takes precedence over `open`.
+   * Where the access token of a request comes from, when not from `Authorization: Bearer`: a cookie, a session of the app. Undefined is none.
+   * Throw a `HeadwaterError` to refuse the request in another way.
    */
-  readonly authorize?: (request: Request, target: AuthorizationTarget) => void | Promise<void>
+  readonly tokenOf?: (request: Request) => string | undefined | Promise<string | undefined>
+  /** Lets everybody read `/metrics`, which holds counts and no names. By default it needs a token that permits `account-metrics`. */
+  readonly publicMetrics?: boolean
   /** The vendor words that are accepted in header names and in the session content type: `['svc', 's2']`. */
   readonly words?: readonly string[]
   /** Lets any web page call the handler (CORS). Default true. */
@@ -27,7 +29,10 @@ export interface HandlerOptions {
 /** Options with every default filled in. */
 export interface Settings {
   readonly open: boolean
-  readonly authorize: HandlerOptions['authorize']
+  readonly tokenOf: NonNullable<HandlerOptions['tokenOf']>
+  readonly publicMetrics: boolean
+  /** Stands for the connections of requests of which the runtime tells none. */
+  readonly connection: object
   readonly words: readonly string[]
   readonly cors: boolean
   readonly basinDomains: readonly string[]
@@ -58,7 +63,9 @@ export function settingsOf(options: HandlerOptions): Settings {
   const prefix = (options.prefix ?? '').replace(/\/+$/, '')
   return {
     open: options.open ?? false,
-    authorize: options.authorize,
+    tokenOf: options.tokenOf ?? bearerToken,
+    publicMetrics: options.publicMetrics ?? false,
+    connection: {},
     words,
     cors: options.cors ?? true,
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),

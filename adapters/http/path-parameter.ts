@@ -1,3 +1,4 @@
+import { accessTokenIdProblem } from '../../src/model/access.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import type { RouteMatch } from './router.ts'
@@ -6,6 +7,7 @@ import type { RouteMatch } from './router.ts'
 const PROBLEM_OF: Readonly<Record<string, (name: string) => string | undefined>> = {
   basin: basinNameProblem,
   stream: streamNameProblem,
+  id: accessTokenIdProblem,
 }
 
 /** A name in the path: one segment, percent-encoded UTF-8. Throws 400 `bad_path` (wire-behaviour.md 1.1). */

@@ -6,7 +6,7 @@ import { readForm } from '../../src/wire/media-type.ts'
 import { decodeReadQuery } from '../../src/wire/query.ts'
 import { parseLastEventId } from '../../src/wire/sse.ts'
 import { wordOfRequest } from '../../src/wire/vendor-headers.ts'
-import { checkEncryptionKey } from './encryption-key.ts'
+import { encryptionKey } from './encryption-key.ts'
 import type { RequestContext } from './request-context.ts'
 
 export interface ReadRequest {
@@ -21,8 +21,7 @@ export function readRequest(context: RequestContext): ReadRequest {
   const basin = context.basinAddress()
   const name = context.pathParameter('stream')
   const query = wellFormedQuery(context.search)
-  checkEncryptionKey(context)
-  const stream = context.stream(basin, name)
+  const stream = context.stream(basin, name, encryptionKey(context))
   const form = readForm(context.header('content-type'), context.header('accept'), context.settings.words)
   const format =
     form === 'session'

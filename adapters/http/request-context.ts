@@ -32,7 +32,7 @@ export class RequestContext {
   }
 
   /** Throws 400 `bad_path`. */
-  pathParameter(name: 'basin' | 'stream'): string {
+  pathParameter(name: 'basin' | 'stream' | 'id'): string {
     return pathParameter(this.#match, name)
   }
 
@@ -68,10 +68,10 @@ export class RequestContext {
    * A stream for a data operation, which only the basin's configuration lets create it; then with the configuration of the header
    * `svc-stream-config`. Throws 400 `bad_header`, 422 `invalid`.
    */
-  stream(basin: string, name: string): Stream {
+  stream(basin: string, name: string, encryptionKey?: string): Stream {
     const header = this.vendorHeader('stream-config')
     const config = header === undefined ? undefined : decodeStreamConfigHeader(header)
-    return this.hw.basin(basin, { autoCreate: false }).stream(name, { config })
+    return this.hw.basin(basin, { autoCreate: false }).stream(name, { config, encryptionKey })
   }
 
   /** Tells the owner of the handler what the client is not told. */

@@ -1,14 +1,23 @@
+import type { Headwater, Operation } from '../../src/index.ts'
 import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
 
-export type Endpoint = (context: RequestContext) => Reply | Promise<Reply>
+/** The second argument is the engine itself, for what is not done in the name of the caller. */
+export type Endpoint = (context: RequestContext, owner: Headwater) => Reply | Promise<Reply>
+
+export interface Method {
+  readonly endpoint: Endpoint
+  /**
+   * What a caller must be permitted to be let in: at least one of these. `public` needs no token, `as configured` either none or the permission
+   * for `account-metrics`.
+   */
+  readonly operations: readonly Operation[] | 'public' | 'as configured'
+}
 
 export interface Route {
   /** As in `/v1/streams/{stream}/records`: a name in braces stands for one segment that is not empty. */
   readonly pattern: string
-  readonly methods: Readonly<Record<string, Endpoint>>
-  /** Asked for without authorisation. */
-  readonly isPublic?: boolean
+  readonly methods: Readonly<Record<string, Method>>
 }
 
 export interface RouteMatch {

@@ -1,9 +1,10 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { setConnection } from '../http/connection.ts'
 import { ClientWatch } from './client-watch.ts'
 import { discardRequest } from './discard-request.ts'
 import type { FetchHandler } from './fetch-handler.ts'
 import { LINGER_MS } from './limits.ts'
-import { abortExchange, type NodeRequest, type NodeResponse } from './node-exchange.ts'
+import { abortExchange, http2StreamOf, type NodeRequest, type NodeResponse } from './node-exchange.ts'
 import { toRequest } from './request.ts'
 import { sendResponse } from './send-response.ts'
 
@@ -38,7 +39,7 @@ export function toNodeListener(
     if (!watch.connected) return
     discardRequest(req, res, options.lingerMs ?? LINGER_MS)
     try {
-      const response = await answer(handler, req, watch, report)
+      const response = await answer(handler, req, res, watch, report)
       await sendResponse(response, watch, { lastOnConnection: isDraining(), report })
     } catch (error) {
       if (!watch.signal.aborted) report(error)
@@ -53,6 +54,7 @@ export function toNodeListener(
 async function answer(
   handler: FetchHandler,
   req: NodeRequest,
+  res: NodeResponse,
   watch: ClientWatch,
   report: (error: unknown) => void,
 ): Promise<Response> {
@@ -62,6 +64,7 @@ async function answer(
   try {
     request = toRequest(req, watch.signal)
     watch.hold(request)
+    setConnection(request, http2StreamOf(res)?.session ?? req.socket)
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
     return errorResponse(error.status, error.code, error.message)

@@ -1,6 +1,7 @@
 import { decideDeleteOnEmpty, isExpired } from '../core/retention.ts'
 import type { Document } from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'
+import { deleteExpiredTokens } from './access/expired-tokens.ts'
 import type { EngineContext } from './context.ts'
 import {
   asJson,
@@ -19,6 +20,7 @@ const TICK_MS = 60_000
 const TICK_JITTER = 0.1
 const PAGE = 100
 const RECLAIMED_BLOCKS_MAX = 1_000
+const TOKEN_CHECK_MS = 3_600_000
 
 /**
  * What runs beside the calls: freeing trimmed and expired records, deleting empty streams, finishing the deletion of basins. Runs about
@@ -34,6 +36,7 @@ export class Background {
   #running: Promise<void> | undefined
   #runAgain = false
   #closed = false
+  #nextTokenCheckAt = 0
 
   constructor(engine: EngineContext, streams: Streams) {
     this.#engine = engine
@@ -95,7 +98,12 @@ export class Background {
   }
 
   async #run(): Promise<void> {
-    const steps = [() => this.#reclaim(), () => this.#deleteEmptyStreams(), () => this.#finishDeletions()]
+    const steps = [
+      () => this.#reclaim(),
+      () => this.#deleteEmptyStreams(),
+      () => this.#finishDeletions(),
+      () => this.#deleteExpiredTokens(),
+    ]
     for (const step of steps) {
       try {
         while (!this.#closed && (await step())) await macrotask()
@@ -129,6 +137,16 @@ export class Background {
       after = due.at(-1)!.key
       await macrotask()
     }
+  }
+
+  /** Once an hour. Resolves to false: done in one go. */
+  async #deleteExpiredTokens(): Promise<boolean> {
+    const { session, settings } = this.#engine
+    const now = settings.clock.now()
+    if (now < this.#nextTokenCheckAt) return false
+    await deleteExpiredTokens(session, now, () => this.#closed)
+    this.#nextTokenCheckAt = now + TOKEN_CHECK_MS
+    return false
   }
 
   async #meetDeadline(deadline: Document, now: number): Promise<void> {

@@ -7,6 +7,7 @@ import { permissionDenied } from './access/errors.ts'
 import { Basin } from './basin.ts'
 import type { CreateBasinOptions } from './basins.ts'
 import type { Connection } from './context.ts'
+import { storageError } from './errors.ts'
 import type { EngineStats } from './stats.ts'
 import type { EngineView } from './view.ts'
 
@@ -164,6 +165,11 @@ export class Headwater {
 
   setDefaultLocation(name: string): Promise<LocationInfo> {
     return this.#view.locations.setDefault(name)
+  }
+
+  /** Resolves when the storage answers, rejects with `storage` or `unavailable` when it does not. */
+  async checkStorage(): Promise<void> {
+    await storageError(this.#view.engine.session.get('settings', ''))
   }
 
   /** For the owner alone. */

@@ -1,4 +1,5 @@
 import type { BasinInfo, Page, StreamInfo } from '../model/info.ts'
+import { dateTimeText } from './date-time.ts'
 
 /** The union of all generations of the API (rulings.md "Basins"). */
 export function basinInfoJson(info: BasinInfo): string {
@@ -15,11 +16,6 @@ export function basinPageJson(page: Page<BasinInfo>): string {
 
 export function streamPageJson(page: Page<StreamInfo>): string {
   return JSON.stringify({ streams: page.items.map(streamInfoForm), has_more: page.hasMore })
-}
-
-/** RFC 3339 in UTC, without trailing zeros of the fraction (wire-behaviour.md 1.8). */
-export function dateTimeText(date: Date): string {
-  return date.toISOString().replace(/\.?0+Z$/, 'Z')
 }
 
 function basinInfoForm(info: BasinInfo): object {

@@ -4,7 +4,8 @@ import { HeadwaterError } from '../model/errors.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../model/limits.ts'
 import { basinNameProblem, streamNameProblem } from '../model/names.ts'
 import { basinConfigOf, streamConfigOf } from './json-config-input.ts'
-import { type Decoder, keptStringOf, nullable, objectOf, required } from './json-members.ts'
+import { locationOf } from './json-location.ts'
+import { keptStringOf, nullable, objectOf, required } from './json-members.ts'
 import { readJson, readJsonText } from './json-reader.ts'
 import { badJson, type JsonObject, type ParsedJson } from './json-values.ts'
 
@@ -67,13 +68,6 @@ export function decodeStreamConfigHeader(text: string): StreamConfigInput {
   const config = headerConfig(text)
   checkStreamConfig(config)
   return config
-}
-
-/** A location: 1 to 64 characters of ASCII letters, digits, `:`, `-` and `.` (wire-behaviour.md 8.1). */
-const locationOf: Decoder<string> = (value, name) => {
-  const location = keptStringOf(value, name)
-  if (/^[A-Za-z0-9:.-]{1,64}$/.test(location)) return location
-  throw badJson(`\`${name}\` must be 1 to 64 letters, digits, colons, hyphens and dots`, name)
 }
 
 function basinBodyOf(object: JsonObject): EnsureBasinBody {

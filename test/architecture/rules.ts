@@ -17,17 +17,24 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/storage/filesystem': [],
   'adapters/storage/postgres': [],
   'adapters/testing': [],
+  'adapters/aegis-256': [],
   'adapters/http': [],
   'adapters/node': ['adapters/http'],
   'adapters/console': ['adapters/http'],
-  'adapters/cli': ['adapters/http', 'adapters/node', 'adapters/storage/'],
+  'adapters/cli': ['adapters/http', 'adapters/node', 'adapters/storage/', 'adapters/aegis-256'],
 }
 /** Rooms that decide, without packages, time, chance or asynchrony. */
 const PURE_ROOMS = ['src/model', 'src/core']
 /** All of `src` runs in a browser, and these adapters. */
 const BROWSER_ROOMS = [
   ...Object.keys(SRC_ROOMS),
-  ...['adapters/storage/memory', 'adapters/storage/indexeddb', 'adapters/http', 'adapters/testing'],
+  ...[
+    'adapters/storage/memory',
+    'adapters/storage/indexeddb',
+    'adapters/http',
+    'adapters/testing',
+    'adapters/aegis-256',
+  ],
 ]
 const SERVER_PACKAGES = ['srvx', 'citty', 'pg', ...builtinModules]
 const LINES_MAX = 400

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { HeadwaterError } from '../../src/index.ts'
 import type * as EventSources from './pages/event-source.ts'
 import type * as Fetching from './pages/fetching.ts'
 import type * as PublishedClient from './pages/published-client.ts'
@@ -17,6 +16,8 @@ async function startWithStream(...bodies: string[]) {
   return { ...service, stream }
 }
 
+const ROOT_TOKEN = 'root-token-of-a-test'
+
 /** The method, what a preflight asks for, and the status, in the order in which they were answered. */
 function shortly({ exchanges }: Service) {
   return exchanges.map(({ method, headers, status }) => [
@@ -32,17 +33,13 @@ inChromium('the server and pages of another origin', (browser) => {
     const load = async () => scriptIn<typeof Fetching>(await browser.page(), 'fetching')
 
     it('asks first, without a token, and then sends the headers of the protocol', async () => {
-      const service = await startService({
-        authorize: ({ headers }) => {
-          if (headers.get('authorization') !== 'Bearer secret')
-            throw new HeadwaterError('authn', 'who are you?')
-        },
-      })
+      const service = await startService({ open: false })
+      await service.hw.setRootToken(ROOT_TOKEN)
       const { send } = await load()
       const call = {
         method: 'PUT',
         url: `${service.url}/v1/basins/${BASIN}`,
-        headers: { authorization: 'Bearer secret', 'svc-request-token': 'once' },
+        headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'svc-request-token': 'once' },
       }
       const created = await send(call)
       expect(created).toMatchObject({ status: 201, type: 'cors', provisionResult: 'created' })
@@ -52,11 +49,11 @@ inChromium('the server and pages of another origin', (browser) => {
       ])
       const [preflight, put] = service.exchanges
       expect(preflight!.headers.has('authorization')).toBe(false)
-      expect(put!.headers.get('authorization')).toBe('Bearer secret')
+      expect(put!.headers.get('authorization')).toBe(`Bearer ${ROOT_TOKEN}`)
       expect(put!.headers.get('origin')).toBe(browser.origin)
       expect(await send({ ...call, headers: {} })).toMatchObject({
         status: 401,
-        body: expect.stringContaining('who are you?'),
+        body: expect.stringContaining('authn'),
       })
     })
 

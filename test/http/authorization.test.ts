@@ -1,77 +1,157 @@
 import { describe, expect, test } from 'vitest'
-import type { AuthorizationTarget } from '../../adapters/http/index.ts'
 import { HeadwaterError } from '../../src/index.ts'
-import { errorOf, RECORDS, startService, startWithStream, tailOf, Upload } from './support.ts'
+import { OPERATIONS } from '../../src/model/access.ts'
+import { errorOf, RECORDS, type Service, startService, startWithStream, tailOf, Upload } from './support.ts'
 
-describe('authorisation', () => {
-  test('without `open` and `authorize` nothing is permitted but health and preflights', async () => {
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** A token for the basin of the tests and these operations, and calls that demand one. */
+async function demanding(service: Service, ...ops: (typeof OPERATIONS)[number][]) {
+  const token = await service.hw.issueAccessToken({
+    id: 'of-a-test',
+    scope: { basins: { exact: 'test-basin' }, streams: { prefix: '' }, ops },
+  })
+  return { token, call: service.with({ open: false }) }
+}
+
+describe('a handler demands a token', () => {
+  test('of everything but health and preflights', async () => {
     const service = await startService()
     const call = service.with({ open: false })
     const refused = await call('GET', '/v1/basins')
     expect(refused.headers.get('www-authenticate')).toBe('Bearer')
     expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'authn' })
     expect((await call('POST', RECORDS, { json: {} })).status).toBe(401)
+    expect((await call('GET', '/metrics')).status).toBe(401)
     expect((await call('GET', '/health')).status).toBe(200)
     expect((await call('OPTIONS', '/v1/basins')).status).toBe(204)
   })
 
-  test('the hook decides before the body is read and before anything is decoded', async () => {
+  const odd = (token: string): [string, (token: string) => string][] => [
+    ['nothing', () => ''],
+    ['another scheme', (valid) => `Basic ${valid}`],
+    ['no scheme', (valid) => valid],
+    ['no token', () => 'Bearer '],
+    ['two tokens', (valid) => `Bearer ${valid} ${valid}`],
+    ['a token that is longer', (valid) => `Bearer ${valid}AAAA`],
+    ['a token that is shorter', (valid) => `Bearer ${valid.slice(0, -1)}`],
+    ['a huge token', () => `Bearer ${'A'.repeat(100_000)}`],
+    ['something else', () => `Bearer ${token}`],
+  ]
+  test.each(odd('hello'))('401 for %s', async (_, header) => {
+    const service = await startService()
+    const { token, call } = await demanding(service, 'list-basins')
+    const answers = [
+      await errorOf(await call('GET', '/v1/basins', { headers: { authorization: header(token) } })),
+      await errorOf(await call('GET', '/v1/basins')),
+    ]
+    expect(answers[0]).toEqual(answers[1])
+    expect(answers[0]).toMatchObject({ status: 401, code: 'authn' })
+    expect(service.errors).toEqual([])
+  })
+
+  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('the scheme is written %j', async (scheme) => {
+    const service = await startService()
+    const { token, call } = await demanding(service, 'list-basins')
+    const headers = { authorization: `${scheme} ${token} ` }
+    expect((await call('GET', '/v1/basins', { headers })).status).toBe(200)
+  })
+
+  test('before the body is read and before anything is decoded, also for what is not permitted', async () => {
     const service = await startWithStream()
-    const call = service.with({
-      open: true,
-      authorize: () => {
-        throw new HeadwaterError('permission_denied', 'no')
-      },
-    })
-    const upload = new Upload()
-    const headers = { 'content-type': 'application/json' }
-    expect(await errorOf(await call('POST', RECORDS, { body: upload.body, headers }))).toMatchObject({
-      status: 403,
-      code: 'permission_denied',
-    })
-    expect(upload.body.locked).toBe(false)
-    expect((await call('GET', '/v1/streams/%ff')).status).toBe(403)
-    expect((await call('POST', RECORDS, { json: {}, headers: { 'content-encoding': 'br' } })).status).toBe(
-      403,
-    )
+    const { token, call } = await demanding(service, 'read')
+    for (const [headers, status] of [
+      [{}, 401],
+      [bearer(token), 403],
+    ] as const) {
+      const json = { ...headers, 'content-type': 'application/json' }
+      const upload = new Upload()
+      expect((await call('POST', RECORDS, { body: upload.body, headers: json })).status).toBe(status)
+      expect(upload.body.locked).toBe(false)
+      expect((await call('DELETE', '/v1/streams/%ff', { headers })).status).toBe(status)
+      const coded = { ...json, 'content-encoding': 'br' }
+      expect((await call('POST', RECORDS, { body: '{}', headers: coded })).status).toBe(status)
+    }
     expect(await tailOf(service)).toBe(0)
   })
 
-  test('the hook is told what the request is about', async () => {
-    const targets: AuthorizationTarget[] = []
+  test('what lies outside of the scope is refused alike, whether it exists or not', async () => {
     const service = await startWithStream()
-    const call = service.with({
-      authorize: async (request, target) => {
-        expect(request).toBeInstanceOf(Request)
-        targets.push(target)
-      },
-    })
-    await call('GET', '/v1/streams/a%2Fb/records')
-    await call('PUT', '/v1/basins/some-basin')
-    await call('GET', '/v1/streams', { basin: null, origin: 'http://test-basin.localhost:1234' })
-    await call('GET', '/v1/streams/%ff', { basin: 'NO' })
-    await call('GET', '/health')
-    expect(targets).toEqual([
-      { method: 'GET', route: '/v1/streams/{stream}/records', basin: 'test-basin', stream: 'a/b' },
-      { method: 'PUT', route: '/v1/basins/{basin}', basin: 'some-basin', stream: undefined },
-      { method: 'GET', route: '/v1/streams', basin: 'test-basin', stream: undefined },
-      { method: 'GET', route: '/v1/streams/{stream}', basin: undefined, stream: undefined },
-    ])
+    await service.hw.createBasin('other-basin')
+    await service.hw.basin('other-basin').createStream('s')
+    const { token, call } = await demanding(service, ...OPERATIONS)
+    const headers = bearer(token)
+    const refusal = async (basin: string, path: string, method = 'GET') =>
+      errorOf(await call(method, path, { headers, basin }))
+    for (const path of ['/v1/streams', '/v1/streams/s', RECORDS, `${RECORDS}/tail`]) {
+      expect(await refusal('other-basin', path)).toEqual(await refusal('no-such-basin', path))
+      expect(await refusal('other-basin', path)).toMatchObject({ status: 403, code: 'permission_denied' })
+    }
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const existing = await refusal('', '/v1/basins/other-basin', method)
+      expect(existing).toEqual(await refusal('', '/v1/basins/no-such-basin', method))
+      expect(existing.status).toBe(403)
+    }
+    expect((await call('GET', '/v1/streams/missing', { headers })).status).toBe(404)
   })
 
-  test('a hook that fails refuses, and its error is not told', async () => {
+  test('a name in a body is checked as well', async () => {
     const service = await startService()
+    const { token, call } = await demanding(service, 'create-basin')
+    const create = async (basin: string) =>
+      (await call('POST', '/v1/basins', { headers: bearer(token), json: { basin } })).status
+    expect([await create('other-basin'), await create('test-basin')]).toEqual([403, 201])
+  })
+
+  test('a basin that is named by the host counts as well', async () => {
+    const service = await startWithStream()
+    const { token, call } = await demanding(service, 'list-streams')
+    const list = async (basin: string) =>
+      call('GET', '/v1/streams', {
+        headers: bearer(token),
+        basin: null,
+        origin: `http://${basin}.localhost:1234`,
+      })
+    expect((await list('test-basin')).status).toBe(200)
+    expect((await list('other-basin')).status).toBe(403)
+  })
+})
+
+describe('tokens that come another way', () => {
+  const cookie = (request: Request) => /token=([^;]*)/.exec(request.headers.get('cookie') ?? '')?.[1]
+
+  test('from where `tokenOf` finds them, and nowhere else', async () => {
+    const service = await startService()
+    const { token } = await demanding(service, 'list-basins')
+    const call = service.with({ open: false, tokenOf: async (request) => cookie(request) })
+    expect((await call('GET', '/v1/basins', { headers: { cookie: `token=${token}` } })).status).toBe(200)
+    expect((await call('GET', '/v1/basins', { headers: bearer(token) })).status).toBe(401)
+  })
+
+  test('its own refusal is told, another failure is not', async () => {
+    const service = await startService()
+    const failing = (error: Error) =>
+      service.with({ open: false, tokenOf: () => Promise.reject(error) })('GET', '/v1/basins')
+    const refusal = new HeadwaterError('rate_limited', 'too often')
+    expect(await errorOf(await failing(refusal))).toEqual({
+      status: 429,
+      code: 'rate_limited',
+      message: 'too often',
+    })
     const failure = new TypeError('database password is hunter2')
-    const call = service.with({ authorize: () => Promise.reject(failure) })
-    const error = await errorOf(await call('GET', '/v1/basins'))
-    expect(error).toEqual({ status: 500, code: 'other', message: 'internal error' })
+    expect(await errorOf(await failing(failure))).toEqual({
+      status: 500,
+      code: 'other',
+      message: 'internal error',
+    })
     expect(service.errors).toEqual([failure])
   })
 
   test('a log that throws does not fail the request further', async () => {
     const service = await startService()
     const call = service.with({
-      authorize: () => Promise.reject(new Error('x')),
+      open: false,
+      tokenOf: () => Promise.reject(new Error('x')),
       onError: () => {
         throw new Error('log')
       },

@@ -11,7 +11,7 @@ describe('routes', () => {
     '/v1/basin',
     '/v1/streams//records',
     '/v1/basins/b/c',
-    '/metrics',
+    '/metrics/',
   ])('an unknown path is 404 without a body: %s', async (path) => {
     const { call } = await startService()
     const response = await call('GET', path)
@@ -29,25 +29,6 @@ describe('routes', () => {
     const { call } = await startService()
     const response = await call(method, path)
     expect([response.status, await response.text(), response.headers.get('allow')]).toEqual([405, '', allow])
-  })
-
-  test.each([
-    ['GET', '/v1/access-tokens'],
-    ['POST', '/v1/access-tokens'],
-    ['DELETE', '/v1/access-tokens/some%2Fid'],
-    ['GET', '/v1/metrics'],
-    ['GET', '/v1/metrics/some-basin'],
-    ['GET', '/v1/metrics/some-basin/stream'],
-    ['GET', '/v1/locations'],
-    ['GET', '/v1/locations/default'],
-    ['PUT', '/v1/locations/default'],
-  ])('what is not there yet is 501, once authorised: %s %s', async (method, path) => {
-    const service = await startService()
-    expect(await errorOf(await service.call(method, path))).toMatchObject({
-      status: 501,
-      code: 'not_implemented',
-    })
-    expect((await service.with({ open: false })(method, path)).status).toBe(401)
   })
 })
 

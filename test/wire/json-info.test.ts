@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { BasinInfo, StreamInfo } from '../../src/model/info.ts'
-import {
-  basinInfoJson,
-  basinPageJson,
-  dateTimeText,
-  streamInfoJson,
-  streamPageJson,
-} from '../../src/wire/json-info.ts'
+import { dateTimeText } from '../../src/wire/date-time.ts'
+import { basinInfoJson, basinPageJson, streamInfoJson, streamPageJson } from '../../src/wire/json-info.ts'
 
 const basin: BasinInfo = {
   name: 'my-basin',

@@ -19,12 +19,12 @@ export async function appendSession(context: RequestContext, stream: Stream): Pr
   const session = await stream.appendSession()
   const acks = new AckStream((error) => context.report(error))
   const { signal } = context.request
-  const { closing } = context.hw
   const ignoreAbort = onAbort(signal, () => acks.abandon(signal.reason))
-  const ignoreClosing = onAbort(closing, () => acks.end(closing.reason))
+  // Also what ends it while the client is silent: the engine closes, the access token is revoked.
+  const failing = session.acks$.subscribe({ error: (error: unknown) => acks.end(error) })
   void takeInputs(body, session, acks).finally(() => {
     ignoreAbort()
-    ignoreClosing()
+    failing.unsubscribe()
   })
   return streamReply(sessionContentType(context.word), acks.body)
 }

@@ -2,7 +2,7 @@ import { parseDataFormat } from '../../../src/wire/data-format.ts'
 import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-append.ts'
 import { ackForm, appendForm } from '../../../src/wire/media-type.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-append.ts'
-import { checkEncryptionKey } from '../encryption-key.ts'
+import { encryptionKey } from '../encryption-key.ts'
 import { jsonReply, protobufReply } from '../reply.ts'
 import { jsonBody, wholeBody } from '../request-body.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -13,8 +13,7 @@ import { appendSession } from './append-session.ts'
 export const append: Endpoint = async (context) => {
   const basin = context.basinAddress()
   const name = context.pathParameter('stream')
-  checkEncryptionKey(context)
-  const stream = context.stream(basin, name)
+  const stream = context.stream(basin, name, encryptionKey(context))
   const form = appendForm(context.header('content-type'), context.settings.words)
   if (form === 'session') return appendSession(context, stream)
   const { inputs, conditions } = form === 'json' ? await jsonInput(context) : await protobufInput(context)
