@@ -1,0 +1,137 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { describe, expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { open } from '../../src/index.ts'
+import { encodeMessageFrame } from '../../src/wire/frame.ts'
+import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
+import { inputFrame } from './inputs.ts'
+import { BodyReader, errorOf, framesOf, parseSse, RECORDS, startWithStream, Upload } from './support.ts'
+
+const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
+
+/** A stream with one record, and a token for it that expires in a minute. */
+async function start() {
+  const storage = memory()
+  const service = await startWithStream({}, { storage })
+  await service.hw.basin('test-basin').stream('s').append('first')
+  const token = await service.hw.issueAccessToken({
+    id: 'short',
+    expiresAt: new Date(service.clock.now() + 60_000),
+    scope: {
+      basins: { prefix: '' },
+      streams: { prefix: '' },
+      opGroups: { stream: { read: true, write: true } },
+    },
+  })
+  const call = service.with({ open: false })
+  const headers = { authorization: `Bearer ${token}` }
+  const ways = {
+    expiry: () => service.clock.advance('60s'),
+    revocation: async () => {
+      await service.hw.revokeAccessToken('short')
+      await service.clock.settle()
+    },
+    'revocation by another engine': async () => {
+      const other = await open({ storage, clock: service.clock })
+      await other.revokeAccessToken('short')
+      await other.close()
+      await service.clock.advance('1s')
+    },
+  }
+  return { ...service, call, headers, ways }
+}
+
+type Way = 'expiry' | 'revocation' | 'revocation by another engine'
+const WAYS: readonly Way[] = ['expiry', 'revocation', 'revocation by another engine']
+
+describe.each(WAYS)('at the %s of its token', (way) => {
+  test('a session of events ends with an error event', async () => {
+    const { call, headers, ways, hw, clock } = await start()
+    const response = await call('GET', `${RECORDS}?seq_num=0`, {
+      headers: { ...headers, accept: 'text/event-stream' },
+    })
+    const reader = new BodyReader(response)
+    await clock.settle()
+    await ways[way]()
+    await reader.ended
+    const events = parseSse(reader.text)
+    expect(events.map(({ event }) => event).filter((event) => event !== 'ping')).toEqual(['batch', 'error'])
+    expect(JSON.parse(events.at(-1)!.data)).toMatchObject({ code: 'authn' })
+    expect(hw.stats().openReads).toBe(0)
+  })
+
+  test('a binary read session ends with a terminal frame', async () => {
+    const { call, headers, ways, hw, clock } = await start()
+    const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: { ...headers, ...SESSION } })
+    const reader = new BodyReader(response)
+    await clock.settle()
+    await ways[way]()
+    await reader.ended
+    const last = (await framesOf(reader.bytes)).at(-1)
+    expect(last).toMatchObject({ kind: 'terminal', status: 401 })
+    expect(hw.stats().openReads).toBe(0)
+  })
+
+  test('a long poll is answered with 401', async () => {
+    const { call, headers, ways, hw, clock } = await start()
+    const answer = call('GET', `${RECORDS}?wait=60&seq_num=1`, { headers })
+    await clock.settle()
+    expect(hw.stats().waitingReads).toBe(1)
+    await ways[way]()
+    expect(await errorOf(await answer)).toMatchObject({ status: 401, code: 'authn' })
+    expect(hw.stats().openReads).toBe(0)
+  })
+
+  test('an append session ends with a terminal frame behind the acks that it owes', async () => {
+    const { call, headers, ways, hw, clock } = await start()
+    const upload = new Upload()
+    const response = await call('POST', RECORDS, { body: upload.body, headers: { ...headers, ...SESSION } })
+    const reader = new BodyReader(response)
+    upload.write(inputFrame(['a']), inputFrame(['b']))
+    await clock.settle()
+    await ways[way]()
+    await reader.ended
+    const frames = await framesOf(reader.bytes)
+    expect(frames.map(({ kind }) => kind)).toEqual(['message', 'message', 'terminal'])
+    expect(frames.at(-1)).toMatchObject({ status: 401 })
+    expect(upload.isCancelled).toBe(true)
+    expect((await hw.basin('test-basin').stream('s').checkTail()).seqNum).toBe(3)
+  })
+
+  test('nothing is left behind, and the next request is refused', async () => {
+    const { call, headers, ways, clock } = await start()
+    const before = clock.pending
+    const response = await call('GET', RECORDS, { headers: { ...headers, accept: 'text/event-stream' } })
+    const reader = new BodyReader(response)
+    await clock.settle()
+    expect(clock.pending).toBeGreaterThan(before)
+    await ways[way]()
+    await reader.ended
+    await clock.settle()
+    expect(clock.pending).toBe(before)
+    expect((await call('GET', `${RECORDS}/tail`, { headers })).status).toBe(401)
+  })
+})
+
+test('a session may append, but not fence or trim, when its token does not permit it', async () => {
+  const { call, hw } = await startWithStream().then((service) => ({
+    hw: service.hw,
+    call: service.with({ open: false }),
+  }))
+  const token = await hw.issueAccessToken({
+    id: 'appender',
+    scope: { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['append', 'trim'] },
+  })
+  const headers = { authorization: `Bearer ${token}`, ...SESSION }
+  const upload = new Upload()
+  const response = await call('POST', RECORDS, { body: upload.body, headers })
+  const reader = new BodyReader(response)
+  const fence = { records: [{ headers: [{ value: new TextEncoder().encode('fence') }] }] }
+  const fenceFrame = encodeMessageFrame(toBinary(AppendInputSchema, create(AppendInputSchema, fence)))
+  upload.write(inputFrame(['a']), fenceFrame, inputFrame(['b']))
+  await reader.ended
+  const frames = await framesOf(reader.bytes)
+  expect(frames.map(({ kind }) => kind)).toEqual(['message', 'terminal'])
+  expect(frames.at(-1)).toMatchObject({ status: 403 })
+  expect((await hw.basin('test-basin').stream('s').checkTail()).seqNum).toBe(1)
+})
