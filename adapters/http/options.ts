@@ -7,7 +7,8 @@ export interface HandlerOptions {
   readonly open?: boolean
   /**
    * Where the access token of a request comes from, when not from `Authorization: Bearer`: a cookie, a session of the app. Undefined is none.
-   * Throw a `HeadwaterError` to refuse the request in another way.
+   * Throw a `HeadwaterError` to refuse the request in another way. With cookies turn `cors` off: it lets any page call in the name of its
+   * visitors.
    */
   readonly tokenOf?: (request: Request) => string | undefined | Promise<string | undefined>
   /** Lets everybody read `/metrics`, which holds counts and no names. By default it needs a token that permits `account-metrics`. */

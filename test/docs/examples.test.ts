@@ -11,9 +11,13 @@ const EXAMPLES: Record<string, string[]> = {
   'README.md': [
     '0 hello\n1 again\n2 and again\n1 again\n2 and again\n',
     '201 active\n',
-    '401\n',
+    '401 200\ncreated\npermission_denied\n',
     'seq_num_mismatch 1\n3\ndurable up to 6\ndurable up to 7\n',
     'range_not_satisfiable 0\ntimers left: 0\n',
+  ],
+  'docs/access.md': [
+    "[ 'orders' ]\n[ 'tenant-7/orders' ]\ntrue permission_denied\nauthn\n",
+    'secret\ndecryption_failed\n',
   ],
   'docs/storage-contract.md': ['true\n'],
 }

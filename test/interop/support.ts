@@ -3,7 +3,7 @@ import { afterAll, expect, vi } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type Headwater, open } from '../../src/index.ts'
+import { type Clock, type Headwater, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { strings } from './records.ts'
 
@@ -18,12 +18,18 @@ export interface Service {
   close(): Promise<void>
 }
 
-export async function startService(options: { storage?: Storage; port?: number } = {}): Promise<Service> {
-  const { storage = memory(), port = 0 } = options
-  const hw = await open({ storage })
+export async function startService(
+  options: { storage?: Storage; port?: number; clock?: Clock; demandsTokens?: boolean } = {},
+): Promise<Service> {
+  const { storage = memory(), port = 0, demandsTokens = false } = options
+  const hw = await open({ storage, ...(options.clock && { clock: options.clock }) })
   const errors: unknown[] = []
   const onError = (error: unknown) => void errors.push(error)
-  const server = await serve(createHandler(hw, { open: true, onError }), { port, host: '127.0.0.1', onError })
+  const server = await serve(createHandler(hw, { open: !demandsTokens, onError }), {
+    port,
+    host: '127.0.0.1',
+    onError,
+  })
   return {
     hw,
     server,
@@ -36,8 +42,8 @@ export async function startService(options: { storage?: Storage; port?: number }
 }
 
 /** A service for all tests of a file. After them nothing may be left open in it, and nothing may have gone wrong inside. */
-export async function serviceOfFile(): Promise<Service> {
-  const service = await startService()
+export async function serviceOfFile(options?: Parameters<typeof startService>[0]): Promise<Service> {
+  const service = await startService(options)
   afterAll(async () => {
     await untilIdle(service)
     await service.close()
@@ -47,8 +53,12 @@ export async function serviceOfFile(): Promise<Service> {
 }
 
 /** The published client, configured as its documentation says: by the environment. */
-export function clientOf(url: string, options: ClientOptions = {}): S2 {
-  vi.stubEnv('S2_ACCESS_TOKEN', 'any token: the service is open')
+export function clientOf(
+  url: string,
+  options: ClientOptions = {},
+  token = 'any token: the service is open',
+): S2 {
+  vi.stubEnv('S2_ACCESS_TOKEN', token)
   vi.stubEnv('S2_ACCOUNT_ENDPOINT', url)
   vi.stubEnv('S2_BASIN_ENDPOINT', url)
   try {
