@@ -5,6 +5,7 @@ import type { AppendBatch } from '../model/append-input.ts'
 import type { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
+import type { SequencedRecord } from '../model/record.ts'
 import { encodeRecords } from '../storage/block-codec.ts'
 import {
   type Head,
@@ -31,6 +32,9 @@ export interface AppendTarget {
   onDurable(written: WrittenAppend): void
 }
 
+/** Writes the block of an append's records, once they have their places. */
+export type BlockEncoder = (records: readonly SequencedRecord[]) => Uint8Array
+
 export interface WrittenAppend {
   readonly block: StoredBlock
   /** The head that the append left. */
@@ -40,6 +44,7 @@ export interface WrittenAppend {
 interface Entry {
   readonly batch: AppendBatch
   readonly group: AppendGroup | undefined
+  readonly encode: BlockEncoder
   readonly resolve: (ack: AppendAck) => void
   readonly reject: (error: unknown) => void
   /** How often it was the first that another engine's append came before. */
@@ -116,11 +121,12 @@ export class AppendPipeline {
     return this.#entries.length
   }
 
-  append(batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
+  append(batch: AppendBatch, group?: AppendGroup, encode: BlockEncoder = encodeRecords): Promise<AppendAck> {
     if (this.#closed) return Promise.reject(closedError())
     if (this.#entries.length === 0) this.#ahead = this.#target.head
     return new Promise((resolve, reject) => {
-      this.#entries.push({ batch, group, resolve, reject, conflicts: 0, sawReload: false, step: QUEUED })
+      const entry = { batch, group, encode, resolve, reject, conflicts: 0, sawReload: false, step: QUEUED }
+      this.#entries.push(entry)
       this.#advance()
     })
   }
@@ -186,7 +192,7 @@ export class AppendPipeline {
       lastTimestamp: end.timestamp,
       meteredBytes: entry.batch.meteredBytes,
       expiresAt: expiryOf(document.config.retentionPolicy, now),
-      data: encodeRecords(outcome.records),
+      data: entry.encode(outcome.records),
     }
     const attempt = { sequenced: outcome, written: { block, head } }
     entry.step = { kind: 'writing', ...attempt }

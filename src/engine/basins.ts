@@ -102,7 +102,7 @@ export class Basins implements BasinService {
 
   async reconfigure(name: string, change: BasinReconfiguration): Promise<BasinConfig> {
     checkBasinConfig(change)
-    checkCipher(change.streamCipher)
+    this.#checkCipher(change.streamCipher)
     return this.#engine.catalog.change(name, async (commit) => {
       const { value, version } = await this.active(name)
       const config = reconfigureBasin(value.config, change)
@@ -138,7 +138,7 @@ export class Basins implements BasinService {
 
   #checkConfig(config: BasinConfigInput, options: CreateBasinOptions): void {
     checkBasinConfig(config)
-    checkCipher(config.streamCipher)
+    this.#checkCipher(config.streamCipher)
     const names = this.#engine.settings.locations.map(({ name }) => name)
     if (options.scope !== undefined && !names.includes(options.scope)) {
       throw invalid(`scope must be one of ${names.join(', ')}`, 'scope')
@@ -149,6 +149,10 @@ export class Basins implements BasinService {
     if (options.scope !== undefined && options.location != null && options.scope !== options.location) {
       throw invalid('scope and location must not differ', 'location')
     }
+  }
+
+  #checkCipher(cipher: Cipher | null | undefined): void {
+    if (cipher != null) this.#engine.settings.ciphers.check(cipher)
   }
 
   async #newDocument(
@@ -188,16 +192,6 @@ function checkPlace(existing: BasinDocument, options: CreateBasinOptions): void 
   }
   if (options.location != null && options.location !== (existing.location ?? existing.scope)) {
     throw invalid(`location of a basin can't be changed; it is ${existing.scope}`, 'location')
-  }
-}
-
-/** Records are never stored in plain text where encryption was asked for. */
-function checkCipher(cipher: Cipher | null | undefined): void {
-  if (cipher != null) {
-    throw invalid(
-      `stream_cipher ${cipher} is not available: encryption at rest is missing here`,
-      'stream_cipher',
-    )
   }
 }
 

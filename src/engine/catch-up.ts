@@ -9,11 +9,13 @@ import {
 import type { ReadPlan } from '../core/read-plan.ts'
 import { isExpired } from '../core/retention.ts'
 import { concatBytes } from '../model/bytes.ts'
-import { HeadwaterError } from '../model/errors.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
+import type { SequencedRecord } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from '../storage/block-codec.ts'
 import type { StorageSession, StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { intact } from './damage.ts'
+import type { BlockOpener } from './encryption/block-opener.ts'
 import { deletedUnderReadError, storageError } from './errors.ts'
 
 export interface CaughtUp {
@@ -31,13 +33,21 @@ export class CatchUp {
   readonly #session: StorageSession
   readonly #logId: string
   readonly #openedAt: number
+  /** Undefined on a plain stream. */
+  readonly #opener: BlockOpener | undefined
   #blocks: StoredBlock[] = []
   #first = 0
   #position: number
 
-  constructor(session: StorageSession, logId: string, openedAt: number, position: number) {
+  constructor(
+    session: StorageSession,
+    log: { readonly logId: string; readonly opener: BlockOpener | undefined },
+    openedAt: number,
+    position: number,
+  ) {
     this.#session = session
-    this.#logId = logId
+    this.#logId = log.logId
+    this.#opener = log.opener
     this.#openedAt = openedAt
     this.#position = position
   }
@@ -57,16 +67,19 @@ export class CatchUp {
     this.#position = 'seqNum' in plan.start ? Math.max(plan.start.seqNum, plan.floor) : plan.floor
     if (this.#position >= endSeqNum) return false
     const from = 'timestamp' in plan.start ? plan.start : { seqNum: this.#position }
-    const block = await this.#peek(endSeqNum, from, plan.limits)
-    if (block === undefined) {
-      this.#position = endSeqNum
-      return false
-    }
-    this.#position = Math.max(this.#position, block.firstSeqNum)
-    if ('timestamp' in plan.start && block.firstTimestamp < plan.start.timestamp) {
+    for (;;) {
+      const block = await this.#peek(endSeqNum, from, plan.limits)
+      if (block === undefined) {
+        this.#position = endSeqNum
+        return false
+      }
+      this.#position = Math.max(this.#position, block.firstSeqNum)
+      if (!('timestamp' in plan.start) || block.firstTimestamp >= plan.start.timestamp) break
       const { timestamp } = plan.start
-      const first = decode(block).find((record) => record.timestamp >= timestamp)
+      const first = this.#positions(block).find((record) => record.timestamp >= timestamp)
       this.#position = Math.max(this.#position, first?.seqNum ?? block.endSeqNum)
+      if (first !== undefined) break
+      // One of several appends in a stored block: a later one of them has it.
     }
     return this.#position < endSeqNum
   }
@@ -82,18 +95,25 @@ export class CatchUp {
     for (;;) {
       // What is at hand is delivered before the storage is asked for more.
       if (count > 0 && this.#first >= this.#blocks.length) break
-      const block = await this.#peek(endSeqNum, { seqNum: this.#position }, limits)
-      if (block === undefined) {
+      const stored = await this.#peek(endSeqNum, { seqNum: this.#position }, limits)
+      if (stored === undefined) {
         this.#position = Math.max(this.#position, endSeqNum)
         break
       }
-      const blockCount = block.endSeqNum - block.firstSeqNum
+      const blockCount = stored.endSeqNum - stored.firstSeqNum
       const exceedsBatch =
-        count + blockCount > READ_RECORDS_MAX ||
-        meteredBytes + block.meteredBytes > READ_METERED_BYTES_MAX ||
-        encodedBytes + block.data.length > BATCH_ENCODED_BYTES_MAX
+        count + blockCount > READ_RECORDS_MAX || meteredBytes + stored.meteredBytes > READ_METERED_BYTES_MAX
       if (count > 0 && exceedsBatch) break
       const left = afterDelivering(limits, count, meteredBytes)
+      const block =
+        this.#opener === undefined ? stored : await this.#opened(stored, endSeqNum, left, count > 0)
+      // What is already taken comes first; then it is told what is wrong with the rest.
+      if (block === 'failed') break
+      if (block === undefined) {
+        ended = true
+        break
+      }
+      if (count > 0 && encodedBytes + block.data.length > BATCH_ENCODED_BYTES_MAX) break
       const taken = this.#take(block, endSeqNum, left)
       if (taken.count > 0) {
         parts.push(taken.data)
@@ -111,6 +131,28 @@ export class CatchUp {
     if (count === 0) return { batch: undefined, ended }
     const summary = { count, meteredBytes, lastSeqNum }
     return { batch: new ReadBatch(RecordBatch.ofData(concatBytes(parts)), summary), ended }
+  }
+
+  /**
+   * What is wanted of an encrypted block, in plain text; undefined when the limits admit nothing of it. A failure waits for the next call when this
+   * one has something to deliver.
+   */
+  async #opened(
+    block: StoredBlock,
+    endSeqNum: number,
+    limits: ReadLimits,
+    canWait: boolean,
+  ): Promise<StoredBlock | undefined | 'failed'> {
+    try {
+      return await this.#opener!.open(block, { from: this.#position, endSeqNum, limits })
+    } catch (error) {
+      if (canWait) return 'failed'
+      throw error
+    }
+  }
+
+  #positions(block: StoredBlock): readonly SequencedRecord[] {
+    return this.#opener === undefined ? decode(block) : this.#opener.positions(block)
   }
 
   /** Takes what is admitted of a block and moves behind it. */
@@ -152,7 +194,9 @@ export class CatchUp {
       if (this.#position >= endSeqNum) return undefined
       const { count, bytes } = withinOneBatch(limits)
       const range = { from: start, endSeqNum, bytesMax: bytes, recordsMax: count }
-      this.#blocks = await storageError(this.#session.read(this.#logId, range))
+      const blocks = await storageError(this.#session.read(this.#logId, range))
+      this.#blocks =
+        this.#opener === undefined ? blocks : blocks.flatMap((block) => this.#opener!.split(block))
       this.#first = 0
       if (this.#blocks.length === 0) {
         await this.#checkExists()
@@ -168,9 +212,5 @@ export class CatchUp {
 }
 
 function decode(block: StoredBlock) {
-  try {
-    return decodeRecords(block.data)
-  } catch (cause) {
-    throw new HeadwaterError('storage', 'a stored block is damaged', { cause })
-  }
+  return intact(() => decodeRecords(block.data))
 }

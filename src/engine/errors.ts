@@ -19,6 +19,11 @@ export function fromStorage(failure: unknown): HeadwaterError {
   return new HeadwaterError('storage', `the storage failed (${reason})`, { cause: failure })
 }
 
+/** Says nothing of the resource: whether it exists is not for everybody. */
+export function permissionDenied(): HeadwaterError {
+  return new HeadwaterError('permission_denied', 'the access token does not permit this')
+}
+
 /** Too many others change the same thing. */
 export function conflictError(): HeadwaterError {
   return new HeadwaterError(

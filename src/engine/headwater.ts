@@ -3,41 +3,34 @@ import type { AccessTokenInfo, AccessTokenInput, Operation } from '../model/acce
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../model/config.ts'
 import type { BasinInfo, ListQuery, LocationInfo, Page, Provisioned } from '../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
-import { permissionDenied } from './access/errors.ts'
 import { Basin } from './basin.ts'
 import type { CreateBasinOptions } from './basins.ts'
-import type { Connection } from './context.ts'
-import { storageError } from './errors.ts'
+import { permissionDenied, storageError } from './errors.ts'
 import type { EngineStats } from './stats.ts'
-import type { EngineView } from './view.ts'
+import type { EngineView, OwnerServices } from './view.ts'
+import type { ViewOptions, Views } from './views.ts'
 
 export interface BasinOptions {
   /** Whether first use of a stream creates it, and its basin; by default as the engine was opened, and not by the holder of a token. */
   readonly autoCreate?: boolean
 }
 
-/** Who calls, for {@link Headwater.view}. */
-export interface ViewOptions {
-  /** An access token, or whatever somebody presents as one. Absent: the same caller as before. */
-  readonly token?: string | undefined
-  /** An object that stands for the caller's connection: the usage metrics count appends by it. */
-  readonly connection?: Connection | undefined
+/** What all views of an engine share. */
+export interface OpenEngine {
+  readonly views: Views
+  stats(): EngineStats
+  /** Calls after the first wait for it. */
+  close(): Promise<void>
 }
 
 /** An open engine: all basins of one storage. Made by `open`. */
 export class Headwater {
+  readonly #engine: OpenEngine
   readonly #view: EngineView
-  readonly #viewOf: (options: ViewOptions, view: EngineView) => EngineView
-  readonly #close: () => Promise<void>
 
-  constructor(
-    view: EngineView,
-    viewOf: (options: ViewOptions, view: EngineView) => EngineView,
-    close: () => Promise<void>,
-  ) {
+  constructor(engine: OpenEngine, view: EngineView) {
+    this.#engine = engine
     this.#view = view
-    this.#viewOf = viewOf
-    this.#close = close
   }
 
   /** Milliseconds since the Unix epoch, by the engine's clock. */
@@ -61,7 +54,7 @@ export class Headwater {
 
   /** The same engine for another caller. */
   view(options: ViewOptions): Headwater {
-    return new Headwater(this.#viewOf(options, this.#view), this.#viewOf, this.#close)
+    return new Headwater(this.#engine, this.#engine.views.of(options, this.#view))
   }
 
   /**
@@ -72,11 +65,11 @@ export class Headwater {
     operations: Operation | readonly Operation[],
     resource: Resource = {},
   ): Promise<void> {
-    await this.#view.gate.permit(operations, resource)
+    await this.#view.check(operations, resource)
   }
 
   basin(name: string, options: BasinOptions = {}): Basin {
-    const byDefault = this.#view.gate.holder === undefined && this.#view.engine.settings.autoCreate
+    const byDefault = this.#view.owner !== undefined && this.#view.engine.settings.autoCreate
     return new Basin(this.#view, name, options.autoCreate ?? byDefault)
   }
 
@@ -139,14 +132,12 @@ export class Headwater {
 
   /** Makes the root token, which permits everything for ever, unless there is one: then undefined. For the owner alone. */
   async createRootToken(): Promise<string | undefined> {
-    this.#requireOwner()
-    return this.#view.access.tokens.createRoot()
+    return this.#owner().createRootToken()
   }
 
   /** Makes this the root token in place of another: 16 to 1,024 characters of visible ASCII. For the owner alone. */
   async setRootToken(token: string): Promise<void> {
-    this.#requireOwner()
-    await this.#view.access.tokens.setRoot(token)
+    await this.#owner().setRootToken(token)
   }
 
   /** Usage of the account (wire-behaviour.md 11.2); `start` and `end` are required. Errors: `invalid`. */
@@ -174,8 +165,8 @@ export class Headwater {
 
   /** For the owner alone. */
   stats(): EngineStats {
-    this.#requireOwner()
-    return this.#view.stats()
+    this.#owner()
+    return this.#engine.stats()
   }
 
   /**
@@ -183,15 +174,16 @@ export class Headwater {
    * owner alone.
    */
   async close(): Promise<void> {
-    this.#requireOwner()
-    await this.#close()
+    this.#owner()
+    await this.#engine.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
-  #requireOwner(): void {
-    if (this.#view.gate.holder !== undefined) throw permissionDenied()
+  #owner(): OwnerServices {
+    if (this.#view.owner === undefined) throw permissionDenied()
+    return this.#view.owner
   }
 }

@@ -1,12 +1,20 @@
 import type { StreamPosition } from '../model/position.ts'
-import type { ReadBatch } from '../storage/record-batch.ts'
+import type { StoredBlock } from '../storage/contract.ts'
+import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
 
 /** One append as live followers get it: the same object for all of them. */
 export interface LiveBatch {
   readonly firstSeqNum: number
   readonly endSeqNum: number
   readonly lastTimestamp: number
+  /** On an encrypted stream only what it says of the records: each follower opens `sealed` with its key. */
   readonly batch: ReadBatch & { readonly tail: StreamPosition }
+  readonly sealed?: StoredBlock
+}
+
+/** What a follower gets of a sealed batch whose records are in this plain block. */
+export function withData({ batch }: LiveBatch, data: Uint8Array): ReadBatch {
+  return new ReadBatch(RecordBatch.ofData(data), batch, batch.tail)
 }
 
 /**

@@ -1,12 +1,13 @@
-import { Access } from './access/index.ts'
+import type { Access } from './access/index.ts'
 import { Background } from './background.ts'
 import { Basins } from './basins.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { Catalog } from './catalog.ts'
 import type { EngineContext } from './context.ts'
+import { counted } from './counted.ts'
+import { deferred, once } from './deferred.ts'
 import { closedError, storageError } from './errors.ts'
-import { gated } from './gate/index.ts'
-import { Headwater, type ViewOptions } from './headwater.ts'
+import { Headwater } from './headwater.ts'
 import { Locations } from './locations.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
 import { Reading } from './reading.ts'
@@ -15,7 +16,7 @@ import { statsOf } from './stats.ts'
 import { StreamAccess } from './stream-access.ts'
 import { StreamLogs } from './stream-logs.ts'
 import { Streams } from './streams.ts'
-import type { EngineView } from './view.ts'
+import { Views } from './views.ts'
 
 // TEMPORARY until usage is there
 const none = async () => []
@@ -29,7 +30,7 @@ const TEMPORARY = {
   delivered() {},
   streamingRead: () => () => {},
   storedChanged() {},
-  streamCreated() {},
+  streamCreated() {}, streamDeleted() {},
 }
 
 /**
@@ -76,21 +77,23 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   const streamAccess = new StreamAccess(engine, streams)
   const reading = new Reading(engine, streamAccess)
 
-  const access = new Access(engine)
+  let loadedAccess: Access | undefined
+  const access = once(async () => {
+    const { Access } = await import('./access/index.ts')
+    loadedAccess = new Access(engine)
+    return loadedAccess
+  })
   const metrics = TEMPORARY
   const services = {
     basins,
     streams,
     records: new Records(engine, streamAccess, reading),
-    tokens: access.tokens,
+    tokens: deferred(async () => (await access()).tokens),
     metrics,
     locations,
   }
-  const viewOf = ({ token, connection = {} }: ViewOptions, previous?: EngineView): EngineView => {
-    const holder = token === undefined ? previous?.gate.holder : access.holderOf(token)
-    const stats = () => statsOf(engine, reading)
-    return { engine, access, stats, connection, ...gated(services, metrics, holder) }
-  }
+  const exists = async (basin: string) => (await catalog.basin(basin)) !== undefined
+  const views = new Views(engine, counted(services, metrics, exists), access)
 
   let closed: Promise<void> | undefined
   const close = async () => {
@@ -98,12 +101,17 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     reading.close()
     await engine.logs.close()
     await background.close()
-    access.close()
+    loadedAccess?.close()
     await session.close()
   }
   background.start()
-  return new Headwater(viewOf({}), viewOf, () => {
-    closed ??= close()
-    return closed
-  })
+  const opened = {
+    views,
+    stats: () => statsOf(engine, reading),
+    close: () => {
+      closed ??= close()
+      return closed
+    },
+  }
+  return new Headwater(opened, views.owner)
 }

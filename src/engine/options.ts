@@ -3,6 +3,8 @@ import { BATCH_METERED_BYTES_MAX, MIB } from '../model/limits.ts'
 import { locationNameProblem } from '../model/names.ts'
 import type { Clock } from '../storage/clock.ts'
 import type { Storage } from '../storage/contract.ts'
+import type { CipherSuite } from './encryption/cipher-suite.ts'
+import { Ciphers } from './encryption/ciphers.ts'
 import { systemClock } from './system-clock.ts'
 
 /** Bounds of what the engine holds in memory. */
@@ -52,6 +54,11 @@ export interface OpenOptions {
   readonly trimGraceMs?: number
   /** The places where basins can be, the first being the default until another is chosen. One, `aws:us-east-1`, by default. */
   readonly locations?: readonly (string | LocationInfo)[]
+  /**
+   * Ciphers for encrypted streams beside AES-256-GCM, which the runtime has: `[await aegis256()]`, from `headwater/aegis-256`. One that is given
+   * comes before the runtime's.
+   */
+  readonly ciphers?: readonly CipherSuite[]
   /** Told of failures of background work, which is tried again later. By default they are ignored. */
   readonly onBackgroundError?: (error: unknown) => void
 }
@@ -68,6 +75,7 @@ export interface Settings {
   readonly autoCreate: boolean
   readonly trimGraceMs: number
   readonly locations: readonly LocationInfo[]
+  readonly ciphers: Ciphers
   readonly onBackgroundError: (error: unknown) => void
 }
 
@@ -94,6 +102,7 @@ export function settingsOf(options: OpenOptions): Settings {
     autoCreate: options.autoCreate ?? true,
     trimGraceMs,
     locations: locationsOf(options.locations ?? [DEFAULT_SCOPE]),
+    ciphers: new Ciphers(options.ciphers ?? []),
     onBackgroundError: neverThrowing(options.onBackgroundError),
   }
 }

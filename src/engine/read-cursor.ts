@@ -5,8 +5,9 @@ import type { StreamPosition } from '../model/position.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
 import { CatchUp } from './catch-up.ts'
 import type { EngineContext } from './context.ts'
+import type { BlockOpener } from './encryption/block-opener.ts'
 import { deletedUnderReadError } from './errors.ts'
-import type { LiveBatch } from './live-tail.ts'
+import { type LiveBatch, withData } from './live-tail.ts'
 import { macrotask } from './macrotask.ts'
 import type { StreamLog } from './stream-log.ts'
 
@@ -27,6 +28,7 @@ export class ReadCursor {
   readonly #log: StreamLog
   readonly #plan: ReadPlan
   readonly #catchUp: CatchUp
+  readonly #opener: BlockOpener | undefined
   readonly #heartbeats: boolean
   readonly #onClose: () => void
   #limits: ReadPlan['limits']
@@ -45,7 +47,12 @@ export class ReadCursor {
     engine: EngineContext,
     log: StreamLog,
     plan: ReadPlan,
-    options: { readonly heartbeats: boolean; readonly onClose: () => void },
+    options: {
+      readonly heartbeats: boolean
+      /** Undefined on a plain stream. */
+      readonly opener: BlockOpener | undefined
+      readonly onClose: () => void
+    },
   ) {
     this.#engine = engine
     this.#log = log
@@ -53,7 +60,9 @@ export class ReadCursor {
     this.#limits = plan.limits
     this.#heartbeats = options.heartbeats
     this.#end = log.head.tail.seqNum
-    this.#catchUp = new CatchUp(engine.session, log.document.logId, engine.settings.clock.now(), plan.floor)
+    this.#opener = options.opener
+    const stored = { logId: log.document.logId, opener: options.opener }
+    this.#catchUp = new CatchUp(engine.session, stored, engine.settings.clock.now(), plan.floor)
     this.#onClose = options.onClose
   }
 
@@ -159,7 +168,10 @@ export class ReadCursor {
   async #nextLive(): Promise<ReadEvent | undefined> {
     const { position } = this.#catchUp
     const live = this.#log.live.at(position)
-    if (live !== undefined) return this.#deliverLive(live)
+    if (live !== undefined)
+      return this.#opener === undefined
+        ? this.#deliverLive(live, live.batch)
+        : this.#openLive(this.#opener, live)
     if (this.#log.isDeleted) throw deletedUnderReadError()
     if (position < this.#log.head.tail.seqNum) {
       this.#end = this.#log.head.tail.seqNum
@@ -176,11 +188,27 @@ export class ReadCursor {
     return undefined
   }
 
-  #deliverLive(live: LiveBatch): ReadEvent | undefined {
-    const { batch, lastTimestamp } = live
+  /** Opens what the limits admit, and delivers it if the read is still open then. */
+  async #openLive(opener: BlockOpener, live: LiveBatch): Promise<ReadEvent | undefined> {
+    const { firstSeqNum, endSeqNum, sealed } = live
+    if (this.#admitsAll(live)) {
+      const batch = await opener.openLive(live)
+      return this.#isClosed() ? undefined : this.#deliverLive(live, batch)
+    }
+    const block = await opener.open(sealed!, { from: firstSeqNum, endSeqNum, limits: this.#limits })
+    if (block !== undefined && !this.#isClosed()) return this.#deliverLive(live, withData(live, block.data))
+    this.close()
+    return undefined
+  }
+
+  #admitsAll({ batch, lastTimestamp }: LiveBatch): boolean {
     const { count, meteredBytes } = batch
+    return admitsAll(this.#limits, { count, meteredBytes, lastTimestamp })
+  }
+
+  #deliverLive(live: LiveBatch, batch: ReadBatch): ReadEvent | undefined {
     this.#catchUp.skipTo(live.endSeqNum)
-    if (admitsAll(this.#limits, { count, meteredBytes, lastTimestamp })) {
+    if (this.#admitsAll(live)) {
       this.#deliver(batch, false)
       return { kind: 'batch', batch }
     }

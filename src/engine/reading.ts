@@ -6,6 +6,7 @@ import { checkReadQuery, type ReadQuery } from '../model/read-query.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
 import { onAbort, unlessAborted } from './abort.ts'
 import type { EngineContext, StreamUse } from './context.ts'
+import type { BlockOpener } from './encryption/block-opener.ts'
 import { closedError, deletedError } from './errors.ts'
 import { ReadCursor } from './read-cursor.ts'
 import { INCARNATIONS_MAX, type StreamAccess } from './stream-access.ts'
@@ -88,13 +89,15 @@ export class Reading {
     checkReadQuery(query)
     const { log, release } = await this.#fresh(use)
     try {
+      const { cipher } = log
+      const opener = cipher?.opener(cipher.required(use.key))
       const outcome = planRead(query, kind, log.head, options)
       if (outcome.kind === 'empty') {
         release()
         return undefined
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
-      return await this.#locate({ log, release }, outcome.plan, options)
+      return await this.#locate({ log, release }, opener, outcome.plan, options)
     } catch (error) {
       release()
       throw error
@@ -103,6 +106,7 @@ export class Reading {
 
   async #locate(
     { log, release }: HeldStream,
+    opener: BlockOpener | undefined,
     plan: ReadPlan,
     { heartbeats = false, ending, onEnd }: ReadSessionOptions,
   ): Promise<ReadCursor> {
@@ -114,7 +118,7 @@ export class Reading {
       release()
       onEnd?.()
     }
-    const cursor: ReadCursor = new ReadCursor(this.#engine, log, plan, { heartbeats, onClose })
+    const cursor: ReadCursor = new ReadCursor(this.#engine, log, plan, { heartbeats, opener, onClose })
     this.#open.add(cursor)
     ignoreEnding = ending && onAbort(ending, () => cursor.fail(ending.reason))
     try {

@@ -35,10 +35,10 @@ import type { ReadCursor } from './read-cursor.ts'
 import type { ReadSessionOptions } from './reading.ts'
 
 /**
- * What an engine does, by what it is about. Each of these is made twice: where the work is done, and at the gate, where who calls is checked and
- * what was done is counted. The public classes know only the gate.
+ * What an engine does for a caller, by what it is about. The owner of the engine has the services themselves; for the holder of an access token
+ * there is a gate before each (`gate/`).
  */
-export interface Services {
+export interface CallerServices {
   readonly basins: BasinService
   readonly streams: StreamService
   readonly records: RecordService
@@ -87,8 +87,8 @@ export interface RecordService {
 }
 
 export interface TokenService {
-  /** Resolves to the token: told here and nowhere else. */
-  issue(input: AccessTokenInput, issuer: Grant): Promise<string>
+  /** Resolves to the token: told here and nowhere else. Without an issuer it is the owner. */
+  issue(input: AccessTokenInput, issuer?: Grant): Promise<string>
   list(query: ListQuery): Promise<Page<AccessTokenInfo>>
   revoke(id: string): Promise<void>
 }

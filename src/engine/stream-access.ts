@@ -30,9 +30,18 @@ export class StreamAccess {
   }
 
   /** Resolves to the stream, held so that it stays the one object for its log until `release` is called. */
-  hold({ ref, creation }: StreamUse, purpose: 'append' | 'read'): Promise<HeldStream> {
+  hold({ ref, creation, key }: StreamUse, purpose: 'append' | 'read'): Promise<HeldStream> {
     return new Promise((resolve, reject) => {
-      this.#open(ref, purpose, creation, (log) => resolve({ log, release: log.pin() }), reject)
+      const onOpened = (log: StreamLog) => {
+        try {
+          // A read may be one of the tail only, which needs no key.
+          if (purpose === 'append') log.cipher?.required(key)
+          resolve({ log, release: log.pin() })
+        } catch (error) {
+          reject(error)
+        }
+      }
+      this.#open(ref, purpose, creation, onOpened, reject)
     })
   }
 
@@ -57,16 +66,20 @@ export class StreamAccess {
   }
 
   /** Appends to this incarnation of a stream, within the budget of bytes in flight. */
-  appendTo(log: StreamLog, _use: StreamUse, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
+  appendTo(log: StreamLog, use: StreamUse, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
     const { appendBudget } = this.#engine
-    const unpin = log.pin()
     return new Promise((resolve, reject) => {
+      const { cipher } = log
+      const key = cipher?.required(use.key)
+      const unpin = log.pin()
       appendBudget.acquire(batch.meteredBytes, () => {
         const release = () => {
           unpin()
           appendBudget.release(batch.meteredBytes)
         }
-        log.append(batch, group).then(
+        const appended =
+          cipher === undefined ? log.append(batch, group) : log.appendSealed(cipher, key!, batch, group)
+        appended.then(
           (ack) => {
             release()
             resolve(ack)
@@ -98,7 +111,7 @@ export class StreamAccess {
       return
     }
     const log = this.#engine.logs.atHand(ref)
-    if (log !== undefined) {
+    if (log !== undefined && this.#canUse(log)) {
       opened(log)
       return
     }
@@ -122,9 +135,24 @@ export class StreamAccess {
   async #lookUp(ref: StreamRef, purpose: 'append' | 'read', policy: CreationPolicy): Promise<HeldStream> {
     for (let i = 0; i < INCARNATIONS_MAX; i++) {
       const found = await this.#engine.logs.find(ref)
-      if (found !== undefined) return found
+      if (found !== undefined) return await this.#prepared(found)
       await this.#streams.autoCreate(ref, purpose, policy)
     }
     throw deletedError()
+  }
+
+  /** The code of the ciphers is loaded when the first encrypted stream is used: from then on it is at hand, and appends wait for nothing. */
+  #canUse(log: StreamLog): boolean {
+    return log.document.cipher === null || this.#engine.settings.ciphers.isLoaded
+  }
+
+  async #prepared(found: HeldStream): Promise<HeldStream> {
+    try {
+      if (!this.#canUse(found.log)) await this.#engine.settings.ciphers.load()
+      return found
+    } catch (error) {
+      found.release()
+      throw error
+    }
   }
 }

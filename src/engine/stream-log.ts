@@ -1,4 +1,5 @@
 import type { AppendBatch } from '../model/append-input.ts'
+import type { EncryptionKey } from '../model/encryption-key.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { Head, StorageSession, StoredBlock } from '../storage/contract.ts'
@@ -7,6 +8,7 @@ import type { AppendGroup } from './append-group.ts'
 import { AppendPipeline, type AppendTarget, type WrittenAppend } from './append-pipeline.ts'
 import type { Catalog } from './catalog.ts'
 import type { StreamDocument } from './documents.ts'
+import type { StreamCipher } from './encryption/stream-cipher.ts'
 import { conflictError, storageError } from './errors.ts'
 import { type LiveBatch, LiveTail } from './live-tail.ts'
 import type { Settings } from './options.ts'
@@ -26,6 +28,8 @@ export class StreamLog implements AppendTarget {
   readonly #onTrim: () => void
   readonly #onDeleted: (log: StreamLog) => void
   readonly #lagBytes: number
+  readonly #settings: Settings
+  #cipher: StreamCipher | undefined
   #document: StreamDocument
   #head: Head
   #deletedBy: 'this engine' | 'another engine' | undefined
@@ -52,6 +56,7 @@ export class StreamLog implements AppendTarget {
     this.#onTrim = engine.onTrim
     this.#onDeleted = engine.onDeleted
     this.#lagBytes = limits.followerLagBytes
+    this.#settings = engine.settings
     this.#document = document
     this.#head = head
     this.live = new LiveTail({ batches: limits.followerLagBatches, bytes: limits.followerLagBytes })
@@ -81,7 +86,7 @@ export class StreamLog implements AppendTarget {
   }
 
   get pendingAppends(): number {
-    return this.#pipeline.pending
+    return (this.#cipher?.pending ?? 0) + this.#pipeline.pending
   }
 
   /** Keeps this object the one for its log while a session uses it. */
@@ -94,8 +99,36 @@ export class StreamLog implements AppendTarget {
     }
   }
 
+  /** What seals and opens its records; undefined when they are plain. Throws 422 `invalid` where this engine lacks the cipher. */
+  get cipher(): StreamCipher | undefined {
+    const { cipher } = this.#document
+    if (cipher === null) return undefined
+    this.#cipher ??= this.#settings.ciphers.ofStream({ ...this.#document, cipher })
+    return this.#cipher
+  }
+
+  /** Appends to a plain stream. */
   append(batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
     return this.#pipeline.append(batch, group)
+  }
+
+  /** Appends to an encrypted stream, in the order of the calls, however long a cipher takes. */
+  appendSealed(
+    cipher: StreamCipher,
+    key: EncryptionKey,
+    batch: AppendBatch,
+    group?: AppendGroup,
+  ): Promise<AppendAck> {
+    return new Promise((resolve, reject) => {
+      cipher.seal(batch, key, {
+        resolved: (encode) => this.#pipeline.append(batch, group, encode).then(resolve, reject),
+        rejected: (error) => {
+          // At once: what comes next in its group may be told in the same turn.
+          group?.fail()
+          reject(error)
+        },
+      })
+    })
   }
 
   /** The configuration was changed by this engine. */
@@ -117,8 +150,9 @@ export class StreamLog implements AppendTarget {
     this.#onDeleted(this)
   }
 
-  drain(): Promise<void> {
-    return this.#pipeline.close()
+  async drain(): Promise<void> {
+    if (this.#cipher !== undefined && this.#cipher.pending > 0) await this.#cipher.idle()
+    await this.#pipeline.close()
   }
 
   /** Makes `head` as fresh as the storage's. Costs nothing when no other engine can have changed it. Resolves to false when it is gone. */
@@ -150,7 +184,7 @@ export class StreamLog implements AppendTarget {
   onDurable({ block, head }: WrittenAppend): void {
     const trimmed = head.trimPoint !== this.#head.trimPoint
     if (head.tail.seqNum > this.#head.tail.seqNum) this.#head = head
-    if (this.live.followers > 0) this.live.publish(liveBatch(block))
+    if (this.live.followers > 0) this.#publish(block)
     if (trimmed) this.#onTrim()
   }
 
@@ -188,9 +222,26 @@ export class StreamLog implements AppendTarget {
       const range = { from: { seqNum: known }, endSeqNum: head.tail.seqNum, bytesMax: this.#lagBytes }
       const blocks = await storageError(this.#session.read(logId, range))
       this.#advance(head)
-      for (const block of blocks) if (block.firstSeqNum >= known) this.live.publish(liveBatch(block))
+      for (const block of blocks) {
+        if (block.firstSeqNum >= known) for (const part of this.#appendsOf(block)) this.#publish(part)
+      }
     }
     await this.reload()
+  }
+
+  #publish(block: StoredBlock): void {
+    this.live.publish(liveBatch(block, this.#document.cipher !== null))
+  }
+
+  /** What is published as one batch is opened with one key. */
+  #appendsOf(block: StoredBlock): readonly StoredBlock[] {
+    if (this.#cipher === undefined) return [block]
+    try {
+      return this.#cipher.split(block)
+    } catch {
+      // Followers read it from the storage, and are told there what is wrong with it.
+      return []
+    }
   }
 
   async #exists(): Promise<boolean> {
@@ -206,10 +257,11 @@ export class StreamLog implements AppendTarget {
 }
 
 /** An append as followers get it: with the tail that it made (wire-behaviour.md 5.7). */
-function liveBatch(block: StoredBlock): LiveBatch {
+function liveBatch(block: StoredBlock, isSealed: boolean): LiveBatch {
   const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
   const tail: StreamPosition = { seqNum: endSeqNum, timestamp: lastTimestamp }
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
   const batch = new ReadBatch(RecordBatch.ofData(block.data), summary, tail)
-  return { firstSeqNum, endSeqNum, lastTimestamp, batch: batch as LiveBatch['batch'] }
+  const live = { firstSeqNum, endSeqNum, lastTimestamp, batch: batch as LiveBatch['batch'] }
+  return isSealed ? { ...live, sealed: block } : live
 }

@@ -1,12 +1,19 @@
-import type { Access } from './access/index.ts'
+import type { Resource } from '../core/permission.ts'
+import type { Operation } from '../model/access.ts'
 import type { Connection, EngineContext } from './context.ts'
-import type { GatedServices } from './gate/index.ts'
-import type { EngineStats } from './stats.ts'
+import type { CallerServices } from './services.ts'
 
 /** An engine as one caller sees it: what the public classes call. */
-export interface EngineView extends GatedServices {
+export interface EngineView extends CallerServices {
   readonly engine: EngineContext
-  readonly access: Access
-  readonly stats: () => EngineStats
   readonly connection: Connection
+  /** What only the owner of the engine may do; undefined for everybody else. */
+  readonly owner: OwnerServices | undefined
+  /** Rejects with `authn` or `permission_denied` unless the caller may do one of the operations. */
+  check(operations: Operation | readonly Operation[], resource: Resource): Promise<void>
+}
+
+export interface OwnerServices {
+  createRootToken(): Promise<string | undefined>
+  setRootToken(token: string): Promise<void>
 }

@@ -8,8 +8,3 @@ export function authnError(): HeadwaterError {
 export function tokenEndedError(): HeadwaterError {
   return new HeadwaterError('authn', 'the access token was revoked or has expired')
 }
-
-/** Says nothing of the resource: whether it exists is not for everybody. */
-export function permissionDenied(): HeadwaterError {
-  return new HeadwaterError('permission_denied', 'the access token does not permit this')
-}

@@ -1,4 +1,6 @@
 import type { EngineContext } from '../context.ts'
+import { type GatedServices, gated } from '../gate/index.ts'
+import type { CallerServices } from '../services.ts'
 import { OpenTokens } from './open-tokens.ts'
 import { TokenHolder } from './token-holder.ts'
 import { Tokens } from './tokens.ts'
@@ -13,9 +15,9 @@ export class Access {
     this.tokens = new Tokens(engine, this.#open)
   }
 
-  /** Whoever presents this token, valid or not. */
-  holderOf(token: string): TokenHolder {
-    return new TokenHolder(token, this.tokens, this.#open)
+  /** The services, as whoever presents this token may use them, valid or not. */
+  servicesFor(token: string, services: CallerServices): GatedServices {
+    return gated(services, new TokenHolder(token, this.tokens, this.#open))
   }
 
   close(): void {

@@ -14,7 +14,7 @@ import type { ListQuery, Page } from '../../model/info.ts'
 import { refuse } from '../../model/names.ts'
 import type { Document, JsonValue } from '../../storage/contract.ts'
 import type { EngineContext } from '../context.ts'
-import { storageError } from '../errors.ts'
+import { permissionDenied, storageError } from '../errors.ts'
 import type { TokenService } from '../services.ts'
 import { sameDigest, sha256 } from './digest.ts'
 import {
@@ -24,7 +24,7 @@ import {
   type TokenDocument,
   tokenInfo,
 } from './documents.ts'
-import { authnError, permissionDenied } from './errors.ts'
+import { authnError } from './errors.ts'
 import type { OpenTokens } from './open-tokens.ts'
 import { idOfToken, newRootToken, newToken, TOKEN_CHARACTERS_MAX } from './token-text.ts'
 
@@ -46,7 +46,7 @@ export class Tokens implements TokenService {
     this.#open = open
   }
 
-  async issue(input: AccessTokenInput, issuer: Grant): Promise<string> {
+  async issue(input: AccessTokenInput, issuer: Grant = OWNER): Promise<string> {
     const now = this.#engine.settings.clock.now()
     const scope = accessScope(input.scope)
     checkAccessToken(input, scope, now)

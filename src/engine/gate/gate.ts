@@ -1,26 +1,18 @@
-import { type Grant, OWNER, permits, type Resource } from '../../core/permission.ts'
+import { type Grant, permits, type Resource } from '../../core/permission.ts'
 import type { Operation } from '../../model/access.ts'
 import { utf8Length } from '../../model/bytes.ts'
 import { invalid } from '../../model/errors.ts'
 import { STREAM_NAME_BYTES_MAX } from '../../model/limits.ts'
-import { permissionDenied } from '../access/errors.ts'
 import type { TokenHolder } from '../access/token-holder.ts'
-import type { Identity } from '../access/tokens.ts'
 import type { StreamRef } from '../context.ts'
-import type { UsageRecorder } from '../usage/usage-recorder.ts'
+import { permissionDenied } from '../errors.ts'
 
-/**
- * Where every call of the public API goes through: who calls is checked, and what was done is counted. The one place that knows of
- * tokens; behind it everything is permitted.
- */
+/** Where every call of a token's holder goes through. Behind it everything is permitted. */
 export class Gate {
-  /** Undefined: the owner of the engine, who may do everything. */
-  readonly holder: TokenHolder | undefined
-  readonly #usage: UsageRecorder
+  readonly #holder: TokenHolder
 
-  constructor(holder: TokenHolder | undefined, usage: UsageRecorder) {
-    this.holder = holder
-    this.#usage = usage
+  constructor(holder: TokenHolder) {
+    this.#holder = holder
   }
 
   /**
@@ -28,30 +20,19 @@ export class Gate {
    * Rejects with 401 `authn` or 403 `permission_denied`.
    */
   async permit(operations: Operation | readonly Operation[], resource: Resource = {}): Promise<Grant> {
-    if (this.holder === undefined) return OWNER
-    const { grant } = await this.identify()
+    const { grant } = await this.#holder.identify()
     requirePermission(grant, operations, resource)
     return grant
   }
 
-  /** Does what one operation asks for, if it is permitted, and counts it. */
+  /** Does what one operation asks for, if it is permitted. */
   async run<Result>(
     operation: Operation,
     resource: Resource,
     work: (grant: Grant) => Promise<Result>,
   ): Promise<Result> {
     const grant = await this.permit(operation, resource)
-    const result = await work(grant)
-    this.count(operation, resource.basin)
-    return result
-  }
-
-  count(operation: Operation, basin?: string): void {
-    this.#usage.operation(operation, basin)
-  }
-
-  async identify(): Promise<Identity> {
-    return this.holder === undefined ? { grant: OWNER, digest: '' } : this.holder.identify()
+    return work(grant)
   }
 }
 

@@ -2,8 +2,8 @@ import { permits } from '../../core/permission.ts'
 import { EMPTY_PAGE, scopedQuery, withinSet } from '../../core/scoped-list.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../model/config.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
-import { permissionDenied } from '../access/errors.ts'
 import type { CreateBasinOptions } from '../basins.ts'
+import { permissionDenied } from '../errors.ts'
 import type { BasinService } from '../services.ts'
 import type { Gate } from './gate.ts'
 
@@ -32,12 +32,10 @@ export class GatedBasins implements BasinService {
     options: CreateBasinOptions,
   ): Promise<Provisioned<BasinInfo>> {
     const grant = await this.#gate.permit(['create-basin', 'reconfigure-basin'], { basin: name })
-    const provisioned = await this.#basins.ensure(name, config, options, (change) => {
+    return this.#basins.ensure(name, config, options, (change) => {
       const operation = change === 'create' ? 'create-basin' : 'reconfigure-basin'
       if (!permits(grant, operation, { basin: name })) throw permissionDenied()
     })
-    this.#gate.count(provisioned.result === 'updated' ? 'reconfigure-basin' : 'create-basin')
-    return provisioned
   }
 
   list(query: ListQuery): Promise<Page<BasinInfo>> {

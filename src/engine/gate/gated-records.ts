@@ -6,40 +6,36 @@ import type { StreamPosition } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { onAbort } from '../abort.ts'
-import { permissionDenied } from '../access/errors.ts'
 import type { TokenWatch } from '../access/open-tokens.ts'
 import type { TokenHolder } from '../access/token-holder.ts'
 import type { AppendSession, AppendSessionOptions } from '../append-session.ts'
 import type { StreamUse } from '../context.ts'
+import { permissionDenied } from '../errors.ts'
 import type { ReadCursor } from '../read-cursor.ts'
 import type { ReadSessionOptions } from '../reading.ts'
 import type { RecordService } from '../services.ts'
-import { type Gate, prefixed, requirePermission } from './gate.ts'
+import { prefixed, requirePermission } from './gate.ts'
 
-/** The records of streams, as a caller may use them. For the owner nothing stands between: it is the hot path. */
+/** The records of streams, as a caller may use them. */
 export class GatedRecords implements RecordService {
-  readonly #gate: Gate
+  readonly #holder: TokenHolder
   readonly #records: RecordService
   /** Appends are let through in the order in which they were made. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(gate: Gate, records: RecordService) {
-    this.#gate = gate
+  constructor(holder: TokenHolder, records: RecordService) {
+    this.#holder = holder
     this.#records = records
   }
 
   append(use: StreamUse, batch: AppendBatch): Promise<AppendAck> {
-    const { holder } = this.#gate
-    if (holder === undefined) return this.#records.append(use, batch)
-    const permitted = this.#turn.then(() => this.#permitAppend(holder, use, batch))
+    const permitted = this.#turn.then(() => this.#permitAppend(use, batch))
     this.#turn = permitted.catch(() => {})
     return permitted.then((meant) => this.#records.append(meant, batch))
   }
 
   async appendSession(use: StreamUse, options: AppendSessionOptions): Promise<AppendSession> {
-    const { holder } = this.#gate
-    if (holder === undefined) return this.#records.appendSession(use, options)
-    return this.#watched(holder, 'append', use, (meant, watch, grant) =>
+    return this.#watched('append', use, (meant, watch, grant) =>
       this.#records.appendSession(meant, {
         ...options,
         ending: watch.ended,
@@ -54,9 +50,7 @@ export class GatedRecords implements RecordService {
     query: ReadQuery,
     options: ReadSessionOptions,
   ): Promise<ReadCursor | undefined> {
-    const { holder } = this.#gate
-    if (holder === undefined) return this.#records.readSession(use, query, options)
-    return this.#watched(holder, 'read', use, async (meant, { ended, release }) => {
+    return this.#watched('read', use, async (meant, { ended, release }) => {
       const cursor = await this.#records.readSession(meant, query, {
         ...options,
         ending: ended,
@@ -68,9 +62,7 @@ export class GatedRecords implements RecordService {
   }
 
   async readBatch(use: StreamUse, query: ReadQuery, signal: AbortSignal | undefined): Promise<ReadBatch> {
-    const { holder } = this.#gate
-    if (holder === undefined) return this.#records.readBatch(use, query, signal)
-    return this.#watched(holder, 'read', use, async (meant, { ended, release }) => {
+    return this.#watched('read', use, async (meant, { ended, release }) => {
       // Either ends a long poll.
       const either = new AbortController()
       const ignores = [ended, signal].map((one) => one && onAbort(one, () => either.abort(one.reason)))
@@ -84,20 +76,12 @@ export class GatedRecords implements RecordService {
   }
 
   async checkTail(use: StreamUse): Promise<StreamPosition> {
-    const position = await this.#checkTail(use)
-    this.#gate.count('check-tail', use.ref.basin)
-    return position
-  }
-
-  async #checkTail(use: StreamUse): Promise<StreamPosition> {
-    const { holder } = this.#gate
-    if (holder === undefined) return this.#records.checkTail(use)
-    const { grant } = await holder.identify()
+    const { grant } = await this.#holder.identify()
     return this.#records.checkTail(meantUse(grant, 'check-tail', use))
   }
 
-  async #permitAppend(holder: TokenHolder, use: StreamUse, batch: AppendBatch): Promise<StreamUse> {
-    const { grant } = await holder.identify()
+  async #permitAppend(use: StreamUse, batch: AppendBatch): Promise<StreamUse> {
+    const { grant } = await this.#holder.identify()
     const meant = meantUse(grant, 'append', use)
     requireCommands(grant, use, batch)
     return meant
@@ -105,14 +89,13 @@ export class GatedRecords implements RecordService {
 
   /** Opens something that ends with the token. When opening fails, the token is not watched any more. */
   async #watched<Result>(
-    holder: TokenHolder,
     operation: Operation,
     use: StreamUse,
     open: (meant: StreamUse, watch: TokenWatch, grant: Grant) => Promise<Result>,
   ): Promise<Result> {
-    const identity = await holder.identify()
+    const identity = await this.#holder.identify()
     const meant = meantUse(identity.grant, operation, use)
-    const watch = await holder.follow(identity)
+    const watch = await this.#holder.follow(identity)
     try {
       return await open(meant, watch, identity.grant)
     } catch (error) {

@@ -2,8 +2,8 @@ import { type Grant, permits } from '../../core/permission.ts'
 import { EMPTY_PAGE, scopedQuery, withinSet } from '../../core/scoped-list.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../model/config.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
-import { permissionDenied } from '../access/errors.ts'
 import type { StreamRef } from '../context.ts'
+import { permissionDenied } from '../errors.ts'
 import type { StreamService } from '../services.ts'
 import { checkPrefixed, type Gate, prefixed } from './gate.ts'
 
@@ -35,7 +35,6 @@ export class GatedStreams implements StreamService {
       const operation = change === 'create' ? 'create-stream' : 'reconfigure-stream'
       if (!permits(grant, operation, meant)) throw permissionDenied()
     })
-    this.#gate.count(provisioned.result === 'updated' ? 'reconfigure-stream' : 'create-stream', ref.basin)
     return shown(grant, provisioned)
   }
 

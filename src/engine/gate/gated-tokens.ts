@@ -1,4 +1,3 @@
-import type { Grant } from '../../core/permission.ts'
 import { EMPTY_PAGE, scopedQuery, withinSet } from '../../core/scoped-list.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
@@ -6,7 +5,7 @@ import type { TokenService } from '../services.ts'
 import type { Gate } from './gate.ts'
 
 /** Access tokens, as a caller may issue, list and revoke them. */
-export class GatedTokens {
+export class GatedTokens implements TokenService {
   readonly #gate: Gate
   readonly #tokens: TokenService
 
@@ -16,7 +15,7 @@ export class GatedTokens {
   }
 
   issue(input: AccessTokenInput): Promise<string> {
-    return this.#gate.run('issue-access-token', { tokenId: input.id }, (grant: Grant) =>
+    return this.#gate.run('issue-access-token', { tokenId: input.id }, (grant) =>
       this.#tokens.issue(input, grant),
     )
   }

@@ -1,6 +1,7 @@
+import type { Resource } from '../../core/permission.ts'
+import type { Operation } from '../../model/access.ts'
 import type { TokenHolder } from '../access/token-holder.ts'
-import type { Services } from '../services.ts'
-import type { UsageRecorder } from '../usage/usage-recorder.ts'
+import type { CallerServices } from '../services.ts'
 import { Gate } from './gate.ts'
 import { GatedBasins } from './gated-basins.ts'
 import { GatedLocations } from './gated-locations.ts'
@@ -9,31 +10,23 @@ import { GatedRecords } from './gated-records.ts'
 import { GatedStreams } from './gated-streams.ts'
 import { GatedTokens } from './gated-tokens.ts'
 
-/** What a caller may use. */
-export interface GatedServices {
-  readonly gate: Gate
-  readonly basins: GatedBasins
-  readonly streams: GatedStreams
-  readonly records: GatedRecords
-  readonly tokens: GatedTokens
-  readonly metrics: GatedMetrics
-  readonly locations: GatedLocations
+export interface GatedServices extends CallerServices {
+  /** Rejects with `authn` or `permission_denied` unless the holder may do one of the operations. */
+  check(operations: Operation | readonly Operation[], resource: Resource): Promise<void>
 }
 
-/** Without a holder of a token: for the owner of the engine. */
-export function gated(
-  services: Services,
-  usage: UsageRecorder,
-  holder: TokenHolder | undefined,
-): GatedServices {
-  const gate = new Gate(holder, usage)
+/** The services, as the holder of a token may use them. */
+export function gated(services: CallerServices, holder: TokenHolder): GatedServices {
+  const gate = new Gate(holder)
   return {
-    gate,
     basins: new GatedBasins(gate, services.basins),
     streams: new GatedStreams(gate, services.streams),
-    records: new GatedRecords(gate, services.records),
+    records: new GatedRecords(holder, services.records),
     tokens: new GatedTokens(gate, services.tokens),
     metrics: new GatedMetrics(gate, services.metrics),
     locations: new GatedLocations(gate, services.locations),
+    check: async (operations, resource) => {
+      await gate.permit(operations, resource)
+    },
   }
 }

@@ -12,18 +12,21 @@ export interface UsageRecorder {
   unaryRead(basin: string): void
   /** Records were delivered to a reader. */
   delivered(basin: string, meteredBytes: number): void
-  /** A read session was opened; it counts for each minute that begins while it is open. The returned function ends it. */
+  /** A read session was opened; it counts at once and for each further full minute that it stays open. The returned function ends it. */
   streamingRead(basin: string): () => void
   /** What a log holds has changed in another way than by an append. */
   storedChanged(logIds: readonly string[]): void
   /** A basin got a stream. */
   streamCreated(basin: string): void
+  /** A basin lost a stream, which it had had since `createdAt` (milliseconds). */
+  streamDeleted(basin: string, createdAt: number): void
 }
 
 export interface AppendUsage {
   readonly basin: string
   readonly logId: string
   readonly storageClass: StorageClass
+  readonly records: number
   readonly meteredBytes: number
   readonly connection: Connection
 }

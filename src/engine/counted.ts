@@ -1,0 +1,73 @@
+import type { Operation } from '../model/access.ts'
+import type { CallerServices } from './services.ts'
+import type { UsageRecorder } from './usage/usage-recorder.ts'
+
+/** Which operation each call is in the usage metrics; of making sure of something it depends on what was done. */
+const OPERATION_OF = {
+  basins: {
+    create: 'create-basin',
+    ensure: ['create-basin', 'reconfigure-basin'],
+    list: 'list-basins',
+    config: 'get-basin-config',
+    reconfigure: 'reconfigure-basin',
+    delete: 'delete-basin',
+  },
+  streams: {
+    create: 'create-stream',
+    ensure: ['create-stream', 'reconfigure-stream'],
+    list: 'list-streams',
+    config: 'get-stream-config',
+    reconfigure: 'reconfigure-stream',
+    delete: 'delete-stream',
+  },
+  tokens: { issue: 'issue-access-token', list: 'list-access-tokens', revoke: 'revoke-access-token' },
+  metrics: { account: 'account-metrics', basin: 'basin-metrics', stream: 'stream-metrics' },
+  locations: {
+    list: 'list-locations',
+    default: 'get-default-location',
+    setDefault: 'set-default-location',
+  },
+} as const satisfies {
+  readonly [Name in Exclude<keyof CallerServices, 'records'>]: {
+    readonly [Method in keyof CallerServices[Name]]: CountedAs
+  }
+}
+
+type CountedAs = Operation | readonly [created: Operation, updated: Operation]
+type Call = (...input: readonly unknown[]) => Promise<unknown>
+
+/**
+ * The same services, with each call counted once it has succeeded. What is done with records is counted where it is done. `exists` tells whether there is
+ * such a basin: asking for the usage of one that there is not must not leave anything behind.
+ */
+export function counted(
+  services: CallerServices,
+  usage: UsageRecorder,
+  exists: (basin: string) => Promise<boolean>,
+): CallerServices {
+  const count = async (countedAs: CountedAs, input: unknown, result: unknown) => {
+    const operation = typeof countedAs === 'string' ? countedAs : countedAs[isUpdate(result) ? 1 : 0]
+    const basin = typeof input === 'string' ? input : (input as { basin?: string } | undefined)?.basin
+    const isKnown = !operation.endsWith('-metrics') || basin === undefined || (await exists(basin))
+    if (isKnown) usage.operation(operation, basin)
+  }
+  const countedService = (name: keyof typeof OPERATION_OF) => {
+    const service = services[name] as unknown as Record<string, Call>
+    const calls = Object.entries<CountedAs>(OPERATION_OF[name]).map(([method, countedAs]) => {
+      const call: Call = async (...input) => {
+        const result = await service[method]!(...input)
+        await count(countedAs, input[0], result)
+        return result
+      }
+      return [method, call] as const
+    })
+    return Object.fromEntries(calls)
+  }
+  const names = Object.keys(OPERATION_OF) as (keyof typeof OPERATION_OF)[]
+  const all = Object.fromEntries(names.map((name) => [name, countedService(name)]))
+  return { ...services, ...all }
+}
+
+function isUpdate(result: unknown): boolean {
+  return (result as { result?: string }).result === 'updated'
+}

@@ -1,0 +1,44 @@
+import type { EncryptionKey } from '../../model/encryption-key.ts'
+import type { CipherSuite } from './cipher-suite.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** AES-256-GCM by WebCrypto, which answers later, and not always in the order of the calls. */
+export function aesGcmOfWeb(subtle: SubtleCrypto): CipherSuite {
+  const imported = new WeakMap<EncryptionKey, Promise<CryptoKey>>()
+
+  function cryptoKey(key: EncryptionKey): Promise<CryptoKey> {
+    let result = imported.get(key)
+    if (result === undefined) {
+      result = subtle.importKey('raw', key.bytes as Bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
+      imported.set(key, result)
+    }
+    return result
+  }
+
+  return {
+    name: 'aes-256-gcm',
+    async seal(key, nonce, plaintext, associatedData) {
+      const ciphertext = await subtle.encrypt(
+        algorithm(nonce, associatedData),
+        await cryptoKey(key),
+        plaintext as Bytes,
+      )
+      return new Uint8Array(ciphertext)
+    },
+    async open(key, nonce, ciphertext, associatedData) {
+      const imports = await cryptoKey(key)
+      try {
+        const plaintext = await subtle.decrypt(algorithm(nonce, associatedData), imports, ciphertext as Bytes)
+        return new Uint8Array(plaintext)
+      } catch (error) {
+        if ((error as Error).name === 'OperationError') return undefined
+        throw error
+      }
+    },
+  }
+}
+
+function algorithm(nonce: Uint8Array, associatedData: Uint8Array): AesGcmParams {
+  return { name: 'AES-GCM', iv: nonce as Bytes, additionalData: associatedData as Bytes, tagLength: 128 }
+}

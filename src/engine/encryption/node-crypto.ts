@@ -1,0 +1,28 @@
+/** What is used of `node:crypto`. */
+export interface NodeCrypto {
+  createCipheriv(name: 'aes-256-gcm', key: Uint8Array, nonce: Uint8Array): NodeCipher
+  createDecipheriv(
+    name: 'aes-256-gcm',
+    key: Uint8Array,
+    nonce: Uint8Array,
+    options: { readonly authTagLength: number },
+  ): NodeDecipher
+}
+
+interface NodeCipher {
+  setAAD(associatedData: Uint8Array): void
+  update(data: Uint8Array): Uint8Array
+  /** Deciphering, throws when the tag is another. */
+  final(): Uint8Array
+  getAuthTag(): Uint8Array
+}
+
+interface NodeDecipher extends Omit<NodeCipher, 'getAuthTag'> {
+  setAuthTag(tag: Uint8Array): void
+}
+
+/** `node:crypto` where the runtime has it, found without an import that a browser's bundler would follow. */
+export function nodeCrypto(): NodeCrypto | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
+  return process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined
+}

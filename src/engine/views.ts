@@ -1,0 +1,52 @@
+import type { Access } from './access/index.ts'
+import type { Connection, EngineContext } from './context.ts'
+import { deferred, once } from './deferred.ts'
+import type { CallerServices } from './services.ts'
+import type { EngineView } from './view.ts'
+
+/** Who calls, for `Headwater.view`. */
+export interface ViewOptions {
+  /** An access token, or whatever somebody presents as one. Absent: the same caller as before. */
+  readonly token?: string | undefined
+  /** An object that stands for the caller's connection: the usage metrics count appends by it. */
+  readonly connection?: Connection | undefined
+}
+
+/** Makes the views of an engine. The gate before a token's holder is loaded when its first holder calls: many a page has none. */
+export class Views {
+  readonly owner: EngineView
+  readonly #services: CallerServices
+  readonly #access: () => Promise<Access>
+
+  constructor(engine: EngineContext, services: CallerServices, access: () => Promise<Access>) {
+    this.#services = services
+    this.#access = access
+    this.owner = {
+      ...services,
+      engine,
+      connection: {},
+      check: async () => {},
+      owner: {
+        createRootToken: async () => (await access()).tokens.createRoot(),
+        setRootToken: async (token) => (await access()).tokens.setRoot(token),
+      },
+    }
+  }
+
+  of({ token, connection = {} }: ViewOptions, previous: EngineView): EngineView {
+    if (token === undefined) return { ...previous, connection }
+    const gated = once(async () => (await this.#access()).servicesFor(token, this.#services))
+    return {
+      engine: previous.engine,
+      connection,
+      owner: undefined,
+      basins: deferred(async () => (await gated()).basins),
+      streams: deferred(async () => (await gated()).streams),
+      records: deferred(async () => (await gated()).records),
+      tokens: deferred(async () => (await gated()).tokens),
+      metrics: deferred(async () => (await gated()).metrics),
+      locations: deferred(async () => (await gated()).locations),
+      check: async (operations, resource) => (await gated()).check(operations, resource),
+    }
+  }
+}
