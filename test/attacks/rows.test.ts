@@ -257,19 +257,6 @@ describe('8', () => {
     expect([again.status, again.headers.get('svc-provision-result')]).toEqual([200, 'noop'])
   })
 
-  test.each(['POST', 'PUT', 'PATCH'])(
-    'a cipher that is not there is refused, not stored as plain text: %s',
-    async (method) => {
-      const { call, hw } = await startService()
-      if (method === 'PATCH') await hw.createBasin('some-basin')
-      const config = { stream_cipher: 'aes-256-gcm' }
-      const response = await call(method, method === 'POST' ? '/v1/basins' : '/v1/basins/some-basin', {
-        json: method === 'POST' ? { basin: 'some-basin', config } : method === 'PUT' ? { config } : config,
-      })
-      expect(response.status).toBe(422)
-    },
-  )
-
   test('an append over HTTP to a missing stream does not make an in-process append fail that may create it', async () => {
     const { call, hw } = await startService()
     await hw.createBasin(BASIN)
