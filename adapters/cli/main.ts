@@ -1,10 +1,14 @@
 #!/usr/bin/env node
+import { systemClock } from '../../src/index.ts'
+import { KNOWN_STORAGES } from './known-storages.ts'
 import { runCli } from './run-cli.ts'
-import { openService } from './service.ts'
 
 // The code, not `process.exit`: what is printed must get out first.
 process.exitCode = await runCli(process.argv.slice(2), {
-  openService,
+  storages: KNOWN_STORAGES,
+  env: process.env,
+  fetch: (request) => fetch(request),
+  clock: systemClock,
   print: (line) => console.log(line),
   printError: (line) => console.error(line),
   signals: process,

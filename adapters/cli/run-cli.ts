@@ -1,46 +1,50 @@
-import { type ArgsDef, defineCommand, renderUsage } from 'citty'
 import packageJson from '../../package.json' with { type: 'json' }
-import { parseServeArguments, SERVE_ARGS } from './arguments.ts'
-import { type CliContext, CliError } from './cli-context.ts'
-import { serveCommand } from './serve-command.ts'
-
-const serveDefinition = defineCommand<ArgsDef>({
-  meta: { name: 'serve', description: 'Serve the wire protocol, HTTP/1.1 and HTTP/2 on one port' },
-  args: SERVE_ARGS,
-})
-
-const mainDefinition = defineCommand<ArgsDef>({
-  meta: { name: 'headwater', version: packageJson.version, description: 'Durable streams' },
-  subCommands: { serve: serveDefinition },
-})
+import type { CliContext } from './cli-context.ts'
+import { type Command, HEADWATER, usage } from './commands.ts'
+import { CliError, cliErrorOf } from './failure.ts'
+import { shown } from './printable.ts'
 
 /** Runs the `headwater` command with its arguments (without the program's name) and resolves with the exit code. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
   try {
-    return await dispatch(args, context)
+    await dispatch(args, context)
+    return 0
   } catch (error) {
-    if (!(error instanceof CliError)) throw error
-    context.printError(`headwater: ${error.message}`)
-    return error.exitCode
+    const failure = cliErrorOf(error)
+    if (failure === undefined) throw error
+    context.printError(`headwater: ${failure.message}`)
+    return failure.exitCode
   }
 }
 
-async function dispatch(args: readonly string[], context: CliContext): Promise<number> {
-  const [command, ...rest] = args
-  const wantsHelp = args.includes('--help') || args.includes('-h')
-  if (command === 'serve') {
-    if (wantsHelp) context.print(await renderUsage(serveDefinition, mainDefinition))
-    else await serveCommand(parseServeArguments(rest), context)
-    return 0
+async function dispatch(args: readonly string[], context: CliContext): Promise<void> {
+  const { command, path, rest } = commandOf(args)
+  const options = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest
+  if (options.includes('--help') || options.includes('-h')) {
+    context.print(await usage(command, path, context.storages))
+    return
   }
-  if (wantsHelp) {
-    context.print(await renderUsage(mainDefinition))
-    return 0
-  }
-  if (command === '--version' || command === '-v') {
+  if (command === HEADWATER && (rest[0] === '--version' || rest[0] === '-v')) {
     context.print(packageJson.version)
-    return 0
+    return
   }
-  const problem = command === undefined ? 'no command given' : `unknown command ${command}`
-  throw new CliError(2, `${problem}. Commands: serve. See headwater --help`)
+  if (command.run !== undefined) return command.run(rest, context)
+  const [word] = rest
+  const problem = word === undefined ? 'no command given' : `unknown command ${shown(word)}`
+  const commands = command.commands!.map(({ name }) => name).join(', ')
+  throw new CliError(2, `${problem}. Commands: ${commands}. See ${`${path} ${command.name}`.trim()} --help`)
+}
+
+/** The command that the first words name, and what stands behind them. */
+function commandOf(args: readonly string[]) {
+  let command: Command = HEADWATER
+  const path: string[] = []
+  let rest = args
+  for (;;) {
+    const next = command.commands?.find(({ name }) => name === rest[0])
+    if (next === undefined) return { command, path: path.join(' '), rest }
+    path.push(command.name)
+    command = next
+    rest = rest.slice(1)
+  }
 }

@@ -1,37 +1,58 @@
-import { type NodeServer, serve } from '../node/index.ts'
-import type { ServeArguments } from './arguments.ts'
-import { type CliContext, CliError, type Service } from './cli-context.ts'
+import type { Headwater } from '../../src/index.ts'
+import { createHandler } from '../http/index.ts'
+import { type FetchHandler, type NodeServer, serve } from '../node/index.ts'
+import type { CliContext } from './cli-context.ts'
+import { CliError } from './failure.ts'
+import {
+  createRootToken,
+  type GivenRootToken,
+  givenRootToken,
+  ROOT_TOKEN_VARIABLE,
+  setRootToken,
+} from './root-token.ts'
+import type { ServeArguments } from './serve-arguments.ts'
 import { stopSignal } from './stop-signal.ts'
+import { chooseStorage, openEngine } from './storages.ts'
 import { isLoopback, welcome } from './welcome.ts'
 
 /** `headwater serve`: serves until a signal asks to stop. Resolves when all is closed. */
 export async function serveCommand(args: ServeArguments, context: CliContext): Promise<void> {
-  if (!args.open) {
-    throw new CliError(
-      2,
-      'every request would be refused with 401, because this version has no access tokens yet. ' +
-        'Pass --open to serve without them',
-    )
-  }
+  const chosen = chooseStorage(context.storages, { name: args.storage, directory: args.directory })
   const onError = (error: unknown) => context.printError(described(error))
-  const service = await context.openService({ storage: args.storage, onError })
+  const given = givenRootToken(args.rootToken, context.env)
+  const hw = await openEngine(chosen, context, onError)
   const stop = stopSignal(context)
+  let server: NodeServer | undefined
   try {
-    const server = await listen(service, args, onError)
-    for (const line of welcome(server, args.storage)) context.print(line)
-    if (!isLoopback(args.host)) {
-      context.printError(
-        `Warning: whoever reaches ${args.host} can read, write and delete everything (--open)`,
-      )
-    }
+    if (!args.open && given !== undefined) await setRootToken(hw, given)
+    server = await listen(createHandler(hw, { open: args.open, onError }), args, onError)
+    // A new token is told only once, so not before all that could prevent its being printed.
+    const access = args.open ? 'open' : (given ?? (await createRootToken(hw)))
+    for (const line of welcome({ url: server.url, storage: chosen.description, access })) context.print(line)
+    for (const line of warnings(args, given)) context.printError(line)
     await stop.requested
     context.print('Stopping: waiting for what is in flight. Once more stops at once')
-    // Both at once: closing the service ends the sessions that follow a stream, which would use up the whole grace.
-    await Promise.all([server.close(), service.close()])
   } finally {
-    stop.dispose()
-    await service.close()
+    try {
+      await closeAll(server, hw)
+    } finally {
+      stop.dispose()
+    }
   }
+}
+
+/** Both at once: closing the engine ends the sessions that follow a stream, which would use up the server's whole grace. */
+async function closeAll(server: NodeServer | undefined, hw: Headwater): Promise<void> {
+  await Promise.all([server?.close(), hw.close()])
+}
+
+function warnings({ open, host }: ServeArguments, given: GivenRootToken | undefined): string[] {
+  if (!open) return []
+  const lines: string[] = []
+  if (!isLoopback(host))
+    lines.push(`Warning: whoever reaches ${host} can read, write and delete everything (--open)`)
+  if (given !== undefined) lines.push(`Warning: ${ROOT_TOKEN_VARIABLE} is not used: --open demands no token`)
+  return lines
 }
 
 function described(error: unknown): string {
@@ -39,13 +60,12 @@ function described(error: unknown): string {
 }
 
 async function listen(
-  service: Service,
-  args: ServeArguments,
+  handler: FetchHandler,
+  { host, port }: ServeArguments,
   onError: (error: unknown) => void,
 ): Promise<NodeServer> {
-  const { host, port } = args
   try {
-    return await serve(service.handler, { host, port, onError })
+    return await serve(handler, { host, port, onError })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE') {

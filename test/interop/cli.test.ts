@@ -1,34 +1,67 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { bodies, strings, take } from './records.ts'
-import { basinOn, S2S_GZIP, TRANSPORTS } from './support.ts'
+import { basinOn, clientOf, FETCH, S2S_GZIP, TRANSPORTS } from './support.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const cli = fileURLToPath(new URL('../../dist/cli.js', import.meta.url))
 if (!existsSync(cli))
   execFileSync('npm', ['run', 'build'], { cwd: root, shell: process.platform === 'win32' })
 
+const ROOT_TOKEN = 'the-root-token-of-a-test'
+
+/** This process's environment without what the command would take from it. */
+function environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { HEADWATER_TOKEN: _, HEADWATER_ROOT_TOKEN: __, ...others } = process.env
+  return { ...others, ...env }
+}
+
 /** The command as it is installed, on a free port, until it says that it is ready. */
-async function startCli(): Promise<{ child: ChildProcess; url: string; errors: string[] }> {
-  const child = spawn(process.execPath, [cli, 'serve', '--open', '--port', '0'])
+async function startCli(options: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, [cli, 'serve', '--port', '0', ...options], { env: environment(env) })
   onTestFinished(() => void child.kill('SIGKILL'))
   const errors: string[] = []
   child.stderr.on('data', (chunk: Buffer) => errors.push(String(chunk)))
-  let url: string | undefined
+  const lines: string[] = []
   for await (const line of createInterface(child.stdout)) {
-    url ??= /http:\S+/.exec(line)?.[0]
-    if (url !== undefined && line.startsWith('Press Ctrl+C')) return { child, url, errors }
+    lines.push(line)
+    if (!line.startsWith('Press Ctrl+C')) continue
+    const url = /http:\S+/.exec(lines[0]!)![0]
+    return { child, url, errors, lines, text: lines.join('\n') }
   }
   throw new Error(`it ended: ${errors.join('')}`)
 }
 
+interface Ended {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program to its end. */
+function ended(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(file, args, { env: environment(env), timeout: 25_000 }, (error, stdout, stderr) => {
+      resolve({ exitCode: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr })
+    })
+  })
+}
+
+function headwater(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return ended(process.execPath, [cli, ...args], env)
+}
+
+function rootTokenIn(text: string): string | undefined {
+  return /^Root token: (\S{40,})$/m.exec(text)?.[1]
+}
+
 describe.each(TRANSPORTS)('headwater serve, by $name', (transport) => {
   it('serves the published client and stops when asked to, sessions or not', async () => {
-    const { child, url, errors } = await startCli()
+    const { child, url, errors } = await startCli(['--open'])
     const basin = await basinOn(url, transport, { retry: { maxAttempts: 1 } })
     const stream = await basin.stream('history')
     const follower = await stream.readSession({ start: { from: { seqNum: 0 } } })
@@ -49,10 +82,121 @@ describe.each(TRANSPORTS)('headwater serve, by $name', (transport) => {
 
 describe('two commands', () => {
   it('share nothing', async () => {
-    const [one, two] = [await startCli(), await startCli()]
+    const [one, two] = [await startCli(['--open']), await startCli(['--open'])]
     const basin = await basinOn(one.url, S2S_GZIP)
     const other = await basinOn(two.url, S2S_GZIP)
     expect((await other.s2.basins.list()).basins.map(({ name }) => name)).toEqual([other.name])
     expect((await basin.s2.basins.list()).basins.map(({ name }) => name)).toEqual([basin.name])
+  })
+})
+
+describe('the root token', () => {
+  it('is made, shown and demanded', async () => {
+    const { url, text, errors } = await startCli([])
+    const token = rootTokenIn(text)!
+    expect((await clientOf(url, {}, token).basins.list()).basins).toEqual([])
+    await expect(clientOf(url).basins.list()).rejects.toMatchObject({ status: 401, code: 'authn' })
+    expect(errors).toEqual([])
+  })
+
+  it.each([
+    ['the environment', [], { HEADWATER_ROOT_TOKEN: ROOT_TOKEN }],
+    ['the option', ['--root-token', ROOT_TOKEN], {}],
+    ['the option before the environment', [`--root-token=${ROOT_TOKEN}`], { HEADWATER_ROOT_TOKEN: 'x' }],
+  ])('comes from %s and is not shown', async (_, options, env) => {
+    const { url, text, errors } = await startCli(options, env)
+    expect(text).not.toContain(ROOT_TOKEN)
+    expect(rootTokenIn(text)).toBeUndefined()
+    expect((await clientOf(url, {}, ROOT_TOKEN).basins.list()).basins).toEqual([])
+    expect(errors).toEqual([])
+  })
+
+  it('is refused when it is none, without being shown', async () => {
+    const { exitCode, stdout, stderr } = await headwater(['serve', '--port', '0'], {
+      HEADWATER_ROOT_TOKEN: 'too-short',
+    })
+    expect([exitCode, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^headwater: HEADWATER_ROOT_TOKEN: .*16 to 1024 characters/)
+    expect(stderr).not.toContain('too-short')
+  })
+})
+
+function hasCurl(): boolean {
+  try {
+    execFileSync('curl', ['--version'])
+    return process.platform !== 'win32'
+  } catch {
+    return false
+  }
+}
+
+// Without curl and a POSIX shell the lines are for another machine.
+describe.skipIf(!hasCurl())('the lines to try', () => {
+  it.each([
+    ['on an open server', ['--open'], {}],
+    ['with the token that was made', [], {}],
+    ['with the token of the environment', [], { HEADWATER_ROOT_TOKEN: ROOT_TOKEN }],
+  ])('work as they stand, %s', async (_, options, env) => {
+    const { lines } = await startCli(options, env)
+    const answers: unknown[] = []
+    for (const line of lines.filter((line) => line.startsWith('curl '))) {
+      answers.push(JSON.parse((await ended('sh', ['-c', line], env)).stdout))
+    }
+    expect(answers).toMatchObject([
+      { name: 'my-basin', state: 'active' },
+      { start: { seq_num: 0 }, end: { seq_num: 1 } },
+      { records: [{ seq_num: 0, body: 'hello' }] },
+    ])
+  })
+})
+
+describe('headwater token', () => {
+  it('issues what the published client can use until it is revoked', async () => {
+    const { url } = await startCli([], { HEADWATER_ROOT_TOKEN: ROOT_TOKEN })
+    const rootClient = clientOf(url, {}, ROOT_TOKEN)
+    await rootClient.basins.create({ basin: 'shop-one' })
+    await rootClient.basin('shop-one').streams.create({ stream: 'tenant/orders' })
+    const env = { HEADWATER_ROOT_TOKEN: ROOT_TOKEN }
+    const issued = await headwater(
+      [
+        ...['token', 'issue', 'till 1', '--url', url, '--basins', 'shop-*', '--streams', 'tenant/*'],
+        ...['--auto-prefix', '--ops', 'append,read,check-tail', '--expires-in', '1h'],
+      ],
+      env,
+    )
+    expect(issued.exitCode).toBe(0)
+    expect(issued.stdout).toMatch(/^\S+\n$/)
+    expect(issued.stderr).toMatch(/^Access token till 1 is issued: valid until /)
+
+    const token = issued.stdout.trim()
+    const client = clientOf(url, FETCH.options, token)
+    await using stream = client.basin('shop-one').stream('orders')
+    expect((await stream.append(strings('paid'))).end.seqNum).toBe(1)
+    expect(bodies((await stream.read({ start: { from: { seqNum: 0 } } })).records)).toEqual(['paid'])
+    await expect(client.basins.list()).rejects.toMatchObject({ status: 403 })
+
+    const listed = await headwater(['token', 'list', '--url', url], env)
+    expect(listed.stdout).toMatch(/^till 1 +20\S+Z +shop-\* +tenant\/\* +- +check-tail,append,read +yes$/m)
+    expect(listed.stdout + listed.stderr).not.toContain(token)
+    const { access_tokens } = JSON.parse(
+      (await headwater(['token', 'list', '--url', url, '--json'], env)).stdout,
+    )
+    expect(access_tokens).toMatchObject([{ id: 'till 1', scope: { basins: { prefix: 'shop-' } } }])
+
+    const revoked = await headwater(['token', 'revoke', '--url', url, 'till 1'], env)
+    expect(revoked).toEqual({ exitCode: 0, stdout: 'revoked till 1\n', stderr: '' })
+    await expect(stream.checkTail()).rejects.toMatchObject({ status: 401, code: 'authn' })
+  })
+
+  it('says which address refuses connections', async () => {
+    const { child, url } = await startCli(['--open'])
+    const exited = once(child, 'exit')
+    child.kill('SIGTERM')
+    await exited
+    expect(await headwater(['token', 'list', '--url', url])).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: `headwater: cannot reach ${url}: connection refused\n`,
+    })
   })
 })

@@ -1,0 +1,40 @@
+import { HeadwaterError, StorageFailure } from '../../src/index.ts'
+import { printable } from './printable.ts'
+
+/** Ends the command with one line on standard error. Code 2: it was called wrongly. Code 1: it could not do what was asked. */
+export class CliError extends Error {
+  readonly exitCode: 1 | 2
+
+  constructor(exitCode: 1 | 2, message: string) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/** What a service answered instead of what it was asked for. */
+export class ServiceError extends CliError {
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(1, `${printable(message)} (${printable(code)})`)
+    this.code = code
+  }
+}
+
+/** The failure as a service would tell it; undefined for what is a defect. */
+export function cliErrorOf(error: unknown): CliError | undefined {
+  if (error instanceof CliError) return error
+  if (!HeadwaterError.is(error)) return undefined
+  const reason = StorageFailure.is(error.cause) ? `: ${(error.cause as Error).message}` : ''
+  return new ServiceError(error.code, `${error.message}${reason}`)
+}
+
+/** Runs what judges a part of the command line: its refusal means that the command was called wrongly. */
+export function refusingUsage<Value>(judge: () => Value, role?: string): Value {
+  try {
+    return judge()
+  } catch (error) {
+    if (!HeadwaterError.is(error)) throw error
+    throw new CliError(2, printable(role === undefined ? error.message : `${role}: ${error.message}`))
+  }
+}
