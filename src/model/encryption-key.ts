@@ -5,7 +5,7 @@ import { HeadwaterError } from './errors.ts'
 export type EncryptionKeyInput = string | Uint8Array
 
 /** Both ciphers take keys of this length. */
-export const ENCRYPTION_KEY_BYTES = 32
+const ENCRYPTION_KEY_BYTES = 32
 /** Of 32 bytes in padded base64. */
 export const KEY_CHARACTERS_MAX = 44
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/

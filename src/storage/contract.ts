@@ -219,7 +219,7 @@ export interface StoredBlock {
   readonly meteredBytes: number
   /** Time from which the records no longer exist for new readers; null is never. */
   readonly expiresAt: number | null
-  /** Opaque to the storage. */
+  /** Opaque to the storage. That of one append has at most `SEALED_BLOCK_BYTES_MAX` bytes (sealed-block.ts). */
   readonly data: Uint8Array
 }
 

@@ -184,7 +184,7 @@ onBothKindsOfStorage(() =>
       expect(await status(hw.createBasin('basin'))).toBe('resource_already_exists')
       expect(await status(hw.createBasin('Bad'))).toBe('invalid')
       expect(await status(hw.ensureBasin('basin', {}, { scope: 'aws:eu-north-1' }))).toBe('invalid')
-      expect(await status(hw.ensureBasin('basin', { streamCipher: 'aes-256-gcm' }))).toBe('invalid')
+      expect(await status(hw.ensureBasin('basin', { streamCipher: 'aegis-256' }))).toBe('invalid')
       expect(await status(hw.basinConfig('missing'))).toBe('basin_not_found')
       expect(await status(hw.basin('missing').listStreams())).toBe('basin_not_found')
     })

@@ -59,9 +59,8 @@ export class BlockOpener {
     if (count === 1) return undefined
     const { segment, skeleton } = intact(() => this.#parse(block))
     const inRange = skeleton.filter(({ seqNum }) => seqNum >= from && seqNum < endSeqNum)
-    // How long the records are is not known yet: all that the other bounds admit may be wanted.
-    const atMost = admit({ ...limits, bytes: Number.POSITIVE_INFINITY }, inRange).count
-    if (atMost === 0) return undefined
+    // Ordinary records count here with less than they have: not all of these may be admitted in the end, but no others.
+    const atMost = admit(limits, inRange).count
     if (inRange.slice(0, atMost).some(isSealed)) return this.#openWhole(block)
     return { ...block, data: segment.skeleton }
   }

@@ -1,0 +1,54 @@
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import type { Storage, StorageContext, StoredBlock } from '../../../src/index.ts'
+import { wrapped } from '../wrapped-storage.ts'
+
+/** A shared storage that gives all blocks of a read as one, and whose hints can be kept back. */
+export interface MergingStorage extends Storage {
+  /** While true, nobody is told of changes. */
+  muted: boolean
+  /** Whether what is read is no block at all. */
+  damage: boolean
+  /** Tells of all changes that were kept back. */
+  tell(): void
+}
+
+export function merging(): MergingStorage {
+  const kept = new Set<() => void>()
+  const inner = wrapped(memory(), {}, (session) => ({
+    read: async (logId, range) => {
+      const blocks = await session.read(logId, range)
+      if (storage.damage) return blocks.map((block) => ({ ...block, data: new Uint8Array([1]) }))
+      return blocks.length === 0 ? [] : [mergeAll(blocks)]
+    },
+  }))
+  const storage: MergingStorage = {
+    manifest: inner.manifest,
+    muted: false,
+    damage: false,
+    tell() {
+      storage.muted = false
+      for (const tell of kept) tell()
+      kept.clear()
+    },
+    open: (context: StorageContext) =>
+      inner.open({
+        ...context,
+        onLogChanged: (logId) => {
+          if (storage.muted) kept.add(() => context.onLogChanged(logId))
+          else context.onLogChanged(logId)
+        },
+      }),
+  }
+  return storage
+}
+
+function mergeAll(blocks: readonly StoredBlock[]): StoredBlock {
+  const last = blocks.at(-1)!
+  return {
+    ...blocks[0]!,
+    endSeqNum: last.endSeqNum,
+    lastTimestamp: last.lastTimestamp,
+    meteredBytes: blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+    data: Buffer.concat(blocks.map(({ data }) => data)),
+  }
+}

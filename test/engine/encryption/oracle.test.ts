@@ -1,0 +1,94 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  fenceRecord,
+  type HeadwaterError,
+  type ReadBatch,
+  type ReadQuery,
+  type RecordInput,
+  type Storage,
+  type Stream,
+  trimRecord,
+} from '../../../src/index.ts'
+import { realistic } from '../../storage/wrapped-storage.ts'
+import { onBothKindsOfStorage, testStorage } from '../support.ts'
+import { openEncrypted, SUITES } from './support.ts'
+
+const bytes = fc.uint8Array({ maxLength: 20 })
+const ordinary: fc.Arbitrary<RecordInput> = fc.record({
+  body: bytes,
+  headers: fc.array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 5 }), bytes), { maxLength: 3 }),
+  timestamp: fc.option(fc.integer({ min: 999_980, max: 1_000_000 }), { nil: undefined }),
+})
+const command = fc.oneof(
+  fc.string({ maxLength: 9 }).map((token) => fenceRecord(token)),
+  fc.nat(4).map((seqNum) => trimRecord(seqNum)),
+)
+const batch = fc.array(fc.oneof({ weight: 5, arbitrary: ordinary }, { weight: 1, arbitrary: command }), {
+  minLength: 1,
+  maxLength: 6,
+})
+const few = fc.option(fc.nat(12), { nil: undefined })
+const query: fc.Arbitrary<ReadQuery> = fc
+  .record({
+    start: fc.oneof(
+      fc.record({ seqNum: fc.nat(25) }),
+      fc.record({ timestamp: fc.integer({ min: 999_975, max: 1_000_001 }) }),
+      fc.record({ tailOffset: fc.nat(25) }),
+    ),
+    bounds: fc.record({
+      count: few,
+      bytes: fc.option(fc.nat(200), { nil: undefined }),
+      until: fc.option(fc.integer({ min: 999_975, max: 1_000_001 }), { nil: undefined }),
+      clamp: fc.boolean(),
+    }),
+  })
+  .map(({ start, bounds }) => ({ ...start, ...bounds }))
+
+function shown({ data, count, meteredBytes, lastSeqNum, tail, text }: ReadBatch) {
+  return { data: Buffer.from(data).toString('hex'), count, meteredBytes, lastSeqNum, tail, text }
+}
+
+async function unary(stream: Stream, query: ReadQuery) {
+  return stream.readBatch(query).then(shown, (error: HeadwaterError) => error.code)
+}
+
+async function session(stream: Stream, query: ReadQuery) {
+  const batches: unknown[] = []
+  try {
+    for await (const batch of stream.read({ ...query, waitSeconds: 0 })) batches.push(shown(batch))
+  } catch (error) {
+    batches.push((error as HeadwaterError).code)
+  }
+  return batches
+}
+
+/** What is read of an encrypted stream is byte for byte what is read of a plain one after the same appends. */
+function likePlain(storage: () => Storage): void {
+  it.each(SUITES)('%s', async (_, suite) => {
+    const script = {
+      batches: fc.array(batch, { minLength: 1, maxLength: 6 }),
+      queries: fc.array(query, { minLength: 5 }),
+    }
+    await fc.assert(
+      fc.asyncProperty(fc.record(script), async ({ batches, queries }) => {
+        const engine = await openEncrypted(suite, { storage: storage() })
+        const [plain, encrypted] = [engine.stream, engine.with()]
+        for (const one of batches) {
+          const acks = await Promise.allSettled([plain.append(one), encrypted.append(one)])
+          expect(acks[1]).toEqual(acks[0])
+        }
+        for (const one of queries) {
+          expect(await unary(encrypted, one)).toEqual(await unary(plain, one))
+          expect(await session(encrypted, one)).toEqual(await session(plain, one))
+        }
+        await engine.hw.close()
+      }),
+      { numRuns: 40 },
+    )
+  })
+}
+
+onBothKindsOfStorage(() => likePlain(testStorage))
+
+describe('on a storage that merges blocks', () => likePlain(realistic))

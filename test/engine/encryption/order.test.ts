@@ -1,0 +1,139 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { fenceRecord } from '../../../src/index.ts'
+import { gated } from '../gated-storage.ts'
+import { bodies, onBothKindsOfStorage, testStorage } from '../support.ts'
+import {
+  aegis,
+  aesOfNode,
+  aesOfWeb,
+  type EncryptedEngine,
+  heldSuite,
+  key,
+  openEncrypted,
+  outcome,
+} from './support.ts'
+
+let engine: EncryptedEngine
+afterEach(() => engine.hw.close())
+
+async function all(): Promise<string[]> {
+  return bodies(await engine.with().readBatch({ seqNum: 0 }))
+}
+
+onBothKindsOfStorage(() =>
+  describe('appends that are not awaited', () => {
+    it('keep their order, however late the cipher answers', async () => {
+      const suite = heldSuite(aesOfNode)
+      engine = await openEncrypted(suite)
+      const stream = engine.with()
+      const acks = ['a', 'b', 'c', 'd'].map((body) => stream.append(body))
+      const fenced = stream.append(fenceRecord('t'))
+      await engine.clock.settle()
+      expect(suite.held).toBe(4)
+      for (const index of [3, 1, 0]) suite.release(index)
+      await engine.clock.settle()
+      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 3 })
+      suite.release(0)
+      expect((await Promise.all([...acks, fenced])).map(({ start }) => start.seqNum)).toEqual([0, 1, 2, 3, 4])
+      expect(await all()).toEqual(['a', 'b', 'c', 'd', 't'])
+      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+    })
+
+    it('keep their order with WebCrypto, also large before small and on a stream that they create', async () => {
+      engine = await openEncrypted(aesOfWeb)
+      const fresh = engine.basin.stream('fresh', { encryptionKey: key(1) })
+      const sizes = Array.from({ length: 40 }, (_, i) => (i % 4 === 0 ? 500_000 : 1))
+      const acks = await Promise.all(sizes.map((size) => fresh.append('x'.repeat(size))))
+      expect(acks.map(({ start }) => start.seqNum)).toEqual(sizes.map((_, i) => i))
+      expect((await fresh.readBatch({ seqNum: 39 })).records[0]!.body).toHaveLength(1)
+    })
+
+    it('go on behind one that could not be sealed', async () => {
+      const suite = heldSuite(aesOfNode)
+      engine = await openEncrypted(suite)
+      const [a, b] = [engine.with().append('a'), engine.with().append('b')]
+      await engine.clock.settle()
+      suite.release(1)
+      suite.fail(0, new Error('out of entropy'))
+      expect(await outcome(a)).toBe('500 other: records could not be sealed: the cipher failed')
+      expect((await b).start.seqNum).toBe(0)
+      expect(await all()).toEqual(['b'])
+      expect(engine.hw.stats().appendBytesInFlight).toBe(0)
+    })
+
+    it('of a session are not made behind one that could not be sealed', async () => {
+      const suite = heldSuite(aesOfNode)
+      engine = await openEncrypted(suite)
+      const session = await engine.with().appendSession()
+      const tickets = [session.submit('a'), session.submit('b'), session.submit('c')]
+      const acks = (await Promise.all(tickets)).map((ticket) => outcome(ticket.ack()))
+      await engine.clock.settle()
+      suite.release(2)
+      suite.fail(1, new Error('out of entropy'))
+      suite.release(0)
+      const [a, b, c] = await Promise.all(acks)
+      expect(a).toBe('ok')
+      expect(b).toBe('500 other: records could not be sealed: the cipher failed')
+      expect(c).toMatch('an earlier append of this session failed')
+      await session.close().catch(() => {})
+      expect(await all()).toEqual(['a'])
+    })
+
+    it('are made before the engine closes', async () => {
+      const suite = heldSuite(aesOfNode)
+      const storage = testStorage()
+      engine = await openEncrypted(suite, { storage })
+      const appended = engine.with().append('a')
+      await engine.clock.settle()
+      let closed = false
+      const closing = engine.hw.close().then(() => {
+        closed = true
+      })
+      await engine.clock.settle()
+      expect(closed).toBe(false)
+      suite.release(0)
+      expect((await appended).start.seqNum).toBe(0)
+      await closing
+    })
+
+    it.each([aesOfNode, aegis])('wait for nothing where the cipher answers at once: $name', async (suite) => {
+      const storage = gated(testStorage())
+      engine = await openEncrypted(suite, { storage })
+      await engine.with().append('first use')
+      storage.holding = true
+      const appends = [engine.with().append('a'), engine.with().append('b')]
+      // In the same turn.
+      expect(storage.held).toBe(2)
+      storage.release()
+      storage.holding = false
+      await Promise.all(appends)
+    })
+
+    it('are sealed once, also when they are sequenced again', async () => {
+      let seals = 0
+      const counting = {
+        ...aesOfNode,
+        seal: (...args: Parameters<typeof aesOfNode.seal>) => {
+          seals++
+          return aesOfNode.seal(...args)
+        },
+      }
+      const storage = gated(testStorage(), { shared: true })
+      engine = await openEncrypted(counting, { storage })
+      const rival = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
+      await engine.with().append('a')
+      storage.holding = true
+      const [b, c] = [engine.with().append('b'), rival.with().append('c')]
+      await engine.clock.settle()
+      while (storage.held > 0) {
+        storage.release()
+        await engine.clock.settle()
+      }
+      await Promise.all([b, c])
+      expect(seals).toBe(2)
+      storage.holding = false
+      expect((await all()).sort()).toEqual(['a', 'b', 'c'])
+      await rival.hw.close()
+    })
+  }),
+)

@@ -1,0 +1,85 @@
+import { aegis256 } from '../../../adapters/aegis-256/index.ts'
+// What engines load when they need it: here it is at hand, so that a turn of the virtual clock is enough.
+import '../../../src/engine/encryption/stream-cipher.ts'
+import { aesGcmOfNode } from '../../../src/engine/encryption/aes-gcm-node.ts'
+import { aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm-web.ts'
+import { type NodeCrypto, nodeCrypto } from '../../../src/engine/encryption/node-crypto.ts'
+import type {
+  Basin,
+  CipherSuite,
+  EncryptionKeyInput,
+  HeadwaterError,
+  OpenOptions,
+  Stream,
+} from '../../../src/index.ts'
+import { openEngine, type TestEngine } from '../support.ts'
+
+export const aesOfNode = aesGcmOfNode(nodeCrypto() as NodeCrypto)
+export const aesOfWeb = aesGcmOfWeb(globalThis.crypto.subtle)
+export const aegis = await aegis256()
+
+/** Every implementation that there is. */
+export const SUITES: [string, CipherSuite][] = [
+  ['aes-256-gcm by node:crypto', aesOfNode],
+  ['aes-256-gcm by WebCrypto', aesOfWeb],
+  ['aegis-256 by libsodium', aegis],
+]
+
+export function key(fill: number): Uint8Array {
+  return new Uint8Array(32).fill(fill)
+}
+
+export interface EncryptedEngine extends TestEngine {
+  /** Its streams are encrypted. */
+  readonly basin: Basin
+  /** The stream `stream` of that basin, which exists, with a key: `key(1)` if none is given. */
+  with(encryptionKey?: EncryptionKeyInput): Stream
+}
+
+export async function openEncrypted(
+  suite: CipherSuite,
+  options: Partial<OpenOptions> = {},
+): Promise<EncryptedEngine> {
+  const engine = await openEngine({ ciphers: [suite], ...options })
+  await engine.hw.ensureBasin('encrypted', { streamCipher: suite.name })
+  const basin = engine.hw.basin('encrypted')
+  await basin.ensureStream('stream')
+  return {
+    ...engine,
+    basin,
+    with: (encryptionKey = key(1)) => basin.stream('stream', { encryptionKey }),
+  }
+}
+
+/** The code and message of the failure, or `ok`. */
+export async function outcome(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'ok',
+    (error: HeadwaterError) => `${error.status} ${error.code}: ${error.message}`,
+  )
+}
+
+/** A suite whose `seal` answers when the test says so, in the order that it says. */
+export interface HeldSuite extends CipherSuite {
+  /** How many wait. */
+  readonly held: number
+  /** Answers the one that came at this place among those that wait. */
+  release(index: number): void
+  fail(index: number, error: unknown): void
+}
+
+export function heldSuite(inner: CipherSuite): HeldSuite {
+  const waiting: { go: () => void; fail: (error: unknown) => void }[] = []
+  return {
+    ...inner,
+    get held() {
+      return waiting.length
+    },
+    release: (index) => waiting.splice(index, 1)[0]!.go(),
+    fail: (index, error) => waiting.splice(index, 1)[0]!.fail(error),
+    async seal(...args) {
+      await new Promise<void>((go, fail) => waiting.push({ go, fail }))
+      return inner.seal(...args)
+    },
+  }
+}
