@@ -13,6 +13,7 @@ export { type ReadOptions, ReadSession } from './engine/read-session.ts'
 export type { EngineStats } from './engine/stats.ts'
 export { Stream, type StreamOptions } from './engine/stream.ts'
 export { systemClock } from './engine/system-clock.ts'
+export type { UsageCounters } from './engine/usage/usage-counters.ts'
 export type { ViewOptions } from './engine/views.ts'
 export type {
   AccessScope,

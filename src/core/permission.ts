@@ -119,8 +119,7 @@ export function exceeds(
 
 /** Whether every resource of `inner` is in `outer`. */
 function includes(outer: ResourceSet | null, inner: ResourceSet | null): boolean {
-  if (inner === null || ('exact' in inner && inner.exact === '')) return true
-  if (outer === null) return false
-  if ('exact' in inner) return covers(outer, inner.exact)
-  return 'prefix' in outer && inner.prefix.startsWith(outer.prefix)
+  if (inner === null) return true
+  if ('prefix' in inner) return outer !== null && 'prefix' in outer && inner.prefix.startsWith(outer.prefix)
+  return inner.exact === '' || covers(outer, inner.exact)
 }

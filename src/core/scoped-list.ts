@@ -6,11 +6,11 @@ import { covers } from './permission.ts'
 export function scopedQuery(set: ResourceSet | null, query: ListQuery): ListQuery | undefined {
   if (set === null) return undefined
   const { prefix = '' } = query
-  if ('exact' in set) {
-    return set.exact !== '' && set.exact.startsWith(prefix) ? { ...query, prefix: set.exact } : undefined
+  if ('prefix' in set) {
+    if (prefix.startsWith(set.prefix)) return query
+    return set.prefix.startsWith(prefix) ? { ...query, prefix: set.prefix } : undefined
   }
-  if (prefix.startsWith(set.prefix)) return query
-  return set.prefix.startsWith(prefix) ? { ...query, prefix: set.prefix } : undefined
+  return set.exact !== '' && set.exact.startsWith(prefix) ? { ...query, prefix: set.exact } : undefined
 }
 
 /** What a scoped query found, without names that only begin like the one of the set. */

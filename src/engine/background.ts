@@ -29,18 +29,22 @@ const TOKEN_CHECK_MS = 3_600_000
 export class Background {
   readonly #engine: EngineContext
   readonly #streams: Streams
+  readonly #maintainUsage: () => Promise<boolean>
   #cancelTick: (() => void) | undefined
   /** The latest time for which a run was asked. */
   #wantedAt = 0
   #scheduled: { readonly at: number; readonly cancel: () => void } | undefined
   #running: Promise<void> | undefined
+  /** Beside the rest: its code is loaded first, which may take a while. */
+  #usageUpkeep: Promise<void> | undefined
   #runAgain = false
   #closed = false
   #nextTokenCheckAt = 0
 
-  constructor(engine: EngineContext, streams: Streams) {
+  constructor(engine: EngineContext, streams: Streams, maintainUsage: () => Promise<boolean>) {
     this.#engine = engine
     this.#streams = streams
+    this.#maintainUsage = maintainUsage
   }
 
   start(): void {
@@ -85,6 +89,7 @@ export class Background {
     this.#cancelTick?.()
     this.#scheduled?.cancel()
     await this.#running
+    await this.#usageUpkeep
   }
 
   #scheduleTick(): void {
@@ -98,29 +103,36 @@ export class Background {
   }
 
   async #run(): Promise<void> {
+    this.#usageUpkeep ??= this.#repeat(this.#maintainUsage).finally(() => {
+      this.#usageUpkeep = undefined
+    })
     const steps = [
       () => this.#reclaim(),
       () => this.#deleteEmptyStreams(),
       () => this.#finishDeletions(),
       () => this.#deleteExpiredTokens(),
     ]
-    for (const step of steps) {
-      try {
-        while (!this.#closed && (await step())) await macrotask()
-      } catch (error) {
-        if (!this.#closed) this.#engine.settings.onBackgroundError(error)
-      }
+    for (const step of steps) await this.#repeat(step)
+  }
+
+  /** Until nothing more is left. */
+  async #repeat(step: () => Promise<boolean>): Promise<void> {
+    try {
+      while (!this.#closed && (await step())) await macrotask()
+    } catch (error) {
+      if (!this.#closed) this.#engine.settings.onBackgroundError(error)
     }
   }
 
   async #reclaim(): Promise<boolean> {
     const { clock, trimGraceMs } = this.#engine.settings
     const now = clock.now()
-    const { more } = await this.#engine.session.reclaim({
+    const { more, logIds } = await this.#engine.session.reclaim({
       now,
       trimmedBefore: now - trimGraceMs,
       blocksMax: RECLAIMED_BLOCKS_MAX,
     })
+    if (logIds.length > 0) this.#engine.usage.storedChanged(logIds)
     return more
   }
 

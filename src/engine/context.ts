@@ -6,6 +6,7 @@ import type { ByteBudget } from './byte-budget.ts'
 import type { Catalog } from './catalog.ts'
 import type { Settings } from './options.ts'
 import type { StreamLogs } from './stream-logs.ts'
+import type { UsageRecorder } from './usage/usage-recorder.ts'
 
 /** What the parts of one open engine share. */
 export interface EngineContext {
@@ -15,6 +16,7 @@ export interface EngineContext {
   readonly logs: StreamLogs
   readonly background: Background
   readonly appendBudget: ByteBudget
+  readonly usage: UsageRecorder
   /** Aborts when the engine closes. */
   readonly closing: AbortSignal
 }

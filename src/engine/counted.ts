@@ -36,27 +36,19 @@ const OPERATION_OF = {
 type CountedAs = Operation | readonly [created: Operation, updated: Operation]
 type Call = (...input: readonly unknown[]) => Promise<unknown>
 
-/**
- * The same services, with each call counted once it has succeeded. What is done with records is counted where it is done. `exists` tells whether there is
- * such a basin: asking for the usage of one that there is not must not leave anything behind.
- */
-export function counted(
-  services: CallerServices,
-  usage: UsageRecorder,
-  exists: (basin: string) => Promise<boolean>,
-): CallerServices {
-  const count = async (countedAs: CountedAs, input: unknown, result: unknown) => {
+/** The same services, with each call counted once it has succeeded. What is done with records is counted where it is done. */
+export function counted(services: CallerServices, usage: UsageRecorder): CallerServices {
+  const count = (countedAs: CountedAs, input: unknown, result: unknown) => {
     const operation = typeof countedAs === 'string' ? countedAs : countedAs[isUpdate(result) ? 1 : 0]
     const basin = typeof input === 'string' ? input : (input as { basin?: string } | undefined)?.basin
-    const isKnown = !operation.endsWith('-metrics') || basin === undefined || (await exists(basin))
-    if (isKnown) usage.operation(operation, basin)
+    usage.operation(operation, basin)
   }
   const countedService = (name: keyof typeof OPERATION_OF) => {
     const service = services[name] as unknown as Record<string, Call>
     const calls = Object.entries<CountedAs>(OPERATION_OF[name]).map(([method, countedAs]) => {
       const call: Call = async (...input) => {
         const result = await service[method]!(...input)
-        await count(countedAs, input[0], result)
+        count(countedAs, input[0], result)
         return result
       }
       return [method, call] as const

@@ -1,5 +1,6 @@
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
 import type { BasinInfo, StreamInfo } from '../model/info.ts'
+import { basinNameProblem, refuse } from '../model/names.ts'
 import type { JsonValue } from '../storage/contract.ts'
 
 /**
@@ -43,6 +44,8 @@ export interface DeadlineDocument {
 
 /** Streams of a basin lie together, in the order of their names. No name of a basin holds U+0000. */
 export function streamKey(basin: string, stream: string): string {
+  // Else it would be the key of another stream: what is looked up here was not always checked before.
+  if (basin.includes('\0')) refuse(basinNameProblem(basin), 'basin')
   return `${basin}\0${stream}`
 }
 

@@ -1,5 +1,10 @@
 import type { Resource } from '../core/permission.ts'
-import type { AccessTokenInfo, AccessTokenInput, Operation } from '../model/access.ts'
+import {
+  type AccessTokenInfo,
+  type AccessTokenInput,
+  newAccessToken,
+  type Operation,
+} from '../model/access.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../model/config.ts'
 import type { BasinInfo, ListQuery, LocationInfo, Page, Provisioned } from '../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
@@ -7,6 +12,7 @@ import { Basin } from './basin.ts'
 import type { CreateBasinOptions } from './basins.ts'
 import { permissionDenied, storageError } from './errors.ts'
 import type { EngineStats } from './stats.ts'
+import type { UsageCounters } from './usage/usage-counters.ts'
 import type { EngineView, OwnerServices } from './view.ts'
 import type { ViewOptions, Views } from './views.ts'
 
@@ -19,6 +25,7 @@ export interface BasinOptions {
 export interface OpenEngine {
   readonly views: Views
   stats(): EngineStats
+  counters(): UsageCounters
   /** Calls after the first wait for it. */
   close(): Promise<void>
 }
@@ -49,7 +56,8 @@ export class Headwater {
    * Sessions end with `authn` when the token does. service-interface.md "Authentication", rulings.md "Tokens".
    */
   as(token: string): Headwater {
-    return this.view({ token })
+    // Nothing presented is not the owner.
+    return this.view({ token: token ?? '' })
   }
 
   /** The same engine for another caller. */
@@ -116,8 +124,8 @@ export class Headwater {
    * Issues an access token and resolves to it: it is told here and nowhere else. Its id must be new (409 `resource_already_exists`); it can permit no
    * more than its issuer may do (403 `permission_denied`). wire-behaviour.md 9.1.
    */
-  issueAccessToken(token: AccessTokenInput): Promise<string> {
-    return this.#view.tokens.issue(token)
+  async issueAccessToken(token: AccessTokenInput): Promise<string> {
+    return this.#view.tokens.issue(newAccessToken(token, this.now()))
   }
 
   /** Tokens in the order of their ids; those that have expired too, for a while. */
@@ -167,6 +175,12 @@ export class Headwater {
   stats(): EngineStats {
     this.#owner()
     return this.#engine.stats()
+  }
+
+  /** Totals of what this engine did since it was opened. For the owner alone. */
+  counters(): UsageCounters {
+    this.#owner()
+    return this.#engine.counters()
   }
 
   /**

@@ -16,22 +16,8 @@ import { statsOf } from './stats.ts'
 import { StreamAccess } from './stream-access.ts'
 import { StreamLogs } from './stream-logs.ts'
 import { Streams } from './streams.ts'
+import { Usage } from './usage/usage.ts'
 import { Views } from './views.ts'
-
-// TEMPORARY until usage is there
-const none = async () => []
-const TEMPORARY = {
-  account: none,
-  basin: none,
-  stream: none,
-  operation() {},
-  appended() {},
-  unaryRead() {},
-  delivered() {},
-  streamingRead: () => () => {},
-  storedChanged() {},
-  streamCreated() {}, streamDeleted() {},
-}
 
 /**
  * Opens an engine on a storage.
@@ -59,12 +45,14 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   const catalog = new Catalog(session)
   const onTrim = () => background.reclaimSoon(settings.trimGraceMs)
   logs = new StreamLogs(session, catalog, settings, onTrim)
+  const usage = new Usage({ settings, session, catalog })
   const engine: EngineContext = {
     settings,
     session,
     catalog,
     logs,
     appendBudget: new ByteBudget(settings.limits.appendInFlightBytes),
+    usage,
     closing: closing.signal,
     get background() {
       return background
@@ -73,7 +61,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   const locations = new Locations(engine)
   const basins = new Basins(engine, locations)
   const streams = new Streams(engine, basins)
-  const background: Background = new Background(engine, streams)
+  const background: Background = new Background(engine, streams, () => usage.maintain())
   const streamAccess = new StreamAccess(engine, streams)
   const reading = new Reading(engine, streamAccess)
 
@@ -83,17 +71,15 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     loadedAccess = new Access(engine)
     return loadedAccess
   })
-  const metrics = TEMPORARY
   const services = {
     basins,
     streams,
     records: new Records(engine, streamAccess, reading),
     tokens: deferred(async () => (await access()).tokens),
-    metrics,
+    metrics: usage,
     locations,
   }
-  const exists = async (basin: string) => (await catalog.basin(basin)) !== undefined
-  const views = new Views(engine, counted(services, metrics, exists), access)
+  const views = new Views(engine, counted(services, usage), access)
 
   let closed: Promise<void> | undefined
   const close = async () => {
@@ -101,13 +87,16 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     reading.close()
     await engine.logs.close()
     await background.close()
+    await usage.close()
     loadedAccess?.close()
     await session.close()
   }
   background.start()
+  usage.start()
   const opened = {
     views,
     stats: () => statsOf(engine, reading),
+    counters: () => usage.counters(),
     close: () => {
       closed ??= close()
       return closed

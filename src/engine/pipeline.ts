@@ -61,12 +61,21 @@ async function* run<Input>(
   const inputs = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
   let exhausted = false
   let session: AppendSession | undefined
+  let failure: { readonly error: unknown } | undefined
   try {
     session = await open()
+    const sessionEnded: Promise<'done'> = new Promise<'done'>((resolve) => {
+      const failed = (error: unknown) => {
+        failure ??= { error }
+        resolve('done')
+      }
+      // What ends it while the source is idle; by then every ack that it owes is there.
+      const subscription = session!.acks$.subscribe({ error: failed })
+      ignores.push(() => subscription.unsubscribe())
+    })
     const owed: Promise<AppendAck>[] = []
     let submitting: Promise<'submitted' | 'done'> | undefined
     let done = false
-    let failure: { readonly error: unknown } | undefined
     const submitNext = async (to: AppendSession) => {
       try {
         const input = await inputs.next()
@@ -75,14 +84,17 @@ async function* run<Input>(
         owed.push((await submit(to, input.value)).ack())
         return 'submitted'
       } catch (error) {
-        failure = { error }
+        failure ??= { error }
         return 'done'
       }
     }
     while (!done || owed.length > 0) {
       if (!done && owed.length < OWED_MAX) submitting ??= submitNext(session)
       const first = owed[0]?.then(() => 'acked' as const)
-      const winner = await Promise.race([ended, first, submitting].filter((one) => one !== undefined))
+      const over: Promise<'done'> | undefined = done ? undefined : sessionEnded
+      const winner: 'acked' | 'submitted' | 'done' = await Promise.race(
+        [ended, first, submitting, over].filter((one) => one !== undefined),
+      )
       if (winner === 'acked') yield await owed.shift()!
       else {
         submitting = undefined

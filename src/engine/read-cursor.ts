@@ -226,6 +226,7 @@ export class ReadCursor {
 
   #deliver(batch: ReadBatch, isLast: boolean): void {
     this.#limits = afterDelivering(this.#limits, batch.count, batch.meteredBytes)
+    this.#engine.usage.delivered(this.#log.document.basin, batch.meteredBytes)
     if (isLast || isExhausted(this.#limits)) {
       this.close()
       return

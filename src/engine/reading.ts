@@ -62,6 +62,7 @@ export class Reading {
       // What was there is returned without waiting for more; else the first append that comes live.
       const live = batches.length === 0 ? await cursor.next() : undefined
       signal?.throwIfAborted()
+      this.#engine.usage.unaryRead(use.ref.basin)
       return mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
     } finally {
       ignoreSignal?.()
@@ -93,11 +94,12 @@ export class Reading {
       const opener = cipher?.opener(cipher.required(use.key))
       const outcome = planRead(query, kind, log.head, options)
       if (outcome.kind === 'empty') {
+        this.#engine.usage.streamingRead(use.ref.basin)()
         release()
         return undefined
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
-      return await this.#locate({ log, release }, opener, outcome.plan, options)
+      return await this.#locate({ log, release }, opener, kind, outcome.plan, options)
     } catch (error) {
       release()
       throw error
@@ -107,14 +109,17 @@ export class Reading {
   async #locate(
     { log, release }: HeldStream,
     opener: BlockOpener | undefined,
+    kind: ReadKind,
     plan: ReadPlan,
     { heartbeats = false, ending, onEnd }: ReadSessionOptions,
   ): Promise<ReadCursor> {
     const { tail } = log.head
     let ignoreEnding: (() => void) | undefined
+    let endUsage: (() => void) | undefined
     const onClose = () => {
       this.#open.delete(cursor)
       ignoreEnding?.()
+      endUsage?.()
       release()
       onEnd?.()
     }
@@ -125,6 +130,8 @@ export class Reading {
       const hasRecord = await cursor.locate()
       if (this.#engine.closing.aborted) throw closedError()
       if (afterLocating(plan, hasRecord) === 'unsatisfiable') throw unsatisfiable(tail)
+      const isStillOpen = this.#open.has(cursor)
+      if (kind === 'session' && isStillOpen) endUsage = this.#engine.usage.streamingRead(log.document.basin)
       return cursor
     } catch (error) {
       cursor.close()

@@ -48,7 +48,9 @@ export class Records implements RecordService {
     return this.#reading.unary(use, query, signal)
   }
 
-  checkTail(use: StreamUse): Promise<StreamPosition> {
-    return this.#reading.tail(use)
+  async checkTail(use: StreamUse): Promise<StreamPosition> {
+    const tail = await this.#reading.tail(use)
+    this.#engine.usage.operation('check-tail', use.ref.basin)
+    return tail
   }
 }

@@ -82,6 +82,7 @@ export class StreamAccess {
         appended.then(
           (ack) => {
             release()
+            this.#recordUsage(log, use, batch)
             resolve(ack)
           },
           (error: unknown) => {
@@ -91,6 +92,17 @@ export class StreamAccess {
         )
       })
     })
+  }
+
+  #recordUsage(
+    { document }: StreamLog,
+    { connection }: StreamUse,
+    { records, meteredBytes }: AppendBatch,
+  ): void {
+    const { basin, logId, config } = document
+    const { storageClass } = config
+    const { length } = records
+    this.#engine.usage.appended({ basin, logId, storageClass, records: length, meteredBytes, connection })
   }
 
   #open(

@@ -23,6 +23,8 @@ import {
 import { storageError } from './errors.ts'
 import type { ChangeCheck, StreamService } from './services.ts'
 
+type Commit = (changes: readonly CatalogChange[]) => Promise<void>
+
 /** The streams of all basins of an engine: everything but their records (wire-behaviour.md 8). */
 export class Streams implements StreamService {
   readonly #engine: EngineContext
@@ -52,7 +54,7 @@ export class Streams implements StreamService {
       if (decision === 'exists') throw alreadyExists(ref)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
       const document = this.#newDocument(basin.value, ref, config, creationKey)
-      await commit(creation(document, basin))
+      await this.#add(commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
     })
   }
@@ -77,7 +79,7 @@ export class Streams implements StreamService {
         return { result: 'updated', info: streamInfo(document) }
       }
       const document = this.#newDocument(basin.value, ref, config, null)
-      await commit(creation(document, basin))
+      await this.#add(commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
     })
   }
@@ -124,7 +126,7 @@ export class Streams implements StreamService {
 
   /** Deletes one incarnation; with `expectSeqNum` only while nothing more was appended. */
   async remove(
-    commit: (changes: readonly CatalogChange[]) => Promise<void>,
+    commit: Commit,
     document: StreamDocument,
     version: number,
     condition: { readonly expectSeqNum?: number } = {},
@@ -135,6 +137,7 @@ export class Streams implements StreamService {
       { kind: 'delete-log', logId: document.logId, ...condition },
     ]
     await this.#tell(document, 'deleted', commit(changes))
+    this.#engine.usage.streamDeleted(document.basin, document.createdAt)
     this.#engine.background.reclaimSoon(0)
   }
 
@@ -159,8 +162,13 @@ export class Streams implements StreamService {
       if (!allowed) throw notFound(ref)
       await this.#basins.active(ref.basin)
       if ((await this.#find(ref)) !== undefined) return
-      await commit(creation(this.#newDocument(basin.value, ref, policy.config ?? {}, null), basin))
+      await this.#add(commit, this.#newDocument(basin.value, ref, policy.config ?? {}, null), basin)
     })
+  }
+
+  async #add(commit: Commit, document: StreamDocument, basin: Versioned<BasinDocument>): Promise<void> {
+    await commit(creation(document, basin))
+    this.#engine.usage.streamCreated(document.basin)
   }
 
   async #find(ref: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
@@ -174,7 +182,7 @@ export class Streams implements StreamService {
   }
 
   async #replaceConfig(
-    commit: (changes: readonly CatalogChange[]) => Promise<void>,
+    commit: Commit,
     stream: Versioned<StreamDocument>,
     config: StreamConfig,
   ): Promise<StreamDocument> {

@@ -127,34 +127,47 @@ export function resourceSetProblem(kind: ResourceKind, set: ResourceSet): string
   return set.exact === '' ? undefined : nameProblem(set.exact)
 }
 
-/** Checks a token to issue by itself, without its issuer: throws 422 `invalid` (wire-behaviour.md 9.7). */
-export function checkAccessToken(input: AccessTokenInput, scope: AccessScope, now: number): void {
-  refuse(accessTokenIdProblem(input.id), 'id')
-  for (const kind of Object.keys(RESOURCE_RULES) as ResourceKind[]) {
-    const set = scope[kind]
-    if (set !== null) refuse(resourceSetProblem(kind, set), `scope.${kind}`)
-  }
-  if (input.autoPrefixStreams && !(scope.streams !== null && 'prefix' in scope.streams)) {
-    throw invalid('Auto prefixing is only allowed for streams with prefix matching', 'auto_prefix_streams')
-  }
-  if (input.expiresAt != null) {
-    const expiresAt = input.expiresAt.getTime()
-    if (Number.isNaN(expiresAt)) throw invalid('expires_at is not a date', 'expires_at')
-    if (expiresAt <= now) throw invalid('expires_at must be in the future', 'expires_at')
-  }
+/** A token to issue, complete and independent of what it was made of. */
+export interface NewAccessToken {
+  readonly id: string
+  /** Milliseconds; null when none was asked for. */
+  readonly expiresAt: number | null
+  readonly autoPrefixStreams: boolean
+  readonly scope: AccessScope
 }
 
-/** Fills in what is absent, and brings the operations into their order. Throws 422 `invalid` for an operation that there is not. */
+/** Takes in a token to issue, each member once. Throws 422 `invalid` for what is wrong with it by itself (wire-behaviour.md 9.7). */
+export function newAccessToken(input: AccessTokenInput, now: number): NewAccessToken {
+  const { id, expiresAt, autoPrefixStreams = false } = input
+  const expiresAtMs = expiresAt == null ? null : Number(expiresAt)
+  const token = { id: String(id), expiresAt: expiresAtMs, autoPrefixStreams, scope: accessScope(input.scope) }
+  refuse(accessTokenIdProblem(token.id), 'id')
+  if (typeof autoPrefixStreams !== 'boolean') {
+    throw invalid('auto_prefix_streams must be true or false', 'auto_prefix_streams')
+  }
+  if (Number.isNaN(expiresAtMs)) throw invalid('expires_at is not a date', 'expires_at')
+  if (expiresAtMs !== null && expiresAtMs <= now) {
+    throw invalid('expires_at must be in the future', 'expires_at')
+  }
+  const { streams } = token.scope
+  if (autoPrefixStreams && !(streams !== null && 'prefix' in streams)) {
+    throw invalid('Auto prefixing is only allowed for streams with prefix matching', 'auto_prefix_streams')
+  }
+  return token
+}
+
+/** Fills in what is absent, and brings the operations into their order. Throws 422 `invalid` for names and operations that are none. */
 export function accessScope(input: AccessScopeInput): AccessScope {
   const asked = new Set<string>(input.ops ?? [])
   for (const operation of asked) {
-    if (!(OPERATIONS as readonly string[]).includes(operation))
+    if (!(OPERATIONS as readonly string[]).includes(operation)) {
       throw invalid(`there is no operation ${operation}`, 'scope.ops')
+    }
   }
   return {
-    basins: input.basins ?? null,
-    streams: input.streams ?? null,
-    accessTokens: input.accessTokens ?? null,
+    basins: resourceSet('basins', input.basins),
+    streams: resourceSet('streams', input.streams),
+    accessTokens: resourceSet('accessTokens', input.accessTokens),
     opGroups: {
       account: groupPermissions(input.opGroups?.account),
       basin: groupPermissions(input.opGroups?.basin),
@@ -162,6 +175,18 @@ export function accessScope(input: AccessScopeInput): AccessScope {
     },
     ops: OPERATIONS.filter((operation) => asked.has(operation)),
   }
+}
+
+function resourceSet(kind: ResourceKind, input: ResourceSet | null | undefined): ResourceSet | null {
+  if (input == null) return null
+  const { exact, prefix } = input as { readonly exact?: unknown; readonly prefix?: unknown }
+  const name = prefix ?? exact
+  if (typeof name !== 'string' || (prefix != null && exact != null)) {
+    throw invalid(`scope.${kind} must have one of exact and prefix, a string`, `scope.${kind}`)
+  }
+  const set = prefix == null ? { exact: name } : { prefix: name }
+  refuse(resourceSetProblem(kind, set), `scope.${kind}`)
+  return set
 }
 
 function groupPermissions(input: Partial<GroupPermissions> | null | undefined): GroupPermissions {

@@ -19,17 +19,25 @@ export interface Service {
 }
 
 export async function startService(
-  options: { storage?: Storage; port?: number; clock?: Clock; demandsTokens?: boolean } = {},
+  options: {
+    storage?: Storage
+    port?: number
+    clock?: Clock
+    demandsTokens?: boolean
+    /** Called with each request. */
+    onRequest?: (request: Request) => void
+  } = {},
 ): Promise<Service> {
   const { storage = memory(), port = 0, demandsTokens = false } = options
   const hw = await open({ storage, ...(options.clock && { clock: options.clock }) })
   const errors: unknown[] = []
   const onError = (error: unknown) => void errors.push(error)
-  const server = await serve(createHandler(hw, { open: !demandsTokens, onError }), {
-    port,
-    host: '127.0.0.1',
-    onError,
-  })
+  const handler = createHandler(hw, { open: !demandsTokens, onError })
+  const observed = (request: Request) => {
+    options.onRequest?.(request)
+    return handler(request)
+  }
+  const server = await serve(observed, { port, host: '127.0.0.1', onError })
   return {
     hw,
     server,

@@ -20,7 +20,12 @@ export class TokenHolder {
 
   /** Rejects with 401 `authn`. */
   async identify(): Promise<Identity> {
-    if (this.#token.length === 0 || this.#token.length > TOKEN_CHARACTERS_MAX) throw authnError()
+    if (
+      typeof this.#token !== 'string' ||
+      this.#token.length === 0 ||
+      this.#token.length > TOKEN_CHARACTERS_MAX
+    )
+      throw authnError()
     this.#digest ??= sha256(utf8(this.#token))
     const digest = await this.#digest
     return { grant: await this.#tokens.identify(this.#token, digest), digest }

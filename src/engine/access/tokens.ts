@@ -2,11 +2,9 @@ import { listLimit, pageOf } from '../../core/listing.ts'
 import { exceeds, type Grant, isEmptyScope, OWNER } from '../../core/permission.ts'
 import {
   type AccessTokenInfo,
-  type AccessTokenInput,
-  accessScope,
   accessTokenIdProblem,
   accessTokenPrefixProblem,
-  checkAccessToken,
+  type NewAccessToken,
 } from '../../model/access.ts'
 import { utf8 } from '../../model/bytes.ts'
 import { HeadwaterError, invalid } from '../../model/errors.ts'
@@ -46,14 +44,12 @@ export class Tokens implements TokenService {
     this.#open = open
   }
 
-  async issue(input: AccessTokenInput, issuer: Grant = OWNER): Promise<string> {
+  async issue(input: NewAccessToken, issuer: Grant = OWNER): Promise<string> {
     const now = this.#engine.settings.clock.now()
-    const scope = accessScope(input.scope)
-    checkAccessToken(input, scope, now)
+    const { id, autoPrefixStreams, scope } = input
     if (isEmptyScope(scope)) throw invalid('Access token permissions cannot be empty', 'scope')
-    const expiresAt = input.expiresAt?.getTime() ?? issuer.expiresAt
+    const expiresAt = input.expiresAt ?? issuer.expiresAt
     if (exceeds(issuer, { scope, expiresAt }) !== undefined) throw permissionDenied()
-    const { id, autoPrefixStreams = false } = input
     const token = newToken(id)
     const digest = await sha256(utf8(token))
     const document: TokenDocument = { id, digest, createdAt: now, expiresAt, autoPrefixStreams, scope }

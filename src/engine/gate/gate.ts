@@ -3,6 +3,7 @@ import type { Operation } from '../../model/access.ts'
 import { utf8Length } from '../../model/bytes.ts'
 import { invalid } from '../../model/errors.ts'
 import { STREAM_NAME_BYTES_MAX } from '../../model/limits.ts'
+import { basinNameProblem, type NameRole, refuse, streamNameProblem } from '../../model/names.ts'
 import type { TokenHolder } from '../access/token-holder.ts'
 import type { StreamRef } from '../context.ts'
 import { permissionDenied } from '../errors.ts'
@@ -48,19 +49,24 @@ export function requirePermission(
   if (!asked.some((operation) => permits(grant, operation, meant))) throw permissionDenied()
 }
 
-/** The stream that the caller means. Throws 422 `invalid` when the name that it then has is too long (wire-behaviour.md 9.8). */
+/**
+ * The stream that the caller means. Throws 422 `invalid` for names that are none, which could lead elsewhere in a storage that has both in one key,
+ * and when the name is too long with its prefix (wire-behaviour.md 9.8).
+ */
 export function prefixed(grant: Grant, ref: StreamRef): StreamRef {
+  refuse(basinNameProblem(ref.basin), 'basin')
+  refuse(streamNameProblem(ref.stream), 'stream')
   if (grant.streamPrefix === '') return ref
   const stream = grant.streamPrefix + ref.stream
-  checkPrefixed(stream, 'name')
+  checkPrefixed(stream, 'name', 'stream')
   return { basin: ref.basin, stream, shownAs: ref.stream }
 }
 
-export function checkPrefixed(text: string, role: 'name' | 'prefix' | 'start-after'): void {
+export function checkPrefixed(text: string, role: NameRole, field: string): void {
   if (utf8Length(text) > STREAM_NAME_BYTES_MAX) {
     throw invalid(
       `stream ${role} must not exceed ${STREAM_NAME_BYTES_MAX} bytes in length together with the prefix of the access token`,
-      'stream',
+      field,
     )
   }
 }

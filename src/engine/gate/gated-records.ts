@@ -108,11 +108,15 @@ export class GatedRecords implements RecordService {
 /** Throws 403 `permission_denied`, or 422 `invalid` for a name that is too long with its prefix. */
 function meantUse(grant: Grant, operation: Operation, use: StreamUse): StreamUse {
   requirePermission(grant, operation, use.ref)
-  if (use.creation.always) {
+  const { always } = use.creation
+  if (always) {
     requirePermission(grant, 'create-basin', { basin: use.ref.basin })
     requirePermission(grant, 'create-stream', use.ref)
   }
-  return { ...use, ref: prefixed(grant, use.ref) }
+  const ref = prefixed(grant, use.ref)
+  // What the basin grants is a stream with the basin's configuration, not with one of the caller's own.
+  const creation = permits(grant, 'create-stream', ref) ? use.creation : { always }
+  return { ...use, ref, creation }
 }
 
 /** Commands need permissions of their own beside that to append (rulings.md "Tokens"). */

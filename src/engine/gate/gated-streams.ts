@@ -71,8 +71,8 @@ function prefixedQuery({ streamPrefix }: Grant, query: ListQuery): ListQuery {
   if (streamPrefix === '') return query
   const prefix = streamPrefix + (query.prefix ?? '')
   const startAfter = query.startAfter ? streamPrefix + query.startAfter : ''
-  checkPrefixed(prefix, 'prefix')
-  checkPrefixed(startAfter, 'start-after')
+  checkPrefixed(prefix, 'prefix', 'prefix')
+  checkPrefixed(startAfter, 'start-after', 'start_after')
   return { ...query, prefix, startAfter }
 }
 

@@ -1,5 +1,5 @@
 import { EMPTY_PAGE, scopedQuery, withinSet } from '../../core/scoped-list.ts'
-import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
+import type { AccessTokenInfo, NewAccessToken } from '../../model/access.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import type { TokenService } from '../services.ts'
 import type { Gate } from './gate.ts'
@@ -14,7 +14,7 @@ export class GatedTokens implements TokenService {
     this.#tokens = tokens
   }
 
-  issue(input: AccessTokenInput): Promise<string> {
+  issue(input: NewAccessToken): Promise<string> {
     return this.#gate.run('issue-access-token', { tokenId: input.id }, (grant) =>
       this.#tokens.issue(input, grant),
     )

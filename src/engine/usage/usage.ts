@@ -37,6 +37,7 @@ export class Usage implements UsageRecorder, MetricsService {
   /** The flush that has not begun. */
   #nextFlush: Promise<void> | undefined
   #work: Promise<UsageWork> | undefined
+  #ticks = false
   #closed = false
 
   constructor(engine: UsageEngine) {
@@ -45,6 +46,12 @@ export class Usage implements UsageRecorder, MetricsService {
     this.#openReads = new OpenReads((basin, minute, operations) =>
       this.#flush.pending.add(basinScope(basin), STREAMING_READS, minute, operations),
     )
+  }
+
+  /** From now on it looks every minute whether there is something to store; before, only while there is. */
+  start(): void {
+    this.#ticks = true
+    this.#flushLater()
   }
 
   // What was done ----------------------------------------------------------------------------------------------------
@@ -154,6 +161,7 @@ export class Usage implements UsageRecorder, MetricsService {
     const minute = this.#minute()
     const run = () => {
       this.#cancelTimer = undefined
+      if (this.#ticks) this.#flushLater()
       // What is measured now is what was there when the minute ended. Timers may be late, and a little early.
       void this.#storeSoon(() => Math.max(minute, this.#minute() - MINUTE_SECONDS)).catch(onBackgroundError)
     }
@@ -180,7 +188,7 @@ export class Usage implements UsageRecorder, MetricsService {
       if (this.#flush.isDirty) await this.#flush.run(minute, this.#now())
     } finally {
       // Of a read that stays open something falls due every minute.
-      if (this.#flush.isDirty || this.#openReads.size > 0) this.#flushLater()
+      if (this.#ticks || this.#flush.isDirty || this.#openReads.size > 0) this.#flushLater()
       else {
         this.#cancelTimer?.()
         this.#cancelTimer = undefined

@@ -29,7 +29,7 @@ describe('callbacks', () => {
       next: () => void hw.close(),
       error: (error) => ended.push(error.code),
     })
-    await clock.settle()
+    await hw.close()
     expect({ seen, ended, stats: hw.stats().openReads, timers: clock.pending }).toEqual({
       seen: [0, 1, 2],
       ended: ['acks', 'unavailable'],

@@ -1,0 +1,182 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { exceeds, type Grant, permits } from '../../src/core/permission.ts'
+import {
+  type AccessScope,
+  OPERATION_LEVELS,
+  OPERATIONS,
+  type Operation,
+  type OperationLevel,
+  type ResourceSet,
+} from '../../src/model/access.ts'
+import {
+  ALL,
+  arbitraryName,
+  arbitraryScope,
+  arbitraryScopeWithin,
+  grantWith,
+  scopeWith,
+} from './access-scopes.ts'
+
+const wantedWith = (parts: Partial<AccessScope>, expiresAt: number | null = null) => ({
+  scope: scopeWith(parts),
+  expiresAt,
+})
+const grantOf = (scope: AccessScope, expiresAt: number | null = null): Grant => ({
+  ...grantWith({}, expiresAt),
+  scope,
+})
+
+describe('operations that the issuer does not have (rulings.md "Tokens")', () => {
+  it.each(OPERATIONS)('%s', (operation) => {
+    const others = OPERATIONS.filter((one) => one !== operation)
+    expect(exceeds(grantWith({ ops: [operation] }), wantedWith({ ops: [operation] }))).toBeUndefined()
+    expect(exceeds(grantWith({ ops: others }), wantedWith({ ops: [operation] }))).toBe('operations')
+    expect(exceeds(grantWith({ ops: others }), wantedWith({ ops: others }))).toBeUndefined()
+  })
+
+  const groups = OPERATION_LEVELS.flatMap((level) => [[level, 'read'] as const, [level, 'write'] as const])
+  const having = (...held: (readonly [OperationLevel, 'read' | 'write'])[]) => {
+    const has = (level: OperationLevel, access: 'read' | 'write') =>
+      held.some((one) => one[0] === level && one[1] === access)
+    const group = (level: OperationLevel) => ({ read: has(level, 'read'), write: has(level, 'write') })
+    return { opGroups: { account: group('account'), basin: group('basin'), stream: group('stream') } }
+  }
+
+  it.each(groups)('group %s %s', (...group) => {
+    const others = groups.filter(([level, access]) => level !== group[0] || access !== group[1])
+    expect(exceeds(grantWith(having(group)), wantedWith(having(group)))).toBeUndefined()
+    expect(exceeds(grantWith(having(...others)), wantedWith(having(group)))).toBe('operations')
+    expect(exceeds(grantWith(having(...groups)), wantedWith(having(...groups)))).toBeUndefined()
+  })
+
+  it.each<[Partial<AccessScope>, readonly Operation[], 'operations' | undefined]>([
+    [having(['stream', 'write']), ['append', 'trim', 'fence'], undefined],
+    [having(['stream', 'write']), ['read'], 'operations'],
+    [{ ...having(['stream', 'write']), ops: ['read'] }, ['append', 'read'], undefined],
+    [{ ops: ['append', 'trim'] }, ['append', 'trim', 'fence'], 'operations'],
+  ])('%j asked for %j: %s', (issuer, ops, expected) => {
+    expect(exceeds(grantWith(issuer), wantedWith({ ops }))).toBe(expected)
+  })
+
+  it('a group is more than some of its operations', () => {
+    expect(exceeds(grantWith({ ops: ['append'] }), wantedWith(having(['stream', 'write'])))).toBe(
+      'operations',
+    )
+  })
+})
+
+describe.each([
+  ['basins', 'basins'],
+  ['streams', 'streams'],
+  ['accessTokens', 'access tokens'],
+] as const)('resources that the issuer does not have: %s', (kind, told) => {
+  const more = told
+  it.each<[outer: ResourceSet | null, inner: ResourceSet | null, typeof more | undefined]>([
+    [null, null, undefined],
+    [null, { exact: '' }, undefined],
+    [null, { exact: 'a' }, more],
+    [null, { prefix: 'a' }, more],
+    [null, { prefix: '' }, more],
+    [{ exact: '' }, null, undefined],
+    [{ exact: '' }, { exact: '' }, undefined],
+    [{ exact: '' }, { exact: 'a' }, more],
+    [{ exact: '' }, { prefix: '' }, more],
+    [{ exact: 'ab' }, null, undefined],
+    [{ exact: 'ab' }, { exact: '' }, undefined],
+    [{ exact: 'ab' }, { exact: 'ab' }, undefined],
+    [{ exact: 'ab' }, { exact: 'abc' }, more],
+    [{ exact: 'ab' }, { exact: 'a' }, more],
+    [{ exact: 'ab' }, { prefix: 'ab' }, more],
+    [{ exact: 'ab' }, { prefix: 'abc' }, more],
+    [{ exact: 'ab' }, { prefix: '' }, more],
+    [{ prefix: 'ab' }, null, undefined],
+    [{ prefix: 'ab' }, { exact: '' }, undefined],
+    [{ prefix: 'ab' }, { exact: 'ab' }, undefined],
+    [{ prefix: 'ab' }, { exact: 'abc' }, undefined],
+    [{ prefix: 'ab' }, { exact: 'a' }, more],
+    [{ prefix: 'ab' }, { exact: 'ba' }, more],
+    [{ prefix: 'ab' }, { prefix: 'ab' }, undefined],
+    [{ prefix: 'ab' }, { prefix: 'abc' }, undefined],
+    [{ prefix: 'ab' }, { prefix: 'a' }, more],
+    [{ prefix: 'ab' }, { prefix: 'b' }, more],
+    [{ prefix: 'ab' }, { prefix: '' }, more],
+    [{ prefix: '' }, null, undefined],
+    [{ prefix: '' }, { exact: 'a' }, undefined],
+    [{ prefix: '' }, { prefix: 'a' }, undefined],
+    [{ prefix: '' }, { prefix: '' }, undefined],
+    // A set that says both is what `covers` takes it for: all with the prefix.
+    [{ exact: 'a' }, { exact: 'a', prefix: '' } as ResourceSet, more],
+    [{ exact: 'a' }, { exact: '', prefix: '' } as ResourceSet, more],
+    [{ prefix: 'a' }, { exact: 'ab', prefix: 'b' } as ResourceSet, more],
+  ])('%j asked for %j: %s', (outer, inner, expected) => {
+    const ops = ['read'] as const
+    expect(exceeds(grantWith({ [kind]: outer, ops }), wantedWith({ [kind]: inner, ops }))).toBe(expected)
+  })
+})
+
+describe('an expiry', () => {
+  it.each<[issuer: number | null, wanted: number | null, 'expiry' | undefined]>([
+    [null, null, undefined],
+    [null, 1, undefined],
+    [1000, null, 'expiry'],
+    [1000, 1001, 'expiry'],
+    [1000, 1000, undefined],
+    [1000, 999, undefined],
+  ])('%s asked for %s: %s', (issuer, wanted, expected) => {
+    expect(exceeds(grantWith({}, issuer), wantedWith({}, wanted))).toBe(expected)
+  })
+})
+
+describe('a token that is issued', () => {
+  const resource = fc.record(
+    { basin: arbitraryName, stream: arbitraryName, tokenId: arbitraryName },
+    { requiredKeys: [] },
+  )
+  const pair = arbitraryScope.chain((outer) => fc.tuple(fc.constant(outer), arbitraryScopeWithin(outer)))
+  const triple = pair.chain(([first, second]) =>
+    fc.tuple(fc.constant(first), fc.constant(second), arbitraryScopeWithin(second)),
+  )
+
+  it('permits nothing that its issuer is not permitted', () => {
+    fc.assert(
+      fc.property(pair, resource, ([outer, inner], resource) => {
+        if (exceeds(grantOf(outer), { scope: inner, expiresAt: null }) !== undefined) return
+        for (const operation of OPERATIONS) {
+          if (!permits(grantOf(inner), operation, resource)) continue
+          expect(permits(grantOf(outer), operation, resource)).toBe(true)
+        }
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('may permit all that its issuer is permitted', () => {
+    const expiry = fc.option(fc.nat())
+    fc.assert(
+      fc.property(arbitraryScope, expiry, (scope, expiresAt) => {
+        expect(exceeds(grantOf(scope, expiresAt), { scope, expiresAt })).toBeUndefined()
+      }),
+    )
+  })
+
+  it('hands on no more than it got', () => {
+    const expiries = fc.tuple(fc.option(fc.nat(3)), fc.option(fc.nat(3)), fc.option(fc.nat(3)))
+    fc.assert(
+      fc.property(triple, expiries, ([a, b, c], [aExpiry, bExpiry, cExpiry]) => {
+        if (exceeds(grantOf(a, aExpiry), { scope: b, expiresAt: bExpiry }) !== undefined) return
+        if (exceeds(grantOf(b, bExpiry), { scope: c, expiresAt: cExpiry }) !== undefined) return
+        expect(exceeds(grantOf(a, aExpiry), { scope: c, expiresAt: cExpiry })).toBeUndefined()
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('is refused for what it has more, not for what it has less', () => {
+    const issuer = grantWith({ basins: { prefix: 'a' }, ops: ['read'] }, 1000)
+    expect(exceeds(issuer, wantedWith({ basins: ALL, ops: ['append'] }, null))).toBe('operations')
+    expect(
+      exceeds(issuer, wantedWith({ basins: { prefix: 'a' }, streams: null, ops: [] }, 1)),
+    ).toBeUndefined()
+  })
+})

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { listLimit, pageOf } from '../../src/core/listing.ts'
+import { EMPTY_PAGE, scopedQuery, withinSet } from '../../src/core/scoped-list.ts'
+import type { ResourceSet } from '../../src/model/access.ts'
+import type { ListQuery, Page } from '../../src/model/info.ts'
+import { arbitraryName, arbitrarySet } from './access-scopes.ts'
+
+/** What a storage lists: one page of names in order. */
+function listed(all: readonly string[], { prefix = '', startAfter = '', limit }: ListQuery): Page<string> {
+  const matches = all.filter((name) => name.startsWith(prefix) && name > startAfter)
+  return pageOf(matches, listLimit(limit), (name) => name)
+}
+
+function scopedList(all: readonly string[], set: ResourceSet | null, query: ListQuery): Page<string> {
+  const scoped = scopedQuery(set, query)
+  return scoped === undefined ? EMPTY_PAGE : withinSet(set, listed(all, scoped), (name) => name)
+}
+
+/** The rule in the words of the specification. */
+function isInScope(set: ResourceSet | null, name: string): boolean {
+  if (set === null) return false
+  return 'prefix' in set ? name.startsWith(set.prefix) : name === set.exact && name !== ''
+}
+
+describe('a list that lies within a resource set (rulings.md "Tokens")', () => {
+  it('is the whole list without what the set does not have, page by page', () => {
+    const names = fc
+      .uniqueArray(arbitraryName, { maxLength: 30 })
+      .map((all) => all.filter((name) => name !== '').sort())
+    const query = fc.record(
+      { prefix: arbitraryName, startAfter: arbitraryName, limit: fc.integer({ min: 1, max: 4 }) },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(names, arbitrarySet, query, (all, set, query) => {
+        const { prefix = '', startAfter = '', limit = 1000 } = query
+        const expected = all.filter(
+          (name) => isInScope(set, name) && name.startsWith(prefix) && name > startAfter,
+        )
+        const found: string[] = []
+        for (let page: Page<string> | undefined; page?.hasMore ?? true; ) {
+          page = scopedList(all, set, { ...query, startAfter: found.at(-1) ?? startAfter })
+          found.push(...page.items)
+          expect(page.items).toHaveLength(Math.min(limit, expected.length - found.length + page.items.length))
+          expect(page.hasMore).toBe(found.length < expected.length)
+        }
+        expect(found).toEqual(expected)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  const ALL = ['a', 'ab', 'abc', 'abd', 'b']
+  it.each<[ResourceSet | null, ListQuery, Page<string>]>([
+    [null, {}, { items: [], hasMore: false }],
+    [{ exact: '' }, {}, { items: [], hasMore: false }],
+    [{ exact: 'ab' }, {}, { items: ['ab'], hasMore: false }],
+    [{ exact: 'ab' }, { limit: 1 }, { items: ['ab'], hasMore: false }],
+    [{ exact: 'ab' }, { prefix: 'a' }, { items: ['ab'], hasMore: false }],
+    [{ exact: 'ab' }, { prefix: 'abc' }, { items: [], hasMore: false }],
+    [{ exact: 'ab' }, { startAfter: 'a' }, { items: ['ab'], hasMore: false }],
+    [{ exact: 'ab' }, { startAfter: 'ab' }, { items: [], hasMore: false }],
+    [{ exact: 'ax' }, {}, { items: [], hasMore: false }],
+    [{ prefix: 'ab' }, {}, { items: ['ab', 'abc', 'abd'], hasMore: false }],
+    [{ prefix: 'ab' }, { limit: 2 }, { items: ['ab', 'abc'], hasMore: true }],
+    [{ prefix: 'ab' }, { prefix: 'a' }, { items: ['ab', 'abc', 'abd'], hasMore: false }],
+    [{ prefix: 'ab' }, { prefix: 'abc' }, { items: ['abc'], hasMore: false }],
+    [{ prefix: 'ab' }, { prefix: 'b' }, { items: [], hasMore: false }],
+    [{ prefix: 'ab' }, { startAfter: 'ab', limit: 1 }, { items: ['abc'], hasMore: true }],
+    [{ prefix: 'ab' }, { startAfter: 'b' }, { items: [], hasMore: false }],
+    [{ prefix: '' }, { limit: 2 }, { items: ['a', 'ab'], hasMore: true }],
+  ])('%j, %j', (set, query, expected) => {
+    expect(scopedList(ALL, set, query)).toEqual(expected)
+  })
+
+  it.each<[ResourceSet | null, ListQuery]>([
+    [null, {}],
+    [{ exact: '' }, {}],
+    [{ exact: 'ab' }, { prefix: 'abc' }],
+    [{ prefix: 'ab' }, { prefix: 'b' }],
+  ])('asks for nothing where nothing can be: %j, %j', (set, query) => {
+    expect(scopedQuery(set, query)).toBeUndefined()
+  })
+
+  it('takes a set that says both for what permissions take it for', () => {
+    const set = { exact: 'b', prefix: 'ab' } as ResourceSet
+    expect(scopedList(ALL, set, {}).items).toEqual(['ab', 'abc', 'abd'])
+  })
+})
