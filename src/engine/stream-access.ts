@@ -68,11 +68,14 @@ export class StreamAccess {
   /** Appends to this incarnation of a stream, within the budget of bytes in flight. */
   appendTo(log: StreamLog, use: StreamUse, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
     const { appendBudget } = this.#engine
+    const { clock } = this.#engine.settings
     return new Promise((resolve, reject) => {
       const { cipher } = log
       const key = cipher?.required(use.key)
       const unpin = log.pin()
+      const askedAt = clock.now()
       appendBudget.acquire(batch.meteredBytes, () => {
+        const permittedAt = clock.now()
         const release = () => {
           unpin()
           appendBudget.release(batch.meteredBytes)
@@ -82,7 +85,8 @@ export class StreamAccess {
         appended.then(
           (ack) => {
             release()
-            this.#recordUsage(log, use, batch)
+            const ackMs = clock.now() - permittedAt
+            this.#recordUsage(log, use, batch, { permitMs: permittedAt - askedAt, ackMs })
             resolve(ack)
           },
           (error: unknown) => {
@@ -98,11 +102,12 @@ export class StreamAccess {
     { document }: StreamLog,
     { connection }: StreamUse,
     { records, meteredBytes }: AppendBatch,
+    times: { readonly permitMs: number; readonly ackMs: number },
   ): void {
     const { basin, logId, config } = document
     const { storageClass } = config
-    const { length } = records
-    this.#engine.usage.appended({ basin, logId, storageClass, records: length, meteredBytes, connection })
+    const of = { basin, logId, storageClass, connection }
+    this.#engine.usage.appended({ ...of, records: records.length, meteredBytes, ...times })
   }
 
   #open(

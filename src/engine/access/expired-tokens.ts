@@ -4,7 +4,7 @@ import { macrotask } from '../macrotask.ts'
 import type { TokenDocument } from './documents.ts'
 
 /** How long a token is still listed after it has expired, in milliseconds: a day. */
-export const EXPIRED_LISTED_MS = 86_400_000
+const EXPIRED_LISTED_MS = 86_400_000
 const PAGE = 100
 
 /** Deletes the documents of tokens that expired a day ago, page by page. */

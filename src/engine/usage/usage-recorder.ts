@@ -29,4 +29,8 @@ export interface AppendUsage {
   readonly records: number
   readonly meteredBytes: number
   readonly connection: Connection
+  /** How long it waited for room among the bytes in flight. */
+  readonly permitMs: number
+  /** How long from then until it was durable. */
+  readonly ackMs: number
 }

@@ -15,7 +15,7 @@ import type { StreamRef } from '../context.ts'
 import type { MetricsService } from '../services.ts'
 import { AppendOperations } from './append-operations.ts'
 import { OpenReads } from './open-reads.ts'
-import { newCounters, type UsageCounters } from './usage-counters.ts'
+import { countersNow, newCounters, type UsageCounters } from './usage-counters.ts'
 import { ACCOUNT, basinScope } from './usage-documents.ts'
 import { type UsageEngine, UsageFlush } from './usage-flush.ts'
 import type { AppendUsage, UsageRecorder } from './usage-recorder.ts'
@@ -63,8 +63,13 @@ export class Usage implements UsageRecorder, MetricsService {
     else if (basin !== undefined) this.#add(basinScope(basin), seriesName('basin-ops', operation), 1)
   }
 
-  appended({ basin, logId, storageClass, records, meteredBytes, connection }: AppendUsage): void {
+  appended(append: AppendUsage): void {
+    const { basin, logId, storageClass, records, meteredBytes, connection } = append
     this.#counters.appends++
+    this.#counters.appendPermitSeconds.observe(append.permitMs / 1000)
+    this.#counters.appendAckSeconds.observe(append.ackMs / 1000)
+    this.#counters.appendBatchRecords.observe(records)
+    this.#counters.appendBatchBytes.observe(meteredBytes)
     this.#counters.appendedRecords += records
     this.#counters.appendedBytes += meteredBytes
     const scope = basinScope(basin)
@@ -108,7 +113,7 @@ export class Usage implements UsageRecorder, MetricsService {
 
   /** What this engine did since it was opened, whatever was stored. */
   counters(): UsageCounters {
-    return { ...this.#counters, operations: { ...this.#counters.operations } }
+    return countersNow(this.#counters)
   }
 
   // What is told of it -----------------------------------------------------------------------------------------------

@@ -45,6 +45,8 @@ function appendOf(usage: Partial<AppendUsage>): void {
     records: 1,
     meteredBytes: 1,
     connection: test,
+    permitMs: 3,
+    ackMs: 20,
     ...usage,
   })
 }
@@ -270,7 +272,7 @@ describe('counters', () => {
     test.usage.operation('list-basins', undefined)
     const before = test.usage.counters()
     test.usage.operation('list-basins', undefined)
-    expect(before.operations).toEqual({ 'list-basins': 1 })
+    expect(before.operations).toMatchObject({ 'list-basins': 1 })
     await goTo(test, 10 * MINUTE)
     expect(test.usage.counters()).toEqual({
       operations: { 'list-basins': 2 },

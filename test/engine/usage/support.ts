@@ -131,7 +131,16 @@ export function tellAppend(
   meteredBytes: number,
   connection: object,
 ): void {
-  usage.appended({ basin, logId: stream, storageClass: 'standard', records: 1, meteredBytes, connection })
+  usage.appended({
+    basin,
+    logId: stream,
+    storageClass: 'standard',
+    records: 1,
+    meteredBytes,
+    connection,
+    permitMs: 0,
+    ackMs: 0,
+  })
 }
 
 // What is told ----------------------------------------------------------------------------------------------------------
