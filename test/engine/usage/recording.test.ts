@@ -272,9 +272,9 @@ describe('counters', () => {
     test.usage.operation('list-basins', undefined)
     const before = test.usage.counters()
     test.usage.operation('list-basins', undefined)
-    expect(before.operations).toMatchObject({ 'list-basins': 1 })
+    expect(before.operations).toEqual({ 'list-basins': 1 })
     await goTo(test, 10 * MINUTE)
-    expect(test.usage.counters()).toEqual({
+    expect(test.usage.counters()).toMatchObject({
       operations: { 'list-basins': 2 },
       appends: 2,
       appendedRecords: 4,
