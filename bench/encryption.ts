@@ -2,8 +2,7 @@
  * What encryption at rest costs: sealing a batch at once, as headwater does, against record by record; and awaited appends to an encrypted stream
  * against a plain one, on memory. Medians, taken in one run in alternation, so that their ratios mean something on a busy machine.
  *
- *     npx esbuild bench/encryption.ts --bundle --platform=node --format=esm --external:libsodium-wrappers --outfile=node_modules/.encryption.mjs &&
- *       node node_modules/.encryption.mjs
+ *     npm run bench -- encryption
  */
 import { aegis256 } from '../adapters/aegis-256/index.ts'
 import { memory } from '../adapters/storage/memory/index.ts'
