@@ -1,4 +1,5 @@
 import type { Operation } from '../model/access.ts'
+import type { StreamRef } from './context.ts'
 import type { CallerServices } from './services.ts'
 import type { UsageRecorder } from './usage/usage-recorder.ts'
 
@@ -38,17 +39,15 @@ type Call = (...input: readonly unknown[]) => Promise<unknown>
 
 /** The same services, with each call counted once it has succeeded. What is done with records is counted where it is done. */
 export function counted(services: CallerServices, usage: UsageRecorder): CallerServices {
-  const count = (countedAs: CountedAs, input: unknown, result: unknown) => {
-    const operation = typeof countedAs === 'string' ? countedAs : countedAs[isUpdate(result) ? 1 : 0]
-    const basin = typeof input === 'string' ? input : (input as { basin?: string } | undefined)?.basin
-    usage.operation(operation, basin)
+  const count = (countedAs: CountedAs, basin: string | undefined, result: unknown) => {
+    usage.operation(typeof countedAs === 'string' ? countedAs : countedAs[isUpdate(result) ? 1 : 0], basin)
   }
   const countedService = (name: keyof typeof OPERATION_OF) => {
     const service = services[name] as unknown as Record<string, Call>
     const calls = Object.entries<CountedAs>(OPERATION_OF[name]).map(([method, countedAs]) => {
       const call: Call = async (...input) => {
         const result = await service[method]!(...input)
-        count(countedAs, input[0], result)
+        count(countedAs, basinOf(name, method, input[0]), result)
         return result
       }
       return [method, call] as const
@@ -58,6 +57,12 @@ export function counted(services: CallerServices, usage: UsageRecorder): CallerS
   const names = Object.keys(OPERATION_OF) as (keyof typeof OPERATION_OF)[]
   const all = Object.fromEntries(names.map((name) => [name, countedService(name)]))
   return { ...services, ...all }
+}
+
+/** The basin of a basin's or a stream's operation; others are the account's. */
+function basinOf(service: keyof CallerServices, method: string, input: unknown): string | undefined {
+  if (service !== 'streams' && (service !== 'metrics' || method === 'account')) return undefined
+  return typeof input === 'string' ? input : (input as StreamRef).basin
 }
 
 function isUpdate(result: unknown): boolean {

@@ -1,5 +1,5 @@
 import type { Grant } from '../core/permission.ts'
-import type { AccessTokenInfo, NewAccessToken } from '../model/access.ts'
+import type { AccessTokenInfo, AccessTokenInput } from '../model/access.ts'
 import type { AppendBatch } from '../model/append-input.ts'
 import type {
   BasinConfig,
@@ -88,7 +88,7 @@ export interface RecordService {
 
 export interface TokenService {
   /** Resolves to the token: told here and nowhere else. Without an issuer it is the owner. */
-  issue(input: NewAccessToken, issuer?: Grant): Promise<string>
+  issue(input: AccessTokenInput, issuer?: Grant): Promise<string>
   list(query: ListQuery): Promise<Page<AccessTokenInfo>>
   revoke(id: string): Promise<void>
 }

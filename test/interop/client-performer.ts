@@ -32,8 +32,7 @@ export function byClient(url: string, token: string, now: () => number): Perform
     fence: (basin, stream) => append(basin, stream, AppendRecord.fence('mine')),
     'account-metrics': () => s2.metrics.account({ set: 'account-ops', ...lastHour() }),
     'basin-metrics': (basin) => s2.metrics.basin({ basin, set: 'basin-ops', ...lastHour() }),
-    'stream-metrics': (basin, stream) =>
-      s2.metrics.stream({ basin, stream, set: 'storage', ...lastHour() }),
+    'stream-metrics': (basin, stream) => s2.metrics.stream({ basin, stream, set: 'storage', ...lastHour() }),
     'list-locations': () => s2.locations.list(),
     'get-default-location': () => s2.locations.getDefault(),
     'set-default-location': () => s2.locations.setDefault({ location: 'aws:us-east-1' }),

@@ -2,9 +2,10 @@ import { listLimit, pageOf } from '../../core/listing.ts'
 import { exceeds, type Grant, isEmptyScope, OWNER } from '../../core/permission.ts'
 import {
   type AccessTokenInfo,
+  type AccessTokenInput,
   accessTokenIdProblem,
   accessTokenPrefixProblem,
-  type NewAccessToken,
+  newAccessToken,
 } from '../../model/access.ts'
 import { utf8 } from '../../model/bytes.ts'
 import { HeadwaterError, invalid } from '../../model/errors.ts'
@@ -44,8 +45,9 @@ export class Tokens implements TokenService {
     this.#open = open
   }
 
-  async issue(input: NewAccessToken, issuer: Grant = OWNER): Promise<string> {
+  async issue(given: AccessTokenInput, issuer: Grant = OWNER): Promise<string> {
     const now = this.#engine.settings.clock.now()
+    const input = newAccessToken(given, now)
     const { id, autoPrefixStreams, scope } = input
     if (isEmptyScope(scope)) throw invalid('Access token permissions cannot be empty', 'scope')
     const expiresAt = input.expiresAt ?? issuer.expiresAt

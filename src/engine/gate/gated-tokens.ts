@@ -1,5 +1,5 @@
 import { EMPTY_PAGE, scopedQuery, withinSet } from '../../core/scoped-list.ts'
-import type { AccessTokenInfo, NewAccessToken } from '../../model/access.ts'
+import { type AccessTokenInfo, type AccessTokenInput, accessScope } from '../../model/access.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import type { TokenService } from '../services.ts'
 import type { Gate } from './gate.ts'
@@ -14,7 +14,9 @@ export class GatedTokens implements TokenService {
     this.#tokens = tokens
   }
 
-  issue(input: NewAccessToken): Promise<string> {
+  async issue(given: AccessTokenInput): Promise<string> {
+    // A copy: what is checked is what is issued.
+    const input = copied(given)
     return this.#gate.run('issue-access-token', { tokenId: input.id }, (grant) =>
       this.#tokens.issue(input, grant),
     )
@@ -31,4 +33,8 @@ export class GatedTokens implements TokenService {
   revoke(id: string): Promise<void> {
     return this.#gate.run('revoke-access-token', { tokenId: id }, () => this.#tokens.revoke(id))
   }
+}
+
+function copied({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInput): AccessTokenInput {
+  return { id, expiresAt, autoPrefixStreams, scope: accessScope(scope) }
 }

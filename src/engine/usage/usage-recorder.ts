@@ -4,7 +4,7 @@ import type { Connection } from '../context.ts'
 
 /** Where the engine tells what was done, for the usage metrics. Calls cost next to nothing and never fail. */
 export interface UsageRecorder {
-  /** A control operation was done; the basin when it is one of a basin or a stream. */
+  /** A control operation was done: the account's, or that of a basin or a stream in it. */
   operation(operation: Operation, basin: string | undefined): void
   /** An append is durable. */
   appended(append: AppendUsage): void

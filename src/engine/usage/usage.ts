@@ -1,4 +1,3 @@
-import { GROUP_OF } from '../../core/permission.ts'
 import { hourOf } from '../../core/usage/activity.ts'
 import { seriesName } from '../../core/usage/series.ts'
 import { alignDown, MINUTE_SECONDS } from '../../core/usage/tiers.ts'
@@ -59,8 +58,8 @@ export class Usage implements UsageRecorder, MetricsService {
   operation(operation: Operation, basin: string | undefined): void {
     const { operations } = this.#counters
     operations[operation] = (operations[operation] ?? 0) + 1
-    if (GROUP_OF[operation][0] === 'account') this.#add(ACCOUNT, seriesName('account-ops', operation), 1)
-    else if (basin !== undefined) this.#add(basinScope(basin), seriesName('basin-ops', operation), 1)
+    if (basin === undefined) this.#add(ACCOUNT, seriesName('account-ops', operation), 1)
+    else this.#add(basinScope(basin), seriesName('basin-ops', operation), 1)
   }
 
   appended(append: AppendUsage): void {

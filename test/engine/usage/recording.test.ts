@@ -143,7 +143,7 @@ describe('control operations', () => {
     test.usage.operation('list-streams', 'basin-one')
     test.usage.operation('check-tail', 'basin-one')
     test.usage.operation('basin-metrics', 'basin-one')
-    test.usage.operation('create-basin', 'basin-one')
+    test.usage.operation('create-basin', undefined)
     test.usage.operation('list-basins', undefined)
     await goTo(test, HOUR)
     test.usage.operation('list-basins', undefined)

@@ -1,0 +1,177 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { virtualClock } from '../../adapters/testing/index.ts'
+import { fenceRecord, type RecordInput, trimRecord } from '../../src/index.ts'
+import { encodeMessageFrame } from '../../src/wire/frame.ts'
+import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
+import { parseTable } from '../access-table/cells.ts'
+import { STREAM_TABLE } from '../access-table/table.ts'
+import { makeToken, TOKENS } from '../access-table/tokens.ts'
+import { exists, restore, STREAMS } from '../access-table/world.ts'
+import { bytesOf, framesOf, parseSse } from '../http/support.ts'
+import { clientOf, S2S, startService } from './support.ts'
+
+const SESSION = { 'content-type': 's2s/proto', accept: 'application/protobuf' }
+
+async function start() {
+  const clock = virtualClock()
+  const service = await startService({ clock, demandsTokens: true })
+  onTestFinished(async () => {
+    await service.close()
+    expect(service.errors).toEqual([])
+  })
+  await restore(service.hw, () => clock.settle())
+  const tokenOf = (name: string) => makeToken(service.hw, name, (ms) => clock.advance(ms))
+  return { ...service, url: service.server.url, tokenOf }
+}
+
+/** The table's operation, by the way that carries it here. */
+const WAYS: readonly (readonly [operation: string, way: string, send: Send])[] = [
+  ['append', 'a session', (call) => appendSession(call, 'x')],
+  ['fence', 'a session', (call) => appendSession(call, fenceRecord('mine'))],
+  ['trim', 'a session', (call) => appendSession(call, trimRecord(0))],
+  ['read', 'a session', readSession],
+  ['read', 'events', readEvents],
+]
+
+interface Call {
+  readonly records: string
+  readonly headers: Readonly<Record<string, string>>
+}
+type Send = (call: Call) => Promise<string>
+
+/** The status of a refusal, whether it came as the answer or in the session; `ok` when there was none. */
+async function appendSession({ records, headers }: Call, input: RecordInput): Promise<string> {
+  const frame = frameOf(input)
+  const body = frame as BodyInit
+  const response = await fetch(records, { method: 'POST', headers: { ...headers, ...SESSION }, body })
+  return outcomeOf(response)
+}
+
+async function readSession({ records, headers }: Call): Promise<string> {
+  return outcomeOf(await fetch(`${records}?seq_num=0&count=1`, { headers: { ...headers, ...SESSION } }))
+}
+
+async function readEvents({ records, headers }: Call): Promise<string> {
+  const accept = 'text/event-stream'
+  const response = await fetch(`${records}?seq_num=0&count=1`, { headers: { ...headers, accept } })
+  const text = await response.text()
+  if (response.status !== 200) return `${response.status}`
+  return parseSse(text).some(({ event }) => event === 'error') ? 'an error event' : 'ok'
+}
+
+async function outcomeOf(response: Response): Promise<string> {
+  const bytes = await bytesOf(response)
+  if (response.status !== 200) return `${response.status}`
+  const last = (await framesOf(bytes)).at(-1)
+  return last?.kind === 'terminal' ? `${last.status}` : 'ok'
+}
+
+function frameOf(input: RecordInput): Uint8Array {
+  const { headers = [], body = '' } = typeof input === 'object' && 'body' in input ? input : { body: input }
+  const bytes = (value: unknown) =>
+    typeof value === 'string' ? new TextEncoder().encode(value) : (value as Uint8Array)
+  const record = {
+    headers: headers.map(([name, value]) => ({ name: bytes(name), value: bytes(value) })),
+    body: bytes(body),
+  }
+  return encodeMessageFrame(toBinary(AppendInputSchema, create(AppendInputSchema, { records: [record] })))
+}
+
+describe('sessions and events keep to the table', () => {
+  const table = parseTable(STREAM_TABLE)
+
+  it.each([
+    'root',
+    'every op',
+    'basin write',
+    'stream read',
+    'stream write',
+    'no resources',
+    'acme',
+    'only main',
+    'audit',
+    'prefixed',
+    'append',
+    'append, trim',
+    'append, fence',
+    'trim, fence',
+    'read one',
+    'expired',
+    'revoked',
+    'other secret',
+  ])('%s', async (name) => {
+    const { hw, url, tokenOf } = await start()
+    const authorization = `Bearer ${await tokenOf(name)}`
+    const mayAppend = table.get(name)!.get('append')!
+    const wrong: string[] = []
+    for (const [operation, way, send] of WAYS) {
+      const cell = table.get(name)!.get(operation)!
+      for (const [letter, [basin, stream]] of Object.entries(STREAMS)) {
+        const isThere = exists(letter) && !cell.elsewhere.has(letter)
+        const permitted = isThere ? 'ok' : '404'
+        // A session opens as an append before any command is seen: whoever may append learns that there is no stream.
+        const opens = way === 'a session' && operation !== 'read' && mayAppend.letters.has(letter)
+        const isPermitted = cell.letters.has(letter) || (opens && !isThere)
+        const expected = isPermitted ? permitted : cell.isUnauthorized ? '401' : '403'
+        const said = TOKENS[name]!.autoPrefixStreams ? stream.replace(/^logs\//, '') : stream
+        const records = `${url}/v1/streams/${encodeURIComponent(said)}/records`
+        const tail = () => exists(letter) && hw.basin(basin, { autoCreate: false }).stream(stream).checkTail()
+        const before = await tail()
+        const outcome = await send({ records, headers: { authorization, 's2-basin': basin } })
+        if (outcome !== expected) wrong.push(`${operation} ${letter} by ${way}: ${outcome}, not ${expected}`)
+        const changed = JSON.stringify(await tail()) !== JSON.stringify(before)
+        if (changed !== (outcome === 'ok' && operation !== 'read')) {
+          wrong.push(`${operation} ${letter} by ${way}: ${outcome}, and yet the tail says otherwise`)
+        }
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('a session that may append only', () => {
+  it.each([
+    ['a fence', AppendRecord.fence('mine')],
+    ['a trim', AppendRecord.trim(1)],
+  ])('ends at %s with 403: what came before is kept, what comes behind is not', async (_, command) => {
+    const { hw, url, tokenOf } = await start()
+    const client = clientOf(url, { retry: { maxAttempts: 1 } }, await tokenOf('append'))
+    const stream = client.basin('acme-main').stream('logs/main', { forceTransport: S2S.force })
+    const session = await stream.appendSession()
+    const batch = (record: AppendRecord) => AppendInput.create([record])
+    const first = await (await session.submit(batch(AppendRecord.string({ body: 'before' })))).ack()
+    expect(first.end.seqNum).toBe(2)
+    const refused = (await session.submit(batch(command))).ack()
+    await expect(refused).rejects.toMatchObject({ status: 403, code: 'permission_denied' })
+    await session.close().catch(() => {})
+    await stream.close()
+    const owned = hw.basin('acme-main').stream('logs/main')
+    const { records } = await owned.readBatch({ seqNum: 0 })
+    expect(records.map(({ body }) => new TextDecoder().decode(body))).toEqual(['a record', 'before'])
+    expect((await owned.checkTail()).seqNum).toBe(2)
+    await expect.poll(() => hw.stats()).toMatchObject({ openReads: 0, pendingAppends: 0 })
+  })
+
+  it('is opened all the same, and refused in its own frames', async () => {
+    const { hw, url, tokenOf } = await start()
+    const response = await fetch(`${url}/v1/streams/logs%2Fmain/records`, {
+      method: 'POST',
+      headers: {
+        ...SESSION,
+        authorization: `Bearer ${await tokenOf('append')}`,
+        's2-basin': 'acme-main',
+      },
+      body: Buffer.concat([frameOf('a'), frameOf(fenceRecord('mine')), frameOf('b')]),
+    })
+    expect(response.status).toBe(200)
+    const frames = await framesOf(await bytesOf(response))
+    expect(frames.map(({ kind }) => kind)).toEqual(['message', 'terminal'])
+    expect(frames[1]).toMatchObject({
+      status: 403,
+      body: '{"code":"permission_denied","message":"the access token does not permit this"}',
+    })
+    expect((await hw.basin('acme-main').stream('logs/main').checkTail()).seqNum).toBe(2)
+  })
+})
