@@ -72,6 +72,11 @@ export class AckStream {
     })
   }
 
+  /** The same, at once: acks that are still to come are not waited for. */
+  cut(error: unknown): void {
+    this.#fail(error)
+  }
+
   /** The client is gone: the response breaks off, so that nobody takes it for complete. */
   abandon(reason: unknown): void {
     if (this.#isOver) return

@@ -7,15 +7,17 @@ export interface HandlerOptions {
   readonly open?: boolean
   /**
    * Where the access token of a request comes from, when not from `Authorization: Bearer`: a cookie, a session of the app. Undefined is none.
-   * Throw a `HeadwaterError` to refuse the request in another way. With cookies turn `cors` off: it lets any page call in the name of its
-   * visitors.
+   * Throw a `HeadwaterError` to refuse the request in another way.
    */
   readonly tokenOf?: (request: Request) => string | undefined | Promise<string | undefined>
   /** Lets everybody read `/metrics`, which holds counts and no names. By default it needs a token that permits `account-metrics`. */
   readonly publicMetrics?: boolean
   /** The vendor words that are accepted in header names and in the session content type: `['svc', 's2']`. */
   readonly words?: readonly string[]
-  /** Lets any web page call the handler (CORS). Default true. */
+  /**
+   * Lets any web page call the handler (CORS), with credentials. Default true, unless there is `tokenOf`: where the token is a cookie, any
+   * page could call in the name of its visitors.
+   */
   readonly cors?: boolean
   /** A request to `{basin}.{domain}` is one to that basin. Default `['localhost']`; ports do not matter. */
   readonly basinDomains?: readonly string[]
@@ -61,6 +63,12 @@ export function settingsOf(options: HandlerOptions): Settings {
   if (!(maxBodyBytes >= 0 && maxBodyBytes <= REQUEST_BODY_BYTES_MAX)) {
     throw new RangeError(`maxBodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${maxBodyBytes}`)
   }
+  for (const name of ['open', 'publicMetrics', 'cors'] as const) {
+    // What comes from an environment is text, and 'false' would be true.
+    if (options[name] !== undefined && typeof options[name] !== 'boolean') {
+      throw new RangeError(`${name} must be true or false`)
+    }
+  }
   const prefix = (options.prefix ?? '').replace(/\/+$/, '')
   return {
     open: options.open ?? false,
@@ -68,7 +76,7 @@ export function settingsOf(options: HandlerOptions): Settings {
     publicMetrics: options.publicMetrics ?? false,
     connection: {},
     words,
-    cors: options.cors ?? true,
+    cors: options.cors ?? options.tokenOf === undefined,
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     maxBodyBytes,
     prefix: prefix === '' ? '' : encodedPath(prefix),

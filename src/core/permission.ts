@@ -1,7 +1,6 @@
 import {
   type AccessScope,
   OPERATION_LEVELS,
-  OPERATIONS,
   type Operation,
   type OperationLevel,
   type ResourceSet,
@@ -106,10 +105,13 @@ export function exceeds(
   wanted: { readonly scope: AccessScope; readonly expiresAt: number | null },
 ): 'operations' | 'basins' | 'streams' | 'access tokens' | 'expiry' | undefined {
   const { scope } = wanted
-  const more = OPERATIONS.some(
-    (operation) => permitsOperation(scope, operation) && !permitsOperation(issuer.scope, operation),
-  )
-  if (more) return 'operations'
+  if (!scope.ops.every((operation) => permitsOperation(issuer.scope, operation))) return 'operations'
+  // A group is more than the operations that it has now: those will be in it that are added later.
+  const hasGroup = (level: OperationLevel, access: 'read' | 'write') =>
+    issuer.scope.opGroups[level][access] || !scope.opGroups[level][access]
+  if (!OPERATION_LEVELS.every((level) => hasGroup(level, 'read') && hasGroup(level, 'write'))) {
+    return 'operations'
+  }
   if (!includes(issuer.scope.basins, scope.basins)) return 'basins'
   if (!includes(issuer.scope.streams, scope.streams)) return 'streams'
   if (!includes(issuer.scope.accessTokens, scope.accessTokens)) return 'access tokens'

@@ -7,6 +7,7 @@ import {
 } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
+import type { Clock } from '../storage/clock.ts'
 import { onAbort } from './abort.ts'
 import { AppendGroup } from './append-group.ts'
 import { ByteBudget } from './byte-budget.ts'
@@ -15,6 +16,9 @@ import { discardedError } from './errors.ts'
 import type { StreamAccess } from './stream-access.ts'
 import type { StreamLog } from './stream-log.ts'
 import type { HeldStream } from './stream-logs.ts'
+
+/** How long the acks of what is on its way are waited for when a session is cut, in milliseconds. */
+const CUT_MS = 500
 
 /** An append that a session has taken in. */
 export interface AppendTicket {
@@ -25,7 +29,10 @@ export interface AppendTicket {
 export interface AppendSessionOptions {
   /** Ends the session with its reason. */
   readonly signal?: AbortSignal | undefined
-  /** The same, for what its opener has a say in. */
+  /**
+   * Takes from its opener the right to append: ends the session with its reason within a second, and what is not on its way to the storage by
+   * then is not appended.
+   */
   readonly ending?: AbortSignal | undefined
   /** Called once when the session is over. */
   readonly onEnd?: (() => void) | undefined
@@ -55,7 +62,7 @@ export class AppendSession {
     use: StreamUse,
     held: HeldStream,
     inFlightBytes: number,
-    options: AppendSessionOptions & { readonly closing: AbortSignal },
+    options: AppendSessionOptions & { readonly closing: AbortSignal; readonly clock: Clock },
   ) {
     this.#access = access
     this.#use = use
@@ -68,9 +75,9 @@ export class AppendSession {
       held.release()
       options.onEnd?.()
     }
-    for (const ending of [options.closing, options.signal, options.ending]) {
-      if (ending) ignores.push(onAbort(ending, () => this.#end(ending.reason)))
-    }
+    const { closing, signal, ending, clock } = options
+    for (const end of [closing, signal]) if (end) ignores.push(onAbort(end, () => this.#end(end.reason)))
+    if (ending) ignores.push(onAbort(ending, () => this.#cut(ending.reason, clock)))
   }
 
   /** Acks in order; completes when the session is closed, fails with the session. */
@@ -165,10 +172,20 @@ export class AppendSession {
     if (this.#closed && this.#failure !== undefined) return
     this.#closed = true
     this.#failure = error
-    void this.#last.then(() => {
-      this.#release()
-      this.#acks.error(error)
-    })
+    void this.#last.then(() => this.#tellEnd())
+  }
+
+  /** Nothing more is appended than what is on its way; its acks are waited for, but not for ever. */
+  #cut(error: unknown, clock: Clock): void {
+    this.#group.fail()
+    this.#end(error)
+    const cancel = clock.schedule(CUT_MS, () => this.#tellEnd())
+    void this.#last.then(cancel)
+  }
+
+  #tellEnd(): void {
+    this.#release()
+    this.#acks.error(this.#failure)
   }
 }
 

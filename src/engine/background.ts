@@ -39,7 +39,7 @@ export class Background {
   #usageUpkeep: Promise<void> | undefined
   #runAgain = false
   #closed = false
-  #nextTokenCheckAt = 0
+  #tokensCheckedAt = Number.NEGATIVE_INFINITY
 
   constructor(engine: EngineContext, streams: Streams, maintainUsage: () => Promise<boolean>) {
     this.#engine = engine
@@ -155,9 +155,10 @@ export class Background {
   async #deleteExpiredTokens(): Promise<boolean> {
     const { session, settings } = this.#engine
     const now = settings.clock.now()
-    if (now < this.#nextTokenCheckAt) return false
+    // Also when the clock was set back.
+    if (Math.abs(now - this.#tokensCheckedAt) < TOKEN_CHECK_MS) return false
     await deleteExpiredTokens(session, now, () => this.#closed)
-    this.#nextTokenCheckAt = now + TOKEN_CHECK_MS
+    this.#tokensCheckedAt = now
     return false
   }
 

@@ -13,7 +13,10 @@ export function deferred<Service extends Asynchronous<Service>>(load: () => Prom
     (method: keyof Service) =>
     (...input: unknown[]) =>
       load().then((service) => service[method](...input))
-  return new Proxy({} as Service, { get: (_, method) => call(method as keyof Service) })
+  // No promise: what is awaited by mistake is itself.
+  return new Proxy({} as Service, {
+    get: (_, method) => (method === 'then' ? undefined : call(method as keyof Service)),
+  })
 }
 
 /** Loads once, unless it failed. */

@@ -20,8 +20,8 @@ export function fromStorage(failure: unknown): HeadwaterError {
 }
 
 /** Says nothing of the resource: whether it exists is not for everybody. */
-export function permissionDenied(): HeadwaterError {
-  return new HeadwaterError('permission_denied', 'the access token does not permit this')
+export function permissionDenied(message = 'the access token does not permit this'): HeadwaterError {
+  return new HeadwaterError('permission_denied', message)
 }
 
 /** Too many others change the same thing. */

@@ -51,8 +51,7 @@ export class Headwater {
    * Sessions end with `authn` when the token does. service-interface.md "Authentication", rulings.md "Tokens".
    */
   as(token: string): Headwater {
-    // Nothing presented is not the owner.
-    return this.view({ token: token ?? '' })
+    return this.view({ token })
   }
 
   /** The same engine for another caller. */
@@ -161,8 +160,9 @@ export class Headwater {
     return this.#view.locations.setDefault(name)
   }
 
-  /** Resolves when the storage answers, rejects with `storage` or `unavailable` when it does not. */
+  /** Resolves when the storage answers, rejects with `storage` or `unavailable` when it does not. For the owner alone. */
   async checkStorage(): Promise<void> {
+    this.#owner()
     await storageError(this.#view.engine.session.get('settings', ''))
   }
 
@@ -187,8 +187,9 @@ export class Headwater {
     await this.#engine.close()
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
+  /** Closes the engine; the view of a token's holder has nothing to close. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#view.owner !== undefined) await this.close()
   }
 
   #owner(): OwnerServices {

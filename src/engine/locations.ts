@@ -21,7 +21,7 @@ export class Locations implements LocationService {
   }
 
   async list(): Promise<readonly LocationInfo[]> {
-    return this.#engine.settings.locations
+    return this.#engine.settings.locations.map((location) => ({ ...location }))
   }
 
   /** The one that was chosen, or the first; the first also when the chosen one is gone. */
@@ -29,7 +29,7 @@ export class Locations implements LocationService {
     const { locations } = this.#engine.settings
     const document = await storageError(this.#engine.session.get('settings', DEFAULT_LOCATION_KEY))
     const chosen = (document?.value as unknown as DefaultLocationDocument | undefined)?.name
-    return locations.find(({ name }) => name === chosen) ?? locations[0]!
+    return { ...(locations.find(({ name }) => name === chosen) ?? locations[0]!) }
   }
 
   /** Throws 422 `invalid` for a location that there is not. */
@@ -40,6 +40,6 @@ export class Locations implements LocationService {
     await this.#engine.catalog.change(DEFAULT_LOCATION_KEY, (commit) =>
       commit([{ kind: 'put', collection: 'settings', key: DEFAULT_LOCATION_KEY, value: { name } }]),
     )
-    return location
+    return { ...location }
   }
 }

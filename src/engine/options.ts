@@ -108,7 +108,9 @@ export function settingsOf(options: OpenOptions): Settings {
 }
 
 function locationsOf(given: readonly (string | LocationInfo)[]): readonly LocationInfo[] {
-  const locations = given.map((one) => (typeof one === 'string' ? { name: one, isPrivate: false } : one))
+  const locations = given.map((one) =>
+    typeof one === 'string' ? { name: one, isPrivate: false } : { name: one.name, isPrivate: one.isPrivate },
+  )
   if (locations.length === 0) throw new RangeError('locations must not be empty')
   for (const { name } of locations) {
     const problem = locationNameProblem(name)

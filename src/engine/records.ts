@@ -33,6 +33,7 @@ export class Records implements RecordService {
     return new AppendSession(this.#access, use, held, settings.limits.sessionInFlightBytes, {
       ...options,
       closing,
+      clock: settings.clock,
     })
   }
 

@@ -1,4 +1,3 @@
-import type { Grant } from '../core/permission.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../model/access.ts'
 import type { AppendBatch } from '../model/append-input.ts'
 import type {
@@ -28,6 +27,7 @@ import type {
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
+import type { Identity } from './access/tokens.ts'
 import type { AppendSession, AppendSessionOptions } from './append-session.ts'
 import type { CreateBasinOptions } from './basins.ts'
 import type { StreamRef, StreamUse } from './context.ts'
@@ -88,7 +88,7 @@ export interface RecordService {
 
 export interface TokenService {
   /** Resolves to the token: told here and nowhere else. Without an issuer it is the owner. */
-  issue(input: AccessTokenInput, issuer?: Grant): Promise<string>
+  issue(input: AccessTokenInput, issuer?: Identity): Promise<string>
   list(query: ListQuery): Promise<Page<AccessTokenInfo>>
   revoke(id: string): Promise<void>
 }

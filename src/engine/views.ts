@@ -6,7 +6,7 @@ import type { EngineView } from './view.ts'
 
 /** Who calls, for `Headwater.view`. */
 export interface ViewOptions {
-  /** An access token, or whatever somebody presents as one. Absent: the same caller as before. */
+  /** An access token, or whatever somebody presents as one, undefined included. Left out: the same caller as before. */
   readonly token?: string | undefined
   /** An object that stands for the caller's connection: the usage metrics count appends by it. */
   readonly connection?: Connection | undefined
@@ -33,8 +33,11 @@ export class Views {
     }
   }
 
-  of({ token, connection = {} }: ViewOptions, previous: EngineView): EngineView {
-    if (token === undefined) return { ...previous, connection }
+  of(options: ViewOptions, previous: EngineView): EngineView {
+    const { connection = {} } = options
+    if (!('token' in options)) return { ...previous, connection }
+    // Nothing presented is not the owner.
+    const token = options.token ?? ''
     const gated = once(async () => (await this.#access()).servicesFor(token, this.#services))
     return {
       engine: previous.engine,

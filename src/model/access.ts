@@ -139,13 +139,13 @@ export interface NewAccessToken {
 /** Takes in a token to issue, each member once. Throws 422 `invalid` for what is wrong with it by itself (wire-behaviour.md 9.7). */
 export function newAccessToken(input: AccessTokenInput, now: number): NewAccessToken {
   const { id, expiresAt, autoPrefixStreams = false } = input
-  const expiresAtMs = expiresAt == null ? null : Number(expiresAt)
-  const token = { id: String(id), expiresAt: expiresAtMs, autoPrefixStreams, scope: accessScope(input.scope) }
+  if (typeof id !== 'string') throw invalid('id must be a string', 'id')
+  const expiresAtMs = expiresAt == null ? null : millisecondsOf(expiresAt)
+  const token = { id, expiresAt: expiresAtMs, autoPrefixStreams, scope: accessScope(input.scope) }
   refuse(accessTokenIdProblem(token.id), 'id')
   if (typeof autoPrefixStreams !== 'boolean') {
     throw invalid('auto_prefix_streams must be true or false', 'auto_prefix_streams')
   }
-  if (Number.isNaN(expiresAtMs)) throw invalid('expires_at is not a date', 'expires_at')
   if (expiresAtMs !== null && expiresAtMs <= now) {
     throw invalid('expires_at must be in the future', 'expires_at')
   }
@@ -158,10 +158,11 @@ export function newAccessToken(input: AccessTokenInput, now: number): NewAccessT
 
 /** Fills in what is absent, and brings the operations into their order. Throws 422 `invalid` for names and operations that are none. */
 export function accessScope(input: AccessScopeInput): AccessScope {
-  const asked = new Set<string>(input.ops ?? [])
+  if (typeof input !== 'object' || input === null) throw invalid('scope must be an object', 'scope')
+  const asked = new Set<unknown>(input.ops ?? [])
   for (const operation of asked) {
-    if (!(OPERATIONS as readonly string[]).includes(operation)) {
-      throw invalid(`there is no operation ${operation}`, 'scope.ops')
+    if (!OPERATIONS.includes(operation as Operation)) {
+      throw invalid(`scope.ops must be of ${OPERATIONS.join(', ')}`, 'scope.ops')
     }
   }
   return {
@@ -187,6 +188,16 @@ function resourceSet(kind: ResourceKind, input: ResourceSet | null | undefined):
   const set = prefix == null ? { exact: name } : { prefix: name }
   refuse(resourceSetProblem(kind, set), `scope.${kind}`)
   return set
+}
+
+/** Dates beyond the year 9999 cannot be written as RFC 3339. */
+const DATE_MS_MAX = 253_402_300_799_999
+
+function millisecondsOf(date: Date): number {
+  const milliseconds = typeof date.getTime === 'function' ? date.getTime() : Number.NaN
+  if (Number.isNaN(milliseconds)) throw invalid('expires_at is not a date', 'expires_at')
+  if (milliseconds > DATE_MS_MAX) throw invalid('expires_at must not be after the year 9999', 'expires_at')
+  return milliseconds
 }
 
 function groupPermissions(input: Partial<GroupPermissions> | null | undefined): GroupPermissions {

@@ -39,5 +39,7 @@ function parsed(text: string): Date | undefined {
   const milliseconds = Math.floor(Number(`0.${match[7] ?? 0}`) * 1000)
   local.setUTCHours(hour, minute, second, milliseconds)
   const offsetMs = (offsetHour * 60 + offsetMinute) * 60_000 * (match[8] === '-' ? -1 : 1)
-  return new Date(local.getTime() - offsetMs)
+  const date = new Date(local.getTime() - offsetMs)
+  // An offset may lead out of what can be written.
+  return date.getUTCFullYear() < 0 || date.getUTCFullYear() > 9999 ? undefined : date
 }

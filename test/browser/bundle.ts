@@ -11,6 +11,7 @@ const BUILT: Readonly<Record<string, string>> = {
   'src/index.ts': 'dist/index.js',
   'adapters/http/index.ts': 'dist/http.js',
   'adapters/storage/memory/index.ts': 'dist/memory.js',
+  'adapters/aegis-256/index.ts': 'dist/aegis-256.js',
 }
 
 /** Lets pages name their imports once, by the sources. */

@@ -1,4 +1,5 @@
 import { onAbort } from '../../../src/engine/abort.ts'
+import { macrotask } from '../../../src/engine/macrotask.ts'
 import type { AppendSession, Stream } from '../../../src/index.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
@@ -21,7 +22,13 @@ export async function appendSession(context: RequestContext, stream: Stream): Pr
   const { signal } = context.request
   const ignoreAbort = onAbort(signal, () => acks.abandon(signal.reason))
   // Also what ends it while the client is silent: the engine closes, the access token is revoked.
-  const failing = session.acks$.subscribe({ error: (error: unknown) => acks.end(error) })
+  const failing = session.acks$.subscribe({
+    error: (error: unknown) => {
+      // The acks that are there go first; those that are not by now don't come in time.
+      acks.end(error)
+      void macrotask().then(() => acks.cut(error))
+    },
+  })
   void takeInputs(body, session, acks).finally(() => {
     ignoreAbort()
     failing.unsubscribe()

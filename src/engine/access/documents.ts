@@ -6,8 +6,7 @@ export interface TokenDocument {
   readonly id: string
   /** SHA-256 of the token in hexadecimal digits; the token itself is nowhere. */
   readonly digest: string
-  /** Milliseconds. */
-  readonly createdAt: number
+  /** Milliseconds; null is never. */
   readonly expiresAt: number | null
   readonly autoPrefixStreams: boolean
   readonly scope: AccessScope

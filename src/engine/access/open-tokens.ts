@@ -4,8 +4,10 @@ import { storageError } from '../errors.ts'
 import { ROOT_TOKEN_KEY } from './documents.ts'
 import { authnError, tokenEndedError } from './errors.ts'
 
-/** How often the tokens of open sessions are looked at when another engine may have revoked them, in milliseconds. */
-const POLL_MS = 500
+/** How often the tokens of open sessions are looked at, in milliseconds: what they end by must be noticed within a second. */
+const LOOK_MS = 500
+/** After which a look that has not come back is given up and taken again, in milliseconds. */
+const LOOK_AGAIN_MS = 5_000
 
 /** For as long as a session of a token's holder is open. */
 export interface TokenWatch {
@@ -18,9 +20,12 @@ export interface TokenWatch {
 interface Entry {
   readonly tokenId: string | null
   readonly digest: string
+  readonly expiresAt: number | null
   readonly controller: AbortController
-  readonly cancelExpiry: (() => void) | undefined
   users: number
+  /** Begin of the look that is under way. */
+  lookingSince: number | undefined
+  cancelExpiry: (() => void) | undefined
 }
 
 /** The tokens by which sessions are open, so that these end with their token (rulings.md "Tokens": within a second). */
@@ -28,7 +33,7 @@ export class OpenTokens {
   readonly #engine: EngineContext
   /** By digest. */
   readonly #entries = new Map<string, Entry>()
-  #cancelPoll: (() => void) | undefined
+  #cancelLook: (() => void) | undefined
 
   constructor(engine: EngineContext) {
     this.#engine = engine
@@ -68,19 +73,23 @@ export class OpenTokens {
   }
 
   close(): void {
-    this.#cancelPoll?.()
+    this.#cancelLook?.()
     for (const entry of [...this.#entries.values()]) this.#remove(entry)
   }
 
   #add(tokenId: string | null, expiresAt: number | null, digest: string): Entry {
-    const { clock } = this.#engine.settings
-    const cancelExpiry =
-      expiresAt === null
-        ? undefined
-        : clock.schedule(expiresAt - clock.now(), () => this.#end(entry), { background: true })
-    const entry: Entry = { tokenId, digest, controller: new AbortController(), cancelExpiry, users: 0 }
+    const entry: Entry = {
+      tokenId,
+      digest,
+      expiresAt,
+      controller: new AbortController(),
+      users: 0,
+      lookingSince: undefined,
+      cancelExpiry: undefined,
+    }
     this.#entries.set(digest, entry)
-    this.#pollLater()
+    this.#armExpiry(entry)
+    this.#lookLater()
     return entry
   }
 
@@ -88,8 +97,8 @@ export class OpenTokens {
     entry.cancelExpiry?.()
     if (this.#entries.get(entry.digest) === entry) this.#entries.delete(entry.digest)
     if (this.#entries.size > 0) return
-    this.#cancelPoll?.()
-    this.#cancelPoll = undefined
+    this.#cancelLook?.()
+    this.#cancelLook = undefined
   }
 
   #end(entry: Entry): void {
@@ -97,37 +106,65 @@ export class OpenTokens {
     entry.controller.abort(tokenEndedError())
   }
 
-  #pollLater(): void {
-    const { storage, clock } = this.#engine.settings
-    if (!storage.manifest.shared || this.#cancelPoll !== undefined) return
-    this.#cancelPoll = clock.schedule(
-      POLL_MS,
-      () => {
-        this.#cancelPoll = undefined
-        void this.#poll()
-      },
-      { background: true },
-    )
+  /** For the very moment. That the clock may be set, or the machine sleep, is left to the looks. */
+  #armExpiry(entry: Entry): void {
+    if (entry.expiresAt === null) return
+    const { clock } = this.#engine.settings
+    const expire = () => {
+      if (this.#isExpired(entry)) this.#end(entry)
+      else this.#armExpiry(entry)
+    }
+    entry.cancelExpiry = clock.schedule(entry.expiresAt - clock.now(), expire, { background: true })
   }
 
-  async #poll(): Promise<void> {
-    for (const entry of [...this.#entries.values()]) {
+  #isExpired({ expiresAt }: Entry): boolean {
+    return expiresAt !== null && expiresAt <= this.#engine.settings.clock.now()
+  }
+
+  #lookLater(): void {
+    if (this.#cancelLook !== undefined) return
+    const { clock } = this.#engine.settings
+    const look = () => {
+      this.#cancelLook = undefined
+      void this.#look()
+      if (this.#entries.size > 0 && !this.#engine.closing.aborted) this.#lookLater()
+    }
+    this.#cancelLook = clock.schedule(LOOK_MS, look, { background: true })
+  }
+
+  /** Looks at all at once: one that takes long keeps no other from being looked at. */
+  async #look(): Promise<void> {
+    const { storage, clock, onBackgroundError } = this.#engine.settings
+    const now = clock.now()
+    const entries = [...this.#entries.values()]
+    for (const entry of entries) if (this.#isExpired(entry)) this.#end(entry)
+    if (!storage.manifest.shared) return
+    const due = entries.filter(
+      ({ lookingSince }) => lookingSince === undefined || now - lookingSince >= LOOK_AGAIN_MS,
+    )
+    let failure: { readonly error: unknown } | undefined
+    const lookAt = async (entry: Entry) => {
+      entry.lookingSince = now
       try {
-        if (!(await this.#isValid(entry))) this.#end(entry)
+        if (!(await this.#isValid(entry)) && this.#entries.get(entry.digest) === entry) this.#end(entry)
       } catch (error) {
-        // Looked at again the next time.
-        if (!this.#engine.closing.aborted) this.#engine.settings.onBackgroundError(error)
+        failure ??= { error }
+      } finally {
+        if (entry.lookingSince === now) entry.lookingSince = undefined
       }
     }
-    if (this.#entries.size > 0 && !this.#engine.closing.aborted) this.#pollLater()
+    await Promise.all(due.map(lookAt))
+    // Told once however many they are; looked at again the next time.
+    if (failure !== undefined && !this.#engine.closing.aborted) onBackgroundError(failure.error)
   }
 
-  async #isValid({ tokenId, digest }: Entry): Promise<boolean> {
+  async #isValid(entry: Entry): Promise<boolean> {
     const { session } = this.#engine
+    const { tokenId, digest } = entry
     const document =
       tokenId === null
         ? await storageError(session.get('settings', ROOT_TOKEN_KEY))
         : await storageError(session.get('tokens', tokenId))
-    return (document?.value as { digest?: string } | undefined)?.digest === digest
+    return (document?.value as { digest?: string } | undefined)?.digest === digest && !this.#isExpired(entry)
   }
 }

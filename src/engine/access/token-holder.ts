@@ -10,7 +10,7 @@ export class TokenHolder {
   readonly #token: string
   readonly #tokens: Tokens
   readonly #open: OpenTokens
-  #digest: Promise<string> | undefined
+  #digest: string | undefined
 
   constructor(token: string, tokens: Tokens, open: OpenTokens) {
     this.#token = token
@@ -26,9 +26,8 @@ export class TokenHolder {
       this.#token.length > TOKEN_CHARACTERS_MAX
     )
       throw authnError()
-    this.#digest ??= sha256(utf8(this.#token))
-    const digest = await this.#digest
-    return { grant: await this.#tokens.identify(this.#token, digest), digest }
+    this.#digest ??= await sha256(utf8(this.#token))
+    return this.#tokens.identify(this.#token, this.#digest)
   }
 
   follow({ grant, digest }: Identity): Promise<TokenWatch> {

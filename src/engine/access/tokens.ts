@@ -11,7 +11,8 @@ import { utf8 } from '../../model/bytes.ts'
 import { HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { refuse } from '../../model/names.ts'
-import type { Document, JsonValue } from '../../storage/contract.ts'
+import type { CatalogChange, Document, JsonValue } from '../../storage/contract.ts'
+import type { Versioned } from '../catalog.ts'
 import type { EngineContext } from '../context.ts'
 import { permissionDenied, storageError } from '../errors.ts'
 import type { TokenService } from '../services.ts'
@@ -33,7 +34,11 @@ const ROOT_TOKEN_CHARACTERS_MIN = 16
 export interface Identity {
   readonly grant: Grant
   readonly digest: string
+  /** Holds as long as the token that was looked at is the one that the storage has. */
+  readonly unchanged: Check
 }
+
+type Check = Extract<CatalogChange, { readonly kind: 'check' }>
 
 /** The access tokens of an engine (wire-behaviour.md 9). */
 export class Tokens implements TokenService {
@@ -45,21 +50,26 @@ export class Tokens implements TokenService {
     this.#open = open
   }
 
-  async issue(given: AccessTokenInput, issuer: Grant = OWNER): Promise<string> {
+  async issue(given: AccessTokenInput, issuer?: Identity): Promise<string> {
     const now = this.#engine.settings.clock.now()
     const input = newAccessToken(given, now)
     const { id, autoPrefixStreams, scope } = input
     if (isEmptyScope(scope)) throw invalid('Access token permissions cannot be empty', 'scope')
-    const expiresAt = input.expiresAt ?? issuer.expiresAt
-    if (exceeds(issuer, { scope, expiresAt }) !== undefined) throw permissionDenied()
+    const grant = issuer?.grant ?? OWNER
+    const expiresAt = input.expiresAt ?? grant.expiresAt
+    const excess = exceeds(grant, { scope, expiresAt })
+    if (excess !== undefined) throw permissionDenied(`a token can't permit more than its issuer's: ${excess}`)
     const token = newToken(id)
     const digest = await sha256(utf8(token))
-    const document: TokenDocument = { id, digest, createdAt: now, expiresAt, autoPrefixStreams, scope }
+    const document: TokenDocument = { id, digest, expiresAt, autoPrefixStreams, scope }
     await this.#engine.catalog.change(`token\0${id}`, async (commit) => {
+      // Nothing is issued by a token that was revoked meanwhile.
+      if (issuer !== undefined && !(await this.#holds(issuer.unchanged))) throw authnError()
       const existing = await this.#document(id)
       // One that has expired is only still there to be listed.
       if (existing !== undefined && !isExpired(existing.value, now)) throw alreadyExists(id)
-      await commit([put('tokens', id, document, existing?.version ?? null)])
+      const change = put('tokens', id, document, existing?.version ?? null)
+      await commit(issuer === undefined ? [change] : [issuer.unchanged, change])
     })
     return token
   }
@@ -92,21 +102,24 @@ export class Tokens implements TokenService {
    *
    * @param digest SHA-256 of the token.
    */
-  async identify(token: string, digest: string): Promise<Grant> {
-    const id = idOfToken(token)
-    const document = id === undefined ? undefined : (await this.#document(id))?.value
-    if (document !== undefined && sameDigest(document.digest, digest)) {
-      if (isExpired(document, this.#engine.settings.clock.now())) throw authnError()
-      return grantOf(document)
+  async identify(token: string, digest: string): Promise<Identity> {
+    const issued = await this.#issued(token, digest)
+    if (issued !== undefined) {
+      const { value, version } = issued
+      if (isExpired(value, this.#engine.settings.clock.now())) throw authnError()
+      return { grant: grantOf(value), digest, unchanged: check('tokens', value.id, version) }
     }
-    const root = await this.#root()
-    if (root !== undefined && sameDigest(root.digest, digest)) return OWNER
-    throw authnError()
+    const root = await this.#get('settings', ROOT_TOKEN_KEY)
+    if (root === undefined || !sameDigest((root.value as unknown as RootTokenDocument).digest, digest)) {
+      throw authnError()
+    }
+    return { grant: OWNER, digest, unchanged: check('settings', ROOT_TOKEN_KEY, root.version) }
   }
 
   /** Makes this the root token, in place of another. 16 to 1,024 characters of visible ASCII, else 422 `invalid`. */
   async setRoot(token: string): Promise<void> {
     if (
+      typeof token !== 'string' ||
       !/^[!-~]*$/.test(token) ||
       token.length < ROOT_TOKEN_CHARACTERS_MIN ||
       token.length > TOKEN_CHARACTERS_MAX
@@ -115,6 +128,10 @@ export class Tokens implements TokenService {
       throw invalid(`the root token must have ${range} characters, visible ASCII without spaces`, 'token')
     }
     const digest = await sha256(utf8(token))
+    // Revoking it would make its holder the root instead.
+    if ((await this.#issued(token, digest)) !== undefined) {
+      throw invalid('the root token must not be a token that was issued', 'token')
+    }
     await this.#engine.catalog.change(ROOT_TOKEN_KEY, async (commit) => {
       const existing = await this.#get('settings', ROOT_TOKEN_KEY)
       if ((existing?.value as unknown as RootTokenDocument | undefined)?.digest === digest) return
@@ -128,17 +145,24 @@ export class Tokens implements TokenService {
     const token = newRootToken()
     const digest = await sha256(utf8(token))
     return this.#engine.catalog.change(ROOT_TOKEN_KEY, async (commit) => {
-      if ((await this.#root()) !== undefined) return undefined
+      if ((await this.#get('settings', ROOT_TOKEN_KEY)) !== undefined) return undefined
       await commit([put('settings', ROOT_TOKEN_KEY, { digest }, null)])
       return token
     })
   }
 
-  async #root(): Promise<RootTokenDocument | undefined> {
-    return (await this.#get('settings', ROOT_TOKEN_KEY))?.value as unknown as RootTokenDocument | undefined
+  /** The document of the token, if this is the very one that was issued. */
+  async #issued(token: string, digest: string): Promise<Versioned<TokenDocument> | undefined> {
+    const id = idOfToken(token)
+    const document = id === undefined ? undefined : await this.#document(id)
+    return document !== undefined && sameDigest(document.value.digest, digest) ? document : undefined
   }
 
-  async #document(id: string): Promise<{ value: TokenDocument; version: number } | undefined> {
+  async #holds({ collection, key, expect }: Check): Promise<boolean> {
+    return ((await storageError(this.#engine.session.get(collection, key)))?.version ?? null) === expect
+  }
+
+  async #document(id: string): Promise<Versioned<TokenDocument> | undefined> {
     const document = await this.#get('tokens', id)
     return document && { value: document.value as unknown as TokenDocument, version: document.version }
   }
@@ -146,6 +170,10 @@ export class Tokens implements TokenService {
   #get(collection: 'tokens' | 'settings', key: string): Promise<Document | undefined> {
     return storageError(this.#engine.session.get(collection, key))
   }
+}
+
+function check(collection: 'tokens' | 'settings', key: string, expect: number): Check {
+  return { kind: 'check', collection, key, expect }
 }
 
 function isExpired({ expiresAt }: TokenDocument, now: number): boolean {

@@ -1,10 +1,12 @@
 import { type Grant, permits, type Resource } from '../../core/permission.ts'
-import type { Operation } from '../../model/access.ts'
+import { OPERATIONS, type Operation } from '../../model/access.ts'
 import { utf8Length } from '../../model/bytes.ts'
 import { invalid } from '../../model/errors.ts'
 import { STREAM_NAME_BYTES_MAX } from '../../model/limits.ts'
 import { basinNameProblem, type NameRole, refuse, streamNameProblem } from '../../model/names.ts'
+import type { TokenWatch } from '../access/open-tokens.ts'
 import type { TokenHolder } from '../access/token-holder.ts'
+import type { Identity } from '../access/tokens.ts'
 import type { StreamRef } from '../context.ts'
 import { permissionDenied } from '../errors.ts'
 
@@ -17,23 +19,28 @@ export class Gate {
   }
 
   /**
-   * Resolves to what the caller may do, when that includes at least one of the operations on the resource (names as the caller uses them).
-   * Rejects with 401 `authn` or 403 `permission_denied`.
+   * Resolves to who calls, when that may do at least one of the operations on the resource (names as the caller uses them). Rejects with 401
+   * `authn` or 403 `permission_denied`.
    */
-  async permit(operations: Operation | readonly Operation[], resource: Resource = {}): Promise<Grant> {
-    const { grant } = await this.#holder.identify()
-    requirePermission(grant, operations, resource)
-    return grant
+  async permit(operations: Operation | readonly Operation[], resource: Resource = {}): Promise<Identity> {
+    const identity = await this.#holder.identify()
+    requirePermission(identity.grant, operations, resource)
+    return identity
   }
 
   /** Does what one operation asks for, if it is permitted. */
   async run<Result>(
     operation: Operation,
     resource: Resource,
-    work: (grant: Grant) => Promise<Result>,
+    work: (grant: Grant, identity: Identity) => Promise<Result>,
   ): Promise<Result> {
-    const grant = await this.permit(operation, resource)
-    return work(grant)
+    const identity = await this.permit(operation, resource)
+    return work(identity.grant, identity)
+  }
+
+  /** For as long as a session of the caller is open. Rejects with `authn` when the token was revoked since it was looked at. */
+  watch(identity: Identity): Promise<TokenWatch> {
+    return this.#holder.follow(identity)
   }
 }
 
@@ -43,9 +50,12 @@ export function requirePermission(
   operations: Operation | readonly Operation[],
   resource: Resource,
 ): void {
-  const { stream } = resource
-  const meant = stream === undefined ? resource : { ...resource, stream: grant.streamPrefix + stream }
+  const { basin, stream, tokenId } = resource
+  const meant = { basin, stream: stream === undefined ? undefined : grant.streamPrefix + stream, tokenId }
   const asked = typeof operations === 'string' ? [operations] : operations
+  for (const operation of asked) {
+    if (!OPERATIONS.includes(operation)) throw invalid('there is no such operation', 'operation')
+  }
   if (!asked.some((operation) => permits(grant, operation, meant))) throw permissionDenied()
 }
 

@@ -31,7 +31,7 @@ export class GatedBasins implements BasinService {
     config: BasinConfigInput,
     options: CreateBasinOptions,
   ): Promise<Provisioned<BasinInfo>> {
-    const grant = await this.#gate.permit(['create-basin', 'reconfigure-basin'], { basin: name })
+    const { grant } = await this.#gate.permit(['create-basin', 'reconfigure-basin'], { basin: name })
     return this.#basins.ensure(name, config, options, (change) => {
       const operation = change === 'create' ? 'create-basin' : 'reconfigure-basin'
       if (!permits(grant, operation, { basin: name })) throw permissionDenied()

@@ -7,31 +7,30 @@ import type { ReadQuery } from '../../model/read-query.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { onAbort } from '../abort.ts'
 import type { TokenWatch } from '../access/open-tokens.ts'
-import type { TokenHolder } from '../access/token-holder.ts'
 import type { AppendSession, AppendSessionOptions } from '../append-session.ts'
 import type { StreamUse } from '../context.ts'
-import { permissionDenied } from '../errors.ts'
 import type { ReadCursor } from '../read-cursor.ts'
 import type { ReadSessionOptions } from '../reading.ts'
 import type { RecordService } from '../services.ts'
-import { prefixed, requirePermission } from './gate.ts'
+import { type Gate, prefixed, requirePermission } from './gate.ts'
 
 /** The records of streams, as a caller may use them. */
 export class GatedRecords implements RecordService {
-  readonly #holder: TokenHolder
+  readonly #gate: Gate
   readonly #records: RecordService
   /** Appends are let through in the order in which they were made. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(holder: TokenHolder, records: RecordService) {
-    this.#holder = holder
+  constructor(gate: Gate, records: RecordService) {
+    this.#gate = gate
     this.#records = records
   }
 
   append(use: StreamUse, batch: AppendBatch): Promise<AppendAck> {
-    const permitted = this.#turn.then(() => this.#permitAppend(use, batch))
-    this.#turn = permitted.catch(() => {})
-    return permitted.then((meant) => this.#records.append(meant, batch))
+    const permitted = this.#permitAppend(use, batch)
+    const turn = this.#turn.then(() => permitted)
+    this.#turn = turn.catch(() => {})
+    return turn.then((meant) => this.#records.append(meant, batch))
   }
 
   async appendSession(use: StreamUse, options: AppendSessionOptions): Promise<AppendSession> {
@@ -76,13 +75,13 @@ export class GatedRecords implements RecordService {
   }
 
   async checkTail(use: StreamUse): Promise<StreamPosition> {
-    const { grant } = await this.#holder.identify()
-    return this.#records.checkTail(meantUse(grant, 'check-tail', use))
+    const { grant } = await this.#gate.permit('check-tail', use.ref)
+    return this.#records.checkTail(meantUse(grant, use))
   }
 
   async #permitAppend(use: StreamUse, batch: AppendBatch): Promise<StreamUse> {
-    const { grant } = await this.#holder.identify()
-    const meant = meantUse(grant, 'append', use)
+    const { grant } = await this.#gate.permit('append', use.ref)
+    const meant = meantUse(grant, use)
     requireCommands(grant, use, batch)
     return meant
   }
@@ -93,9 +92,9 @@ export class GatedRecords implements RecordService {
     use: StreamUse,
     open: (meant: StreamUse, watch: TokenWatch, grant: Grant) => Promise<Result>,
   ): Promise<Result> {
-    const identity = await this.#holder.identify()
-    const meant = meantUse(identity.grant, operation, use)
-    const watch = await this.#holder.follow(identity)
+    const identity = await this.#gate.permit(operation, use.ref)
+    const meant = meantUse(identity.grant, use)
+    const watch = await this.#gate.watch(identity)
     try {
       return await open(meant, watch, identity.grant)
     } catch (error) {
@@ -105,9 +104,8 @@ export class GatedRecords implements RecordService {
   }
 }
 
-/** Throws 403 `permission_denied`, or 422 `invalid` for a name that is too long with its prefix. */
-function meantUse(grant: Grant, operation: Operation, use: StreamUse): StreamUse {
-  requirePermission(grant, operation, use.ref)
+/** Throws 403 `permission_denied`, or 422 `invalid` for names that are none and one that is too long with its prefix. */
+function meantUse(grant: Grant, use: StreamUse): StreamUse {
   const { always } = use.creation
   if (always) {
     requirePermission(grant, 'create-basin', { basin: use.ref.basin })
@@ -121,9 +119,5 @@ function meantUse(grant: Grant, operation: Operation, use: StreamUse): StreamUse
 
 /** Commands need permissions of their own beside that to append (rulings.md "Tokens"). */
 function requireCommands(grant: Grant, { ref }: StreamUse, batch: AppendBatch): void {
-  for (const { command } of batch.records) {
-    if (command === undefined) continue
-    const resource = { basin: ref.basin, stream: grant.streamPrefix + ref.stream }
-    if (!permits(grant, command.kind, resource)) throw permissionDenied()
-  }
+  for (const { command } of batch.records) if (command) requirePermission(grant, command.kind, ref)
 }

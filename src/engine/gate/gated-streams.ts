@@ -29,7 +29,7 @@ export class GatedStreams implements StreamService {
 
   /** Creating and changing are permitted each by themselves; one of them has to be (rulings.md "Tokens"). */
   async ensure(ref: StreamRef, config: StreamConfigInput): Promise<Provisioned<StreamInfo>> {
-    const grant = await this.#gate.permit(['create-stream', 'reconfigure-stream'], ref)
+    const { grant } = await this.#gate.permit(['create-stream', 'reconfigure-stream'], ref)
     const meant = prefixed(grant, ref)
     const provisioned = await this.#streams.ensure(meant, config, (change) => {
       const operation = change === 'create' ? 'create-stream' : 'reconfigure-stream'

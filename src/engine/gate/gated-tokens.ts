@@ -15,10 +15,11 @@ export class GatedTokens implements TokenService {
   }
 
   async issue(given: AccessTokenInput): Promise<string> {
+    await this.#gate.permit('issue-access-token')
     // A copy: what is checked is what is issued.
     const input = copied(given)
-    return this.#gate.run('issue-access-token', { tokenId: input.id }, (grant) =>
-      this.#tokens.issue(input, grant),
+    return this.#gate.run('issue-access-token', { tokenId: input.id }, (_, identity) =>
+      this.#tokens.issue(input, identity),
     )
   }
 

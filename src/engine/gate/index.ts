@@ -21,7 +21,7 @@ export function gated(services: CallerServices, holder: TokenHolder): GatedServi
   return {
     basins: new GatedBasins(gate, services.basins),
     streams: new GatedStreams(gate, services.streams),
-    records: new GatedRecords(holder, services.records),
+    records: new GatedRecords(gate, services.records),
     tokens: new GatedTokens(gate, services.tokens),
     metrics: new GatedMetrics(gate, services.metrics),
     locations: new GatedLocations(gate, services.locations),

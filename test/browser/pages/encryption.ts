@@ -1,0 +1,89 @@
+import { aegis256 } from '../../../adapters/aegis-256/index.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { type Cipher, HeadwaterError, open } from '../../../src/index.ts'
+
+const KEY = Uint8Array.from({ length: 32 }, (_, byte) => byte)
+
+/** An engine whose streams are encrypted, and a stream by key. */
+async function openEncrypted(streamCipher: Cipher) {
+  const ciphers = streamCipher === 'aegis-256' ? [await aegis256()] : []
+  const hw = await open({ storage: memory(), ciphers })
+  await hw.createBasin('vault', { streamCipher })
+  await hw.basin('vault').createStream('letters', { timestamping: { uncapped: true } })
+  const letters = (encryptionKey?: Uint8Array) => hw.basin('vault').stream('letters', { encryptionKey })
+  return { hw, letters }
+}
+
+async function refusal(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+    return 'none'
+  } catch (error) {
+    if (!HeadwaterError.is(error)) throw error
+    return `${error.status} ${error.code}`
+  }
+}
+
+/** Every byte in body and header, there and back; what others than the holder of the key get. */
+export async function thereAndBack(cipher: Cipher) {
+  const { hw, letters } = await openEncrypted(cipher)
+  const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+  const ack = await letters(KEY).append({ headers: [[body, body.toReversed()]], body, timestamp: 1 })
+  const { records } = await letters(KEY).readBatch({ seqNum: 0 })
+  const [record] = records
+  const [[name, value]] = record!.headers as [[Uint8Array, Uint8Array]]
+  const { cipher: listed } = (await hw.basin('vault').listStreams()).items[0]!
+  const refusals = [
+    await refusal(letters(new Uint8Array(32)).readBatch({ seqNum: 0 })),
+    await refusal(letters(new Uint8Array(32)).read({ seqNum: 0 }).records$.forEach(() => {})),
+    await refusal(letters(new Uint8Array(31)).readBatch({ seqNum: 0 })),
+    await refusal(letters().append('x')),
+  ]
+  const tail = (await letters().checkTail()).seqNum
+  await hw.close()
+  return { end: ack.end.seqNum, body: record!.body, name, value, listed, refusals, tail }
+}
+
+/** History, then live; the appends wait for what they are to follow. A second follower has the wrong key. */
+export async function follow(cipher: Cipher) {
+  const { hw, letters } = await openEncrypted(cipher)
+  await letters(KEY).append(['a', 'b'])
+  const bodies: string[] = []
+  const stranger = refusal(letters(new Uint8Array(32)).read({ tailOffset: 0 }).records$.forEach(() => {}))
+  for await (const { text } of letters(KEY).read({ seqNum: 0 })) {
+    bodies.push(...text.map(({ seqNum, body }) => `${seqNum} ${body}`))
+    if (bodies.length === 2) await letters(KEY).append(['c', 'd'])
+    if (bodies.length === 4) await letters(KEY).append('e')
+    if (bodies.length === 5) break
+  }
+  const result = { bodies, stranger: await stranger, open: hw.stats().openReads }
+  await hw.close()
+  return result
+}
+
+/** Appends of very different sizes that nobody waits for, and how they are stored. */
+export async function inOrder(cipher: Cipher, appends: number) {
+  const { hw, letters } = await openEncrypted(cipher)
+  const stream = letters(KEY)
+  const bodies = Array.from({ length: appends }, (_, i) => `${i}`.padEnd(i % 20 === 0 ? 200_000 : 3, '.'))
+  const acks = await Promise.all(bodies.map((body) => stream.append(body)))
+  const read: string[] = []
+  for await (const { text } of stream.read({ seqNum: 0, count: appends })) {
+    read.push(...text.map(({ body }) => body))
+  }
+  const { pendingAppends, appendBytesInFlight } = hw.stats()
+  await hw.close()
+  return {
+    seqNums: acks.map(({ start }) => start.seqNum),
+    isInOrder: read.length === appends && read.every((body, i) => body === bodies[i]),
+    left: { pendingAppends, appendBytesInFlight },
+  }
+}
+
+/** What becomes of it where the page may not use WebAssembly. */
+export async function withoutWasm() {
+  return aegis256().then(
+    () => 'works',
+    (error: Error) => error.name,
+  )
+}

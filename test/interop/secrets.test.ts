@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest'
+import { Raw } from '../attacks/raw.ts'
+import { bombard } from './secrets/bombard.ts'
+import { Evidence } from './secrets/evidence.ts'
+import { FAILURES, failingCalls } from './secrets/failing-calls.ts'
+import { failInProcess, inspectHandles } from './secrets/in-process.ts'
+import {
+  EVERYWHERE,
+  KEYS,
+  keyOf,
+  PLAIN_TEXTS,
+  ROOT_TOKEN,
+  SEALED_TEXTS,
+  secretsOf,
+} from './secrets/material.ts'
+import { startServer } from './secrets/server.ts'
+import { STORAGE_METHODS } from './secrets/watched-storage.ts'
+
+describe('the search', () => {
+  const SECRET = Buffer.from(KEYS['the right key'], 'base64')
+  const TEXT = 'a token of this test, as text'
+  const hidden = Object.defineProperty(new Error('x'), 'request', { value: { key: SECRET } })
+  class Handle {
+    readonly key = SECRET
+  }
+
+  it.each<[string, unknown]>([
+    ['text', `Invalid header: ${SECRET.toString('base64')}`],
+    ['text that was cut off', `Invalid header: ${SECRET.toString('base64').slice(0, 30)}...`],
+    ['the middle of it', SECRET.toString('base64').slice(12, 36)],
+    ['base64url', SECRET.toString('base64url')],
+    ['hex', SECRET.toString('hex')],
+    ['a URL', `GET /v1/streams?key=${encodeURIComponent(SECRET.toString('base64'))}`],
+    ['bytes among others', Buffer.concat([Buffer.alloc(9, 1), SECRET, Buffer.alloc(9, 1)])],
+    ['a buffer in an object', { a: [{ b: Buffer.from(SECRET) }] }],
+    ['a typed array, which is printed as numbers', [new Uint8Array(SECRET)]],
+    ['bytes as JSON numbers', JSON.stringify([...SECRET])],
+    ['a message', new Error(SECRET.toString('base64'))],
+    ['the cause of a cause', new Error('x', { cause: new Error('y', { cause: SECRET.toString('base64') }) })],
+    ['one of several errors', new AggregateError([new Error('x'), new TypeError(SECRET.toString('hex'))])],
+    ['what an error does not list', hidden],
+    ['a map', new Map([['a', new Set([SECRET.toString('base64')])]])],
+    ['a handle', new Handle()],
+    ['a document', [{ kind: 'put', value: { digest: SECRET.toString('hex') } }]],
+  ])('finds what is there: %s', (_, value) => {
+    const evidence = new Evidence()
+    evidence.add('answers', 'something else', { a: keyOf(8), b: 'plain' })
+    expect(evidence.find({ it: SECRET })).toEqual([])
+    evidence.add('answers', 'it', value)
+    expect(evidence.find({ it: SECRET })).toContainEqual(expect.stringMatching(/ in answers: it$/))
+    expect(evidence.find({ it: SECRET }, ['printed'])).toEqual([])
+  })
+
+  it('finds text as text, as base64 and as bytes', () => {
+    for (const value of [
+      TEXT,
+      btoa(TEXT),
+      Buffer.from(TEXT),
+      JSON.stringify({ TEXT }),
+      Buffer.from(TEXT).toString('hex'),
+    ]) {
+      const evidence = new Evidence()
+      evidence.add('printed', 'it', value)
+      expect(evidence.find({ TEXT })).not.toEqual([])
+    }
+  })
+})
+
+describe('a server', () => {
+  it('tells no token, no key and no text to whom it does not concern', async () => {
+    const { hw, clock, server, watched, material, asker, evidence } = await startServer()
+    const { tokens } = material
+    const statuses = await bombard(asker, material)
+    for (const status of [200, 400, 401, 403, 404, 412, 415, 422]) {
+      expect(statuses.get(status), `answers with ${status}`).toBeGreaterThan(0)
+    }
+    const raw = new Raw(server.port).send(
+      `GET / HTTP/1.1\r\nauthorization: Bearer ${ROOT_TOKEN}\r\nx y\r\n\r\n`,
+    )
+    evidence.add('answers', 'what is no HTTP', await raw.until('\r\n\r\n'))
+
+    for (const [index, method] of STORAGE_METHODS.entries()) {
+      const error = FAILURES[index % FAILURES.length]!
+      await watched.failing(method, error, () => failingCalls(asker, tokens))
+      await watched.failing(method, error, () => clock.advance('2m'))
+    }
+    await failInProcess(hw, tokens['an issued token']!, watched, evidence)
+    await inspectHandles(hw, tokens['an issued token']!, evidence)
+
+    const secrets = secretsOf(tokens, KEYS, SEALED_TEXTS)
+    expect(evidence.find(secrets, EVERYWHERE)).toEqual([])
+    const otherwise = EVERYWHERE.filter((place) => place !== 'stored')
+    expect(evidence.find(PLAIN_TEXTS, otherwise)).toEqual([])
+    // There was something to search in, and what may be told was found.
+    for (const place of ['answers', 'errors', 'stored', 'handles'] as const)
+      expect(evidence.count(place), place).toBeGreaterThan(20)
+    expect(evidence.find(SEALED_TEXTS, ['answers with records'])).not.toEqual([])
+    expect(evidence.find(PLAIN_TEXTS, ['answers with records'])).not.toEqual([])
+    expect(evidence.find(PLAIN_TEXTS, ['stored'])).not.toEqual([])
+  })
+})

@@ -1,0 +1,122 @@
+import type { Evidence, Place } from './evidence.ts'
+import { oddAuthorizations, oddRequests } from './odd-requests.ts'
+
+/** The tokens, keys and texts that a service is tried with. */
+export interface Material {
+  readonly basin: string
+  /** Of streams with and without a cipher. */
+  readonly streams: readonly string[]
+  /** Tokens by what they are, the first two of which permit everything. */
+  readonly tokens: Readonly<Record<string, string>>
+  /** Keys in base64, the first of which is the right one. */
+  readonly keys: Readonly<Record<string, string>>
+}
+
+type Init = Pick<RequestInit, 'method' | 'headers' | 'body'>
+
+/** Sends requests and puts all of the answers into evidence. */
+export class Asker {
+  readonly #url: string
+  readonly #evidence: Evidence
+
+  constructor(url: string, evidence: Evidence) {
+    this.#url = url
+    this.#evidence = evidence
+  }
+
+  /** Resolves to the status; 0 where there was no answer. */
+  async ask(place: Place | undefined, what: string, path: string, init: Init = {}): Promise<number> {
+    try {
+      const response = await fetch(`${this.#url}${path}`, init)
+      const body = new Uint8Array(await response.arrayBuffer())
+      if (place !== undefined) {
+        this.#evidence.add(place, what, `${response.status} ${response.statusText}`)
+        this.#evidence.add(place, what, [...response.headers].flat().join('\n'))
+        this.#evidence.add(place, what, body)
+      }
+      return response.status
+    } catch {
+      // Not every method and header that is tried here is one that a client sends.
+      return 0
+    }
+  }
+}
+
+/** Sends everything that is wrong in some way. Resolves to how many answers there were by status. */
+export async function bombard(asker: Asker, material: Material): Promise<Map<number, number>> {
+  const { basin, streams, tokens, keys } = material
+  const statuses = new Map<number, number>()
+  const note = (status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  const [everything, issued] = Object.values(tokens)
+  const [rightKey] = Object.values(keys)
+  const callers: Readonly<Record<string, string | undefined>> = { nobody: undefined, ...tokens }
+  const bearer = (token: string | undefined): Record<string, string> =>
+    token === undefined ? {} : { authorization: `Bearer ${token}` }
+
+  // A secret where it does not belong. Those who may do nothing are told the same whatever they ask.
+  const odd = [...Object.entries(tokens).slice(0, 2), ...Object.entries(keys).slice(0, 2)]
+  for (const [name, secret] of odd) {
+    for (const request of oddRequests(secret, basin, streams[0]!)) {
+      for (const token of [undefined, everything]) {
+        const headers = { ...bearer(token), ...request.headers }
+        const isNamed = request.isName && token !== undefined
+        const isInPlace = Object.keys(request.headers).some((name) => name.endsWith('-encryption-key'))
+        const opens = token !== undefined && secret === rightKey && isInPlace
+        const place = isNamed ? undefined : opens ? 'answers with records' : 'answers'
+        const who = token === undefined ? 'nobody' : 'root'
+        const { method, path, body } = request
+        const init = { method, headers, ...(body !== undefined && { body }) }
+        note(await asker.ask(place, `${name} by ${who}: ${request.what}`, path, init))
+      }
+    }
+  }
+  for (const [name, token] of Object.entries(tokens)) {
+    for (const [index, authorization] of oddAuthorizations(token).entries()) {
+      const what = `authorization ${index} of ${name}`
+      note(await asker.ask('answers', what, '/v1/basins', { headers: { authorization } }))
+    }
+  }
+
+  // Everybody with every key, in every form of reading and appending.
+  const forms: readonly Record<string, string>[] = [
+    {},
+    { accept: 'text/event-stream' },
+    { 'content-type': 'svcs/proto' },
+    { accept: 'application/protobuf' },
+  ]
+  for (const [who, token] of Object.entries(callers)) {
+    for (const stream of streams) {
+      for (const [key, encryptionKey] of Object.entries({ ...keys, none: undefined })) {
+        const headers = {
+          ...bearer(token),
+          'svc-basin': basin,
+          ...(encryptionKey !== undefined && { 'svc-encryption-key': encryptionKey }),
+        }
+        for (const form of forms) {
+          const what = `${who} reads ${stream} with ${key} as ${JSON.stringify(form)}`
+          const path = `/v1/streams/${stream}/records?seq_num=0&count=1`
+          // Who may read gets records: with the right key, and where there is no cipher.
+          const mayRead = token === everything || token === issued
+          const isTold = mayRead && (encryptionKey === rightKey || stream === 'plain')
+          const place = isTold ? 'answers with records' : 'answers'
+          note(await asker.ask(place, what, path, { headers: { ...headers, ...form } }))
+        }
+        const body = '{"records":[{"body":"x"}],"match_seq_num":99}'
+        const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body }
+        note(await asker.ask('answers', `${who} appends with ${key}`, `/v1/streams/${stream}/records`, init))
+      }
+    }
+    for (const path of ['/v1/access-tokens', '/v1/basins', '/v1/locations', '/metrics', '/health']) {
+      note(await asker.ask('answers', `${who} gets ${path}`, path, { headers: bearer(token) }))
+    }
+    for (const path of [
+      '/v1/streams',
+      `/v1/streams/${streams[0]}`,
+      `/v1/streams/${streams[0]}/records/tail`,
+    ]) {
+      const headers = { ...bearer(token), 'svc-basin': basin }
+      note(await asker.ask('answers', `${who} gets ${path}`, path, { headers }))
+    }
+  }
+  return statuses
+}
