@@ -63,11 +63,8 @@ export class Headwater {
    * Resolves when the caller may do at least one of the operations on the resource, and rejects otherwise with `authn` or `permission_denied`:
    * to know before an input is taken in. Each call checks for itself again.
    */
-  async checkPermission(
-    operations: Operation | readonly Operation[],
-    resource: Resource = {},
-  ): Promise<void> {
-    await this.#view.check(operations, resource)
+  async checkPermission(operations: Operation | readonly Operation[], resource?: Resource): Promise<void> {
+    await this.#view.check(operations, resource ?? {})
   }
 
   basin(name: string, options: BasinOptions = {}): Basin {

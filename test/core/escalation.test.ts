@@ -35,6 +35,17 @@ describe('operations that the issuer does not have (rulings.md "Tokens")', () =>
     expect(exceeds(grantWith({ ops: others }), wantedWith({ ops: others }))).toBeUndefined()
   })
 
+  it('a group is more than the operations that it has now: it grants those to come', () => {
+    const issuer = grantWith({ ops: OPERATIONS })
+    for (const level of OPERATION_LEVELS) {
+      for (const access of ['read', 'write'] as const) {
+        const opGroups = { ...scopeWith({}).opGroups, [level]: { read: false, write: false, [access]: true } }
+        expect(exceeds(issuer, wantedWith({ opGroups }))).toBe('operations')
+        expect(exceeds(grantWith({ opGroups }), wantedWith({ opGroups }))).toBeUndefined()
+      }
+    }
+  })
+
   const groups = OPERATION_LEVELS.flatMap((level) => [[level, 'read'] as const, [level, 'write'] as const])
   const having = (...held: (readonly [OperationLevel, 'read' | 'write'])[]) => {
     const has = (level: OperationLevel, access: 'read' | 'write') =>

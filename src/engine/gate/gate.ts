@@ -52,7 +52,7 @@ export function requirePermission(
 ): void {
   const { basin, stream, tokenId } = resource
   const meant = { basin, stream: stream === undefined ? undefined : grant.streamPrefix + stream, tokenId }
-  const asked = typeof operations === 'string' ? [operations] : operations
+  const asked = Array.isArray(operations) ? (operations as readonly Operation[]) : [operations as Operation]
   for (const operation of asked) {
     if (!OPERATIONS.includes(operation)) throw invalid('there is no such operation', 'operation')
   }

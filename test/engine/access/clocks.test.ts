@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { type Clock, open } from '../../../src/index.ts'
+import { EVERYTHING, outcome } from './support.ts'
+
+/** A machine that was asleep: the time of day goes on, timers do not. */
+function sleepy() {
+  const inner = virtualClock()
+  let asleep = 0
+  const clock: Clock = { now: () => inner.now() + asleep, schedule: (...a) => inner.schedule(...a) }
+  return { clock, inner, sleep: (ms: number) => (asleep += ms) }
+}
+
+it('a session ends within a second of its expiry, also when the machine slept meanwhile', async () => {
+  const { clock, inner, sleep } = sleepy()
+  const hw = await open({ storage: memory(), clock })
+  await hw
+    .basin('basin')
+    .createStream('stream')
+    .catch(() => hw.ensureBasin('basin'))
+  await hw.basin('basin').ensureStream('stream')
+  const view = hw.as(
+    await hw.issueAccessToken({ id: 't', expiresAt: new Date(clock.now() + 3_600_000), scope: EVERYTHING }),
+  )
+  const cursor = (await view.basin('basin').stream('stream').openRead())!
+  const ends: string[] = []
+  void outcome(cursor.next()).then((c) => ends.push(c))
+  sleep(2 * 3_600_000)
+  await inner.advance('2s')
+  expect(await outcome(view.basin('basin').stream('stream').checkTail())).toBe('authn')
+  expect(ends).toEqual(['authn'])
+})
+
+it('a session goes on while its token is valid, also when the clock was set back', async () => {
+  const { clock, inner, sleep } = sleepy()
+  const hw = await open({ storage: memory(), clock })
+  await hw.ensureBasin('basin')
+  await hw.basin('basin').ensureStream('stream')
+  const view = hw.as(
+    await hw.issueAccessToken({ id: 't', expiresAt: new Date(clock.now() + 60_000), scope: EVERYTHING }),
+  )
+  const cursor = (await view.basin('basin').stream('stream').openRead())!
+  const ends: string[] = []
+  void outcome(cursor.next()).then((c) => ends.push(c))
+  sleep(-3_600_000)
+  await inner.advance('61s')
+  expect(await outcome(view.basin('basin').stream('stream').checkTail())).toBe('ok')
+  expect(ends).toEqual([])
+})
