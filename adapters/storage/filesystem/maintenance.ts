@@ -27,7 +27,6 @@ export interface MaintenanceParts {
   readonly reader: RunReader
   /** Rolling and freeing take turns. */
   readonly turns: Turns
-  readonly nextSegment: number
   readonly checkpointBytes: number
   /** Overrides when journals are rolled; for tests. */
   readonly rollBytes: number | undefined
@@ -37,7 +36,6 @@ export interface MaintenanceParts {
 export class Maintenance implements Housekeeping {
   readonly #parts: MaintenanceParts
   #committer: Committer | undefined
-  #nextSegment: number
   #checkpointBytes: number
   #rolling: Promise<void> | undefined
   /** Resolves when the roll that is under way has come to its end. */
@@ -51,7 +49,6 @@ export class Maintenance implements Housekeeping {
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts
-    this.#nextSegment = parts.nextSegment
     this.#checkpointBytes = parts.checkpointBytes
   }
 
@@ -113,7 +110,7 @@ export class Maintenance implements Housekeeping {
         await journals.begin()
         return planRoll(state, journals.currentNumber, journals.ended)
       })
-      const rolled = await roll(files, handles, plan, this.#nextSegment++, isAborted)
+      const rolled = await roll(files, handles, plan, state.nextSegment++, isAborted)
       await this.#committer!.exclusively(() => useRolled(state, rolled))
       this.#checkpointBytes = rolled.checkpointBytes
       this.#notBefore = 0
@@ -145,7 +142,7 @@ export class Maintenance implements Housekeeping {
     const plan = planMerge(state)
     if (plan === undefined) return undefined
     return this.#run(async () => {
-      const number = this.#nextSegment++
+      const number = state.nextSegment++
       const isAborted = (): boolean => this.#isClosing
       const change = await merge(files, handles, reader, plan, number, isAborted)
       await this.#committer!.commit(change.runs.length * 64, () => [change])

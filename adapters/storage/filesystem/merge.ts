@@ -119,5 +119,8 @@ async function copyGroup(
     }
   }
   const run = await writer.endRun()
-  return run && { log, run, leftOut }
+  if (run === undefined) return undefined
+  // What was freed at the ends belongs to it too: it takes the place of whole runs.
+  const span = { firstSeqNum: runs[0]!.firstSeqNum, endSeqNum: runs.at(-1)!.endSeqNum }
+  return { log, run: { ...run, ...span }, leftOut }
 }

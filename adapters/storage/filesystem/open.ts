@@ -23,7 +23,7 @@ export async function openFiles(
   { durability, rollBytes }: OpenOptions,
   release: () => Promise<void>,
 ): Promise<StorageSession> {
-  const { state, journals, nextSegment, checkpointBytes } = await recover(files, durability === 'os')
+  const { state, journals, checkpointBytes } = await recover(files, durability === 'os')
   const handles = new Handles(files)
   const runs = new RunReader(handles)
   const turns = new Turns()
@@ -35,7 +35,6 @@ export async function openFiles(
     journals,
     reader: runs,
     turns,
-    nextSegment,
     checkpointBytes,
     rollBytes,
   })

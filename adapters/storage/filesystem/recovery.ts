@@ -14,8 +14,6 @@ import { State } from './state.ts'
 export interface Recovered {
   readonly state: State
   readonly journals: Journals
-  /** Greater than those of all segments that there ever were, as far as that can be seen. */
-  readonly nextSegment: number
   /** Of the checkpoint; 0 without one. */
   readonly checkpointBytes: number
 }
@@ -57,8 +55,7 @@ export async function recover(files: Files, unsynced: boolean): Promise<Recovere
     return file.number < firstJournal
   }
   await removeAll(files, names.filter(isStale))
-  const nextSegment = Math.max(0, ...found('segment'), ...state.segments.keys()) + 1
-  return { state, journals, nextSegment, checkpointBytes: loaded.bytes }
+  return { state, journals, checkpointBytes: loaded.bytes }
 }
 
 function requireJournals(numbers: readonly number[], first: number, mustExist: boolean): void {

@@ -6,7 +6,7 @@ import type { Files } from './files.ts'
 import type { Handles } from './handles.ts'
 import { decodeJournalBlock } from './journal-blocks.ts'
 import type { EndedJournal } from './journals.ts'
-import type { JournalBlock } from './log.ts'
+import { type JournalBlock, NO_BLOCKS } from './log.ts'
 import { mergeNeighbours } from './merge-neighbours.ts'
 import { Run, type RunFacts } from './run.ts'
 import type { SegmentFacts } from './segment.ts'
@@ -32,7 +32,8 @@ export interface Rolled {
 /** To be called between two groups. Costs a few nanoseconds for each document and log; what is noted is never changed. */
 export function planRoll(state: State, journal: number, journals: readonly EndedJournal[]): RollPlan {
   const logs = [...state.logsByNumber.values()].map(({ number, id, head, runs, blocks }) => {
-    return { number, id, head, runs, blocks }
+    // Later appends add to the array of a log.
+    return { number, id, head, runs, blocks: blocks.length === 0 ? NO_BLOCKS : blocks.slice() }
   })
   const { nextLog, nextVersion } = state
   const segments = [...state.segments.values()].filter(({ runs }) => runs > 0)

@@ -17,6 +17,8 @@ export class State {
   readonly #unused = new Set<Segment>()
   /** Whether segments came, or lost some of what is wanted, since somebody looked. */
   hasChangedSegments = true
+  /** Greater than that of any segment that checkpoint and journals speak of. */
+  nextSegment = 1
   nextLog = 1
   nextVersion = 1
 
@@ -80,6 +82,7 @@ export class State {
     this.segments.set(segment.number, segment)
     this.#unused.add(segment)
     this.hasChangedSegments = true
+    this.nextSegment = Math.max(this.nextSegment, segment.number + 1)
     return segment
   }
 
