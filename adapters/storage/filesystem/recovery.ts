@@ -26,7 +26,7 @@ interface Replayed {
 
 /** Brings the directory to the state after everything that was acknowledged (docs/storage-format.md "Opening"). */
 export async function recover(files: Files, unsynced: boolean): Promise<Recovered> {
-  const names = await reading(files.list())
+  const names = await withoutUnfinished(files)
   const found = (kind: FileKind): number[] =>
     names
       .flatMap((name) => parseFileName(name) ?? [])
@@ -50,12 +50,19 @@ export async function recover(files: Files, unsynced: boolean): Promise<Recovere
   state.takeUnused()
   const isStale = (name: string): boolean => {
     const file = parseFileName(name)
-    if (file === undefined) return isTemporaryName(name)
+    if (file === undefined) return false
     if (file.kind === 'segment') return !state.segments.has(file.number)
     return file.number < firstJournal
   }
   await removeAll(files, names.filter(isStale))
   return { state, journals, checkpointBytes: loaded.bytes }
+}
+
+/** The names of the files, after those that a crash left unfinished were removed. */
+async function withoutUnfinished(files: Files): Promise<string[]> {
+  const names = await reading(files.list())
+  for (const name of names.filter(isTemporaryName)) await reading(files.unlink(name))
+  return names.filter((name) => !isTemporaryName(name))
 }
 
 function requireJournals(numbers: readonly number[], first: number, mustExist: boolean): void {

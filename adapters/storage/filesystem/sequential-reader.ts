@@ -36,7 +36,8 @@ export class SequentialReader {
 
   /** The next bytes, without moving on; fewer than asked for at the end of the file. A view of bytes that stay as they are. */
   async peek(count: number): Promise<Buffer> {
-    const wanted = Math.max(0, Math.min(count, this.size - this.#offset))
+    const wanted = Math.min(count, this.size - this.#offset)
+    if (wanted <= 0) return Buffer.alloc(0)
     const end = this.#offset + wanted
     if (this.#offset < this.#windowStart || end > this.#windowStart + this.#window.length) {
       const length = Math.min(Math.max(wanted, WINDOW_BYTES), this.size - this.#offset)

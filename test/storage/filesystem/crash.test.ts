@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { checkGoesOn, checkRecovered } from './check-recovered.ts'
+import { type Loss, SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated, runWorkload } from './workload.ts'
+
+/** Set `CRASH_SEEDS` to a number of workloads, or to one seed as `=7`, to look for more or to repeat a failure. */
+const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '12')
+const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'some']
+
+describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
+  const rollBytes = [700, 2000, 6000][seed % 3]!
+
+  test('everything acknowledged is there, and nothing else', async () => {
+    const prng = new Prng(seed)
+    const disk = new SimulatedDisk(prng)
+    const history = await runWorkload(disk, prng, rollBytes)
+    let points = 0
+    for (let count = 0; count <= disk.length; count++) {
+      for (const [index, loss] of LOSSES.entries()) {
+        const lossSeed = seed * 1_000_003 + count * 17 + index
+        const what = `seed ${seed}, after operation ${count}, losing ${loss} (${index})`
+        await expectSound(disk.crashedAfter(count, loss, new Prng(lossSeed)), history, count, what)
+        points++
+      }
+    }
+    expect(points).toBeGreaterThan(400)
+  })
+
+  test('also when the recovery crashes, and the one after it', async () => {
+    const prng = new Prng(seed + 500_000)
+    const disk = new SimulatedDisk(prng)
+    const history = await runWorkload(disk, prng, rollBytes)
+    for (let round = 0; round < 40; round++) {
+      const count = prng.below(disk.length + 1)
+      let crashed = disk.crashedAfter(count, prng.pick(LOSSES), prng)
+      for (let again = 0; again < 3; again++) {
+        const session = await openSimulated(crashed, rollBytes)
+        await checkRecovered(session, history, count)
+        crashed = crashed.crashedAfter(prng.below(crashed.length + 1), prng.pick(LOSSES), prng)
+        await session.close()
+      }
+      await expectSound(crashed, history, count, `seed ${seed}, round ${round}`)
+    }
+  })
+})
+
+async function expectSound(
+  disk: SimulatedDisk,
+  history: Parameters<typeof checkRecovered>[1],
+  count: number,
+  what: string,
+): Promise<void> {
+  try {
+    const session = await openSimulated(disk, 700)
+    await checkRecovered(session, history, count)
+    await checkGoesOn(session, history)
+    await session.close()
+  } catch (error) {
+    throw new Error(`${what}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function seedsOf(text: string): number[] {
+  if (text.startsWith('=')) return [Number(text.slice(1))]
+  return Array.from({ length: Number(text) }, (_, i) => i + 1)
+}
