@@ -50,7 +50,9 @@ export class Handles {
       return
     }
     handle.doomed = true
-    if (handle.users === 0) await this.#end(name, handle)
+    if (handle.users > 0) return
+    await this.#end(name, handle)
+    await this.#files.unlink(name)
   }
 
   /** With nobody reading. */
@@ -70,8 +72,13 @@ export class Handles {
   async #release(name: string, handle: Handle): Promise<void> {
     handle.users--
     if (handle.users > 0) return
-    if (handle.doomed) await this.#end(name, handle)
-    else await this.#closeIdle()
+    if (!handle.doomed) {
+      await this.#closeIdle()
+      return
+    }
+    await this.#end(name, handle)
+    // The reader that happens to be the last has nothing to do with it; what stays is removed at the next opening.
+    await this.#files.unlink(name).catch(() => {})
   }
 
   async #closeIdle(): Promise<void> {
@@ -86,7 +93,7 @@ export class Handles {
   async #end(name: string, handle: Handle): Promise<void> {
     this.#handles.delete(name)
     const file = await handle.file?.catch(() => undefined)
-    await file?.close()
-    if (handle.doomed) await this.#files.unlink(name)
+    // It was only read, so nothing can be lost.
+    await file?.close().catch(() => {})
   }
 }

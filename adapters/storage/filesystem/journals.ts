@@ -29,7 +29,7 @@ interface OpenJournal {
   /** Everything before it is durable. */
   end: number
   sequence: number
-  /** What lies behind the end is unknown: nothing may be written until another journal ends this one. */
+  /** What lies behind the end is unknown, or not believed: nothing may be written until another journal ends this one. */
   isBroken: boolean
 }
 
@@ -81,7 +81,7 @@ export class Journals {
     const number = this.#nextNumber
     const before = this.#current
     try {
-      if (this.#unsynced && before !== undefined && !before.isBroken) await before.handle.datasync()
+      if (this.#unsynced && before?.isBroken === false) await before.handle.datasync()
       const previousEnd = before?.end ?? this.#ended.get(number - 1)?.end ?? 0
       const header = newHeader('journal', number, { previousEnd, unsynced: this.#unsynced })
       const made = await this.#create(header, group?.(header))
@@ -146,6 +146,8 @@ export class Journals {
       await handle.write(encodeHeader(header), 0)
       if (group !== undefined) await handle.write(group, FILE_HEADER_BYTES)
       await handle.datasync()
+      // From here on the next opening may find it, and then takes the one before for ended.
+      if (this.#current !== undefined) this.#current.isBroken = true
       await this.#files.rename(temporaryName(name), name)
       await this.#files.syncDirectory()
     } catch (error) {
