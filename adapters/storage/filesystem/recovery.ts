@@ -26,7 +26,7 @@ interface Replayed {
 
 /** Brings the directory to the state after everything that was acknowledged (docs/storage-format.md "Opening"). */
 export async function recover(files: Files, unsynced: boolean): Promise<Recovered> {
-  const names = await withoutUnfinished(files)
+  const names = await settledNames(files)
   const found = (kind: FileKind): number[] =>
     names
       .flatMap((name) => parseFileName(name) ?? [])
@@ -54,14 +54,15 @@ export async function recover(files: Files, unsynced: boolean): Promise<Recovere
     if (file.kind === 'segment') return !state.segments.has(file.number)
     return file.number < firstJournal
   }
-  await removeAll(files, names.filter(isStale))
+  for (const name of names.filter(isStale)) await reading(files.unlink(name))
   return { state, journals, checkpointBytes: loaded.bytes }
 }
 
-/** The names of the files, after those that a crash left unfinished were removed. */
-async function withoutUnfinished(files: Files): Promise<string[]> {
+/** The names of the files, after those that a crash left unfinished were removed. What the system had only in memory of them is durable. */
+async function settledNames(files: Files): Promise<string[]> {
   const names = await reading(files.list())
   for (const name of names.filter(isTemporaryName)) await reading(files.unlink(name))
+  await reading(files.syncDirectory())
   return names.filter((name) => !isTemporaryName(name))
 }
 
@@ -172,11 +173,4 @@ async function settle(state: State, journals: Journals, group: JournalGroup): Pr
   })
   const { file } = await journals.ready()
   applyGroup(state, file, { ...group, offset: FILE_HEADER_BYTES })
-}
-
-async function removeAll(files: Files, names: readonly string[]): Promise<void> {
-  if (names.length === 0) return
-  // What made them unwanted may be in the memory of the system only.
-  await reading(files.syncDirectory())
-  for (const name of names) await reading(files.unlink(name))
 }

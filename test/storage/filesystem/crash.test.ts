@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import { checkGoesOn, checkRecovered } from './check-recovered.ts'
-import { type Loss, SimulatedDisk } from './simulated-disk.ts'
-import { openSimulated, runWorkload } from './workload.ts'
+import { KilledProcess, type Loss, SimulatedDisk } from './simulated-disk.ts'
+import { type History, openSimulated, runWorkload } from './workload.ts'
 
 /** Set `CRASH_SEEDS` to a number of workloads, or to one seed as `=7`, to look for more or to repeat a failure. */
 const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '12')
@@ -41,6 +41,26 @@ describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
         await session.close()
       }
       await expectSound(crashed, history, count, `seed ${seed}, round ${round}`)
+    }
+  })
+})
+
+describe.each(SEEDS)('what a new process finds after a kill (workload %i)', (seed) => {
+  test('stays, though it was never acknowledged, and whatever the system had only in memory', async () => {
+    const rollBytes = [700, 2000, 6000][seed % 3]!
+    const prng = new Prng(seed + 900_000)
+    const disk = new SimulatedDisk(prng)
+    const history: History = { logs: [], puts: [], reclaims: [] }
+    const killed = new KilledProcess(disk, 1 + prng.below(150))
+    await Promise.race([runWorkload(disk, prng, rollBytes, history, killed), killed.end])
+    const opened = disk.length
+    await runWorkload(disk, prng, rollBytes, history)
+    for (let count = opened; count <= disk.length; count++) {
+      for (const loss of ['everything', 'some'] as const) {
+        const what = `seed ${seed}, opened at ${opened}, after operation ${count}, losing ${loss}`
+        const lossSeed = seed * 1_000_003 + count
+        await expectSound(disk.crashedAfter(count, loss, new Prng(lossSeed)), history, count, what)
+      }
     }
   })
 })

@@ -234,3 +234,53 @@ function applied(content: Buffer, change: ContentChange): Buffer {
   next.set(change.bytes, change.position)
   return next
 }
+
+/** What a process does to a disk that is killed after a number of operations: from then on nothing comes back. The system goes on. */
+export class KilledProcess implements Files {
+  readonly end: Promise<void>
+  readonly #disk: SimulatedDisk
+  readonly #operations: number
+  #kill: () => void = () => {}
+
+  constructor(disk: SimulatedDisk, operations: number) {
+    this.#disk = disk
+    this.#operations = operations
+    this.end = new Promise((resolve) => {
+      this.#kill = resolve
+    })
+  }
+
+  list(): Promise<string[]> {
+    return this.#do(() => this.#disk.list())
+  }
+
+  async open(name: string, mode: 'create' | 'read'): Promise<File> {
+    const file = await this.#do(() => this.#disk.open(name, mode))
+    return {
+      size: () => this.#do(() => file.size()),
+      read: (buffer, position) => this.#do(() => file.read(buffer, position)),
+      write: (bytes, position) => this.#do(() => file.write(bytes, position)),
+      truncate: (length) => this.#do(() => file.truncate(length)),
+      datasync: () => this.#do(() => file.datasync()),
+      close: () => this.#do(() => file.close()),
+    }
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.#do(() => this.#disk.rename(from, to))
+  }
+
+  unlink(name: string): Promise<void> {
+    return this.#do(() => this.#disk.unlink(name))
+  }
+
+  syncDirectory(): Promise<void> {
+    return this.#do(() => this.#disk.syncDirectory())
+  }
+
+  #do<Result>(operation: () => Promise<Result>): Promise<Result> {
+    if (this.#disk.length < this.#operations) return operation()
+    this.#kill()
+    return new Promise(() => {})
+  }
+}

@@ -1,3 +1,4 @@
+import type { Files } from '../../../adapters/storage/filesystem/files.ts'
 import { openFiles } from '../../../adapters/storage/filesystem/open.ts'
 import { NOW } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
@@ -48,14 +49,19 @@ export interface History {
 const BURSTS = 30
 
 /** Writers, a catalog, trims, expiry, freeing and deletions, at random, on a disk whose journals are rolled all the time. */
-export async function runWorkload(disk: SimulatedDisk, prng: Prng, rollBytes: number): Promise<History> {
-  const session = await openSimulated(disk, rollBytes)
-  const history: History = { logs: [], puts: [], reclaims: [] }
-  let serial = 0
+export async function runWorkload(
+  disk: SimulatedDisk,
+  prng: Prng,
+  rollBytes: number,
+  history: History = { logs: [], puts: [], reclaims: [] },
+  files: Files = disk,
+): Promise<History> {
+  const session = await openSimulated(files, rollBytes)
+  await observe(disk, session, history)
   for (let burst = 0; burst < BURSTS; burst++) {
     const tasks: Promise<unknown>[] = []
     if (history.logs.filter(({ deletion }) => deletion === undefined).length < 3) {
-      tasks.push(createLog(disk, session, history, `log-${serial++}`))
+      tasks.push(createLog(disk, session, history, `log-${history.logs.length}`))
     }
     for (const log of history.logs) tasks.push(useLog(disk, session, log, prng))
     tasks.push(put(disk, session, history))
@@ -66,8 +72,27 @@ export async function runWorkload(disk: SimulatedDisk, prng: Prng, rollBytes: nu
   return history
 }
 
-export function openSimulated(disk: SimulatedDisk, rollBytes: number): Promise<StorageSession> {
+export function openSimulated(disk: Files, rollBytes: number): Promise<StorageSession> {
   return openFiles(disk, { durability: 'sync', rollBytes }, async () => {})
+}
+
+/** What a process that was killed left open: whoever opens next sees how it came out, and relies on that. */
+async function observe(disk: SimulatedDisk, session: StorageSession, history: History): Promise<void> {
+  const settle = (attempt: Attempt, isThere: boolean): void => {
+    if (attempt.outcome === 'done' || attempt.outcome === 'not done') return
+    attempt.outcome = isThere ? 'done' : 'not done'
+    attempt.toldAt = disk.length
+  }
+  const value = (await session.get('streams', 'one'))?.value
+  for (const put of history.puts) settle(put, put.value === value)
+  for (const { logId, appends, deletion } of history.logs) {
+    const head = await session.head(logId)
+    if (deletion !== undefined) settle(deletion, head === undefined)
+    const line = new Set<AppendAttempt>()
+    const found = appends.find((attempt) => attempt.head.appendId === head?.appendId)
+    for (let one = found; one !== undefined; one = one.parent) line.add(one)
+    for (const attempt of appends) settle(attempt, line.has(attempt))
+  }
 }
 
 async function createLog(
