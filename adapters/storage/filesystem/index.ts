@@ -1,10 +1,6 @@
-import { mkdir } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { failureOf } from './failures.ts'
-import { nodeFiles, syncDirectory } from './node-files.ts'
-import { openFiles } from './open.ts'
-import { becomeOwner } from './owner.ts'
+import { openDirectory } from './open-directory.ts'
 
 export interface FilesystemOptions {
   /**
@@ -33,29 +29,6 @@ export function filesystem(directory: string, options: FilesystemOptions = {}): 
       shared: false,
       notifications: 'none',
     },
-    async open({ clock }) {
-      try {
-        await makeDirectory(path)
-        const release = await becomeOwner(path, clock.now())
-        try {
-          return await openFiles(nodeFiles(path), { durability }, release)
-        } catch (error) {
-          await release()
-          throw error
-        }
-      } catch (error) {
-        throw failureOf(error, true)
-      }
-    },
-  }
-}
-
-async function makeDirectory(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true })
-  if (first === undefined) return
-  // What was made is durable when the directory around it is, from the outermost on.
-  for (let made = path; ; made = dirname(made)) {
-    await syncDirectory(dirname(made))
-    if (made === first) return
+    open: ({ clock }) => openDirectory(path, { durability }, clock),
   }
 }

@@ -1,5 +1,5 @@
 import type { Files } from '../../../adapters/storage/filesystem/files.ts'
-import { openFiles } from '../../../adapters/storage/filesystem/open.ts'
+import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
 import { NOW } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
 import type { Prng } from '../../../src/storage/conformance/prng.ts'
