@@ -12,12 +12,12 @@ export interface ProcessIdentity {
 }
 
 export async function thisProcess(): Promise<ProcessIdentity> {
-  const [boot, started] = await Promise.all([bootOfMachine(), startOf(process.pid)])
+  const [boot, stat] = await Promise.all([bootOfMachine(), statOf(process.pid)])
   return {
     pid: process.pid,
     host: hostname(),
     ...(boot === undefined ? {} : { boot }),
-    ...(started === undefined ? {} : { started }),
+    ...(stat === undefined ? {} : { started: stat.started }),
   }
 }
 
@@ -26,9 +26,11 @@ export async function mayRun(other: ProcessIdentity): Promise<boolean> {
   if (other.host !== hostname()) return true
   if (other.boot !== undefined && other.boot !== (await bootOfMachine())) return false
   if (!exists(other.pid)) return false
-  if (other.started === undefined) return true
-  const started = await startOf(other.pid)
-  return started === undefined || started === other.started
+  const stat = await statOf(other.pid)
+  if (stat === undefined) return true
+  // It has ended, and only waits for its parent to hear of it.
+  if (stat.state === 'Z' || stat.state === 'X') return false
+  return other.started === undefined || stat.started === other.started
 }
 
 function exists(pid: number): boolean {
@@ -45,10 +47,15 @@ async function bootOfMachine(): Promise<string | undefined> {
   return (await contentOf('/proc/sys/kernel/random/boot_id'))?.trim()
 }
 
-/** In ticks since the machine's start. The name of the program, in parentheses, may hold anything, so fields are counted behind it. */
-async function startOf(pid: number): Promise<string | undefined> {
+/** `started` is in ticks since the machine's start. Undefined where the system does not tell. */
+async function statOf(
+  pid: number,
+): Promise<{ readonly state: string; readonly started: string } | undefined> {
   const stat = await contentOf(`/proc/${pid}/stat`)
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  // The name of the program, in parentheses, may hold anything: fields are counted behind it.
+  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, started] = [fields?.[0], fields?.[19]]
+  return state === undefined || started === undefined ? undefined : { state, started }
 }
 
 async function contentOf(path: string): Promise<string | undefined> {
