@@ -137,8 +137,8 @@ async function replayOne(
     }
     if (end !== undefined && groupsEnd !== end) throw corrupt(reader.name, groupsEnd, 'it is cut short')
     if (header.unsynced) await reader.datasync()
-    if (held !== undefined && end === undefined && !isClosing(held)) {
-      return { ...file, end: held.offset, unsettled: held }
+    if (held !== undefined && end === undefined) {
+      return { ...file, end: held.offset, unsettled: isClosing(held) ? undefined : held }
     }
     if (held !== undefined) applyGroup(state, file, held)
     return { ...file, end: groupsEnd, unsettled: undefined }
@@ -147,7 +147,7 @@ async function replayOne(
   }
 }
 
-/** An orderly end is known to be durable, but for itself. */
+/** All before an orderly end is known to be durable; itself it may not be, and is not needed. */
 function isClosing({ frames }: JournalGroup): boolean {
   return frames.length === 1 && readChanges(new ByteReader(frames[0]!.payload))[0]?.kind === 'closed'
 }

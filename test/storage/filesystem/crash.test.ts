@@ -47,19 +47,20 @@ describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
 
 describe.each(SEEDS)('what a new process finds after a kill (workload %i)', (seed) => {
   test('stays, though it was never acknowledged, and whatever the system had only in memory', async () => {
-    const rollBytes = [700, 2000, 6000][seed % 3]!
     const prng = new Prng(seed + 900_000)
-    const disk = new SimulatedDisk(prng)
-    const history: History = { logs: [], puts: [], reclaims: [] }
-    const killed = new KilledProcess(disk, 1 + prng.below(150))
-    await Promise.race([runWorkload(disk, prng, rollBytes, history, killed), killed.end])
-    const opened = disk.length
-    await runWorkload(disk, prng, rollBytes, history)
-    for (let count = opened; count <= disk.length; count++) {
-      for (const loss of ['everything', 'some'] as const) {
-        const what = `seed ${seed}, opened at ${opened}, after operation ${count}, losing ${loss}`
-        const lossSeed = seed * 1_000_003 + count
-        await expectSound(disk.crashedAfter(count, loss, new Prng(lossSeed)), history, count, what)
+    for (let kill = 0; kill < 10; kill++) {
+      const rollBytes = prng.pick([700, 6000, 50_000])
+      const disk = new SimulatedDisk(prng)
+      const history: History = { logs: [], puts: [], reclaims: [] }
+      const killed = new KilledProcess(disk, 1 + prng.below(100))
+      await Promise.race([runWorkload(disk, prng, rollBytes, history, killed), killed.end])
+      const opened = disk.length
+      await runWorkload(disk, prng, rollBytes, history)
+      for (let count = opened; count <= disk.length; count += 1 + prng.below(10)) {
+        const loss = prng.pick(['everything', 'some'] as const)
+        const what = `seed ${seed}, kill ${kill} at ${opened}, after operation ${count}, losing ${loss}`
+        const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1_000_003 + count))
+        await expectSound(crashed, history, count, what)
       }
     }
   })
