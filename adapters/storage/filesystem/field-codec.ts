@@ -1,3 +1,4 @@
+import type { Trim } from '../../../src/core/trims.ts'
 import type { Head } from '../../../src/storage/contract.ts'
 import type { ByteReader, ByteWriter } from './bytes.ts'
 import type { BlockFacts } from './log.ts'
@@ -54,9 +55,17 @@ export function readHead(reader: ByteReader): Head {
     fencingToken: reader.string(),
     appendId: reader.string(),
     appendedAt: reader.varint(),
-    trims: readList(reader, () => ({ point: reader.varint(), at: reader.varint() })),
+    trims: readTrims(reader),
   }
 }
+
+function readTrims(reader: ByteReader): readonly Trim[] {
+  const trims = readList(reader, () => ({ point: reader.varint(), at: reader.varint() }))
+  return trims.length === 0 ? NO_TRIMS : trims
+}
+
+/** Most logs have none. */
+const NO_TRIMS: readonly Trim[] = []
 
 export function writeSegment(writer: ByteWriter, { number, salt, bytes }: SegmentFacts): void {
   writer.varint(number)

@@ -46,7 +46,8 @@ async function groupHere(
   if (header?.sequence !== sequence) return { bytes: undefined }
   const { bytes } = header
   if (reader.offset + bytes > reader.size) return { bytes }
-  const frames = groupFrames(await reader.peek(bytes), header, salt)
+  // A copy, for whoever goes through the groups may look one ahead.
+  const frames = groupFrames(Buffer.from(await reader.peek(bytes)), header, salt)
   return frames === undefined ? { bytes } : { offset: reader.offset, bytes, frames }
 }
 

@@ -11,7 +11,9 @@ export class SequentialReader {
   readonly name: string
   readonly size: number
   readonly #file: File
-  #window: Buffer = Buffer.alloc(0)
+  /** Used again and again: a large checkpoint must not leave its length in garbage. */
+  #buffer: Buffer = Buffer.alloc(0)
+  #window: Buffer = this.#buffer
   #windowStart = 0
   #offset = 0
 
@@ -34,16 +36,16 @@ export class SequentialReader {
     this.#offset += count
   }
 
-  /** The next bytes, without moving on; fewer than asked for at the end of the file. A view of bytes that stay as they are. */
+  /** The next bytes, without moving on; fewer than asked for at the end of the file. A view, good until the next call. */
   async peek(count: number): Promise<Buffer> {
     const wanted = Math.min(count, this.size - this.#offset)
     if (wanted <= 0) return Buffer.alloc(0)
     const end = this.#offset + wanted
     if (this.#offset < this.#windowStart || end > this.#windowStart + this.#window.length) {
       const length = Math.min(Math.max(wanted, WINDOW_BYTES), this.size - this.#offset)
-      const window = Buffer.allocUnsafe(length)
-      const filled = await reading(this.#file.read(window, this.#offset))
-      this.#window = window.subarray(0, filled)
+      if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(length)
+      const filled = await reading(this.#file.read(this.#buffer.subarray(0, length), this.#offset))
+      this.#window = this.#buffer.subarray(0, filled)
       this.#windowStart = this.#offset
     }
     const start = this.#offset - this.#windowStart
@@ -56,7 +58,7 @@ export class SequentialReader {
     return header
   }
 
-  /** The payload of the next frame, a view; undefined at the end of the file. */
+  /** The payload of the next frame, a view like that of {@link peek}; undefined at the end of the file. */
   async frame(salt: number): Promise<Buffer | undefined> {
     if (this.#offset >= this.size) return undefined
     const length = frameEnd(await this.peek(FRAME_HEADER_BYTES), 0)
