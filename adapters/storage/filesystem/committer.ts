@@ -1,6 +1,7 @@
 import { macrotask } from '../../../src/engine/macrotask.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
-import type { Change, FramePlace } from './changes.ts'
+import type { Change } from './changes.ts'
+import { failureOf } from './failures.ts'
 import { GROUP_BYTES_MAX, GroupWriter } from './group.ts'
 import type { Journals, WritableJournal } from './journals.ts'
 import { Stage } from './stage.ts'
@@ -19,6 +20,11 @@ interface Staged {
   readonly call: Waiting
   readonly changes: readonly Change[]
   readonly place: { readonly offset: number; readonly bytes: number } | undefined
+}
+
+interface Refused {
+  readonly call: Waiting
+  readonly error: unknown
 }
 
 /** What the committer lets run beside it. */
@@ -133,28 +139,30 @@ export class Committer {
       return
     }
     this.#group.begin(journal.file.salt)
-    const staged = this.#stage(calls)
+    const { staged, refused } = this.#stage(calls)
     try {
       if (!this.#group.isEmpty) await this.#journals.write(this.#group.end(journal.sequence))
     } catch (error) {
       for (const { call } of staged) call.reject(error)
+      // A refusal may rest on what was not written.
+      for (const { call } of refused) call.reject(failureOf(error, true))
       return
     }
+    for (const { call, error } of refused) call.reject(error)
     for (const { call, changes, place } of staged) {
       if (place !== undefined) {
-        this.#apply(changes, {
-          journal: journal.file,
-          offset: journal.end + place.offset,
-          bytes: place.bytes,
-        })
+        const { offset, bytes } = place
+        const written = { journal: journal.file, offset: journal.end + offset, bytes }
+        for (const change of changes) this.#state.apply(change, written)
       }
       call.resolve()
     }
   }
 
-  #stage(calls: readonly Waiting[]): Staged[] {
+  #stage(calls: readonly Waiting[]): { readonly staged: Staged[]; readonly refused: Refused[] } {
     const stage = new Stage(this.#state)
     const staged: Staged[] = []
+    const refused: Refused[] = []
     for (const call of calls) {
       stage.begin()
       try {
@@ -163,14 +171,10 @@ export class Committer {
         staged.push({ call, changes, place })
       } catch (error) {
         stage.rollback()
-        call.reject(refusalOf(error))
+        refused.push({ call, error: refusalOf(error) })
       }
     }
-    return staged
-  }
-
-  #apply(changes: readonly Change[], place: FramePlace): void {
-    for (const change of changes) this.#state.apply(change, place)
+    return { staged, refused }
   }
 }
 

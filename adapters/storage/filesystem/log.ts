@@ -25,7 +25,7 @@ export interface JournalBlock {
 
 /** Shared by the many logs that have none; never written to. */
 export const NO_BLOCKS: readonly JournalBlock[] = []
-export const NO_RUNS: readonly Run[] = []
+const NO_RUNS: readonly Run[] = []
 
 /** One log: its head, and where its blocks are. Runs come first, then what is in the journals. */
 export class Log {

@@ -10,7 +10,7 @@ import { addRange, NO_RANGES, type SeqRanges } from './seq-ranges.ts'
 import type { State } from './state.ts'
 
 /** So many segments of one size class become one. */
-export const FAN_IN = 8
+const FAN_IN = 8
 /** Smallest size of a class, in bytes; each further class is {@link FAN_IN} times as large. */
 const CLASS_BYTES = 1_048_576
 /** What is noted of them must fit a frame of the journal. */

@@ -2,7 +2,7 @@ import type { Segment } from './segment.ts'
 import { addRange, type SeqRange, type SeqRanges } from './seq-ranges.ts'
 
 /** From this size on a run is read in large pieces wherever it lies: merging it with others would gain nothing. */
-export const LARGE_RUN_BYTES = 1_048_576
+const LARGE_RUN_BYTES = 1_048_576
 
 /** A run as it is written down. */
 export interface RunFacts {

@@ -54,6 +54,22 @@ describe('an append that hits an error', () => {
     }
   })
 
+  test('fails what was refused because of it: the refusal would rest on what is not there', async () => {
+    const disk = new SimulatedDisk(new Prng(1))
+    const session = await openSimulated(disk, LARGE)
+    await session.commit([])
+    const create = () =>
+      session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1, expect: null }])
+    let failures = 1
+    disk.faults = (operation) => (operation === 'datasync' && failures-- > 0 ? 'EIO' : undefined)
+    const results = await Promise.allSettled([create(), create()])
+    for (const result of results) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { kind: 'io', nothingWritten: true } })
+    }
+    await create()
+    await expect(create()).rejects.toThrow('not at the expected version')
+  })
+
   test('writes nothing more as long as what failed cannot be taken back', async () => {
     const disk = new SimulatedDisk(new Prng(1))
     const session = await openSimulated(disk, LARGE)

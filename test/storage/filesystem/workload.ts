@@ -28,11 +28,11 @@ export interface LogHistory {
   deletion: Attempt | undefined
 }
 
-export interface PutAttempt extends Attempt {
+interface PutAttempt extends Attempt {
   readonly value: number
 }
 
-export interface ReclaimAttempt {
+interface ReclaimAttempt {
   readonly calledAt: number
   readonly now: number
   readonly trimmedBefore: number
