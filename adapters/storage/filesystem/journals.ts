@@ -112,6 +112,11 @@ export class Journals {
     }
   }
 
+  /** Makes durable what was written without syncing: what makes a file unwanted must outlive the file. */
+  async settle(): Promise<void> {
+    if (this.#unsynced) await this.#current?.handle.datasync()
+  }
+
   /** Forgets the journals that a checkpoint covers, and returns their numbers. */
   forget(before: number): number[] {
     const covered = [...this.#ended.keys()].filter((number) => number < before)

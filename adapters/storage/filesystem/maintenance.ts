@@ -152,10 +152,11 @@ export class Maintenance implements Housekeeping {
   }
 
   #removeIfDue(): Promise<void> | undefined {
-    const { handles, state } = this.#parts
+    const { handles, state, journals } = this.#parts
     const unused = state.takeUnused()
     if (unused.length === 0) return undefined
     return this.#run(async () => {
+      await this.#committer!.exclusively(() => journals.settle())
       for (const number of unused) await handles.remove(fileName('segment', number))
     }).finally(() => {
       this.#removing = undefined

@@ -5,7 +5,7 @@ import { KilledProcess, type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { type History, openSimulated, runWorkload } from './workload.ts'
 
 /** Set `CRASH_SEEDS` to a number of workloads, or to one seed as `=7`, to look for more or to repeat a failure. */
-const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '12')
+const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '6')
 const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'some']
 
 describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
@@ -41,6 +41,27 @@ describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
         await session.close()
       }
       await expectSound(crashed, history, count, `seed ${seed}, round ${round}`)
+    }
+  })
+})
+
+describe.each(SEEDS)('with durability os (workload %i)', (seed) => {
+  test('a crash of the process loses nothing, and one of the machine leaves what can be opened', async () => {
+    const rollBytes = [700, 2000, 6000][seed % 3]!
+    const prng = new Prng(seed + 700_000)
+    const disk = new SimulatedDisk(prng)
+    const history = await runWorkload(disk, prng, rollBytes, undefined, disk, 'os')
+    for (let count = 0; count <= disk.length; count++) {
+      const what = `seed ${seed}, after operation ${count}`
+      await expectSound(disk.crashedAfter(count, 'nothing', prng), history, count, what)
+      for (const loss of ['everything', 'some'] as const) {
+        const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1_000_003 + count))
+        const session = await openSimulated(crashed, rollBytes).catch((error: Error) => {
+          throw new Error(`${what}, losing ${loss}: ${error.message}`, { cause: error })
+        })
+        await checkGoesOn(session, history)
+        await session.close()
+      }
     }
   })
 })

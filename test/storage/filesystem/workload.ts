@@ -55,8 +55,9 @@ export async function runWorkload(
   rollBytes: number,
   history: History = { logs: [], puts: [], reclaims: [] },
   files: Files = disk,
+  durability: 'sync' | 'os' = 'sync',
 ): Promise<History> {
-  const session = await openSimulated(files, rollBytes)
+  const session = await openSimulated(files, rollBytes, durability)
   await observe(disk, session, history)
   for (let burst = 0; burst < BURSTS; burst++) {
     const tasks: Promise<unknown>[] = []
@@ -72,8 +73,12 @@ export async function runWorkload(
   return history
 }
 
-export function openSimulated(disk: Files, rollBytes: number): Promise<StorageSession> {
-  return openFiles(disk, { durability: 'sync', rollBytes }, async () => {})
+export function openSimulated(
+  disk: Files,
+  rollBytes: number,
+  durability: 'sync' | 'os' = 'sync',
+): Promise<StorageSession> {
+  return openFiles(disk, { durability, rollBytes }, async () => {})
 }
 
 /** What a process that was killed left open: whoever opens next sees how it came out, and relies on that. */
