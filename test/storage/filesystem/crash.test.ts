@@ -5,7 +5,7 @@ import { KilledProcess, type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { type History, openSimulated, runWorkload } from './workload.ts'
 
 /** Set `CRASH_SEEDS` to a number of workloads, or to one seed as `=7`, to look for more or to repeat a failure. */
-const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '6')
+const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '4')
 const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'some']
 
 describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
