@@ -1,0 +1,71 @@
+import type { Collection } from '../../../src/storage/contract.ts'
+import { ByteReader } from './bytes.ts'
+import { corrupt } from './failures.ts'
+import { readHead, readList, readRun, readSegment } from './field-codec.ts'
+import { Log } from './log.ts'
+import { Run } from './run.ts'
+import type { SequentialReader } from './sequential-reader.ts'
+import { State } from './state.ts'
+
+/** Reads the state that a checkpoint holds. */
+export async function readCheckpoint(reader: SequentialReader): Promise<State> {
+  const { salt } = await reader.header()
+  const state = new State()
+  let documents = 0
+  for (;;) {
+    const { offset } = reader
+    const payload = await reader.frame(salt)
+    if (payload === undefined) throw corrupt(reader.name, offset, 'the end is missing')
+    try {
+      const fields = new ByteReader(payload)
+      const letter = String.fromCharCode(fields.byte())
+      if (letter === 'E') {
+        readEnd(fields, state, documents)
+        return state
+      }
+      const readItem = ITEMS[letter]
+      if (readItem === undefined) throw new RangeError(`a frame of unknown kind ${letter}`)
+      for (; fields.left > 0; documents += letter === 'D' ? 1 : 0) readItem(fields, state)
+    } catch (error) {
+      throw corrupt(reader.name, offset, (error as Error).message)
+    }
+  }
+}
+
+const ITEMS: Readonly<Record<string, (fields: ByteReader, state: State) => void>> = {
+  S(fields, state) {
+    state.addSegment(readSegment(fields))
+  },
+  D(fields, state) {
+    const collection = fields.string() as Collection
+    const key = fields.string()
+    state.catalog.set(collection, key, { version: fields.varint(), text: fields.string() })
+  },
+  L(fields, state) {
+    const log = new Log(fields.varint(), fields.string(), readHead(fields))
+    const runs = readList(fields, () => {
+      const facts = readRun(fields)
+      const home = state.segments.get(facts.segment)
+      if (home === undefined) throw new RangeError(`there is no segment ${facts.segment}`)
+      const run = new Run(home, facts)
+      home.add(run)
+      log.meteredBytes += run.meteredBytes
+      return run
+    })
+    if (runs.length > 0) log.runs = runs
+    log.findNextExpiry()
+    state.addLog(log)
+  },
+}
+
+function readEnd(fields: ByteReader, state: State, documents: number): void {
+  state.nextLog = fields.varint()
+  state.nextVersion = fields.varint()
+  const counts = [fields.varint(), fields.varint(), fields.varint()]
+  const found = [state.segments.size, documents, state.logsByNumber.size]
+  if (found.some((count, i) => count !== counts[i])) {
+    throw new RangeError(
+      `it holds ${found.join(', ')} segments, documents and logs, and not ${counts.join(', ')}`,
+    )
+  }
+}

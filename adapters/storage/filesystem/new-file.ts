@@ -1,0 +1,67 @@
+import { encodeHeader, type FileKind, fileName, newHeader, temporaryName } from './file-header.ts'
+import type { File, Files } from './files.ts'
+
+const PIECE_BYTES = 1_048_576
+
+/** A segment or checkpoint that is being made: written from front to back in large pieces, it gets its name when it is whole. */
+export class NewFile {
+  readonly number: number
+  readonly salt: number
+  readonly #files: Files
+  readonly #name: string
+  readonly #file: File
+  #pieces: Uint8Array[] = []
+  #pending = 0
+  #written = 0
+
+  private constructor(files: Files, name: string, file: File, number: number, salt: number) {
+    this.#files = files
+    this.#name = name
+    this.#file = file
+    this.number = number
+    this.salt = salt
+  }
+
+  static async create(files: Files, kind: FileKind, number: number): Promise<NewFile> {
+    const header = newHeader(kind, number)
+    const name = fileName(kind, number)
+    const file = await files.open(temporaryName(name), 'create')
+    const made = new NewFile(files, name, file, number, header.salt)
+    made.add(encodeHeader(header))
+    return made
+  }
+
+  /** So long is the file with what was added. */
+  get length(): number {
+    return this.#written + this.#pending
+  }
+
+  /** Adds bytes that stay as they are until {@link drain}. */
+  add(bytes: Uint8Array): void {
+    this.#pieces.push(bytes)
+    this.#pending += bytes.length
+  }
+
+  /** Writes what was added once it is worth it. */
+  async drain(atLeast = PIECE_BYTES): Promise<void> {
+    if (this.#pending < atLeast || this.#pending === 0) return
+    const bytes = Buffer.concat(this.#pieces)
+    this.#pieces = []
+    this.#pending = 0
+    await this.#file.write(bytes, this.#written)
+    this.#written += bytes.length
+  }
+
+  /** Durable, with its name, once the directory is synced. */
+  async finish(): Promise<void> {
+    await this.drain(1)
+    await this.#file.datasync()
+    await this.#file.close()
+    await this.#files.rename(temporaryName(this.#name), this.#name)
+  }
+
+  async abandon(): Promise<void> {
+    await this.#file.close().catch(() => {})
+    await this.#files.unlink(temporaryName(this.#name)).catch(() => {})
+  }
+}

@@ -1,0 +1,38 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Clock } from '../../../src/storage/clock.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { failureOf } from './failures.ts'
+import { nodeFiles, syncDirectory } from './node-files.ts'
+import { type OpenOptions, openFiles } from './open-files.ts'
+import { becomeOwner } from './owner.ts'
+
+/** Opens a directory that nobody else has open, made when it is missing. */
+export async function openDirectory(
+  path: string,
+  options: OpenOptions,
+  clock: Clock,
+): Promise<StorageSession> {
+  try {
+    await makeDirectory(path)
+    const release = await becomeOwner(path, clock.now())
+    try {
+      return await openFiles(nodeFiles(path), options, release)
+    } catch (error) {
+      await release()
+      throw error
+    }
+  } catch (error) {
+    throw failureOf(error, true)
+  }
+}
+
+async function makeDirectory(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true })
+  if (first === undefined) return
+  // What was made is durable when the directory around it is.
+  for (let made = path; ; made = dirname(made)) {
+    await syncDirectory(dirname(made))
+    if (made === first) return
+  }
+}

@@ -1,0 +1,132 @@
+import { reclaimablePoint } from '../../../src/core/trims.ts'
+import type { ReclaimLimits } from '../../../src/storage/contract.ts'
+import type { ChunkFacts } from './chunk.ts'
+import { earliest } from './expiry.ts'
+import type { Log } from './log.ts'
+import type { FreedRange, Run } from './run.ts'
+import type { RunReader } from './run-reader.ts'
+import { coversRange } from './seq-ranges.ts'
+
+interface Freeable {
+  readonly firstSeqNum: number
+  readonly endSeqNum: number
+  readonly meteredBytes: number
+  readonly expiresAt: number | null
+}
+
+/** Finds out which blocks of one log can be freed, up to a number of them. */
+export class ReclaimPlan {
+  readonly log: Log
+  readonly ranges: FreedRange[] = []
+  /** Whether more can be freed than was allowed. */
+  hasMore = false
+  readonly #now: number
+  readonly #point: number
+  #left: number
+  /** What is known of the runs once the plan is carried out. */
+  readonly #expiries = new Map<Run, number | null>()
+
+  private constructor(log: Log, limits: ReclaimLimits, blocksMax: number) {
+    this.log = log
+    this.#now = limits.now
+    this.#point = reclaimablePoint(log.head.trims, limits.trimmedBefore)
+    this.#left = blocksMax
+  }
+
+  static async make(
+    reader: RunReader,
+    log: Log,
+    limits: ReclaimLimits,
+    blocksMax: number,
+  ): Promise<ReclaimPlan> {
+    const plan = new ReclaimPlan(log, limits, blocksMax)
+    for (const run of log.runs) await plan.#takeRun(reader, run)
+    plan.#takeJournalBlocks()
+    return plan
+  }
+
+  get blocks(): number {
+    return this.ranges.reduce((sum, { blocks }) => sum + blocks, 0)
+  }
+
+  /** Once the ranges are free: what need not be looked at again. */
+  settle(): void {
+    for (const [run, minExpiry] of this.#expiries) run.minExpiry = minExpiry
+    this.log.findNextExpiry()
+    if (!this.hasMore) this.log.settledPoint = Math.max(this.log.settledPoint, this.#point)
+  }
+
+  async #takeRun(reader: RunReader, run: Run): Promise<void> {
+    if (run.liveFrom >= this.#point && !this.#isExpired(run.minExpiry)) return
+    const isWhole = run.endSeqNum <= this.#point || this.#isExpired(run.maxExpiry)
+    if (isWhole && run.blocks <= this.#left) {
+      this.#left -= run.blocks
+      this.ranges.push({
+        from: run.firstSeqNum,
+        to: run.endSeqNum,
+        blocks: run.blocks,
+        meteredBytes: run.meteredBytes,
+        bytes: run.liveBytes,
+      })
+      return
+    }
+    let minExpiry: number | null = null
+    let last: FreedRange | undefined
+    for (const chunk of await reader.chunks(run)) {
+      if (coversRange(run.holes, { from: chunk.firstSeqNum, to: chunk.endSeqNum })) continue
+      if (!this.#mayHold(chunk) || this.#left === 0) {
+        this.hasMore ||= this.#mayHold(chunk)
+        minExpiry = earliest([minExpiry, chunk.minExpiry])
+        continue
+      }
+      for (const block of await reader.describe(this.log.number, run, chunk)) {
+        if (coversRange(run.holes, { from: block.firstSeqNum, to: block.endSeqNum })) continue
+        if (this.#take(block)) last = this.#free(block, block.dataBytes, last)
+        else minExpiry = earliest([minExpiry, block.expiresAt])
+      }
+    }
+    this.#expiries.set(run, minExpiry)
+  }
+
+  #takeJournalBlocks(): void {
+    let last: FreedRange | undefined
+    for (const block of this.log.blocks) if (this.#take(block)) last = this.#free(block, block.bytes, last)
+  }
+
+  #take(block: Freeable): boolean {
+    const isDue = this.#isExpired(block.expiresAt) || block.endSeqNum <= this.#point
+    if (!isDue) return false
+    if (this.#left === 0) {
+      this.hasMore = true
+      return false
+    }
+    this.#left--
+    return true
+  }
+
+  /** Neighbours are noted as one range. */
+  #free({ firstSeqNum, endSeqNum, meteredBytes }: Freeable, bytes: number, last?: FreedRange): FreedRange {
+    const range = { from: firstSeqNum, to: endSeqNum, blocks: 1, meteredBytes, bytes }
+    if (last === undefined || last.to !== firstSeqNum) {
+      this.ranges.push(range)
+      return range
+    }
+    const united = {
+      from: last.from,
+      to: endSeqNum,
+      blocks: last.blocks + 1,
+      meteredBytes: last.meteredBytes + meteredBytes,
+      bytes: last.bytes + bytes,
+    }
+    this.ranges[this.ranges.length - 1] = united
+    return united
+  }
+
+  #mayHold(chunk: ChunkFacts): boolean {
+    return chunk.firstSeqNum < this.#point || this.#isExpired(chunk.minExpiry)
+  }
+
+  #isExpired(expiresAt: number | null): boolean {
+    return expiresAt !== null && expiresAt <= this.#now
+  }
+}

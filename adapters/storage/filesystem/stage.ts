@@ -1,0 +1,149 @@
+import {
+  type AppendRequest,
+  type CatalogChange,
+  type Collection,
+  emptyHead,
+  type Head,
+  identityOf,
+  isSameHead,
+} from '../../../src/storage/contract.ts'
+import { StorageConflict } from '../../../src/storage/errors.ts'
+import type { Change } from './changes.ts'
+import type { State } from './state.ts'
+
+interface StagedLog {
+  readonly number: number
+  readonly head: Head
+}
+
+/** A change of the catalog as it was called for, its value already text: the caller may change the value after the call. */
+export type CatalogRequest =
+  | Exclude<CatalogChange, { kind: 'put' }>
+  | {
+      readonly kind: 'put'
+      readonly collection: Collection
+      readonly key: string
+      readonly text: string
+      readonly expect: number | null | undefined
+    }
+
+/**
+ * What the state will be once the group that is being made is durable: the calls in it see each other, and nobody else sees them.
+ * A call either becomes changes or throws `StorageConflict` and leaves nothing.
+ */
+export class Stage {
+  readonly #state: State
+  /** Null: deleted. */
+  readonly #logs = new Map<string, StagedLog | null>()
+  /** Versions; null: deleted. */
+  readonly #documents = new Map<string, number | null>()
+  /** Takes the call that is being staged back. */
+  #undo: (() => void)[] = []
+
+  constructor(state: State) {
+    this.#state = state
+  }
+
+  begin(): void {
+    this.#undo = []
+  }
+
+  rollback(): void {
+    for (const takeBack of this.#undo.reverse()) takeBack()
+    this.#undo = []
+  }
+
+  append({ logId, expected, block, head }: AppendRequest): Change {
+    const log = this.#existing(logId)
+    if (!isSameHead(identityOf(log.head), expected)) {
+      throw new StorageConflict(`the head of log ${logId} is not the expected one`)
+    }
+    this.#set(this.#logs, logId, { number: log.number, head })
+    return { kind: 'append', log: log.number, block, head, data: block.data }
+  }
+
+  commit(requests: readonly CatalogRequest[]): Change[] {
+    return requests.flatMap((request) => this.#commitOne(request) ?? [])
+  }
+
+  holdsLog(number: number): boolean {
+    const log = this.#state.logsByNumber.get(number)
+    return log !== undefined && this.#log(log.id)?.number === number
+  }
+
+  #commitOne(request: CatalogRequest): Change | undefined {
+    switch (request.kind) {
+      case 'check':
+        this.#check(request.collection, request.key, request.expect)
+        return undefined
+      case 'put': {
+        const { kind, collection, key, text } = request
+        this.#check(collection, key, request.expect)
+        const version = this.#state.nextVersion++
+        this.#set(this.#documents, documentId(collection, key), version)
+        return { kind, collection, key, version, text }
+      }
+      case 'delete': {
+        const { kind, collection, key } = request
+        if (this.#check(collection, key, request.expect) === null) return undefined
+        this.#set(this.#documents, documentId(collection, key), null)
+        return { kind, collection, key }
+      }
+      case 'create-log': {
+        const { kind, logId, epoch, createdAt } = request
+        if (this.#log(logId)) throw new StorageConflict(`log ${logId} exists`)
+        const number = this.#state.nextLog++
+        this.#set(this.#logs, logId, { number, head: emptyHead(epoch, createdAt) })
+        return { kind, log: number, id: logId, epoch, createdAt }
+      }
+      case 'set-epoch': {
+        const { kind, logId, epoch } = request
+        const { number, head } = this.#existing(logId)
+        this.#set(this.#logs, logId, { number, head: { ...head, epoch } })
+        return { kind, log: number, epoch }
+      }
+      case 'delete-log': {
+        const { kind, logId, expectSeqNum } = request
+        const log = this.#log(logId)
+        if (!log) return undefined
+        if (expectSeqNum !== undefined && log.head.tail.seqNum !== expectSeqNum) {
+          throw new StorageConflict(`the tail of log ${logId} is not the expected one`)
+        }
+        this.#set(this.#logs, logId, null)
+        return { kind, log: log.number }
+      }
+    }
+  }
+
+  #check(collection: Collection, key: string, expect: number | null | undefined): number | null {
+    const staged = this.#documents.get(documentId(collection, key))
+    const version = staged === undefined ? this.#state.catalog.versionOf(collection, key) : staged
+    if (expect !== undefined && version !== expect) {
+      throw new StorageConflict(
+        `the document ${JSON.stringify(key)} of ${collection} is not at the expected version`,
+      )
+    }
+    return version
+  }
+
+  #log(logId: string): StagedLog | null | undefined {
+    const staged = this.#logs.get(logId)
+    return staged === undefined ? this.#state.logsById.get(logId) : staged
+  }
+
+  #existing(logId: string): StagedLog {
+    const log = this.#log(logId)
+    if (!log) throw new StorageConflict(`there is no log ${logId}`)
+    return log
+  }
+
+  #set<Value>(map: Map<string, Value>, key: string, value: Value): void {
+    const before = map.get(key)
+    this.#undo.push(() => (before === undefined ? map.delete(key) : map.set(key, before)))
+    map.set(key, value)
+  }
+}
+
+function documentId(collection: Collection, key: string): string {
+  return `${collection} ${key}`
+}

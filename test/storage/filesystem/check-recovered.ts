@@ -1,0 +1,98 @@
+import { expect } from 'vitest'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import { checkRead, type ExpectedBlock } from '../../../src/storage/conformance/read-oracle.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import type { AppendAttempt, Attempt, History, LogHistory } from './workload.ts'
+
+/** Fails unless the storage holds what may be there after a crash behind the first `count` operations. */
+export async function checkRecovered(
+  session: StorageSession,
+  history: History,
+  count: number,
+): Promise<void> {
+  await checkDocuments(session, history, count)
+  for (const log of history.logs) await checkLog(session, history, log, count)
+}
+
+/** A log that is there takes appends on. */
+export async function checkGoesOn(session: StorageSession, history: History): Promise<void> {
+  for (const { logId } of history.logs) {
+    const head = await session.head(logId)
+    if (head === undefined) continue
+    const writer = new LogWriter(session, logId, head)
+    const block = await writer.append({ count: 2, tag: 'after the crash' })
+    expect(await session.head(logId)).toEqual(writer.head)
+    const read = await session.read(logId, { ...WHOLE_LOG, from: { seqNum: block.firstSeqNum } })
+    expect(read.at(-1)!.endSeqNum).toBe(block.endSeqNum)
+  }
+}
+
+async function checkDocuments(session: StorageSession, { puts }: History, count: number): Promise<void> {
+  const one = (await session.get('streams', 'one'))?.value
+  const other = (await session.get('streams', 'other'))?.value
+  expect(other, 'documents that were written together').toBe(one)
+  const last = puts.findLast((attempt) => isDone(attempt, count))
+  if (one === undefined) {
+    expect(last, 'a document is lost').toBeUndefined()
+    return
+  }
+  const found = puts[one as number]!
+  expect(mayBeThere(found, count), 'a document that was never written').toBe(true)
+  expect(found.value, 'a document is older than what was acknowledged').toBeGreaterThanOrEqual(
+    last?.value ?? 0,
+  )
+}
+
+async function checkLog(
+  session: StorageSession,
+  { reclaims }: History,
+  { logId, appends, deletion }: LogHistory,
+  count: number,
+): Promise<void> {
+  const head = await session.head(logId)
+  const last = appends.findLast((attempt) => isDone(attempt, count))
+  if (head === undefined) {
+    expect(await session.read(logId, WHOLE_LOG)).toEqual([])
+    const isDeleted = deletion !== undefined && mayBeThere(deletion, count)
+    expect(isDeleted || last === undefined, `${logId} is lost`).toBe(true)
+    return
+  }
+  expect(deletion !== undefined && isDone(deletion, count), `${logId} is back`).toBe(false)
+  const found = appends.find((attempt) => attempt.head.appendId === head.appendId)
+  expect(found?.head, `${logId} has a head that nobody wrote`).toEqual(head)
+  const line = lineOf(found!)
+  expect(
+    line.every((attempt) => mayBeThere(attempt, count)),
+    `${logId} has what was not written`,
+  ).toBe(true)
+  if (last !== undefined) expect(line.includes(last), `${logId} lost what was acknowledged`).toBe(true)
+
+  const made = reclaims.filter(({ calledAt }) => calledAt <= count)
+  const now = Math.max(0, ...made.map((limits) => limits.now))
+  const trimmed = made.length > 0 ? Math.max(...appends.map((attempt) => attempt.head.trimPoint)) : 0
+  const expected = line.flatMap(({ block }): ExpectedBlock[] => {
+    if (block === undefined) return []
+    const isExpired = block.expiresAt !== null && block.expiresAt <= now
+    return [{ block, mayBeGone: isExpired || block.endSeqNum <= trimmed }]
+  })
+  const blocks = await session.read(logId, WHOLE_LOG)
+  checkRead(expected, WHOLE_LOG, blocks)
+  const bytes = blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
+  expect(await session.measure([logId]), `metered bytes of ${logId}`).toEqual([bytes])
+}
+
+/** The append and all that it was sequenced behind. */
+function lineOf(attempt: AppendAttempt): AppendAttempt[] {
+  const line: AppendAttempt[] = []
+  for (let one: AppendAttempt | undefined = attempt; one !== undefined; one = one.parent) line.push(one)
+  return line.reverse()
+}
+
+function isDone({ outcome, toldAt }: Attempt, count: number): boolean {
+  return outcome === 'done' && toldAt <= count
+}
+
+/** Whoever was told that nothing was written relies on it. */
+function mayBeThere({ outcome, calledAt, toldAt }: Attempt, count: number): boolean {
+  return calledAt <= count && !(outcome === 'not done' && toldAt <= count)
+}

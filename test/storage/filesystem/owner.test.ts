@@ -1,0 +1,108 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
+import { systemClock } from '../../../src/engine/system-clock.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { Child, childProgram } from './child-process.ts'
+import { temporaryDirectory } from './directories.ts'
+
+const onLinux = process.platform === 'linux'
+
+test('a directory that another process has open is blocked, by name', async () => {
+  const base = await temporaryDirectory()
+  const directory = join(base, 'data')
+  const holder = new Child(await childProgram('holder', base), [directory])
+  await holder.told(1)
+  expect(holder.lines).toEqual(['open'])
+  await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked', nothingWritten: true })
+  await expect(open(directory)).rejects.toThrow(
+    new RegExp(`${directory} is open in process ${holder.pid} on ${hostname()}, since 20\\d\\d-`),
+  )
+  await holder.end()
+  await (await open(directory)).close()
+})
+
+test('what a killed process held is taken over', async () => {
+  const base = await temporaryDirectory()
+  const directory = join(base, 'data')
+  const program = await childProgram('holder', base)
+  const holder = new Child(program, [directory])
+  await holder.told(1)
+  await holder.kill()
+  expect(await owners(directory)).toHaveLength(1)
+  const session = await open(directory)
+  expect(await owners(directory)).toHaveLength(1)
+  await session.close()
+  expect(await owners(directory)).toEqual([])
+})
+
+test('of processes that open a directory at once, at most one has it, and later one can', async () => {
+  const base = await temporaryDirectory()
+  const directory = join(base, 'data')
+  const program = await childProgram('holder', base)
+  const children = Array.from({ length: 6 }, () => new Child(program, [directory]))
+  await Promise.all(children.map((child) => child.told(1)))
+  const told = children.map(({ lines }) => lines[0]!.split(':')[0])
+  expect(told.filter((line) => line === 'open').length).toBeLessThanOrEqual(1)
+  expect(told.every((line) => line === 'open' || line === 'blocked')).toBe(true)
+  await Promise.all(children.map((child) => child.end()))
+  await (await open(directory)).close()
+})
+
+test('a second opening in one process is blocked until the first is closed', async () => {
+  const directory = await temporaryDirectory()
+  const session = await open(directory)
+  await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+  await session.close()
+  await (await open(directory)).close()
+})
+
+test.runIf(onLinux)('a process that was given the number of the owner is not taken for it', async () => {
+  const directory = await temporaryDirectory()
+  await leftBy(directory, { pid: process.pid, host: hostname(), started: '1' })
+  await (await open(directory)).close()
+})
+
+test.runIf(onLinux)('an owner from before the machine was started anew is gone', async () => {
+  const directory = await temporaryDirectory()
+  await leftBy(directory, { pid: process.pid, host: hostname(), boot: 'another' })
+  await (await open(directory)).close()
+})
+
+test('an owner on another host may be there for all one knows', async () => {
+  const directory = await temporaryDirectory()
+  const path = await leftBy(directory, { pid: 1, host: 'elsewhere' })
+  await expect(open(directory)).rejects.toThrow(`process 1 on elsewhere`)
+  await expect(open(directory)).rejects.toThrow(`remove ${path}`)
+})
+
+test('a damaged owner file blocks, and is left alone', async () => {
+  const directory = await temporaryDirectory()
+  const path = await leftBy(directory, undefined)
+  await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+  expect(await readFile(path, 'utf8')).toBe('')
+})
+
+test('an opening that fails gives the directory up', async () => {
+  const directory = await temporaryDirectory()
+  await writeFile(join(directory, 'checkpoint-0000000001'), 'damaged')
+  await expect(open(directory)).rejects.toMatchObject({ kind: 'corrupt' })
+  expect(await owners(directory)).toEqual([])
+})
+
+function open(directory: string): Promise<StorageSession> {
+  return filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
+}
+
+async function owners(directory: string): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => name.startsWith('owner-'))
+}
+
+async function leftBy(directory: string, owner: object | undefined): Promise<string> {
+  const path = join(directory, 'owner-00000000-0000-4000-8000-000000000000')
+  const text = owner === undefined ? '' : JSON.stringify({ since: '2026-01-01T00:00:00.000Z', ...owner })
+  await writeFile(path, text)
+  return path
+}

@@ -1,0 +1,211 @@
+import { describe, expect, test } from 'vitest'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated } from './workload.ts'
+
+const LARGE = 10_000_000
+const HEADER = 32
+
+describe('a damaged byte', () => {
+  test('in a group that others follow is reported, with file and offset', async () => {
+    const { disk, offsets } = await written(6)
+    for (let group = 0; group < 5; group++) {
+      for (let offset = offsets[group]!; offset < offsets[group + 1]!; offset += 3) {
+        const failure = openSimulated(damaged(disk, 'journal-0000000001', offset), LARGE)
+        // Zeros that only fill up to the alignment say nothing.
+        if (isPadding(disk, offset)) await failure.catch(() => {})
+        else {
+          await expect(failure, `byte ${offset}`).rejects.toMatchObject({ kind: 'corrupt' })
+          await expect(failure).rejects.toThrow(`journal-0000000001 is damaged at offset ${offsets[group]}`)
+        }
+      }
+    }
+  })
+
+  test('in the last group of a crash is taken for a torn tail', async () => {
+    const { disk, offsets, writer } = await written(6)
+    const torn = damaged(disk, 'journal-0000000001', offsets[5]! + 30)
+    const session = await openSimulated(torn, LARGE)
+    expect((await session.head('a'))?.tail.seqNum).toBe(writer.head.tail.seqNum - 1)
+    checkRead(writer.written.slice(0, -1), WHOLE_LOG, await session.read('a', WHOLE_LOG))
+    await session.close()
+  })
+
+  test.each([0, 4, 5, 8, 24, 28])('at %i of a header is reported', async (offset) => {
+    const { disk } = await written(1)
+    await expect(openSimulated(damaged(disk, 'journal-0000000001', offset), LARGE)).rejects.toThrow(
+      /journal-0000000001 is damaged at offset \d/,
+    )
+  })
+
+  test('in a checkpoint is reported, wherever it is', async () => {
+    const disk = await rolled()
+    const name = disk.names.find((one) => one.startsWith('checkpoint'))!
+    const { length } = disk.contentOf(name)
+    for (let offset = 0; offset < length; offset += 5) {
+      const opening = openSimulated(damaged(disk, name, offset), LARGE)
+      await expect(opening, `byte ${offset}`).rejects.toMatchObject({ kind: 'corrupt' })
+      await expect(opening).rejects.toThrow(name)
+    }
+  })
+
+  test('in a segment fails the reads that hit it, and only those', async () => {
+    const disk = await rolled()
+    const name = disk.names.find((one) => one.startsWith('segment'))!
+    const { length } = disk.contentOf(name)
+    let failures = 0
+    let reads = 0
+    for (let offset = HEADER; offset < length; offset += 997) {
+      const session = await openSimulated(damaged(disk, name, offset), LARGE)
+      for (const logId of ['a', 'b']) {
+        const error = await session.read(logId, WHOLE_LOG).then(
+          () => undefined,
+          (failure: unknown) => failure,
+        )
+        reads++
+        if (error === undefined) continue
+        failures++
+        expect(error).toMatchObject({ kind: 'corrupt' })
+        expect((error as Error).message).toContain(`${name} is damaged at offset`)
+      }
+      await session.close()
+    }
+    expect(failures).toBe(reads / 2)
+  })
+})
+
+describe('what is missing', () => {
+  test.each(['journal', 'segment'])('is reported: a %s', async (kind) => {
+    const disk = await rolled()
+    const name = disk.names.find((one) => one.startsWith(kind))!
+    await disk.unlink(name)
+    await expect(openSimulated(disk, LARGE)).rejects.toThrow(`${name} is damaged at offset 0: it is missing`)
+  })
+
+  test('is reported: all but the segments', async () => {
+    const disk = await rolled()
+    for (const name of disk.names.filter((one) => !one.startsWith('segment'))) await disk.unlink(name)
+    await expect(openSimulated(disk, LARGE)).rejects.toThrow('journal-0000000001')
+    expect(disk.names).not.toEqual([])
+  })
+
+  test('is reported: the end of a journal that another follows', async () => {
+    const { disk } = await written(3)
+    const again = await openSimulated(disk, LARGE)
+    await new LogWriter(again, 'b').append().catch(() => {})
+    await again.close()
+    const { length } = disk.contentOf('journal-0000000001')
+    const cut = copyOf(disk, (name, content) =>
+      name.endsWith('1') ? content.subarray(0, length - 200) : content,
+    )
+    await expect(openSimulated(cut, LARGE)).rejects.toMatchObject({ kind: 'corrupt' })
+  })
+})
+
+test('a file of a later version of the format is refused', async () => {
+  const { disk } = await written(1)
+  const later = copyOf(disk, (_, content) => {
+    const changed = Buffer.from(content)
+    changed[5] = 2
+    return changed
+  })
+  await expect(openSimulated(later, LARGE)).rejects.toMatchObject({ kind: 'corrupt' })
+})
+
+test('files of others are left alone', async () => {
+  const { disk } = await written(1)
+  await disk.open('notes.txt', 'create')
+  await disk.open('journal-1.tmp', 'create')
+  await (await openSimulated(disk, LARGE)).close()
+  expect(disk.names).toEqual(expect.arrayContaining(['notes.txt', 'journal-1.tmp']))
+})
+
+test('an opening that writes nothing leaves no file behind', async () => {
+  const { disk, session } = await written(3)
+  await session.close()
+  const names = disk.names
+  for (let i = 0; i < 3; i++) await (await openSimulated(disk, LARGE)).close()
+  expect(disk.names).toEqual(names)
+})
+
+test('the journals of many openings are rolled', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  for (let i = 0; i < 60; i++) {
+    const session = await openSimulated(disk, LARGE)
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: i }])
+    await session.close()
+  }
+  expect(disk.names.length).toBeLessThan(25)
+})
+
+test('bytes that a user stored never pass for a group', async () => {
+  const { disk, offsets } = await written(4)
+  const group = disk.contentOf('journal-0000000001').subarray(offsets[2]!, offsets[3]!)
+  const other = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(other, LARGE)
+  const writer = await LogWriter.create(session, 'a')
+  for (let i = 0; i < 3; i++) await writer.append({ tag: group.toString('latin1'), bodyBytes: 3000 })
+  const crashed = other.crashedAfter(other.length, 'nothing', new Prng(1))
+  const content = crashed.contentOf('journal-0000000001')
+  const torn = copyOf(crashed, () => Buffer.concat([content.subarray(0, content.length - 9), group]))
+  const again = await openSimulated(torn, LARGE)
+  expect((await again.head('a'))?.tail.seqNum).toBe(2)
+})
+
+/** A log with so many groups, as a crash leaves it; where they begin. */
+async function written(groups: number) {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, LARGE)
+  const offsets: number[] = []
+  let writer: LogWriter | undefined
+  for (let i = 0; i < groups; i++) {
+    offsets.push(i === 0 ? HEADER : disk.contentOf('journal-0000000001').length)
+    if (writer === undefined) writer = await LogWriter.create(session, 'a')
+    else await writer.append({ bodyBytes: 40 })
+  }
+  return { disk, session, offsets, writer: writer! }
+}
+
+/** Two logs in one segment. */
+async function rolled(): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, 400_000)
+  const writers = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
+  for (let i = 0; i < 5; i++) {
+    for (const writer of writers) await writer.append({ bodyBytes: 39_000 + i })
+  }
+  await rolling(session, disk)
+  await session.close()
+  return disk
+}
+
+/** Resolves when there is a checkpoint, and what it replaces is gone. */
+async function rolling(session: StorageSession, disk: SimulatedDisk): Promise<void> {
+  const isDone = (): boolean =>
+    disk.names.some((name) => name.startsWith('checkpoint')) && !disk.names.includes('journal-0000000001')
+  for (let i = 0; !isDone(); i++)
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: i }])
+}
+
+function damaged(disk: SimulatedDisk, name: string, offset: number): SimulatedDisk {
+  return copyOf(disk, (one, content) => {
+    if (one !== name) return content
+    const changed = Buffer.from(content)
+    changed[offset]! ^= 0x10
+    return changed
+  })
+}
+
+function isPadding(disk: SimulatedDisk, offset: number): boolean {
+  return disk.contentOf('journal-0000000001')[offset] === 0
+}
+
+function copyOf(disk: SimulatedDisk, change: (name: string, content: Buffer) => Buffer): SimulatedDisk {
+  return new SimulatedDisk(
+    new Prng(1),
+    new Map(disk.names.map((name) => [name, change(name, disk.contentOf(name))])),
+  )
+}

@@ -1,0 +1,286 @@
+import type { File, Files } from '../../../adapters/storage/filesystem/files.ts'
+import type { Prng } from '../../../src/storage/conformance/prng.ts'
+
+const SECTOR_BYTES = 512
+
+/** What happens to content: bytes that are put somewhere, or a new length. */
+interface Write {
+  readonly position: number
+  readonly bytes: Uint8Array
+}
+type ContentChange = Write | { readonly length: number }
+
+interface FileChanges {
+  readonly synced: ContentChange[]
+  pending: ContentChange[]
+}
+
+/** Null: the name is removed. */
+type NameChange = readonly [name: string, inode: Inode | null]
+
+/** Every operation that reached the disk, in order. */
+type Operation =
+  | { readonly kind: 'content'; readonly inode: Inode; readonly change: ContentChange }
+  | { readonly kind: 'datasync'; readonly inode: Inode }
+  /** A sync that failed: these changes are lost, though whoever reads the file sees them. */
+  | { readonly kind: 'lost'; readonly inode: Inode; readonly changes: ReadonlySet<ContentChange> }
+  | { readonly kind: 'names'; readonly changes: readonly NameChange[] }
+  | { readonly kind: 'sync-names' }
+
+class Inode {
+  /** When the disk was made. */
+  readonly initial: Buffer
+  content: Buffer
+
+  constructor(initial: Buffer) {
+    this.initial = initial
+    this.content = initial
+  }
+}
+
+/** What a crash leaves of that which was not synced. */
+export type Loss = 'nothing' | 'everything' | 'some'
+
+/** Fails operations: returns the code of the error, or undefined. */
+export type Faults = (
+  operation: 'open' | 'write' | 'datasync' | 'rename' | 'unlink' | 'sync',
+) => string | undefined
+
+/** A directory in memory that remembers everything that was done to it, so that it can be had as a crash at any point would leave it. */
+export class SimulatedDisk implements Files {
+  faults: Faults = () => undefined
+  readonly #operations: Operation[] = []
+  readonly #initial: ReadonlyMap<string, Inode>
+  readonly #names: Map<string, Inode>
+  readonly #prng: Prng
+
+  constructor(prng: Prng, files: ReadonlyMap<string, Buffer> = new Map()) {
+    this.#prng = prng
+    this.#initial = new Map([...files].map(([name, content]) => [name, new Inode(content)]))
+    this.#names = new Map(this.#initial)
+  }
+
+  /** How many operations there were. */
+  get length(): number {
+    return this.#operations.length
+  }
+
+  get bytes(): number {
+    return [...this.#names.values()].reduce((sum, { content }) => sum + content.length, 0)
+  }
+
+  get names(): string[] {
+    return [...this.#names.keys()].sort()
+  }
+
+  contentOf(name: string): Buffer {
+    return this.#names.get(name)!.content
+  }
+
+  /** The disk after a crash behind the first `count` operations. */
+  crashedAfter(count: number, loss: Loss, prng: Prng): SimulatedDisk {
+    const files = new Map<Inode, FileChanges>()
+    const fileOf = (inode: Inode): FileChanges => {
+      const initial = { position: 0, bytes: inode.initial }
+      const file = files.get(inode) ?? { synced: [initial], pending: [] }
+      files.set(inode, file)
+      return file
+    }
+    const synced: NameChange[] = []
+    let pending: NameChange[] = []
+    for (const operation of this.#operations.slice(0, count)) {
+      if (operation.kind === 'names') pending.push(...operation.changes)
+      else if (operation.kind === 'sync-names') synced.push(...pending.splice(0))
+      else {
+        const file = fileOf(operation.inode)
+        if (operation.kind === 'content') file.pending.push(operation.change)
+        else if (operation.kind === 'datasync') file.synced.push(...file.pending.splice(0))
+        else file.pending = file.pending.filter((change) => !operation.changes.has(change))
+      }
+    }
+    if (loss === 'everything') pending = []
+    if (loss === 'some') pending = pending.filter(() => prng.chance(0.5))
+    const names = new Map(this.#initial)
+    for (const [name, inode] of [...synced, ...pending]) {
+      if (inode === null) names.delete(name)
+      else names.set(name, inode)
+    }
+    const left = [...names].map(([name, inode]) => {
+      const file = fileOf(inode)
+      const survived = loss === 'some' ? file.pending.flatMap((change) => torn(change, prng)) : file.pending
+      return [
+        name,
+        contentAfter(loss === 'everything' ? file.synced : [...file.synced, ...survived]),
+      ] as const
+    })
+    return new SimulatedDisk(prng, new Map(left))
+  }
+
+  async list(): Promise<string[]> {
+    return this.names
+  }
+
+  async open(name: string, mode: 'create' | 'read'): Promise<File> {
+    this.#mayFail('open')
+    let inode = this.#names.get(name)
+    if (mode === 'create') {
+      inode = new Inode(Buffer.alloc(0))
+      this.#rename([[name, inode]])
+    }
+    if (inode === undefined) throw Object.assign(new Error(`${name} does not exist`), { code: 'ENOENT' })
+    return this.#file(inode)
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    this.#mayFail('rename')
+    const inode = this.#names.get(from)
+    if (inode === undefined) throw Object.assign(new Error(`${from} does not exist`), { code: 'ENOENT' })
+    this.#rename([
+      [to, inode],
+      [from, null],
+    ])
+  }
+
+  async unlink(name: string): Promise<void> {
+    this.#mayFail('unlink')
+    if (!this.#names.has(name)) throw Object.assign(new Error(`${name} does not exist`), { code: 'ENOENT' })
+    this.#rename([[name, null]])
+  }
+
+  async syncDirectory(): Promise<void> {
+    this.#mayFail('sync')
+    this.#operations.push({ kind: 'sync-names' })
+  }
+
+  #rename(changes: readonly NameChange[]): void {
+    for (const [name, inode] of changes) {
+      if (inode === null) this.#names.delete(name)
+      else this.#names.set(name, inode)
+    }
+    this.#operations.push({ kind: 'names', changes })
+  }
+
+  #file(inode: Inode): File {
+    /** Since the last sync. */
+    let unsynced: ContentChange[] = []
+    const change = (one: ContentChange): void => {
+      unsynced.push(one)
+      this.#operations.push({ kind: 'content', inode, change: one })
+      inode.content = applied(inode.content, one)
+    }
+    return {
+      size: async () => inode.content.length,
+      read: async (buffer, position) => inode.content.copy(buffer, 0, position, position + buffer.length),
+      write: async (bytes, position) => {
+        const copy = Uint8Array.from(bytes)
+        try {
+          this.#mayFail('write')
+        } catch (error) {
+          // A part of it was written before it failed.
+          change({ position, bytes: copy.subarray(0, this.#prng.below(copy.length)) })
+          throw error
+        }
+        change({ position, bytes: copy })
+      },
+      truncate: async (length) => {
+        this.#mayFail('write')
+        change({ length })
+      },
+      datasync: async () => {
+        try {
+          this.#mayFail('datasync')
+        } catch (error) {
+          const changes = new Set(unsynced.filter(() => this.#prng.chance(0.5)))
+          this.#operations.push({ kind: 'lost', inode, changes })
+          // The system takes what is lost for clean: a later sync succeeds without it.
+          unsynced = []
+          throw error
+        }
+        unsynced = []
+        this.#operations.push({ kind: 'datasync', inode })
+      },
+      close: async () => {},
+    }
+  }
+
+  #mayFail(operation: Parameters<Faults>[0]): void {
+    const code = this.faults(operation)
+    if (code !== undefined) throw Object.assign(new Error(`${operation} fails`), { code })
+  }
+}
+
+/** The sectors of a write that reached the disk. */
+function torn(change: ContentChange, prng: Prng): ContentChange[] {
+  if ('length' in change) return prng.chance(0.5) ? [change] : []
+  const { position, bytes } = change
+  const parts: Write[] = []
+  for (let start = 0; start < bytes.length; ) {
+    const end = Math.min(bytes.length, start + SECTOR_BYTES - ((position + start) % SECTOR_BYTES))
+    if (prng.chance(0.5)) parts.push({ position: position + start, bytes: bytes.subarray(start, end) })
+    start = end
+  }
+  return parts
+}
+
+function contentAfter(changes: readonly ContentChange[]): Buffer {
+  return changes.reduce<Buffer>(applied, Buffer.alloc(0))
+}
+
+/** A copy: the contents of a disk that crashed are shared with it. */
+function applied(content: Buffer, change: ContentChange): Buffer {
+  if ('length' in change) return Buffer.concat([content], change.length)
+  const end = change.position + change.bytes.length
+  const next = end > content.length ? Buffer.concat([content], end) : Buffer.from(content)
+  next.set(change.bytes, change.position)
+  return next
+}
+
+/** What a process does to a disk that is killed after a number of operations: from then on nothing comes back. The system goes on. */
+export class KilledProcess implements Files {
+  readonly end: Promise<void>
+  readonly #disk: SimulatedDisk
+  readonly #operations: number
+  #kill: () => void = () => {}
+
+  constructor(disk: SimulatedDisk, operations: number) {
+    this.#disk = disk
+    this.#operations = operations
+    this.end = new Promise((resolve) => {
+      this.#kill = resolve
+    })
+  }
+
+  list(): Promise<string[]> {
+    return this.#do(() => this.#disk.list())
+  }
+
+  async open(name: string, mode: 'create' | 'read'): Promise<File> {
+    const file = await this.#do(() => this.#disk.open(name, mode))
+    return {
+      size: () => this.#do(() => file.size()),
+      read: (buffer, position) => this.#do(() => file.read(buffer, position)),
+      write: (bytes, position) => this.#do(() => file.write(bytes, position)),
+      truncate: (length) => this.#do(() => file.truncate(length)),
+      datasync: () => this.#do(() => file.datasync()),
+      close: () => this.#do(() => file.close()),
+    }
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.#do(() => this.#disk.rename(from, to))
+  }
+
+  unlink(name: string): Promise<void> {
+    return this.#do(() => this.#disk.unlink(name))
+  }
+
+  syncDirectory(): Promise<void> {
+    return this.#do(() => this.#disk.syncDirectory())
+  }
+
+  #do<Result>(operation: () => Promise<Result>): Promise<Result> {
+    if (this.#disk.length < this.#operations) return operation()
+    this.#kill()
+    return new Promise(() => {})
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { NOW } from '../../../src/storage/conformance/blocks.ts'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
+import { reclaimAll } from '../../../src/storage/conformance/reclaim.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated } from './workload.ts'
+
+const ROLL_BYTES = 20_000
+const RECORD_BYTES = 500
+const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 7 }
+
+describe('the space of what is not wanted is given back', () => {
+  test.each<[string, (session: StorageSession, writers: LogWriter[]) => Promise<void>]>([
+    [
+      'trimmed records',
+      async (session, writers) => {
+        for (const writer of writers) {
+          await writer.append({ trimPoint: writer.head.tail.seqNum, trimmedAt: NOW })
+        }
+        await reclaimAll(session, RECLAIM)
+      },
+    ],
+    [
+      'deleted logs',
+      async (session, writers) => {
+        await session.commit(writers.map(({ logId }) => ({ kind: 'delete-log', logId })))
+      },
+    ],
+    ['expired records', async (session) => void (await reclaimAll(session, { ...RECLAIM, now: NOW + 10 }))],
+  ])('of %s', async (_, release) => {
+    const { disk, session, writers } = await filled({ expiresAt: NOW + 5 })
+    const before = disk.bytes
+    expect(before).toBeGreaterThan(400_000)
+    await release(session, writers)
+    await settled(session, () => disk.bytes < 3 * ROLL_BYTES)
+    await session.close()
+    await (await openSimulated(disk, ROLL_BYTES)).close()
+    expect(disk.bytes).toBeLessThan(3 * ROLL_BYTES)
+  })
+
+  test('of half of every segment, and what is wanted stays', async () => {
+    const { disk, session, writers } = await filled({})
+    const before = disk.bytes
+    for (const writer of writers) {
+      const trimPoint = Math.floor(writer.head.tail.seqNum * 0.7)
+      await writer.append({ trimPoint, trimmedAt: NOW, expiresAt: NOW + 1_000_000 })
+    }
+    await reclaimAll(session, RECLAIM)
+    await settled(session, () => disk.bytes < 0.65 * before)
+    for (const writer of writers) {
+      for (const expected of writer.written) {
+        expected.mayBeGone = expected.block.endSeqNum <= writer.head.trimPoint
+      }
+      checkRead(writer.written, WHOLE_LOG, await session.read(writer.logId, WHOLE_LOG))
+    }
+    await session.close()
+  })
+})
+
+test('a log that gets a little at a time has few places, however much there is', async () => {
+  const { disk, session } = await filled({ rounds: 120 })
+  const segments = () => disk.names.filter((name) => name.startsWith('segment')).length
+  await settled(session, () => segments() <= 16)
+  await session.close()
+})
+
+test('small neighbours become one block, in one place', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, ROLL_BYTES)
+  const writer = await LogWriter.create(session, 'a')
+  for (let i = 0; i < 100; i++) await writer.append({ count: 2 })
+  await settled(session, () => disk.names.some((name) => name.startsWith('checkpoint')))
+  const blocks = await session.read('a', WHOLE_LOG)
+  expect(blocks.length).toBeLessThan(100)
+  checkRead(writer.written, WHOLE_LOG, blocks)
+  await session.close()
+})
+
+/** Four logs with the same, over many segments. */
+async function filled({ rounds = 60, expiresAt }: { rounds?: number; expiresAt?: number }) {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, ROLL_BYTES)
+  const writers = await Promise.all(['a', 'b', 'c', 'd'].map((logId) => LogWriter.create(session, logId)))
+  for (let round = 0; round < rounds; round++) {
+    const spec = { count: 4, bodyBytes: RECORD_BYTES, expiresAt }
+    await Promise.all(writers.map((writer) => writer.append(spec)))
+  }
+  return { disk, session, writers }
+}
+
+const COMMITS_MAX = 5_000
+
+/** Goes on writing a little, as an engine does, until it has come about. */
+async function settled(session: StorageSession, isSettled: () => boolean): Promise<void> {
+  for (let i = 0; !isSettled(); i++) {
+    expect(i, 'commits without effect').toBeLessThan(COMMITS_MAX)
+    await session.commit([{ kind: 'put', collection: 'settings', key: 'a', value: i }])
+  }
+}

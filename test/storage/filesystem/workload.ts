@@ -1,0 +1,182 @@
+import type { Files } from '../../../adapters/storage/filesystem/files.ts'
+import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
+import { NOW } from '../../../src/storage/conformance/blocks.ts'
+import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
+import type { Prng } from '../../../src/storage/conformance/prng.ts'
+import { emptyHead, type Head, type StorageSession, type StoredBlock } from '../../../src/storage/contract.ts'
+import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import type { SimulatedDisk } from './simulated-disk.ts'
+
+/** Something that was asked for: seen at `calledAt` operations of the disk, told at `toldAt`. */
+export interface Attempt {
+  readonly calledAt: number
+  toldAt: number
+  /** Unknown: it failed, and may turn up. */
+  outcome: 'open' | 'done' | 'not done' | 'unknown'
+}
+
+export interface AppendAttempt extends Attempt {
+  readonly head: Head
+  /** What it was sequenced behind; undefined: the creation. */
+  readonly parent: AppendAttempt | undefined
+  readonly block: StoredBlock | undefined
+}
+
+export interface LogHistory {
+  readonly logId: string
+  readonly appends: AppendAttempt[]
+  deletion: Attempt | undefined
+}
+
+interface PutAttempt extends Attempt {
+  readonly value: number
+}
+
+interface ReclaimAttempt {
+  readonly calledAt: number
+  readonly now: number
+  readonly trimmedBefore: number
+}
+
+/** Everything that an engine asked for, and what it was told. */
+export interface History {
+  readonly logs: LogHistory[]
+  /** Of two documents that are always written together. */
+  readonly puts: PutAttempt[]
+  readonly reclaims: ReclaimAttempt[]
+}
+
+const BURSTS = 30
+
+/** Writers, a catalog, trims, expiry, freeing and deletions, at random, on a disk whose journals are rolled all the time. */
+export async function runWorkload(
+  disk: SimulatedDisk,
+  prng: Prng,
+  rollBytes: number,
+  history: History = { logs: [], puts: [], reclaims: [] },
+  files: Files = disk,
+  durability: 'sync' | 'os' = 'sync',
+): Promise<History> {
+  const session = await openSimulated(files, rollBytes, durability)
+  await observe(disk, session, history)
+  for (let burst = 0; burst < BURSTS; burst++) {
+    const tasks: Promise<unknown>[] = []
+    if (history.logs.filter(({ deletion }) => deletion === undefined).length < 3) {
+      tasks.push(createLog(disk, session, history, `log-${history.logs.length}`))
+    }
+    for (const log of history.logs) tasks.push(useLog(disk, session, log, prng))
+    tasks.push(put(disk, session, history))
+    if (prng.chance(0.5)) tasks.push(reclaim(disk, session, history, prng))
+    await Promise.all(tasks)
+  }
+  await session.close()
+  return history
+}
+
+export function openSimulated(
+  disk: Files,
+  rollBytes: number,
+  durability: 'sync' | 'os' = 'sync',
+): Promise<StorageSession> {
+  return openFiles(disk, { durability, rollBytes }, async () => {})
+}
+
+/** What a process that was killed left open: whoever opens next sees how it came out, and relies on that. */
+async function observe(disk: SimulatedDisk, session: StorageSession, history: History): Promise<void> {
+  const settle = (attempt: Attempt, isThere: boolean): void => {
+    if (attempt.outcome === 'done' || attempt.outcome === 'not done') return
+    attempt.outcome = isThere ? 'done' : 'not done'
+    attempt.toldAt = disk.length
+  }
+  const value = (await session.get('streams', 'one'))?.value
+  for (const put of history.puts) settle(put, put.value === value)
+  for (const { logId, appends, deletion } of history.logs) {
+    const head = await session.head(logId)
+    if (deletion !== undefined) settle(deletion, head === undefined)
+    const line = new Set<AppendAttempt>()
+    const found = appends.find((attempt) => attempt.head.appendId === head?.appendId)
+    for (let one = found; one !== undefined; one = one.parent) line.add(one)
+    for (const attempt of appends) settle(attempt, line.has(attempt))
+  }
+}
+
+async function createLog(
+  disk: SimulatedDisk,
+  session: StorageSession,
+  history: History,
+  logId: string,
+): Promise<void> {
+  const creation = begin(disk, { head: emptyHead(1, NOW), parent: undefined, block: undefined })
+  const call = session.commit([{ kind: 'create-log', logId, epoch: 1, createdAt: NOW }])
+  history.logs.push({ logId, appends: [creation], deletion: undefined })
+  await told(disk, creation, call)
+}
+
+async function useLog(
+  disk: SimulatedDisk,
+  session: StorageSession,
+  log: LogHistory,
+  prng: Prng,
+): Promise<void> {
+  if (log.deletion !== undefined) return
+  const stored = await session.head(log.logId)
+  if (stored === undefined) return
+  const left = log.appends.find(({ head }) => head.appendId === stored.appendId)!
+  if (prng.chance(0.06)) {
+    log.deletion = begin(disk, {})
+    await told(disk, log.deletion, session.commit([{ kind: 'delete-log', logId: log.logId }]))
+    return
+  }
+  const writer = new LogWriter(session, log.logId, stored)
+  const calls: Promise<unknown>[] = []
+  let parent = left
+  for (let i = prng.below(6); i >= 0; i--) {
+    const { tail } = writer.head
+    const request = writer.request({
+      count: 1 + prng.below(3),
+      tag: String(prng.below(1_000_000)),
+      bodyBytes: prng.chance(0.1) ? prng.below(2000) : undefined,
+      expiresAt: prng.pick([null, null, NOW + prng.below(100)]),
+      ...(prng.chance(0.15) ? { trimPoint: prng.below(tail.seqNum + 1), trimmedAt: NOW } : {}),
+    })
+    parent = begin(disk, { head: request.head, parent, block: request.block })
+    log.appends.push(parent)
+    calls.push(told(disk, parent, session.append(request)))
+  }
+  await Promise.all(calls)
+}
+
+async function put(disk: SimulatedDisk, session: StorageSession, history: History): Promise<void> {
+  const attempt = begin(disk, { value: history.puts.length })
+  history.puts.push(attempt)
+  const documents = ['one', 'other'].map((key) => {
+    return { kind: 'put', collection: 'streams', key, value: attempt.value } as const
+  })
+  await told(disk, attempt, session.commit(documents))
+}
+
+async function reclaim(
+  disk: SimulatedDisk,
+  session: StorageSession,
+  history: History,
+  prng: Prng,
+): Promise<void> {
+  const limits = { now: NOW + prng.below(100), trimmedBefore: NOW, blocksMax: 1 + prng.below(20) }
+  history.reclaims.push({ ...limits, calledAt: disk.length })
+  await session.reclaim(limits).catch(() => {})
+}
+
+function begin<Facts extends object>(disk: SimulatedDisk, facts: Facts): Facts & Attempt {
+  return { ...facts, calledAt: disk.length, toldAt: Number.POSITIVE_INFINITY, outcome: 'open' }
+}
+
+async function told(disk: SimulatedDisk, attempt: Attempt, call: Promise<unknown>): Promise<void> {
+  try {
+    await call
+    attempt.outcome = 'done'
+  } catch (error) {
+    const isCertain = StorageConflict.is(error) || (StorageFailure.is(error) && error.nothingWritten)
+    attempt.outcome = isCertain ? 'not done' : 'unknown'
+  }
+  attempt.toldAt = disk.length
+}
