@@ -28,6 +28,7 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     memory: 'adapters/storage/memory/index.ts',
+    filesystem: 'adapters/storage/filesystem/index.ts',
     http: 'adapters/http/index.ts',
     node: 'adapters/node/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',

@@ -1,4 +1,4 @@
-// `npm start`: serves headwater in memory, from a fresh clone on. Arguments after `--` go to `headwater serve`.
+// `npm start`: serves headwater with its storage in the directory `data`, from a fresh clone on. Arguments after `--` go to `headwater serve`.
 import { pathToFileURL } from 'node:url'
 import { ensureBuilt, ensureInstalled, inProject } from './project.mjs'
 import { startArguments } from './start-arguments.mjs'

@@ -4,10 +4,10 @@ import { startArguments } from '../../scripts/start-arguments.mjs'
 
 describe('npm start', () => {
   it.each([
-    [[], ['serve', '--storage', 'memory']],
+    [[], ['serve', '--dir', 'data']],
     [
       ['--port', '9000'],
-      ['serve', '--storage', 'memory', '--port', '9000'],
+      ['serve', '--dir', 'data', '--port', '9000'],
     ],
     [
       ['--storage', 'memory'],
