@@ -89,7 +89,7 @@ export function settingsOf(options: OpenOptions): Settings {
   const { random } = options
   const trimGraceMs = options.trimGraceMs ?? 10_000
   if (!(trimGraceMs >= 0)) throw new RangeError(`trimGraceMs must not be negative, not ${trimGraceMs}`)
-  const newId = random ? () => idFrom(random) : () => globalThis.crypto.randomUUID()
+  const newId = () => idFrom(random ?? secureRandom)
   const engineId = newId()
   let appends = 0
   return {
@@ -138,6 +138,11 @@ function neverThrowing(callback: ((error: unknown) => void) | undefined): (error
       // Whoever is told of failures must not add to them.
     }
   }
+}
+
+/** Not `randomUUID`, which browsers keep from pages that are not secure. */
+function secureRandom(): number {
+  return globalThis.crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000
 }
 
 /** 128 bits as 32 hexadecimal digits, reproducible from a seeded source. */

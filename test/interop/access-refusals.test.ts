@@ -80,8 +80,19 @@ const REFUSALS = [
   ['a token that does not permit it', () => locations, FORBIDDEN],
 ] as const
 
+const titled = <Targets extends readonly [Target, ...Target[]]>(
+  targets: Targets,
+): [title: string, targets: Targets] => [
+  targets
+    .map(({ method, path, basin = '', contentType = '' }) =>
+      [method, path, basin, contentType].join(' ').trim(),
+    )
+    .join(' and '),
+  targets,
+]
+
 describe.each(REFUSALS)('with %s an answer comes before the body', (_, tokenOf, expected) => {
-  it.each(WITH_BODY)('$method $path $contentType, by HTTP/1.1', async (target) => {
+  it.each(WITH_BODY.map((target) => titled([target])))('%s, by HTTP/1.1', async (_, [target]) => {
     for (const length of ['content-length: 1000', 'transfer-encoding: chunked']) {
       const fields = Object.entries(headersOf(target, tokenOf())).map(([name, value]) => `${name}: ${value}`)
       const head = [`${target.method} ${target.path} HTTP/1.1`, 'host: localhost', length, ...fields]
@@ -97,7 +108,7 @@ describe.each(REFUSALS)('with %s an answer comes before the body', (_, tokenOf, 
   })
   afterAll(() => void session.destroy())
 
-  it.each(WITH_BODY)('$method $path $contentType, by HTTP/2', async (target) => {
+  it.each(WITH_BODY.map((target) => titled([target])))('%s, by HTTP/2', async (_, [target]) => {
     const { method, path } = target
     const pseudo = { ':method': method, ':path': path }
     const stream = session.request({ ...pseudo, ...headersOf(target, tokenOf()) }, { endStream: false })
@@ -163,18 +174,21 @@ describe('what a refusal tells', () => {
     return { status: response.status, body: await response.text(), headers }
   }
 
-  it.each([...PAIRS, ...STREAM_PAIRS, LIST_PAIR])('%o and %o are refused alike', async (there, missing) => {
-    for (const [token, expected] of [
-      [undefined, UNAUTHORIZED],
-      [revoked, UNAUTHORIZED],
-      [logs, FORBIDDEN],
-      [locations, FORBIDDEN],
-    ] as const) {
-      const told = await answer(there, token)
-      expect(told).toMatchObject(expected)
-      expect(await answer(missing, token)).toEqual(told)
-    }
-  })
+  it.each([...PAIRS, ...STREAM_PAIRS, LIST_PAIR].map(titled))(
+    '%s are refused alike',
+    async (_, [there, missing]) => {
+      for (const [token, expected] of [
+        [undefined, UNAUTHORIZED],
+        [revoked, UNAUTHORIZED],
+        [logs, FORBIDDEN],
+        [locations, FORBIDDEN],
+      ] as const) {
+        const told = await answer(there, token)
+        expect(told).toMatchObject(expected)
+        expect(await answer(missing, token)).toEqual(told)
+      }
+    },
+  )
 
   it('is what a malformed request is told too', async () => {
     for (const target of [
