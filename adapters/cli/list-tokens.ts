@@ -1,10 +1,10 @@
 import { compareUtf8 } from '../../src/model/bytes.ts'
+import type { AccessTokens } from './access-tokens.ts'
 import { CliError } from './failure.ts'
 import type { TokenInfo } from './token-page.ts'
-import type { TokenService } from './token-service.ts'
 
 /** Every token whose id has the prefix, page after page. */
-export async function allTokens(service: TokenService, prefix: string): Promise<TokenInfo[]> {
+export async function allTokens(service: AccessTokens, prefix: string): Promise<TokenInfo[]> {
   const tokens: TokenInfo[] = []
   let startAfter = ''
   for (;;) {

@@ -2,11 +2,11 @@ import { HeadwaterError } from '../../src/index.ts'
 import { objectOf, required, stringOf } from '../../src/wire/json-members.ts'
 import { readJson } from '../../src/wire/json-reader.ts'
 import { badJson } from '../../src/wire/json-values.ts'
+import type { AccessTokens } from './access-tokens.ts'
 import type { CliContext } from './cli-context.ts'
 import { askService, strangeAnswer } from './service-request.ts'
 import { decodeTokenPage } from './token-page.ts'
 import type { ServicePlace } from './token-place.ts'
-import type { TokenService } from './token-service.ts'
 
 const PATH = '/v1/access-tokens'
 
@@ -14,7 +14,7 @@ const PATH = '/v1/access-tokens'
 export function remoteTokens(
   place: ServicePlace,
   context: Pick<CliContext, 'fetch' | 'clock'>,
-): TokenService {
+): AccessTokens {
   const decode = <Value>(body: Uint8Array, decoder: (body: Uint8Array) => Value): Value => {
     try {
       return decoder(body)

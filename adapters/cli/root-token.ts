@@ -1,3 +1,4 @@
+import { rootTokenProblem } from '../../src/engine/access/token-text.ts'
 import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import type { CliContext } from './cli-context.ts'
 import { CliError } from './failure.ts'
@@ -25,16 +26,34 @@ export function givenRootToken(
 }
 
 /** @throws CliError with exit code 2 for what cannot be a root token. */
-export async function setRootToken(hw: Headwater, { source, token }: GivenRootToken): Promise<void> {
-  try {
-    await hw.setRootToken(token)
-  } catch (error) {
-    if (!HeadwaterError.is(error) || error.code !== 'invalid') throw error
-    throw new CliError(2, `${source === 'option' ? '--root-token' : ROOT_TOKEN_VARIABLE}: ${error.message}`)
-  }
+export function checkRootToken(given: GivenRootToken): void {
+  const problem = rootTokenProblem(given.token)
+  if (problem !== undefined) throw refusal(given, problem)
 }
 
-export async function createRootToken(hw: Headwater): Promise<RootToken> {
-  const token = await hw.createRootToken()
-  return token === undefined ? { source: 'stored' } : { source: 'new', token }
+/**
+ * Sets the root token that was given, else makes one unless there is one. Replaces what holders rely on, or tells what is told only once: called when
+ * nothing can prevent the start any more.
+ *
+ * @throws CliError with exit code 2 for a token that was issued on this storage.
+ */
+export async function establishRootToken(
+  hw: Headwater,
+  given: GivenRootToken | undefined,
+): Promise<RootToken> {
+  if (given === undefined) {
+    const token = await hw.createRootToken()
+    return token === undefined ? { source: 'stored' } : { source: 'new', token }
+  }
+  try {
+    await hw.setRootToken(given.token)
+  } catch (error) {
+    if (!HeadwaterError.is(error) || error.code !== 'invalid') throw error
+    throw refusal(given, error.message)
+  }
+  return { source: given.source }
+}
+
+function refusal({ source }: GivenRootToken, problem: string): CliError {
+  return new CliError(2, `${source === 'option' ? '--root-token' : ROOT_TOKEN_VARIABLE}: ${problem}`)
 }

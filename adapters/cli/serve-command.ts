@@ -3,12 +3,13 @@ import { createHandler } from '../http/index.ts'
 import { type FetchHandler, type NodeServer, serve } from '../node/index.ts'
 import type { CliContext } from './cli-context.ts'
 import { CliError } from './failure.ts'
+import { printable, retold, shown } from './printable.ts'
 import {
-  createRootToken,
+  checkRootToken,
+  establishRootToken,
   type GivenRootToken,
   givenRootToken,
   ROOT_TOKEN_VARIABLE,
-  setRootToken,
 } from './root-token.ts'
 import type { ServeArguments } from './serve-arguments.ts'
 import { stopSignal } from './stop-signal.ts'
@@ -20,14 +21,13 @@ export async function serveCommand(args: ServeArguments, context: CliContext): P
   const chosen = chooseStorage(context.storages, { name: args.storage, directory: args.directory })
   const onError = (error: unknown) => context.printError(described(error))
   const given = givenRootToken(args.rootToken, context.env)
+  if (!args.open && given !== undefined) checkRootToken(given)
   const hw = await openEngine(chosen, context, onError)
   const stop = stopSignal(context)
   let server: NodeServer | undefined
   try {
-    if (!args.open && given !== undefined) await setRootToken(hw, given)
     server = await listen(createHandler(hw, { open: args.open, onError }), args, onError)
-    // A new token is told only once, so not before all that could prevent its being printed.
-    const access = args.open ? 'open' : (given ?? (await createRootToken(hw)))
+    const access = args.open ? 'open' : await establishRootToken(hw, given)
     for (const line of welcome({ url: server.url, storage: chosen.description, access })) context.print(line)
     for (const line of warnings(args, given)) context.printError(line)
     await stop.requested
@@ -50,13 +50,14 @@ function warnings({ open, host }: ServeArguments, given: GivenRootToken | undefi
   if (!open) return []
   const lines: string[] = []
   if (!isLoopback(host))
-    lines.push(`Warning: whoever reaches ${host} can read, write and delete everything (--open)`)
+    lines.push(`Warning: whoever reaches ${printable(host)} can read, write and delete everything (--open)`)
   if (given !== undefined) lines.push(`Warning: ${ROOT_TOKEN_VARIABLE} is not used: --open demands no token`)
   return lines
 }
 
 function described(error: unknown): string {
-  return error instanceof Error ? String(error.stack) : String(error)
+  const text = error instanceof Error ? String(error.stack) : String(error)
+  return text.split('\n').map(printable).join('\n')
 }
 
 async function listen(
@@ -68,11 +69,11 @@ async function listen(
     return await serve(handler, { host, port, onError })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
+    const place = `port ${port} of ${printable(host)}`
     if (code === 'EADDRINUSE') {
-      throw new CliError(1, `port ${port} of ${host} is in use. Choose another with --port`)
+      throw new CliError(1, `${place} is in use. Choose another with --port`)
     }
-    if (code === 'EACCES')
-      throw new CliError(1, `port ${port} of ${host} needs more rights. Choose another with --port`)
-    throw new CliError(1, `cannot listen on port ${port} of ${host}: ${message}`)
+    if (code === 'EACCES') throw new CliError(1, `${place} needs more rights. Choose another with --port`)
+    throw new CliError(1, `cannot listen on port ${port} of ${shown(host)}: ${retold(message, host)}`)
   }
 }

@@ -4,7 +4,7 @@ import { readJson } from '../../src/wire/json-reader.ts'
 import type { CliContext } from './cli-context.ts'
 import { CliError, ServiceError } from './failure.ts'
 import { printable } from './printable.ts'
-import type { ServicePlace } from './token-place.ts'
+import { type ServicePlace, shownUrl } from './token-place.ts'
 
 const TIMEOUT_MS = 30_000
 /** Far above a page of 1,000 tokens. */
@@ -50,7 +50,7 @@ export async function askService(
 
 /** What answers, but not as such a service does. */
 export function strangeAnswer(url: string, problem: string): CliError {
-  return new CliError(1, `${url} is no such service: ${problem}`)
+  return new CliError(1, `${shownUrl(url)} is no such service: ${problem}`)
 }
 
 /** Undefined when it is too long. */
@@ -91,5 +91,5 @@ function unreachable(
       ? 'connection refused'
       : printable(String(cause?.message || (error as Error).message))
   const doubt = method === 'GET' || neverAsked ? '' : '. What was asked for may have been done all the same'
-  return new CliError(1, `cannot reach ${url}: ${reason}${doubt}`)
+  return new CliError(1, `cannot reach ${shownUrl(url)}: ${reason}${doubt}`)
 }

@@ -1,7 +1,8 @@
 import { type Headwater, open, type Storage } from '../../src/index.ts'
 import type { CliContext } from './cli-context.ts'
 import { CliError } from './failure.ts'
-import { shown } from './printable.ts'
+import { optionalCiphers } from './optional-ciphers.ts'
+import { printable, shown } from './printable.ts'
 
 /** A storage that the command line knows. */
 export type StorageKind = ProcessStorageKind | DirectoryStorageKind
@@ -44,19 +45,23 @@ export function chooseStorage(
   const { name: kindName, note } = kind
   if (kind.place === 'directory') {
     if (directory === undefined) throw new CliError(2, `--storage ${kindName} needs --dir DIR`)
-    return { storage: kind.create(directory), description: `${kindName} in ${directory} (${note})` }
+    return {
+      storage: kind.create(directory),
+      description: `${kindName} in ${printable(directory)} (${note})`,
+    }
   }
   if (directory !== undefined) throw new CliError(2, `--dir does not go with --storage ${kindName}`)
   return { storage: kind.create(), description: `${kindName} (${note})` }
 }
 
 /** An engine whose owner this process is. */
-export function openEngine(
+export async function openEngine(
   { storage }: ChosenStorage,
   { clock }: Pick<CliContext, 'clock'>,
   onBackgroundError: (error: unknown) => void,
 ): Promise<Headwater> {
-  return open({ storage, clock, onBackgroundError })
+  const ciphers = await optionalCiphers(onBackgroundError)
+  return open({ storage, clock, ciphers, onBackgroundError })
 }
 
 export function storageNames(kinds: readonly StorageKind[]): string {

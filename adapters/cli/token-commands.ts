@@ -2,7 +2,7 @@ import type { CliContext } from './cli-context.ts'
 import { CliError, cliErrorOf, ServiceError } from './failure.ts'
 import { issueNotes } from './issue-notes.ts'
 import { allTokens } from './list-tokens.ts'
-import { printable } from './printable.ts'
+import { printable, retold, shown } from './printable.ts'
 import type { IssueArguments, ListArguments, RevokeArguments } from './token-arguments.ts'
 import { tokenTable } from './token-table.ts'
 import { withTokens } from './with-tokens.ts'
@@ -33,14 +33,15 @@ export async function revokeCommand(args: RevokeArguments, context: CliContext):
   }
   try {
     await withTokens(place, context, async (tokens) => {
-      for (const id of ids) {
+      for (const [index, id] of ids.entries()) {
         try {
           await tokens.revoke(id)
         } catch (error) {
           const failure = cliErrorOf(error)
           if (!(failure instanceof ServiceError && isAboutOne(failure))) throw error
           refused++
-          context.printError(`headwater: ${printable(id)}: ${failure.message}`)
+          const instead = `(id ${index + 1} of ${ids.length})`
+          context.printError(`headwater: ${shown(id, instead)}: ${retold(failure.message, id, instead)}`)
           continue
         }
         revoked.push(id)

@@ -1,10 +1,11 @@
+import { TOKEN_CHARACTERS_MAX } from '../../src/engine/access/token-text.ts'
 import type { CliContext } from './cli-context.ts'
 import { CliError } from './failure.ts'
+import { shown } from './printable.ts'
 import { ROOT_TOKEN_VARIABLE } from './root-token.ts'
 
 const TOKEN_VARIABLE = 'HEADWATER_TOKEN'
 const DEFAULT_URL = 'http://127.0.0.1:8787'
-const TOKEN_CHARACTERS_MAX = 1024
 
 /** Where the access tokens are that a command is about. */
 export type TokenPlace = ServicePlace | DirectoryPlace
@@ -44,6 +45,12 @@ function serviceUrl(text: string): string {
     throw new CliError(2, '--url must have no user name, password, query or fragment')
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`
+}
+
+/** The address of a service, for a message: what stands behind the host might be a secret. */
+export function shownUrl(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return pathname === '/' ? origin : `${origin}/${shown(pathname.slice(1))}`
 }
 
 /** Checked here because whoever builds a header would repeat in its error what does not fit. */

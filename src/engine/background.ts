@@ -245,7 +245,7 @@ export class Background {
     // What cannot be deleted now is tried at the next run.
     if (streams.length > 0) return deleted > 0
     const gone = { kind: 'delete', collection: 'basins', key: basin.key, expect: basin.version } as const
-    await this.#attempt(commit([gone]))
+    if (await this.#attempt(commit([gone]))) this.#engine.usage.basinDeleted(basin.key)
     return false
   }
 

@@ -16,6 +16,8 @@ import type { StorageSession, StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
 import { intact } from './damage.ts'
 import type { BlockOpener } from './encryption/block-opener.ts'
+import { isPromise, type MaybePromise } from './encryption/cipher-suite.ts'
+import type { OpenedBlocks } from './encryption/opened-blocks.ts'
 import { deletedUnderReadError, storageError } from './errors.ts'
 
 export interface CaughtUp {
@@ -35,6 +37,7 @@ export class CatchUp {
   readonly #openedAt: number
   /** Undefined on a plain stream. */
   readonly #opener: BlockOpener | undefined
+  readonly #opened: OpenedBlocks | undefined
   #blocks: StoredBlock[] = []
   #first = 0
   #position: number
@@ -48,6 +51,7 @@ export class CatchUp {
     this.#session = session
     this.#logId = log.logId
     this.#opener = log.opener
+    this.#opened = log.opener?.blocks()
     this.#openedAt = openedAt
     this.#position = position
   }
@@ -95,7 +99,8 @@ export class CatchUp {
     for (;;) {
       // What is at hand is delivered before the storage is asked for more.
       if (count > 0 && this.#first >= this.#blocks.length) break
-      const stored = await this.#peek(endSeqNum, { seqNum: this.#position }, limits)
+      const stored =
+        this.#atHand(endSeqNum) ?? (await this.#peek(endSeqNum, { seqNum: this.#position }, limits))
       if (stored === undefined) {
         this.#position = Math.max(this.#position, endSeqNum)
         break
@@ -105,10 +110,17 @@ export class CatchUp {
         count + blockCount > READ_RECORDS_MAX || meteredBytes + stored.meteredBytes > READ_METERED_BYTES_MAX
       if (count > 0 && exceedsBatch) break
       const left = afterDelivering(limits, count, meteredBytes)
-      const block =
-        this.#opener === undefined ? stored : await this.#opened(stored, endSeqNum, left, count > 0)
-      // What is already taken comes first; then it is told what is wrong with the rest.
-      if (block === 'failed') break
+      let block: StoredBlock | undefined = stored
+      if (this.#opened !== undefined) {
+        try {
+          const opening = this.#open(this.#opened, stored, { count, meteredBytes }, endSeqNum, limits)
+          block = isPromise(opening) ? await opening : opening
+        } catch (error) {
+          // What is already taken comes first; then it is told what is wrong with the rest.
+          if (count > 0) break
+          throw error
+        }
+      }
       if (block === undefined) {
         ended = true
         break
@@ -133,22 +145,21 @@ export class CatchUp {
     return { batch: new ReadBatch(RecordBatch.ofData(concatBytes(parts)), summary), ended }
   }
 
-  /**
-   * What is wanted of an encrypted block, in plain text; undefined when the limits admit nothing of it. A failure waits for the next call when this
-   * one has something to deliver.
-   */
-  async #opened(
+  /** What is wanted of an encrypted block, in plain text, behind what the batch has; undefined when the limits admit nothing of it. */
+  #open(
+    opened: OpenedBlocks,
     block: StoredBlock,
+    taken: { readonly count: number; readonly meteredBytes: number },
     endSeqNum: number,
     limits: ReadLimits,
-    canWait: boolean,
-  ): Promise<StoredBlock | undefined | 'failed'> {
-    try {
-      return await this.#opener!.open(block, { from: this.#position, endSeqNum, limits })
-    } catch (error) {
-      if (canWait) return 'failed'
-      throw error
-    }
+  ): MaybePromise<StoredBlock | undefined> {
+    const { count, meteredBytes } = taken
+    const left = afterDelivering(limits, count, meteredBytes)
+    const wanted = { from: this.#position, endSeqNum, limits: left }
+    const blocks = () =>
+      this.#blocks.slice(this.#first + 1).filter(({ expiresAt }) => !isExpired(expiresAt, this.#openedAt))
+    const room = afterDelivering(withinOneBatch(limits), count, meteredBytes)
+    return opened.open(block, wanted, { blocks, room })
   }
 
   #positions(block: StoredBlock): readonly SequencedRecord[] {
@@ -162,7 +173,7 @@ export class CatchUp {
     const isWhole = block.firstSeqNum >= this.#position && block.endSeqNum <= endSeqNum
     if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) {
       this.#position = block.endSeqNum
-      this.#first++
+      this.#pass()
       return { data: block.data, count, meteredBytes, lastSeqNum: block.endSeqNum - 1, ended: false }
     }
     const records = decode(block).filter(({ seqNum }) => seqNum >= this.#position && seqNum < endSeqNum)
@@ -170,9 +181,26 @@ export class CatchUp {
     const ended = admitted.count < records.length
     const next = ended ? records[admitted.count]!.seqNum : Math.min(block.endSeqNum, endSeqNum)
     this.#position = next
-    if (next >= block.endSeqNum) this.#first++
+    if (next >= block.endSeqNum) this.#pass()
     const taken = records.slice(0, admitted.count)
     return { data: encodeRecords(taken), ...admitted, lastSeqNum: taken.at(-1)?.seqNum ?? -1, ended }
+  }
+
+  /** Is done with the first block at hand. */
+  #pass(): void {
+    this.#opened?.forget(this.#blocks[this.#first]!)
+    this.#first++
+  }
+
+  /** The first block at hand with a record at or after the position and below `endSeqNum`. */
+  #atHand(endSeqNum: number): StoredBlock | undefined {
+    for (;;) {
+      const block = this.#blocks[this.#first]
+      if (block === undefined || block.firstSeqNum >= endSeqNum) return undefined
+      if (block.endSeqNum > this.#position && !isExpired(block.expiresAt, this.#openedAt)) return block
+      this.#position = Math.max(this.#position, block.endSeqNum)
+      this.#pass()
+    }
   }
 
   /** The first block with a record at or after the position and below `endSeqNum`; asks the storage when none is at hand. */
@@ -183,15 +211,11 @@ export class CatchUp {
   ): Promise<StoredBlock | undefined> {
     let start = from
     for (;;) {
-      while (this.#first < this.#blocks.length) {
-        const block = this.#blocks[this.#first]!
-        if (block.firstSeqNum >= endSeqNum) return undefined
-        if (block.endSeqNum > this.#position && !isExpired(block.expiresAt, this.#openedAt)) return block
-        this.#position = Math.max(this.#position, block.endSeqNum)
-        this.#first++
-        start = { seqNum: this.#position }
-      }
-      if (this.#position >= endSeqNum) return undefined
+      const first = this.#first
+      const block = this.#atHand(endSeqNum)
+      if (block !== undefined) return block
+      if (this.#first < this.#blocks.length || this.#position >= endSeqNum) return undefined
+      if (this.#first > first) start = { seqNum: this.#position }
       const { count, bytes } = withinOneBatch(limits)
       const range = { from: start, endSeqNum, bytesMax: bytes, recordsMax: count }
       const blocks = await storageError(this.#session.read(this.#logId, range))

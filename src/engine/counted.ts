@@ -3,7 +3,7 @@ import type { StreamRef } from './context.ts'
 import type { CallerServices } from './services.ts'
 import type { UsageRecorder } from './usage/usage-recorder.ts'
 
-/** Which operation each call is in the usage metrics; of making sure of something it depends on what was done. */
+/** Which operation each call is in the usage metrics; of making sure of something it depends on whether it was created. */
 const OPERATION_OF = {
   basins: {
     create: 'create-basin',
@@ -34,13 +34,13 @@ const OPERATION_OF = {
   }
 }
 
-type CountedAs = Operation | readonly [created: Operation, updated: Operation]
+type CountedAs = Operation | readonly [created: Operation, existed: Operation]
 type Call = (...input: readonly unknown[]) => Promise<unknown>
 
 /** The same services, with each call counted once it has succeeded. What is done with records is counted where it is done. */
 export function counted(services: CallerServices, usage: UsageRecorder): CallerServices {
   const count = (countedAs: CountedAs, basin: string | undefined, result: unknown) => {
-    usage.operation(typeof countedAs === 'string' ? countedAs : countedAs[isUpdate(result) ? 1 : 0], basin)
+    usage.operation(typeof countedAs === 'string' ? countedAs : countedAs[isCreated(result) ? 0 : 1], basin)
   }
   const countedService = (name: keyof typeof OPERATION_OF) => {
     const service = services[name] as unknown as Record<string, Call>
@@ -65,6 +65,6 @@ function basinOf(service: keyof CallerServices, method: string, input: unknown):
   return typeof input === 'string' ? input : (input as StreamRef).basin
 }
 
-function isUpdate(result: unknown): boolean {
-  return (result as { result?: string }).result === 'updated'
+function isCreated(result: unknown): boolean {
+  return (result as { result?: string }).result === 'created'
 }

@@ -5,6 +5,7 @@ import type { Clock } from '../storage/clock.ts'
 import type { Storage } from '../storage/contract.ts'
 import type { CipherSuite } from './encryption/cipher-suite.ts'
 import { Ciphers } from './encryption/ciphers.ts'
+import { idFrom, secureRandom } from './ids.ts'
 import { systemClock } from './system-clock.ts'
 
 /** Bounds of what the engine holds in memory. */
@@ -39,7 +40,7 @@ export interface OpenOptions {
   readonly storage: Storage
   /** Where time comes from; the system's by default. `headwater/testing` has a virtual one. */
   readonly clock?: Clock
-  /** Where chance comes from, in [0, 1): heartbeat gaps, background jitter, ids. `crypto` and `Math.random` by default. */
+  /** Where chance comes from, in [0, 1): heartbeat gaps, background jitter, ids of logs. `crypto` and `Math.random` by default. */
   readonly random?: () => number
   readonly limits?: Partial<EngineLimits>
   /**
@@ -90,7 +91,8 @@ export function settingsOf(options: OpenOptions): Settings {
   const trimGraceMs = options.trimGraceMs ?? 10_000
   if (!(trimGraceMs >= 0)) throw new RangeError(`trimGraceMs must not be negative, not ${trimGraceMs}`)
   const newId = () => idFrom(random ?? secureRandom)
-  const engineId = newId()
+  // Of no seeded source: an engine that is opened with the same seed again must not take appends of an earlier one for its own.
+  const engineId = idFrom(secureRandom)
   let appends = 0
   return {
     storage: options.storage,
@@ -138,20 +140,4 @@ function neverThrowing(callback: ((error: unknown) => void) | undefined): (error
       // Whoever is told of failures must not add to them.
     }
   }
-}
-
-/** Not `randomUUID`, which browsers keep from pages that are not secure. */
-function secureRandom(): number {
-  return globalThis.crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000
-}
-
-/** 128 bits as 32 hexadecimal digits, reproducible from a seeded source. */
-function idFrom(random: () => number): string {
-  let id = ''
-  for (let i = 0; i < 4; i++) {
-    id += Math.floor(random() * 0x1_0000_0000)
-      .toString(16)
-      .padStart(8, '0')
-  }
-  return id
 }

@@ -6,6 +6,7 @@ import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
 import { CatchUp } from './catch-up.ts'
 import type { EngineContext } from './context.ts'
 import type { BlockOpener } from './encryption/block-opener.ts'
+import { isPromise } from './encryption/cipher-suite.ts'
 import { deletedUnderReadError } from './errors.ts'
 import { type LiveBatch, withData } from './live-tail.ts'
 import { macrotask } from './macrotask.ts'
@@ -30,6 +31,7 @@ export class ReadCursor {
   readonly #catchUp: CatchUp
   readonly #opener: BlockOpener | undefined
   readonly #heartbeats: boolean
+  readonly #onDelivered: ((meteredBytes: number) => void) | undefined
   readonly #onClose: () => void
   #limits: ReadPlan['limits']
   /** Catching up goes to here: the tail when the read was opened or when it last fell behind. */
@@ -39,6 +41,8 @@ export class ReadCursor {
   #nextHeartbeatAt = Number.POSITIVE_INFINITY
   #unfollow: (() => void) | undefined
   #wake: (() => void) | undefined
+  /** Ends the wait for a storage or a cipher when the read is closed. */
+  #leave: (() => void) | undefined
   #failure: { readonly error: unknown } | undefined
   #storedBatches = 0
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
@@ -51,6 +55,8 @@ export class ReadCursor {
       readonly heartbeats: boolean
       /** Undefined on a plain stream. */
       readonly opener: BlockOpener | undefined
+      /** Told of every batch. */
+      readonly onDelivered: ((meteredBytes: number) => void) | undefined
       readonly onClose: () => void
     },
   ) {
@@ -63,12 +69,16 @@ export class ReadCursor {
     this.#opener = options.opener
     const stored = { logId: log.document.logId, opener: options.opener }
     this.#catchUp = new CatchUp(engine.session, stored, engine.settings.clock.now(), plan.floor)
+    this.#onDelivered = options.onDelivered
     this.#onClose = options.onClose
   }
 
-  /** Finds the start. Resolves to whether there is a stored record to deliver. Called once, before `next`. */
-  locate(): Promise<boolean> {
-    return this.#catchUp.locate(this.#plan, this.#end)
+  /**
+   * Finds the start. Resolves to whether there is a stored record to deliver; undefined when the read was ended meanwhile. Called once, before
+   * `next`.
+   */
+  locate(): Promise<boolean | undefined> {
+    return this.#unlessClosed(this.#catchUp.locate(this.#plan, this.#end))
   }
 
   /**
@@ -90,13 +100,14 @@ export class ReadCursor {
     return this.#untilClosed(async () => (this.#phase === 'catching-up' ? this.#stored() : undefined))
   }
 
-  /** Ends the read; a pending `next` resolves to undefined. May be called at any time and more than once. */
+  /** Ends the read; a pending `next` resolves to undefined, whatever it waits for. May be called at any time and more than once. */
   close(): void {
     if (this.#phase === 'done') return
     this.#phase = 'done'
     this.#unfollow?.()
     this.#timer?.cancel()
     this.#wake?.()
+    this.#leave?.()
     this.#onClose()
   }
 
@@ -122,8 +133,9 @@ export class ReadCursor {
   }
 
   async #stored(): Promise<ReadBatch | undefined> {
-    const { batch, ended } = await this.#catchUp.next(this.#end, this.#limits)
-    if (this.#isClosed()) return undefined
+    const caughtUp = await this.#unlessClosed(this.#catchUp.next(this.#end, this.#limits))
+    if (caughtUp === undefined || this.#isClosed()) return undefined
+    const { batch, ended } = caughtUp
     if (batch !== undefined) this.#deliver(batch, ended)
     else if (ended) this.close()
     return batch
@@ -148,8 +160,9 @@ export class ReadCursor {
     }
     // Subscribe, then look at the tail: what is appended in between is seen in one way or the other.
     if (follows) this.#follow()
-    if (!(await this.#log.refresh())) throw deletedUnderReadError()
+    const exists = await this.#unlessClosed(this.#log.refresh())
     if (this.#isClosed()) return
+    if (!exists) throw deletedUnderReadError()
     const { tail } = this.#log.head
     if (tail.seqNum > this.#end) {
       this.#end = tail.seqNum
@@ -192,10 +205,12 @@ export class ReadCursor {
   async #openLive(opener: BlockOpener, live: LiveBatch): Promise<ReadEvent | undefined> {
     const { firstSeqNum, endSeqNum, sealed } = live
     if (this.#admitsAll(live)) {
-      const batch = await opener.openLive(live)
-      return this.#isClosed() ? undefined : this.#deliverLive(live, batch)
+      const opening = opener.openLive(live)
+      const batch = isPromise(opening) ? await this.#unlessClosed(opening) : opening
+      return batch === undefined || this.#isClosed() ? undefined : this.#deliverLive(live, batch)
     }
-    const block = await opener.open(sealed!, { from: firstSeqNum, endSeqNum, limits: this.#limits })
+    const opening = opener.open(sealed!, { from: firstSeqNum, endSeqNum, limits: this.#limits })
+    const block = isPromise(opening) ? await this.#unlessClosed(opening) : opening
     if (block !== undefined && !this.#isClosed()) return this.#deliverLive(live, withData(live, block.data))
     this.close()
     return undefined
@@ -226,7 +241,7 @@ export class ReadCursor {
 
   #deliver(batch: ReadBatch, isLast: boolean): void {
     this.#limits = afterDelivering(this.#limits, batch.count, batch.meteredBytes)
-    this.#engine.usage.delivered(this.#log.document.basin, batch.meteredBytes)
+    this.#onDelivered?.(batch.meteredBytes)
     if (isLast || isExhausted(this.#limits)) {
       this.close()
       return
@@ -276,6 +291,19 @@ export class ReadCursor {
       this.#wake?.()
     })
     this.#timer = { at, cancel }
+  }
+
+  /** Settles as the work does, or resolves to undefined as soon as the read is closed: what comes later is dropped. */
+  async #unlessClosed<Result>(work: Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await new Promise<Result | undefined>((resolve, reject) => {
+        if (this.#isClosed()) resolve(undefined)
+        this.#leave = () => resolve(undefined)
+        work.then(resolve, reject)
+      })
+    } finally {
+      this.#leave = undefined
+    }
   }
 
   #isClosed(): boolean {

@@ -62,8 +62,9 @@ export class Reading {
       // What was there is returned without waiting for more; else the first append that comes live.
       const live = batches.length === 0 ? await cursor.next() : undefined
       signal?.throwIfAborted()
-      this.#engine.usage.unaryRead(use.ref.basin)
-      return mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
+      const batch = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
+      this.#recordUnary(use.ref.basin, batch)
+      return batch
     } finally {
       ignoreSignal?.()
       cursor.close()
@@ -79,6 +80,12 @@ export class Reading {
   /** Ends all reads with `unavailable`. */
   close(): void {
     for (const cursor of [...this.#open]) cursor.fail(closedError())
+  }
+
+  #recordUnary(basin: string, { count, meteredBytes }: ReadBatch): void {
+    const { usage } = this.#engine
+    if (count > 0) usage.delivered(basin, meteredBytes)
+    usage.unaryRead(basin)
   }
 
   async #cursor(
@@ -123,15 +130,24 @@ export class Reading {
       release()
       onEnd?.()
     }
-    const cursor: ReadCursor = new ReadCursor(this.#engine, log, plan, { heartbeats, opener, onClose })
+    const { usage } = this.#engine
+    const { basin } = log.document
+    // A unary read has delivered nothing until it succeeds as a whole.
+    const onDelivered = kind === 'session' ? (bytes: number) => usage.delivered(basin, bytes) : undefined
+    const hooks = { onDelivered, onClose }
+    const cursor: ReadCursor = new ReadCursor(this.#engine, log, plan, { heartbeats, opener, ...hooks })
     this.#open.add(cursor)
     ignoreEnding = ending && onAbort(ending, () => cursor.fail(ending.reason))
+    // The engine may have begun to close before this read could be told.
+    if (this.#engine.closing.aborted) cursor.fail(closedError())
     try {
       const hasRecord = await cursor.locate()
       if (this.#engine.closing.aborted) throw closedError()
+      // Ended meanwhile: its first `next` tells how.
+      if (hasRecord === undefined) return cursor
       if (afterLocating(plan, hasRecord) === 'unsatisfiable') throw unsatisfiable(tail)
       const isStillOpen = this.#open.has(cursor)
-      if (kind === 'session' && isStillOpen) endUsage = this.#engine.usage.streamingRead(log.document.basin)
+      if (kind === 'session' && isStillOpen) endUsage = usage.streamingRead(basin)
       return cursor
     } catch (error) {
       cursor.close()

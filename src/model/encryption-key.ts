@@ -8,22 +8,23 @@ export type EncryptionKeyInput = string | Uint8Array
 const ENCRYPTION_KEY_BYTES = 32
 /** Of 32 bytes in padded base64. */
 export const KEY_CHARACTERS_MAX = 44
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /**
  * A caller's key for the records of an encrypted stream (wire-behaviour.md 10.2). What was given is looked at only when a stream needs it:
  * a plain stream ignores its key. The material is private, so that neither a log nor an error can show it.
  */
 export class EncryptionKey {
-  readonly #given: EncryptionKeyInput
+  /** Undefined for what is no key at all. */
+  readonly #given: EncryptionKeyInput | undefined
   #bytes: Uint8Array | undefined
 
   constructor(given: EncryptionKeyInput) {
-    // A copy: the caller may wipe its own.
-    this.#given = typeof given === 'string' ? given : new Uint8Array(given)
+    if (typeof given === 'string') this.#given = given
+    // A copy: the caller may wipe its own. Of nothing else: of a number it would be a key of zeros.
+    else if (given instanceof Uint8Array) this.#given = new Uint8Array(given)
   }
 
-  /** The 32 bytes. Throws 400 `bad_header` when it is no base64 or has another length. */
+  /** The 32 bytes. Throws 400 `bad_header` when it is neither bytes nor standard base64, or has another length. */
   get bytes(): Uint8Array {
     this.#bytes ??= keyBytes(this.#given)
     return this.#bytes
@@ -38,7 +39,8 @@ export function requiredKey(key: EncryptionKey | undefined, cipher: Cipher): Enc
   return key
 }
 
-function keyBytes(given: EncryptionKeyInput): Uint8Array {
+function keyBytes(given: EncryptionKeyInput | undefined): Uint8Array {
+  if (given === undefined) throw badKey('invalid encryption key: neither base64 nor a Uint8Array')
   const bytes = typeof given === 'string' ? base64Bytes(given.trim()) : given
   if (bytes.length !== ENCRYPTION_KEY_BYTES) {
     throw badKey(
@@ -52,8 +54,18 @@ function base64Bytes(text: string): Uint8Array {
   if (text.length < 1 || text.length > KEY_CHARACTERS_MAX) {
     throw badKey(`invalid encryption key: key material length ${text.length} is out of range`)
   }
-  if (!BASE64.test(text)) throw badKey('invalid encryption key: invalid base64')
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  const binary = binaryOf(text)
+  // The decoder is lenient: white space, missing padding, trailing bits. What it encodes to the same text again was strict.
+  if (binary === undefined || btoa(binary) !== text) throw badKey('invalid encryption key: invalid base64')
+  return Uint8Array.from(binary, (character) => character.charCodeAt(0))
+}
+
+function binaryOf(text: string): string | undefined {
+  try {
+    return atob(text)
+  } catch {
+    return undefined
+  }
 }
 
 function badKey(message: string): HeadwaterError {

@@ -58,6 +58,8 @@ export interface ErrorDetails {
   readonly fencingToken?: string
   /** `seq_num_mismatch`: the sequence number that the next record would get. */
   readonly seqNum?: number
+  /** Where more is known than the code tells. */
+  readonly mayHaveEffects?: boolean
   readonly cause?: unknown
 }
 
@@ -84,7 +86,7 @@ export class HeadwaterError extends Error {
     this.code = code
     this.status = kind.status
     this.retryable = kind.retryable
-    this.mayHaveEffects = kind.mayHaveEffects
+    this.mayHaveEffects = details.mayHaveEffects ?? kind.mayHaveEffects
     this.field = details.field
     this.tail = details.tail
     this.fencingToken = details.fencingToken

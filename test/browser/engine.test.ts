@@ -42,7 +42,7 @@ inChromium('the engine in a browser', (browser) => {
     const { follow } = await load()
     expect(await follow()).toEqual({
       observed: ['0 a', '1 b', '2 c', '3 d', '4 e'],
-      iterated: [[1], [2, 3], [4]],
+      iterated: [1, 2, 3, 4],
       open: 0,
     })
   })

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/cli-context.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { directoryKind, memoryKind, ROOT_TOKEN, run } from './run.ts'
+import { open } from '../../src/index.ts'
+import { counted, directoryKind, memoryKind, ROOT_TOKEN, run } from './run.ts'
 
 const SERVE = ['serve', '--port', '0']
 
@@ -90,6 +91,17 @@ describe('the root token', () => {
     expect(text).toMatch(/shown only now/)
   })
 
+  it('must not be one that was issued, which is found out on the storage', async () => {
+    const storage = memory()
+    const hw = await open({ storage })
+    onTestFinished(() => hw.close())
+    const token = await hw.issueAccessToken({ id: 'a', scope: { ops: ['read'] } })
+    const { exitCode, out, err } = run([...SERVE, '--root-token', token], { storages: [memoryKind(storage)] })
+    expect(await exitCode).toBe(2)
+    expect(out).toEqual([])
+    expect(err).toEqual(['headwater: --root-token: the root token must not be a token that was issued'])
+  })
+
   it.each([
     ['', 'empty'],
     ['fifteen-letters', 'too short'],
@@ -103,8 +115,10 @@ describe('the root token', () => {
       ['HEADWATER_ROOT_TOKEN', [], { HEADWATER_ROOT_TOKEN: token }],
     ] as const) {
       if (token === '' && name !== '--root-token') continue
-      const { exitCode, out, err } = run([...SERVE, ...args], { env })
+      const { storage, counts } = counted(memory())
+      const { exitCode, out, err } = run([...SERVE, ...args], { env, storages: [memoryKind(storage)] })
       expect(await exitCode).toBe(2)
+      expect(counts.opened).toBe(0)
       expect(out).toEqual([])
       expect(err).toEqual([
         `headwater: ${name}: the root token must have 16 to 1024 characters, visible ASCII without spaces`,

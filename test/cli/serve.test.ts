@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { StorageFailure } from '../../src/index.ts'
+import { open, StorageFailure } from '../../src/index.ts'
 import { counted, directoryKind, memoryKind, run } from './run.ts'
 
 const OPEN = ['serve', '--open', '--port', '0']
@@ -58,6 +58,24 @@ describe('headwater serve', () => {
     const next = run(['serve', '--port', '0'], { storages })
     await next.ready()
     expect(next.out.join('\n')).toContain('shown only now')
+  })
+
+  it.each([
+    ['a port in use', (port: number) => ['--port', String(port)]],
+    ['an address of another machine', () => ['--port', '0', '--host', '192.0.2.1']],
+  ])('a start that fails for %s leaves the root token as it was', async (_, options) => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void taken.close())
+    await new Promise((resolve) => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    const storage = memory()
+    const hw = await open({ storage })
+    onTestFinished(() => hw.close())
+    const token = (await hw.createRootToken())!
+    const args = ['serve', ...options(port), '--root-token', 'another-token-altogether']
+    expect(await run(args, { storages: [memoryKind(storage)] }).exitCode).toBe(1)
+    await expect(hw.as(token).listBasins()).resolves.toBeDefined()
+    await expect(hw.as('another-token-altogether').listBasins()).rejects.toMatchObject({ code: 'authn' })
   })
 
   it('warns when everybody may come in', async () => {

@@ -232,7 +232,7 @@ describe('headwater token in a directory', () => {
     const { exitCode, err } = await resultOf(['token', 'list', '--dir', missing], {
       storages: [memoryKind(), directoryKind(made)],
     })
-    expect([exitCode, err]).toEqual([1, [`headwater: there is no directory ${missing}`]])
+    expect([exitCode, err]).toEqual([1, ['headwater: --dir: there is no directory (what was given)']])
   })
 
   it('says that there is no such storage yet', async () => {

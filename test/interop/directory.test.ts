@@ -61,7 +61,7 @@ it('tokens, encrypted records and usage survive a restart, and no secret is on t
     Buffer.from(KEY).toString('hex'),
     ...['the plain body', 'plain name', 'plain value', 'again'],
   ]
-  for (const secret of secrets) expect(stored.includes(secret)).toBe(false)
+  for (const secret of secrets) expect(stored.includes(Buffer.from(secret as Uint8Array))).toBe(false)
 
   const second = await openIt()
   onTestFinished(() => second.close())

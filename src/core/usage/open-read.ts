@@ -1,20 +1,40 @@
 import { alignDown, MINUTE_SECONDS } from './tiers.ts'
 
-/** More minutes than these at once come only from a machine that slept: the earlier ones are put together. */
-const MINUTES_APART_MAX = 60
+const MINUTE_MS = MINUTE_SECONDS * 1000
 
 /**
- * The operations that fell due for a streaming read since `counted` of them were told: one when it opens, one more for each further full
- * minute (wire-behaviour.md 11.3), each with the minute in which it fell due, in seconds. Times in milliseconds.
+ * Open reads are looked at every minute: a longer gap than this, or one backwards, is a clock that was set or a machine that slept. During
+ * neither was anything read.
  */
-export function dueOperations(
-  read: { readonly openedAt: number; readonly counted: number },
-  now: number,
-): (readonly [minute: number, operations: number])[] {
-  const due = 1 + Math.floor(Math.max(0, now - read.openedAt) / (MINUTE_SECONDS * 1000))
-  const first = Math.max(read.counted, due - MINUTES_APART_MAX)
-  return Array.from({ length: Math.max(0, due - first) }, (_, index) => {
-    const at = Math.floor(read.openedAt / 1000) + (first + index) * MINUTE_SECONDS
-    return [alignDown(at, MINUTE_SECONDS), index === 0 ? first - read.counted + 1 : 1] as const
-  })
+const GAP_MS_MAX = 10 * MINUTE_MS
+
+/** Where a streaming read stands, in milliseconds. */
+export interface OpenReadTimes {
+  /** When its next operation falls due. */
+  readonly dueAt: number
+  /** When it was looked at last. */
+  readonly seenAt: number
+}
+
+export interface DueOperations {
+  /** The minute of each operation that fell due, in seconds. */
+  readonly minutes: readonly number[]
+  readonly next: OpenReadTimes
+}
+
+/** A streaming read that opens: its first operation is due at once. */
+export function opened(now: number): OpenReadTimes {
+  return { dueAt: now, seenAt: now }
+}
+
+/**
+ * The operations of a streaming read that fell due since it was looked at: one when it opens, one more for each further full minute
+ * (wire-behaviour.md 11.3).
+ */
+export function dueOperations({ dueAt, seenAt }: OpenReadTimes, now: number): DueOperations {
+  const gap = now - seenAt
+  let next = Math.abs(gap) > GAP_MS_MAX ? dueAt + gap : dueAt
+  const minutes: number[] = []
+  for (; next <= now; next += MINUTE_MS) minutes.push(alignDown(next / 1000, MINUTE_SECONDS))
+  return { minutes, next: { dueAt: next, seenAt: now } }
 }

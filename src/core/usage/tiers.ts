@@ -68,6 +68,12 @@ export function nextTier(tier: Tier): Tier | undefined {
   return TIERS[TIERS.indexOf(tier) + 1]
 }
 
+/** Where the data of a chunk go when they are due; undefined: nowhere. */
+export function rolledUpInto({ tier, chunk }: TierChunk): TierChunk | undefined {
+  const next = nextTier(tier)
+  return next && { tier: next, chunk: Math.floor((chunk * tier.chunkSeconds) / next.chunkSeconds) }
+}
+
 /** The tier that a datum of this time belongs to. */
 export function tierAt(time: number, now: number): Tier {
   return TIERS.find((tier) => time >= keptFrom(tier, now)) ?? DAYS

@@ -122,12 +122,16 @@ export class OpenTokens {
   }
 
   #lookLater(): void {
-    if (this.#cancelLook !== undefined) return
-    const { clock } = this.#engine.settings
+    const { clock, storage } = this.#engine.settings
+    if (this.#cancelLook !== undefined || this.#entries.size === 0) return
+    // Else nothing can end them without this engine's doing.
+    const canEnd =
+      storage.manifest.shared || [...this.#entries.values()].some(({ expiresAt }) => expiresAt !== null)
+    if (!canEnd) return
     const look = () => {
       this.#cancelLook = undefined
       void this.#look()
-      if (this.#entries.size > 0 && !this.#engine.closing.aborted) this.#lookLater()
+      if (!this.#engine.closing.aborted) this.#lookLater()
     }
     this.#cancelLook = clock.schedule(LOOK_MS, look, { background: true })
   }

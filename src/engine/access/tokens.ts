@@ -26,9 +26,7 @@ import {
 } from './documents.ts'
 import { authnError } from './errors.ts'
 import type { OpenTokens } from './open-tokens.ts'
-import { idOfToken, newRootToken, newToken, TOKEN_CHARACTERS_MAX } from './token-text.ts'
-
-const ROOT_TOKEN_CHARACTERS_MIN = 16
+import { idOfToken, newRootToken, newToken, rootTokenProblem } from './token-text.ts'
 
 /** What a token is known by, once it was looked at. */
 export interface Identity {
@@ -118,15 +116,8 @@ export class Tokens implements TokenService {
 
   /** Makes this the root token, in place of another. 16 to 1,024 characters of visible ASCII, else 422 `invalid`. */
   async setRoot(token: string): Promise<void> {
-    if (
-      typeof token !== 'string' ||
-      !/^[!-~]*$/.test(token) ||
-      token.length < ROOT_TOKEN_CHARACTERS_MIN ||
-      token.length > TOKEN_CHARACTERS_MAX
-    ) {
-      const range = `${ROOT_TOKEN_CHARACTERS_MIN} to ${TOKEN_CHARACTERS_MAX}`
-      throw invalid(`the root token must have ${range} characters, visible ASCII without spaces`, 'token')
-    }
+    const problem = rootTokenProblem(token)
+    if (problem !== undefined) throw invalid(problem, 'token')
     const digest = await sha256(utf8(token))
     // Revoking it would make its holder the root instead.
     if ((await this.#issued(token, digest)) !== undefined) {

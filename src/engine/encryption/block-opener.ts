@@ -15,6 +15,7 @@ import {
 import { intact } from '../damage.ts'
 import type { LiveBatch } from '../live-tail.ts'
 import { type MaybePromise, whenThere } from './cipher-suite.ts'
+import { OpenedBlocks } from './opened-blocks.ts'
 import { openedOnce } from './opened-live.ts'
 import { splitBlock } from './split-block.ts'
 import type { StreamAead } from './stream-aead.ts'
@@ -45,32 +46,44 @@ export class BlockOpener {
     return splitBlock(block)
   }
 
+  /** What a read opens of a stored stream. */
+  blocks(): OpenedBlocks {
+    return new OpenedBlocks(this)
+  }
+
   /** Where the records of a block are and when they are from: all of it that is known without opening it. */
   positions(block: StoredBlock): readonly SequencedRecord[] {
     return intact(() => this.#parse(block).skeleton)
   }
 
   /** The block as it would be on a plain stream, if not in all then in what is wanted of it; undefined when the limits admit nothing of it. */
-  open(block: StoredBlock, { from, endSeqNum, limits }: Wanted): MaybePromise<StoredBlock | undefined> {
+  open(block: StoredBlock, wanted: Wanted): MaybePromise<StoredBlock | undefined> {
+    const unsealed = this.unsealed(block, wanted)
+    return unsealed === 'sealed' ? this.openWhole(block) : unsealed
+  }
+
+  /** What {@link open} gives where nothing has to be opened for it; else `sealed`. */
+  unsealed(block: StoredBlock, { from, endSeqNum, limits }: Wanted): StoredBlock | 'sealed' | undefined {
     const { firstSeqNum, lastTimestamp, meteredBytes } = block
     const count = block.endSeqNum - firstSeqNum
     const isWhole = firstSeqNum >= from && block.endSeqNum <= endSeqNum
-    if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) return this.#openWhole(block)
+    if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) return 'sealed'
     if (count === 1) return undefined
     const { segment, skeleton } = intact(() => this.#parse(block))
     const inRange = skeleton.filter(({ seqNum }) => seqNum >= from && seqNum < endSeqNum)
     // Ordinary records count here with less than they have: not all of these may be admitted in the end, but no others.
     const atMost = admit(limits, inRange).count
-    if (inRange.slice(0, atMost).some(isSealed)) return this.#openWhole(block)
+    if (inRange.slice(0, atMost).some(isSealed)) return 'sealed'
     return { ...block, data: segment.skeleton }
   }
 
   /** The same batch for all followers with the same key. */
   openLive(live: LiveBatch): MaybePromise<ReadBatch> {
-    return openedOnce(live, this.#key, (sealed) => this.#openWhole(sealed))
+    return openedOnce(live, this.#key, (sealed) => this.openWhole(sealed))
   }
 
-  #openWhole(block: StoredBlock): MaybePromise<StoredBlock> {
+  /** All of a block, with the key that its ordinary records need. */
+  openWhole(block: StoredBlock): MaybePromise<StoredBlock> {
     const { segment, skeleton } = intact(() => this.#parse(block))
     const { sealed, meteredBytes } = segment
     const plaintext = sealed === undefined ? EMPTY_BYTES : this.#aead.open(this.#key, sealed)

@@ -9,6 +9,8 @@ export type MaybePromise<Value> = Value | Promise<Value>
  */
 export interface CipherSuite {
   readonly name: Cipher
+  /** Of a stand-in for a suite that could not be had: why. Who asks for the cipher is told so, with 422 `invalid`; it is called for nothing. */
+  readonly missing?: string | undefined
   /** The ciphertext with the tag at its end (`aes-256-gcm` 16 bytes, `aegis-256` 32). The nonce is new each time (12 bytes, 32). */
   seal(
     key: EncryptionKey,

@@ -1,5 +1,5 @@
 import type { Cipher } from '../../model/config.ts'
-import { type HeadwaterError, invalid } from '../../model/errors.ts'
+import { HeadwaterError, invalid } from '../../model/errors.ts'
 import type { StreamDocument } from '../documents.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 import { nodeCrypto } from './node-crypto.ts'
@@ -25,7 +25,9 @@ export class Ciphers {
 
   /** Throws 422 `invalid` where the cipher is missing: records are never stored in plain text instead (rulings.md "Encryption"). */
   check(cipher: Cipher): void {
-    if (this.#given.has(cipher)) return
+    const given = this.#given.get(cipher)
+    if (given?.missing !== undefined) throw missing(cipher, given.missing)
+    if (given !== undefined) return
     if (cipher === 'aegis-256') {
       throw missing(cipher, 'it needs open({ ciphers: [await aegis256()] }), from headwater/aegis-256')
     }
@@ -41,8 +43,14 @@ export class Ciphers {
     return this.#code !== undefined
   }
 
+  /** Rejects with `unavailable` when the code cannot be had; the next call tries again. */
   async load(): Promise<void> {
-    this.#code ??= await import('./stream-cipher.ts')
+    try {
+      this.#code ??= await import('./stream-cipher.ts')
+    } catch (cause) {
+      const message = 'the code of the ciphers could not be loaded'
+      throw new HeadwaterError('unavailable', message, { mayHaveEffects: false, cause })
+    }
   }
 
   /** Once loaded. Throws 422 `invalid` where the cipher is missing. */

@@ -7,6 +7,7 @@ export interface Outcome<Value> {
 }
 
 interface Waiting {
+  readonly rejected: (error: unknown) => void
   /** Set once it is known what became of it. */
   tell: (() => void) | undefined
 }
@@ -18,13 +19,18 @@ interface Waiting {
 export class InOrder {
   readonly #waiting: Waiting[] = []
   readonly #idle = new Set<() => void>()
+  #end: { readonly error: unknown } | undefined
 
   get pending(): number {
     return this.#waiting.length
   }
 
   add<Value>(start: () => MaybePromise<Value>, { resolved, rejected }: Outcome<Value>): void {
-    const one: Waiting = { tell: undefined }
+    if (this.#end !== undefined) {
+      rejected(this.#end.error)
+      return
+    }
+    const one: Waiting = { rejected, tell: undefined }
     this.#waiting.push(one)
     const settle = (tell: () => void) => {
       one.tell = tell
@@ -44,6 +50,13 @@ export class InOrder {
   idle(): Promise<void> {
     if (this.#waiting.length === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.add(resolve))
+  }
+
+  /** Rejects what waits, in order, and what comes from now on. What becomes of it later is told to nobody. */
+  end(error: unknown): void {
+    this.#end = { error }
+    for (const one of this.#waiting) one.tell ??= () => one.rejected(error)
+    this.#advance()
   }
 
   #advance(): void {

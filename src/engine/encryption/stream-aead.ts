@@ -28,16 +28,18 @@ export class StreamAead {
     const nonce = globalThis.crypto.getRandomValues(new Uint8Array(nonceBytes))
     const ciphertext = told('sealed', () => this.#suite.seal(key, nonce, plaintext, this.#associatedData))
     return whenThere(ciphertext, (there) => {
-      if (there.length !== plaintext.length + tagBytes) throw failed('sealed', 'ciphertext of a wrong length')
+      if (!isBytes(there, plaintext.length + tagBytes)) throw failed('sealed', NOT_THE_BYTES)
       return next({ nonce, ciphertext: there })
     })
   }
 
   /** The plaintext. Fails with 400 `decryption_failed` (wire-behaviour.md 10.4). */
   open(key: EncryptionKey, { nonce, ciphertext }: Sealed): MaybePromise<Uint8Array> {
+    const { tagBytes } = SEALED_FORMATS[this.cipher]
     const plaintext = told('opened', () => this.#suite.open(key, nonce, ciphertext, this.#associatedData))
     return whenThere(plaintext, (there) => {
       if (there === undefined) throw new HeadwaterError('decryption_failed', 'record decryption failed')
+      if (!isBytes(there, ciphertext.length - tagBytes)) throw failed('opened', NOT_THE_BYTES)
       return there
     })
   }
@@ -56,6 +58,16 @@ function told<Value>(done: 'sealed' | 'opened', work: () => MaybePromise<Value>)
   }
 }
 
+const NOT_THE_BYTES = 'it gave something else than bytes of the right length'
+
+function isBytes(value: unknown, length: number): boolean {
+  return value instanceof Uint8Array && value.length === length
+}
+
+/** Nothing was handed to the storage yet when sealing fails; opening changes nothing. */
 function failed(done: 'sealed' | 'opened', cause: unknown): HeadwaterError {
-  return new HeadwaterError('other', `records could not be ${done}: the cipher failed`, { cause })
+  return new HeadwaterError('other', `records could not be ${done}: the cipher failed`, {
+    mayHaveEffects: false,
+    cause,
+  })
 }

@@ -1,6 +1,7 @@
 import type { AppendBatch } from '../../model/append-input.ts'
 import { utf8 } from '../../model/bytes.ts'
 import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import { encodePlaintext, encodeSegment, encodeSkeleton, type Sealed } from '../../storage/sealed-block.ts'
 import type { BlockEncoder } from '../append-pipeline.ts'
@@ -53,6 +54,11 @@ export class StreamCipher {
   /** For the reads that use this key. */
   opener(key: EncryptionKey): BlockOpener {
     return new BlockOpener(this.#aead, key)
+  }
+
+  /** Fails the batches that are still being sealed, and those to come. */
+  end(error: HeadwaterError): void {
+    this.#sealing.end(error)
   }
 
   /** Resolves once no batch is being sealed. */

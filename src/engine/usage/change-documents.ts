@@ -1,4 +1,10 @@
-import type { CatalogChange, Document, JsonValue, StorageSession } from '../../storage/contract.ts'
+import type {
+  CatalogChange,
+  Collection,
+  Document,
+  JsonValue,
+  StorageSession,
+} from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../errors.ts'
 
@@ -8,19 +14,22 @@ const CONFLICTS_MAX = 20
 type Values = ReadonlyMap<string, JsonValue | null>
 
 /**
- * Changes documents of `usage` in one commit, on condition that they are still those that were looked at; looks again when another engine was
+ * Changes documents of a collection in one commit, on condition that they are still those that were looked at; looks again when another engine was
  * faster. `change` may be called several times. Keys are distinct.
  */
 export async function changeDocuments(
   session: StorageSession,
+  collection: Collection,
   keys: readonly string[],
   change: (values: ReadonlyMap<string, JsonValue | undefined>) => Values,
 ): Promise<void> {
   for (let attempt = 0; attempt < CONFLICTS_MAX; attempt++) {
-    const found = await Promise.all(keys.map((key) => session.get('usage', key)))
+    const found = await Promise.all(keys.map((key) => session.get(collection, key)))
     const documents = new Map(keys.map((key, index) => [key, found[index]]))
     const values = new Map(keys.map((key, index) => [key, found[index]?.value]))
-    const changes = [...change(values)].flatMap(([key, value]) => asChange(key, value, documents.get(key)))
+    const changes = [...change(values)].flatMap(([key, value]) =>
+      asChange(collection, key, value, documents.get(key)),
+    )
     if (changes.length === 0) return
     try {
       await session.commit(changes)
@@ -32,8 +41,12 @@ export async function changeDocuments(
   throw conflictError()
 }
 
-function asChange(key: string, value: JsonValue | null, document: Document | undefined): CatalogChange[] {
-  const collection = 'usage'
+function asChange(
+  collection: Collection,
+  key: string,
+  value: JsonValue | null,
+  document: Document | undefined,
+): CatalogChange[] {
   if (value !== null) return [{ kind: 'put', collection, key, value, expect: document?.version ?? null }]
   return document === undefined ? [] : [{ kind: 'delete', collection, key, expect: document.version }]
 }

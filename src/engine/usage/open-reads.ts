@@ -1,18 +1,16 @@
-import { dueOperations } from '../../core/usage/open-read.ts'
+import { dueOperations, type OpenReadTimes, opened } from '../../core/usage/open-read.ts'
 
 interface OpenRead {
   readonly basin: string
-  readonly openedAt: number
-  /** How many operations of it were told. */
-  counted: number
+  times: OpenReadTimes
 }
 
 /** The streaming reads that are open, without a timer for any: what fell due is told when somebody wants to know. */
 export class OpenReads {
   readonly #open = new Set<OpenRead>()
-  readonly #onDue: (basin: string, minute: number, operations: number) => void
+  readonly #onDue: (basin: string, minute: number) => void
 
-  constructor(onDue: (basin: string, minute: number, operations: number) => void) {
+  constructor(onDue: (basin: string, minute: number) => void) {
     this.#onDue = onDue
   }
 
@@ -22,7 +20,7 @@ export class OpenReads {
 
   /** The returned function ends the read at a time; a second call does nothing. Milliseconds. */
   begin(basin: string, now: number): (now: number) => void {
-    const read: OpenRead = { basin, openedAt: now, counted: 0 }
+    const read: OpenRead = { basin, times: opened(now) }
     this.#settleOne(read, now)
     this.#open.add(read)
     return (endedAt) => {
@@ -30,15 +28,14 @@ export class OpenReads {
     }
   }
 
-  /** Tells everything that fell due. */
+  /** Tells everything that fell due. To be called every minute. */
   settle(now: number): void {
     for (const read of this.#open) this.#settleOne(read, now)
   }
 
   #settleOne(read: OpenRead, now: number): void {
-    for (const [minute, operations] of dueOperations(read, now)) {
-      this.#onDue(read.basin, minute, operations)
-      read.counted += operations
-    }
+    const { minutes, next } = dueOperations(read.times, now)
+    read.times = next
+    for (const minute of minutes) this.#onDue(read.basin, minute)
   }
 }

@@ -1,5 +1,13 @@
-import { bucketOf, chunkAt, mergeSeries, type SeriesOfChunk, STORED_BYTES } from '../../core/usage/series.ts'
-import { alignDown, DAY_SECONDS, DAYS, MINUTE_SECONDS, type Tier, tierAt } from '../../core/usage/tiers.ts'
+import { bucketOf, chunkAt, type SeriesOfChunk } from '../../core/usage/series.ts'
+import {
+  alignDown,
+  DAY_SECONDS,
+  DAYS,
+  MINUTE_SECONDS,
+  type Tier,
+  type TierChunk,
+  tierAt,
+} from '../../core/usage/tiers.ts'
 import { type UsagePlace, usageKey } from './usage-documents.ts'
 
 /** What is to be added to one document. */
@@ -9,15 +17,18 @@ export interface UsageDelta extends UsagePlace {
 }
 
 type BySeries = Map<string, Map<number, number>>
+type ByScope = Map<string, BySeries>
+type Buckets = Record<string, number>
+type Deltas = Map<string, UsageDelta & { readonly series: Record<string, Buckets> }>
 
 /** More values than this are kept by day: what a storage that fails for long does not take must not fill the memory. */
 const VALUES_MAX = 100_000
 
-/** What was used and is not stored yet, by scope, series and minute. */
+/** What was used and is not stored yet, by scope, series and minute. All of it adds up. */
 export class PendingUsage {
   readonly #valuesMax: number
-  #minutes = new Map<string, BySeries>()
-  #days = new Map<string, BySeries>()
+  #minutes: ByScope = new Map()
+  #days: ByScope = new Map()
   /** How many values there are by minute. */
   #values = 0
 
@@ -36,7 +47,7 @@ export class PendingUsage {
     return size
   }
 
-  /** Time in seconds. A measurement takes the place of that of the same minute, anything else adds up. */
+  /** Time in seconds. */
   add(scope: string, series: string, time: number, value: number): void {
     if (this.#values >= this.#valuesMax) this.#coarsen()
     if (put(this.#minutes, scope, series, alignDown(time, MINUTE_SECONDS), value)) this.#values++
@@ -44,27 +55,9 @@ export class PendingUsage {
 
   /** Hands everything over, and is empty. */
   take(now: number): UsageDelta[] {
-    const deltas = new Map<string, UsageDelta>()
-    const collect = (from: ReadonlyMap<string, BySeries>, tierOf: (time: number) => Tier) => {
-      for (const [scope, bySeries] of from) {
-        for (const [series, values] of bySeries) {
-          for (const [time, value] of values) {
-            const at = chunkAt(time, tierOf(time))
-            const key = usageKey(at, scope)
-            const one = { [series]: { [bucketOf(time, at)]: value } }
-            const delta = deltas.get(key)
-            deltas.set(key, {
-              key,
-              at,
-              scope,
-              series: delta === undefined ? one : mergeSeries(delta.series, one),
-            })
-          }
-        }
-      }
-    }
-    collect(this.#days, () => DAYS)
-    collect(this.#minutes, (time) => tierAt(time, now))
+    const deltas: Deltas = new Map()
+    collect(deltas, this.#days, () => DAYS)
+    collect(deltas, this.#minutes, (time) => tierAt(time, now))
     this.#minutes = new Map()
     this.#days = new Map()
     this.#values = 0
@@ -84,17 +77,41 @@ export class PendingUsage {
 }
 
 /** Returns whether there was none before. */
-function put(
-  scopes: Map<string, BySeries>,
-  scope: string,
-  series: string,
-  time: number,
-  value: number,
-): boolean {
+function put(scopes: ByScope, scope: string, series: string, time: number, value: number): boolean {
   const values = getOrAdd(getOrAdd(scopes, scope), series)
   const before = values.get(time)
-  values.set(time, series === STORED_BYTES ? value : (before ?? 0) + value)
+  values.set(time, (before ?? 0) + value)
   return before === undefined
+}
+
+function collect(deltas: Deltas, scopes: ByScope, tierOf: (time: number) => Tier): void {
+  for (const [scope, bySeries] of scopes) {
+    for (const [series, values] of bySeries) {
+      let place: TierChunk | undefined
+      let buckets: Buckets = {}
+      for (const [time, value] of values) {
+        const at = chunkAt(time, tierOf(time))
+        // Neighbours are in the same document as a rule.
+        if (place === undefined || at.chunk !== place.chunk || at.tier !== place.tier) {
+          place = at
+          buckets = bucketsOf(deltas, at, scope, series)
+        }
+        const bucket = bucketOf(time, at)
+        buckets[bucket] = (buckets[bucket] ?? 0) + value
+      }
+    }
+  }
+}
+
+function bucketsOf(deltas: Deltas, at: TierChunk, scope: string, series: string): Buckets {
+  const key = usageKey(at, scope)
+  let delta = deltas.get(key)
+  if (delta === undefined) {
+    delta = { key, at, scope, series: {} }
+    deltas.set(key, delta)
+  }
+  delta.series[series] ??= {}
+  return delta.series[series]
 }
 
 function getOrAdd<Key, Value>(maps: Map<string, Map<Key, Value>>, key: string): Map<Key, Value> {

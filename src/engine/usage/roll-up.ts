@@ -6,10 +6,19 @@ import {
   type SeriesOfChunk,
   STORED_BYTES,
 } from '../../core/usage/series.ts'
-import { isDue, nextTier, TIERS, type Tier, type TierChunk } from '../../core/usage/tiers.ts'
+import { isDue, rolledUpInto, TIERS, type Tier, type TierChunk } from '../../core/usage/tiers.ts'
 import type { JsonValue } from '../../storage/contract.ts'
 import { changeDocuments } from './change-documents.ts'
-import { placeOf, scopeOf, tierPrefix, type UsageDocument, usageJson, usageKey } from './usage-documents.ts'
+import {
+  mergeWriters,
+  NO_USAGE,
+  placeOf,
+  scopeOf,
+  tierPrefix,
+  type UsageDocument,
+  usageJson,
+  usageKey,
+} from './usage-documents.ts'
 import type { UsageEngine } from './usage-flush.ts'
 
 const PAGE = 50
@@ -46,7 +55,7 @@ export class RollUp {
     const keys = new Set(
       moves.flatMap(({ key, target }) => (target === undefined ? [key] : [key, target.key])),
     )
-    await changeDocuments(session, [...keys], (values) => {
+    await changeDocuments(session, 'usage', [...keys], (values) => {
       const changed = new Map<string, JsonValue | null>()
       for (const move of moves) makeMove(move, values, changed)
       return changed
@@ -83,21 +92,17 @@ function makeMove(
   if (source == null) return
   changed.set(key, null)
   if (target === undefined) return
-  const { series, writers } = current(target.key) ?? EMPTY
+  const { series, writers } = current(target.key) ?? NO_USAGE
   const next =
     target.at.tier === at.tier
       ? mergeSeries(lastMeasurement(source.series, at), series)
       : mergeSeries(series, rollUpSeries(source.series, at, target.at))
-  changed.set(target.key, usageJson({ series: next, writers }))
+  changed.set(target.key, usageJson({ series: next, writers: mergeWriters(writers, source.writers) }))
 }
 
-const EMPTY: UsageDocument = { series: {}, writers: [] }
-
 /** Where what is due goes. What a stream holds stays known for as long as it exists: it goes on to the next chunk of the last tier. */
-function targetOf({ tier, chunk }: TierChunk, staysKnown: boolean): TierChunk | undefined {
-  const next = nextTier(tier)
-  if (next === undefined) return staysKnown ? { tier, chunk: chunk + 1 } : undefined
-  return { tier: next, chunk: Math.floor((chunk * tier.chunkSeconds) / next.chunkSeconds) }
+function targetOf(at: TierChunk, staysKnown: boolean): TierChunk | undefined {
+  return rolledUpInto(at) ?? (staysKnown ? { tier: at.tier, chunk: at.chunk + 1 } : undefined)
 }
 
 /** The last measurement as that of a chunk's first bucket. */

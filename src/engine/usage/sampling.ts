@@ -1,21 +1,20 @@
 import { type Activity, addRun, hourOf, thinActivity } from '../../core/usage/activity.ts'
-import { bucketOf, chunkAt, mergeSeries, STORED_BYTES } from '../../core/usage/series.ts'
+import { isClaimOld, isSampled, sampledHour } from '../../core/usage/sampled.ts'
+import { chunkAt } from '../../core/usage/series.ts'
 import { alignDown, DAY_SECONDS, HOUR_SECONDS, HOURS } from '../../core/usage/tiers.ts'
 import type { Document, JsonValue } from '../../storage/contract.ts'
-import { StorageConflict } from '../../storage/errors.ts'
 import type { BasinDocument } from '../documents.ts'
 import { BasinSize } from './basin-size.ts'
 import { changeDocuments } from './change-documents.ts'
+import { SampledHours } from './sampled-hours.ts'
 import {
   ACTIVITY_PREFIX,
   type ActivityDocument,
   activityKey,
   basinScope,
-  SAMPLED_KEY,
-  type SampledDocument,
-  type UsageDocument,
   usageJson,
   usageKey,
+  withMeasurement,
 } from './usage-documents.ts'
 import type { UsageEngine } from './usage-flush.ts'
 
@@ -23,8 +22,10 @@ const PAGE = 100
 
 /** One look at all basins. */
 interface Sample {
-  /** The hour that has just begun, since the Unix epoch. */
+  /** In which it is made, since the Unix epoch. */
   readonly hour: number
+  /** When the hour was claimed, or was found to be another's; seconds. */
+  claimedAt: number
   /** Basins that were listed and not measured yet, and the last that was listed; null once all were. */
   readonly basins: Document[]
   basinsAfter: string | null
@@ -34,62 +35,66 @@ interface Sample {
 }
 
 /**
- * Once an hour, takes what every basin holds, and that it had a stream. Of several engines on a storage one does it: who is the first to say so.
- * Once a day, makes old activity coarser.
+ * Once an hour, takes what every basin holds, and that it had a stream. Of several engines on a storage one does it: who is the first to say so, or
+ * another when that one is not heard of any more. Once a day, makes old activity coarser.
  */
 export class Sampling {
   readonly #engine: UsageEngine
+  readonly #hours: SampledHours
   /** The last hour of which this engine knows that it is seen to, by itself or another. */
   #hour = -1
   #sample: Sample | undefined
 
   constructor(engine: UsageEngine) {
     this.#engine = engine
+    this.#hours = new SampledHours(engine.session)
   }
 
-  /** A bounded step; resolves to whether more is left. When it rejects, the next one goes on there. */
-  async step(): Promise<boolean> {
-    if (this.#sample === undefined) this.#sample = await this.#begin()
+  /**
+   * A bounded step; resolves to whether more is left. When it rejects, the next one goes on there. Who waits for it does not wait for another engine
+   * that is at it, for that one may be gone.
+   */
+  async step(isAwaited: boolean): Promise<boolean> {
+    const hour = hourOf(this.#now())
+    // What is measured from now on says nothing of an hour that is over.
+    if (this.#sample?.hour !== hour) this.#sample = await this.#begin(hour, isAwaited)
     if (this.#sample === undefined) return false
-    if (await this.#continue(this.#sample)) return true
+    if ((await this.#isWanted(this.#sample)) && (await this.#continue(this.#sample))) return true
+    await this.#hours.finish(hour)
     this.#sample = undefined
+    this.#hour = hour
     return false
   }
 
-  async #begin(): Promise<Sample | undefined> {
-    const hour = hourOf(this.#now())
-    if (hour <= this.#hour) return undefined
-    const document = await this.#engine.session.get('settings', SAMPLED_KEY)
-    const last = (document?.value as unknown as SampledDocument | undefined)?.hour ?? -1
-    const isMine = hour > last && (await this.#claim(hour, document))
-    this.#hour = hour
-    if (!isMine) return undefined
-    const isNewDay = alignDown(last * HOUR_SECONDS, DAY_SECONDS) < alignDown(hour * HOUR_SECONDS, DAY_SECONDS)
+  async #begin(hour: number, isAwaited: boolean): Promise<Sample | undefined> {
+    if (isSampled(this.#hour, hour)) return undefined
+    const now = this.#now()
+    const { state, last } = await this.#hours.claim(now, hour)
+    if (state === 'done') this.#hour = last
+    if (state === 'done' || (state === 'claimed' && !isAwaited)) return undefined
     return {
       hour,
+      claimedAt: now,
       basins: [],
       basinsAfter: '',
       size: undefined,
-      activityAfter: isNewDay ? ACTIVITY_PREFIX : null,
+      activityAfter: dayOf(last) === dayOf(hour) ? null : ACTIVITY_PREFIX,
     }
   }
 
-  async #claim(hour: number, document: Document | undefined): Promise<boolean> {
-    const put = { kind: 'put', collection: 'settings', key: SAMPLED_KEY } as const
-    const expect = document?.version ?? null
-    try {
-      await this.#engine.session.commit([{ ...put, value: usageJson({ hour }), expect }])
-      return true
-    } catch (error) {
-      if (StorageConflict.is(error)) return false
-      throw error
-    }
+  /** False when another was done first. */
+  async #isWanted(sample: Sample): Promise<boolean> {
+    const now = this.#now()
+    if (!isClaimOld(sample.claimedAt, now)) return true
+    const { state } = await this.#hours.claim(now, sample.hour)
+    sample.claimedAt = now
+    return state !== 'done'
   }
 
   async #continue(sample: Sample): Promise<boolean> {
     const basin = sample.basins[0]
     if (basin !== undefined) {
-      sample.size ??= new BasinSize(this.#engine.session, basin.key)
+      sample.size ??= new BasinSize(this.#engine, basin.key)
       if (await sample.size.step()) return true
       await this.#store(basin.value as unknown as BasinDocument, sample.size, sample.hour)
       sample.size = undefined
@@ -107,25 +112,20 @@ export class Sampling {
     return sample.activityAfter !== null
   }
 
-  /** What a basin holds at the beginning of an hour is what it held at the end of the hour before, if it existed then. */
   async #store({ name, createdAt }: BasinDocument, { bytes, since }: BasinSize, hour: number): Promise<void> {
-    const end = hour * HOUR_SECONDS
-    const at = chunkAt(end - 1, HOURS)
+    const measured = sampledHour(this.#now())
+    const at = chunkAt(measured * HOUR_SECONDS, HOURS)
     const sizeKey = usageKey(at, basinScope(name))
-    const measured = { [STORED_BYTES]: { [bucketOf(end - 1, at)]: bytes } }
-    const keys = [
-      ...(createdAt < end * 1000 ? [sizeKey] : []),
-      ...(since === undefined ? [] : [activityKey(name)]),
-    ]
-    await changeDocuments(this.#engine.session, keys, (values) => {
+    const existed = createdAt < (measured + 1) * HOUR_SECONDS * 1000
+    const keys = [...(existed ? [sizeKey] : []), ...(since === undefined ? [] : [activityKey(name)])]
+    await changeDocuments(this.#engine.session, 'usage', keys, (values) => {
       const changed = new Map<string, JsonValue>()
       for (const key of keys) {
+        const value = values.get(key)
         if (key === sizeKey) {
-          const document = values.get(key) as unknown as UsageDocument | undefined
-          const { series, writers } = document ?? { series: {}, writers: [] }
-          changed.set(key, usageJson({ series: mergeSeries(series, measured), writers }))
+          changed.set(key, withMeasurement(value, at, measured * HOUR_SECONDS, bytes))
         } else {
-          const runs = (values.get(key) as unknown as ActivityDocument | undefined)?.runs ?? []
+          const runs = (value as unknown as ActivityDocument | undefined)?.runs ?? []
           changed.set(key, usageJson({ runs: this.#active(runs, since!, hour) }))
         }
       }
@@ -144,7 +144,7 @@ export class Sampling {
     const { session } = this.#engine
     const page = await session.list('usage', { prefix: ACTIVITY_PREFIX, after, limit: PAGE })
     const keys = page.map(({ key }) => key)
-    await changeDocuments(session, keys, (values) => {
+    await changeDocuments(session, 'usage', keys, (values) => {
       const changed = new Map<string, JsonValue | null>()
       for (const [key, value] of values) {
         if (value === undefined) continue
@@ -162,4 +162,8 @@ export class Sampling {
   #now(): number {
     return Math.floor(this.#engine.settings.clock.now() / 1000)
   }
+}
+
+function dayOf(hour: number): number {
+  return alignDown(hour * HOUR_SECONDS, DAY_SECONDS)
 }

@@ -1,5 +1,6 @@
 import type { Activity } from '../../core/usage/activity.ts'
-import type { SeriesOfChunk } from '../../core/usage/series.ts'
+import type { Sampled } from '../../core/usage/sampled.ts'
+import { bucketOf, mergeSeries, type SeriesOfChunk, STORED_BYTES } from '../../core/usage/series.ts'
 import { TIERS, type Tier, type TierChunk } from '../../core/usage/tiers.ts'
 import type { JsonValue } from '../../storage/contract.ts'
 
@@ -19,30 +20,48 @@ export interface ActivityDocument {
   readonly runs: Activity
 }
 
-/** Collection `settings`, key {@link SAMPLED_KEY}: the latest hour, since the Unix epoch, at whose beginning the basins were measured. */
-export interface SampledDocument {
-  readonly hour: number
-}
+/** Collection `settings`, key {@link SAMPLED_KEY}. */
+export type SampledDocument = Sampled
 
 export const SAMPLED_KEY = 'usage-sampled'
 
-/** The number of the last flush of each engine that a document holds, the latest last. */
-export type Writers = readonly (readonly [engineId: string, flush: number])[]
+/** The number of the last commit of each engine that a document holds, the latest last. An engine makes its commits one after the other. */
+export type Writers = readonly (readonly [engineId: string, commit: number])[]
 
 const WRITERS_MAX = 16
 
 /**
- * Notes a flush in the document that it is added to, so that one whose outcome is unknown can be made again without being counted twice.
- * Only the engines that wrote last are kept: nobody makes a flush again after so many others.
+ * Notes a commit in the document that it is added to, so that one whose outcome is unknown can be made again without being counted twice.
+ * Only the engines that wrote last are kept: nobody makes a commit again after so many others.
  */
-export function addWriter(writers: Writers, engineId: string, flush: number): Writers {
+export function addWriter(writers: Writers, engineId: string, commit: number): Writers {
   const others = writers.filter(([id]) => id !== engineId)
-  return [...others.slice(-(WRITERS_MAX - 1)), [engineId, flush]]
+  return [...others.slice(-(WRITERS_MAX - 1)), [engineId, commit]]
 }
 
-export function holdsFlush(writers: Writers, engineId: string, flush: number): boolean {
-  return writers.some(([id, last]) => id === engineId && last >= flush)
+export function holdsCommit(writers: Writers, engineId: string, commit: number): boolean {
+  return writers.some(([id, last]) => id === engineId && last >= commit)
 }
+
+/** The commits of a document, with those of another that is added to it. */
+export function mergeWriters(writers: Writers, added: Writers): Writers {
+  const missing = added.filter(([id, commit]) => !holdsCommit(writers, id, commit))
+  return missing.reduce((merged, [id, commit]) => addWriter(merged, id, commit), writers)
+}
+
+/** The document with what its scope held at a time in its chunk, in seconds. */
+export function withMeasurement(
+  document: JsonValue | undefined,
+  at: TierChunk,
+  time: number,
+  bytes: number,
+): JsonValue {
+  const { series, writers } = (document as unknown as UsageDocument | undefined) ?? NO_USAGE
+  const measured = { [STORED_BYTES]: { [bucketOf(time, at)]: bytes } }
+  return usageJson({ series: mergeSeries(series, measured), writers })
+}
+
+export const NO_USAGE: UsageDocument = { series: {}, writers: [] }
 
 export const ACCOUNT = 'account'
 

@@ -1,15 +1,8 @@
 import { hourOf, wasActive } from '../../core/usage/activity.ts'
 import { type MetricsLevel, type MetricsPlan, planMetrics } from '../../core/usage/metrics-plan.ts'
 import { lastMeasurements, totals } from '../../core/usage/points.ts'
-import { METERED_SIZE, pointsOf, STORED_BYTES, seriesName } from '../../core/usage/series.ts'
-import {
-  chunksBefore,
-  chunksBetween,
-  HOURS,
-  MINUTES,
-  type Tier,
-  type TierChunk,
-} from '../../core/usage/tiers.ts'
+import { METERED_SIZE, pointsOf, seriesName } from '../../core/usage/series.ts'
+import { chunksBetween, HOURS, MINUTES, type Tier } from '../../core/usage/tiers.ts'
 import { OPERATIONS } from '../../model/access.ts'
 import type {
   AccountMetricSet,
@@ -26,19 +19,11 @@ import { storageError } from '../errors.ts'
 import { macrotask } from '../macrotask.ts'
 import type { MetricsService } from '../services.ts'
 import { BasinSize } from './basin-size.ts'
-import {
-  ACCOUNT,
-  ACTIVITY_PREFIX,
-  type ActivityDocument,
-  basinScope,
-  logScope,
-  type UsageDocument,
-  usageKey,
-} from './usage-documents.ts'
+import { readChunks, readMeasurements } from './stored-usage.ts'
+import { ACCOUNT, ACTIVITY_PREFIX, type ActivityDocument, basinScope, logScope } from './usage-documents.ts'
 import type { UsageEngine } from './usage-flush.ts'
 
 const ACTIVITIES_OF_PAGE = 1_000
-const DOCUMENTS_AT_ONCE = 16
 
 /** What a query needs to have done before it looks. */
 export interface Preparation {
@@ -60,10 +45,6 @@ const ACCUMULATIONS: Readonly<Record<Accumulated, readonly [MetricUnit, readonly
   'append-throughput': ['bytes', ['standard', 'express']],
   'read-ops': ['operations', ['unary', 'streaming']],
   'read-throughput': ['bytes', ['read_bytes']],
-}
-
-interface StoredChunk extends TierChunk {
-  readonly series: UsageDocument['series']
 }
 
 /** Answers what usage is asked for (wire-behaviour.md 11). */
@@ -106,7 +87,9 @@ export class UsageMetrics implements MetricsService {
   async #accumulations(set: Accumulated, scope: string, plan: MetricsPlan): Promise<readonly Metric[]> {
     await this.#prepare.flush()
     const { from, to, tier } = plan
-    const chunks = await this.#inItsTier((now) => this.#read(scope, chunksBetween(from, to, tier, now)))
+    const chunks = await this.#inItsTier((now) =>
+      readChunks(this.#engine.session, scope, chunksBetween(from, to, tier, now)),
+    )
     const [unit, fixed] = ACCUMULATIONS[set]
     const accumulations = (fixed ?? OPERATIONS).map((name) => {
       const points = chunks.flatMap((chunk) => pointsOf(chunk.series, seriesName(set, name), chunk))
@@ -133,14 +116,19 @@ export class UsageMetrics implements MetricsService {
   }
 
   async #basinStorage(basin: string, plan: MetricsPlan): Promise<readonly Metric[]> {
-    const points = await this.#measurements(basinScope(basin), HOURS, plan)
-    const exists = (await this.#engine.catalog.basin(basin)) !== undefined
+    await this.#prepare.flush()
+    await this.#prepare.sample()
+    const document = await this.#engine.catalog.basin(basin)
+    const exists = document !== undefined
+    // What another basin held that had the name before says nothing of the time since.
+    const since = exists ? Math.floor(document.value.createdAt / 1000) : 0
+    const points = await this.#measurements(basinScope(basin), HOURS, plan, since)
     // Of a basin that is gone nothing is held any more, whatever was measured last.
     const until = exists ? this.#now() : Math.max(-1, ...points.map(([time]) => time))
     if (!exists || plan.to <= hourOf(until) * HOURS.bucketSeconds || until < plan.from) {
       return [gauge(lastMeasurements(points, plan, until))]
     }
-    const size = new BasinSize(this.#engine.session, basin)
+    const size = new BasinSize(this.#engine, basin)
     while (await size.step()) await macrotask()
     return [gauge(lastMeasurements([...points, [until, size.bytes]], plan, until))]
   }
@@ -163,22 +151,15 @@ export class UsageMetrics implements MetricsService {
     }
   }
 
-  /** The measurements in the intervals of a query, and the last one before them. */
-  async #measurements(
+  /** The measurements in the intervals of a query since a time in seconds, and the last one before them. */
+  #measurements(
     scope: string,
     finest: Tier,
     { from, to, seconds }: MetricsPlan,
+    since = 0,
   ): Promise<MetricPoint[]> {
-    return this.#inItsTier(async (now) => {
-      const chunks = chunksBefore(to, finest, now)
-      const points: MetricPoint[] = []
-      for (let start = 0; start < chunks.length; start += DOCUMENTS_AT_ONCE) {
-        const read = await this.#read(scope, chunks.slice(start, start + DOCUMENTS_AT_ONCE))
-        points.push(...read.flatMap((chunk) => pointsOf(chunk.series, STORED_BYTES, chunk)))
-        if (points.some(([time]) => time < from + seconds)) break
-      }
-      return points
-    })
+    const range = { finest, since, to, enough: from + seconds }
+    return this.#inItsTier((now) => readMeasurements(this.#engine.session, scope, range, now))
   }
 
   /** Looks where things are at a time; again when they may have been moved meanwhile, for then some would be seen twice, or not at all. */
@@ -189,21 +170,6 @@ export class UsageMetrics implements MetricsService {
       const result = await look(now)
       if (hourOf(this.#now()) === hourOf(now)) return result
     }
-  }
-
-  async #read(scope: string, chunks: readonly TierChunk[]): Promise<StoredChunk[]> {
-    const found: StoredChunk[] = []
-    for (let start = 0; start < chunks.length; start += DOCUMENTS_AT_ONCE) {
-      const some = chunks.slice(start, start + DOCUMENTS_AT_ONCE)
-      const documents = await Promise.all(
-        some.map((chunk) => this.#engine.session.get('usage', usageKey(chunk, scope))),
-      )
-      for (const [index, document] of documents.entries()) {
-        if (document === undefined) continue
-        found.push({ ...some[index]!, series: (document.value as unknown as UsageDocument).series })
-      }
-    }
-    return found
   }
 
   #now(): number {

@@ -18,6 +18,8 @@ export interface UsageRecorder {
   storedChanged(logIds: readonly string[]): void
   /** A basin got a stream. */
   streamCreated(basin: string): void
+  /** A basin is gone, and its name free. */
+  basinDeleted(basin: string): void
   /** A basin lost a stream, which it had had since `createdAt` (milliseconds). */
   streamDeleted(basin: string, createdAt: number): void
 }
@@ -29,6 +31,8 @@ export interface AppendUsage {
   readonly records: number
   readonly meteredBytes: number
   readonly connection: Connection
+  /** When it was durable, milliseconds. */
+  readonly at: number
   /** How long it waited for room among the bytes in flight. */
   readonly permitMs: number
   /** How long from then until it was durable. */

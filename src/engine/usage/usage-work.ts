@@ -5,6 +5,9 @@ import { Sampling } from './sampling.ts'
 import type { UsageEngine } from './usage-flush.ts'
 import { UsageMetrics } from './usage-metrics.ts'
 
+/** A bounded piece of work; resolves to whether more is left. */
+type Step = () => Promise<boolean>
+
 /** What of the usage metrics is not needed by each append and read; loaded when it is first needed. */
 export class UsageWork {
   readonly metrics: MetricsService
@@ -18,23 +21,23 @@ export class UsageWork {
     this.#sampling = new Sampling(engine)
     this.metrics = new UsageMetrics(engine, {
       flush,
-      rollUp: () => this.#finish(this.#rollUp),
-      sample: () => this.#finish(this.#sampling),
+      rollUp: () => this.#finish(() => this.#rollUp.step()),
+      sample: () => this.#finish(() => this.#sampling.step(true)),
     })
   }
 
   /** A bounded step; resolves to whether more is left. */
   async maintain(): Promise<boolean> {
-    return (await this.#step(this.#rollUp)) || this.#step(this.#sampling)
+    return (await this.#make(() => this.#rollUp.step())) || this.#make(() => this.#sampling.step(false))
   }
 
-  async #finish(work: RollUp | Sampling): Promise<void> {
-    while (await this.#step(work)) await macrotask()
+  async #finish(step: Step): Promise<void> {
+    while (await this.#make(step)) await macrotask()
   }
 
-  #step(work: RollUp | Sampling): Promise<boolean> {
-    const step = this.#last.then(() => work.step())
-    this.#last = step.catch(() => {})
-    return step
+  #make(step: Step): Promise<boolean> {
+    const made = this.#last.then(step)
+    this.#last = made.catch(() => {})
+    return made
   }
 }

@@ -12,8 +12,8 @@ import type {
 } from '../../model/metrics.ts'
 import type { StreamRef } from '../context.ts'
 import type { MetricsService } from '../services.ts'
-import { AppendOperations } from './append-operations.ts'
 import { OpenReads } from './open-reads.ts'
+import { RecentAppends } from './recent-appends.ts'
 import { countersNow, newCounters, type UsageCounters } from './usage-counters.ts'
 import { ACCOUNT, basinScope } from './usage-documents.ts'
 import { type UsageEngine, UsageFlush } from './usage-flush.ts'
@@ -29,7 +29,7 @@ export class Usage implements UsageRecorder, MetricsService {
   readonly #engine: UsageEngine
   readonly #flush: UsageFlush
   readonly #counters = newCounters()
-  readonly #appendOperations = new AppendOperations()
+  readonly #recentAppends: RecentAppends
   readonly #openReads: OpenReads
   #cancelTimer: (() => void) | undefined
   #flushing: Promise<void> = Promise.resolve()
@@ -42,8 +42,17 @@ export class Usage implements UsageRecorder, MetricsService {
   constructor(engine: UsageEngine) {
     this.#engine = engine
     this.#flush = new UsageFlush(engine)
-    this.#openReads = new OpenReads((basin, minute, operations) =>
-      this.#flush.pending.add(basinScope(basin), STREAMING_READS, minute, operations),
+    const { pending, changedLogs } = this.#flush
+    this.#openReads = new OpenReads((basin, minute) =>
+      pending.add(basinScope(basin), STREAMING_READS, minute, 1),
+    )
+    this.#recentAppends = new RecentAppends(
+      ({ basin, storageClass, minute }) =>
+        pending.add(basinScope(basin), APPENDS[storageClass].operations, minute, 1),
+      ({ basin, storageClass, minute, logId, bytes }) => {
+        pending.add(basinScope(basin), APPENDS[storageClass].throughput, minute, bytes)
+        changedLogs.add(logId)
+      },
     )
   }
 
@@ -63,19 +72,16 @@ export class Usage implements UsageRecorder, MetricsService {
   }
 
   appended(append: AppendUsage): void {
-    const { basin, logId, storageClass, records, meteredBytes, connection } = append
-    this.#counters.appends++
-    this.#counters.appendPermitSeconds.observe(append.permitMs / 1000)
-    this.#counters.appendAckSeconds.observe(append.ackMs / 1000)
-    this.#counters.appendBatchRecords.observe(records)
-    this.#counters.appendBatchBytes.observe(meteredBytes)
-    this.#counters.appendedRecords += records
-    this.#counters.appendedBytes += meteredBytes
-    const scope = basinScope(basin)
-    const { operations, throughput } = APPENDS[storageClass]
-    this.#flush.changedLogs.add(logId)
-    this.#add(scope, throughput, meteredBytes)
-    if (this.#appendOperations.begins(logId, connection, this.#minute())) this.#add(scope, operations, 1)
+    const counters = this.#counters
+    counters.appends++
+    counters.appendPermitSeconds.observe(append.permitMs / 1000)
+    counters.appendAckSeconds.observe(append.ackMs / 1000)
+    counters.appendBatchRecords.observe(append.records)
+    counters.appendBatchBytes.observe(append.meteredBytes)
+    counters.appendedRecords += append.records
+    counters.appendedBytes += append.meteredBytes
+    this.#recentAppends.add(append)
+    this.#flushLater()
   }
 
   unaryRead(basin: string): void {
@@ -104,6 +110,11 @@ export class Usage implements UsageRecorder, MetricsService {
 
   streamCreated(basin: string): void {
     this.#hadStream(basin, this.#now())
+  }
+
+  basinDeleted(basin: string): void {
+    this.#flush.markGone(basin, this.#now())
+    this.#flushLater()
   }
 
   streamDeleted(basin: string, createdAt: number): void {
@@ -166,6 +177,8 @@ export class Usage implements UsageRecorder, MetricsService {
     const run = () => {
       this.#cancelTimer = undefined
       if (this.#ticks) this.#flushLater()
+      // Also while a storage that hangs keeps what was recorded before from being stored.
+      this.#settle()
       // What is measured now is what was there when the minute ended. Timers may be late, and a little early.
       void this.#storeSoon(() => Math.max(minute, this.#minute() - MINUTE_SECONDS)).catch(onBackgroundError)
     }
@@ -184,10 +197,15 @@ export class Usage implements UsageRecorder, MetricsService {
     return next
   }
 
+  /** Adds up what only becomes usage in the course of time. */
+  #settle(): void {
+    const now = this.#engine.settings.clock.now()
+    this.#openReads.settle(now)
+    this.#recentAppends.settle(now)
+  }
+
   async #store(minute: number): Promise<void> {
-    const { clock } = this.#engine.settings
-    this.#openReads.settle(clock.now())
-    this.#appendOperations.forgetBefore(this.#minute())
+    this.#settle()
     try {
       if (this.#flush.isDirty) await this.#flush.run(minute, this.#now())
     } finally {

@@ -103,7 +103,7 @@ export async function follow() {
   await Promise.all([subscriber.opened, loop.opened])
   await stream.append(['c', 'd'])
   await stream.append('e')
-  const result = { observed: await observed, iterated: await iterated, open: hw.stats().openReads }
+  const result = { observed: await observed, iterated: (await iterated).flat(), open: hw.stats().openReads }
   await hw.close()
   return result
 }

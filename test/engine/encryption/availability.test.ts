@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type CipherSuite, open } from '../../../src/index.ts'
+import { type CipherSuite, type HeadwaterError, open } from '../../../src/index.ts'
 import { bodies, onBothKindsOfStorage, openEngine, type TestEngine, testStorage } from '../support.ts'
 import { aegis, aesOfNode, aesOfWeb, key, openEncrypted, outcome } from './support.ts'
 
@@ -102,20 +102,83 @@ describe('ciphers', () => {
     await expect(open({ storage: testStorage(), ciphers })).rejects.toThrow(new RangeError(message))
   })
 
-  it('a suite that does not keep to its contract is not believed', async () => {
-    const engine = opened(await openEncrypted({ ...aesOfNode, seal: (_key, _nonce, plaintext) => plaintext }))
-    expect(await outcome(engine.with().append('a'))).toBe(
-      '500 other: records could not be sealed: the cipher failed',
+  it('given to say what is missing say so', async () => {
+    const missing = 'the package is away'
+    const { hw } = opened(await openEngine({ ciphers: [{ ...aegis, missing }] }))
+    expect(await outcome(hw.createBasin('new', { streamCipher: 'aegis-256' }))).toBe(
+      '422 invalid: stream_cipher aegis-256 is not available: the package is away',
     )
-    expect((await engine.with().checkTail()).seqNum).toBe(0)
   })
 
-  it('a suite that fails is no wrong key', async () => {
-    const failing = { ...aesOfNode, open: () => Promise.reject(new Error('out of memory')) }
-    const engine = opened(await openEncrypted(failing))
+  it.each<[string, CipherSuite['seal']]>([
+    ['fails', () => Promise.reject(new Error('out of entropy'))],
+    [
+      'fails at once',
+      () => {
+        throw new Error('out of entropy')
+      },
+    ],
+    ['gives nothing', () => undefined as never],
+    ['gives nothing later', () => Promise.resolve(undefined as never)],
+    ['gives null', () => null as never],
+    ['gives text of the right length', () => 'x'.repeat(1_000) as never],
+    ['gives an array', (_key, _nonce, plaintext) => Array(plaintext.length + 16).fill(0) as never],
+    ['gives the plaintext', (_key, _nonce, plaintext) => plaintext],
+  ])('a suite that %s has sealed nothing', async (_, seal) => {
+    const engine = opened(await openEncrypted({ ...aesOfNode, seal }))
+    const error = await engine
+      .with()
+      .append('a')
+      .catch((failure: HeadwaterError) => failure)
+    expect(error).toMatchObject({
+      code: 'other',
+      message: 'records could not be sealed: the cipher failed',
+      // Nothing was handed to the storage.
+      mayHaveEffects: false,
+    })
+    expect((await engine.with().checkTail()).seqNum).toBe(0)
+    expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+  })
+
+  it.each<[string, CipherSuite['open']]>([
+    ['fails', () => Promise.reject(new Error('out of memory'))],
+    ['gives null', () => null as never],
+    ['gives text', () => 'text' as never],
+    ['gives an array', (_key, _nonce, ciphertext) => Array(ciphertext.length - 16).fill(0) as never],
+    ['gives too much', (_key, _nonce, ciphertext) => ciphertext],
+  ])('a suite that %s is no wrong key, and the stream not damaged', async (_, failing) => {
+    const engine = opened(await openEncrypted({ ...aesOfNode, open: failing }))
     await engine.with().append('a')
     expect(await outcome(engine.with().readBatch({ seqNum: 0 }))).toBe(
       '500 other: records could not be opened: the cipher failed',
     )
+  })
+})
+
+describe('the code of the ciphers', () => {
+  const CODE = '../../../src/engine/encryption/stream-cipher.ts'
+  afterEach(() => {
+    vi.doUnmock(CODE)
+    vi.resetModules()
+  })
+
+  it('that cannot be loaded is told as `unavailable`, and loaded by the next call', async () => {
+    const { hw } = opened(await openEngine())
+    await hw.ensureBasin('encrypted', { streamCipher: 'aes-256-gcm' })
+    await hw.basin('encrypted').ensureStream('stream')
+    const stream = hw.basin('encrypted').stream('stream', { encryptionKey: key(1) })
+    vi.resetModules()
+    vi.doMock(CODE, () => {
+      throw new Error('no network')
+    })
+    const told = '503 unavailable: the code of the ciphers could not be loaded'
+    expect(await outcome(stream.append('a'))).toBe(told)
+    expect(await outcome(stream.readBatch({ seqNum: 0 }))).toBe(told)
+    expect(await outcome(stream.appendSession())).toBe(told)
+    expect(hw.stats()).toMatchObject({ openReads: 0, pendingAppends: 0, appendBytesInFlight: 0 })
+    vi.doUnmock(CODE)
+    vi.resetModules()
+    await stream.append('a')
+    expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
   })
 })

@@ -61,3 +61,28 @@ it('is idle only when nothing waits', async () => {
   go()
   await expect.poll(() => idle).toBe(true)
 })
+
+it('tells what waits of the end, in order, what was there already as it is, and nothing twice', async () => {
+  const order = new InOrder()
+  const told: string[] = []
+  const go: (() => void)[] = []
+  const add = (name: string, start: () => Promise<void> | undefined) =>
+    order.add(start, {
+      resolved: () => told.push(name),
+      rejected: (error) => told.push(`${name}: ${(error as Error).message}`),
+    })
+  const late = () => new Promise<void>((resolve) => go.push(resolve))
+  add('a', late)
+  add('b', () => undefined)
+  add('c', late)
+  order.end(new Error('over'))
+  expect(told).toEqual(['a: over', 'b', 'c: over'])
+  await order.idle()
+  add('d', () => {
+    throw new Error('must not be started')
+  })
+  for (const resolve of go) resolve()
+  await Promise.resolve()
+  expect(told).toEqual(['a: over', 'b', 'c: over', 'd: over'])
+  expect(order.pending).toBe(0)
+})

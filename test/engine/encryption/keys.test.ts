@@ -8,10 +8,24 @@ afterEach(() => engine.hw.close())
 
 const BASE64 = Buffer.from(key(1)).toString('base64')
 const FAILED = '400 decryption_failed: record decryption failed'
+const INVALID = '400 bad_header: invalid encryption key: invalid base64'
+const NO_KEY = '400 bad_header: invalid encryption key: neither base64 nor a Uint8Array'
 const BAD_KEYS: [string, string | Uint8Array | undefined, string][] = [
   ['no key', undefined, "400 bad_header: missing encryption key for stream cipher 'CIPHER'"],
   ['an empty key', '', '400 bad_header: invalid encryption key: key material length 0 is out of range'],
-  ['no base64', '!'.repeat(44), '400 bad_header: invalid encryption key: invalid base64'],
+  ['no base64', '!'.repeat(44), INVALID],
+  // What lenient decoders make 32 bytes of.
+  ['base64 with trailing bits', `${BASE64.slice(0, -2)}F=`, INVALID],
+  ['base64 without its padding', BASE64.slice(0, -1), INVALID],
+  ['base64 with white space in it', `${BASE64.slice(0, 20)} ${BASE64.slice(21)}`, INVALID],
+  ['base64 of the alphabet for URLs', `_${BASE64.slice(1)}`, INVALID],
+  // What the constructor of byte arrays makes 32 bytes of.
+  ['a number', 32 as never, NO_KEY],
+  ['an array', Array(32).fill(1) as never, NO_KEY],
+  ['numbers of another kind', new Uint32Array(32) as never, NO_KEY],
+  ['a buffer without a view', new ArrayBuffer(32) as never, NO_KEY],
+  ['an object with a length', { length: 32 } as never, NO_KEY],
+  ['null', null as never, NO_KEY],
   ['a short key', 'AAAA', '400 bad_header: invalid encryption key length: 3 bytes, must be 32 in base64'],
   [
     'a long key',

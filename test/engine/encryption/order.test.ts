@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { fenceRecord } from '../../../src/index.ts'
+import { fenceRecord, type HeadwaterError } from '../../../src/index.ts'
 import { gated } from '../gated-storage.ts'
 import { bodies, onBothKindsOfStorage, testStorage } from '../support.ts'
 import {
@@ -94,6 +94,69 @@ onBothKindsOfStorage(() =>
       suite.release(0)
       expect((await appended).start.seqNum).toBe(0)
       await closing
+      expect(engine.clock.pending).toBe(0)
+    })
+
+    it('are given up some time after the engine begins to close, when the cipher does not answer', async () => {
+      const suite = heldSuite(aesOfNode)
+      engine = await openEncrypted(suite)
+      const ends = ['a', 'b'].map((body) => outcome(engine.with().append(body)))
+      const session = await engine.with().appendSession()
+      ends.push(outcome((await session.submit('c')).ack()))
+      await engine.clock.settle()
+      let closed = false
+      const closing = engine.hw.close().then(() => {
+        closed = true
+      })
+      await engine.clock.settle()
+      suite.release(0)
+      await engine.clock.advance(4_999)
+      expect(closed).toBe(false)
+      await engine.clock.advance(1)
+      await closing
+      const over = '503 unavailable: headwater is closed'
+      expect(await Promise.all(ends)).toEqual(['ok', over, over])
+      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+      expect(engine.clock.pending).toBe(0)
+      // Too late.
+      suite.release(0)
+      await engine.clock.settle()
+      expect(await Promise.all(ends)).toEqual(['ok', over, over])
+    })
+
+    it('are given up some time after their stream was deleted, when the cipher does not answer', async () => {
+      const suite = heldSuite(aesOfNode)
+      engine = await openEncrypted(suite)
+      const end = outcome(engine.with().append('a'))
+      await engine.clock.settle()
+      await engine.basin.deleteStream('stream')
+      await engine.clock.advance(5_000)
+      expect(await end).toBe('409 stream_deletion_pending: stream deletion pending')
+      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+    })
+
+    it('of a session are acknowledged before it is told of one that could not be sealed', async () => {
+      const suite = heldSuite(aesOfNode)
+      const storage = gated(testStorage())
+      engine = await openEncrypted(suite, { storage })
+      const session = await engine.with().appendSession()
+      const told: unknown[] = []
+      session.acks$.subscribe({
+        next: ({ start }) => told.push(start.seqNum),
+        error: ({ code }: HeadwaterError) => told.push(code),
+      })
+      const tickets = await Promise.all(['a', 'b'].map((body) => session.submit(body)))
+      for (const ticket of tickets) ticket.ack().catch(() => {})
+      await engine.clock.settle()
+      storage.holding = true
+      suite.release(0)
+      await expect.poll(() => storage.held).toBe(1)
+      suite.fail(0, new Error('out of entropy'))
+      await engine.clock.settle()
+      expect(told).toEqual([])
+      storage.holding = false
+      storage.release()
+      await expect.poll(() => told).toEqual([0, 'other'])
     })
 
     it.each([aesOfNode, aegis])('wait for nothing where the cipher answers at once: $name', async (suite) => {

@@ -83,3 +83,35 @@ export function heldSuite(inner: CipherSuite): HeldSuite {
     },
   }
 }
+
+/** A suite whose `open` answers late while the test says so. */
+export interface SlowSuite extends CipherSuite {
+  slow: boolean
+  /** How often `open` was called. */
+  opens: number
+  /** How many of these calls wait. */
+  readonly waiting: number
+  /** Answers all that wait. */
+  answer(): void
+}
+
+export function slowSuite(inner: CipherSuite): SlowSuite {
+  const waiting: (() => void)[] = []
+  const suite: SlowSuite = {
+    ...inner,
+    slow: false,
+    opens: 0,
+    get waiting() {
+      return waiting.length
+    },
+    answer() {
+      for (const go of waiting.splice(0)) go()
+    },
+    open(...args) {
+      suite.opens++
+      if (!suite.slow) return inner.open(...args)
+      return new Promise<void>((go) => waiting.push(go)).then(() => inner.open(...args))
+    },
+  }
+  return suite
+}

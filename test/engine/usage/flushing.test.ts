@@ -65,6 +65,32 @@ describe('when usage is stored', () => {
     })
   })
 
+  it('a storage that hangs for long keeps nothing from being counted', async () => {
+    const test = await openUsage()
+    test.usage.start()
+    const connection = {}
+    await createBasin(test, 'basin-one')
+    await createStream(test, A)
+    const { commit } = test.session
+    let goOn = () => {}
+    const hung = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    test.session.commit = (changes) => hung.then(() => commit.call(test.session, changes))
+    test.usage.streamingRead('basin-one')
+    await goTo(test, 30 * MINUTE)
+    await append(test, A, 7, connection)
+    await goTo(test, 30 * MINUTE + 10)
+    goOn()
+    expect(await ofBasin(test, 'basin-one', 'read-ops', [0, 30 * MINUTE], 'hour')).toMatchObject({
+      streaming: [[0, 31]],
+    })
+    expect(await ofBasin(test, 'basin-one', 'append-throughput', [0, 30 * MINUTE + 1])).toMatchObject({
+      standard: [[30 * MINUTE, 7]],
+    })
+    await test.usage.close()
+  })
+
   it('on close: a restart finds everything, and afterwards nothing is armed', async () => {
     const test = await openUsage()
     await createBasin(test, 'basin-one')

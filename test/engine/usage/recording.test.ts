@@ -45,6 +45,7 @@ function appendOf(usage: Partial<AppendUsage>): void {
     records: 1,
     meteredBytes: 1,
     connection: test,
+    at: test.clock.now(),
     permitMs: 3,
     ackMs: 20,
     ...usage,
@@ -225,6 +226,7 @@ describe('metrics of intervals', () => {
 describe('names of which nothing is known', () => {
   it('have used nothing, and asking leaves nothing behind', async () => {
     await goTo(test, HOUR)
+    await maintain(test)
     const before = await usageKeys(test)
     const range = [0, HOUR] as const
     expect(await ofBasin(test, 'no-basin', 'append-ops', range)).toEqual({ standard: [], express: [] })

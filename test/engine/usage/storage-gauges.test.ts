@@ -182,6 +182,8 @@ describe('what a basin holds', () => {
     await append(test, A, 100)
     await goTo(test, 3 * HOUR)
     await maintain(test)
+    await goTo(test, 5 * HOUR)
+    await maintain(test)
     await goTo(test, 5 * HOUR + 10)
     await store(test, 'b', 1_000)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, 6 * HOUR - 3_500])).toEqual({

@@ -126,7 +126,7 @@ export async function append(
 
 /** Tells an append of one record that nobody stored. */
 export function tellAppend(
-  { usage }: TestUsage,
+  { usage, clock }: TestUsage,
   { basin, stream }: StreamRef,
   meteredBytes: number,
   connection: object,
@@ -138,6 +138,7 @@ export function tellAppend(
     records: 1,
     meteredBytes,
     connection,
+    at: clock.now(),
     permitMs: 0,
     ackMs: 0,
   })

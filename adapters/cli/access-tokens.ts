@@ -5,7 +5,7 @@ import type { IssueRequest } from './issue-request.ts'
 import { decodeTokenPage, type TokenPage } from './token-page.ts'
 
 /** Access tokens, wherever they are. Rejects with {@link CliError} or `HeadwaterError`. */
-export interface TokenService {
+export interface AccessTokens {
   /** Resolves to the token. */
   issue(request: IssueRequest): Promise<string>
   list(query: { readonly prefix: string; readonly startAfter: string }): Promise<TokenPage>
@@ -13,7 +13,7 @@ export interface TokenService {
 }
 
 /** Those of an engine that this process has open. */
-export function ownTokens(hw: Headwater): TokenService {
+export function ownTokens(hw: Headwater): AccessTokens {
   return {
     issue: ({ input }) => hw.issueAccessToken(input),
     list: async (query) => decodeTokenPage(utf8(accessTokenPageJson(await hw.listAccessTokens(query)))),

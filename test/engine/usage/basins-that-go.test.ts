@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { open } from '../../../src/index.ts'
+import {
+  append,
+  createBasin,
+  createStream,
+  DAY,
+  deleteStream,
+  goTo,
+  HOUR,
+  maintain,
+  ofBasin,
+  openUsage,
+  START,
+  type TestUsage,
+} from './support.ts'
+
+const A = { basin: 'basin-one', stream: 'a' }
+
+let test: TestUsage
+
+/** A basin that held 100 bytes in the first two hours and was deleted in the third. */
+beforeEach(async () => {
+  test = await openUsage()
+  await createBasin(test, 'basin-one')
+  await createStream(test, A)
+  await append(test, A, 100)
+  for (const hour of [1, 2]) {
+    await goTo(test, hour * HOUR + 5)
+    await maintain(test)
+  }
+  await deleteStream(test, A)
+  await test.session.commit([{ kind: 'delete', collection: 'basins', key: 'basin-one' }])
+})
+
+async function storageOf(range: readonly [number, number]) {
+  return (await ofBasin(test, 'basin-one', 'storage', range)).metered_size
+}
+
+describe('what a basin held that is gone', () => {
+  it('ends with nothing, in the hour in which it went', async () => {
+    test.usage.basinDeleted('basin-one')
+    await goTo(test, 6 * HOUR)
+    expect(await storageOf([0, 6 * HOUR])).toEqual([
+      [0, 100],
+      [HOUR, 100],
+      [2 * HOUR, 0],
+    ])
+  })
+
+  it('is stored when the storage takes it again', async () => {
+    const { commit } = test.session
+    test.session.commit = () => Promise.reject(new Error('away'))
+    test.usage.basinDeleted('basin-one')
+    await goTo(test, 2 * HOUR + 120)
+    expect(test.errors.length).toBeGreaterThan(0)
+    test.session.commit = commit
+    await goTo(test, 2 * HOUR + 180)
+    expect(test.clock.pending).toBe(0)
+    expect(await storageOf([2 * HOUR, 2 * HOUR])).toEqual([[2 * HOUR, 0]])
+  })
+
+  it.each(['told', 'not told'])('is not that of the next one of the name: %s', async (how) => {
+    if (how === 'told') test.usage.basinDeleted('basin-one')
+    await goTo(test, 8 * HOUR + 10)
+    await createBasin(test, 'basin-one')
+    await createStream(test, A, 'another')
+    await goTo(test, 9 * HOUR)
+    await maintain(test)
+    await goTo(test, 9 * HOUR + 30)
+    expect(await storageOf([0, 9 * HOUR + 30])).toEqual([
+      [8 * HOUR, 0],
+      [9 * HOUR, 0],
+    ])
+  })
+
+  it('nor when that has been kept by days for long', async () => {
+    await goTo(test, 50 * HOUR)
+    await createBasin(test, 'basin-one')
+    await createStream(test, A, 'another')
+    await append(test, { ...A, stream: 'another' }, 7)
+    await goTo(test, 51 * HOUR)
+    await maintain(test)
+    await goTo(test, 60 * DAY)
+    await maintain(test)
+    expect(await storageOf([0, 4 * DAY])).toEqual([
+      [2 * DAY, 7],
+      [3 * DAY, 7],
+    ])
+  })
+})
+
+describe('a basin that an engine deletes', () => {
+  it('is told to be gone when its document goes', async () => {
+    const clock = virtualClock()
+    const hw = await open({ storage: memory(), clock })
+    await hw.basin('basin-one').stream('s').append('x'.repeat(92))
+    await clock.advance('1h')
+    await clock.advance('2m')
+    await hw.deleteBasin('basin-one')
+    await clock.advance('3m')
+    expect((await hw.listBasins()).items).toEqual([])
+    const range = { start: START, end: START + HOUR + 300 }
+    const [metric] = await hw.basin('basin-one').metrics({ set: 'storage', ...range })
+    expect(metric?.kind === 'gauge' && metric.values).toEqual([
+      [START, 100],
+      [START + HOUR, 0],
+    ])
+    await hw.close()
+  })
+})

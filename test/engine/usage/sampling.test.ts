@@ -1,0 +1,186 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { wrapped } from '../wrapped-storage.ts'
+import {
+  activeBasins,
+  append,
+  createBasin,
+  createStream,
+  goTo,
+  HOUR,
+  maintain,
+  ofBasin,
+  openUsage,
+  type TestUsage,
+} from './support.ts'
+
+const A = { basin: 'basin-one', stream: 'a' }
+
+let test: TestUsage
+let isAway: boolean
+
+beforeEach(async () => {
+  isAway = false
+  const storage = wrapped(memory(), {}, (session) => ({
+    list: async (collection, range) => {
+      if (isAway) throw new StorageFailure('io', 'away', { nothingWritten: true })
+      return session.list(collection, range)
+    },
+  }))
+  test = await openUsage({ storage })
+  await createBasin(test, 'basin-one')
+  await createStream(test, A)
+  await append(test, A, 100)
+})
+
+async function storageOf(range: readonly [number, number], of = test) {
+  return (await ofBasin(of, 'basin-one', 'storage', range)).metered_size
+}
+
+describe('the hour that has just ended', () => {
+  it('is told as it ended, also when nobody has looked since', async () => {
+    await goTo(test, HOUR)
+    await maintain(test)
+    await append(test, A, 11)
+    await goTo(test, 2 * HOUR + 10)
+    expect(await storageOf([0, 2 * HOUR + 10])).toEqual([
+      [0, 100],
+      [HOUR, 111],
+      [2 * HOUR, 111],
+    ])
+  })
+
+  it('is the first of a basin too', async () => {
+    await goTo(test, HOUR + 10)
+    expect(await storageOf([0, HOUR])).toEqual([[0, 100]])
+  })
+
+  it('is told as it was then, however often it is asked for later', async () => {
+    await goTo(test, HOUR + 10)
+    await storageOf([0, HOUR])
+    await append(test, A, 900)
+    await goTo(test, 2 * HOUR - 10)
+    expect(await storageOf([0, HOUR])).toEqual([[0, 100]])
+  })
+})
+
+describe('what is measured late', () => {
+  it('is what is held in this hour, not in the one before', async () => {
+    await goTo(test, HOUR)
+    await maintain(test)
+    await goTo(test, 3 * HOUR + 1_800)
+    await append(test, A, 900)
+    await maintain(test)
+    await goTo(test, 4 * HOUR)
+    expect(await storageOf([0, 4 * HOUR])).toEqual([
+      [0, 100],
+      [HOUR, 100],
+      [2 * HOUR, 100],
+      [3 * HOUR, 1_000],
+    ])
+  })
+
+  it('is not told of the hour in which it was begun', async () => {
+    await goTo(test, HOUR + 1)
+    while (!(await test.usage.maintain()));
+    isAway = true
+    await expect(test.usage.maintain()).rejects.toThrow('away')
+    await goTo(test, 3 * HOUR + 1)
+    await append(test, A, 900)
+    await goTo(test, 6 * HOUR + 1)
+    isAway = false
+    await maintain(test)
+    expect(await storageOf([0, 6 * HOUR])).toEqual([[5 * HOUR, 1_000]])
+  })
+
+  it('is measured again, for the hour in which it goes on', async () => {
+    await createBasin(test, 'basin-two')
+    await goTo(test, HOUR + 1)
+    while (!(await test.usage.maintain()));
+    // One basin is measured, the other is not.
+    await test.usage.maintain()
+    await append(test, A, 900)
+    await goTo(test, 3 * HOUR)
+    await maintain(test)
+    expect(await storageOf([0, 3 * HOUR])).toEqual([
+      [0, 100],
+      [HOUR, 100],
+      [2 * HOUR, 1_000],
+    ])
+  })
+
+  it('is not told of an hour that ends while it is measured', async () => {
+    const { measure } = test.session
+    test.session.measure = async (logIds) => {
+      await goTo(test, 2 * HOUR + 1_800)
+      await append(test, A, 900)
+      return measure.call(test.session, logIds)
+    }
+    await goTo(test, HOUR)
+    await maintain(test)
+    expect(await storageOf([HOUR, 2 * HOUR])).toEqual([])
+  })
+})
+
+describe('an hour that an engine has claimed', () => {
+  let other: TestUsage
+
+  beforeEach(async () => {
+    await createBasin(test, 'basin-two')
+    await createStream(test, { basin: 'basin-two', stream: 'b' })
+    other = await openUsage(test)
+    await goTo(test, HOUR + 1)
+    // It begins, and is never heard of again.
+    expect(await test.usage.maintain()).toBe(true)
+  })
+
+  it('is left to it for two minutes', async () => {
+    expect(await other.usage.maintain()).toBe(false)
+    await goTo(test, HOUR + 120)
+    expect(await other.usage.maintain()).toBe(false)
+    await goTo(test, HOUR + 121)
+    expect(await other.usage.maintain()).toBe(true)
+    await maintain(other)
+    expect(await storageOf([0, HOUR], other)).toEqual([[0, 100]])
+  })
+
+  it('is not relied on by a query', async () => {
+    await test.usage.close()
+    expect(await activeBasins(other, [HOUR, HOUR + 60])).toEqual(['basin-one', 'basin-two'])
+    expect(await storageOf([0, HOUR], other)).toEqual([[0, 100]])
+  })
+
+  it('stays its for as long as it goes on', async () => {
+    for (let index = 0; index < 20; index++) await createBasin(test, `basin-${index}`)
+    for (let seconds = 30; await test.usage.maintain(); seconds += 30) {
+      await goTo(test, HOUR + 1 + seconds)
+      expect(await other.usage.maintain()).toBe(false)
+    }
+    await maintain(other)
+    expect(await storageOf([0, HOUR], other)).toEqual([[0, 100]])
+  })
+
+  it('is done when the other one was first', async () => {
+    await activeBasins(other, [HOUR, HOUR + 60])
+    await goTo(test, HOUR + 61)
+    test.session.list = () => Promise.reject(new Error('it looks at basins'))
+    // In the roll-up nothing is due.
+    expect(await test.usage.maintain()).toBe(false)
+  })
+
+  it('is its again when it does not know that it has it', async () => {
+    const unsure = await openUsage(test)
+    await goTo(test, 2 * HOUR + 1)
+    const { commit } = unsure.session
+    unsure.session.commit = async (changes) => {
+      await commit.call(unsure.session, changes)
+      throw new StorageFailure('io', 'unknown', { nothingWritten: false })
+    }
+    await expect(maintain(unsure)).rejects.toThrow('unknown')
+    unsure.session.commit = commit
+    expect(await unsure.usage.maintain()).toBe(true)
+    await maintain(unsure)
+    expect(await storageOf([HOUR, 2 * HOUR], unsure)).toEqual([[HOUR, 100]])
+  })
+})

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { open } from '../../../src/index.ts'
+import { wrapped } from '../wrapped-storage.ts'
+import { START } from './support.ts'
+
+function seeded(): () => number {
+  let state = 7
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+}
+
+/** Engines that are opened with the same seed, one after the other, and append once each. */
+async function openThrice(sharesStorage: boolean) {
+  const clock = virtualClock()
+  const appendIds: string[] = []
+  const logIds: string[] = []
+  const storageOf = () =>
+    wrapped(memory(), {}, (session) => ({
+      append: async (request) => {
+        appendIds.push(request.head.appendId)
+        logIds.push(request.logId)
+        return session.append(request)
+      },
+    }))
+  const shared = storageOf()
+  for (let i = 0; i < 3; i++) {
+    const storage = sharesStorage ? shared : storageOf()
+    const hw = await open({ storage, clock, random: seeded() })
+    await hw.basin('basin-one').stream('s').append('x'.repeat(92))
+    await hw.close()
+  }
+  return { clock, storage: shared, appendIds, logIds }
+}
+
+describe('an engine that is opened with the same seed again', () => {
+  it('loses no usage', async () => {
+    const { clock, storage } = await openThrice(true)
+    const hw = await open({ storage, clock })
+    const range = { start: START, end: START + 60, interval: 'day' } as const
+    const metrics = await hw.basin('basin-one').metrics({ set: 'append-throughput', ...range })
+    const values = metrics.flatMap((metric) => (metric.kind === 'accumulation' ? metric.values : []))
+    expect(values).toEqual([[START, 300]])
+    await hw.close()
+  })
+
+  it('names its appends as no other', async () => {
+    const { appendIds } = await openThrice(true)
+    expect(new Set(appendIds).size).toBe(3)
+  })
+
+  it('names its logs as it did before', async () => {
+    const { logIds } = await openThrice(false)
+    expect(logIds).toHaveLength(3)
+    expect(new Set(logIds).size).toBe(1)
+  })
+})
