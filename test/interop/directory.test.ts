@@ -43,7 +43,9 @@ it('tokens, encrypted records and usage survive a restart, and no secret is on t
   const range = { start: START / 1000, end: START / 1000 + 60 }
   const throughput = (hw: typeof first) => hw.basin('vault').metrics({ set: 'append-throughput', ...range })
   const before: readonly Metric[] = await throughput(first)
-  expect(before.find(({ name }) => name === 'express')).toMatchObject({ values: [[START / 1000, 45 + 13 + 30]] })
+  expect(before.find(({ name }) => name === 'express')).toMatchObject({
+    values: [[START / 1000, 45 + 13 + 30]],
+  })
   await clock.advance('90s')
   await first.close()
 

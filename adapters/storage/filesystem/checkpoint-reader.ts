@@ -1,5 +1,6 @@
 import type { Collection } from '../../../src/storage/contract.ts'
 import { ByteReader } from './bytes.ts'
+import { CHECKPOINT_FRAME_BYTES_MAX } from './checkpoint-writer.ts'
 import { corrupt } from './failures.ts'
 import { readHead, readList, readRun, readSegment } from './field-codec.ts'
 import { Log } from './log.ts'
@@ -14,7 +15,7 @@ export async function readCheckpoint(reader: SequentialReader): Promise<State> {
   let documents = 0
   for (;;) {
     const { offset } = reader
-    const payload = await reader.frame(salt)
+    const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
     if (payload === undefined) throw corrupt(reader.name, offset, 'the end is missing')
     try {
       const fields = new ByteReader(payload)

@@ -8,8 +8,10 @@ import { NewFile } from './new-file.ts'
 import type { RunFacts } from './run.ts'
 import type { SegmentFacts } from './segment.ts'
 
-/** A frame is ended when it is so long: a bound for what must be in memory at once. */
+/** A frame has no more, unless it has but one item: a bound for what must be in memory at once. */
 const FRAME_BYTES = 64 * 1024
+/** The largest frame: that of a log with millions of places. A damaged length is bounded by the file, too. */
+export const CHECKPOINT_FRAME_BYTES_MAX = 1024 * 1_048_576
 
 /** What a checkpoint keeps. */
 export interface Snapshot {
@@ -29,20 +31,25 @@ export interface LogFacts {
   readonly runs: readonly RunFacts[]
 }
 
-/** Makes the checkpoint and resolves to its length. It is durable, with its name, once the directory is synced. */
+/**
+ * Makes the checkpoint and resolves to its length. It is durable, with its name, once the directory is synced. Rejects
+ * with `RangeError` rather than make one that cannot be read. `frameBytesMax` is for tests.
+ */
 export async function writeCheckpoint(
   files: Files,
   snapshot: Snapshot,
   isAborted: () => boolean,
+  frameBytesMax = CHECKPOINT_FRAME_BYTES_MAX,
 ): Promise<number> {
   const file = await NewFile.create(files, 'checkpoint', snapshot.journal)
   try {
-    await writeList(file, 'S', snapshot.segments, writeSegment, isAborted)
-    await writeList(file, 'D', snapshot.documents, writeDocument, isAborted)
-    await writeList(file, 'L', snapshot.logs, writeLog, isAborted)
+    const limits = { isAborted, frameBytesMax }
+    await writeList(file, 'S', snapshot.segments, writeSegment, limits)
+    await writeList(file, 'D', snapshot.documents, writeDocument, limits)
+    await writeList(file, 'L', snapshot.logs, writeLog, limits)
     const { nextLog, nextVersion, segments, documents, logs } = snapshot
     const counts = [nextLog, nextVersion, segments.length, documents.length, logs.length]
-    await writeList(file, 'E', counts, (writer, count) => writer.varint(count), isAborted)
+    await writeList(file, 'E', counts, (writer, count) => writer.varint(count), limits)
     await file.finish()
     return file.length
   } catch (error) {
@@ -56,14 +63,27 @@ async function writeList<Item>(
   letter: string,
   items: readonly Item[],
   write: (writer: ByteWriter, item: Item) => void,
-  isAborted: () => boolean,
+  { isAborted, frameBytesMax }: { readonly isAborted: () => boolean; readonly frameBytesMax: number },
 ): Promise<void> {
   for (let index = 0; index < items.length; ) {
     if (isAborted()) throw new Error('the storage is being closed')
     const writer = new ByteWriter(FRAME_BYTES + 4096)
     const start = beginFrame(writer)
     writer.byte(letter.charCodeAt(0))
-    while (index < items.length && writer.length < FRAME_BYTES) write(writer, items[index++]!)
+    write(writer, items[index++]!)
+    while (index < items.length && writer.length < FRAME_BYTES) {
+      const { length } = writer
+      write(writer, items[index]!)
+      if (writer.length > FRAME_BYTES) {
+        writer.truncate(length)
+        break
+      }
+      index++
+    }
+    if (writer.length > frameBytesMax) {
+      const what = `a frame of ${writer.length} bytes`
+      throw new RangeError(`${what} is more than the ${frameBytesMax} that a checkpoint can have`)
+    }
     endFrame(writer, start, file.salt)
     file.add(writer.bytes)
     await file.drain()

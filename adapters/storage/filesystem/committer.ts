@@ -51,6 +51,8 @@ export class Committer {
   #waiting: Waiting[] = []
   readonly #exclusive: Exclusive[] = []
   #running: Promise<void> | undefined
+  /** Why nothing can be written any more: the state is not what the journal says. */
+  #broken: StorageFailure | undefined
   /** Tells a loop that is held back that there is exclusive work. */
   #wake: () => void = () => {}
 
@@ -73,6 +75,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       this.#exclusive.push(async () => {
         try {
+          if (this.#broken !== undefined) throw this.#broken
           resolve(await work())
         } catch (error) {
           reject(error)
@@ -93,21 +96,24 @@ export class Committer {
   }
 
   async #loop(): Promise<void> {
-    do {
-      // Lets everybody who was told of the last group come with the next call, so that they share a group.
-      await macrotask()
-      for (const work of this.#exclusive.splice(0)) await work()
-      if (this.#waiting.length === 0) continue
-      const { behind } = this.#housekeeping
-      if (behind !== undefined) {
-        if (this.#exclusive.length === 0) await Promise.race([behind, this.#woken()])
-        continue
-      }
-      await this.#write(this.#take())
-      this.#housekeeping.groupWritten()
-    } while (this.#waiting.length > 0 || this.#exclusive.length > 0)
-    // In the same turn: a call that comes from here on finds no loop that would leave it behind.
-    this.#running = undefined
+    try {
+      do {
+        // Lets everybody who was told of the last group come with the next call, so that they share a group.
+        await macrotask()
+        for (const work of this.#exclusive.splice(0)) await work()
+        if (this.#waiting.length === 0) continue
+        const { behind } = this.#housekeeping
+        if (behind !== undefined) {
+          if (this.#exclusive.length === 0) await Promise.race([behind, this.#woken()])
+          continue
+        }
+        await this.#write(this.#take())
+        this.#housekeeping.groupWritten()
+      } while (this.#waiting.length > 0 || this.#exclusive.length > 0)
+    } finally {
+      // In the same turn: a call that comes from here on finds no loop that would leave it behind.
+      this.#running = undefined
+    }
   }
 
   #woken(): Promise<void> {
@@ -133,6 +139,7 @@ export class Committer {
   async #write(calls: readonly Waiting[]): Promise<void> {
     let journal: WritableJournal
     try {
+      if (this.#broken !== undefined) throw this.#broken
       journal = await this.#journals.ready()
     } catch (error) {
       for (const call of calls) call.reject(error)
@@ -149,14 +156,21 @@ export class Committer {
       return
     }
     for (const { call, error } of refused) call.reject(error)
-    for (const { call, changes, place } of staged) {
-      if (place !== undefined) {
-        const { offset, bytes } = place
-        const written = { journal: journal.file, offset: journal.end + offset, bytes }
-        for (const change of changes) this.#state.apply(change, written)
-      }
-      call.resolve()
+    try {
+      for (const one of staged) this.#apply(one, journal)
+    } catch (error) {
+      this.#broken = brokenBy(error, true)
+      // Those that were told that it is done are not told again.
+      for (const { call } of staged) call.reject(brokenBy(error, false))
     }
+  }
+
+  #apply({ call, changes, place }: Staged, { file, end }: WritableJournal): void {
+    if (place !== undefined) {
+      const written = { journal: file, offset: end + place.offset, bytes: place.bytes }
+      for (const change of changes) this.#state.apply(change, written)
+    }
+    call.resolve()
   }
 
   #stage(calls: readonly Waiting[]): { readonly staged: Staged[]; readonly refused: Refused[] } {
@@ -176,6 +190,11 @@ export class Committer {
     }
     return { staged, refused }
   }
+}
+
+function brokenBy(error: unknown, nothingWritten: boolean): StorageFailure {
+  const message = `the storage must be opened again, for a change could not be applied: ${(error as Error).message}`
+  return new StorageFailure('io', message, { nothingWritten, cause: error })
 }
 
 function refusalOf(error: unknown): unknown {

@@ -8,7 +8,7 @@ export const GROUP_HEADER_BYTES = 24
 /** What waits is written together up to here; a single call may have more. */
 export const GROUP_BYTES_MAX = 8 * 1_048_576
 /** The largest frame: a bound for what a damaged length can make an opening read. */
-export const FRAME_BYTES_MAX = 64 * 1_048_576
+const FRAME_BYTES_MAX = 64 * 1_048_576
 
 const MAGIC = 0x50_55_52_47
 const ALIGNMENT = 8

@@ -25,8 +25,7 @@ export class Handles {
   async use<Result>(name: string, work: (file: File) => Promise<Result>): Promise<Result> {
     const handle = this.#acquire(name)
     try {
-      handle.file ??= this.#files.open(name, 'read')
-      return await work(await handle.file)
+      return await work(await this.#fileOf(name, handle))
     } catch (error) {
       throw failureOf(error, true)
     } finally {
@@ -58,6 +57,17 @@ export class Handles {
   /** With nobody reading. */
   async close(): Promise<void> {
     for (const [name, handle] of [...this.#handles]) await this.#end(name, handle)
+  }
+
+  /** An opening that fails (too many open files) fails those that wait for it, and nobody who comes later. */
+  #fileOf(name: string, handle: Handle): Promise<File> {
+    if (handle.file !== undefined) return handle.file
+    const file = this.#files.open(name, 'read')
+    handle.file = file
+    file.catch(() => {
+      handle.file = undefined
+    })
+    return file
   }
 
   #acquire(name: string): Handle {

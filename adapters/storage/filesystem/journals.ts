@@ -1,3 +1,4 @@
+import type { StorageFailure } from '../../../src/storage/errors.ts'
 import { failureOf } from './failures.ts'
 import {
   encodeHeader,
@@ -33,6 +34,13 @@ interface OpenJournal {
   isBroken: boolean
 }
 
+/** What a new journal begins with. */
+interface FirstGroup {
+  /** From {@link Journals.nextHeader}, without a journal made since. */
+  readonly header: FileHeader
+  readonly group: Uint8Array
+}
+
 /** The journals that no checkpoint covers, and the writing of the last. */
 export class Journals {
   readonly #files: Files
@@ -40,6 +48,8 @@ export class Journals {
   readonly #ended = new Map<number, EndedJournal>()
   #current: OpenJournal | undefined
   #nextNumber: number
+  /** Why nothing is written any more: groups that were written without syncing are perhaps lost. */
+  #lost: StorageFailure | undefined
 
   constructor(files: Files, unsynced: boolean, ended: readonly EndedJournal[], nextNumber: number) {
     this.#files = files
@@ -66,6 +76,7 @@ export class Journals {
 
   /** The journal that the next group goes to, made when there is none that can be written. */
   async ready(): Promise<WritableJournal> {
+    if (this.#lost !== undefined) throw this.#lost
     if (this.#current === undefined || this.#current.isBroken) await this.begin()
     const { file, end, sequence } = this.#current!
     return { file, end, sequence: sequence + 1 }
@@ -76,18 +87,23 @@ export class Journals {
     return this.#nextNumber - 1
   }
 
-  /** Makes the next journal, which ends the one before; `group` makes the bytes that it begins with. Resolves when that is durable. */
-  async begin(group?: (header: FileHeader) => Uint8Array): Promise<void> {
-    const number = this.#nextNumber
+  /** Of the journal that is made next. */
+  nextHeader(): FileHeader {
+    const previousEnd = this.#current?.end ?? this.#ended.get(this.#nextNumber - 1)?.end ?? 0
+    return newHeader('journal', this.#nextNumber, { previousEnd, unsynced: this.#unsynced })
+  }
+
+  /** Makes the next journal, which ends the one before. Resolves when it is durable with what it begins with. */
+  async begin(first?: FirstGroup): Promise<void> {
     const before = this.#current
     try {
-      if (this.#unsynced && before?.isBroken === false) await before.handle.datasync()
-      const previousEnd = before?.end ?? this.#ended.get(number - 1)?.end ?? 0
-      const header = newHeader('journal', number, { previousEnd, unsynced: this.#unsynced })
-      const made = await this.#create(header, group?.(header))
+      // The next says where it ends, so all of it must be there when the next is.
+      await this.settle()
+      const header = first?.header ?? this.nextHeader()
+      const made = await this.#create(header, first?.group)
       this.#nextNumber++
-      const file = { number, salt: header.salt }
-      this.#current = { file, ...made, sequence: group === undefined ? 0 : 1, isBroken: false }
+      const file = { number: header.number, salt: header.salt }
+      this.#current = { file, ...made, sequence: first === undefined ? 0 : 1, isBroken: false }
     } catch (error) {
       throw failureOf(error, true)
     }
@@ -112,9 +128,19 @@ export class Journals {
     }
   }
 
-  /** Makes durable what was written without syncing: what makes a file unwanted must outlive the file. */
+  /**
+   * Makes durable what was written without syncing: what makes a file unwanted must outlive the file. When that fails once, it does for ever: a
+   * later sync would succeed without what the system has given up.
+   */
   async settle(): Promise<void> {
-    if (this.#unsynced) await this.#current?.handle.datasync()
+    if (this.#lost !== undefined) throw this.#lost
+    if (!this.#unsynced) return
+    try {
+      await this.#current?.handle.datasync()
+    } catch (error) {
+      this.#lost = failureOf(error, true)
+      throw this.#lost
+    }
   }
 
   /** Forgets the journals that a checkpoint covers, and returns their numbers. */

@@ -24,12 +24,16 @@ export class LogReader {
     const { blocks } = log
     const { length } = blocks
     const runs = neededRuns(log.runs, selection)
-    const release = this.#handles.hold(filesOf(runs, blocks, length, selection))
+    // Behind a run that is not read nothing may be: what is between would be left out.
+    const end = runs.length === 0 || runs.at(-1) === log.runs.at(-1) ? length : 0
+    // How much has to be read was found out with these holes: with later ones the same runs would give less.
+    const parts = runs.map((run) => ({ run, holes: run.holes }))
+    const release = this.#handles.hold(filesOf(runs, blocks, end, selection))
     try {
-      for (const run of runs) {
-        if (!selection.isFull) await this.#runs.select(log.number, run, selection)
+      for (const { run, holes } of parts) {
+        if (!selection.isFull) await this.#runs.select(log.number, run, holes, selection)
       }
-      await this.#blocks.select(blocks, length, selection)
+      await this.#blocks.select(blocks, end, selection)
     } finally {
       await release()
     }

@@ -1,3 +1,5 @@
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import type { Change } from './changes.ts'
 import type { Committer, Housekeeping } from './committer.ts'
 import { failureOf } from './failures.ts'
 import { fileName, parseFileName } from './file-header.ts'
@@ -9,6 +11,7 @@ import { planRoll, roll, useRolled } from './roll.ts'
 import type { RunReader } from './run-reader.ts'
 import type { State } from './state.ts'
 import type { Turns } from './turns.ts'
+import type { UndecidedRolls } from './undecided-rolls.ts'
 
 /** Journals are rolled when they have so much, or as much as the last checkpoint: then making checkpoints at most doubles what is written. */
 const ROLL_BYTES_MIN = 16 * 1_048_576
@@ -27,6 +30,7 @@ export interface MaintenanceParts {
   readonly reader: RunReader
   /** Rolling and freeing take turns. */
   readonly turns: Turns
+  readonly undecided: UndecidedRolls
   readonly checkpointBytes: number
   /** Overrides when journals are rolled; for tests. */
   readonly rollBytes: number | undefined
@@ -59,6 +63,14 @@ export class Maintenance implements Housekeeping {
 
   groupWritten(): void {
     if (this.#isClosing) return
+    try {
+      this.#beginWhatIsDue()
+    } catch (error) {
+      this.#failure = failureOf(error, true)
+    }
+  }
+
+  #beginWhatIsDue(): void {
     this.#rolling ??= this.#isRollDue()
       ? this.#run(() => this.#parts.turns.take(() => this.#roll())).finally(() => {
           this.#rolling = undefined
@@ -99,7 +111,7 @@ export class Maintenance implements Housekeeping {
   }
 
   async #roll(): Promise<void> {
-    const { files, handles, state, journals } = this.#parts
+    const { files, handles, state, journals, undecided } = this.#parts
     const isAborted = (): boolean => this.#isClosing
     let done = (): void => {}
     this.#rolled = new Promise((resolve) => {
@@ -110,10 +122,11 @@ export class Maintenance implements Housekeeping {
         await journals.begin()
         return planRoll(state, journals.currentNumber, journals.ended)
       })
-      const rolled = await roll(files, handles, plan, state.nextSegment++, isAborted)
+      const rolled = await roll(files, handles, plan, state.nextSegment++, undecided, isAborted)
       await this.#committer!.exclusively(() => useRolled(state, rolled))
       this.#checkpointBytes = rolled.checkpointBytes
       this.#notBefore = 0
+      await undecided.supersede()
       for (const number of journals.forget(plan.snapshot.journal)) {
         await handles.remove(fileName('journal', number))
       }
@@ -145,22 +158,46 @@ export class Maintenance implements Housekeeping {
       const number = state.nextSegment++
       const isAborted = (): boolean => this.#isClosing
       const change = await merge(files, handles, reader, plan, number, isAborted)
-      await this.#committer!.commit(change.runs.length * 64, () => [change])
+      await this.#useMerged(change)
     }).finally(() => {
       this.#merging = undefined
     })
   }
 
+  async #useMerged(change: Extract<Change, { kind: 'merge' }>): Promise<void> {
+    try {
+      await this.#committer!.commit(change.runs.length * 64, () => [change])
+    } catch (error) {
+      // If not, the next opening may find the change, and then needs the segment.
+      const isSurelyUnused = StorageFailure.is(error) && error.nothingWritten
+      if (isSurelyUnused) await this.#removeSegment(change.segment.number).catch(() => {})
+      throw error
+    }
+  }
+
   #removeIfDue(): Promise<void> | undefined {
-    const { handles, state, journals } = this.#parts
-    const unused = state.takeUnused()
-    if (unused.length === 0) return undefined
+    const { state, journals } = this.#parts
+    const unused = new Set(state.takeUnused())
+    if (unused.size === 0) return undefined
     return this.#run(async () => {
       await this.#committer!.exclusively(() => journals.settle())
-      for (const number of unused) await handles.remove(fileName('segment', number))
+      for (const segment of unused) {
+        await this.#removeSegment(segment.number)
+        unused.delete(segment)
+      }
     }).finally(() => {
+      // What could not be removed is tried again after a further group.
+      state.putBackUnused(unused)
       this.#removing = undefined
     })
+  }
+
+  async #removeSegment(number: number): Promise<void> {
+    try {
+      await this.#parts.handles.remove(fileName('segment', number))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
   }
 
   async #run(work: () => Promise<void>): Promise<void> {

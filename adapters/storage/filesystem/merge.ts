@@ -6,7 +6,7 @@ import type { Run } from './run.ts'
 import type { RunReader } from './run-reader.ts'
 import type { Segment } from './segment.ts'
 import { SegmentWriter } from './segment-writer.ts'
-import { addRange, NO_RANGES, type SeqRanges } from './seq-ranges.ts'
+import { NO_RANGES, type SeqRanges, uniteRanges } from './seq-ranges.ts'
 import type { State } from './state.ts'
 
 /** So many segments of one size class become one. */
@@ -83,6 +83,20 @@ export async function merge(
   isAborted: () => boolean,
 ): Promise<Extract<Change, { kind: 'merge' }>> {
   const release = handles.hold([...plan.replaced].map((number) => fileName('segment', number)))
+  try {
+    return await writeMerged(files, reader, plan, segmentNumber, isAborted)
+  } finally {
+    await release()
+  }
+}
+
+async function writeMerged(
+  files: Files,
+  reader: RunReader,
+  plan: MergePlan,
+  segmentNumber: number,
+  isAborted: () => boolean,
+): Promise<Extract<Change, { kind: 'merge' }>> {
   const writer = await SegmentWriter.create(files, segmentNumber)
   try {
     const runs: MergedRun[] = []
@@ -97,8 +111,6 @@ export async function merge(
     await writer.abandon()
     await files.unlink(fileName('segment', segmentNumber)).catch(() => {})
     throw error
-  } finally {
-    await release()
   }
 }
 
@@ -112,7 +124,7 @@ async function copyGroup(
   writer.beginRun(log)
   for (const run of runs) {
     // What is freed from here on is copied, and comes to be a hole of the new run.
-    for (const hole of run.holes) leftOut = addRange(leftOut, hole)
+    leftOut = uniteRanges(leftOut, run.holes)
     for await (const blocks of reader.blocks(log, run)) {
       if (isAborted()) throw new Error('the storage is being closed')
       for (const block of blocks) await writer.add(block)

@@ -13,6 +13,7 @@ export class NewFile {
   #pieces: Uint8Array[] = []
   #pending = 0
   #written = 0
+  #isClosed = false
 
   private constructor(files: Files, name: string, file: File, number: number, salt: number) {
     this.#files = files
@@ -56,12 +57,19 @@ export class NewFile {
   async finish(): Promise<void> {
     await this.drain(1)
     await this.#file.datasync()
-    await this.#file.close()
+    await this.#close()
     await this.#files.rename(temporaryName(this.#name), this.#name)
   }
 
   async abandon(): Promise<void> {
-    await this.#file.close().catch(() => {})
+    await this.#close().catch(() => {})
     await this.#files.unlink(temporaryName(this.#name)).catch(() => {})
+  }
+
+  /** Once, even if it fails: the system gives the descriptor to somebody else at once. */
+  async #close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await this.#file.close()
   }
 }

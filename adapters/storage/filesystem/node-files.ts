@@ -32,6 +32,7 @@ export async function syncDirectory(directory: string): Promise<void> {
 
 class NodeFile implements File {
   readonly #descriptor: number
+  #isClosed = false
 
   constructor(descriptor: number) {
     this.#descriptor = descriptor
@@ -73,8 +74,11 @@ class NodeFile implements File {
     return call((done) => fdatasync(this.#descriptor, done))
   }
 
-  close(): Promise<void> {
-    return call((done) => close(this.#descriptor, done))
+  /** The second time nothing happens: the number may be that of another file by then. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await call<void>((done) => close(this.#descriptor, done))
   }
 }
 

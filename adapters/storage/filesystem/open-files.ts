@@ -10,6 +10,7 @@ import { recover } from './recovery.ts'
 import { RunReader } from './run-reader.ts'
 import { FilesystemSession } from './session.ts'
 import { Turns } from './turns.ts'
+import { UndecidedRolls } from './undecided-rolls.ts'
 
 export interface OpenOptions {
   readonly durability: 'sync' | 'os'
@@ -27,6 +28,7 @@ export async function openFiles(
   const handles = new Handles(files)
   const runs = new RunReader(handles)
   const turns = new Turns()
+  const undecided = new UndecidedRolls(files)
   const reader = new LogReader(handles, runs, new JournalBlocks(handles))
   const maintenance = new Maintenance({
     files,
@@ -35,11 +37,12 @@ export async function openFiles(
     journals,
     reader: runs,
     turns,
+    undecided,
     checkpointBytes,
     rollBytes,
   })
   const committer = new Committer(state, journals, maintenance)
-  const reclaimer = new Reclaimer(state, committer, runs)
+  const reclaimer = new Reclaimer(state, committer, runs, undecided)
   maintenance.start(committer)
   return new FilesystemSession({
     state,

@@ -10,6 +10,12 @@ interface Owner extends ProcessIdentity {
   readonly since: string
 }
 
+/** A file of an owner; one that is damaged does not tell whose it is. */
+interface Found {
+  readonly path: string
+  readonly owner: Owner | undefined
+}
+
 const NAME = /^owner-[0-9a-f-]{36}$/
 const UNFINISHED_NAME = /^owner-[0-9a-f-]{36}\.tmp$/
 
@@ -20,69 +26,87 @@ const UNFINISHED_NAME = /^owner-[0-9a-f-]{36}\.tmp$/
  * and gives up. A file of an owner that is gone can be removed without a race, for nobody makes a file with its name again.
  */
 export async function becomeOwner(directory: string, now: number): Promise<() => Promise<void>> {
-  await refuseOthers(directory, undefined)
-  const owner: Owner = { ...(await thisProcess()), since: new Date(now).toISOString() }
+  const own = await thisProcess()
+  await refuseOthers(directory, undefined, own)
+  const owner: Owner = { ...own, since: new Date(now).toISOString() }
   const name = `owner-${randomUUID()}`
   const path = join(directory, name)
   await write(directory, name, owner)
   try {
-    await refuseOthers(directory, name)
+    await refuseOthers(directory, name, own)
     await removeUnfinished(directory)
   } catch (error) {
-    await unlink(path)
+    // That it could not be opened says more than that the file stays.
+    await unlink(path).catch(() => {})
     throw error
   }
-  return () => unlink(path)
+  // Somebody who was told to remove it did: there is nothing left to give up.
+  return () => unlink(path).catch(ignoreMissing)
 }
 
 /** It has its name when it is whole, so that a file that is not whole is damaged, and never one of a crash. */
 async function write(directory: string, name: string, owner: Owner): Promise<void> {
   const files = nodeFiles(directory)
-  const file = await files.open(`${name}.tmp`, 'create')
+  const unfinished = `${name}.tmp`
+  const file = await files.open(unfinished, 'create')
   try {
-    await file.write(Buffer.from(JSON.stringify(owner)), 0)
-    await file.datasync()
-  } finally {
-    await file.close()
+    try {
+      await file.write(Buffer.from(JSON.stringify(owner)), 0)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await files.rename(unfinished, name)
+  } catch (error) {
+    await files.unlink(unfinished).catch(() => {})
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await refuseOthers(directory, undefined, owner)
+    throw blocked(directory, undefined)
   }
-  await files.rename(`${name}.tmp`, name)
 }
 
-/** Of those that crashed while they made their file. One that is just making it fails, as it would anyway. */
+/** Of those that crashed while they made their file. One that is just making it gives up, as it would anyway. */
 async function removeUnfinished(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (UNFINISHED_NAME.test(name)) await unlink(join(directory, name)).catch(ignoreMissing)
   }
 }
 
-async function refuseOthers(directory: string, own: string | undefined): Promise<void> {
+async function refuseOthers(
+  directory: string,
+  except: string | undefined,
+  own: ProcessIdentity,
+): Promise<void> {
   for (const name of await readdir(directory)) {
-    if (name === own || !NAME.test(name)) continue
+    if (name === except || !NAME.test(name)) continue
     const path = join(directory, name)
     const text = await contentOf(path)
     if (text === undefined) continue
     const owner = parse(text)
-    if (owner === undefined || (await mayRun(owner))) throw blocked(directory, path, owner)
+    if (owner === undefined || (await mayRun(owner, own))) throw blocked(directory, { path, owner })
     await unlink(path).catch(ignoreMissing)
   }
 }
 
-function blocked(directory: string, path: string, owner: Owner | undefined): StorageFailure {
-  const who =
-    owner === undefined
-      ? 'a process that cannot be told'
-      : `process ${owner.pid} on ${owner.host}, since ${owner.since}`
-  return new StorageFailure(
-    'blocked',
-    `${directory} is open in ${who}. If that process is gone for certain, remove ${path}`,
-    { nothingWritten: true },
-  )
+/** Without what was found: by one that came at the same time, and may have given up already. */
+function blocked(directory: string, found: Found | undefined): StorageFailure {
+  const message =
+    found === undefined
+      ? `${directory} is being opened by another process at the same time`
+      : `${directory} is open in ${nameOf(found.owner)}. If that process is gone for certain, remove ${found.path}`
+  return new StorageFailure('blocked', message, { nothingWritten: true })
+}
+
+function nameOf(owner: Owner | undefined): string {
+  if (owner === undefined) return 'a process that cannot be told'
+  return `process ${owner.pid} on ${owner.host}, since ${owner.since}`
 }
 
 /** Undefined when the file is damaged. */
 function parse(text: string): Owner | undefined {
   try {
-    return JSON.parse(text)
+    const owner = JSON.parse(text)
+    return typeof owner?.pid === 'number' && typeof owner.host === 'string' ? owner : undefined
   } catch {
     return undefined
   }

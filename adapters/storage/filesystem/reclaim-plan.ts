@@ -40,7 +40,13 @@ export class ReclaimPlan {
     blocksMax: number,
   ): Promise<ReclaimPlan> {
     const plan = new ReclaimPlan(log, limits, blocksMax)
-    for (const run of log.runs) await plan.#takeRun(reader, run)
+    const { runs } = log
+    const release = reader.hold(runs.filter((run) => plan.#mayFree(run)))
+    try {
+      for (const run of runs) await plan.#takeRun(reader, run)
+    } finally {
+      await release()
+    }
     plan.#takeJournalBlocks()
     return plan
   }
@@ -57,7 +63,7 @@ export class ReclaimPlan {
   }
 
   async #takeRun(reader: RunReader, run: Run): Promise<void> {
-    if (run.liveFrom >= this.#point && !this.#isExpired(run.minExpiry)) return
+    if (!this.#mayFree(run)) return
     const isWhole = run.endSeqNum <= this.#point || this.#isExpired(run.maxExpiry)
     if (isWhole && run.blocks <= this.#left) {
       this.#left -= run.blocks
@@ -120,6 +126,10 @@ export class ReclaimPlan {
     }
     this.ranges[this.ranges.length - 1] = united
     return united
+  }
+
+  #mayFree(run: Run): boolean {
+    return run.liveFrom < this.#point || this.#isExpired(run.minExpiry)
   }
 
   #mayHold(chunk: ChunkFacts): boolean {

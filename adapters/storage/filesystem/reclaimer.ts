@@ -5,6 +5,7 @@ import type { Log } from './log.ts'
 import { ReclaimPlan } from './reclaim-plan.ts'
 import type { RunReader } from './run-reader.ts'
 import type { State } from './state.ts'
+import type { UndecidedRolls } from './undecided-rolls.ts'
 
 /** What a freed range takes in the journal, at most. */
 const RANGE_BYTES = 48
@@ -14,16 +15,19 @@ export class Reclaimer {
   readonly #state: State
   readonly #committer: Committer
   readonly #reader: RunReader
+  readonly #undecided: UndecidedRolls
   /** Logs that were found to have something to free, so that a call of many need not look at all logs again. */
   #due: Log[] = []
 
-  constructor(state: State, committer: Committer, reader: RunReader) {
+  constructor(state: State, committer: Committer, reader: RunReader, undecided: UndecidedRolls) {
     this.#state = state
     this.#committer = committer
     this.#reader = reader
+    this.#undecided = undecided
   }
 
   async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
+    await this.#undecided.takeBack()
     const plans: ReclaimPlan[] = []
     const planned = new Set<Log>()
     let left = limits.blocksMax

@@ -2,7 +2,14 @@ import { ByteReader } from './bytes.ts'
 import { readChanges } from './change-codec.ts'
 import { readCheckpoint } from './checkpoint-reader.ts'
 import { corrupt, reading } from './failures.ts'
-import { FILE_HEADER_BYTES, type FileKind, fileName, isTemporaryName, parseFileName } from './file-header.ts'
+import {
+  FILE_HEADER_BYTES,
+  type FileHeader,
+  type FileKind,
+  fileName,
+  isTemporaryName,
+  parseFileName,
+} from './file-header.ts'
 import type { Files } from './files.ts'
 import { GroupWriter } from './group.ts'
 import { type JournalGroup, readGroups } from './journal-reader.ts'
@@ -43,8 +50,14 @@ export async function recover(files: Files, unsynced: boolean): Promise<Recovere
   const replayed = await replay(files, state, wanted)
   const nextJournal = (wanted.at(-1) ?? firstJournal - 1) + 1
   const journals = new Journals(files, unsynced, replayed.ended, nextJournal)
-  if (replayed.unsettled !== undefined) await settle(state, journals, replayed.unsettled)
+  const header = journals.nextHeader()
+  if (replayed.unsettled !== undefined) {
+    const copy = { number: header.number, salt: header.salt }
+    applyGroup(state, replayed.ended.at(-1)!, replayed.unsettled, copy)
+  }
   requireSegments(state, new Set(found('segment')))
+  // Nothing is written before all is known to be good, and nothing behind it may fail, for nobody would close the journal.
+  if (replayed.unsettled !== undefined) await settle(journals, header, replayed.unsettled)
   for (const log of state.logsByNumber.values()) log.findNextExpiry()
 
   state.takeUnused()
@@ -54,7 +67,8 @@ export async function recover(files: Files, unsynced: boolean): Promise<Recovere
     if (file.kind === 'segment') return !state.segments.has(file.number)
     return file.number < firstJournal
   }
-  for (const name of names.filter(isStale)) await reading(files.unlink(name))
+  // What stays is removed at a later opening.
+  for (const name of names.filter(isStale)) await files.unlink(name).catch(() => {})
   return { state, journals, checkpointBytes: loaded.bytes }
 }
 
@@ -152,25 +166,24 @@ function isClosing({ frames }: JournalGroup): boolean {
   return frames.length === 1 && readChanges(new ByteReader(frames[0]!.payload))[0]?.kind === 'closed'
 }
 
-function applyGroup(state: State, journal: JournalFile, group: JournalGroup): void {
+/** `copy` is the journal that begins with the group once it is settled. */
+function applyGroup(state: State, foundIn: JournalFile, group: JournalGroup, copy?: JournalFile): void {
+  const journal = copy ?? foundIn
+  const start = copy === undefined ? group.offset : FILE_HEADER_BYTES
   for (const { payload, offset, bytes } of group.frames) {
-    const place = { journal, offset: group.offset + offset, bytes }
+    const place = { journal, offset: start + offset, bytes }
     try {
       for (const change of readChanges(new ByteReader(payload))) state.apply(change, place)
     } catch (error) {
-      throw corrupt(fileName('journal', journal.number), place.offset, (error as Error).message)
+      throw corrupt(fileName('journal', foundIn.number), group.offset + offset, (error as Error).message)
     }
   }
 }
 
 /** Makes the last group durable before anybody sees it: it becomes the first of a new journal. */
-async function settle(state: State, journals: Journals, group: JournalGroup): Promise<void> {
-  await journals.begin(({ salt }) => {
-    const copy = new GroupWriter()
-    copy.begin(salt)
-    for (const { payload } of group.frames) copy.addCopy(payload)
-    return copy.end(1)
-  })
-  const { file } = await journals.ready()
-  applyGroup(state, file, { ...group, offset: FILE_HEADER_BYTES })
+async function settle(journals: Journals, header: FileHeader, { frames }: JournalGroup): Promise<void> {
+  const copy = new GroupWriter()
+  copy.begin(header.salt)
+  for (const { payload } of frames) copy.addCopy(payload)
+  await journals.begin({ header, group: copy.end(1) })
 }

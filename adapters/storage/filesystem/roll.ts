@@ -12,6 +12,7 @@ import { Run, type RunFacts } from './run.ts'
 import type { SegmentFacts } from './segment.ts'
 import { SegmentWriter } from './segment-writer.ts'
 import type { State } from './state.ts'
+import type { UndecidedRolls } from './undecided-rolls.ts'
 
 /** The state at the moment at which the journals were ended. */
 export interface RollPlan {
@@ -46,13 +47,14 @@ export function planRoll(state: State, journal: number, journals: readonly Ended
 
 /**
  * Makes a segment of the blocks that are in the ended journals, and a checkpoint of the noted state with it. Blocks must not be freed meanwhile. When it
- * rejects, it has changed nothing.
+ * rejects, it has changed nothing, unless it is left `undecided`.
  */
 export async function roll(
   files: Files,
   handles: Handles,
   plan: RollPlan,
   segmentNumber: number,
+  undecided: UndecidedRolls,
   isAborted: () => boolean,
 ): Promise<Rolled> {
   const { segment, runs } = await writeSegment(files, handles, plan, segmentNumber, isAborted)
@@ -66,17 +68,15 @@ export async function roll(
     logs,
     segments: segment === undefined ? segments : [...segments, segment],
   }
-  let isNamed = false
   try {
     if (segment !== undefined) await files.syncDirectory()
     const checkpointBytes = await writeCheckpoint(files, snapshot, isAborted)
-    isNamed = true
     await files.syncDirectory()
     return { segment, runs, checkpointBytes }
   } catch (error) {
-    // A checkpoint that has its name may be found at the next opening, and then needs the segment.
-    if (!isNamed && segment !== undefined)
-      await files.unlink(fileName('segment', segmentNumber)).catch(() => {})
+    undecided.add(snapshot.journal, segment?.number)
+    // It is tried again before something is freed.
+    await undecided.takeBack().catch(() => {})
     throw error
   }
 }

@@ -13,7 +13,7 @@ import type { File } from './files.ts'
 import type { Handles } from './handles.ts'
 import type { Run } from './run.ts'
 import type { Selection } from './selection.ts'
-import { coversRange } from './seq-ranges.ts'
+import { coversRange, type SeqRanges } from './seq-ranges.ts'
 
 /** What is read at once, unless one chunk is longer. */
 const WINDOW_BYTES = 2 * 1_048_576
@@ -33,9 +33,8 @@ export class RunReader {
     this.#handles = handles
   }
 
-  /** Adds what the selection wants of the run. */
-  select(log: number, run: Run, selection: Selection): Promise<void> {
-    const { holes } = run
+  /** Adds what the selection wants of the run, without what is in the holes. */
+  select(log: number, run: Run, holes: SeqRanges, selection: Selection): Promise<void> {
     return this.#use(run, async (file) => {
       const chunks = await this.#chunksOf(run, file)
       for (let next = selection.firstOf(chunks); next < chunks.length; ) {
@@ -60,6 +59,11 @@ export class RunReader {
       yield blocks.filter((block) => !coversRange(holes, rangeOf(block)))
       next += window.length
     }
+  }
+
+  /** Holds the files of runs, which may be merged meanwhile, until the returned function is called. */
+  hold(runs: readonly Run[]): () => Promise<void> {
+    return this.#handles.hold(new Set(runs.map(({ segment }) => fileName('segment', segment))))
   }
 
   chunks(run: Run): Promise<readonly ChunkFacts[]> {

@@ -83,10 +83,18 @@ export class Run implements RunFacts {
     return first !== undefined && first.from <= this.firstSeqNum ? first.to : this.firstSeqNum
   }
 
+  /** Throws `RangeError` for more than there is: a range that was counted in another measure would take what is wanted with it. */
   free(range: FreedRange): void {
+    const blocks = this.blocks - range.blocks
+    const meteredBytes = this.meteredBytes - range.meteredBytes
+    if (blocks < 0 || meteredBytes < 0 || (blocks === 0 && meteredBytes > 0)) {
+      throw new RangeError(
+        `of ${this.blocks} blocks with ${this.meteredBytes} bytes, ${range.blocks} with ${range.meteredBytes} cannot be freed`,
+      )
+    }
     this.holes = addRange(this.holes, range)
-    this.blocks -= range.blocks
-    this.meteredBytes -= range.meteredBytes
+    this.blocks = blocks
+    this.meteredBytes = meteredBytes
     this.liveBytes -= range.bytes
     this.home.liveBytes -= range.bytes
   }

@@ -11,27 +11,44 @@ export const NO_RANGES: SeqRanges = []
 
 /** Ranges that touch become one. */
 export function addRange(ranges: SeqRanges, { from, to }: SeqRange): SeqRanges {
-  const before = ranges.filter((range) => range.to < from)
-  const after = ranges.filter((range) => range.from > to)
-  const touched = ranges.slice(before.length, ranges.length - after.length)
+  const start = firstIndex(ranges, (range) => range.to >= from)
+  const end = firstIndex(ranges, (range) => range.from > to)
   const united = {
-    from: Math.min(from, touched[0]?.from ?? from),
-    to: Math.max(to, touched.at(-1)?.to ?? to),
+    from: Math.min(from, ranges[start]?.from ?? from),
+    to: Math.max(to, ranges[end - 1]?.to ?? to),
   }
-  return [...before, united, ...after]
+  return ranges.slice(0, start).concat(united, ranges.slice(end))
 }
 
+/** Both together, in one pass; the second ones may touch each other. */
+export function uniteRanges(ranges: SeqRanges, others: SeqRanges): SeqRanges {
+  const united: SeqRange[] = []
+  let i = 0
+  let j = 0
+  while (i < ranges.length || j < others.length) {
+    const isFirst = j === others.length || (i < ranges.length && ranges[i]!.from <= others[j]!.from)
+    const next = isFirst ? ranges[i++]! : others[j++]!
+    const last = united.at(-1)
+    if (last === undefined || last.to < next.from) united.push(next)
+    else united[united.length - 1] = { from: last.from, to: Math.max(last.to, next.to) }
+  }
+  return united
+}
+
+/** What is left without the removed ones, in one pass; these may touch each other. */
 export function subtractRanges(ranges: SeqRanges, removed: SeqRanges): SeqRanges {
-  let left = ranges
-  for (const { from, to } of removed) {
-    left = left.flatMap((range) => {
-      if (range.to <= from || range.from >= to) return [range]
-      const parts = [
-        { from: range.from, to: from },
-        { from: to, to: range.to },
-      ]
-      return parts.filter((part) => part.from < part.to)
-    })
+  const left: SeqRange[] = []
+  let next = 0
+  for (const { from, to } of ranges) {
+    let start = from
+    while (next < removed.length && removed[next]!.to <= start) next++
+    // The last one that is looked at may reach into the range behind.
+    for (let i = next; i < removed.length && removed[i]!.from < to; i++) {
+      next = i
+      if (start < removed[i]!.from) left.push({ from: start, to: removed[i]!.from })
+      start = Math.max(start, removed[i]!.to)
+    }
+    if (start < to) left.push({ from: start, to })
   }
   return left
 }
@@ -39,12 +56,18 @@ export function subtractRanges(ranges: SeqRanges, removed: SeqRanges): SeqRanges
 /** Whether one of the ranges holds all of `range`. */
 export function coversRange(ranges: SeqRanges, { from, to }: SeqRange): boolean {
   if (ranges.length === 0) return false
+  const range = ranges[firstIndex(ranges, (one) => one.to >= to)]
+  return range !== undefined && range.from <= from
+}
+
+/** Index of the first of ascending spans for which it holds, as it does for all behind, or the length. */
+export function firstIndex<Span>(spans: readonly Span[], holds: (span: Span) => boolean): number {
   let low = 0
-  let high = ranges.length
+  let high = spans.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (ranges[middle]!.to >= to) high = middle
+    if (holds(spans[middle]!)) high = middle
     else low = middle + 1
   }
-  return low < ranges.length && ranges[low]!.from <= from
+  return low
 }

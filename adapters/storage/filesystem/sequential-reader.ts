@@ -2,7 +2,6 @@ import { corrupt, reading } from './failures.ts'
 import { decodeHeader, FILE_HEADER_BYTES, type FileHeader } from './file-header.ts'
 import type { File, Files } from './files.ts'
 import { FRAME_HEADER_BYTES, frameEnd, framePayload } from './frame.ts'
-import { FRAME_BYTES_MAX } from './group.ts'
 
 const WINDOW_BYTES = 1_048_576
 
@@ -25,7 +24,12 @@ export class SequentialReader {
 
   static async open(files: Files, name: string): Promise<SequentialReader> {
     const file = await reading(files.open(name, 'read'))
-    return new SequentialReader(name, file, await reading(file.size()))
+    try {
+      return new SequentialReader(name, file, await reading(file.size()))
+    } catch (error) {
+      await file.close().catch(() => {})
+      throw error
+    }
   }
 
   get offset(): number {
@@ -58,11 +62,12 @@ export class SequentialReader {
     return header
   }
 
-  /** The payload of the next frame, a view like that of {@link peek}; undefined at the end of the file. */
-  async frame(salt: number): Promise<Buffer | undefined> {
+  /** The payload of the next frame, of at most `bytesMax` with its header, a view like that of {@link peek}; undefined at the end of the file. */
+  async frame(salt: number, bytesMax: number): Promise<Buffer | undefined> {
     if (this.#offset >= this.size) return undefined
     const length = frameEnd(await this.peek(FRAME_HEADER_BYTES), 0)
-    const bytes = length <= FRAME_BYTES_MAX ? await this.peek(length) : undefined
+    const isPossible = length <= bytesMax && length <= this.size - this.#offset
+    const bytes = isPossible ? await this.peek(length) : undefined
     const payload = bytes && framePayload(bytes, 0, salt)
     if (payload === undefined) throw corrupt(this.name, this.#offset, 'a frame is not whole')
     this.skip(length)

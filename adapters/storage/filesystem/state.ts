@@ -2,10 +2,10 @@ import { emptyHead } from '../../../src/storage/contract.ts'
 import { Catalog } from './catalog.ts'
 import type { Change, FramePlace, MergedRun } from './changes.ts'
 import { earliest } from './expiry.ts'
-import { Log, NO_BLOCKS } from './log.ts'
+import { type JournalBlock, Log, NO_BLOCKS } from './log.ts'
 import { type FreedRange, Run } from './run.ts'
 import { Segment, type SegmentFacts } from './segment.ts'
-import { addRange, type SeqRange, subtractRanges } from './seq-ranges.ts'
+import { coversRange, firstIndex, type SeqRange, subtractRanges, uniteRanges } from './seq-ranges.ts'
 
 /** All that is known without reading files: documents, heads, and where blocks lie. What is here is durable. */
 export class State {
@@ -53,7 +53,7 @@ export class State {
         this.#deleteLog(this.log(change.log))
         return
       case 'free':
-        for (const range of change.ranges) this.#free(this.log(change.log), range)
+        this.#free(this.log(change.log), change.ranges)
         return
       case 'merge': {
         const segment = this.addSegment(change.segment)
@@ -94,12 +94,20 @@ export class State {
     this.hasChangedSegments = true
   }
 
-  /** Forgets the segments of which nothing is wanted, and returns their numbers. */
-  takeUnused(): number[] {
+  /** Forgets the segments of which nothing is wanted, and returns them. */
+  takeUnused(): Segment[] {
     const unused = [...this.#unused].filter(({ runs }) => runs === 0)
     this.#unused.clear()
     for (const { number } of unused) this.segments.delete(number)
-    return unused.map(({ number }) => number)
+    return unused
+  }
+
+  /** Those that could not be removed. */
+  putBackUnused(segments: Iterable<Segment>): void {
+    for (const segment of segments) {
+      this.segments.set(segment.number, segment)
+      this.#unused.add(segment)
+    }
   }
 
   #deleteLog(log: Log): void {
@@ -108,21 +116,25 @@ export class State {
     for (const run of log.runs) this.#drop(run)
   }
 
-  #free(log: Log, range: FreedRange): void {
-    log.meteredBytes -= range.meteredBytes
-    const run = log.runs.find(
-      ({ firstSeqNum, endSeqNum }) => firstSeqNum <= range.from && range.from < endSeqNum,
-    )
-    if (run === undefined) {
-      log.blocks = log.blocks.filter(({ firstSeqNum }) => firstSeqNum < range.from || firstSeqNum >= range.to)
-    } else {
-      run.free(range)
-      this.hasChangedSegments = true
-      if (run.blocks === 0) {
-        this.#drop(run)
-        log.runs = log.runs.filter((other) => other !== run)
+  /** However many ranges there are, the blocks in journals are gone through once. */
+  #free(log: Log, ranges: readonly FreedRange[]): void {
+    const inJournals: FreedRange[] = []
+    const { runs } = log
+    let isRunGone = false
+    for (const range of ranges) {
+      const run = runs[firstIndex(runs, ({ endSeqNum }) => endSeqNum > range.from)]
+      if (run === undefined || run.firstSeqNum > range.from) inJournals.push(range)
+      else {
+        run.free(range)
+        this.hasChangedSegments = true
+        isRunGone ||= run.blocks === 0
+        if (run.blocks === 0) this.#drop(run)
       }
+      log.meteredBytes -= range.meteredBytes
     }
+    if (isRunGone) log.runs = runs.filter(({ blocks }) => blocks > 0)
+    if (inJournals.length > 0)
+      log.blocks = log.blocks.filter((block) => !coversRange(inJournals, spanOf(block)))
   }
 
   #drop(run: Run): void {
@@ -140,15 +152,15 @@ export class State {
     const sources = log.runs.filter(isSource)
     if (sources.length === 0) return
     // What no source holds any more was freed with its whole run.
-    let holes = subtractRanges([{ from: facts.firstSeqNum, to: facts.endSeqNum }], sources.map(rangeOf))
-    for (const source of sources) for (const hole of source.holes) holes = addRange(holes, hole)
+    const gone = subtractRanges([{ from: facts.firstSeqNum, to: facts.endSeqNum }], sources.map(spanOf))
+    const freed = sources.flatMap(({ holes }) => holes)
     const run = new Run(segment, {
       ...facts,
       blocks: sum(sources.map(({ blocks }) => blocks)),
       meteredBytes: sum(sources.map(({ meteredBytes }) => meteredBytes)),
       liveBytes: sum(sources.map(({ liveBytes }) => liveBytes)),
       minExpiry: earliest(sources.map(({ minExpiry }) => minExpiry)),
-      holes: subtractRanges(holes, leftOut),
+      holes: subtractRanges(uniteRanges(gone, freed), leftOut),
     })
     log.runs = log.runs.flatMap((other) => {
       if (other === sources[0]) return [run]
@@ -159,7 +171,7 @@ export class State {
   }
 }
 
-function rangeOf({ firstSeqNum, endSeqNum }: Run): SeqRange {
+function spanOf({ firstSeqNum, endSeqNum }: Run | JournalBlock): SeqRange {
   return { from: firstSeqNum, to: endSeqNum }
 }
 

@@ -1,8 +1,9 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
+import { thisProcess } from '../../../adapters/storage/filesystem/process-identity.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { Child, childProgram } from './child-process.ts'
@@ -61,14 +62,35 @@ test('a second opening in one process is blocked until the first is closed', asy
 
 test.runIf(onLinux)('a process that was given the number of the owner is not taken for it', async () => {
   const directory = await temporaryDirectory()
-  await leftBy(directory, { pid: process.pid, host: hostname(), started: '1' })
+  await leftBy(directory, { ...(await thisProcess()), started: '1' })
   await (await open(directory)).close()
 })
 
-test.runIf(onLinux)('an owner from before the machine was started anew is gone', async () => {
+test.runIf(onLinux)('an owner of another container with the same host name may be there', async () => {
   const directory = await temporaryDirectory()
-  await leftBy(directory, { pid: process.pid, host: hostname(), boot: 'another' })
-  await (await open(directory)).close()
+  await leftBy(directory, { ...(await thisProcess()), pid: 2 ** 22 + 1, namespace: 'pid:[1]' })
+  await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+})
+
+test('openings at once in one process are open or blocked, whatever they meet', async () => {
+  const base = await temporaryDirectory()
+  for (let round = 0; round < 20; round++) {
+    const directory = join(base, `data-${round}`)
+    const openings = await Promise.allSettled([open(directory), open(directory), open(directory)])
+    const sessions = openings.flatMap((opening) => (opening.status === 'fulfilled' ? [opening.value] : []))
+    const failures = openings.flatMap((opening) => (opening.status === 'rejected' ? [opening.reason] : []))
+    expect(sessions.length).toBeLessThanOrEqual(1)
+    for (const failure of failures) expect(failure).toMatchObject({ kind: 'blocked' })
+    for (const session of sessions) await session.close()
+    expect(await readdir(directory)).not.toContainEqual(expect.stringMatching(/^owner/))
+  }
+})
+
+test('an owner whose file somebody removed closes all the same', async () => {
+  const directory = await temporaryDirectory()
+  const session = await open(directory)
+  for (const name of await owners(directory)) await unlink(join(directory, name))
+  await session.close()
 })
 
 test('an owner on another host may be there for all one knows', async () => {
@@ -81,8 +103,11 @@ test('an owner on another host may be there for all one knows', async () => {
 test('a damaged owner file blocks, and is left alone', async () => {
   const directory = await temporaryDirectory()
   const path = await leftBy(directory, undefined)
-  await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
-  expect(await readFile(path, 'utf8')).toBe('')
+  for (const text of ['', 'null', '{}']) {
+    await writeFile(path, text)
+    await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+    expect(await readFile(path, 'utf8')).toBe(text)
+  }
 })
 
 test('an opening that fails gives the directory up', async () => {

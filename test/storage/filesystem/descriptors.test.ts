@@ -1,0 +1,53 @@
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { NewFile } from '../../../adapters/storage/filesystem/new-file.ts'
+import { nodeFiles } from '../../../adapters/storage/filesystem/node-files.ts'
+import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
+import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { temporaryDirectory } from './directories.ts'
+import { hookedFiles, systemError } from './hooked-files.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+
+test('a new file that cannot be renamed does not close what somebody else has opened since', async () => {
+  const directory = await temporaryDirectory()
+  const other = join(directory, 'other')
+  writeFileSync(other, 'x')
+  const descriptors: number[] = []
+  const files = hookedFiles(nodeFiles(directory), (operation, name) => {
+    if (operation !== 'rename' || !/^(segment|checkpoint)/.test(name) || descriptors.length > 0) return
+    descriptors.push(openSync(other, 'r'), openSync(other, 'r'))
+    throw systemError('EIO')
+  })
+  const session = await openFiles(files, { durability: 'sync', rollBytes: 3000 }, async () => {})
+  const writer = await LogWriter.create(session, 'a')
+  while (descriptors.length === 0) await writer.append({ bodyBytes: 200 })
+  await session.close()
+  for (const descriptor of descriptors) {
+    expect(() => fstatSync(descriptor)).not.toThrow()
+    closeSync(descriptor)
+  }
+})
+
+test('a file that is closed twice closes its descriptor once', async () => {
+  const directory = await temporaryDirectory()
+  const file = await nodeFiles(directory).open('one', 'create')
+  await file.close()
+  const descriptor = openSync(join(directory, 'one'), 'r')
+  await file.close()
+  expect(() => fstatSync(descriptor)).not.toThrow()
+  closeSync(descriptor)
+})
+
+test.each(['rename', 'close'])('a new file is closed once when its %s fails', async (failing) => {
+  let closed = 0
+  const files = hookedFiles(new SimulatedDisk(new Prng(1)), (operation) => {
+    if (operation === 'close') closed++
+    if (operation === failing) throw systemError('EIO')
+  })
+  const made = await NewFile.create(files, 'segment', 1)
+  await expect(made.finish()).rejects.toThrow('EIO')
+  await made.abandon()
+  expect(closed).toBe(1)
+})

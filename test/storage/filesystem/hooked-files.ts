@@ -1,0 +1,68 @@
+import type { File, Files } from '../../../adapters/storage/filesystem/files.ts'
+
+type FilesOperation = keyof Files | keyof File
+
+/** Called before each operation on a name ('' for the directory): may wait, and may throw what the operation then rejects with. */
+export type Hook = (operation: FilesOperation, name: string, mode?: 'create' | 'read') => unknown
+
+/** Files as a slow, busy or failing system gives them. */
+export function hookedFiles(files: Files, hook: Hook): Files {
+  async function hooked<Result>(
+    work: () => Promise<Result>,
+    ...operation: Parameters<Hook>
+  ): Promise<Result> {
+    await hook(...operation)
+    return work()
+  }
+  return {
+    list: () => hooked(() => files.list(), 'list', ''),
+    async open(name, mode) {
+      const file = await hooked(() => files.open(name, mode), 'open', name, mode)
+      return {
+        size: () => hooked(() => file.size(), 'size', name, mode),
+        read: (buffer, position) => hooked(() => file.read(buffer, position), 'read', name, mode),
+        write: (bytes, position) => hooked(() => file.write(bytes, position), 'write', name, mode),
+        truncate: (length) => hooked(() => file.truncate(length), 'truncate', name, mode),
+        datasync: () => hooked(() => file.datasync(), 'datasync', name, mode),
+        close: () => hooked(() => file.close(), 'close', name, mode),
+      }
+    },
+    rename: (from, to) => hooked(() => files.rename(from, to), 'rename', to),
+    unlink: (name) => hooked(() => files.unlink(name), 'unlink', name),
+    syncDirectory: () => hooked(() => files.syncDirectory(), 'syncDirectory', ''),
+  }
+}
+
+/** As the system fails. */
+export function systemError(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: injected`), { code })
+}
+
+/** Stops the first operation that `isStopped` names once it is armed: for what has to happen while a call is under way. */
+export class Gate {
+  readonly #isStopped: Hook
+  #arrived: (() => void) | undefined
+  #opened: Promise<void> | undefined
+  open: () => void = () => {}
+
+  constructor(isStopped: Hook) {
+    this.#isStopped = isStopped
+  }
+
+  readonly hook: Hook = (...operation) => {
+    if (this.#arrived === undefined || !this.#isStopped(...operation)) return undefined
+    this.#arrived()
+    this.#arrived = undefined
+    return this.#opened
+  }
+
+  /** Resolves when an operation waits; it goes on with {@link open}. */
+  arm(): Promise<void> {
+    this.#opened = new Promise((resolve) => {
+      this.open = resolve
+    })
+    return new Promise((resolve) => {
+      this.#arrived = resolve
+    })
+  }
+}

@@ -1,0 +1,121 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { NOW } from '../../../src/storage/conformance/blocks.ts'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { checkRead, type ExpectedBlock } from '../../../src/storage/conformance/read-oracle.ts'
+import type { ReadRange, StorageSession } from '../../../src/storage/contract.ts'
+import { hookedFiles } from './hooked-files.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated } from './workload.ts'
+
+const SEEDS = Array.from({ length: 8 }, (_, i) => i + 1)
+const APPENDS = 80
+
+/** Whatever happens between two reads of one call, it returns what was there and was not to be freed. */
+test.each(SEEDS)(
+  'reads on a slow disk, beside appends, frees, rolls and merges (seed %i)',
+  async (seed) => {
+    const prng = new Prng(seed)
+    const disk = new SimulatedDisk(prng)
+    const files = hookedFiles(disk, (operation) => turns(prng.below(operation === 'read' ? 6 : 3)))
+    const rollBytes = prng.pick([1_500, 4_000, 15_000])
+    const session = await openSimulated(files, rollBytes)
+    const race = new Race(session, prng)
+    const writers = await Promise.all(['a', 'b', 'c'].map((logId) => LogWriter.create(session, logId)))
+    const others = [...writers, ...writers].map((writer) => race.read(writer))
+    others.push(race.reclaim())
+    await Promise.all(writers.map((writer) => race.write(writer))).finally(() => race.end())
+    await Promise.all(others)
+    for (const writer of writers) await race.check(session, writer)
+    await session.close()
+    for (const loss of ['nothing', 'everything', 'some'] as const) {
+      const again = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(seed)), rollBytes)
+      for (const writer of writers) await race.check(again, writer)
+      await again.close()
+    }
+  },
+  60_000,
+)
+
+class Race {
+  readonly #session: StorageSession
+  readonly #prng: Prng
+  readonly #acknowledged = new Set<ExpectedBlock>()
+  #now = NOW
+  #isOver = false
+
+  constructor(session: StorageSession, prng: Prng) {
+    this.#session = session
+    this.#prng = prng
+  }
+
+  end(): void {
+    this.#isOver = true
+  }
+
+  async write(writer: LogWriter): Promise<void> {
+    const prng = this.#prng
+    for (let i = 0; i < APPENDS; i++) {
+      const { head } = writer
+      const trimPoint = Math.max(head.trimPoint, prng.below(head.tail.seqNum + 1))
+      await writer.append({
+        count: 1 + prng.below(3),
+        bodyBytes: prng.below(200),
+        expiresAt: prng.pick([null, null, this.#now + 1 + prng.below(60)]),
+        ...(prng.chance(0.1) ? { trimPoint, trimmedAt: NOW } : {}),
+      })
+      this.#acknowledged.add(writer.written.at(-1)!)
+    }
+  }
+
+  async read(writer: LogWriter): Promise<void> {
+    while (!this.#isOver) {
+      const acknowledged = new Set(writer.written.filter((expected) => this.#acknowledged.has(expected)))
+      const range = this.#range(writer.head.tail.seqNum)
+      const blocks = await this.#session.read(writer.logId, range)
+      checkRead(this.#expected(writer, acknowledged), range, blocks)
+      await turns(1)
+    }
+  }
+
+  async reclaim(): Promise<void> {
+    while (!this.#isOver) {
+      this.#now += this.#prng.below(4)
+      const blocksMax = 1 + this.#prng.below(30)
+      await this.#session.reclaim({ now: this.#now, trimmedBefore: NOW, blocksMax })
+      await turns(this.#prng.below(10))
+    }
+  }
+
+  async check(session: StorageSession, writer: LogWriter): Promise<void> {
+    const blocks = await session.read(writer.logId, WHOLE_LOG)
+    checkRead(this.#expected(writer, this.#acknowledged), WHOLE_LOG, blocks)
+    const meteredBytes = blocks.reduce((sum, block) => sum + block.meteredBytes, 0)
+    expect(await session.measure([writer.logId])).toEqual([meteredBytes])
+  }
+
+  #range(tail: number): ReadRange {
+    const prng = this.#prng
+    const seqNum = prng.below(tail + 1)
+    return {
+      from: prng.chance(0.8) ? { seqNum } : { timestamp: NOW + seqNum },
+      endSeqNum: prng.chance(0.3) ? prng.below(tail + 2) : Number.MAX_SAFE_INTEGER,
+      bytesMax: prng.pick([1, 300, 1_500, 5_000, 1_000_000_000]),
+    }
+  }
+
+  #expected(writer: LogWriter, acknowledged: ReadonlySet<ExpectedBlock>): ExpectedBlock[] {
+    return writer.written.map((expected) => {
+      const { block } = expected
+      const isExpired = block.expiresAt !== null && block.expiresAt <= this.#now
+      const mayBeGone = !acknowledged.has(expected) || isExpired || block.endSeqNum <= writer.head.trimPoint
+      return { block, mayBeGone }
+    })
+  }
+}
+
+/** Lets everything else that waits go on so many times. */
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await setImmediate()
+}
