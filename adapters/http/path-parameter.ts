@@ -11,9 +11,13 @@ const PROBLEM_OF: Readonly<Record<string, (name: string) => string | undefined>>
 }
 
 /** A name in the path: one segment, percent-encoded UTF-8. Throws 400 `bad_path` (wire-behaviour.md 1.1). */
-export function pathParameter({ parameters }: RouteMatch, name: string): string {
+export function pathParameter(
+  { parameters }: RouteMatch,
+  name: string,
+  problemOf = PROBLEM_OF[name],
+): string {
   const value = decoded(parameters.get(name)!)
-  const problem = value === undefined ? 'not percent-encoded UTF-8' : PROBLEM_OF[name]?.(value)
+  const problem = value === undefined ? 'not percent-encoded UTF-8' : problemOf?.(value)
   if (value === undefined || problem !== undefined) {
     throw new HeadwaterError('bad_path', `Invalid \`${name}\` in the path: ${problem}`, { field: name })
   }

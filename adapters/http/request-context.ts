@@ -31,9 +31,9 @@ export class RequestContext {
     return new URL(this.request.url).search
   }
 
-  /** Throws 400 `bad_path`. */
-  pathParameter(name: 'basin' | 'stream' | 'id'): string {
-    return pathParameter(this.#match, name)
+  /** Throws 400 `bad_path`, also for what `problemOf` has against the name when its usual rules are not enough. */
+  pathParameter(name: 'basin' | 'stream' | 'id', problemOf?: (name: string) => string | undefined): string {
+    return pathParameter(this.#match, name, problemOf)
   }
 
   /** The basin that a request below `/v1/streams` is addressed to. Throws 400 `bad_header`. */

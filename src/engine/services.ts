@@ -27,7 +27,7 @@ import type {
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import type { Identity } from './access/tokens.ts'
+import type { Identity } from './access/identity.ts'
 import type { AppendSession, AppendSessionOptions } from './append-session.ts'
 import type { CreateBasinOptions } from './basins.ts'
 import type { StreamRef, StreamUse } from './context.ts'

@@ -4,6 +4,7 @@ import { ACCESS_TOKEN_ID_BYTES_MAX } from './limits.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
+  type NameRole,
   refuse,
   streamNameProblem,
   streamPrefixProblem,
@@ -98,10 +99,7 @@ export function accessTokenIdProblem(id: string): string | undefined {
   return accessTokenPrefixProblem(id, 'id')
 }
 
-export function accessTokenPrefixProblem(
-  text: string,
-  role: 'id' | 'prefix' | 'start-after' | 'name',
-): string | undefined {
+export function accessTokenPrefixProblem(text: string, role: NameRole | 'id'): string | undefined {
   if (!isWellFormed(text)) return `access token ${role} must be valid Unicode`
   return utf8Length(text) > ACCESS_TOKEN_ID_BYTES_MAX
     ? `access token ${role} must not exceed ${ACCESS_TOKEN_ID_BYTES_MAX} bytes in length`

@@ -130,8 +130,9 @@ function hasCurl(): boolean {
   }
 }
 
-// Without curl and a POSIX shell the lines are for another machine.
-describe.skipIf(!hasCurl())('the lines to try', () => {
+const noCurl = hasCurl() ? '' : ' (skipped: they are for machines with curl and a POSIX shell)'
+
+describe.skipIf(noCurl !== '')(`the lines to try${noCurl}`, () => {
   it.each([
     ['on an open server', ['--open'], {}],
     ['with the token that was made', [], {}],

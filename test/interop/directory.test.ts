@@ -2,9 +2,11 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { KNOWN_STORAGES } from '../../adapters/cli/known-storages.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Metric, open } from '../../src/index.ts'
+import { run } from '../cli/run.ts'
 
 const ROOT_TOKEN = 'the-root-token-of-this-directory'
 const KEY = new Uint8Array(32).map((_, i) => i * 7 + 65)
@@ -86,9 +88,23 @@ it('tokens, encrypted records and usage survive a restart, and no secret is on t
   await expect(read(KEY)).rejects.toMatchObject({ code: 'authn' })
 })
 
-it('a directory that is in use is left alone, by the command line too', async () => {
+it('the command line issues, lists and revokes on a directory, unless it is in use', async () => {
   const directory = await temporaryDirectory()
+  await (await open({ storage: filesystem(directory) })).close()
+  const command = async (...args: string[]) => {
+    const { out, err, exitCode } = run(['token', ...args, '--dir', directory], { storages: KNOWN_STORAGES })
+    return { code: await exitCode, out: out.join('\n'), err: err.join('\n') }
+  }
+  const issued = await command('issue', 'reader', '--ops', 'list-basins')
+  expect(issued.code).toBe(0)
   const hw = await open({ storage: filesystem(directory) })
-  onTestFinished(() => hw.close())
-  await expect(open({ storage: filesystem(directory) })).rejects.toMatchObject({ code: 'storage' })
+  expect((await hw.as(issued.out).listBasins()).items).toEqual([])
+  expect(await command('list')).toMatchObject({ code: 1, err: expect.stringContaining(String(process.pid)) })
+  await hw.close()
+
+  expect((await command('list', '--json')).out).toContain('"id":"reader"')
+  expect((await command('revoke', 'reader')).code).toBe(0)
+  const again = await open({ storage: filesystem(directory) })
+  onTestFinished(() => again.close())
+  await expect(again.as(issued.out).listBasins()).rejects.toMatchObject({ code: 'authn' })
 })

@@ -1,4 +1,3 @@
-import { HeadwaterError } from '../../../src/model/errors.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { ACCOUNT_METRIC_SETS, BASIN_METRIC_SETS, STREAM_METRIC_SETS } from '../../../src/model/metrics.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
@@ -29,10 +28,5 @@ export const streamMetrics: Endpoint = async (context) => {
 
 /** Names here have at least 8 characters (rulings.md "Basins"). Throws 400 `bad_path`. */
 function basinOf(context: RequestContext): string {
-  const basin = context.pathParameter('basin')
-  const problem = basinNameProblem(basin, BASIN_NAME_BYTES_MIN_ON_POST)
-  if (problem !== undefined) {
-    throw new HeadwaterError('bad_path', `Invalid \`basin\` in the path: ${problem}`, { field: 'basin' })
-  }
-  return basin
+  return context.pathParameter('basin', (name) => basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST))
 }

@@ -1,8 +1,5 @@
 import { HeadwaterError } from '../../model/errors.ts'
-
-interface NodeCrypto {
-  createHash(algorithm: 'sha256'): { update(bytes: Uint8Array): { digest(encoding: 'hex'): string } }
-}
+import { nodeCrypto } from '../node-crypto.ts'
 
 /**
  * SHA-256 in hexadecimal digits: at once by `node:crypto` where the runtime has it, else by WebCrypto. Rejects with `unavailable` where a browser
@@ -27,10 +24,4 @@ export function sameDigest(one: string, other: string): boolean {
   let difference = one.length ^ other.length
   for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i)
   return difference === 0
-}
-
-/** Found without an import that a browser's bundler would follow. */
-function nodeCrypto(): NodeCrypto | undefined {
-  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
-  return process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined
 }

@@ -1,8 +1,7 @@
-import type { Grant } from '../../core/permission.ts'
+import { isExpired } from '../../core/retention.ts'
 import type { EngineContext } from '../context.ts'
-import { storageError } from '../errors.ts'
-import { ROOT_TOKEN_KEY } from './documents.ts'
 import { authnError, tokenEndedError } from './errors.ts'
+import { type Identity, isUnchanged } from './identity.ts'
 
 /** How often the tokens of open sessions are looked at, in milliseconds: what they end by must be noticed within a second. */
 const LOOK_MS = 500
@@ -18,9 +17,7 @@ export interface TokenWatch {
 }
 
 interface Entry {
-  readonly tokenId: string | null
-  readonly digest: string
-  readonly expiresAt: number | null
+  readonly identity: Identity
   readonly controller: AbortController
   users: number
   /** Begin of the look that is under way. */
@@ -40,8 +37,8 @@ export class OpenTokens {
   }
 
   /** Rejects with `authn` when the token was revoked since it was looked at. */
-  async follow({ tokenId, expiresAt }: Grant, digest: string): Promise<TokenWatch> {
-    const entry = this.#entries.get(digest) ?? this.#add(tokenId, expiresAt, digest)
+  async follow(identity: Identity): Promise<TokenWatch> {
+    const entry = this.#entries.get(identity.digest) ?? this.#add(identity)
     entry.users++
     let following = true
     const release = () => {
@@ -62,14 +59,12 @@ export class OpenTokens {
 
   /** The token with this id was revoked. */
   end(tokenId: string): void {
-    for (const entry of [...this.#entries.values()]) if (entry.tokenId === tokenId) this.#end(entry)
+    this.#endThose(({ grant }) => grant.tokenId === tokenId)
   }
 
   /** There is another root token. */
   endRootsBut(digest: string): void {
-    for (const entry of [...this.#entries.values()]) {
-      if (entry.tokenId === null && entry.digest !== digest) this.#end(entry)
-    }
+    this.#endThose((identity) => identity.grant.tokenId === null && identity.digest !== digest)
   }
 
   close(): void {
@@ -77,17 +72,15 @@ export class OpenTokens {
     for (const entry of [...this.#entries.values()]) this.#remove(entry)
   }
 
-  #add(tokenId: string | null, expiresAt: number | null, digest: string): Entry {
+  #add(identity: Identity): Entry {
     const entry: Entry = {
-      tokenId,
-      digest,
-      expiresAt,
+      identity,
       controller: new AbortController(),
       users: 0,
       lookingSince: undefined,
       cancelExpiry: undefined,
     }
-    this.#entries.set(digest, entry)
+    this.#entries.set(identity.digest, entry)
     this.#armExpiry(entry)
     this.#lookLater()
     return entry
@@ -95,10 +88,18 @@ export class OpenTokens {
 
   #remove(entry: Entry): void {
     entry.cancelExpiry?.()
-    if (this.#entries.get(entry.digest) === entry) this.#entries.delete(entry.digest)
+    if (this.#isWatched(entry)) this.#entries.delete(entry.identity.digest)
     if (this.#entries.size > 0) return
     this.#cancelLook?.()
     this.#cancelLook = undefined
+  }
+
+  #isWatched(entry: Entry): boolean {
+    return this.#entries.get(entry.identity.digest) === entry
+  }
+
+  #endThose(isMeant: (identity: Identity) => boolean): void {
+    for (const entry of [...this.#entries.values()]) if (isMeant(entry.identity)) this.#end(entry)
   }
 
   #end(entry: Entry): void {
@@ -108,17 +109,18 @@ export class OpenTokens {
 
   /** For the very moment. That the clock may be set, or the machine sleep, is left to the looks. */
   #armExpiry(entry: Entry): void {
-    if (entry.expiresAt === null) return
+    const { expiresAt } = entry.identity.grant
+    if (expiresAt === null) return
     const { clock } = this.#engine.settings
     const expire = () => {
-      if (this.#isExpired(entry)) this.#end(entry)
+      if (this.#hasExpired(entry)) this.#end(entry)
       else this.#armExpiry(entry)
     }
-    entry.cancelExpiry = clock.schedule(entry.expiresAt - clock.now(), expire, { background: true })
+    entry.cancelExpiry = clock.schedule(expiresAt - clock.now(), expire, { background: true })
   }
 
-  #isExpired({ expiresAt }: Entry): boolean {
-    return expiresAt !== null && expiresAt <= this.#engine.settings.clock.now()
+  #hasExpired({ identity }: Entry): boolean {
+    return isExpired(identity.grant.expiresAt, this.#engine.settings.clock.now())
   }
 
   #lookLater(): void {
@@ -126,7 +128,8 @@ export class OpenTokens {
     if (this.#cancelLook !== undefined || this.#entries.size === 0) return
     // Else nothing can end them without this engine's doing.
     const canEnd =
-      storage.manifest.shared || [...this.#entries.values()].some(({ expiresAt }) => expiresAt !== null)
+      storage.manifest.shared ||
+      [...this.#entries.values()].some(({ identity }) => identity.grant.expiresAt !== null)
     if (!canEnd) return
     const look = () => {
       this.#cancelLook = undefined
@@ -141,7 +144,7 @@ export class OpenTokens {
     const { storage, clock, onBackgroundError } = this.#engine.settings
     const now = clock.now()
     const entries = [...this.#entries.values()]
-    for (const entry of entries) if (this.#isExpired(entry)) this.#end(entry)
+    for (const entry of entries) if (this.#hasExpired(entry)) this.#end(entry)
     if (!storage.manifest.shared) return
     const due = entries.filter(
       ({ lookingSince }) => lookingSince === undefined || now - lookingSince >= LOOK_AGAIN_MS,
@@ -150,7 +153,7 @@ export class OpenTokens {
     const lookAt = async (entry: Entry) => {
       entry.lookingSince = now
       try {
-        if (!(await this.#isValid(entry)) && this.#entries.get(entry.digest) === entry) this.#end(entry)
+        if (!(await this.#isValid(entry)) && this.#isWatched(entry)) this.#end(entry)
       } catch (error) {
         failure ??= { error }
       } finally {
@@ -163,12 +166,6 @@ export class OpenTokens {
   }
 
   async #isValid(entry: Entry): Promise<boolean> {
-    const { session } = this.#engine
-    const { tokenId, digest } = entry
-    const document =
-      tokenId === null
-        ? await storageError(session.get('settings', ROOT_TOKEN_KEY))
-        : await storageError(session.get('tokens', tokenId))
-    return (document?.value as { digest?: string } | undefined)?.digest === digest && !this.#isExpired(entry)
+    return (await isUnchanged(this.#engine.session, entry.identity)) && !this.#hasExpired(entry)
   }
 }

@@ -1,9 +1,10 @@
 import { utf8 } from '../../model/bytes.ts'
 import { sha256 } from './digest.ts'
 import { authnError } from './errors.ts'
+import type { Identity } from './identity.ts'
 import type { OpenTokens, TokenWatch } from './open-tokens.ts'
 import { TOKEN_CHARACTERS_MAX } from './token-text.ts'
-import type { Identity, Tokens } from './tokens.ts'
+import type { Tokens } from './tokens.ts'
 
 /** Whoever presents a token. The token is looked up at each call: what was revoked is refused from then on. */
 export class TokenHolder {
@@ -20,17 +21,13 @@ export class TokenHolder {
 
   /** Rejects with 401 `authn`. */
   async identify(): Promise<Identity> {
-    if (
-      typeof this.#token !== 'string' ||
-      this.#token.length === 0 ||
-      this.#token.length > TOKEN_CHARACTERS_MAX
-    )
-      throw authnError()
+    const isText = typeof this.#token === 'string' && this.#token !== ''
+    if (!isText || this.#token.length > TOKEN_CHARACTERS_MAX) throw authnError()
     this.#digest ??= await sha256(utf8(this.#token))
     return this.#tokens.identify(this.#token, this.#digest)
   }
 
-  follow({ grant, digest }: Identity): Promise<TokenWatch> {
-    return this.#open.follow(grant, digest)
+  follow(identity: Identity): Promise<TokenWatch> {
+    return this.#open.follow(identity)
   }
 }

@@ -1,5 +1,6 @@
 import { listLimit, pageOf } from '../../core/listing.ts'
-import { exceeds, type Grant, isEmptyScope, OWNER } from '../../core/permission.ts'
+import { exceeds, isEmptyScope, OWNER } from '../../core/permission.ts'
+import { isExpired } from '../../core/retention.ts'
 import {
   type AccessTokenInfo,
   type AccessTokenInput,
@@ -11,7 +12,7 @@ import { utf8 } from '../../model/bytes.ts'
 import { HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { refuse } from '../../model/names.ts'
-import type { CatalogChange, Document, JsonValue } from '../../storage/contract.ts'
+import type { Document, JsonValue } from '../../storage/contract.ts'
 import type { Versioned } from '../catalog.ts'
 import type { EngineContext } from '../context.ts'
 import { permissionDenied, storageError } from '../errors.ts'
@@ -25,18 +26,9 @@ import {
   tokenInfo,
 } from './documents.ts'
 import { authnError } from './errors.ts'
+import { type Identity, isUnchanged } from './identity.ts'
 import type { OpenTokens } from './open-tokens.ts'
 import { idOfToken, newRootToken, newToken, rootTokenProblem } from './token-text.ts'
-
-/** What a token is known by, once it was looked at. */
-export interface Identity {
-  readonly grant: Grant
-  readonly digest: string
-  /** Holds as long as the token that was looked at is the one that the storage has. */
-  readonly unchanged: Check
-}
-
-type Check = Extract<CatalogChange, { readonly kind: 'check' }>
 
 /** The access tokens of an engine (wire-behaviour.md 9). */
 export class Tokens implements TokenService {
@@ -62,10 +54,10 @@ export class Tokens implements TokenService {
     const document: TokenDocument = { id, digest, expiresAt, autoPrefixStreams, scope }
     await this.#engine.catalog.change(`token\0${id}`, async (commit) => {
       // Nothing is issued by a token that was revoked meanwhile.
-      if (issuer !== undefined && !(await this.#holds(issuer.unchanged))) throw authnError()
+      if (issuer !== undefined && !(await isUnchanged(this.#engine.session, issuer))) throw authnError()
       const existing = await this.#document(id)
       // One that has expired is only still there to be listed.
-      if (existing !== undefined && !isExpired(existing.value, now)) throw alreadyExists(id)
+      if (existing !== undefined && !isExpired(existing.value.expiresAt, now)) throw alreadyExists(id)
       const change = put('tokens', id, document, existing?.version ?? null)
       await commit(issuer === undefined ? [change] : [issuer.unchanged, change])
     })
@@ -104,7 +96,7 @@ export class Tokens implements TokenService {
     const issued = await this.#issued(token, digest)
     if (issued !== undefined) {
       const { value, version } = issued
-      if (isExpired(value, this.#engine.settings.clock.now())) throw authnError()
+      if (isExpired(value.expiresAt, this.#engine.settings.clock.now())) throw authnError()
       return { grant: grantOf(value), digest, unchanged: check('tokens', value.id, version) }
     }
     const root = await this.#get('settings', ROOT_TOKEN_KEY)
@@ -149,10 +141,6 @@ export class Tokens implements TokenService {
     return document !== undefined && sameDigest(document.value.digest, digest) ? document : undefined
   }
 
-  async #holds({ collection, key, expect }: Check): Promise<boolean> {
-    return ((await storageError(this.#engine.session.get(collection, key)))?.version ?? null) === expect
-  }
-
   async #document(id: string): Promise<Versioned<TokenDocument> | undefined> {
     const document = await this.#get('tokens', id)
     return document && { value: document.value as unknown as TokenDocument, version: document.version }
@@ -163,12 +151,8 @@ export class Tokens implements TokenService {
   }
 }
 
-function check(collection: 'tokens' | 'settings', key: string, expect: number): Check {
+function check(collection: 'tokens' | 'settings', key: string, expect: number): Identity['unchanged'] {
   return { kind: 'check', collection, key, expect }
-}
-
-function isExpired({ expiresAt }: TokenDocument, now: number): boolean {
-  return expiresAt !== null && expiresAt <= now
 }
 
 function put(

@@ -1,6 +1,6 @@
 import { concatBytes } from '../../model/bytes.ts'
+import type { NodeCrypto } from '../node-crypto.ts'
 import type { CipherSuite } from './cipher-suite.ts'
-import type { NodeCrypto } from './node-crypto.ts'
 
 const TAG_BYTES = 16
 

@@ -1,7 +1,7 @@
+import { nodeCrypto } from '../node-crypto.ts'
 import { aesGcmOfNode } from './aes-gcm-node.ts'
 import { aesGcmOfWeb } from './aes-gcm-web.ts'
 import type { CipherSuite } from './cipher-suite.ts'
-import { nodeCrypto } from './node-crypto.ts'
 
 /** The runtime's own AES-256-GCM. Not to be asked for where `Ciphers.check` says that there is none. */
 export function aesGcm(): CipherSuite {

@@ -1,8 +1,8 @@
 import type { Cipher } from '../../model/config.ts'
 import { HeadwaterError, invalid } from '../../model/errors.ts'
 import type { StreamDocument } from '../documents.ts'
+import { nodeCrypto } from '../node-crypto.ts'
 import type { CipherSuite } from './cipher-suite.ts'
-import { nodeCrypto } from './node-crypto.ts'
 import type { StreamCipher } from './stream-cipher.ts'
 
 const NAMES: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']

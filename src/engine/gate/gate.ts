@@ -1,12 +1,11 @@
+import { wholeName } from '../../core/auto-prefix.ts'
 import { type Grant, permits, type Resource } from '../../core/permission.ts'
 import { OPERATIONS, type Operation } from '../../model/access.ts'
-import { utf8Length } from '../../model/bytes.ts'
 import { invalid } from '../../model/errors.ts'
-import { STREAM_NAME_BYTES_MAX } from '../../model/limits.ts'
-import { basinNameProblem, type NameRole, refuse, streamNameProblem } from '../../model/names.ts'
+import { basinNameProblem, refuse, streamNameProblem } from '../../model/names.ts'
+import type { Identity } from '../access/identity.ts'
 import type { TokenWatch } from '../access/open-tokens.ts'
 import type { TokenHolder } from '../access/token-holder.ts'
-import type { Identity } from '../access/tokens.ts'
 import type { StreamRef } from '../context.ts'
 import { permissionDenied } from '../errors.ts'
 
@@ -67,16 +66,5 @@ export function prefixed(grant: Grant, ref: StreamRef): StreamRef {
   refuse(basinNameProblem(ref.basin), 'basin')
   refuse(streamNameProblem(ref.stream), 'stream')
   if (grant.streamPrefix === '') return ref
-  const stream = grant.streamPrefix + ref.stream
-  checkPrefixed(stream, 'name', 'stream')
-  return { basin: ref.basin, stream, shownAs: ref.stream }
-}
-
-export function checkPrefixed(text: string, role: NameRole, field: string): void {
-  if (utf8Length(text) > STREAM_NAME_BYTES_MAX) {
-    throw invalid(
-      `stream ${role} must not exceed ${STREAM_NAME_BYTES_MAX} bytes in length together with the prefix of the access token`,
-      field,
-    )
-  }
+  return { basin: ref.basin, stream: wholeName(grant, ref.stream), shownAs: ref.stream }
 }

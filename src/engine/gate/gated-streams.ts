@@ -1,3 +1,4 @@
+import { shownName, wholeQuery } from '../../core/auto-prefix.ts'
 import { type Grant, permits } from '../../core/permission.ts'
 import { EMPTY_PAGE, scopedQuery, withinSet } from '../../core/scoped-list.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../model/config.ts'
@@ -5,7 +6,7 @@ import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.
 import type { StreamRef } from '../context.ts'
 import { permissionDenied } from '../errors.ts'
 import type { StreamService } from '../services.ts'
-import { checkPrefixed, type Gate, prefixed } from './gate.ts'
+import { type Gate, prefixed } from './gate.ts'
 
 /** Streams, as a caller may use them, by the names that the caller has for them (wire-behaviour.md 9.8). */
 export class GatedStreams implements StreamService {
@@ -41,7 +42,7 @@ export class GatedStreams implements StreamService {
   list(basin: string, query: ListQuery): Promise<Page<StreamInfo>> {
     return this.#gate.run('list-streams', { basin }, async (grant) => {
       const { streams } = grant.scope
-      const scoped = scopedQuery(streams, prefixedQuery(grant, query))
+      const scoped = scopedQuery(streams, wholeQuery(grant, query))
       if (scoped === undefined) {
         // A basin that is missing is told all the same.
         await this.#streams.list(basin, { ...query, limit: 1 })
@@ -67,19 +68,10 @@ export class GatedStreams implements StreamService {
   }
 }
 
-function prefixedQuery({ streamPrefix }: Grant, query: ListQuery): ListQuery {
-  if (streamPrefix === '') return query
-  const prefix = streamPrefix + (query.prefix ?? '')
-  const startAfter = query.startAfter ? streamPrefix + query.startAfter : ''
-  checkPrefixed(prefix, 'prefix', 'prefix')
-  checkPrefixed(startAfter, 'start-after', 'start_after')
-  return { ...query, prefix, startAfter }
-}
-
 function shown(grant: Grant, { result, info }: Provisioned<StreamInfo>): Provisioned<StreamInfo> {
   return { result, info: shownInfo(grant, info) }
 }
 
-function shownInfo({ streamPrefix }: Grant, info: StreamInfo): StreamInfo {
-  return streamPrefix === '' ? info : { ...info, name: info.name.slice(streamPrefix.length) }
+function shownInfo(grant: Grant, info: StreamInfo): StreamInfo {
+  return { ...info, name: shownName(grant, info.name) }
 }

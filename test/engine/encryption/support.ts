@@ -3,7 +3,7 @@ import { aegis256 } from '../../../adapters/aegis-256/index.ts'
 import '../../../src/engine/encryption/stream-cipher.ts'
 import { aesGcmOfNode } from '../../../src/engine/encryption/aes-gcm-node.ts'
 import { aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm-web.ts'
-import { type NodeCrypto, nodeCrypto } from '../../../src/engine/encryption/node-crypto.ts'
+import { type NodeCrypto, nodeCrypto } from '../../../src/engine/node-crypto.ts'
 import type {
   Basin,
   CipherSuite,

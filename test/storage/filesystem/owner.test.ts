@@ -10,6 +10,8 @@ import { Child, childProgram } from './child-process.ts'
 import { temporaryDirectory } from './directories.ts'
 
 const onLinux = process.platform === 'linux'
+/** Why a test does not run. */
+const linuxOnly = onLinux ? '' : ' (skipped: only Linux tells start times and namespaces of processes)'
 
 test('a directory that another process has open is blocked, by name', async () => {
   const base = await temporaryDirectory()
@@ -60,17 +62,23 @@ test('a second opening in one process is blocked until the first is closed', asy
   await (await open(directory)).close()
 })
 
-test.runIf(onLinux)('a process that was given the number of the owner is not taken for it', async () => {
-  const directory = await temporaryDirectory()
-  await leftBy(directory, { ...(await thisProcess()), started: '1' })
-  await (await open(directory)).close()
-})
+test.runIf(onLinux)(
+  `a process that was given the number of the owner is not taken for it${linuxOnly}`,
+  async () => {
+    const directory = await temporaryDirectory()
+    await leftBy(directory, { ...(await thisProcess()), started: '1' })
+    await (await open(directory)).close()
+  },
+)
 
-test.runIf(onLinux)('an owner of another container with the same host name may be there', async () => {
-  const directory = await temporaryDirectory()
-  await leftBy(directory, { ...(await thisProcess()), pid: 2 ** 22 + 1, namespace: 'pid:[1]' })
-  await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
-})
+test.runIf(onLinux)(
+  `an owner of another container with the same host name may be there${linuxOnly}`,
+  async () => {
+    const directory = await temporaryDirectory()
+    await leftBy(directory, { ...(await thisProcess()), pid: 2 ** 22 + 1, namespace: 'pid:[1]' })
+    await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+  },
+)
 
 test('openings at once in one process are open or blocked, whatever they meet', async () => {
   const base = await temporaryDirectory()

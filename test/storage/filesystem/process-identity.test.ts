@@ -18,6 +18,8 @@ const { boot: _boot, ...WITHOUT_BOOT } = OWN
 const { machine: _machine, ...WITHOUT_MACHINE } = OWN
 const { namespace: _namespace, ...WITHOUT_NAMESPACE } = OWN
 const onLinux = process.platform === 'linux'
+/** Why a test does not run. */
+const linuxOnly = onLinux ? '' : ' (skipped: only Linux tells start times and namespaces of processes)'
 
 test.each<[string, ProcessIdentity, ProcessIdentity, boolean]>([
   ['one that runs', OWN, OWN, true],
@@ -64,7 +66,7 @@ test('where the system tells nothing but numbers, these count, except on Linux',
   expect(await mayRun({ ...bare, pid: GONE }, bare)).toBe(onLinux)
 })
 
-test.runIf(onLinux)('one that was given the number of another', async () => {
+test.runIf(onLinux)(`one that was given the number of another${linuxOnly}`, async () => {
   const own = await thisProcess()
   expect(await mayRun(own, own)).toBe(true)
   expect(await mayRun({ ...own, started: '1' }, own)).toBe(false)

@@ -1,5 +1,6 @@
 /** What is used of `node:crypto`. */
 export interface NodeCrypto {
+  createHash(name: 'sha256'): { update(bytes: Uint8Array): { digest(encoding: 'hex'): string } }
   createCipheriv(name: 'aes-256-gcm', key: Uint8Array, nonce: Uint8Array): NodeCipher
   createDecipheriv(
     name: 'aes-256-gcm',
