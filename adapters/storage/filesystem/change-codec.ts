@@ -8,11 +8,13 @@ import {
   readRanges,
   readRun,
   readSegment,
+  readStart,
   writeBlock,
   writeHead,
   writeRanges,
   writeRun,
   writeSegment,
+  writeStart,
 } from './field-codec.ts'
 
 /** Persisted: keep stable. */
@@ -52,6 +54,7 @@ export function writeChange(writer: ByteWriter, change: Change): void {
       writer.string(change.id)
       writer.varint(change.epoch)
       writer.varint(change.createdAt)
+      writeStart(writer, change.start)
       return
     case 'set-epoch':
       writer.varint(change.log)
@@ -117,6 +120,7 @@ function readChange(reader: ByteReader): Change {
         id: reader.string(),
         epoch: reader.varint(),
         createdAt: reader.varint(),
+        start: readStart(reader),
       }
     case KINDS['set-epoch']:
       return { kind: 'set-epoch', log: reader.varint(), epoch: reader.varint() }

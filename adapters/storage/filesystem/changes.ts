@@ -1,4 +1,4 @@
-import type { Collection, Head } from '../../../src/storage/contract.ts'
+import type { Collection, Head, LogStart } from '../../../src/storage/contract.ts'
 import type { BlockFacts, JournalFile } from './log.ts'
 import type { FreedRange, RunFacts } from './run.ts'
 import type { SegmentFacts } from './segment.ts'
@@ -27,6 +27,7 @@ export type Change =
       readonly id: string
       readonly epoch: number
       readonly createdAt: number
+      readonly start?: LogStart | undefined
     }
   | { readonly kind: 'set-epoch'; readonly log: number; readonly epoch: number }
   | { readonly kind: 'delete-log'; readonly log: number }

@@ -1,5 +1,5 @@
 import type { Trim } from '../../../src/core/trims.ts'
-import type { Head } from '../../../src/storage/contract.ts'
+import type { Head, LogStart } from '../../../src/storage/contract.ts'
 import type { ByteReader, ByteWriter } from './bytes.ts'
 import type { BlockFacts } from './log.ts'
 import type { RunFacts } from './run.ts'
@@ -62,6 +62,20 @@ export function readHead(reader: ByteReader): Head {
 function readTrims(reader: ByteReader): readonly Trim[] {
   const trims = readList(reader, () => ({ point: reader.varint(), at: reader.varint() }))
   return trims.length === 0 ? NO_TRIMS : trims
+}
+
+/** Where a log begins: most do at the beginning, without a fencing token. */
+export function writeStart(writer: ByteWriter, start: LogStart | undefined): void {
+  writer.varint(start?.tail.seqNum ?? 0)
+  writer.varint(start?.tail.timestamp ?? 0)
+  writer.string(start?.fencingToken ?? '')
+}
+
+export function readStart(reader: ByteReader): LogStart {
+  return {
+    tail: { seqNum: reader.varint(), timestamp: reader.varint() },
+    fencingToken: reader.string(),
+  }
 }
 
 /** Most logs have none. */

@@ -10,6 +10,7 @@ export const GROUP_BYTES_MAX = 8 * 1_048_576
 /** The largest frame: a bound for what a damaged length can make an opening read. */
 const FRAME_BYTES_MAX = 64 * 1_048_576
 
+const BUFFER_BYTES = 256 * 1024
 const MAGIC = 0x50_55_52_47
 const ALIGNMENT = 8
 
@@ -21,13 +22,15 @@ export interface GroupPlace {
 
 /** Frames that become durable together. Made again and again in one buffer. */
 export class GroupWriter {
-  readonly #writer = new ByteWriter(256 * 1024)
+  #writer = new ByteWriter(BUFFER_BYTES)
   #salt = 0
   #frames = 0
 
   begin(salt: number): void {
     this.#salt = salt
     this.#frames = 0
+    // What one large call needed is not kept for all that come.
+    if (this.#writer.length > GROUP_BYTES_MAX) this.#writer = new ByteWriter(BUFFER_BYTES)
     this.#writer.truncate(0)
     this.#writer.skip(GROUP_HEADER_BYTES)
   }

@@ -69,6 +69,11 @@ export class Log {
     if (this.head.trims.length === 0) return undefined
     const first = this.runs[0]?.liveFrom ?? this.blocks[0]?.firstSeqNum
     if (first === undefined) return undefined
-    return this.head.trims.find(({ point }) => point > this.settledPoint && point > first)?.at
+    let next: number | undefined
+    for (const { point, at } of this.head.trims) {
+      // After a clock went back, a later trim has an earlier time.
+      if (point > this.settledPoint && point > first) next = Math.min(next ?? at, at)
+    }
+    return next
   }
 }

@@ -28,11 +28,15 @@ export async function openDirectory(
 }
 
 async function makeDirectory(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true })
-  if (first === undefined) return
-  // What was made is durable when the directory around it is.
-  for (let made = path; ; made = dirname(made)) {
-    await syncDirectory(dirname(made))
+  const first = (await mkdir(path, { recursive: true })) ?? path
+  // What was made is durable when the directory around it is. Who made it before may have crashed just then.
+  for (let made = path; made !== dirname(made); made = dirname(made)) {
+    await syncDirectory(dirname(made)).catch(ignoreForeign)
     if (made === first) return
   }
+}
+
+/** What this process may not read, it did not make anything in either. */
+function ignoreForeign(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error
 }

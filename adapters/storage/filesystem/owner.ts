@@ -3,11 +3,14 @@ import { readdir, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { nodeFiles } from './node-files.ts'
+import { isForsaken, listenAsOwner, type OwnerSocket } from './owner-socket.ts'
 import { mayRun, type ProcessIdentity, thisProcess } from './process-identity.ts'
 
 interface Owner extends ProcessIdentity {
   /** When it opened the directory. */
   readonly since: string
+  /** Where its socket is; none where there can be none. */
+  readonly device?: number
 }
 
 /** A file of an owner; one that is damaged does not tell whose it is. */
@@ -17,7 +20,7 @@ interface Found {
 }
 
 const NAME = /^owner-[0-9a-f-]{36}$/
-const UNFINISHED_NAME = /^owner-[0-9a-f-]{36}\.tmp$/
+const LEFT_NAME = /^owner-[0-9a-f-]{36}\.(tmp|sock|sock\.tmp)$/
 
 /**
  * Becomes the owner of the directory, or rejects with `StorageFailure` of kind `blocked` that names who is. Resolves to how to give it up.
@@ -28,20 +31,33 @@ const UNFINISHED_NAME = /^owner-[0-9a-f-]{36}\.tmp$/
 export async function becomeOwner(directory: string, now: number): Promise<() => Promise<void>> {
   const own = await thisProcess()
   await refuseOthers(directory, undefined, own)
-  const owner: Owner = { ...own, since: new Date(now).toISOString() }
   const name = `owner-${randomUUID()}`
   const path = join(directory, name)
-  await write(directory, name, owner)
+  // Before there is the file that names it: who finds the file and no listener takes its owner for dead.
+  const socket = await listenAsOwner(directory, socketOf(name))
   try {
+    await write(directory, name, { ...own, since: new Date(now).toISOString(), ...deviceOf(socket) })
     await refuseOthers(directory, name, own)
-    await removeUnfinished(directory)
+    await removeLeft(directory, socketOf(name))
   } catch (error) {
-    // That it could not be opened says more than that the file stays.
+    // That it could not be opened says more than that the files stay.
     await unlink(path).catch(() => {})
+    await socket?.close().catch(() => {})
     throw error
   }
-  // Somebody who was told to remove it did: there is nothing left to give up.
-  return () => unlink(path).catch(ignoreMissing)
+  return async () => {
+    // Somebody who was told to remove it did: there is nothing left to give up.
+    await unlink(path).catch(ignoreMissing)
+    await socket?.close()
+  }
+}
+
+function socketOf(name: string): string {
+  return `${name}.sock`
+}
+
+function deviceOf(socket: OwnerSocket | undefined): { readonly device?: number } {
+  return socket === undefined ? {} : { device: socket.device }
 }
 
 /** It has its name when it is whole, so that a file that is not whole is damaged, and never one of a crash. */
@@ -65,10 +81,10 @@ async function write(directory: string, name: string, owner: Owner): Promise<voi
   }
 }
 
-/** Of those that crashed while they made their file. One that is just making it gives up, as it would anyway. */
-async function removeUnfinished(directory: string): Promise<void> {
+/** What those left that crashed while they made their files or removed them. One that is just making them gives up, as it would anyway. */
+async function removeLeft(directory: string, except: string): Promise<void> {
   for (const name of await readdir(directory)) {
-    if (UNFINISHED_NAME.test(name)) await unlink(join(directory, name)).catch(ignoreMissing)
+    if (name !== except && LEFT_NAME.test(name)) await unlink(join(directory, name)).catch(ignoreMissing)
   }
 }
 
@@ -83,9 +99,18 @@ async function refuseOthers(
     const text = await contentOf(path)
     if (text === undefined) continue
     const owner = parse(text)
-    if (owner === undefined || (await mayRun(owner, own))) throw blocked(directory, { path, owner })
+    if (owner === undefined || !(await isGone(owner, own, directory, name))) {
+      throw blocked(directory, { path, owner })
+    }
     await unlink(path).catch(ignoreMissing)
   }
+}
+
+async function isGone(owner: Owner, own: ProcessIdentity, directory: string, name: string): Promise<boolean> {
+  if (!(await mayRun(owner, own))) return true
+  // Another kernel would find nobody listening either.
+  const isSameKernel = owner.boot !== undefined && owner.boot === own.boot
+  return isSameKernel && owner.device !== undefined && isForsaken(directory, socketOf(name), owner.device)
 }
 
 /** Without what was found: by one that came at the same time, and may have given up already. */

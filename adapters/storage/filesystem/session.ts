@@ -95,19 +95,28 @@ export class FilesystemSession implements StorageSession {
     return this.#closing
   }
 
+  /** Goes through all of it, whatever fails on the way, and then rejects with the first failure. */
   async #close(): Promise<void> {
     const { committer, maintenance, journals, handles, release } = this.#parts
-    try {
-      await Promise.allSettled(this.#inFlight)
-      await maintenance.close()
+    const steps = [
+      () => Promise.allSettled(this.#inFlight),
+      () => maintenance.close(),
       // Without it, the next opening takes the last group for one that may not be durable: right, only slower.
-      if (journals.isWritten) await committer.commit(0, () => [{ kind: 'closed' }]).catch(() => {})
-      await committer.idle()
-      await journals.close()
-      await handles.close()
-    } finally {
-      await release()
+      () => journals.isWritten && committer.commit(0, () => [{ kind: 'closed' }]).catch(() => {}),
+      () => committer.idle(),
+      () => journals.close(),
+      () => handles.close(),
+      release,
+    ]
+    const failures: unknown[] = []
+    for (const step of steps) {
+      try {
+        await step()
+      } catch (error) {
+        failures.push(error)
+      }
     }
+    if (failures.length > 0) throw failures[0]
   }
 
   #track<Result>(call: Promise<Result>): Promise<Result> {

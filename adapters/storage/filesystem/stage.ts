@@ -90,11 +90,11 @@ export class Stage {
         return { kind, collection, key }
       }
       case 'create-log': {
-        const { kind, logId, epoch, createdAt } = request
+        const { kind, logId, epoch, createdAt, start } = request
         if (this.#log(logId)) throw new StorageConflict(`log ${logId} exists`)
         const number = this.#state.nextLog++
-        this.#set(this.#logs, logId, { number, head: emptyHead(epoch, createdAt) })
-        return { kind, log: number, id: logId, epoch, createdAt }
+        this.#set(this.#logs, logId, { number, head: emptyHead(epoch, createdAt, start) })
+        return { kind, log: number, id: logId, epoch, createdAt, start }
       }
       case 'set-epoch': {
         const { kind, logId, epoch } = request

@@ -42,7 +42,7 @@ export class State {
         this.catalog.delete(change.collection, change.key)
         return
       case 'create-log':
-        this.addLog(new Log(change.log, change.id, emptyHead(change.epoch, change.createdAt)))
+        this.addLog(new Log(change.log, change.id, emptyHead(change.epoch, change.createdAt, change.start)))
         return
       case 'set-epoch': {
         const log = this.log(change.log)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { NewFile } from '../../../adapters/storage/filesystem/new-file.ts'
 import { nodeFiles } from '../../../adapters/storage/filesystem/node-files.ts'
 import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
-import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import { temporaryDirectory } from './directories.ts'
 import { hookedFiles, systemError } from './hooked-files.ts'
@@ -50,4 +50,27 @@ test.each(['rename', 'close'])('a new file is closed once when its %s fails', as
   await expect(made.finish()).rejects.toThrow('EIO')
   await made.abandon()
   expect(closed).toBe(1)
+})
+
+test('closing goes through all of it when a file cannot be closed, and tells of it', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const opened: string[] = []
+  const closed: string[] = []
+  const files = hookedFiles(disk, (operation, name) => {
+    if (operation === 'open') opened.push(name)
+    if (operation === 'close') closed.push(name)
+    if (operation === 'close' && failing && name.startsWith('journal')) throw systemError('EIO')
+  })
+  let failing = false
+  let released = false
+  const session = await openFiles(files, { durability: 'sync', rollBytes: 3000 }, async () => {
+    released = true
+  })
+  const writer = await LogWriter.create(session, 'a')
+  for (let i = 0; i < 40; i++) await writer.append({ bodyBytes: 200 })
+  await session.read('a', WHOLE_LOG)
+  failing = true
+  await expect(session.close()).rejects.toThrow('EIO')
+  expect(released).toBe(true)
+  expect(closed.toSorted()).toEqual(opened.toSorted())
 })

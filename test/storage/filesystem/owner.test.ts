@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { Worker } from 'node:worker_threads'
+import { describe, expect, test } from 'vitest'
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
 import { thisProcess } from '../../../adapters/storage/filesystem/process-identity.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
@@ -80,6 +82,85 @@ test.runIf(onLinux)(
   },
 )
 
+describe.runIf(onLinux)(
+  `an owner whose process cannot be looked up is asked by its socket${linuxOnly}`,
+  () => {
+    async function holderElsewhere(how: string, directoryName = 'data') {
+      const base = await temporaryDirectory()
+      const directory = join(base, directoryName)
+      const holder = new Child(await childProgram('holder', base), [directory, how])
+      await holder.told(1)
+      expect(holder.lines).toEqual(['open'])
+      const [name] = await owners(directory)
+      const path = join(directory, name!)
+      const change = async (members: object) =>
+        writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, 'utf8')), ...members }))
+      await change({ namespace: 'pid:[1]', host: 'container' })
+      return { holder, directory, change }
+    }
+
+    test('one that runs, or was stopped, is not taken over', async () => {
+      const { holder, directory } = await holderElsewhere('until-told')
+      await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+      process.kill(holder.pid, 'SIGSTOP')
+      await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+      process.kill(holder.pid, 'SIGCONT')
+      await holder.end()
+      await (await open(directory)).close()
+      expect((await readdir(directory)).filter((file) => file.startsWith('owner'))).toEqual([])
+    })
+
+    test.each(['data', 'a-path-that-is-longer-than-the-address-of-a-socket-'.repeat(3)])(
+      'one that was killed is taken over (%s)',
+      async (directoryName) => {
+        const { holder, directory } = await holderElsewhere('until-told', directoryName)
+        await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+        await holder.kill()
+        await (await open(directory)).close()
+        expect((await readdir(directory)).filter((file) => file.startsWith('owner'))).toEqual([])
+      },
+    )
+
+    test('one that exited without closing is taken over', async () => {
+      const { holder, directory } = await holderElsewhere('exit-when-told')
+      await holder.end()
+      expect(await owners(directory)).toHaveLength(1)
+      await (await open(directory)).close()
+    })
+
+    test('a worker that was ended is taken over by its process', async () => {
+      const base = await temporaryDirectory()
+      const directory = join(base, 'data')
+      const worker = new Worker(await childProgram('holder', base), { argv: [directory, 'worker'] })
+      await once(worker, 'message')
+      await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+      await worker.terminate()
+      await (await open(directory)).close()
+    })
+
+    test.each([
+      ['of another start of a machine', { boot: 'another', machine: 'another' }],
+      ['on another file system', { device: 0 }],
+      ['of which no socket is told', { device: undefined }],
+    ])('one %s may run, though nobody listens', async (_, members) => {
+      const { holder, directory, change } = await holderElsewhere('until-told')
+      await change(members)
+      await holder.kill()
+      await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+    })
+
+    test('one whose socket somebody removed may run', async () => {
+      const { holder, directory } = await holderElsewhere('until-told')
+      for (const file of await readdir(directory)) {
+        if (file.endsWith('.sock')) await unlink(join(directory, file))
+      }
+      await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+      await holder.kill()
+      await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+    })
+  },
+)
+
 test('openings at once in one process are open or blocked, whatever they meet', async () => {
   const base = await temporaryDirectory()
   for (let round = 0; round < 20; round++) {
@@ -130,7 +211,7 @@ function open(directory: string): Promise<StorageSession> {
 }
 
 async function owners(directory: string): Promise<string[]> {
-  return (await readdir(directory)).filter((name) => name.startsWith('owner-'))
+  return (await readdir(directory)).filter((name) => /^owner-[^.]*$/.test(name))
 }
 
 async function leftBy(directory: string, owner: object | undefined): Promise<string> {

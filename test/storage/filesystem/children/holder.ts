@@ -1,12 +1,18 @@
 import { writeSync } from 'node:fs'
+import { parentPort } from 'node:worker_threads'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
 import { systemClock } from '../../../../src/engine/system-clock.ts'
 
+const [directory, how] = process.argv.slice(2)
+
 /** Opens the directory, tells how that came out, and keeps it until it is killed or its input ends. */
 try {
-  const session = await filesystem(process.argv[2]!).open({ clock: systemClock, onLogChanged: () => {} })
-  writeSync(1, 'open\n')
-  process.stdin.resume().on('end', () => void session.close())
+  const session = await filesystem(directory!).open({ clock: systemClock, onLogChanged: () => {} })
+  if (parentPort === null) writeSync(1, 'open\n')
+  // A worker that listens for messages stays.
+  else parentPort.on('message', () => {}).postMessage('open')
+  const end = how === 'exit-when-told' ? () => process.exit() : () => void session.close()
+  if (how !== 'worker') process.stdin.resume().on('end', end)
 } catch (error) {
   writeSync(1, `${(error as { kind?: string }).kind}: ${(error as Error).message}\n`)
 }
