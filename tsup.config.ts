@@ -23,6 +23,19 @@ const embedZstdCodec: Plugin = {
   },
 }
 
+/** `cli-progress` goes into the command line. It asks for two modules of Node by names that the build does not take for Node's. */
+const embedCliProgress: Plugin = {
+  name: 'embed-cli-progress',
+  setup(build) {
+    build.onResolve({ filter: /^(events|readline)$/ }, ({ path, importer }) =>
+      importer.includes('cli-progress') ? { path, namespace: 'of-node' } : undefined,
+    )
+    build.onLoad({ filter: /.*/, namespace: 'of-node' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule('node:${path}')`,
+    }))
+  },
+}
+
 /** One entry for each subpath of `package.json`. Code that they share becomes chunks, so there is one copy of every class. */
 export default defineConfig({
   entry: {
@@ -40,8 +53,8 @@ export default defineConfig({
   target: 'es2022',
   platform: 'neutral',
   external: [/^node:/],
-  noExternal: ['zstd-codec'],
-  esbuildPlugins: [embedZstdCodec],
+  noExternal: ['zstd-codec', 'cli-progress'],
+  esbuildPlugins: [embedZstdCodec, embedCliProgress],
   splitting: true,
   sourcemap: true,
   clean: true,

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Clock } from '../../src/index.ts'
 import type { StorageKind } from './storages.ts'
 
@@ -11,6 +12,11 @@ export interface CliContext {
   readonly clock: Clock
   readonly print: (line: string) => void
   readonly printError: (line: string) => void
+  /** Standard input and output as bytes. */
+  readonly input: () => Readable
+  readonly output: () => NodeJS.WritableStream
+  /** Standard error, where that is a terminal: for what is drawn there and overwritten. */
+  readonly terminal: NodeJS.WriteStream | undefined
   /** Emits `SIGINT` and `SIGTERM`. */
   readonly signals: SignalSource
   /** Milliseconds since any fixed moment. */

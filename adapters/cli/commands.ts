@@ -1,6 +1,8 @@
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage } from 'citty'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { CliContext } from './cli-context.ts'
+import { exportCommand } from './export-command.ts'
+import { importCommand } from './import-command.ts'
 import { parseServeArguments, SERVE_NOTES, serveDefinitions } from './serve-arguments.ts'
 import { serveCommand } from './serve-command.ts'
 import type { StorageKind } from './storages.ts'
@@ -13,6 +15,10 @@ import {
   PLACE_NOTES,
   REVOKE_DEFINITIONS,
 } from './token-definitions.ts'
+import { parseExportArguments, parseImportArguments } from './transfer-arguments.ts'
+import { EXPORT_DEFINITIONS, EXPORT_NOTES, IMPORT_DEFINITIONS, IMPORT_NOTES } from './transfer-definitions.ts'
+import { parseVerifyArguments, VERIFY_DEFINITIONS, VERIFY_NOTES } from './verify-arguments.ts'
+import { verifyCommand } from './verify-command.ts'
 
 /** A command or a group of commands: what its `--help` shows, and what runs. */
 export interface Command {
@@ -65,6 +71,27 @@ export const HEADWATER: Command = {
       run: (args, context) => serveCommand(parseServeArguments(args, context.storages), context),
     },
     TOKEN,
+    {
+      name: 'export',
+      description: 'Write basins, streams and records as lines of JSON',
+      notes: EXPORT_NOTES,
+      definitions: () => EXPORT_DEFINITIONS,
+      run: (args, context) => exportCommand(parseExportArguments(args, context), context),
+    },
+    {
+      name: 'import',
+      description: 'Bring in what was exported: records keep their positions and timestamps',
+      notes: IMPORT_NOTES,
+      definitions: () => IMPORT_DEFINITIONS,
+      run: (args, context) => importCommand(parseImportArguments(args, context), context),
+    },
+    {
+      name: 'verify',
+      description: 'Read all that a directory holds and check every checksum',
+      notes: VERIFY_NOTES,
+      definitions: () => VERIFY_DEFINITIONS,
+      run: (args, context) => verifyCommand(parseVerifyArguments(args), context),
+    },
   ],
 }
 

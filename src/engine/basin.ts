@@ -3,6 +3,8 @@ import { EncryptionKey } from '../model/encryption-key.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
 import type { StreamRef } from './context.ts'
+import { permissionDenied } from './errors.ts'
+import type { RestoredStream } from './restored-stream.ts'
 import { Stream, type StreamOptions } from './stream.ts'
 import type { EngineView } from './view.ts'
 
@@ -43,6 +45,16 @@ export class Basin {
   /** Makes the stream exist with exactly this configuration over the basin's defaults (wire-behaviour.md 8.3). */
   ensureStream(name: string, config: StreamConfigInput = {}): Promise<Provisioned<StreamInfo>> {
     return this.#view.streams.ensure(this.#ref(name), config)
+  }
+
+  /**
+   * Creates a stream that goes on where another one was: its first record gets the sequence number `start.seqNum`, no record gets a timestamp below
+   * `start.timestamp`, and everything before counts as trimmed. For what copies streams. An existing stream is `resource_already_exists` (409), also when it
+   * is empty; numbers beyond 2^53 - 1 and fencing tokens of more than 36 bytes are `invalid` (422). For the owner alone.
+   */
+  async restoreStream(name: string, restored: RestoredStream): Promise<StreamInfo> {
+    if (this.#view.owner === undefined) throw permissionDenied()
+    return this.#view.owner.restoreStream(this.#ref(name), restored)
   }
 
   listStreams(query: ListQuery = {}): Promise<Page<StreamInfo>> {

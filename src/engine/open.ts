@@ -79,7 +79,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     metrics: usage,
     locations,
   }
-  const views = new Views(engine, counted(services, usage), access)
+  const views = new Views(engine, counted(services, usage), streams, access)
 
   let closed: Promise<void> | undefined
   const close = async () => {

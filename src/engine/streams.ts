@@ -7,7 +7,7 @@ import { checkStreamConfig } from '../model/config-validation.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import { refuse, requestTokenProblem, streamNameProblem, streamPrefixProblem } from '../model/names.ts'
-import type { CatalogChange } from '../storage/contract.ts'
+import type { CatalogChange, LogStart } from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'
 import type { Basins } from './basins.ts'
 import type { Versioned } from './catalog.ts'
@@ -21,6 +21,7 @@ import {
   streamKey,
 } from './documents.ts'
 import { storageError } from './errors.ts'
+import { checkRestoredStream, type RestoredStream } from './restored-stream.ts'
 import type { ChangeCheck, StreamService } from './services.ts'
 
 type Commit = (changes: readonly CatalogChange[]) => Promise<void>
@@ -81,6 +82,21 @@ export class Streams implements StreamService {
       const document = this.#newDocument(basin.value, ref, config, null)
       await this.#add(commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
+    })
+  }
+
+  /** Creates a stream that begins at a position. It must not exist: 409 `resource_already_exists`. */
+  async restore(ref: StreamRef, restored: RestoredStream): Promise<StreamInfo> {
+    const { config = {}, start, fencingToken = '' } = restored
+    refuse(streamNameProblem(ref.stream), 'stream')
+    checkStreamConfig(config)
+    checkRestoredStream(restored)
+    return this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+      const basin = await this.#basins.active(ref.basin)
+      if ((await this.#find(ref)) !== undefined) throw alreadyExists(ref)
+      const document = this.#newDocument(basin.value, ref, config, null)
+      await this.#add(commit, document, basin, { tail: start, fencingToken })
+      return streamInfo(document)
     })
   }
 
@@ -166,8 +182,13 @@ export class Streams implements StreamService {
     })
   }
 
-  async #add(commit: Commit, document: StreamDocument, basin: Versioned<BasinDocument>): Promise<void> {
-    await commit(creation(document, basin))
+  async #add(
+    commit: Commit,
+    document: StreamDocument,
+    basin: Versioned<BasinDocument>,
+    start?: LogStart,
+  ): Promise<void> {
+    await commit(creation(document, basin, start))
     this.#engine.usage.streamCreated(document.basin)
   }
 
@@ -234,12 +255,16 @@ export class Streams implements StreamService {
 }
 
 /** Creates the stream only in the basin as it was looked at: a basin that is being deleted gets no more streams. */
-function creation(document: StreamDocument, basin: Versioned<BasinDocument>): CatalogChange[] {
+function creation(
+  document: StreamDocument,
+  basin: Versioned<BasinDocument>,
+  start: LogStart | undefined,
+): CatalogChange[] {
   const { logId, epoch, createdAt } = document
   return [
     { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
     put(document, null),
-    { kind: 'create-log', logId, epoch, createdAt },
+    { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) },
     ...firstDeadline(document, createdAt),
   ]
 }

@@ -1,6 +1,8 @@
 import type { Resource } from '../core/permission.ts'
 import type { Operation } from '../model/access.ts'
-import type { Connection, EngineContext } from './context.ts'
+import type { StreamInfo } from '../model/info.ts'
+import type { Connection, EngineContext, StreamRef } from './context.ts'
+import type { RestoredStream } from './restored-stream.ts'
 import type { CallerServices } from './services.ts'
 
 /** An engine as one caller sees it: what the public classes call. */
@@ -16,4 +18,5 @@ export interface EngineView extends CallerServices {
 export interface OwnerServices {
   createRootToken(): Promise<string | undefined>
   setRootToken(token: string): Promise<void>
+  restoreStream(ref: StreamRef, restored: RestoredStream): Promise<StreamInfo>
 }

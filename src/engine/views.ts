@@ -2,6 +2,7 @@ import type { Access } from './access/index.ts'
 import type { Connection, EngineContext } from './context.ts'
 import { deferred, once } from './deferred.ts'
 import type { CallerServices } from './services.ts'
+import type { Streams } from './streams.ts'
 import type { EngineView } from './view.ts'
 
 /** Who calls, for `Headwater.view`. */
@@ -18,7 +19,12 @@ export class Views {
   readonly #services: CallerServices
   readonly #access: () => Promise<Access>
 
-  constructor(engine: EngineContext, services: CallerServices, access: () => Promise<Access>) {
+  constructor(
+    engine: EngineContext,
+    services: CallerServices,
+    streams: Streams,
+    access: () => Promise<Access>,
+  ) {
     this.#services = services
     this.#access = access
     this.owner = {
@@ -29,6 +35,7 @@ export class Views {
       owner: {
         createRootToken: async () => (await access()).tokens.createRoot(),
         setRootToken: async (token) => (await access()).tokens.setRoot(token),
+        restoreStream: (ref, restored) => streams.restore(ref, restored),
       },
     }
   }

@@ -153,6 +153,8 @@ export type CatalogChange =
       readonly logId: string
       readonly epoch: number
       readonly createdAt: number
+      /** Where its first record goes; absent is the beginning. */
+      readonly start?: LogStart
     }
   /** Sets the epoch of the head, so that appends sequenced under another configuration conflict. Missing log: conflict. */
   | { readonly kind: 'set-epoch'; readonly logId: string; readonly epoch: number }
@@ -168,6 +170,12 @@ export type CatalogChange =
       readonly key: string
       readonly expect: number | null
     }
+
+/** What a log is created with that goes on where another one was: everything before counts as trimmed. */
+export interface LogStart {
+  readonly tail: StreamPosition
+  readonly fencingToken: string
+}
 
 /** The state of a log that is replaced with every append. */
 export interface Head {
@@ -248,13 +256,16 @@ export interface Reclaimed {
   readonly logIds: readonly string[]
 }
 
+const BEGINNING: LogStart = { tail: { seqNum: 0, timestamp: 0 }, fencingToken: '' }
+
 /** The head of a log that was just created. */
-export function emptyHead(epoch: number, createdAt: number): Head {
+export function emptyHead(epoch: number, createdAt: number, start: LogStart = BEGINNING): Head {
+  const { tail, fencingToken } = start
   return {
     epoch,
-    tail: { seqNum: 0, timestamp: 0 },
-    trimPoint: 0,
-    fencingToken: '',
+    tail: { seqNum: tail.seqNum, timestamp: tail.timestamp },
+    trimPoint: tail.seqNum,
+    fencingToken,
     appendId: '',
     appendedAt: createdAt,
     trims: [],

@@ -21,7 +21,14 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/http': [],
   'adapters/node': ['adapters/http'],
   'adapters/console': ['adapters/http'],
-  'adapters/cli': ['adapters/http', 'adapters/node', 'adapters/storage/', 'adapters/aegis-256'],
+  'adapters/transfer': [],
+  'adapters/cli': [
+    'adapters/http',
+    'adapters/node',
+    'adapters/storage/',
+    'adapters/aegis-256',
+    'adapters/transfer',
+  ],
 }
 /** Rooms that decide, without packages, time, chance or asynchrony. */
 const PURE_ROOMS = ['src/model', 'src/core']

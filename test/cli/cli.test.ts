@@ -66,15 +66,21 @@ describe('headwater', () => {
   })
 
   it.each([
-    [[], 'no command given. Commands: serve, token. See headwater --help'],
-    [['drink'], 'unknown command drink. Commands: serve, token. See headwater --help'],
+    [[], 'no command given. Commands: serve, token, export, import, verify. See headwater --help'],
+    [
+      ['drink'],
+      'unknown command drink. Commands: serve, token, export, import, verify. See headwater --help',
+    ],
     [['token'], 'no command given. Commands: issue, list, revoke. See headwater token --help'],
     [['token', 'drink'], 'unknown command drink. Commands: issue, list, revoke. See headwater token --help'],
     [
       ['token', 'a-secret-of-somebody'],
       'unknown command (what was given). Commands: issue, list, revoke. See headwater token --help',
     ],
-    [['\u001b[2J'], 'unknown command \\u{1b}[2J. Commands: serve, token. See headwater --help'],
+    [
+      ['\u001b[2J'],
+      'unknown command \\u{1b}[2J. Commands: serve, token, export, import, verify. See headwater --help',
+    ],
   ])('refuses %j with one line and exit code 2', async (args, message) => {
     expect(await resultOf(args)).toEqual({ exitCode: 2, out: [], err: [`headwater: ${message}`] })
   })

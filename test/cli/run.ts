@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/cli-context.ts'
 import { runCli } from '../../adapters/cli/run-cli.ts'
@@ -38,6 +39,9 @@ export function run(args: readonly string[], world: Partial<CliContext> = {}): R
       printed?.()
     },
     printError: (line) => err.push(line),
+    input: () => Readable.from([]),
+    output: () => new PassThrough(),
+    terminal: undefined,
     signals,
     now: () => now,
     exitNow: (code) => exits.push(code),

@@ -31,7 +31,7 @@ export class MemoryData {
       case 'delete':
         return this.catalog.delete(change.collection, change.key, change.expect)
       case 'create-log':
-        return this.logs.create(change.logId, change.epoch, change.createdAt)
+        return this.logs.create(change.logId, change.epoch, change.createdAt, change.start)
       case 'set-epoch':
         return this.logs.setEpoch(change.logId, change.epoch)
       case 'delete-log':

@@ -2,6 +2,7 @@ import {
   type AppendRequest,
   emptyHead,
   type Head,
+  type LogStart,
   type ReadRange,
   type Reclaimed,
   type ReclaimLimits,
@@ -32,9 +33,9 @@ export class Logs {
     this.#watch(log)
   }
 
-  create(logId: string, epoch: number, createdAt: number): () => void {
+  create(logId: string, epoch: number, createdAt: number, start: LogStart | undefined): () => void {
     if (this.#logs.has(logId)) throw new StorageConflict(`log ${logId} exists`)
-    this.#logs.set(logId, new MemoryLog(logId, emptyHead(epoch, createdAt)))
+    this.#logs.set(logId, new MemoryLog(logId, emptyHead(epoch, createdAt, start)))
     return () => this.#logs.delete(logId)
   }
 

@@ -24,6 +24,26 @@ export const appendCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'a log can begin at any position and with a fencing token, and keeps them',
+    async run(harness) {
+      const session = await harness.open()
+      const start = { tail: { seqNum: 70_000, timestamp: NOW + 3 }, fencingToken: '\u{1f600}' }
+      await session.commit([
+        { kind: 'create-log', logId: 'a', epoch: 7, createdAt: NOW, start },
+        { kind: 'create-log', logId: 'b', epoch: 1, createdAt: NOW },
+      ])
+      const head = { ...emptyHead(7, NOW), tail: start.tail, trimPoint: 70_000, fencingToken: '\u{1f600}' }
+      equal(await session.head('a'), head, 'head')
+      equal(await session.head('b'), emptyHead(1, NOW), 'head of another log')
+      equal(await session.read('a', WHOLE_LOG), [], 'blocks')
+      equal(await session.measure(['a']), [0], 'metered bytes')
+      const writer = new LogWriter(session, 'a', head)
+      await writer.append({ count: 2, timestamp: NOW + 3 })
+      equal(await session.head('a'), writer.head, 'head after an append')
+      equal(seqNumsOf(await session.read('a', WHOLE_LOG)), [70_000, 70_001], 'records')
+    },
+  },
+  {
     title: 'a log that exists cannot be created',
     async run(harness) {
       const session = await harness.open()

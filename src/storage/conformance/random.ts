@@ -94,9 +94,13 @@ class RandomWalk {
       const fresh = next.logs.size < LOGS_MAX
       const created = fresh ? `log-${this.#logSerial++}` : logId
       const epoch = this.#prng.below(5)
-      next.logs.set(created, { head: emptyHead(epoch, this.#now), appended: [] })
+      const start = this.#prng.chance(0.2)
+        ? { tail: { seqNum: this.#prng.below(1000), timestamp: this.#prng.below(1000) }, fencingToken: 'old' }
+        : undefined
+      next.logs.set(created, { head: emptyHead(epoch, this.#now, start), appended: [] })
+      const begin = start === undefined ? {} : { start }
       await this.#commit(
-        [{ kind, logId: created, epoch, createdAt: this.#now }],
+        [{ kind, logId: created, epoch, createdAt: this.#now, ...begin }],
         fresh || log === undefined,
         next,
       )

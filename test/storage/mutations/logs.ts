@@ -84,6 +84,33 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
+    breaks: 'creation of a log: where it begins is lost',
+    noticedBy: ['logs: a log can begin at any position and with a fencing token, and keeps them'],
+    make: mutate((session) => ({
+      commit: (changes) =>
+        session.commit(
+          changes.map((change) => {
+            if (change.kind !== 'create-log') return change
+            const { start: _, ...atTheBeginning } = change
+            return atTheBeginning
+          }),
+        ),
+    })),
+  },
+  {
+    breaks: 'creation of a log: the fencing token that it begins with is lost',
+    noticedBy: ['logs: a log can begin at any position and with a fencing token, and keeps them'],
+    make: mutate((session) => ({
+      commit: (changes) =>
+        session.commit(
+          changes.map((change) => {
+            if (change.kind !== 'create-log' || change.start === undefined) return change
+            return { ...change, start: { ...change.start, fencingToken: '' } }
+          }),
+        ),
+    })),
+  },
+  {
     breaks: 'deletion of a log: only hidden from `head`',
     noticedBy: ['logs: a deleted log does not exist'],
     make: mutate((session) => {

@@ -1,0 +1,62 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { afterAll, beforeAll } from 'vitest'
+
+/** The command line as a program, made anew for the tests of a file, in a directory that is removed after them. */
+export function program(): {
+  readonly directory: string
+  start(args: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess
+} {
+  let directory = ''
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'headwater-cli-'))
+    await build({
+      entryPoints: [fileURLToPath(new URL('../../adapters/cli/main.ts', import.meta.url))],
+      outdir: directory,
+      outExtension: { '.js': '.mjs' },
+      splitting: true,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'error',
+      external: ['libsodium-wrappers'],
+      // Packages that are CommonJS ask for Node's modules.
+      banner: {
+        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)",
+      },
+    })
+  })
+  afterAll(() => rm(directory, { recursive: true, force: true }))
+  return {
+    get directory() {
+      return directory
+    },
+    start: (args, env = {}) =>
+      spawn(process.execPath, [join(directory, 'main.mjs'), ...args], {
+        env: { PATH: process.env.PATH, ...env },
+      }),
+  }
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: Buffer
+  readonly err: string
+}
+
+/** What a process has told when it has ended. */
+export function ended(child: ChildProcess): Promise<Ended> {
+  const out: Buffer[] = []
+  const err: Buffer[] = []
+  child.stdout!.on('data', (chunk: Buffer) => out.push(chunk))
+  child.stderr!.on('data', (chunk: Buffer) => err.push(chunk))
+  return new Promise((resolve) => {
+    child.on('close', (code) => {
+      resolve({ code, out: Buffer.concat(out), err: Buffer.concat(err).toString() })
+    })
+  })
+}

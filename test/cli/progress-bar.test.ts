@@ -1,0 +1,109 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { bytesText } from '../../adapters/cli/bytes-text.ts'
+import type { CliContext } from '../../adapters/cli/cli-context.ts'
+import { progressBar } from '../../adapters/cli/progress-bar.ts'
+import { fakeTerminal } from './terminal.ts'
+
+const MIB = 1_048_576
+
+describe('a progress bar', () => {
+  it('has share, amount, rate, time left and a note', () => {
+    const { bar, lines, pass } = started()
+    bar.update(0, 8 * MIB, 'first')
+    expect(lines().at(-1)).toMatch(
+      /^Copying {2}\[ {24}\] {4}0% {2}0 B of 8\.0 MiB {2}0 B\/s {2}ETA --:-- {2}first$/,
+    )
+    pass(2000)
+    bar.update(2 * MIB, 8 * MIB, 'second')
+    bar.stop()
+    expect(lines().at(-1)).toMatch(
+      /^Copying {2}\[={6} {18}\] {3}25% {2}2\.0 MiB of 8\.0 MiB {2}1\.0 MiB\/s {2}ETA 00:06 {2}second$/,
+    )
+  })
+
+  it('tells how much and how fast where the total is unknown', () => {
+    const { bar, lines, pass } = started()
+    bar.update(0, undefined)
+    pass(1000)
+    bar.update(3 * MIB, undefined)
+    bar.stop()
+    expect(lines().at(-1)).toBe('Copying  3.0 MiB  3.0 MiB/s')
+  })
+
+  it.each([
+    [0, 0, '100%'],
+    [20, 10, '100%'],
+    [1, 100_000 * MIB, '0%'],
+  ])('of %i of %i bytes shows %s', (done, total, share) => {
+    const { bar, lines } = started()
+    bar.update(done, total)
+    bar.stop()
+    expect(lines().at(-1)).toContain(` ${share} `)
+  })
+
+  it('is no longer than the line, and does not let a note draw', () => {
+    const { bar, lines } = started()
+    bar.update(1, 2, `\u001b[2J${'x'.repeat(200)}`)
+    bar.stop()
+    expect(lines().at(-1)!.length).toBe(99)
+    expect(lines().at(-1)).toContain('\\u{1b}[2Jxxx')
+  })
+
+  it('leaves no timer, no line and a cursor', () => {
+    const { bar, drawn } = started()
+    bar.update(1, 2)
+    bar.stop()
+    expect(vi.getTimerCount()).toBe(0)
+    expect(drawn()).toContain('\u001b[?25h')
+    expect(drawn().endsWith('\u001b[2K')).toBe(true)
+    const length = drawn().length
+    bar.update(2, 2)
+    bar.stop()
+    expect(drawn().length).toBe(length)
+  })
+
+  it('draws nothing without a terminal, or when it is never updated', () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const none = progressBar({ terminal: undefined, now: () => 0 } as CliContext, 'Copying')
+    none.update(1, 2)
+    expect(vi.getTimerCount()).toBe(0)
+    none.stop()
+    const { bar, drawn } = started()
+    bar.stop()
+    expect(drawn()).toBe('')
+  })
+})
+
+it.each([
+  [0, '0 B'],
+  [1023, '1023 B'],
+  [1024, '1.0 KiB'],
+  [1536, '1.5 KiB'],
+  [MIB - 1, '1.0 MiB'],
+  [5 * 1024 * MIB, '5.0 GiB'],
+  [Number.MAX_SAFE_INTEGER, '8.0 PiB'],
+])('%i bytes are %s', (bytes, text) => {
+  expect(bytesText(bytes)).toBe(text)
+})
+
+function started() {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { terminal, drawn } = fakeTerminal()
+  let now = 0
+  const bar = progressBar({ terminal, now: () => now } as CliContext, 'Copying')
+  return {
+    bar,
+    drawn,
+    /** What stood on the terminal, one after the other. */
+    lines: () =>
+      drawn()
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is what separates them
+        .split(/\u001b(?:\[[?\d]*[a-zA-Z]|[78])/)
+        .filter((line) => line !== ''),
+    pass: (ms: number) => {
+      now += ms
+    },
+  }
+}

@@ -1,0 +1,264 @@
+import { once } from 'node:events'
+import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { S2, S2Environment } from '@s2-dev/streamstore'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { type NodeServer, serve } from '../../adapters/node/index.ts'
+import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { fenceRecord, type Headwater, open, trimRecord } from '../../src/index.ts'
+import { ended, program } from './program.ts'
+
+const ROOT_TOKEN = 'the-root-token-of-a-test'
+const KEY = Buffer.alloc(32, 9).toString('base64')
+const headwater = program()
+const at = (name: string) => join(headwater.directory, name)
+const run = (args: readonly string[], env?: Readonly<Record<string, string>>) =>
+  ended(headwater.start(args, env))
+
+/** A directory with what is worth to be exported. */
+async function fill(hw: Headwater): Promise<void> {
+  await hw.createBasin('plain-basin', { createStreamOnAppend: true })
+  const plain = hw.basin('plain-basin')
+  await plain.createStream('events', { timestamping: { mode: 'client-require', uncapped: true } })
+  for (let batch = 0; batch < 5; batch++) {
+    const records = Array.from({ length: 700 }, (_, i) => ({
+      body: i % 3 === 0 ? Uint8Array.of(0xff, i & 0xff) : `record ${batch} ${i}`,
+      headers: i % 5 === 0 ? [['n', String(i)] as const] : [],
+      timestamp: batch * 1000 + i,
+    }))
+    await plain.stream('events').append(records)
+  }
+  await plain.createStream('trimmed')
+  await plain.stream('trimmed').append(['gone', 'gone too', 'stays', fenceRecord('the owner'), trimRecord(2)])
+  await plain.createStream('empty')
+  await hw.createBasin('sealed', { streamCipher: 'aes-256-gcm' })
+  await hw.basin('sealed').createStream('s')
+  await hw.basin('sealed').stream('s', { encryptionKey: KEY }).append(['secret'])
+}
+
+describe('headwater export and import', () => {
+  let source: string
+  let whole: string
+  let nowhere: string
+  const services: { hw: Headwater; server: NodeServer }[] = []
+
+  async function service(): Promise<{ hw: Headwater; url: string }> {
+    const hw = await open({ storage: memory(), autoCreate: false })
+    await hw.setRootToken(ROOT_TOKEN)
+    const server = await serve(createHandler(hw), { port: 0, host: '127.0.0.1' })
+    services.push({ hw, server })
+    return { hw, url: server.url }
+  }
+  const KEYS = { HEADWATER_ENCRYPTION_KEY: KEY, HEADWATER_TOKEN: ROOT_TOKEN }
+
+  beforeAll(async () => {
+    source = at('source')
+    const closed = await serve(() => Promise.reject(new Error('closed')), { port: 0, host: '127.0.0.1' })
+    nowhere = closed.url
+    await closed.close()
+    const hw = await open({ storage: filesystem(source), autoCreate: false })
+    await fill(hw)
+    await hw.close()
+    const { code, out, err } = await run(['export', '--dir', source], KEYS)
+    expect(err).toBe('Exported 2 basins, 4 streams, 3,504 records\n')
+    expect(code).toBe(0)
+    whole = out.toString()
+  })
+  afterAll(async () => {
+    await Promise.all(services.flatMap(({ hw, server }) => [server.close(), hw.close()]))
+  })
+  const withoutHeader = (text: string) => text.slice(text.indexOf('\n') + 1)
+
+  it('writes lines that jq and grep can read', () => {
+    const lines = whole.trimEnd().split('\n')
+    expect(JSON.parse(lines[0]!)).toMatchObject({ headwater_export: 1 })
+    expect(lines.at(-1)).toBe('{"export_end":{"basins":2,"streams":4,"records":3504}}')
+    expect(lines.find((line) => line.startsWith('{"seq_num":1,'))).toBe(
+      '{"seq_num":1,"timestamp":1,"body":"record 0 1"}',
+    )
+    const trimmed = lines.find((line) => line.startsWith('{"stream":"trimmed"'))!
+    expect(JSON.parse(trimmed)).toMatchObject({ start: 2, tail: { seq_num: 5 }, fencing_token: 'the owner' })
+  })
+
+  it('copies a directory by a compressed file', async () => {
+    const file = at('all.ndjson.gz')
+    expect(await run(['export', '--dir', source, '--out', file], KEYS)).toMatchObject({ code: 0 })
+    expect(withoutHeader(gunzipSync(await readFile(file)).toString())).toBe(withoutHeader(whole))
+    const imported = await run(['import', file, '--dir', at('copy')], KEYS)
+    expect(imported).toMatchObject({ code: 0, err: 'Imported 2 basins, 4 streams, 3,504 records\n' })
+    const again = await run(['export', '--dir', at('copy'), '--quiet'], KEYS)
+    expect(again).toMatchObject({ code: 0, err: '' })
+    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+  })
+
+  it('copies a directory to a service and from there on by pipes, and published clients read it', async () => {
+    const first = await service()
+    const file = at('plain.ndjson')
+    await run(['export', '--dir', source, '--out', file], KEYS)
+    expect(await run(['import', file, '--url', first.url], KEYS)).toMatchObject({ code: 0 })
+
+    const second = await service()
+    const from = headwater.start(['export', '--url', first.url], KEYS)
+    const to = headwater.start(['import', '--url', second.url], KEYS)
+    from.stdout!.pipe(to.stdin!)
+    const [exported, imported] = await Promise.all([ended(from), ended(to)])
+    expect(exported.code).toBe(0)
+    expect(imported).toMatchObject({ code: 0, err: 'Imported 2 basins, 4 streams, 3,504 records\n' })
+    const again = await run(['export', '--url', second.url], KEYS)
+    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+
+    vi.stubEnv('S2_ACCESS_TOKEN', ROOT_TOKEN)
+    vi.stubEnv('S2_ACCOUNT_ENDPOINT', second.url)
+    vi.stubEnv('S2_BASIN_ENDPOINT', second.url)
+    const { accessToken, endpoints } = S2Environment.parse()
+    vi.unstubAllEnvs()
+    const client = new S2({ accessToken: accessToken!, endpoints: endpoints! })
+    const stream = client.basin('plain-basin').stream('events')
+    const { records } = await stream.read({ start: { from: { seqNum: 3498 } } })
+    expect(records).toMatchObject([{ seqNum: 3498, body: 'record 4 698' }, { seqNum: 3499 }])
+    expect(Number(records[0]!.timestamp)).toBe(4698)
+    const trimmed = await client
+      .basin('plain-basin')
+      .stream('trimmed')
+      .read({ start: { from: { seqNum: 0 } } })
+    expect(trimmed.records.map(({ seqNum }) => seqNum)).toEqual([2, 3, 4])
+  })
+
+  it.each(['plain', 'gzip'])('goes on with an interrupted export: %s', async (form) => {
+    const file = at(`torn.${form}`)
+    const gzip = form === 'gzip' ? ['--gzip'] : []
+    const all = ['export', '--dir', source, '--out', file, ...gzip]
+    await run(all, KEYS)
+    const content = (bytes: Buffer) => (form === 'gzip' ? gunzipSync(bytes) : bytes).toString()
+    await truncate(file, Math.floor((await stat(file)).size * 0.6))
+    expect(await run(all, KEYS)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('exists: --resume goes on'),
+    })
+    expect(await run([...all, '--resume'], KEYS)).toMatchObject({ code: 0 })
+    expect(withoutHeader(content(await readFile(file)))).toBe(withoutHeader(whole))
+    const again = await run([...all, '--resume'], KEYS)
+    expect(again).toMatchObject({ code: 0, err: 'Exported 2 basins, 4 streams, 3,504 records\n' })
+  })
+
+  it('imports what a torn file holds, says so, and goes on with the whole one', async () => {
+    const torn = at('torn-input.gz')
+    await writeFile(torn, gzipSync(whole.slice(0, whole.indexOf('record 3 100"'))))
+    const target = ['--dir', at('from-torn')]
+    const first = await run(['import', torn, ...target], KEYS)
+    expect(first).toMatchObject({ code: 1, err: expect.stringContaining('it was cut off') })
+    const complete = at('whole')
+    await writeFile(complete, whole)
+    const refused = await run(['import', complete, ...target], KEYS)
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/line 5: stream events .*--resume/) })
+    expect(await run(['import', complete, ...target, '--resume'], KEYS)).toMatchObject({ code: 0 })
+    const again = await run(['export', ...target], KEYS)
+    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+  })
+
+  it('stops at a signal, and goes on later', async () => {
+    const input = headwater.start(['import', '--dir', at('stopped')], KEYS)
+    const end = ended(input)
+    const header = whole.indexOf('record 2 0"')
+    input.stdin!.write(whole.slice(0, header))
+    // Read before the signal comes: what is in the pipe is taken, and the stream is there.
+    await vi.waitFor(() => stat(at('stopped')), { timeout: 20_000 })
+    input.kill('SIGINT')
+    expect(await end).toMatchObject({ code: 1, err: expect.stringContaining('--resume goes on') })
+    const rest = headwater.start(['import', '-', '--resume', '--dir', at('stopped')], KEYS)
+    const done = ended(rest)
+    rest.stdin!.end(whole)
+    expect(await done).toMatchObject({ code: 0 })
+    const again = await run(['export', '--dir', at('stopped')], KEYS)
+    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+  })
+
+  it('ends quietly when nobody reads it', async () => {
+    const child = headwater.start(['export', '--dir', source], KEYS)
+    const end = ended(child)
+    await once(child.stdout!, 'data')
+    child.stdout!.destroy()
+    expect(await end).toMatchObject({ code: 0, err: expect.not.stringContaining('EPIPE') })
+  })
+
+  it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
+    [
+      'without the key',
+      ['export', '--dir', 'SOURCE'],
+      {},
+      1,
+      /stream s of basin sealed is encrypted, and there is no key/,
+    ],
+    [
+      'with another key',
+      ['export', '--dir', 'SOURCE'],
+      { HEADWATER_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') },
+      1,
+      /stream s of basin sealed: .*\(decryption_failed\)/,
+    ],
+    [
+      'with a key that is none',
+      ['export', '--dir', 'SOURCE'],
+      { HEADWATER_ENCRYPTION_KEY: 'short' },
+      2,
+      /HEADWATER_ENCRYPTION_KEY: invalid encryption key/,
+    ],
+    ['from no directory', ['export', '--dir', 'NONE'], {}, 1, /no directory/],
+    ['from no service', ['export', '--url', 'NOWHERE'], {}, 1, /cannot reach http:\S+: connection refused$/m],
+    [
+      'of no such name',
+      ['export', '--dir', 'SOURCE', '--basin', 'No'],
+      {},
+      2,
+      /--basin: basin name must begin/,
+    ],
+    [
+      'that cannot be gone on with',
+      ['export', '--dir', 'SOURCE', '--resume'],
+      {},
+      2,
+      /--resume needs --out FILE/,
+    ],
+    ['from no file', ['import', 'NONE', '--dir', 'NONE'], {}, 1, /there is no file/],
+    ['from two files', ['import', 'a', 'b'], {}, 2, /import takes one FILE/],
+  ])(
+    'fails %s',
+    async (_, args, env, code, message) => {
+      const places: Readonly<Record<string, string>> = {
+        SOURCE: source,
+        NONE: at('nothing'),
+        NOWHERE: nowhere,
+      }
+      const named = args.map((arg) => places[arg] ?? arg)
+      const result = await run(named, env)
+      expect(result.code).toBe(code)
+      expect(result.err).toMatch(message)
+      expect(result.err.trimEnd().split('\n')).toHaveLength(1)
+    },
+    60_000,
+  )
+
+  it('says what to do when the service demands a token', async () => {
+    const { url } = await service()
+    const file = at('not-permitted')
+    const { code, err } = await run(['export', '--url', url, '--out', file])
+    expect(code).toBe(1)
+    expect(err).toContain('No token was given: see HEADWATER_TOKEN')
+    expect(err).toContain('(authn)')
+    await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+
+  it('leaves out what does not pass the filters', async () => {
+    const { code, out } = await run(['export', '--dir', source, '--basin', 'plain-basin', '--stream', 't*'])
+    expect(code).toBe(0)
+    expect(out.toString().match(/"stream":"[^"]*"/g)).toEqual(['"stream":"trimmed"'])
+  })
+
+  it('exports all that there is but the tokens', () => {
+    expect(whole).not.toContain(ROOT_TOKEN)
+    expect(whole).not.toContain(KEY)
+  })
+})

@@ -1,0 +1,211 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createExportFile, type ExportFile, resumeExportFile } from '../../adapters/transfer/export-file.ts'
+import { exportLines } from '../../adapters/transfer/export-lines.ts'
+import { gzipMember } from '../../adapters/transfer/gzip-members.ts'
+import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { exported, NOW, type Place, place } from './support.ts'
+
+let directory: string
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'headwater-export-'))
+})
+afterAll(() => rm(directory, { recursive: true, force: true }))
+
+let serial = 0
+const newPath = () => join(directory, `file-${serial++}`)
+
+async function source(): Promise<Place> {
+  const made = await place()
+  for (const basin of ['basin-a', 'basin-b']) {
+    await made.hw.createBasin(basin)
+    for (const stream of ['s1', 's2', 's3']) {
+      await made.hw.basin(basin).createStream(stream)
+      if (stream !== 's2')
+        await made.hw
+          .basin(basin)
+          .stream(stream)
+          .append(['x', 'y\u2028', Uint8Array.of(0xff)])
+    }
+  }
+  return made
+}
+
+async function finish(
+  { sink, point }: ExportFile,
+  { service }: Place,
+  piecesMax = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  let pieces = 0
+  try {
+    if (point?.isComplete) return
+    for await (const { bytes } of exportLines(service, EVERYTHING, NOW, point)) {
+      if (pieces++ >= piecesMax) break
+      await sink.write(bytes)
+    }
+  } finally {
+    await sink.close()
+  }
+}
+
+/** Each line a member of its own: as many places to be cut as there can be. */
+async function members(text: string): Promise<Uint8Array> {
+  const lines = text.split(/(?<=\n)/).map((line) => gzipMember(utf8(line)))
+  return Buffer.concat(await Promise.all(lines))
+}
+
+describe('an export that was cut off', () => {
+  it('is gone on with from every byte', async () => {
+    const made = await source()
+    const whole = await exported(made.service)
+    const bytes = utf8(whole)
+    for (let cut = 0; cut <= bytes.length; cut += cut < 120 || cut > bytes.length - 120 ? 1 : 37) {
+      const path = newPath()
+      await writeFile(path, bytes.subarray(0, cut))
+      await finish(await resumeExportFile(path, false), made)
+      expect(await readFile(path, 'utf8'), `cut at ${cut}`).toBe(whole)
+    }
+  }, 60_000)
+
+  it('is gone on with from every byte when it is compressed', async () => {
+    const made = await source()
+    const whole = await exported(made.service)
+    const bytes = await members(whole)
+    for (let cut = 0; cut <= bytes.length; cut += cut < 100 || cut > bytes.length - 60 ? 1 : 29) {
+      const path = newPath()
+      await writeFile(path, bytes.subarray(0, cut))
+      await finish(await resumeExportFile(path, true), made)
+      expect(gunzipSync(await readFile(path)).toString(), `cut at ${cut}`).toBe(whole)
+    }
+  }, 60_000)
+
+  it('is whole as far as it came when it is stopped', async () => {
+    const made = await source()
+    const whole = await exported(made.service)
+    for (let pieces = 1; pieces < 20; pieces++) {
+      const path = newPath()
+      await finish(await createExportFile(path, pieces % 2 === 0), made, pieces)
+      const before = await stat(path)
+      await finish(await resumeExportFile(path, pieces % 2 === 0), made)
+      const content = await readFile(path)
+      expect((pieces % 2 === 0 ? gunzipSync(content) : content).toString()).toBe(whole)
+      expect(content.length).toBeGreaterThan(before.size)
+    }
+  })
+
+  it('ends where it was to end when it was begun, whatever was appended since', async () => {
+    const made = await source()
+    const whole = await exported(made.service)
+    const path = newPath()
+    await writeFile(path, whole.slice(0, whole.indexOf('{"seq_num":1')))
+    await made.hw.basin('basin-a').stream('s1').append('later')
+    await finish(await resumeExportFile(path, false), made)
+    expect(await readFile(path, 'utf8')).toBe(whole)
+  })
+
+  it('loses what was torn, however long that was', async () => {
+    const made = await source()
+    const whole = await exported(made.service)
+    const path = newPath()
+    await writeFile(
+      path,
+      `${whole.slice(0, whole.indexOf('{"seq_num":1'))}{"seq_num":1,"body":"${'x'.repeat(10_000)}`,
+    )
+    await finish(await resumeExportFile(path, false), made)
+    expect(await readFile(path, 'utf8')).toBe(whole)
+  })
+
+  it('leaves a complete one as it is', async () => {
+    const made = await source()
+    const path = newPath()
+    await finish(await createExportFile(path, true), made)
+    const before = await readFile(path)
+    const file = await resumeExportFile(path, false)
+    expect(file.point).toMatchObject({ isComplete: true, counts: { basins: 2, streams: 6, records: 12 } })
+    await file.sink.close()
+    expect(await readFile(path)).toEqual(before)
+  })
+
+  it('that never came to a line leaves nothing in the way of another try', async () => {
+    const made = await source()
+    const path = newPath()
+    const unreachable = made.with({ fetch: () => Promise.reject(new Error('down')) })
+    await expect(
+      createExportFile(path, true).then((file) => finish(file, { ...made, service: unreachable })),
+    ).rejects.toThrow('down, 6 times')
+    await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
+    await finish(await createExportFile(path, true), made)
+  })
+
+  it('makes the same bytes of the same streams', async () => {
+    const made = await source()
+    const [a, b] = [newPath(), newPath()]
+    for (const path of [a, b]) await finish(await createExportFile(path, true), made)
+    expect(await readFile(a)).toEqual(await readFile(b))
+  })
+
+  it('is not gone on with when its stream was deleted and made anew', async () => {
+    const made = await source()
+    const whole = await exported(made.service)
+    const path = newPath()
+    await writeFile(path, whole.slice(0, whole.indexOf('{"seq_num":1')))
+    const basin = made.hw.basin('basin-a')
+    await basin.deleteStream('s1')
+    await expect(resumeExportFile(path, false).then((file) => finish(file, made))).rejects.toThrow(
+      'it was deleted',
+    )
+    await basin.createStream('s1')
+    await basin.stream('s1').append('another')
+    await expect(resumeExportFile(path, false).then((file) => finish(file, made))).rejects.toThrow(
+      'it was deleted',
+    )
+  })
+})
+
+describe('a file that is something else', () => {
+  it('is not written over', async () => {
+    const path = newPath()
+    await writeFile(path, 'precious')
+    await expect(createExportFile(path, false)).rejects.toThrow('exists: --resume goes on with it')
+    expect(await readFile(path, 'utf8')).toBe('precious')
+  })
+
+  it.each<[string, string | Uint8Array, string]>([
+    ['text', 'precious\n', 'this is no export'],
+    ['JSON', '{"some":"thing"}\n', 'this is no export'],
+    ['of another version', '{"headwater_export":2,"exported_at":"x"}\n', 'its format has version 2'],
+    [
+      'compressed by another program',
+      gzipSync('{"headwater_export":1,"exported_at":"x"}\n'),
+      'by another program',
+    ],
+    [
+      'an export with a hole',
+      '{"headwater_export":1,"exported_at":"x"}\n{"seq_num":1}\n',
+      'line 2: a record stands outside',
+    ],
+    [
+      'an export with lines behind its end',
+      '{"headwater_export":1,"exported_at":"x"}\n{"export_end":{"basins":0,"streams":0,"records":0}}\nx\n',
+      'line 3: it stands behind the end',
+    ],
+  ])('is left as it is: %s', async (_, content, message) => {
+    const path = newPath()
+    await writeFile(path, content)
+    await expect(resumeExportFile(path, false)).rejects.toThrow(message)
+    expect(await readFile(path)).toEqual(Buffer.from(content as string))
+  })
+
+  it('is left as it is when it is damaged in front of its end', async () => {
+    const bytes = Buffer.from(await members(await exported((await source()).service)))
+    bytes[30]! ^= 1
+    const path = newPath()
+    await writeFile(path, bytes)
+    await expect(resumeExportFile(path, true)).rejects.toThrow('it is damaged at byte 0')
+    expect(await readFile(path)).toEqual(bytes)
+  })
+})

@@ -1,0 +1,260 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { exportLines } from '../../adapters/transfer/export-lines.ts'
+import { linesOf } from '../../adapters/transfer/lines.ts'
+import { EVERYTHING, nameFilter } from '../../adapters/transfer/name-filter.ts'
+import { refuseOccupied } from '../../adapters/transfer/occupied-streams.ts'
+import { recordsOf } from '../../adapters/transfer/read-answer.ts'
+import { fenceRecord, trimRecord } from '../../src/index.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
+import { chunks, exported, imported, KEY, NOW, type Place, place } from './support.ts'
+
+async function withStream(options: Parameters<typeof place>[0] = {}): Promise<Place> {
+  const made = await place(options)
+  await made.hw.createBasin('basin-a')
+  await made.hw.basin('basin-a').createStream('s')
+  return made
+}
+const streamOf = ({ hw }: Place) => hw.basin('basin-a').stream('s')
+const entries = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+const seqNums = (text: string) =>
+  entries(text).flatMap(({ seq_num }) => (seq_num === undefined ? [] : [seq_num]))
+
+describe('an export', () => {
+  it('of a stream reads like this', async () => {
+    const made = await withStream()
+    await streamOf(made).append([
+      'text',
+      { body: Uint8Array.of(0xff, 0), headers: [['n', 'v']] },
+      { headers: [['n', Uint8Array.of(0xfe)]] },
+      fenceRecord('me'),
+    ])
+    const T = made.clock.now()
+    const config =
+      '{"storage_class":"express","retention_policy":{"age":604800},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
+    expect((await exported(made.service)).split('\n')).toEqual([
+      '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z","basins":"*","streams":"*"}',
+      '{"basin":"basin-a","config":{"default_stream_config":null,"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
+      `{"stream":"s","basin":"basin-a","config":${config},"cipher":null,"start":0,"tail":{"seq_num":4,"timestamp":${T}},"fencing_token":"me"}`,
+      `{"seq_num":0,"timestamp":${T},"body":"text"}`,
+      `{"seq_num":1,"timestamp":${T},"headers":[["n","v"]],"body_base64":"/wA="}`,
+      `{"seq_num":2,"timestamp":${T},"headers_base64":[["bg==","/g=="]],"body":""}`,
+      `{"seq_num":3,"timestamp":${T},"headers":[["","fence"]],"body":"me"}`,
+      '{"stream_end":"s","records":4}',
+      '{"export_end":{"basins":1,"streams":1,"records":4}}',
+      '',
+    ])
+  })
+
+  it('ends at the tail that the stream had, whatever is appended, trimmed and expires meanwhile', async () => {
+    const made = await withStream()
+    await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
+    await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `b${i}`))
+    let text = ''
+    for await (const { bytes, records } of exportLines(made.service, EVERYTHING, NOW)) {
+      text += Buffer.from(bytes).toString()
+      if (records === 0 || text.includes('"b0"')) continue
+      await streamOf(made).append(['later', trimRecord(1500)])
+    }
+    expect(seqNums(text)).toEqual([
+      ...Array(1000).keys(),
+      ...Array.from({ length: 1000 }, (_, i) => 1000 + i),
+    ])
+    const target = await place({ clock: made.clock })
+    await imported(target.service, text)
+    expect((await target.hw.basin('basin-a').stream('s').checkTail()).seqNum).toBe(2000)
+  })
+
+  it('copes with records that vanish in front of it', async () => {
+    const made = await withStream()
+    for (let i = 0; i < 4; i++) await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
+    let text = ''
+    for await (const { bytes, records } of exportLines(made.service, EVERYTHING, NOW)) {
+      text += Buffer.from(bytes).toString()
+      // One batch is read ahead.
+      if (records > 0) await streamOf(made).append([trimRecord(3500)])
+    }
+    expect(seqNums(text)).toEqual([...Array(2000).keys(), ...Array.from({ length: 500 }, (_, i) => 3500 + i)])
+    const target = await place({ clock: made.clock })
+    await imported(target.service, text)
+    await target.clock.advance('1s')
+    expect(seqNums(await exported(target.service))).toEqual(seqNums(text))
+  })
+
+  it('leaves out streams and basins that are deleted before their turn, and fails when one is deleted meanwhile', async () => {
+    const made = await withStream()
+    await made.hw.basin('basin-a').createStream('t')
+    await streamOf(made).append(Array.from({ length: 3000 }, () => 'x').slice(0, 1000))
+    await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
+    await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
+    let text = ''
+    for await (const { bytes, stream } of exportLines(made.service, EVERYTHING, NOW)) {
+      text += Buffer.from(bytes).toString()
+      if (stream === 's')
+        await made.hw
+          .basin('basin-a')
+          .deleteStream('t')
+          .catch(() => {})
+    }
+    expect(text).not.toContain('"stream":"t"')
+    expect(entries(text).at(-1)).toEqual({ export_end: { basins: 1, streams: 1, records: 3000 } })
+    const running = exportLines(made.service, EVERYTHING, NOW)
+    for (let i = 0; i < 4; i++) await running.next()
+    await made.hw.basin('basin-a').deleteStream('s')
+    await expect(
+      (async () => {
+        for await (const _ of running);
+      })(),
+    ).rejects.toThrow('stream s of basin basin-a: ')
+  })
+
+  it('does not know the fencing token when it may only read, and says so', async () => {
+    const made = await withStream()
+    await streamOf(made).append(['x', fenceRecord('me'), trimRecord(3)])
+    const token = await made.hw.issueAccessToken({
+      id: 'reader',
+      scope: {
+        basins: { prefix: '' },
+        streams: { prefix: '' },
+        opGroups: {
+          account: { read: true, write: false },
+          basin: { read: true, write: false },
+          stream: { read: true, write: false },
+        },
+      },
+    })
+    const reader = made.with({ token, fetch: createHandler(made.hw) })
+    const text = await exported(reader)
+    expect(entries(text)[2]).toMatchObject({ start: 3, fencing_token: null })
+    const target = await place()
+    await imported(target.service, text)
+    await expect(
+      target.hw.basin('basin-a').stream('s').append('x', { fencingToken: 'me' }),
+    ).rejects.toMatchObject({
+      fencingToken: '',
+    })
+  })
+
+  it('asks for the fencing token without a trace', async () => {
+    const made = await withStream()
+    await streamOf(made).append(['x'])
+    await exported(made.service)
+    expect((await streamOf(made).checkTail()).seqNum).toBe(1)
+    expect((await streamOf(made).readBatch({ seqNum: 0 })).count).toBe(1)
+  })
+
+  it('needs the key of an encrypted stream', async () => {
+    const made = await place()
+    await made.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+    await made.hw.basin('basin-a').createStream('s')
+    await made.hw.basin('basin-a').stream('s', { encryptionKey: KEY }).append('secret')
+    await expect(exported(made.with({ encryptionKey: undefined }))).rejects.toThrow(
+      'stream s of basin basin-a is encrypted, and there is no key for it',
+    )
+    expect(await exported(made.service)).toContain('"body":"secret"')
+  })
+
+  it.each([
+    ['*', '*', ['a', 'ab', 'b', 'a', 'b']],
+    ['basin-a', '*', ['a', 'ab', 'b']],
+    ['basin*', 'a*', ['a', 'ab', 'a']],
+    ['*', 'a', ['a', 'a']],
+    ['basin', '*', []],
+  ])('of basins %j and streams %j', async (basins, streams, expected) => {
+    const { hw, service } = await place()
+    for (const [basin, names] of [
+      ['basin-a', ['a', 'ab', 'b']],
+      ['basin-ab', ['a', 'b']],
+    ] as const) {
+      await hw.createBasin(basin)
+      for (const name of names) await hw.basin(basin).createStream(name)
+    }
+    const filter = { basins: nameFilter(basins), streams: nameFilter(streams) }
+    const found = entries(await exported(service, filter)).flatMap(({ stream }) => stream ?? [])
+    expect(found).toEqual(expected)
+  })
+
+  it('takes more than one page of names', async () => {
+    const { hw, service } = await place()
+    await hw.createBasin('basin-a')
+    for (let i = 0; i < 1001; i++) await hw.basin('basin-a').createStream(`s${i}`)
+    expect(entries(await exported(service)).at(-1)).toEqual({
+      export_end: { basins: 1, streams: 1001, records: 0 },
+    })
+  })
+
+  it.each([
+    ['without end', { streams: [{ name: 'a', created_at: 'x' }], has_more: true }],
+    ['of nothing', {}],
+    ['of nobody', { streams: [{}], has_more: false }],
+  ])('does not trust lists %s', async (_, page) => {
+    const made = await withStream({
+      around: (fetch) => async (request) =>
+        new URL(request.url).pathname === '/v1/streams' ? Response.json(page) : fetch(request),
+    })
+    await expect(exported(made.service)).rejects.toThrow('the list of streams of basin basin-a')
+  })
+
+  it.each([
+    ['in no order', [1, 0]],
+    ['from before what was asked for, again and again', [0]],
+    ['none', []],
+  ])('does not trust records %s', async (_, numbers) => {
+    let reads = 0
+    const made = await withStream({
+      around: (fetch) => async (request) => {
+        if (!request.url.includes('/records?') || (numbers.length === 1 && reads++ === 0))
+          return fetch(request)
+        const records = numbers.map((seqNum) => ({ seqNum: BigInt(seqNum) }))
+        return new Response(
+          toBinary(ReadBatchSchema, create(ReadBatchSchema, { records })) as Uint8Array<ArrayBuffer>,
+        )
+      },
+    })
+    await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
+    await streamOf(made).append('y')
+    await expect(exported(made.service)).rejects.toThrow('stream s of basin basin-a: the service gives')
+  })
+})
+
+it('batches of records are read as other services write them too', () => {
+  const message = create(ReadBatchSchema, {
+    records: [
+      { seqNum: 5n, timestamp: 6n, headers: [{ name: utf8('a'), value: utf8('b') }], body: utf8('c') },
+    ],
+    tail: { seqNum: 6n, timestamp: 6n },
+  })
+  expect(recordsOf(toBinary(ReadBatchSchema, message), 'x')).toEqual([
+    { seqNum: 5, timestamp: 6, headers: [[utf8('a'), utf8('b')]], body: utf8('c') },
+  ])
+  expect(() => recordsOf(Uint8Array.of(0xff, 0xff), 'x')).toThrow(
+    'x: the service gave an answer that is none',
+  )
+})
+
+describe('looking for streams that have records already', () => {
+  it('finds the first, and writes nothing', async () => {
+    const source = await withStream()
+    await source.hw.basin('basin-a').createStream('z')
+    const bytes = utf8(await exported(source.service))
+    const input = () => linesOf(chunks(bytes))
+    const target = await place()
+    await refuseOccupied(input, target.service, EVERYTHING)
+    expect(target.requests).toEqual(['GET /v1/basins'])
+    await target.hw.createBasin('basin-a')
+    await target.hw.basin('basin-a').createStream('s')
+    await target.hw.basin('basin-a').createStream('z')
+    await refuseOccupied(input, target.service, EVERYTHING)
+    await target.hw.basin('basin-a').stream('z').append('x')
+    const refused = expect(refuseOccupied(input, target.service, EVERYTHING))
+    await refused.rejects.toThrow('line 5: stream z of basin basin-a exists and has records')
+    await refuseOccupied(input, target.service, { ...EVERYTHING, streams: { exact: 's' } })
+    expect(target.requests.every((request) => request.startsWith('GET'))).toBe(true)
+  })
+})

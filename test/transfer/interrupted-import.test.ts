@@ -1,0 +1,247 @@
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fenceRecord, trimRecord } from '../../src/index.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { exported, imported, KEY, type Kind, place } from './support.ts'
+
+/** Trimmed, fenced, encrypted, with a gap in the middle and one at the end. */
+async function whole(): Promise<string> {
+  const { hw, clock, service } = await place()
+  await hw.createBasin('basin-a')
+  const basin = hw.basin('basin-a')
+  await basin.createStream('gaps', { retentionPolicy: 'infinite', timestamping: { uncapped: true } })
+  const gaps = basin.stream('gaps')
+  await gaps.append([
+    { body: 'a', timestamp: 3 },
+    { body: 'b', timestamp: 5 },
+  ])
+  await basin.reconfigureStream('gaps', { retentionPolicy: { ageSeconds: 1 } })
+  await gaps.append([
+    { ...fenceRecord('lost'), timestamp: 6 },
+    { body: 'gone', timestamp: 7 },
+  ])
+  await basin.reconfigureStream('gaps', { retentionPolicy: 'infinite' })
+  await gaps.append([{ body: Uint8Array.of(0xfe), timestamp: 9 }])
+  await basin.reconfigureStream('gaps', { retentionPolicy: { ageSeconds: 1 } })
+  await gaps.append([{ body: 'gone', timestamp: 11 }])
+  await basin.reconfigureStream('gaps', { retentionPolicy: 'infinite' })
+  await basin.createStream('none')
+  await basin.createStream('trimmed', { deleteOnEmpty: { minAgeSeconds: 600 } })
+  await basin.stream('trimmed').append(['x', 'y', fenceRecord('me'), trimRecord(3), 'kept'])
+  await basin.createStream('trimmed-whole')
+  await basin.stream('trimmed-whole').append([fenceRecord('lock'), 'x', trimRecord(3)])
+  await hw.createBasin('basin-b', { streamCipher: 'aes-256-gcm', createStreamOnRead: true })
+  await hw.basin('basin-b').createStream('sealed')
+  await hw.basin('basin-b').stream('sealed', { encryptionKey: KEY }).append(['secret', 'more'])
+  await hw.reconfigureBasin('basin-b', { streamCipher: null })
+  await clock.advance('2s')
+  return exported(service)
+}
+
+const withoutHeader = (text: string) => text.slice(text.indexOf('\n'))
+const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('it was cut off') }
+
+describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
+  it('of what was cut off at any line or byte is gone on with', async () => {
+    const text = await whole()
+    const bytes = utf8(text)
+    expect(text).toContain('"start":3,')
+    for (let cut = 1; cut < bytes.length; cut += 37) {
+      const target = await place({ kind })
+      const part = cut % 2 === 0 ? bytes.subarray(0, cut) : gzipSync(bytes).subarray(0, cut)
+      await imported(target.service, part).then(
+        () => expect(cut, 'of gzip').toBeGreaterThan(gzipSync(bytes).length - 9),
+        (error: unknown) => expect(error).toMatchObject({ kind: 'incomplete' }),
+      )
+      await imported(target.service, text, { resume: true })
+      await target.clock.advance('1s')
+      expect(withoutHeader(await exported(target.service)), `cut at ${cut}`).toBe(withoutHeader(text))
+    }
+  }, 120_000)
+
+  it('tells that it was cut off, at the end of a line too', async () => {
+    const lines = (await whole()).split(/(?<=\n)/)
+    for (let count = 1; count < lines.length; count++) {
+      const target = await place({ kind })
+      await expect(imported(target.service, lines.slice(0, count).join(''))).rejects.toMatchObject(CUT_OFF)
+      await imported(target.service, lines.join(''), { resume: true })
+      await target.clock.advance('1s')
+      expect(withoutHeader(await exported(target.service))).toBe(withoutHeader(lines.join('')))
+    }
+  }, 120_000)
+
+  it('whose connection fails at any request is gone on with: each record once, where it was', async () => {
+    const text = await whole()
+    const counting = await place({ kind })
+    await imported(counting.service, text)
+    for (let failing = 0; failing < counting.requests.length; failing++) {
+      for (const isDone of [false, true]) {
+        let asked = 0
+        const target = await place({
+          kind,
+          around: (fetch) => async (request) => {
+            if (asked++ < failing) return fetch(request)
+            if (isDone && asked === failing + 1) await fetch(request)
+            throw new Error('the line is cut')
+          },
+        })
+        await expect(imported(target.service, text)).rejects.toThrow('the line is cut')
+        asked = Number.NEGATIVE_INFINITY
+        await imported(target.service, text, { resume: true })
+        await target.clock.advance('1s')
+        expect(withoutHeader(await exported(target.service)), `request ${failing}`).toBe(withoutHeader(text))
+      }
+    }
+  }, 120_000)
+
+  it('over a bad connection does each thing once', async () => {
+    const text = await whole()
+    await fc.assert(
+      fc.asyncProperty(
+        fc.infiniteStream(fc.constantFrom('fine', 'fine', 'lost', 'unanswered', 'busy')),
+        async (luck) => {
+          const target = await place({
+            kind,
+            around: (fetch) => async (request) => {
+              const fate = luck.next().value
+              if (fate === 'lost') throw new Error('lost')
+              if (fate === 'busy')
+                return new Response('{"code":"unavailable","message":"m"}', { status: 503 })
+              const answer = await fetch(request)
+              if (fate === 'unanswered') throw new Error('unanswered')
+              return answer
+            },
+          })
+          for (let resume = false; ; resume = true) {
+            try {
+              await imported(target.service, text, { resume })
+              break
+            } catch (error) {
+              expect(String(error)).toMatch(/cannot reach|unavailable/)
+            }
+          }
+          await target.clock.advance('1s')
+          let out: string | undefined
+          while (out === undefined) out = await exported(target.service).catch(() => undefined)
+          expect(withoutHeader(out)).toBe(withoutHeader(text))
+        },
+      ),
+      { numRuns: 25 },
+    )
+  }, 120_000)
+
+  it('that is repeated changes nothing', async () => {
+    const text = await whole()
+    const target = await place({ kind })
+    await imported(target.service, text)
+    const before = target.requests.length
+    await imported(target.service, text, { resume: true })
+    expect(target.requests.slice(before).filter((request) => request.startsWith('POST'))).toEqual([])
+    await target.clock.advance('1s')
+    expect(withoutHeader(await exported(target.service))).toBe(withoutHeader(text))
+  })
+
+  it.each<[string, (part: string) => string]>([
+    ['ends at another time', (part) => part.replace('"timestamp":9', '"timestamp":8')],
+    [
+      'ends between records at a time that does not fit',
+      (part) => part.slice(0, part.indexOf('{"seq_num":1')).replace('"timestamp":3', '"timestamp":6'),
+    ],
+  ])('does not go on with a stream that %s', async (_, change) => {
+    const text = await whole()
+    const target = await place({ kind })
+    const part = text.slice(0, text.indexOf('{"stream_end":"gaps"'))
+    await expect(imported(target.service, change(part))).rejects.toMatchObject(CUT_OFF)
+    const refused = expect(imported(target.service, text, { resume: true }))
+    await refused.rejects.toThrow('those are not the records')
+  })
+
+  it('does not go on with a stream that is longer', async () => {
+    const text = await whole()
+    const target = await place({ kind })
+    await imported(target.service, text)
+    await target.hw.basin('basin-a').stream('trimmed').append('more')
+    const refused = expect(imported(target.service, text, { resume: true }))
+    await refused.rejects.toThrow('has 6 records already, more than are to be imported')
+  })
+
+  it('refuses streams that have records, and basins that are configured otherwise', async () => {
+    const text = await whole()
+    const target = await place({ kind })
+    await target.hw.createBasin('basin-a')
+    await target.hw.basin('basin-a').createStream('gaps')
+    await target.hw.basin('basin-a').stream('gaps').append('mine')
+    await expect(imported(target.service, text)).rejects.toThrow(
+      'line 3: stream gaps of basin basin-a exists and has records: --resume goes on with it',
+    )
+    await expect(imported(target.service, text, { resume: true })).rejects.toThrow(
+      'those are not the records',
+    )
+    expect((await target.hw.basin('basin-a').stream('gaps').readBatch({ seqNum: 0 })).text).toMatchObject([
+      { body: 'mine' },
+    ])
+    const other = await place({ kind })
+    await other.hw.createBasin('basin-a', { createStreamOnRead: true })
+    await expect(imported(other.service, text)).rejects.toThrow(
+      'line 2: basin basin-a exists with another configuration',
+    )
+  })
+
+  it('never stores encrypted records as plain text', async () => {
+    const text = await whole()
+    const target = await place({ kind })
+    await expect(imported(target.with({ encryptionKey: undefined }), text)).rejects.toThrow(
+      'stream sealed of basin basin-b is encrypted, and there is no key for it',
+    )
+    await target.hw.basin('basin-b').createStream('sealed')
+    await expect(imported(target.service, text, { resume: true })).rejects.toThrow(
+      'stream sealed of basin basin-b exists with another cipher: none',
+    )
+  })
+
+  it('notices somebody else who appends', async () => {
+    const text = await whole()
+    const target = await place({
+      kind,
+      around: (fetch) => async (request) => {
+        if (request.method === 'POST' && request.url.endsWith('/trimmed/records')) {
+          await target.hw
+            .basin('basin-a')
+            .stream('trimmed')
+            .append([{ body: 'mine', timestamp: 1 }])
+        }
+        return fetch(request)
+      },
+    })
+    await expect(imported(target.service, text)).rejects.toThrow('somebody else appends to it')
+  })
+
+  it('takes only what passes the filters', async () => {
+    const text = await whole()
+    const target = await place({ kind })
+    const filter = { basins: { exact: 'basin-a' }, streams: { prefix: 'trimmed' } }
+    const counts = await imported(target.service, text, { filter })
+    expect(counts).toEqual({ basins: 1, streams: 2, records: 2 })
+    expect((await target.hw.listBasins()).items.map(({ name }) => name)).toEqual(['basin-a'])
+    const names = (await target.hw.basin('basin-a').listStreams()).items.map(({ name }) => name)
+    expect(names).toEqual(['trimmed', 'trimmed-whole'])
+  })
+
+  it('keeps the fencing tokens', async () => {
+    const target = await place({ kind })
+    await imported(target.service, await whole())
+    const basin = target.hw.basin('basin-a')
+    for (const [stream, token] of [
+      ['gaps', 'lost'],
+      ['trimmed', 'me'],
+      ['trimmed-whole', 'lock'],
+      ['none', ''],
+    ] as const) {
+      const timed = { body: 'x', timestamp: 2e12 }
+      await expect(basin.stream(stream).append([timed], { fencingToken: 'wrong' })).rejects.toMatchObject({
+        fencingToken: token,
+      })
+    }
+  })
+})

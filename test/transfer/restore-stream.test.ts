@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../adapters/testing/index.ts'
+import { type Headwater, open, type Storage } from '../../src/index.ts'
+
+async function opened(storage: Storage): Promise<Headwater> {
+  const hw = await open({ storage, clock: virtualClock(), autoCreate: false })
+  onTestFinished(() => hw.close())
+  return hw
+}
+
+async function temporaryDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'headwater-restore-'))
+  onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+const START = { seqNum: 1_000_000, timestamp: 77 }
+
+it('a restored stream begins where it is told, and still does when it is opened again', async () => {
+  const directory = await temporaryDirectory()
+  const first = await opened(filesystem(directory))
+  await first.createBasin('basin-a', { defaultStreamConfig: { timestamping: { mode: 'client-require' } } })
+  const info = await first.basin('basin-a').restoreStream('s', { start: START, fencingToken: 'me' })
+  expect(info).toMatchObject({ name: 's', cipher: null })
+  await first.close()
+
+  const hw = await opened(filesystem(directory))
+  const stream = hw.basin('basin-a').stream('s')
+  expect(await stream.checkTail()).toEqual(START)
+  await expect(stream.readBatch({ seqNum: 0 })).rejects.toMatchObject({
+    code: 'range_not_satisfiable',
+    tail: START,
+  })
+  const late = [{ body: 'x', timestamp: 5 }]
+  await expect(stream.append(late, { fencingToken: '' })).rejects.toMatchObject({ fencingToken: 'me' })
+  expect(await stream.append(late, { fencingToken: 'me', matchSeqNum: 1_000_000 })).toMatchObject({
+    start: START,
+  })
+  expect((await stream.readBatch({ seqNum: 0 })).text).toMatchObject([
+    { seqNum: 1_000_000, timestamp: 77, body: 'x' },
+  ])
+  expect((await hw.basin('basin-a').streamConfig('s')).timestamping.mode).toBe('client-require')
+})
+
+it('a stream is not restored over another one, whether that has records or not', async () => {
+  const hw = await opened(memory())
+  await hw.createBasin('basin-a')
+  const basin = hw.basin('basin-a')
+  await basin.createStream('s')
+  await expect(basin.restoreStream('s', { start: START })).rejects.toMatchObject({
+    code: 'resource_already_exists',
+  })
+  expect(await basin.stream('s').checkTail()).toEqual({ seqNum: 0, timestamp: 0 })
+})
+
+it.each([
+  [{ start: { seqNum: 2 ** 53, timestamp: 0 } }, 'seq_num'],
+  [{ start: { seqNum: -1, timestamp: 0 } }, 'seq_num'],
+  [{ start: { seqNum: 0, timestamp: 0.5 } }, 'timestamp'],
+  [{ start: START, fencingToken: 'x'.repeat(37) }, 'fencing_token'],
+])('%j is refused', async (restored, field) => {
+  const hw = await opened(memory())
+  await hw.createBasin('basin-a')
+  await expect(hw.basin('basin-a').restoreStream('s', restored)).rejects.toMatchObject({
+    code: 'invalid',
+    field,
+  })
+})
+
+it('is for the owner alone, and needs its basin', async () => {
+  const hw = await opened(memory())
+  await hw.setRootToken('the-root-token-of-a-test')
+  const root = hw.as('the-root-token-of-a-test')
+  await root.createBasin('basin-a')
+  await expect(root.basin('basin-a').restoreStream('s', { start: START })).rejects.toMatchObject({
+    code: 'permission_denied',
+  })
+  await expect(hw.basin('basin-b').restoreStream('s', { start: START })).rejects.toMatchObject({
+    code: 'basin_not_found',
+  })
+})

@@ -1,0 +1,134 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  type BasinConfigInput,
+  fenceRecord,
+  type RecordInput,
+  type StreamConfigInput,
+  trimRecord,
+} from '../../src/index.ts'
+import { exported, imported, KEY, type Kind, type Place, place } from './support.ts'
+
+const bytes = fc.oneof(
+  fc.string({ maxLength: 12, unit: 'binary' }).map((text) => new TextEncoder().encode(text)),
+  fc.uint8Array({ maxLength: 12 }),
+  fc.constantFrom('', '\u0000\u2028"\\', '\ufeffx').map((text) => new TextEncoder().encode(text)),
+)
+const plainRecord = fc.record({
+  body: bytes,
+  headers: fc.array(
+    fc.tuple(
+      bytes.filter(({ length }) => length > 0),
+      bytes,
+    ),
+    { maxLength: 2 },
+  ),
+  timestamp: fc.option(fc.integer({ min: 0, max: 2e12 }), { nil: undefined }),
+})
+const record = fc.oneof(
+  { weight: 6, arbitrary: plainRecord },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom('', 'owner-1', '\u{1f600}')
+      .map((token) => ({ ...fenceRecord(token), timestamp: 5 })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.integer({ min: 0, max: 40 }).map((seqNum) => ({ ...trimRecord(seqNum), timestamp: 6 })),
+  },
+)
+const streamConfig: fc.Arbitrary<StreamConfigInput> = fc.record(
+  {
+    storageClass: fc.constantFrom('standard' as const, 'express' as const),
+    retentionPolicy: fc.constantFrom('infinite' as const, { ageSeconds: 60 }, { ageSeconds: 100_000 }),
+    timestamping: fc.record({
+      mode: fc.constantFrom('client-prefer' as const, 'client-require' as const, 'arrival' as const),
+      uncapped: fc.boolean(),
+    }),
+    deleteOnEmpty: fc.record({ minAgeSeconds: fc.constantFrom(0, 1_000_000) }),
+  },
+  { requiredKeys: [] },
+)
+const basinConfig: fc.Arbitrary<BasinConfigInput> = fc.record(
+  {
+    defaultStreamConfig: streamConfig,
+    streamCipher: fc.constantFrom(null, 'aes-256-gcm' as const),
+    createStreamOnAppend: fc.boolean(),
+    createStreamOnRead: fc.boolean(),
+  },
+  { requiredKeys: [] },
+)
+type Step =
+  | { readonly append: readonly Exclude<RecordInput, string | Uint8Array>[] }
+  | { readonly configure: StreamConfigInput }
+  | { readonly sleepSeconds: number }
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ append: fc.array(record, { minLength: 1, maxLength: 8 }) }) },
+  { weight: 1, arbitrary: fc.record({ configure: streamConfig }) },
+  { weight: 1, arbitrary: fc.record({ sleepSeconds: fc.constantFrom(1, 70) }) },
+)
+const world = fc.dictionary(
+  fc.constantFrom('a', 'basin-1', 'basin-2'),
+  fc.record({
+    config: basinConfig,
+    later: basinConfig,
+    streams: fc.dictionary(
+      fc.oneof(fc.constantFrom('a', 'a/b', 'ä?', '%2f'), fc.string({ minLength: 3, maxLength: 6 })),
+      fc.record({ config: streamConfig, steps: fc.array(step, { maxLength: 6 }) }),
+      { maxKeys: 3 },
+    ),
+  }),
+  { maxKeys: 2 },
+)
+type World = typeof world extends fc.Arbitrary<infer Value> ? Value : never
+
+async function build({ hw, clock }: Place, world: World): Promise<void> {
+  for (const [name, { config, later, streams }] of Object.entries(world)) {
+    await hw.createBasin(name, config)
+    const basin = hw.basin(name)
+    for (const [stream, { config, steps }] of Object.entries(streams)) {
+      await basin.createStream(stream, config)
+      for (const step of steps) {
+        if ('sleepSeconds' in step) await clock.advance(step.sleepSeconds * 1000)
+        else if ('configure' in step) await basin.ensureStream(stream, step.configure)
+        else {
+          const { timestamping } = await basin.streamConfig(stream)
+          const required = timestamping.mode === 'client-require' ? 7 : undefined
+          const inputs = step.append.map((input) => ({ ...input, timestamp: input.timestamp ?? required }))
+          await basin.stream(stream, { encryptionKey: KEY }).append(inputs)
+        }
+      }
+    }
+    await hw.reconfigureBasin(name, later)
+  }
+}
+
+function withoutHeader(text: string): string[] {
+  return text.split('\n').slice(1)
+}
+
+describe('what is exported, imported and exported again is the same', () => {
+  it.each<[Kind, Kind]>([
+    ['address', 'address'],
+    ['address', 'directory'],
+  ])(
+    'from an %s to an %s',
+    async (from, to) => {
+      await fc.assert(
+        fc.asyncProperty(world, async (world) => {
+          const source = await place({ kind: from })
+          await build(source, world)
+          const first = await exported(source.service)
+          const target = await place({ kind: to, clock: source.clock })
+          await imported(target.service, first)
+          // What fills the places of records that had expired among others expires as well.
+          await target.clock.advance('1s')
+          expect(withoutHeader(await exported(target.service))).toEqual(withoutHeader(first))
+        }),
+        { numRuns: 60 },
+      )
+    },
+    120_000,
+  )
+})

@@ -1,0 +1,103 @@
+import { onTestFinished } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
+import { exportLines } from '../../adapters/transfer/export-lines.ts'
+import { type ImportOptions, importLines } from '../../adapters/transfer/import-lines.ts'
+import { linesOf } from '../../adapters/transfer/lines.ts'
+import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
+import { plainInput } from '../../adapters/transfer/plain-input.ts'
+import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts'
+import { type Clock, type Headwater, open, type Storage } from '../../src/index.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+
+export const KEY = Buffer.alloc(32, 7).toString('base64')
+export const NOW = Date.UTC(2030, 0, 1)
+
+/** `directory`: the engine in this process. `address`: what only speaks the wire protocol. */
+export type Kind = 'directory' | 'address'
+
+export interface Place {
+  readonly hw: Headwater
+  readonly clock: VirtualClock
+  readonly service: Service
+  /** Every request that was made, as `PUT /v1/basins/b`. */
+  readonly requests: string[]
+  with(options: Partial<ServiceOptions>): Service
+}
+
+type Fetch = ServiceOptions['fetch']
+
+export async function place(
+  options: { kind?: Kind; clock?: VirtualClock; storage?: Storage; around?: (fetch: Fetch) => Fetch } = {},
+): Promise<Place> {
+  const { kind = 'address', clock = virtualClock(), storage = memory(), around = (fetch) => fetch } = options
+  const hw = await open({ storage, clock, autoCreate: false })
+  onTestFinished(() => hw.close())
+  const requests: string[] = []
+  const handler = createHandler(hw, { open: true })
+  const fetch = around((request) => {
+    requests.push(`${request.method} ${new URL(request.url).pathname}`)
+    return handler(request)
+  })
+  const withOptions = (more: Partial<ServiceOptions>): Service =>
+    new Service({
+      fetch,
+      url: 'http://localhost',
+      name: 'the service',
+      encryptionKey: KEY,
+      clock: impatientClock(),
+      signal: new AbortController().signal,
+      ...(kind === 'directory' && {
+        restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
+      }),
+      ...more,
+    })
+  return { hw, clock, requests, service: withOptions({}), with: withOptions }
+}
+
+/** Pauses are over at once, and nothing takes too long. */
+export function impatientClock(): Clock & { readonly pauses: number[]; readonly pending: number } {
+  const pauses: number[] = []
+  let pending = 0
+  return {
+    pauses,
+    get pending() {
+      return pending
+    },
+    now: () => NOW,
+    schedule(delayMs, callback) {
+      if (delayMs >= 30_000) {
+        pending++
+        let isArmed = true
+        return () => {
+          if (isArmed) pending--
+          isArmed = false
+        }
+      }
+      pauses.push(delayMs)
+      const timer = setImmediate(callback)
+      return () => clearImmediate(timer)
+    },
+  }
+}
+
+export async function exported(service: Service, filter: TransferFilter = EVERYTHING): Promise<string> {
+  const parts: Uint8Array[] = []
+  for await (const { bytes } of exportLines(service, filter, NOW)) parts.push(bytes)
+  return Buffer.concat(parts).toString()
+}
+
+export function imported(service: Service, input: string | Uint8Array, options: Partial<ImportOptions> = {}) {
+  const bytes = typeof input === 'string' ? utf8(input) : input
+  return importLines(linesOf(plainInput(chunks(bytes))), service, {
+    filter: EVERYTHING,
+    resume: false,
+    ...options,
+  })
+}
+
+/** In pieces, so that lines lie across them. */
+export async function* chunks(bytes: Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
