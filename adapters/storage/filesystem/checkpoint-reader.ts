@@ -1,5 +1,6 @@
 import type { Collection } from '../../../src/storage/contract.ts'
 import { ByteReader } from './bytes.ts'
+import type { CatalogEntry } from './catalog.ts'
 import { CHECKPOINT_FRAME_BYTES_MAX } from './checkpoint-writer.ts'
 import { corrupt } from './failures.ts'
 import { readHead, readList, readRun, readSegment } from './field-codec.ts'
@@ -11,36 +12,61 @@ import { State } from './state.ts'
 /** Reads the state that a checkpoint holds. */
 export async function readCheckpoint(reader: SequentialReader): Promise<State> {
   const { salt } = await reader.header()
-  const state = new State()
-  let documents = 0
+  const content = new CheckpointContent()
   for (;;) {
     const { offset } = reader
     const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
     if (payload === undefined) throw corrupt(reader.name, offset, 'the end is missing')
     try {
-      const fields = new ByteReader(payload)
-      const letter = String.fromCharCode(fields.byte())
-      if (letter === 'E') {
-        readEnd(fields, state, documents)
-        return state
-      }
-      const readItem = ITEMS[letter]
-      if (readItem === undefined) throw new RangeError(`a frame of unknown kind ${letter}`)
-      for (; fields.left > 0; documents += letter === 'D' ? 1 : 0) readItem(fields, state)
+      if (content.add(payload)) return content.state
     } catch (error) {
       throw corrupt(reader.name, offset, (error as Error).message)
     }
   }
 }
 
-const ITEMS: Readonly<Record<string, (fields: ByteReader, state: State) => void>> = {
+/** What the frames of a checkpoint say, one after the other. */
+export class CheckpointContent {
+  readonly state = new State()
+  readonly #onItem: (item: CatalogEntry | Log) => void
+  #documents = 0
+
+  /** `onItem` is told each document and log. */
+  constructor(onItem: (item: CatalogEntry | Log) => void = () => {}) {
+    this.#onItem = onItem
+  }
+
+  /** Adds a frame; returns whether it was the last. Throws `RangeError` for one that does not belong there. */
+  add(payload: Buffer): boolean {
+    const fields = new ByteReader(payload)
+    const letter = String.fromCharCode(fields.byte())
+    if (letter === 'E') {
+      readEnd(fields, this.state, this.#documents)
+      return true
+    }
+    const readItem = ITEMS[letter]
+    if (readItem === undefined) throw new RangeError(`a frame of unknown kind ${letter}`)
+    for (; fields.left > 0; this.#documents += letter === 'D' ? 1 : 0) {
+      const item = readItem(fields, this.state)
+      if (item !== undefined) this.#onItem(item)
+    }
+    return false
+  }
+}
+
+type ReadItem = (fields: ByteReader, state: State) => CatalogEntry | Log | undefined
+
+const ITEMS: Readonly<Record<string, ReadItem>> = {
   S(fields, state) {
     state.addSegment(readSegment(fields))
+    return undefined
   },
   D(fields, state) {
     const collection = fields.string() as Collection
     const key = fields.string()
-    state.catalog.set(collection, key, { version: fields.varint(), text: fields.string() })
+    const document = { version: fields.varint(), text: fields.string() }
+    state.catalog.set(collection, key, document)
+    return { collection, key, ...document }
   },
   L(fields, state) {
     const log = new Log(fields.varint(), fields.string(), readHead(fields))
@@ -56,6 +82,7 @@ const ITEMS: Readonly<Record<string, (fields: ByteReader, state: State) => void>
     if (runs.length > 0) log.runs = runs
     log.findNextExpiry()
     state.addLog(log)
+    return log
   },
 }
 

@@ -24,6 +24,13 @@ export interface ChunkBlock extends BlockFacts {
   readonly dataBytes: number
 }
 
+interface ChunkFrame {
+  readonly log: number
+  /** Of the data. */
+  readonly crc: number
+  readonly blocks: readonly ChunkBlock[]
+}
+
 /** The frame that goes in front of the blocks' data. */
 export function encodeChunkFrame(log: number, blocks: readonly StoredBlock[], salt: number): Buffer {
   const writer = new ByteWriter(64 + blocks.length * 32)
@@ -45,7 +52,7 @@ export function chunkFrameBytes(bytes: Buffer): number {
 }
 
 /** The description of a chunk of the log. Throws `RangeError` when it is something else, or not whole. */
-export function decodeChunkBlocks(bytes: Buffer, log: number, salt: number): ChunkBlock[] {
+export function decodeChunkBlocks(bytes: Buffer, log: number, salt: number): readonly ChunkBlock[] {
   return decodeFrame(bytes, log, salt).blocks
 }
 
@@ -62,18 +69,21 @@ export function decodeChunk(bytes: Buffer, log: number, salt: number): StoredBlo
   })
 }
 
-function decodeFrame(
-  bytes: Buffer,
-  log: number,
-  salt: number,
-): { readonly crc: number; readonly blocks: ChunkBlock[] } {
+function decodeFrame(bytes: Buffer, log: number, salt: number): ChunkFrame {
+  const frame = decodeChunkFrame(bytes, salt)
+  if (frame.log !== log) throw new RangeError('a chunk is one of another log')
+  return frame
+}
+
+/** What stands in front of the data of a chunk, of whatever log. Throws `RangeError` when it is something else, or not whole. */
+export function decodeChunkFrame(bytes: Buffer, salt: number): ChunkFrame {
   const payload = bytes.length < FRAME_HEADER_BYTES ? undefined : framePayload(bytes, 0, salt)
   if (payload === undefined) throw new RangeError('a chunk is not whole')
   const reader = new ByteReader(payload)
-  if (reader.varint() !== log) throw new RangeError('a chunk is one of another log')
+  const log = reader.varint()
   const crc = reader.u32()
   const blocks = readList(reader, () => ({ ...readBlock(reader), dataBytes: reader.varint() }))
-  return { crc, blocks }
+  return { log, crc, blocks }
 }
 
 export function encodeIndex(chunks: readonly ChunkFacts[], salt: number): Buffer {

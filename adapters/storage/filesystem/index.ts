@@ -2,6 +2,9 @@ import { resolve } from 'node:path'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './open-directory.ts'
 
+export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
+export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'
+
 export interface FilesystemOptions {
   /**
    * What an append has survived when it resolves. `sync`, the default: a power loss; everything that waits is written and synced

@@ -10,7 +10,7 @@ export interface JournalGroup {
   readonly frames: readonly GroupFrame[]
 }
 
-/** What a damaged header makes us look for is searched in pieces of this size. */
+/** What follows a group that is not whole is searched in pieces of this size. */
 const SEARCH_BYTES = 1_048_576
 const ALIGNMENT = 8
 
@@ -26,53 +26,60 @@ export async function* readGroups(
   for (let sequence = 1; reader.offset < (end ?? reader.size); sequence++) {
     const { offset } = reader
     const found = await groupHere(reader, header, sequence)
-    if ('frames' in found && offset + found.bytes <= (end ?? reader.size)) {
+    if (found !== undefined && offset + found.bytes <= (end ?? reader.size)) {
       yield found
       reader.skip(found.bytes)
       continue
     }
     if (end !== undefined) throw corrupt(reader.name, offset, 'a group is not whole')
-    if (!header.unsynced) await refuseLaterGroup(reader, header, sequence, found.bytes)
+    if (!header.unsynced) await refuseLaterGroup(reader, header, sequence)
     return
   }
 }
 
-async function groupHere(
+/** The group with this number that begins here; undefined when it is not whole. Does not move on. */
+export async function groupHere(
   reader: SequentialReader,
   { salt }: FileHeader,
   sequence: number,
-): Promise<JournalGroup | { readonly bytes: number | undefined }> {
+): Promise<JournalGroup | undefined> {
   const header = groupHeaderAt(await reader.peek(GROUP_HEADER_BYTES), 0, salt)
-  if (header?.sequence !== sequence) return { bytes: undefined }
+  if (header?.sequence !== sequence) return undefined
   const { bytes } = header
-  if (reader.offset + bytes > reader.size) return { bytes }
+  if (reader.offset + bytes > reader.size) return undefined
   // A copy, for whoever goes through the groups may look one ahead.
   const frames = groupFrames(Buffer.from(await reader.peek(bytes)), header, salt)
-  return frames === undefined ? { bytes } : { offset: reader.offset, bytes, frames }
+  return frames && { offset: reader.offset, bytes, frames }
 }
 
-/** Looks for a group behind the one that is not whole: where that ends by its own account, or everywhere when its header is lost. */
 async function refuseLaterGroup(
+  reader: SequentialReader,
+  header: FileHeader,
+  sequence: number,
+): Promise<void> {
+  const damagedAt = reader.offset
+  const later = await seekLaterGroup(reader, header, sequence)
+  if (later !== undefined) throw corrupt(reader.name, damagedAt, 'a group is not whole, and others follow')
+}
+
+/**
+ * Moves on to the first group with a later number, wherever it is, and resolves to its header; undefined when there is none. Lengths are not believed: the group
+ * at the end of one that is not whole may be damaged too. A copy of this journal that a user stored in it has earlier numbers.
+ */
+export async function seekLaterGroup(
   reader: SequentialReader,
   { salt }: FileHeader,
   sequence: number,
-  bytes: number | undefined,
-): Promise<void> {
-  const damagedAt = reader.offset
-  const refuse = (header: GroupHeader | undefined): void => {
-    if (header !== undefined && header.sequence > sequence) {
-      throw corrupt(reader.name, damagedAt, 'a group is not whole, and others follow')
-    }
-  }
-  if (bytes !== undefined) {
-    reader.skip(bytes)
-    refuse(groupHeaderAt(await reader.peek(GROUP_HEADER_BYTES), 0, salt))
-    return
-  }
+): Promise<GroupHeader | undefined> {
   while (reader.offset < reader.size) {
     const piece = await reader.peek(SEARCH_BYTES + GROUP_HEADER_BYTES)
-    for (let i = 0; i < SEARCH_BYTES && i < piece.length; i += ALIGNMENT)
-      refuse(groupHeaderAt(piece, i, salt))
-    reader.skip(SEARCH_BYTES)
+    for (let i = 0; i < SEARCH_BYTES && i < piece.length; i += ALIGNMENT) {
+      const header = groupHeaderAt(piece, i, salt)
+      if (header === undefined || header.sequence <= sequence) continue
+      reader.skip(i)
+      return header
+    }
+    reader.skip(Math.min(SEARCH_BYTES, reader.size - reader.offset))
   }
+  return undefined
 }

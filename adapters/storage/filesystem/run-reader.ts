@@ -71,7 +71,7 @@ export class RunReader {
   }
 
   /** What the chunk holds, freed blocks included, without reading its data. */
-  describe(log: number, run: Run, chunk: ChunkFacts): Promise<ChunkBlock[]> {
+  describe(log: number, run: Run, chunk: ChunkFacts): Promise<readonly ChunkBlock[]> {
     return this.#use(run, async (file) => {
       let bytes = await readBytes(file, run, chunk.offset, Math.min(DESCRIPTION_BYTES, chunk.bytes))
       const length = Math.min(chunkFrameBytes(bytes), chunk.bytes)

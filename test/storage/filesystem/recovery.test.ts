@@ -25,6 +25,24 @@ describe('a damaged byte', () => {
     }
   })
 
+  test.each([2, 3, 4])(
+    'in each of %i neighbouring groups is reported while a later one is whole',
+    async (count) => {
+      const { disk, offsets } = await written(6)
+      for (let first = 0; first + count < 6; first++) {
+        let rotten = disk
+        for (const at of [30, 2]) {
+          for (let group = first; group < first + count; group++) {
+            rotten = damaged(rotten, 'journal-0000000001', offsets[group]! + at)
+          }
+          await expect(openSimulated(rotten, LARGE)).rejects.toThrow(
+            `journal-0000000001 is damaged at offset ${offsets[first]}`,
+          )
+        }
+      }
+    },
+  )
+
   test('in the last group of a crash is taken for a torn tail', async () => {
     const { disk, offsets, writer } = await written(6)
     const torn = damaged(disk, 'journal-0000000001', offsets[5]! + 30)

@@ -1,0 +1,63 @@
+import type { StoredBlock } from '../../../../src/storage/contract.ts'
+import { decodeIndex } from '../chunk.ts'
+import { decodeHeader, FILE_HEADER_BYTES } from '../file-header.ts'
+import { FRAME_HEADER_BYTES, frameEnd } from '../frame.ts'
+import { checkBlock } from './block-check.ts'
+import { chunkHere } from './chunk-walk.ts'
+import type { Place } from './findings.ts'
+import type { Scan } from './scan.ts'
+import { withSegment } from './segment-check.ts'
+import type { SegmentFile } from './segment-file.ts'
+
+/** Reads a segment from its beginning to its end by nothing but its own account: for when what referred to it is lost. */
+export async function walkSegment(scan: Scan, number: number): Promise<void> {
+  await withSegment(scan, number, async (file) => {
+    const { salt } = decodeHeader(await file.read(0, Math.min(FILE_HEADER_BYTES, file.size)), file.name)
+    const chunkOffsets = new Set<number>()
+    for (let offset = FILE_HEADER_BYTES; offset < file.size; ) {
+      scan.at(offset)
+      const place = { file: file.name, offset }
+      try {
+        const chunk = await chunkHere(file, offset, salt)
+        chunkOffsets.add(offset)
+        offset += chunk.bytes
+        for (const block of chunk.blocks) checkOne(scan, block, place)
+      } catch (error) {
+        const end = await indexEnd(file, offset, salt, chunkOffsets)
+        if (end === undefined) {
+          scan.findings.failure(place, error)
+          return
+        }
+        offset = end
+      }
+    }
+  })
+}
+
+function checkOne(scan: Scan, block: StoredBlock, place: Place): void {
+  scan.blocks++
+  scan.records += block.endSeqNum - block.firstSeqNum
+  try {
+    checkBlock(block)
+  } catch (error) {
+    scan.findings.failure(place, error)
+  }
+}
+
+/** Where the index ends that begins at `offset`; undefined when it is none. The chunks of an index are those right in front of it. */
+async function indexEnd(
+  file: SegmentFile,
+  offset: number,
+  salt: number,
+  chunkOffsets: ReadonlySet<number>,
+): Promise<number | undefined> {
+  try {
+    const bytes = frameEnd(await file.read(offset, FRAME_HEADER_BYTES), 0)
+    const chunks = decodeIndex(await file.read(offset, bytes), 0, salt)
+    const start = offset - chunks.reduce((sum, chunk) => sum + chunk.bytes, 0)
+    const isAll = chunks.every((chunk) => chunkOffsets.has(start + chunk.offset))
+    return isAll && chunks.length > 1 ? offset + bytes : undefined
+  } catch {
+    return undefined
+  }
+}

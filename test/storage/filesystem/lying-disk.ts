@@ -1,0 +1,92 @@
+import type { CatalogEntry } from '../../../adapters/storage/filesystem/catalog.ts'
+import type { Change } from '../../../adapters/storage/filesystem/changes.ts'
+import { type LogFacts, writeCheckpoint } from '../../../adapters/storage/filesystem/checkpoint-writer.ts'
+import {
+  encodeHeader,
+  FILE_HEADER_BYTES,
+  fileName,
+  newHeader,
+} from '../../../adapters/storage/filesystem/file-header.ts'
+import { GroupWriter } from '../../../adapters/storage/filesystem/group.ts'
+import type { RunFacts } from '../../../adapters/storage/filesystem/run.ts'
+import type { SegmentFacts } from '../../../adapters/storage/filesystem/segment.ts'
+import { SegmentWriter } from '../../../adapters/storage/filesystem/segment-writer.ts'
+import { block, NOW } from '../../../src/storage/conformance/blocks.ts'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { emptyHead, type Head, type StoredBlock } from '../../../src/storage/contract.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+
+type Append = Extract<Change, { kind: 'append' }>
+
+export const CREATED: Change = { kind: 'create-log', log: 1, id: 'a', epoch: 1, createdAt: NOW }
+
+/** Where the head of a log is behind a block. */
+export function headBehind({ endSeqNum, lastTimestamp }: StoredBlock, changed: Partial<Head> = {}): Head {
+  const tail = { seqNum: endSeqNum, timestamp: lastTimestamp }
+  return { ...emptyHead(1, NOW), tail, appendId: `append-${endSeqNum}`, ...changed }
+}
+
+export function appendOf(stored: StoredBlock, changed: Partial<Head> = {}): Append {
+  const { data, ...facts } = stored
+  return { kind: 'append', log: 1, block: facts, head: headBehind(stored, changed), data }
+}
+
+/** A journal with a group and a frame for each change, by the writers that the storage has. */
+export async function journalDisk(
+  changes: readonly Change[],
+  disk = new SimulatedDisk(new Prng(1)),
+  number = 1,
+): Promise<SimulatedDisk> {
+  const header = newHeader('journal', number)
+  const file = await disk.open(fileName('journal', number), 'create')
+  await file.write(encodeHeader(header), 0)
+  const writer = new GroupWriter()
+  let offset = FILE_HEADER_BYTES
+  for (const [index, change] of changes.entries()) {
+    writer.begin(header.salt)
+    writer.add([change])
+    const group = writer.end(index + 1)
+    await file.write(group, offset)
+    offset += group.length
+  }
+  return disk
+}
+
+/** What stands in the checkpoint of {@link checkpointDisk}. */
+export interface CheckpointFacts {
+  readonly segment: SegmentFacts
+  readonly log: LogFacts
+  readonly documents: readonly CatalogEntry[]
+  readonly nextLog: number
+  readonly nextVersion: number
+}
+
+/** Three chunks with two blocks each, of three records each. */
+export function storedBlocks(): StoredBlock[] {
+  return Array.from({ length: 6 }, (_, i) =>
+    block({ firstSeqNum: 3 * i, count: 3, bodyBytes: 10_000, expiresAt: NOW + 1000 + i }),
+  )
+}
+
+/** A log that lies in a segment, a checkpoint that says so, and an empty journal; `lie` changes what the checkpoint says. */
+export async function checkpointDisk(
+  lie: (facts: CheckpointFacts) => CheckpointFacts,
+  blocks: readonly StoredBlock[] = storedBlocks(),
+): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk(new Prng(1))
+  const writer = await SegmentWriter.create(disk, 1)
+  writer.beginRun(1)
+  for (const one of blocks) await writer.add(one)
+  const run = (await writer.endRun()) as RunFacts
+  await writer.finish()
+  const log = { number: 1, id: 'a', head: headBehind(blocks.at(-1)!), runs: [run] }
+  const documents = [{ collection: 'settings', key: 'one', version: 1, text: '1' }] as const
+  const facts = lie({ segment: writer.facts, log, documents, nextLog: 2, nextVersion: 2 })
+  const { segment, nextLog, nextVersion } = facts
+  await writeCheckpoint(
+    disk,
+    { journal: 1, nextLog, nextVersion, segments: [segment], documents: facts.documents, logs: [facts.log] },
+    () => false,
+  )
+  return journalDisk([], disk)
+}

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import type { Change } from '../../../adapters/storage/filesystem/changes.ts'
+import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { deadlineKey, streamKey } from '../../../src/engine/documents.ts'
+import { block, NOW } from '../../../src/storage/conformance/blocks.ts'
+import type { Collection, JsonValue } from '../../../src/storage/contract.ts'
+import { appendOf, CREATED, journalDisk } from './lying-disk.ts'
+
+const BASIN = { name: 'my-app', createdAt: NOW, deletedAt: null, config: {} }
+const STREAM = { basin: 'my-app', name: 's', logId: 'a', createdAt: NOW, config: {}, cipher: null, epoch: 1 }
+const TOKEN = { id: 'ci', digest: 'a'.repeat(64) }
+const DEADLINE = { basin: 'my-app', stream: 's', logId: 'gone' }
+const KEY = streamKey('my-app', 's')
+const SOUND: readonly Put[] = [
+  ['basins', 'my-app', BASIN],
+  ['streams', KEY, STREAM],
+  ['tokens', 'ci', TOKEN],
+  ['deadlines', deadlineKey(NOW, 'gone'), DEADLINE],
+  ['settings', 'of a later version', [1]],
+  ['usage', 'of a later version', null],
+]
+
+type Put = readonly [collection: Collection, key: string, value: JsonValue]
+
+test('documents that agree are sound', async () => {
+  expect(await verifyFiles(await diskWith(SOUND))).toMatchObject({ problems: [], notes: [], documents: 6 })
+})
+
+test.each<[string, Put, string]>([
+  ['a basin of another name', ['basins', 'other', BASIN], 'the document of a basin has the key of another'],
+  [
+    'a basin of no name',
+    ['basins', 'A B', { ...BASIN, name: 'A B' }],
+    'a basin has a name that none may have',
+  ],
+  [
+    'a basin without a time',
+    ['basins', 'my-app', { ...BASIN, createdAt: 'x' }],
+    'a basin has no time of creation',
+  ],
+  ['a basin that is nothing', ['basins', 'my-app', null], 'a document of basins has another shape'],
+  [
+    'a stream of another name',
+    ['streams', KEY, { ...STREAM, name: 't' }],
+    'the document of a stream has the key of another',
+  ],
+  ['a stream without its log', ['streams', KEY, { ...STREAM, logId: 'b' }], 'the log of a stream is missing'],
+  [
+    'a stream without configuration',
+    ['streams', KEY, { ...STREAM, config: null }],
+    'a stream has no configuration',
+  ],
+  [
+    'a stream of another epoch',
+    ['streams', KEY, { ...STREAM, epoch: 2 }],
+    'a stream of epoch 2 has a log of epoch 1',
+  ],
+  [
+    'a stream with another cipher than its blocks',
+    ['streams', KEY, { ...STREAM, cipher: 'aegis-256' }],
+    'a stream is aegis-256, and its blocks are plain',
+  ],
+  [
+    'a stream without its basin',
+    ['streams', streamKey('none', 's'), { ...STREAM, basin: 'none', logId: 'b' }],
+    'the basin of a stream is missing',
+  ],
+  [
+    'two streams with one log',
+    ['streams', streamKey('my-app', 't'), { ...STREAM, name: 't' }],
+    'two streams have one log',
+  ],
+  ['a token of another name', ['tokens', 'cd', TOKEN], 'the document of a token has the key of another'],
+  ['a token without a digest', ['tokens', 'ci', { ...TOKEN, digest: '' }], 'a token has no digest'],
+  [
+    'a deadline of another log',
+    ['deadlines', deadlineKey(NOW, 'x'), DEADLINE],
+    'a deadline has the key of another',
+  ],
+])('%s is a problem', async (_, lie, problem) => {
+  const { problems } = await verifyFiles(await diskWith([...SOUND, lie]))
+  expect(problems).toMatchObject([{ file: 'journal-0000000001', problem }])
+})
+
+test('a problem of a log tells the stream that has it', async () => {
+  const lie = appendOf(block({ firstSeqNum: 9 }))
+  const { problems } = await verifyFiles(await diskWith(SOUND, [lie]))
+  expect(problems).toMatchObject([{ log: 'a', stream: { basin: 'my-app', name: 's' } }])
+})
+
+test('a log that no stream refers to is a note', async () => {
+  const report = await verifyFiles(await diskWith([]))
+  expect(report).toMatchObject({
+    problems: [],
+    notes: [{ note: 'a log that no stream refers to', log: 'a' }],
+  })
+})
+
+async function diskWith(puts: readonly Put[], others: readonly Change[] = []) {
+  const changes = puts.map(([collection, key, value], i): Change => {
+    return { kind: 'put', collection, key, version: i + 1, text: JSON.stringify(value) }
+  })
+  return journalDisk([CREATED, appendOf(block({ firstSeqNum: 0 })), ...changes, ...others])
+}

@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'vitest'
+import type { Change } from '../../../adapters/storage/filesystem/changes.ts'
+import type { RunFacts } from '../../../adapters/storage/filesystem/run.ts'
+import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { encodeRecords } from '../../../src/storage/block-codec.ts'
+import { block, NOW } from '../../../src/storage/conformance/blocks.ts'
+import type { Collection, Head, StoredBlock } from '../../../src/storage/contract.ts'
+import { encodeSegment, encodeSkeleton } from '../../../src/storage/sealed-block.ts'
+import {
+  appendOf,
+  type CheckpointFacts,
+  CREATED,
+  checkpointDisk,
+  headBehind,
+  journalDisk,
+  storedBlocks,
+} from './lying-disk.ts'
+
+const JOURNAL = 'journal-0000000001'
+const FIRST = block({ firstSeqNum: 0, count: 2 })
+const SECOND = block({ firstSeqNum: 2, count: 2 })
+const EMPTY = new Uint8Array(0)
+
+/** Whole frames with right checksums, that say what no engine wrote. */
+describe('in a journal', () => {
+  test('what is true is sound', async () => {
+    const disk = await journalDisk([CREATED, appendOf(FIRST), appendOf(SECOND), put('settings', 'k', 1)])
+    expect(await verifyFiles(disk, { ofEngine: false })).toMatchObject({
+      problems: [],
+      notes: [],
+      files: 1,
+      documents: 1,
+      logs: 1,
+      blocks: 2,
+      records: 4,
+    })
+  })
+
+  test.each<[string, readonly Change[], RegExp]>([
+    ['a block behind a gap', [appendOf(block({ firstSeqNum: 5 }))], /begins at 5, and the tail is at 2/],
+    ['a block that overlaps', [appendOf(block({ firstSeqNum: 1 }))], /begins at 1, and the tail is at 2/],
+    [
+      'a head beyond its block',
+      [appendOf(SECOND, { tail: { seqNum: 9, timestamp: SECOND.lastTimestamp } })],
+      /the tail 9 at \d+, and its block ends with 4/,
+    ],
+    [
+      'a head with another timestamp',
+      [appendOf(SECOND, { tail: { seqNum: 4, timestamp: NOW + 77 } })],
+      /the tail 4 at \d+77, and its block ends with 4/,
+    ],
+    ['a head of another epoch', [appendOf(SECOND, { epoch: 2 })], /epoch 2 in a log of epoch 1/],
+    [
+      'a trim point behind the tail',
+      [appendOf(SECOND, { trimPoint: 5 })],
+      /trim point 5 is behind the tail 4/,
+    ],
+    [
+      'trims that go back',
+      [appendOf(SECOND, { trimPoint: 2, trims: trims(2, 1) })],
+      /a trim to 1 is noted behind/,
+    ],
+    ['too many trims', [appendOf(SECOND, { trimPoint: 2, trims: trims(1, 1, 1, 1) })], /4 trims are noted/],
+    [
+      'a trim point that goes back',
+      [appendOf(SECOND, { trimPoint: 2 }), appendOf(block({ firstSeqNum: 4 }), { trimPoint: 1 })],
+      /the trim point 2 goes back to 1/,
+    ],
+    [
+      'a timestamp before the one in front',
+      [appendOf(block({ firstSeqNum: 2, timestamp: NOW - 1 }))],
+      /begins at time \d+, before \d+/,
+    ],
+    [
+      'a wrong metered size',
+      [appendOf({ ...SECOND, meteredBytes: SECOND.meteredBytes + 1 })],
+      /a block of 21 metered bytes has records of 20/,
+    ],
+    ['a wrong count', [appendOf({ ...SECOND, endSeqNum: 5 })], /a block of 3 records holds 2/],
+    ['no records', [appendOf({ ...SECOND, endSeqNum: 2, data: EMPTY })], /a block without records/],
+    ['numbers of records with a gap', [appendOf(recordsAt([2, 4], [1, 1]))], /record 3 has the number 4/],
+    ['records that grow younger', [appendOf(recordsAt([2, 3, 4], [1, 3, 2]))], /record 4 is older/],
+    ['other timestamps than it says', [appendOf({ ...SECOND, lastTimestamp: NOW + 50 })], /other timestamps/],
+    ['what is no block', [appendOf({ ...SECOND, data: new Uint8Array([1, 2]) })], /not a block/],
+    ['a log that exists', [{ ...CREATED, log: 2 } as Change], /a log a exists/],
+    [
+      'a number of a log that was given',
+      [{ ...CREATED, id: 'b' } as Change],
+      /number 1 of a log was given before/,
+    ],
+    ['a log that there is not', [{ kind: 'set-epoch', log: 7, epoch: 2 }], /there is no log 7/],
+    [
+      'a version that was given',
+      [put('settings', 'k', 4), put('settings', 'l', 4)],
+      /version 4 of a document/,
+    ],
+    ['an unknown collection', [put('drinks' as Collection, 'k', 1)], /unknown collection/],
+    [
+      'a document that is no JSON',
+      [{ ...put('tokens', 'k', 1), text: '{"secret' } as Change],
+      /of tokens is no JSON$/,
+    ],
+    ['a key that is too long', [put('settings', 'ä'.repeat(513), 1)], /a key of 1026 bytes/],
+    [
+      'freed bytes that there were not',
+      [{ kind: 'free', log: 1, ranges: [{ from: 0, to: 2, blocks: 1, meteredBytes: 1, bytes: 9 }] }],
+      /has 19 metered bytes, and what it holds has 0/,
+    ],
+    [
+      'a plain block behind a sealed one',
+      [appendOf(sealedBlock(2)), appendOf(block({ firstSeqNum: 3 }))],
+      /is aes-256-gcm, and others/,
+    ],
+    [
+      'a sealed block of another metered size',
+      [appendOf({ ...sealedBlock(2), meteredBytes: 99 })],
+      /a block of 99 metered bytes has records of 20/,
+    ],
+    ['a sealed block that is too short', [appendOf(sealedBlock(2, 500))], /another length than its records/],
+  ])('%s is a problem', async (_, changes, problem) => {
+    const disk = await journalDisk([CREATED, appendOf(FIRST), ...changes])
+    const { problems } = await verifyFiles(disk, { ofEngine: false })
+    expect(problems[0]?.problem).toMatch(problem)
+    expect(problems[0]!.offset).toBeGreaterThan(32)
+    // What comes of it may be told as well, when the log is looked at as a whole.
+    expect(problems.length).toBeLessThanOrEqual(2)
+    for (const { file } of problems) expect(file).toBe(JOURNAL)
+  })
+
+  test('a sealed block is looked into as far as that goes without its key', async () => {
+    const disk = await journalDisk([CREATED, appendOf(sealedBlock(0))])
+    expect(await verifyFiles(disk, { ofEngine: false })).toMatchObject({ problems: [], records: 1 })
+  })
+
+  test('problems are kept up to a thousand, and all are counted', async () => {
+    const lies = Array.from({ length: 1200 }, () => put('drinks' as Collection, 'k', 0))
+    const report = await verifyFiles(
+      await journalDisk(lies.map((lie, i) => ({ ...lie, version: i + 1 }) as Change)),
+    )
+    expect([report.problems.length, report.problemCount]).toEqual([1000, 1200])
+  })
+})
+
+describe('in a checkpoint', () => {
+  test('what is true is sound', async () => {
+    const disk = await checkpointDisk((facts) => facts)
+    const report = await verifyFiles(disk, { ofEngine: false })
+    expect(report).toMatchObject({ problems: [], notes: [], blocks: 6, records: 18, documents: 1, files: 3 })
+  })
+
+  test.each<[string, (facts: CheckpointFacts) => CheckpointFacts, RegExp]>([
+    [
+      'too many blocks of a run',
+      run(({ blocks }) => ({ blocks: blocks + 1 })),
+      /a run of 7 blocks .* has 6 blocks/,
+    ],
+    [
+      'another metered size',
+      run(({ meteredBytes }) => ({ meteredBytes: meteredBytes - 1 })),
+      /has 6 blocks with 180144/,
+    ],
+    ['another last timestamp', run(() => ({ lastTimestamp: NOW })), /the last record is of|ends at/],
+    [
+      'a last timestamp that only the tail has',
+      (facts) =>
+        head({ tail: { seqNum: 20, timestamp: NOW + 50 } })(run(() => ({ lastTimestamp: NOW + 50 }))(facts)),
+      /a run up to time 1700000000050 ends at 1700000000017/,
+    ],
+    ['an expiry that is too late', run(() => ({ minExpiry: NOW + 1001 })), /expires before all of them do/],
+    [
+      'an end of expiry that is too early',
+      run(() => ({ maxExpiry: NOW + 1004 })),
+      /expires after all of them have/,
+    ],
+    [
+      'a run that begins too late',
+      run(() => ({ firstSeqNum: 1 })),
+      /a block from 0 to 3 lies between 1 and 18/,
+    ],
+    [
+      'a part of a block that is freed',
+      run(() => ({ holes: [{ from: 1, to: 3 }] })),
+      /a part of the block from 0 to 3/,
+    ],
+    ['a place behind the end', run(() => ({ offset: 40_000_000 })), /does not fit a file/],
+    ['a place in front of the first', run(() => ({ offset: 8 })), /does not fit a file/],
+    [
+      'a place that is another',
+      run(({ offset, bytes }) => ({ offset: offset + 1, bytes: bytes - 2 })),
+      /index of a run is not whole/,
+    ],
+    ['an index that there is not', run(() => ({ indexBytes: 0 })), /chunk/],
+    [
+      'an index of another length',
+      run(({ indexBytes }) => ({ indexBytes: indexBytes - 1 })),
+      /index of a run/,
+    ],
+    ['another salt', segment(({ salt }) => ({ salt: (salt + 1) % 2 ** 32 })), /another file than the one/],
+    ['another length', segment(({ bytes }) => ({ bytes: bytes + 5 })), /was written with/],
+    [
+      'a tail in front of the last record',
+      head({ tail: { seqNum: 17, timestamp: NOW } }),
+      /records up to 18, and the tail is at 17/,
+    ],
+    ['a tail of another time', head({ tail: { seqNum: 18, timestamp: NOW } }), /and the tail of \d+/],
+    ['a trim point behind the tail', head({ trimPoint: 19 }), /trim point 19 is behind the tail 18/],
+    ['a number of a log that was not given', (facts) => ({ ...facts, nextLog: 1 }), /a log has a number/],
+    ['a version that was not given', (facts) => ({ ...facts, nextVersion: 1 }), /a document has a version/],
+    [
+      'a version that was given twice',
+      (facts) => ({ ...facts, documents: [...facts.documents, { ...facts.documents[0]!, key: 'two' }] }),
+      /two documents have one version/,
+    ],
+    [
+      'runs that overlap',
+      (facts) => ({ ...facts, log: { ...facts.log, runs: [...facts.log.runs, ...facts.log.runs] } }),
+      /overlap/,
+    ],
+    [
+      'a log of another number',
+      (facts) => ({ ...facts, log: { ...facts.log, number: 3 }, nextLog: 4 }),
+      /one of another log/,
+    ],
+  ])('%s is a problem', async (_, lie, problem) => {
+    const { problems } = await verifyFiles(await checkpointDisk(lie), { ofEngine: false })
+    expect(problems.map((one) => one.problem)).toContainEqual(expect.stringMatching(problem))
+    for (const { file } of problems) expect(['checkpoint-0000000001', 'segment-0000000001']).toContain(file)
+  })
+
+  test('blocks that do not follow each other are a problem', async () => {
+    const [first, second, third, fourth] = storedBlocks()
+    const disk = await checkpointDisk((facts) => facts, [first!, third!, second!, fourth!])
+    const { problems } = await verifyFiles(disk, { ofEngine: false })
+    expect(problems.map(({ problem }) => problem)).toContainEqual(
+      expect.stringMatching(/a block from 3 to 6 lies/),
+    )
+  })
+
+  test('records that expired in front of others are a note, for nothing tells that they were lost', async () => {
+    const disk = await checkpointDisk(head({ tail: { seqNum: 20, timestamp: NOW + 50 } }))
+    expect(await verifyFiles(disk, { ofEngine: false })).toMatchObject({
+      problems: [],
+      notes: [
+        { file: 'checkpoint-0000000001', note: expect.stringMatching(/^2 records are not there/), log: 'a' },
+      ],
+    })
+  })
+
+  test('what is damaged in one chunk does not keep the others from being looked at', async () => {
+    const disk = await checkpointDisk((facts) => facts)
+    const content = disk.contentOf('segment-0000000001')
+    content[5_000]! ^= 1
+    content[150_000]! ^= 1
+    const { problems, blocks } = await verifyFiles(disk, { ofEngine: false })
+    expect(problems).toHaveLength(2)
+    expect(new Set(problems.map(({ offset }) => offset)).size).toBe(2)
+    expect(blocks).toBe(2)
+  })
+})
+
+function put(collection: Collection, key: string, version: number): Change {
+  return { kind: 'put', collection, key, version, text: '1' }
+}
+
+function trims(...points: number[]) {
+  return points.map((point) => ({ point, at: NOW }))
+}
+
+/** A block that says of its records what is true of the first and last. */
+function recordsAt(seqNums: readonly number[], timestamps: readonly number[]): StoredBlock {
+  const records = seqNums.map((seqNum, i) => {
+    return { seqNum, timestamp: NOW + 10 + timestamps[i]!, headers: [], body: EMPTY }
+  })
+  return {
+    firstSeqNum: seqNums[0]!,
+    endSeqNum: seqNums[0]! + records.length,
+    firstTimestamp: records[0]!.timestamp,
+    lastTimestamp: records.at(-1)!.timestamp,
+    meteredBytes: 8 * records.length,
+    expiresAt: null,
+    data: encodeRecords(records),
+  }
+}
+
+function sealedBlock(seqNum: number, meteredBytes = 20): StoredBlock {
+  const timestamp = NOW + seqNum
+  const skeleton = encodeSkeleton([{ seqNum, timestamp, headers: [], body: EMPTY }])
+  const sealed = { nonce: new Uint8Array(12), ciphertext: new Uint8Array(16 + 14) }
+  const data = encodeSegment({ cipher: 'aes-256-gcm', meteredBytes, skeleton, sealed })
+  return {
+    firstSeqNum: seqNum,
+    endSeqNum: seqNum + 1,
+    firstTimestamp: timestamp,
+    lastTimestamp: timestamp,
+    meteredBytes,
+    expiresAt: null,
+    data,
+  }
+}
+
+function run(lie: (run: RunFacts) => Partial<RunFacts>) {
+  return (facts: CheckpointFacts): CheckpointFacts => {
+    const runs = facts.log.runs.map((one) => ({ ...one, ...lie(one) }))
+    return { ...facts, log: { ...facts.log, runs } }
+  }
+}
+
+function segment(lie: (segment: CheckpointFacts['segment']) => Partial<CheckpointFacts['segment']>) {
+  return (facts: CheckpointFacts): CheckpointFacts => {
+    return { ...facts, segment: { ...facts.segment, ...lie(facts.segment) } }
+  }
+}
+
+function head(lie: Partial<Head>) {
+  return (facts: CheckpointFacts): CheckpointFacts => {
+    return { ...facts, log: { ...facts.log, head: { ...headBehind(storedBlocks().at(-1)!), ...lie } } }
+  }
+}
