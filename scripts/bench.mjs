@@ -1,32 +1,63 @@
-// `npm run bench`: every benchmark, or those named: `npm run bench -- encryption`. Each prints its table.
+// `npm run bench`: every benchmark, or the one named: `npm run bench -- encryption`. Each prints its table. Further arguments are the benchmark's:
+// `npm run bench -- filesystem reading --quick`.
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { basename } from 'node:path'
 import { buildSync } from 'esbuild'
-import { inProject } from './project.mjs'
+import { inProject, run } from './project.mjs'
 
-const all = readdirSync(inProject('bench')).map((file) => file.replace(/\.ts$/, ''))
-const asked = process.argv.slice(2)
-const unknown = asked.find((name) => !all.includes(name))
-if (unknown !== undefined) {
-  console.error(`There is no benchmark ${unknown}. Benchmarks: ${all.join(', ')}`)
+/** A benchmark is a file, or a directory with an `index.ts` and the programs that this starts, `*-child.ts`. */
+const programs = new Map()
+for (const entry of readdirSync(inProject('bench'), { withFileTypes: true })) {
+  const at = (...path) => inProject('bench', entry.name, ...path)
+  if (entry.isFile() && entry.name.endsWith('.ts')) programs.set(basename(entry.name, '.ts'), [at()])
+  else if (entry.isDirectory() && existsSync(at('index.ts'))) {
+    const children = readdirSync(at()).filter((name) => name.endsWith('-child.ts'))
+    programs.set(entry.name, [at('index.ts'), ...children.map((name) => at(name))])
+  }
+}
+
+const [asked, ...args] = process.argv.slice(2)
+if (asked !== undefined && !programs.has(asked)) {
+  console.error(`There is no benchmark ${asked}. Benchmarks: ${[...programs.keys()].join(', ')}`)
   process.exit(2)
 }
 
-for (const name of asked.length > 0 ? asked : all) {
-  const { outputFiles } = buildSync({
-    entryPoints: [inProject('bench', `${name}.ts`)],
+const peers = Object.keys(
+  JSON.parse(readFileSync(inProject('bench', 'package.json'), 'utf8')).devDependencies,
+)
+let failed = false
+for (const name of asked === undefined ? programs.keys() : [asked]) {
+  const entryPoints = programs.get(name)
+  // Beside the peers, so that they are found.
+  const outdir = inProject('bench', 'dist', name)
+  rmSync(outdir, { recursive: true, force: true })
+  const { metafile } = buildSync({
+    entryPoints,
+    outdir,
     bundle: true,
     platform: 'node',
     format: 'esm',
-    // Its WebAssembly loader does not survive being bundled as a module.
-    external: ['libsodium-wrappers'],
-    write: false,
+    // The WebAssembly loader of libsodium does not survive being bundled as a module.
+    external: ['libsodium-wrappers', ...peers],
+    metafile: true,
     logLevel: 'error',
   })
-  const { status } = spawnSync(process.execPath, ['--input-type=module', '-'], {
-    input: outputFiles[0].contents,
-    stdio: ['pipe', 'inherit', 'inherit'],
+  ensurePeers(metafile)
+  const program = inProject('bench', 'dist', name, basename(entryPoints[0]).replace(/\.ts$/, '.js'))
+  const { status } = spawnSync(process.execPath, [program, ...args], {
+    stdio: 'inherit',
     cwd: inProject('.'),
   })
-  if (status !== 0) process.exit(status ?? 1)
+  failed ||= status !== 0
+}
+process.exitCode = failed ? 1 : 0
+
+/** Installs what a benchmark measures against, when it does and when it is missing. */
+function ensurePeers({ outputs }) {
+  const imported = Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path))
+  const missing = peers.some(
+    (peer) => imported.includes(peer) && !existsSync(inProject('bench', 'node_modules', peer)),
+  )
+  if (missing) run('npm', ['ci', '--prefix', 'bench'])
 }

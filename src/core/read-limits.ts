@@ -57,15 +57,21 @@ export interface Admitted {
   readonly meteredBytes: number
 }
 
+/** A record, as far as limits go. */
+export interface SizedRecord {
+  readonly timestamp: number
+  readonly meteredBytes: number
+}
+
 /**
  * How many records, from the first on, the limits admit. The first that they do not admit ends it: no later, smaller record is
  * taken instead, and there is no minimum of one (wire-behaviour.md 5.5).
  */
-export function admit(limits: ReadLimits, records: readonly SequencedRecord[]): Admitted {
+export function admitSized(limits: ReadLimits, records: Iterable<SizedRecord>): Admitted {
   let meteredBytes = 0
   let count = 0
   for (const record of records) {
-    const size = meteredBytesOf(record.headers, record.body)
+    const size = record.meteredBytes
     const fits =
       count < limits.count && meteredBytes + size <= limits.bytes && record.timestamp < limits.until
     if (!fits) break
@@ -73,4 +79,15 @@ export function admit(limits: ReadLimits, records: readonly SequencedRecord[]): 
     count++
   }
   return { count, meteredBytes }
+}
+
+/** The same for records that have yet to be metered. */
+export function admit(limits: ReadLimits, records: readonly SequencedRecord[]): Admitted {
+  return admitSized(limits, sizesOf(records))
+}
+
+function* sizesOf(records: readonly SequencedRecord[]): Generator<SizedRecord, void, undefined> {
+  for (const { timestamp, headers, body } of records) {
+    yield { timestamp, meteredBytes: meteredBytesOf(headers, body) }
+  }
 }

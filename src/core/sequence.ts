@@ -60,7 +60,7 @@ export function sequence(
   return {
     kind: 'sequenced',
     records,
-    next: { ...next, tail: end },
+    next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken },
     start: { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp },
     end,
   }

@@ -177,9 +177,12 @@ export class AppendPipeline {
     }
     const { next, start, end } = outcome
     const trim = { point: next.trimPoint, at: now }
+    // Member by member, here and below: done for every append, and spreading costs more than sequencing.
     const head: Head = {
-      ...next,
       epoch: ahead.epoch,
+      tail: next.tail,
+      trimPoint: next.trimPoint,
+      fencingToken: next.fencingToken,
       appendId: this.#settings.newAppendId(),
       appendedAt: now,
       trims:
@@ -195,7 +198,7 @@ export class AppendPipeline {
       data: entry.encode(outcome.records),
     }
     const attempt = { sequenced: outcome, written: { block, head } }
-    entry.step = { kind: 'writing', ...attempt }
+    entry.step = { kind: 'writing', sequenced: outcome, written: attempt.written }
     this.#ahead = head
     this.#writing++
     this.#session.append({ logId: document.logId, expected: identityOf(ahead), block, head }).then(
@@ -207,7 +210,7 @@ export class AppendPipeline {
   #onWritten(entry: Entry, attempt: Omit<Writing, 'kind'>, error: unknown): void {
     this.#writing--
     if (error === undefined) {
-      entry.step = { kind: 'written', ...attempt }
+      entry.step = { kind: 'written', sequenced: attempt.sequenced, written: attempt.written }
       this.#window *= 2
     } else {
       this.#broken = true

@@ -1,5 +1,5 @@
 import {
-  admit,
+  admitSized,
   admitsAll,
   afterDelivering,
   isExhausted,
@@ -8,12 +8,12 @@ import {
 } from '../core/read-limits.ts'
 import type { ReadPlan } from '../core/read-plan.ts'
 import { isExpired } from '../core/retention.ts'
-import { concatBytes } from '../model/bytes.ts'
+import { EMPTY_BYTES } from '../model/bytes.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
-import type { SequencedRecord } from '../model/record.ts'
-import { decodeRecords, encodeRecords } from '../storage/block-codec.ts'
+import type { StreamPosition } from '../model/position.ts'
 import type { StorageSession, StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { type RecordSpan, recordSpans } from '../storage/record-spans.ts'
 import { intact } from './damage.ts'
 import type { BlockOpener } from './encryption/block-opener.ts'
 import { isPromise, type MaybePromise } from './encryption/cipher-suite.ts'
@@ -29,7 +29,7 @@ export interface CaughtUp {
 
 /**
  * Reads a log's stored records in batches of up to 1,000 records and 1 MiB (wire-behaviour.md 5.7), passing over what is trimmed, expired or
- * gone. Whole blocks are handed on as bytes; only one that the read's start or bounds cut through is decoded.
+ * gone. Whole blocks are handed on as bytes; of one that the read's start or bounds cut through, a part of the bytes.
  */
 export class CatchUp {
   readonly #session: StorageSession
@@ -40,6 +40,8 @@ export class CatchUp {
   readonly #opened: OpenedBlocks | undefined
   #blocks: StoredBlock[] = []
   #first = 0
+  /** Of the block that was last looked into. */
+  #scanned: { readonly data: Uint8Array; readonly spans: readonly RecordSpan[] } | undefined
   #position: number
 
   constructor(
@@ -142,7 +144,7 @@ export class CatchUp {
     }
     if (count === 0) return { batch: undefined, ended }
     const summary = { count, meteredBytes, lastSeqNum }
-    return { batch: new ReadBatch(RecordBatch.ofData(concatBytes(parts)), summary), ended }
+    return { batch: new ReadBatch(RecordBatch.ofBlocks(parts), summary), ended }
   }
 
   /** What is wanted of an encrypted block, in plain text, behind what the batch has; undefined when the limits admit nothing of it. */
@@ -162,8 +164,16 @@ export class CatchUp {
     return opened.open(block, wanted, { blocks, room })
   }
 
-  #positions(block: StoredBlock): readonly SequencedRecord[] {
-    return this.#opener === undefined ? decode(block) : this.#opener.positions(block)
+  #positions(block: StoredBlock): readonly StreamPosition[] {
+    return this.#opener === undefined ? this.#spans(block) : this.#opener.positions(block)
+  }
+
+  /** Finding the start and cutting there ask for the same block. */
+  #spans(block: StoredBlock): readonly RecordSpan[] {
+    if (this.#scanned?.data !== block.data) {
+      this.#scanned = { data: block.data, spans: intact(() => recordSpans(block.data)) }
+    }
+    return this.#scanned.spans
   }
 
   /** Takes what is admitted of a block and moves behind it. */
@@ -176,18 +186,19 @@ export class CatchUp {
       this.#pass()
       return { data: block.data, count, meteredBytes, lastSeqNum: block.endSeqNum - 1, ended: false }
     }
-    const records = decode(block).filter(({ seqNum }) => seqNum >= this.#position && seqNum < endSeqNum)
-    const admitted = admit(limits, records)
-    const ended = admitted.count < records.length
-    const next = ended ? records[admitted.count]!.seqNum : Math.min(block.endSeqNum, endSeqNum)
+    const spans = this.#spans(block).filter(({ seqNum }) => seqNum >= this.#position && seqNum < endSeqNum)
+    const admitted = admitSized(limits, spans)
+    const ended = admitted.count < spans.length
+    const next = ended ? spans[admitted.count]!.seqNum : Math.min(block.endSeqNum, endSeqNum)
     this.#position = next
     if (next >= block.endSeqNum) this.#pass()
-    const taken = records.slice(0, admitted.count)
-    return { data: encodeRecords(taken), ...admitted, lastSeqNum: taken.at(-1)?.seqNum ?? -1, ended }
+    const taken = spans.slice(0, admitted.count)
+    return { data: bytesOf(block, taken), ...admitted, lastSeqNum: taken.at(-1)?.seqNum ?? -1, ended }
   }
 
   /** Is done with the first block at hand. */
   #pass(): void {
+    this.#scanned = undefined
     this.#opened?.forget(this.#blocks[this.#first]!)
     this.#first++
   }
@@ -235,6 +246,11 @@ export class CatchUp {
   }
 }
 
-function decode(block: StoredBlock) {
-  return intact(() => decodeRecords(block.data))
+/** A copy: a few records must not keep the whole block in memory. */
+function bytesOf({ data }: StoredBlock, spans: readonly RecordSpan[]): Uint8Array {
+  const first = spans[0]
+  const last = spans.at(-1)
+  return first === undefined || last === undefined
+    ? EMPTY_BYTES
+    : new Uint8Array(data.subarray(first.start, last.end))
 }

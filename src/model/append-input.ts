@@ -11,6 +11,7 @@ import {
 } from './limits.ts'
 import { fencingTokenProblem, refuse } from './names.ts'
 import { type AppendRecord, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
+import { SharedCopies } from './shared-copies.ts'
 
 export type BytesOrText = Uint8Array | string
 
@@ -43,10 +44,11 @@ export interface AppendBatch extends AppendConditions {
  */
 export function appendBatch(inputs: readonly RecordInput[], conditions: AppendConditions = {}): AppendBatch {
   const records: AppendRecord[] = []
+  const copies = inputs.length > 1 ? new SharedCopies() : undefined
   let meteredBytes = 0
   let encodedBytes = 0
   for (const input of inputs) {
-    const record = appendRecord(input)
+    const record = appendRecord(input, copies)
     encodedBytes += record.encodedBytesMax
     meteredBytes += record.meteredBytes
     records.push(record)
@@ -67,12 +69,12 @@ export function appendBatch(inputs: readonly RecordInput[], conditions: AppendCo
   return { records, meteredBytes, fencingToken, matchSeqNum }
 }
 
-/** Validates and meters one record. Throws 422 `invalid`. */
-export function appendRecord(input: RecordInput): AppendRecord {
+/** Validates and meters one record, whose bytes are copied, where there are several records, to what these share. Throws 422 `invalid`. */
+export function appendRecord(input: RecordInput, copies?: SharedCopies): AppendRecord {
   const { body, headers, timestamp } = partsOf(input)
   if (timestamp !== undefined) checkInteger(timestamp, 'timestamp')
-  const headerBytes = (headers ?? []).map(headerOf)
-  const bodyBytes = bytesOf(body ?? '')
+  const headerBytes = (headers ?? []).map((header) => headerOf(header, copies))
+  const bodyBytes = bytesOf(body ?? '', copies)
   const command = isCommandShaped(headerBytes) ? parseCommand(headerBytes[0]![1], bodyBytes) : undefined
   if (command === undefined && headerBytes.some(([name]) => name.length === 0)) {
     throw invalid('invalid header: empty name', 'headers')
@@ -107,16 +109,16 @@ function partsOf(input: RecordInput): Exclude<RecordInput, BytesOrText> {
   return input
 }
 
-function headerOf(header: readonly [BytesOrText, BytesOrText]): Header {
+function headerOf(header: readonly [BytesOrText, BytesOrText], copies: SharedCopies | undefined): Header {
   if (!Array.isArray(header) || header.length !== 2) {
     throw invalid('a header must be a pair of name and value', 'headers')
   }
-  return [bytesOf(header[0]), bytesOf(header[1])]
+  return [bytesOf(header[0], copies), bytesOf(header[1], copies)]
 }
 
-function bytesOf(value: BytesOrText): Uint8Array {
+function bytesOf(value: BytesOrText, copies: SharedCopies | undefined): Uint8Array {
   if (typeof value === 'string') return utf8(value)
   // A copy: the caller may use its buffer again as soon as the call returns. Not `slice`, which on a Node `Buffer` makes a view.
-  if (value instanceof Uint8Array) return new Uint8Array(value)
+  if (value instanceof Uint8Array) return copies === undefined ? new Uint8Array(value) : copies.of(value)
   throw invalid('a record body, header name or header value must be a string or a Uint8Array', 'records')
 }

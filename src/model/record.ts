@@ -34,9 +34,13 @@ export interface AppendRecord {
   readonly command: Command | undefined
 }
 
+/** What every record, and each of its headers, counts beside its contents. */
+export const RECORD_METERED_BYTES = 8
+export const HEADER_METERED_BYTES = 2
+
 /** Metered size in bytes: `8 + 2 × headers + their lengths + body` (wire-behaviour.md 3.2). */
 export function meteredBytesOf(headers: readonly Header[], body: Uint8Array): number {
-  let bytes = 8 + 2 * headers.length + body.length
+  let bytes = RECORD_METERED_BYTES + HEADER_METERED_BYTES * headers.length + body.length
   for (const [name, value] of headers) bytes += name.length + value.length
   return bytes
 }

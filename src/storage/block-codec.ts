@@ -1,4 +1,14 @@
 import type { Header, SequencedRecord } from '../model/record.ts'
+import {
+  BlockReader,
+  TAG_BODY,
+  TAG_HEADER,
+  TAG_NAME,
+  TAG_RECORD,
+  TAG_SEQ_NUM,
+  TAG_TIMESTAMP,
+  TAG_VALUE,
+} from './block-reader.ts'
 
 /**
  * Records as bytes: the protobuf encoding of the wire's `ReadBatch` message with nothing but `records` (wire-behaviour.md 6.6),
@@ -30,7 +40,7 @@ export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {
 
 /** The records of a block. Their byte arrays are views of `data`. Throws `RangeError` when `data` is no block. */
 export function decodeRecords(data: Uint8Array): SequencedRecord[] {
-  const reader = new Reader(data)
+  const reader = new BlockReader(data)
   const records: SequencedRecord[] = []
   while (reader.offset < data.length) {
     if (reader.byte() !== TAG_RECORD) throw new RangeError('not a block: unexpected field')
@@ -40,14 +50,9 @@ export function decodeRecords(data: Uint8Array): SequencedRecord[] {
   return records
 }
 
-const TAG_RECORD = (1 << 3) | 2
-const TAG_SEQ_NUM = 1 << 3
-const TAG_TIMESTAMP = 2 << 3
-const TAG_HEADER = (3 << 3) | 2
-const TAG_BODY = (4 << 3) | 2
-const TAG_NAME = (1 << 3) | 2
-const TAG_VALUE = (2 << 3) | 2
 const NO_BYTES: Uint8Array = new Uint8Array(0)
+/** Of most records, and shared by them. */
+const NO_HEADERS: readonly Header[] = Object.freeze([])
 
 function recordSize(record: SequencedRecord): number {
   let size = 0
@@ -120,10 +125,10 @@ function writeBytes(bytes: Uint8Array, start: number, tag: number, value: Uint8A
   return offset + value.length
 }
 
-function readRecord(reader: Reader, end: number): SequencedRecord {
+function readRecord(reader: BlockReader, end: number): SequencedRecord {
   let seqNum = 0
   let timestamp = 0
-  const headers: Header[] = []
+  let headers: Header[] | undefined
   let body: Uint8Array = NO_BYTES
   while (reader.offset < end) {
     switch (reader.byte()) {
@@ -134,6 +139,7 @@ function readRecord(reader: Reader, end: number): SequencedRecord {
         timestamp = reader.varint()
         break
       case TAG_HEADER:
+        headers ??= []
         headers.push(readHeader(reader))
         break
       case TAG_BODY:
@@ -144,10 +150,10 @@ function readRecord(reader: Reader, end: number): SequencedRecord {
     }
   }
   if (reader.offset !== end) throw new RangeError('not a block: a record overruns its length')
-  return { seqNum, timestamp, headers, body }
+  return { seqNum, timestamp, headers: headers ?? NO_HEADERS, body }
 }
 
-function readHeader(reader: Reader): Header {
+function readHeader(reader: BlockReader): Header {
   const end = reader.end()
   let name: Uint8Array = NO_BYTES
   let value: Uint8Array = NO_BYTES
@@ -159,48 +165,4 @@ function readHeader(reader: Reader): Header {
   }
   if (reader.offset !== end) throw new RangeError('not a block: a header overruns its length')
   return [name, value]
-}
-
-class Reader {
-  offset = 0
-  readonly #data: Uint8Array
-
-  constructor(data: Uint8Array) {
-    this.#data = data
-  }
-
-  byte(): number {
-    const byte = this.#data[this.offset++]
-    if (byte === undefined) throw new RangeError('not a block: cut short')
-    return byte
-  }
-
-  varint(): number {
-    let value = 0
-    let scale = 1
-    for (let i = 0; i < 8; i++) {
-      const byte = this.byte()
-      value += (byte & 0x7f) * scale
-      if (byte < 0x80) {
-        if (value > Number.MAX_SAFE_INTEGER) break
-        return value
-      }
-      scale *= 128
-    }
-    throw new RangeError('not a block: number beyond 2^53 - 1')
-  }
-
-  /** Reads a length and returns where what it measures ends. */
-  end(): number {
-    const end = this.varint() + this.offset
-    if (end > this.#data.length) throw new RangeError('not a block: cut short')
-    return end
-  }
-
-  bytes(): Uint8Array {
-    const end = this.end()
-    const bytes = this.#data.subarray(this.offset, end)
-    this.offset = end
-    return bytes
-  }
 }

@@ -1,3 +1,4 @@
+import { concatBytes } from '../model/bytes.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { type SequencedRecord, type TextRecord, textRecord } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
@@ -8,11 +9,15 @@ import { decodeRecords, encodeRecords } from './block-codec.ts'
  */
 export class RecordBatch {
   #records: readonly SequencedRecord[] | undefined
-  #data: Uint8Array | undefined
+  /** Blocks that are the batch one after another. */
+  #blocks: readonly Uint8Array[] | undefined
 
-  private constructor(records: readonly SequencedRecord[] | undefined, data: Uint8Array | undefined) {
+  private constructor(
+    records: readonly SequencedRecord[] | undefined,
+    blocks: readonly Uint8Array[] | undefined,
+  ) {
     this.#records = records
-    this.#data = data
+    this.#blocks = blocks
   }
 
   static ofRecords(records: readonly SequencedRecord[]): RecordBatch {
@@ -20,18 +25,25 @@ export class RecordBatch {
   }
 
   static ofData(data: Uint8Array): RecordBatch {
-    return new RecordBatch(undefined, data)
+    return new RecordBatch(undefined, [data])
+  }
+
+  /** Joined only when somebody asks for the bytes: who reads records in the process never does. */
+  static ofBlocks(blocks: readonly Uint8Array[]): RecordBatch {
+    return new RecordBatch(undefined, blocks)
   }
 
   get records(): readonly SequencedRecord[] {
-    this.#records ??= decodeRecords(this.#data!)
+    this.#records ??=
+      this.#blocks!.length === 1 ? decodeRecords(this.#blocks![0]!) : this.#blocks!.flatMap(decodeRecords)
     return this.#records
   }
 
   /** See `block-codec.ts`: also the bytes of a wire `ReadBatch` without its tail. */
   get data(): Uint8Array {
-    this.#data ??= encodeRecords(this.#records!)
-    return this.#data
+    const data = this.#blocks === undefined ? encodeRecords(this.#records!) : concatBytes(this.#blocks)
+    this.#blocks = [data]
+    return data
   }
 }
 

@@ -55,7 +55,11 @@ describe('the rules', () => {
     ['adapters/cli/a.ts', "import '../http/x.ts'\nimport '../node/x.ts'", []],
     ['adapters/cli/a.ts', "import '../storage/memory/x.ts'", []],
     ['adapters/cli/a.ts', "import '../transfer/x.ts'", []],
-    ['adapters/transfer/a.ts', "import '../http/x.ts'", ['adapters/transfer/a.ts imports adapters/http/x.ts']],
+    [
+      'adapters/transfer/a.ts',
+      "import '../http/x.ts'",
+      ['adapters/transfer/a.ts imports adapters/http/x.ts'],
+    ],
     ['adapters/cli/a.ts', "import '../testing/x.ts'", ['adapters/cli/a.ts imports adapters/testing/x.ts']],
     [
       'adapters/storage/memory/a.ts',

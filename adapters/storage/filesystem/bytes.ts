@@ -52,6 +52,11 @@ export class ByteWriter {
   }
 
   string(text: string): void {
+    // Most fencing tokens, and not worth two calls into native code.
+    if (text === '') {
+      this.byte(0)
+      return
+    }
     const length = Buffer.byteLength(text)
     this.varint(length)
     this.#reserve(length)
@@ -123,6 +128,7 @@ export class ByteReader {
 
   string(): string {
     const length = this.varint()
+    if (length === 0) return ''
     this.#take(length)
     return this.#buffer.toString('utf8', this.offset - length, this.offset)
   }

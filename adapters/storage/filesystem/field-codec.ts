@@ -150,5 +150,6 @@ export function readList<Item>(reader: ByteReader, readItem: () => Item): Item[]
   if (count > reader.left) throw new RangeError('it is cut short')
   const items: Item[] = []
   for (let i = 0; i < count; i++) items.push(readItem())
-  return items
+  // Pushing leaves room for more: a list of one, as most are, would keep room for seventeen.
+  return items.slice()
 }

@@ -11,6 +11,8 @@ export class NewFile {
   readonly #name: string
   readonly #file: File
   #pieces: Uint8Array[] = []
+  /** What is written at once, joined. Used again and again: a segment must not leave its length in garbage. */
+  #joined: Buffer = Buffer.alloc(0)
   #pending = 0
   #written = 0
   #isClosed = false
@@ -46,11 +48,21 @@ export class NewFile {
   /** Writes what was added once it is worth it. */
   async drain(atLeast = PIECE_BYTES): Promise<void> {
     if (this.#pending < atLeast || this.#pending === 0) return
-    const bytes = Buffer.concat(this.#pieces)
-    this.#pieces = []
-    this.#pending = 0
+    const bytes = this.#join()
     await this.#file.write(bytes, this.#written)
     this.#written += bytes.length
+  }
+
+  #join(): Buffer {
+    if (this.#joined.length < this.#pending) this.#joined = Buffer.allocUnsafeSlow(this.#pending)
+    let length = 0
+    for (const piece of this.#pieces) {
+      this.#joined.set(piece, length)
+      length += piece.length
+    }
+    this.#pieces = []
+    this.#pending = 0
+    return this.#joined.subarray(0, length)
   }
 
   /** Durable, with its name, once the directory is synced. */

@@ -1,0 +1,19 @@
+/** What the benchmarks use of `better-sqlite3`: they are compiled also where it is not installed. */
+declare module 'better-sqlite3' {
+  export interface Statement<Row> {
+    run(...parameters: readonly (number | Uint8Array)[]): unknown
+    get(...parameters: readonly (number | Uint8Array)[]): Row | undefined
+    all(...parameters: readonly (number | Uint8Array)[]): Row[]
+    /** Rows come as arrays from now on. */
+    raw(): this
+  }
+
+  export default class Database {
+    constructor(path: string)
+    pragma(text: string): unknown
+    exec(sql: string): this
+    prepare<Row = unknown>(sql: string): Statement<Row>
+    transaction<Argument>(work: (argument: Argument) => void): (argument: Argument) => void
+    close(): void
+  }
+}
