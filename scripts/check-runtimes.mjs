@@ -13,7 +13,7 @@ ensureBuilt()
 // Not among the dependencies, for a clone is installed without 200 MB of other runtimes.
 const installed = mkdtempSync(join(tmpdir(), 'headwater-runtimes-'))
 process.on('exit', () => rmSync(installed, { recursive: true, force: true }))
-run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', installed, 'bun', 'deno'])
+run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', installed, 'bun@1', 'deno@2'])
 const binary = (name) => join(installed, 'node_modules', '.bin', name)
 
 const RUNTIMES = [
