@@ -169,7 +169,7 @@ export class CatchUp {
   /** Finding the start and cutting there ask for the same block. */
   #spans(block: StoredBlock): readonly RecordSpan[] {
     if (this.#scanned?.data !== block.data) {
-      this.#scanned = { data: block.data, spans: intact(() => recordSpans(block.data)) }
+      this.#scanned = { data: block.data, spans: intact(() => spansOf(block)) }
     }
     return this.#scanned.spans
   }
@@ -205,7 +205,9 @@ export class CatchUp {
   #atHand(endSeqNum: number): StoredBlock | undefined {
     for (;;) {
       const block = this.#blocks[this.#first]
-      if (block === undefined || block.firstSeqNum >= endSeqNum) return undefined
+      // The end may lie inside a block: of neighbours that became one since it was looked up.
+      const isOver = this.#position >= endSeqNum
+      if (block === undefined || isOver || block.firstSeqNum >= endSeqNum) return undefined
       if (block.endSeqNum > this.#position && !isExpired(block.expiresAt, this.#openedAt)) return block
       this.#position = Math.max(this.#position, block.endSeqNum)
       this.#pass()
@@ -235,6 +237,14 @@ export class CatchUp {
       }
     }
   }
+}
+
+/** Throws `RangeError` when they are not the records that the block should have. */
+function spansOf({ firstSeqNum, endSeqNum, data }: StoredBlock): readonly RecordSpan[] {
+  const spans = recordSpans(data)
+  const isDense = spans.every(({ seqNum }, index) => seqNum === firstSeqNum + index)
+  if (!isDense || spans.length !== endSeqNum - firstSeqNum) throw new RangeError('other records than it says')
+  return spans
 }
 
 /** A copy: a few records must not keep the whole block in memory. */
