@@ -1,9 +1,8 @@
 import { writeSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { nodeFiles } from '../../../../adapters/storage/filesystem/node-files.ts'
 import { openFiles } from '../../../../adapters/storage/filesystem/open-files.ts'
-import { becomeOwner } from '../../../../adapters/storage/filesystem/owner.ts'
+import { ownDirectory } from '../../../../adapters/storage/filesystem/owner.ts'
 import { systemClock } from '../../../../src/engine/system-clock.ts'
 import { emptyHead, type Head, identityOf, type StorageSession } from '../../../../src/storage/contract.ts'
 import { hookedFiles } from '../hooked-files.ts'
@@ -24,15 +23,15 @@ await mkdir(directory, { recursive: true })
 process.stdin.once('data', () => void run())
 
 async function run(): Promise<void> {
-  const release = await becomeOwner(directory, systemClock.now())
-  const files = hookedFiles(nodeFiles(directory), (operation, name, mode) => {
+  const owned = await ownDirectory(directory, systemClock)
+  const files = hookedFiles(owned.files, (operation, name, mode) => {
     if (killedAt === '' || !new RegExp(killedAt).test(`${operation} ${name} ${mode}`)) return
     if (left-- === 0) process.kill(process.pid, 'SIGKILL')
   })
   const session = await openFiles(
     files,
     { durability: durability as 'sync' | 'os', rollBytes: ROLL_BYTES },
-    release,
+    owned.release,
   )
   tell('open')
   const writers = LOG_IDS.map((logId) => write(session, logId))
