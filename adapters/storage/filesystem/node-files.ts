@@ -1,22 +1,60 @@
-import { close, fdatasync, fstat, ftruncate, open, read, readdir, rename, unlink, write } from 'node:fs'
+import {
+  close,
+  constants,
+  fdatasync,
+  fstat,
+  ftruncate,
+  open,
+  read,
+  readdir,
+  rename,
+  type Stats,
+  unlink,
+  write,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { File, Files } from './files.ts'
+import type { PinnedDirectory } from './pinned-directory.ts'
 
 type Callback<Result> = (error: NodeJS.ErrnoException | null, result?: Result) => void
 
-/** The real files of a directory. Callbacks, for `node:fs/promises` costs as much again as the calls. */
-export function nodeFiles(directory: string): Files {
-  const at = (name: string): string => join(directory, name)
-  return {
-    list: () => call((done) => readdir(directory, done)),
-    open: async (name, mode) => {
-      const flags = mode === 'create' ? 'w+' : 'r'
-      return new NodeFile(await call<number>((done) => open(at(name), flags, done)))
-    },
-    rename: (from, to) => call((done) => rename(at(from), at(to), done)),
-    unlink: (name) => call((done) => unlink(at(name), done)),
-    syncDirectory: () => syncDirectory(directory),
+/** Reading does not wait for who would write: of a pipe, opening would not come to an end. Regular files do not know it, nor does Windows. */
+const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+
+/** The real files of a directory, or of the one at a path. Callbacks, for `node:fs/promises` costs as much again as the calls. */
+export function nodeFiles(directory: string | PinnedDirectory): Files {
+  function using<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
+    return typeof directory === 'string' ? work(directory) : directory.use(work)
   }
+  return {
+    list: () => using((path) => call((done) => readdir(path, done))),
+    open: (name, mode) =>
+      using((path) => (mode === 'create' ? create(join(path, name)) : openToRead(join(path, name)))),
+    rename: (from, to) => using((path) => call((done) => rename(join(path, from), join(path, to), done))),
+    unlink: (name) => using((path) => call((done) => unlink(join(path, name), done))),
+    syncDirectory: () => using(syncDirectory),
+  }
+}
+
+async function create(path: string): Promise<File> {
+  return new NodeFile(await call<number>((done) => open(path, 'w+', done)))
+}
+
+async function openToRead(path: string): Promise<File> {
+  const descriptor = await call<number>((done) => open(path, READ, done))
+  const file = new NodeFile(descriptor)
+  try {
+    const stats = await call<Stats>((done) => fstat(descriptor, done))
+    if (!stats.isFile()) throw irregular(path, stats.isDirectory() ? 'EISDIR' : 'EINVAL')
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  return file
+}
+
+function irregular(path: string, code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: not a regular file, open '${path}'`), { code, path })
 }
 
 /** Windows has no way to sync a directory, and makes its entries durable by itself. */

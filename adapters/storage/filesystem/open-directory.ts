@@ -3,9 +3,9 @@ import { dirname } from 'node:path'
 import type { Clock } from '../../../src/storage/clock.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { failureOf } from './failures.ts'
-import { nodeFiles, syncDirectory } from './node-files.ts'
+import { syncDirectory } from './node-files.ts'
 import { type OpenOptions, openFiles } from './open-files.ts'
-import { becomeOwner } from './owner.ts'
+import { ownDirectory } from './owner.ts'
 
 /** Opens a directory that nobody else has open, made when it is missing. */
 export async function openDirectory(
@@ -15,11 +15,11 @@ export async function openDirectory(
 ): Promise<StorageSession> {
   try {
     await makeDirectory(path)
-    const release = await becomeOwner(path, clock.now())
+    const owned = await ownDirectory(path, clock)
     try {
-      return await openFiles(nodeFiles(path), options, release)
+      return await openFiles(owned.files, options, () => owned.release())
     } catch (error) {
-      await release()
+      await owned.release()
       throw error
     }
   } catch (error) {

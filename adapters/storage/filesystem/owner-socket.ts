@@ -1,61 +1,58 @@
-import { open, rename, stat, unlink } from 'node:fs/promises'
+import { lstat, rename, unlink } from 'node:fs/promises'
 import { createConnection, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
+import type { SocketAnswer } from './owner-liveness.ts'
+import type { PinnedDirectory } from './pinned-directory.ts'
 
 /**
  * A socket in the directory, on which its owner listens: the system stops that when the process ends, however it ends, and whoever runs on the same
  * kernel and sees the same file can ask, from whatever container. Numbers of processes mean nothing there.
  */
 export interface OwnerSocket {
-  /** Of the file system, as this kernel numbers it. */
-  readonly device: number
   close(): Promise<void>
 }
 
-/** What the system takes for the address of a socket, its end included, is 108 bytes. */
+/** What the system takes for the address of a socket, its end included, is 108 bytes; a longer one would be cut off. */
 const ADDRESS_BYTES_MAX = 107
 
 /** Undefined where there can be none: on a file system without sockets, or on systems other than Linux, which do not tell their start. */
-export async function listenAsOwner(directory: string, name: string): Promise<OwnerSocket | undefined> {
+export async function listenAsOwner(
+  directory: PinnedDirectory,
+  name: string,
+): Promise<OwnerSocket | undefined> {
   if (process.platform !== 'linux') return undefined
   const server = createServer((connection) => connection.destroy())
   try {
-    // A worker that ends removes a socket by its first name. It has to stay as long as the owner's file, to be found without a listener.
-    const firstName = `${name}.tmp`
-    await withAddress(directory, firstName, (address) => listen(server, address))
-    await rename(join(directory, firstName), join(directory, name))
-    const { dev } = await stat(directory)
-    return { device: dev, close: () => close(server, join(directory, name)) }
+    await directory.use(async (path) => {
+      // A worker that ends removes a socket by its first name. It has to stay as long as the owner's file, to be found without a listener.
+      const firstName = `${name}.tmp`
+      await listen(server, addressOf(path, firstName))
+      await rename(join(path, firstName), join(path, name))
+    })
+    return { close: () => close(server, directory, name) }
   } catch {
-    await close(server, join(directory, name)).catch(() => {})
+    await close(server, directory, name).catch(() => {})
     return undefined
   }
 }
 
-/** Whether nobody listens, for certain: on the file system with this number, on the kernel that runs this. */
-export async function isForsaken(directory: string, name: string, device: number): Promise<boolean> {
+/** `refused`: nobody on this kernel listens. */
+export async function askOwner(directory: PinnedDirectory, name: string): Promise<SocketAnswer> {
   try {
-    if ((await stat(directory)).dev !== device) return false
-    return await withAddress(directory, name, isRefused)
+    return await directory.use(async (path) => {
+      // What a copy made of a socket, a plain file say, refuses too.
+      if (!(await lstat(join(path, name))).isSocket()) return 'none'
+      return connect(addressOf(path, name))
+    })
   } catch {
-    return false
+    return 'none'
   }
 }
 
-/** Paths of any length: the system finds the directory by its descriptor. */
-async function withAddress<Result>(
-  directory: string,
-  name: string,
-  use: (address: string) => Promise<Result>,
-): Promise<Result> {
-  const path = join(directory, name)
-  if (Buffer.byteLength(path) <= ADDRESS_BYTES_MAX) return use(path)
-  const handle = await open(directory, 'r')
-  try {
-    return await use(`/proc/self/fd/${handle.fd}/${name}`)
-  } finally {
-    await handle.close()
-  }
+function addressOf(path: string, name: string): string {
+  const address = join(path, name)
+  if (Buffer.byteLength(address) > ADDRESS_BYTES_MAX) throw new Error(`${address} is too long for a socket`)
+  return address
 }
 
 function listen(server: Server, address: string): Promise<void> {
@@ -71,21 +68,25 @@ function listen(server: Server, address: string): Promise<void> {
   })
 }
 
-/** Only a socket without a listener refuses: one whose process is stopped or busy does not. */
-function isRefused(address: string): Promise<boolean> {
+/** A process that is stopped or busy accepts all the same, up to a number of connections; then it is there to be asked again (EAGAIN). */
+function connect(address: string): Promise<SocketAnswer> {
   return new Promise((resolve) => {
     const connection = createConnection(address)
     connection.once('connect', () => {
       connection.destroy()
-      resolve(false)
+      resolve('accepted')
     })
-    connection.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'))
+    connection.once('error', ({ code }: NodeJS.ErrnoException) => {
+      resolve(code === 'EAGAIN' ? 'accepted' : code === 'ECONNREFUSED' ? 'refused' : 'none')
+    })
   })
 }
 
-async function close(server: Server, path: string): Promise<void> {
+async function close(server: Server, directory: PinnedDirectory, name: string): Promise<void> {
   await new Promise<void>((resolve) => server.close(() => resolve()))
-  await unlink(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-  })
+  await directory
+    .use((path) => unlink(join(path, name)))
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT' && error.code !== 'ESTALE') throw error
+    })
 }

@@ -1,146 +1,167 @@
 import { randomUUID } from 'node:crypto'
-import { readdir, readFile, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
-import { StorageFailure } from '../../../src/storage/errors.ts'
+import type { Clock } from '../../../src/storage/clock.ts'
+import type { File, Files } from './files.ts'
 import { nodeFiles } from './node-files.ts'
-import { isForsaken, listenAsOwner, type OwnerSocket } from './owner-socket.ts'
-import { mayRun, type ProcessIdentity, thisProcess } from './process-identity.ts'
+import { encodeCandidate, isLeftName, OWNED, type Owner, socketOf } from './owner-file.ts'
+import { listenAsOwner } from './owner-socket.ts'
+import { type PinnedDirectory, pinDirectory } from './pinned-directory.ts'
+import { Rivals } from './rivals.ts'
 
-interface Owner extends ProcessIdentity {
-  /** When it opened the directory. */
-  readonly since: string
-  /** Where its socket is; none where there can be none. */
-  readonly device?: number
+/** A directory that this process owns, wherever it is moved. */
+export interface OwnedDirectory {
+  readonly files: Files
+  /** Gives it up. `files` must not be used any more. */
+  release(): Promise<void>
 }
 
-/** A file of an owner; one that is damaged does not tell whose it is. */
-interface Found {
-  readonly path: string
-  readonly owner: Owner | undefined
-}
-
-const NAME = /^owner-[0-9a-f-]{36}$/
-const LEFT_NAME = /^owner-[0-9a-f-]{36}\.(tmp|sock|sock\.tmp)$/
+/** How often a candidate looks whether those that have to give up are gone. */
+const LOOK_EVERY_MS = 10
+/** 5 s: one that was stopped in the midst of it must not hold up others for ever. */
+const LOOKS_MAX = 500
 
 /**
- * Becomes the owner of the directory, or rejects with `StorageFailure` of kind `blocked` that names who is. Resolves to how to give it up.
+ * Becomes the owner of the directory, or rejects with `StorageFailure` of kind `blocked` that names who is. Of any number that come at once, exactly
+ * one gets it. Rejects with the system's error when the directory cannot be read or written to.
  *
- * Each makes a file of its own and then looks for others. Of two that come at once, each made its file before it looked, so at least one sees the other
- * and gives up. A file of an owner that is gone can be removed without a race, for nobody makes a file with its name again.
+ * Each makes a file of its own and then looks for others, and has the directory when it sees nobody: of two, each made its file before it looked, so they
+ * never both see nobody. Of candidates that see each other, all give up but the one whose name comes first. A file of an owner that is gone can be
+ * removed without a race, for nobody makes a file with its name again.
  */
-export async function becomeOwner(directory: string, now: number): Promise<() => Promise<void>> {
-  const own = await thisProcess()
-  await refuseOthers(directory, undefined, own)
-  const name = `owner-${randomUUID()}`
-  const path = join(directory, name)
-  // Before there is the file that names it: who finds the file and no listener takes its owner for dead.
-  const socket = await listenAsOwner(directory, socketOf(name))
+export async function ownDirectory(path: string, clock: Clock): Promise<OwnedDirectory> {
+  const directory = await pinDirectory(path)
   try {
-    await write(directory, name, { ...own, since: new Date(now).toISOString(), ...deviceOf(socket) })
-    await refuseOthers(directory, name, own)
-    await removeLeft(directory, socketOf(name))
+    const giveUp = await new Claim(directory, await Rivals.of(directory)).enforce(clock)
+    return {
+      files: nodeFiles(directory),
+      async release() {
+        try {
+          await giveUp()
+        } finally {
+          await directory.close()
+        }
+      },
+    }
   } catch (error) {
-    // That it could not be opened says more than that the files stay.
-    await unlink(path).catch(() => {})
-    await socket?.close().catch(() => {})
+    await directory.close()
     throw error
   }
-  return async () => {
-    // Somebody who was told to remove it did: there is nothing left to give up.
-    await unlink(path).catch(ignoreMissing)
-    await socket?.close()
+}
+
+/**
+ * Rejects with `StorageFailure` of kind `blocked` when somebody has the directory, or opens it, and changes nothing: for a directory that cannot be written
+ * to. Nothing keeps others from opening it afterwards.
+ */
+export async function refuseOwners(path: string): Promise<void> {
+  const directory = await pinDirectory(path)
+  try {
+    const rivals = await Rivals.of(directory)
+    const [rival] = await rivals.alive(() => {})
+    if (rival !== undefined) throw rivals.blockedBy(rival)
+  } finally {
+    await directory.close()
   }
 }
 
-function socketOf(name: string): string {
-  return `${name}.sock`
-}
+class Claim {
+  readonly #name = `owner-${randomUUID()}`
+  readonly #directory: PinnedDirectory
+  readonly #files: Files
+  readonly #rivals: Rivals
 
-function deviceOf(socket: OwnerSocket | undefined): { readonly device?: number } {
-  return socket === undefined ? {} : { device: socket.device }
-}
+  constructor(directory: PinnedDirectory, rivals: Rivals) {
+    this.#directory = directory
+    this.#files = nodeFiles(directory)
+    this.#rivals = rivals
+  }
 
-/** It has its name when it is whole, so that a file that is not whole is damaged, and never one of a crash. */
-async function write(directory: string, name: string, owner: Owner): Promise<void> {
-  const files = nodeFiles(directory)
-  const unfinished = `${name}.tmp`
-  const file = await files.open(unfinished, 'create')
-  try {
+  /** Resolves, when the directory is this process's, to how to give it up. */
+  async enforce(clock: Clock): Promise<() => Promise<void>> {
+    await this.#refuseHolder()
+    // Before there is the file that names it: who finds the file and no listener takes its owner for dead.
+    const socket = await listenAsOwner(this.#directory, socketOf(this.#name))
+    const giveUp = async (): Promise<void> => {
+      try {
+        await this.#remove(this.#name)
+      } finally {
+        await socket?.close()
+      }
+    }
     try {
-      await file.write(Buffer.from(JSON.stringify(owner)), 0)
-      await file.datasync()
+      const { device, ...here } = this.#rivals.here
+      const since = new Date(clock.now()).toISOString()
+      await this.#become({ ...here, since, ...(socket !== undefined && { device }) }, clock)
+      await this.#removeLeft()
+    } catch (error) {
+      // That it could not be opened says more than that the files stay.
+      await giveUp().catch(() => {})
+      throw error
+    }
+    return giveUp
+  }
+
+  /** Makes no file when it would be in vain. */
+  async #refuseHolder(): Promise<void> {
+    const holder = (await this.#others()).find(({ isCandidate }) => !isCandidate)
+    if (holder !== undefined) throw this.#rivals.blockedBy(holder)
+  }
+
+  async #become(owner: Owner, clock: Clock): Promise<void> {
+    const content = encodeCandidate(owner)
+    const file = await this.#makeFile(content)
+    try {
+      this.#directory.mark(this.#name)
+      await this.#outlastCandidates(clock)
+      await file.write(OWNED, content.length)
     } finally {
       await file.close()
     }
-    await files.rename(unfinished, name)
-  } catch (error) {
-    await files.unlink(unfinished).catch(() => {})
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    await refuseOthers(directory, undefined, owner)
-    throw blocked(directory, undefined)
   }
-}
 
-/** What those left that crashed while they made their files or removed them. One that is just making them gives up, as it would anyway. */
-async function removeLeft(directory: string, except: string): Promise<void> {
-  for (const name of await readdir(directory)) {
-    if (name !== except && LEFT_NAME.test(name)) await unlink(join(directory, name)).catch(ignoreMissing)
-  }
-}
-
-async function refuseOthers(
-  directory: string,
-  except: string | undefined,
-  own: ProcessIdentity,
-): Promise<void> {
-  for (const name of await readdir(directory)) {
-    if (name === except || !NAME.test(name)) continue
-    const path = join(directory, name)
-    const text = await contentOf(path)
-    if (text === undefined) continue
-    const owner = parse(text)
-    if (owner === undefined || !(await isGone(owner, own, directory, name))) {
-      throw blocked(directory, { path, owner })
+  /** It has its name when it is whole, so that a file that is not whole is damaged, and never one of a crash. */
+  async #makeFile(content: Uint8Array): Promise<File> {
+    const unfinished = `${this.#name}.tmp`
+    const file = await this.#files.open(unfinished, 'create')
+    try {
+      await file.write(content, 0)
+      await file.datasync()
+      await this.#files.rename(unfinished, this.#name)
+      return file
+    } catch (error) {
+      await file.close()
+      await this.#files.unlink(unfinished).catch(() => {})
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      // One that has the directory since took it for something that was left.
+      throw this.#rivals.blockedBy((await this.#others())[0])
     }
-    await unlink(path).catch(ignoreMissing)
   }
-}
 
-async function isGone(owner: Owner, own: ProcessIdentity, directory: string, name: string): Promise<boolean> {
-  if (!(await mayRun(owner, own))) return true
-  // Another kernel would find nobody listening either.
-  const isSameKernel = owner.boot !== undefined && owner.boot === own.boot
-  return isSameKernel && owner.device !== undefined && isForsaken(directory, socketOf(name), owner.device)
-}
-
-/** Without what was found: by one that came at the same time, and may have given up already. */
-function blocked(directory: string, found: Found | undefined): StorageFailure {
-  const message =
-    found === undefined
-      ? `${directory} is being opened by another process at the same time`
-      : `${directory} is open in ${nameOf(found.owner)}. If that process is gone for certain, remove ${found.path}`
-  return new StorageFailure('blocked', message, { nothingWritten: true })
-}
-
-function nameOf(owner: Owner | undefined): string {
-  if (owner === undefined) return 'a process that cannot be told'
-  return `process ${owner.pid} on ${owner.host}, since ${owner.since}`
-}
-
-/** Undefined when the file is damaged. */
-function parse(text: string): Owner | undefined {
-  try {
-    const owner = JSON.parse(text)
-    return typeof owner?.pid === 'number' && typeof owner.host === 'string' ? owner : undefined
-  } catch {
-    return undefined
+  /** Resolves when nobody else is there; rejects when somebody has the directory, or when a candidate comes first. */
+  async #outlastCandidates(clock: Clock): Promise<void> {
+    for (let looks = 1; ; looks++) {
+      const others = await this.#others()
+      if (others.length === 0) return
+      const first = others.find(({ isCandidate, name }) => !isCandidate || name < this.#name)
+      if (first !== undefined || looks === LOOKS_MAX) throw this.#rivals.blockedBy(first ?? others[0])
+      await new Promise<void>((resolve) => clock.schedule(LOOK_EVERY_MS, resolve))
+    }
   }
-}
 
-async function contentOf(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch(ignoreMissing)
-}
+  /** Those that may be alive. What the others left is removed. */
+  #others() {
+    return this.#rivals.alive((name) => this.#remove(name), this.#name)
+  }
 
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
+  /** What those left that crashed while they made their files or removed them. One that is just making them gives up, as it would anyway. */
+  async #removeLeft(): Promise<void> {
+    for (const name of await this.#files.list()) {
+      if (isLeftName(name) && name !== socketOf(this.#name)) await this.#remove(name)
+    }
+  }
+
+  /** Somebody else may have removed it, or moved it away with the directory. */
+  async #remove(name: string): Promise<void> {
+    await this.#files.unlink(name).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT' && error.code !== 'ESTALE') throw error
+    })
+  }
 }

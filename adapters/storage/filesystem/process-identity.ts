@@ -1,45 +1,44 @@
-import { readFile, readlink } from 'node:fs/promises'
+import { readFile, readlink, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 
 /** Names a process so that another one with its number is not taken for it: in full only where the system tells. */
 export interface ProcessIdentity {
   readonly pid: number
   readonly host: string
-  /** Of the machine's start: no two starts, of whatever machines, have the same. */
+  /** Of the kernel's start: no two starts, of whatever machines, have the same. */
   readonly boot?: string
-  /** Of the machine: host names are given out twice. */
-  readonly machine?: string
   /** In which the number of the process means something: containers have their own. */
   readonly namespace?: string
-  /** Of the process. */
+  /** In which `started` means something: containers may shift the machine's start. */
+  readonly timeNamespace?: string
+  /** Of the process, in ticks since the machine's start. */
   readonly started?: string
 }
 
 export async function thisProcess(): Promise<ProcessIdentity> {
-  const [boot, machine, namespace, stat] = await Promise.all([
-    contentOf('/proc/sys/kernel/random/boot_id'),
-    contentOf('/etc/machine-id'),
-    namespaceOfNumbers(),
+  const [boot, namespace, timeNamespace, found] = await Promise.all([
+    bootOfKernel(),
+    readlink('/proc/self/ns/pid').catch(ignoreUntold),
+    readlink('/proc/self/ns/time').catch(ignoreUntold),
     statOf(process.pid),
   ])
-  const known = { boot: boot?.trim(), machine: machine?.trim(), namespace, started: stat?.started }
+  const known = { boot, namespace, timeNamespace, started: found?.started }
   const told = Object.entries(known).filter(([, value]) => value !== undefined && value !== '')
   return { pid: process.pid, host: hostname(), ...Object.fromEntries(told) }
 }
 
-/** Whether the process may still run, for all that `own`, this one, can know. */
+/** Whether the process may still run, for all that its numbers tell `own`, this one. */
 export async function mayRun(other: ProcessIdentity, own: ProcessIdentity): Promise<boolean> {
   if (other.host !== own.host) return true
-  const isSameStart = isKnownToBeSame(other.boot, own.boot)
-  if (!isSameStart && !isKnownToBeSame(other.machine, own.machine)) return true
-  if (!isSameStart && other.boot !== undefined && own.boot !== undefined) return false
+  if (!isKnownToBeSame(other.boot, own.boot)) return true
   if (!isKnownToBeSame(other.namespace, own.namespace)) return true
   if (!exists(other.pid)) return false
-  const stat = await statOf(other.pid)
-  if (stat === undefined) return true
+  const found = await statOf(other.pid)
+  if (found === undefined) return true
   // It has ended, and only waits for its parent to hear of it.
-  if (stat.state === 'Z' || stat.state === 'X') return false
-  return other.started === undefined || stat.started === other.started
+  if (found.state === 'Z' || found.state === 'X') return false
+  if (other.started === undefined || other.timeNamespace !== own.timeNamespace) return true
+  return found.started === other.started
 }
 
 /** Systems other than Linux tell none of these, and have no containers that share a host's name either. */
@@ -57,19 +56,32 @@ function exists(pid: number): boolean {
   }
 }
 
-async function namespaceOfNumbers(): Promise<string | undefined> {
-  return readlink('/proc/self/ns/pid').catch(ignoreUntold)
+/** Undefined for one that was made up for a container: several of those share a kernel, and would take each other for machines of the past. */
+async function bootOfKernel(): Promise<string | undefined> {
+  const path = '/proc/sys/kernel/random/boot_id'
+  const [boot, file, processes] = await Promise.all([
+    contentOf(path),
+    stat(path).catch(ignoreUntold),
+    stat('/proc/self').catch(ignoreUntold),
+  ])
+  return file?.dev === processes?.dev ? boot?.trim() : undefined
 }
 
-/** `started` is in ticks since the machine's start. Undefined where the system does not tell. */
+/** Undefined where the system does not tell. */
 async function statOf(
   pid: number,
 ): Promise<{ readonly state: string; readonly started: string } | undefined> {
-  const stat = await contentOf(`/proc/${pid}/stat`)
+  if (!(await hasOwnNumbers())) return undefined
+  const text = await contentOf(`/proc/${pid}/stat`)
   // The name of the program, in parentheses, may hold anything: fields are counted behind it.
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ')
   const [state, started] = [fields?.[0], fields?.[19]]
   return state === undefined || started === undefined ? undefined : { state, started }
+}
+
+/** A container may see the `/proc` of another one, where its numbers are those of other processes. */
+async function hasOwnNumbers(): Promise<boolean> {
+  return (await readlink('/proc/self').catch(ignoreUntold)) === String(process.pid)
 }
 
 async function contentOf(path: string): Promise<string | undefined> {
