@@ -1,4 +1,4 @@
-import { close, fdatasync, fstat, ftruncate, open, read, readdir, rename, unlink, write } from 'node:fs'
+import { close, fdatasync, fstat, ftruncate, link, open, read, readdir, rename, unlink, write } from 'node:fs'
 import { join } from 'node:path'
 import type { File, Files } from './files.ts'
 
@@ -14,6 +14,7 @@ export function nodeFiles(directory: string): Files {
       return new NodeFile(await call<number>((done) => open(at(name), flags, done)))
     },
     rename: (from, to) => call((done) => rename(at(from), at(to), done)),
+    link: (from, to) => call((done) => link(at(from), at(to), done)),
     unlink: (name) => call((done) => unlink(at(name), done)),
     syncDirectory: () => syncDirectory(directory),
   }

@@ -76,6 +76,11 @@ export class ReclaimPlan {
       })
       return
     }
+    if (run.home.isAdopted) {
+      // A single block, which is freed as a whole or not at all.
+      this.hasMore ||= isWhole
+      return
+    }
     let minExpiry: number | null = null
     let last: FreedRange | undefined
     for (const chunk of await reader.chunks(run)) {

@@ -15,6 +15,7 @@ describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
     const prng = new Prng(seed)
     const disk = new SimulatedDisk(prng)
     const history = await runWorkload(disk, prng, rollBytes)
+    expect(disk.links, 'adopted journals').toBeGreaterThan(0)
     let points = 0
     for (let count = 0; count <= disk.length; count++) {
       for (const [index, loss] of LOSSES.entries()) {
@@ -51,6 +52,7 @@ describe.each(SEEDS)('with durability os (workload %i)', (seed) => {
     const prng = new Prng(seed + 700_000)
     const disk = new SimulatedDisk(prng)
     const history = await runWorkload(disk, prng, rollBytes, undefined, disk, 'os')
+    expect(disk.links, 'adopted journals').toBeGreaterThan(0)
     for (let count = 0; count <= disk.length; count++) {
       const what = `seed ${seed}, after operation ${count}`
       await expectSound(disk.crashedAfter(count, 'nothing', prng), history, count, what)

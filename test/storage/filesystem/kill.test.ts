@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openDirectory } from '../../../adapters/storage/filesystem/open-directory.ts'
@@ -7,7 +8,7 @@ import { WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { Child, childProgram } from './child-process.ts'
-import { LOG_IDS, ROLL_BYTES, recordOf } from './children/records.ts'
+import { LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES, recordOf } from './children/records.ts'
 import { temporaryDirectory } from './directories.ts'
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? '30')
@@ -18,20 +19,31 @@ test(`${ROUNDS} processes that are killed while they write leave all that they a
   const directory = join(base, 'data')
   const program = await childProgram('writer', base)
   let rolled = false
+  let adopted = 0
   for (let round = 0; round < ROUNDS; round++) {
     const child = new Child(program, [directory, round % 2 === 0 ? 'sync' : 'os'])
     await child.told(1 + prng.below(1000))
     await child.kill()
     expect(child.lines.length, 'acknowledgements').toBeGreaterThan(0)
 
-    const session = await openDirectory(directory, { durability: 'sync', rollBytes: ROLL_BYTES }, systemClock)
+    adopted += await adoptedIn(directory)
+    const options = { rollBytes: ROLL_BYTES, largeBlockBytes: LARGE_BLOCK_BYTES }
+    const session = await openDirectory(directory, { durability: 'sync', ...options }, systemClock)
     await checkDocuments(session)
     for (const logId of LOG_IDS) await checkLog(session, logId, acknowledged(child.lines, logId))
     await session.close()
     rolled ||= child.lines.length * 100 > ROLL_BYTES
   }
   expect(rolled, 'journals were rolled').toBe(true)
+  expect(adopted, 'adopted journals').toBeGreaterThan(0)
 }, 600_000)
+
+/** Segments that begin as journals do. */
+async function adoptedIn(directory: string): Promise<number> {
+  const segments = (await readdir(directory)).filter((name) => /^segment-\d+$/.test(name))
+  const contents = await Promise.all(segments.map((name) => readFile(join(directory, name))))
+  return contents.filter((content) => content.toString('latin1', 0, 5) === 'HDWRJ').length
+}
 
 function acknowledged(lines: readonly string[], logId: string): number {
   const last = lines.findLast((line) => line.startsWith(`${logId} `))

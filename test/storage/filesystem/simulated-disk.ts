@@ -43,12 +43,14 @@ export type Loss = 'nothing' | 'everything' | 'some'
 
 /** Fails operations: returns the code of the error, or undefined. */
 export type Faults = (
-  operation: 'open' | 'write' | 'datasync' | 'rename' | 'unlink' | 'sync',
+  operation: 'open' | 'write' | 'datasync' | 'rename' | 'link' | 'unlink' | 'sync',
 ) => string | undefined
 
 /** A directory in memory that remembers everything that was done to it, so that it can be had as a crash at any point would leave it. */
 export class SimulatedDisk implements Files {
   faults: Faults = () => undefined
+  /** How many second names were given. */
+  links = 0
   readonly #operations: Operation[] = []
   readonly #initial: ReadonlyMap<string, Inode>
   readonly #names: Map<string, Inode>
@@ -56,7 +58,9 @@ export class SimulatedDisk implements Files {
 
   constructor(prng: Prng, files: ReadonlyMap<string, Buffer> = new Map()) {
     this.#prng = prng
-    this.#initial = new Map([...files].map(([name, content]) => [name, new Inode(content)]))
+    // Names with one content are names of one file.
+    const inodes = new Map([...files.values()].map((content) => [content, new Inode(content)]))
+    this.#initial = new Map([...files].map(([name, content]) => [name, inodes.get(content)!]))
     this.#names = new Map(this.#initial)
   }
 
@@ -66,7 +70,7 @@ export class SimulatedDisk implements Files {
   }
 
   get bytes(): number {
-    return [...this.#names.values()].reduce((sum, { content }) => sum + content.length, 0)
+    return [...new Set(this.#names.values())].reduce((sum, { content }) => sum + content.length, 0)
   }
 
   get names(): string[] {
@@ -105,15 +109,14 @@ export class SimulatedDisk implements Files {
       if (inode === null) names.delete(name)
       else names.set(name, inode)
     }
-    const left = [...names].map(([name, inode]) => {
+    const contents = new Map<Inode, Buffer>()
+    for (const inode of names.values()) {
+      if (contents.has(inode)) continue
       const file = fileOf(inode)
       const survived = loss === 'some' ? file.pending.flatMap((change) => torn(change, prng)) : file.pending
-      return [
-        name,
-        contentAfter(loss === 'everything' ? file.synced : [...file.synced, ...survived]),
-      ] as const
-    })
-    return new SimulatedDisk(prng, new Map(left))
+      contents.set(inode, contentAfter(loss === 'everything' ? file.synced : [...file.synced, ...survived]))
+    }
+    return new SimulatedDisk(prng, new Map([...names].map(([name, inode]) => [name, contents.get(inode)!])))
   }
 
   async list(): Promise<string[]> {
@@ -139,6 +142,15 @@ export class SimulatedDisk implements Files {
       [to, inode],
       [from, null],
     ])
+  }
+
+  async link(from: string, to: string): Promise<void> {
+    this.#mayFail('link')
+    const inode = this.#names.get(from)
+    if (inode === undefined) throw Object.assign(new Error(`${from} does not exist`), { code: 'ENOENT' })
+    if (this.#names.has(to)) throw Object.assign(new Error(`${to} exists`), { code: 'EEXIST' })
+    this.links++
+    this.#rename([[to, inode]])
   }
 
   async unlink(name: string): Promise<void> {
@@ -268,6 +280,10 @@ export class KilledProcess implements Files {
 
   rename(from: string, to: string): Promise<void> {
     return this.#do(() => this.#disk.rename(from, to))
+  }
+
+  link(from: string, to: string): Promise<void> {
+    return this.#do(() => this.#disk.link(from, to))
   }
 
   unlink(name: string): Promise<void> {

@@ -9,11 +9,15 @@ import {
   type StorageSession,
   type StoredBlock,
 } from '../../../../src/storage/contract.ts'
-import { LOG_IDS, ROLL_BYTES, recordOf } from './records.ts'
+import { LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES, recordOf } from './records.ts'
 
 /** Appends from many writers until it is killed, and tells each acknowledgement before the next append. */
 const [directory = '', durability = 'sync'] = process.argv.slice(2)
-const options = { durability: durability as 'sync' | 'os', rollBytes: ROLL_BYTES }
+const options = {
+  durability: durability as 'sync' | 'os',
+  rollBytes: ROLL_BYTES,
+  largeBlockBytes: LARGE_BLOCK_BYTES,
+}
 const session = await openDirectory(directory, options, systemClock)
 await Promise.all([...LOG_IDS.map((logId) => write(session, logId)), trim(session)])
 
