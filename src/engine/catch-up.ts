@@ -11,14 +11,15 @@ import { isExpired } from '../core/retention.ts'
 import { EMPTY_BYTES } from '../model/bytes.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
-import type { StorageSession, StoredBlock } from '../storage/contract.ts'
+import type { StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
 import { type RecordSpan, recordSpans } from '../storage/record-spans.ts'
+import type { BlockSource } from './block-source.ts'
 import { intact } from './damage.ts'
 import type { BlockOpener } from './encryption/block-opener.ts'
 import { isPromise, type MaybePromise } from './encryption/cipher-suite.ts'
 import type { OpenedBlocks } from './encryption/opened-blocks.ts'
-import { deletedUnderReadError, storageError } from './errors.ts'
+import { deletedUnderReadError } from './errors.ts'
 
 export interface CaughtUp {
   /** Undefined when there was nothing to deliver. */
@@ -32,28 +33,21 @@ export interface CaughtUp {
  * gone. Whole blocks are handed on as bytes; of one that the read's start or bounds cut through, a part of the bytes.
  */
 export class CatchUp {
-  readonly #session: StorageSession
-  readonly #logId: string
+  readonly #source: BlockSource
   readonly #openedAt: number
   /** Undefined on a plain stream. */
   readonly #opener: BlockOpener | undefined
   readonly #opened: OpenedBlocks | undefined
-  #blocks: StoredBlock[] = []
+  #blocks: readonly StoredBlock[] = []
   #first = 0
   /** Of the block that was last looked into. */
   #scanned: { readonly data: Uint8Array; readonly spans: readonly RecordSpan[] } | undefined
   #position: number
 
-  constructor(
-    session: StorageSession,
-    log: { readonly logId: string; readonly opener: BlockOpener | undefined },
-    openedAt: number,
-    position: number,
-  ) {
-    this.#session = session
-    this.#logId = log.logId
-    this.#opener = log.opener
-    this.#opened = log.opener?.blocks()
+  constructor(source: BlockSource, opener: BlockOpener | undefined, openedAt: number, position: number) {
+    this.#source = source
+    this.#opener = opener
+    this.#opened = opener?.blocks()
     this.#openedAt = openedAt
     this.#position = position
   }
@@ -66,6 +60,10 @@ export class CatchUp {
   /** Goes on from here, as when records were delivered in another way. */
   skipTo(seqNum: number): void {
     this.#position = seqNum
+  }
+
+  close(): void {
+    this.#source.close()
   }
 
   /** Finds where the plan starts. Resolves to whether there is a record at or after it, below `endSeqNum`. */
@@ -171,7 +169,7 @@ export class CatchUp {
   /** Finding the start and cutting there ask for the same block. */
   #spans(block: StoredBlock): readonly RecordSpan[] {
     if (this.#scanned?.data !== block.data) {
-      this.#scanned = { data: block.data, spans: intact(() => recordSpans(block.data)) }
+      this.#scanned = { data: block.data, spans: intact(() => spansOf(block)) }
     }
     return this.#scanned.spans
   }
@@ -207,7 +205,9 @@ export class CatchUp {
   #atHand(endSeqNum: number): StoredBlock | undefined {
     for (;;) {
       const block = this.#blocks[this.#first]
-      if (block === undefined || block.firstSeqNum >= endSeqNum) return undefined
+      // The end may lie inside a block: of neighbours that became one since it was looked up.
+      const isOver = this.#position >= endSeqNum
+      if (block === undefined || isOver || block.firstSeqNum >= endSeqNum) return undefined
       if (block.endSeqNum > this.#position && !isExpired(block.expiresAt, this.#openedAt)) return block
       this.#position = Math.max(this.#position, block.endSeqNum)
       this.#pass()
@@ -227,23 +227,24 @@ export class CatchUp {
       if (block !== undefined) return block
       if (this.#first < this.#blocks.length || this.#position >= endSeqNum) return undefined
       if (this.#first > first) start = { seqNum: this.#position }
-      const { count, bytes } = withinOneBatch(limits)
-      const range = { from: start, endSeqNum, bytesMax: bytes, recordsMax: count }
-      const blocks = await storageError(this.#session.read(this.#logId, range))
+      const blocks = await this.#source.blocks(start, endSeqNum, limits)
       this.#blocks =
         this.#opener === undefined ? blocks : blocks.flatMap((block) => this.#opener!.split(block))
       this.#first = 0
       if (this.#blocks.length === 0) {
-        await this.#checkExists()
+        if (!(await this.#source.exists())) throw deletedUnderReadError()
         return undefined
       }
     }
   }
+}
 
-  /** A log that was deleted reads as empty, which must not be taken for its end. */
-  async #checkExists(): Promise<void> {
-    if ((await storageError(this.#session.head(this.#logId))) === undefined) throw deletedUnderReadError()
-  }
+/** Throws `RangeError` when they are not the records that the block should have. */
+function spansOf({ firstSeqNum, endSeqNum, data }: StoredBlock): readonly RecordSpan[] {
+  const spans = recordSpans(data)
+  const isDense = spans.every(({ seqNum }, index) => seqNum === firstSeqNum + index)
+  if (!isDense || spans.length !== endSeqNum - firstSeqNum) throw new RangeError('other records than it says')
+  return spans
 }
 
 /** A copy: a few records must not keep the whole block in memory. */

@@ -5,6 +5,7 @@ import type { Background } from './background.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Catalog } from './catalog.ts'
 import type { Settings } from './options.ts'
+import type { ReadAhead } from './read-ahead.ts'
 import type { StreamLogs } from './stream-logs.ts'
 import type { UsageRecorder } from './usage/usage-recorder.ts'
 
@@ -16,6 +17,7 @@ export interface EngineContext {
   readonly logs: StreamLogs
   readonly background: Background
   readonly appendBudget: ByteBudget
+  readonly readAhead: ReadAhead
   readonly usage: UsageRecorder
   /** Aborts when the engine closes. */
   readonly closing: AbortSignal

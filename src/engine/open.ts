@@ -10,6 +10,7 @@ import { closedError, storageError } from './errors.ts'
 import { Headwater } from './headwater.ts'
 import { Locations } from './locations.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
+import { ReadAhead } from './read-ahead.ts'
 import { Reading } from './reading.ts'
 import { Records } from './records.ts'
 import { statsOf } from './stats.ts'
@@ -52,6 +53,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     catalog,
     logs,
     appendBudget: new ByteBudget(settings.limits.appendInFlightBytes),
+    readAhead: new ReadAhead(),
     usage,
     closing: closing.signal,
     get background() {

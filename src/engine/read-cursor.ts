@@ -3,6 +3,7 @@ import { admit, admitsAll, afterDelivering, isExhausted } from '../core/read-lim
 import type { ReadPlan } from '../core/read-plan.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { BlockSource } from './block-source.ts'
 import { CatchUp } from './catch-up.ts'
 import type { EngineContext } from './context.ts'
 import type { BlockOpener } from './encryption/block-opener.ts'
@@ -67,8 +68,8 @@ export class ReadCursor {
     this.#heartbeats = options.heartbeats
     this.#end = log.head.tail.seqNum
     this.#opener = options.opener
-    const stored = { logId: log.document.logId, opener: options.opener }
-    this.#catchUp = new CatchUp(engine.session, stored, engine.settings.clock.now(), plan.floor)
+    const source = new BlockSource(engine, log.document.logId)
+    this.#catchUp = new CatchUp(source, options.opener, engine.settings.clock.now(), plan.floor)
     this.#onDelivered = options.onDelivered
     this.#onClose = options.onClose
   }
@@ -108,6 +109,7 @@ export class ReadCursor {
     this.#timer?.cancel()
     this.#wake?.()
     this.#leave?.()
+    this.#catchUp.close()
     this.#onClose()
   }
 

@@ -10,6 +10,7 @@ const project = join(import.meta.dirname, '..', '..')
 const EXAMPLES: Record<string, string[]> = {
   'README.md': [
     '0 hello\n1 again\n2 and again\n1 again\n2 and again\n',
+    '21.5 °C\n1 0\n',
     '201 active\n',
     '401 200\ncreated\npermission_denied\n',
     'seq_num_mismatch 1\n3\ndurable up to 6\ndurable up to 7\n',
@@ -43,7 +44,8 @@ describe.each(Object.keys(EXAMPLES))('%s', (document) => {
       const file = join(directory, `${document.replaceAll('/', '-')}-${index}.mjs`)
       await writeFile(file, code)
       const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
-        cwd: project,
+        // Some keep files where they run.
+        cwd: directory,
         timeout: 30_000,
       })
       expect({ stdout: lines(stdout), stderr }).toEqual({ stdout: lines(output), stderr: '' })

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, StorageFailure } from '../../src/index.ts'
+import { testStorage } from '../test-storage.ts'
 import { gated } from './gated-storage.ts'
 import { openEngine, readAll, type TestEngine } from './support.ts'
 
@@ -15,7 +15,7 @@ const outcome = (promise: Promise<unknown>) =>
 
 /** Both kinds of storage: one that other engines may change, and one that belongs to this engine alone. */
 describe.each([true, false])('the append pipeline on a storage with shared: %s', (shared) => {
-  const storageOf = () => gated(memory(), { shared })
+  const storageOf = () => gated(testStorage(), { shared })
 
   it('hides what is not durable, and acknowledges in order with the tail of that moment', async () => {
     const storage = storageOf()
@@ -153,7 +153,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
 
 describe('two engines on one storage', () => {
   it('interleave without losing or repeating, and one wins each sequence number', async () => {
-    const storage = memory()
+    const storage = testStorage()
     engine = await openEngine({ storage })
     const { clock } = engine
     const other = await open({ storage, clock })
@@ -184,7 +184,7 @@ describe('two engines on one storage', () => {
   })
 
   it('a follower of one gets what the other appends, live', async () => {
-    const storage = memory()
+    const storage = testStorage()
     engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
     const tails: (number | undefined)[] = []
@@ -202,7 +202,7 @@ describe('two engines on one storage', () => {
   })
 
   it('a refusal is never based on an outdated state', async () => {
-    const storage = memory()
+    const storage = testStorage()
     engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
     await engine.stream.append('known to both')
@@ -218,7 +218,7 @@ describe('two engines on one storage', () => {
   })
 
   it('a name that was deleted and made anew elsewhere shows nothing of the old stream', async () => {
-    const storage = memory()
+    const storage = testStorage()
     engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
     await engine.stream.append(['old', 'older'])

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import { type AppendAck, open, StorageFailure } from '../../src/index.ts'
 import { gated } from './gated-storage.ts'
-import { onBothKindsOfStorage, openEngine, readAll, type TestEngine, testStorage } from './support.ts'
+import { onEveryKindOfStorage, openEngine, readAll, type TestEngine, testStorage } from './support.ts'
 
 let engine: TestEngine
 afterEach(() => engine.hw.close())
@@ -13,7 +12,7 @@ const code = (promise: Promise<unknown>) =>
     (error: { code?: string }) => error.code ?? String(error),
   )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('append sessions', () => {
     it('pipeline: conditions are checked against what is in flight, acks come in order', async () => {
       const storage = gated(testStorage())
@@ -37,7 +36,7 @@ onBothKindsOfStorage(() =>
     it.each([true, false])(
       'the first failure ends them: nothing behind it is appended (shared: %s)',
       async (shared) => {
-        const storage = gated(memory(), { shared })
+        const storage = gated(testStorage(), { shared })
         engine = await openEngine({ storage })
         const { stream, clock } = engine
         const session = await stream.appendSession()
@@ -155,7 +154,7 @@ onBothKindsOfStorage(() =>
   }),
 )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('appendAll', () => {
     it('yields acks as they come, even while the source waits', async () => {
       engine = await openEngine()
@@ -215,7 +214,7 @@ onBothKindsOfStorage(() =>
   }),
 )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('the producer', () => {
     it('gathers records for the linger time and acknowledges each', async () => {
       const storage = gated(testStorage())

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { HeadwaterError } from '../../src/index.ts'
-import { bodies, onBothKindsOfStorage, openEngine, readAll, type TestEngine } from './support.ts'
+import { bodies, onEveryKindOfStorage, openEngine, readAll, type TestEngine } from './support.ts'
 
 let engine: TestEngine
 afterEach(() => engine.hw.close())
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('append', () => {
     it('acknowledges positions and reads back', async () => {
       engine = await openEngine()
@@ -73,7 +73,7 @@ onBothKindsOfStorage(() =>
   }),
 )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('bad input from code that is not type-checked', () => {
     it.each([
       ['no record', undefined],

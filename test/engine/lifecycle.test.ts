@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, StorageFailure } from '../../src/index.ts'
 import { gated } from './gated-storage.ts'
-import { bodies, onBothKindsOfStorage, openEngine, readAll, type TestEngine, testStorage } from './support.ts'
+import { bodies, onEveryKindOfStorage, openEngine, readAll, type TestEngine, testStorage } from './support.ts'
 
 let engine: TestEngine
 afterEach(() => engine.hw.close())
@@ -13,7 +13,7 @@ const status = (promise: Promise<unknown>) =>
     (error: { code?: string }) => error.code ?? String(error),
   )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('trimming', () => {
     it('holds at once for new reads, and spares open sessions for the grace', async () => {
       const storage = testStorage()
@@ -82,7 +82,7 @@ async function storedRecords(storage: ReturnType<typeof memory>): Promise<number
   )
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('retention', () => {
     it('hides an expired record from new reads at once, and frees it later; the tail stays', async () => {
       const storage = testStorage()
@@ -105,7 +105,7 @@ onBothKindsOfStorage(() =>
   }),
 )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('delete-on-empty', () => {
     const config = { deleteOnEmpty: { minAgeSeconds: 600 } }
 
@@ -146,7 +146,7 @@ onBothKindsOfStorage(() =>
   }),
 )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('basins', () => {
     it('are deleted with their streams; the name can be used again and shows nothing of the old one', async () => {
       engine = await openEngine()
@@ -216,7 +216,7 @@ onBothKindsOfStorage(() =>
   }),
 )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('streams', () => {
     it('come into being on first use where the handle or the basin says so', async () => {
       engine = await openEngine()
@@ -261,7 +261,7 @@ onBothKindsOfStorage(() =>
   }),
 )
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('closing', () => {
     it('waits for appends in flight, refuses what comes later, and leaves no timer', async () => {
       const storage = gated(testStorage())

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { HeadwaterError, type ReadBatch, type ReadEvent, type ReadQuery } from '../../src/index.ts'
 import { gated } from './gated-storage.ts'
-import { bodies, onBothKindsOfStorage, openEngine, type TestEngine, testStorage } from './support.ts'
+import { bodies, onEveryKindOfStorage, openEngine, type TestEngine, testStorage } from './support.ts'
 
 let engine: TestEngine
 afterEach(() => engine.hw.close())
@@ -39,7 +39,7 @@ async function unary(query: ReadQuery): Promise<string[] | number> {
   }
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('unary reads', () => {
     it.each<[ReadQuery, string[] | number]>([
       [{ seqNum: 0 }, ['a', 'b', 'c']],
@@ -131,7 +131,7 @@ onBothKindsOfStorage(() =>
 /** The timers that an engine always has: one of its background work, one of the usage metrics. */
 const baseline = 2
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('read sessions', () => {
     it('deliver history without tails, then a heartbeat, then what comes with tails', async () => {
       engine = await openEngine({ random: () => 0.5 })

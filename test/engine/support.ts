@@ -1,6 +1,5 @@
 import { beforeAll, describe } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
+import type { VirtualClock } from '../../adapters/testing/index.ts'
 import {
   type Headwater,
   type OpenOptions,
@@ -9,12 +8,22 @@ import {
   type Storage,
   type Stream,
 } from '../../src/index.ts'
+import { testClock } from '../test-clock.ts'
+import { testStorage as newStorage, STORAGE_KIND } from '../test-storage.ts'
+
+const KINDS: readonly (readonly [title: string, shared: boolean])[] =
+  STORAGE_KIND === 'memory'
+    ? [
+        ['on a storage that other engines may change', true],
+        ['on a storage of this engine alone', false],
+      ]
+    : [['on the filesystem', false]]
 
 let shared = true
 
-/** Runs the tests twice: on a storage that other engines may change, and on one that belongs to this engine alone. */
-export function onBothKindsOfStorage(define: () => void): void {
-  describe.each([true, false])('on a storage with shared: %s', (isShared) => {
+/** Runs the tests on each kind of storage: one that other engines may change, and one that belongs to this engine alone. */
+export function onEveryKindOfStorage(define: () => void): void {
+  describe.each(KINDS)('%s', (_, isShared) => {
     beforeAll(() => {
       shared = isShared
     })
@@ -22,10 +31,10 @@ export function onBothKindsOfStorage(define: () => void): void {
   })
 }
 
-/** A storage of the kind that is being tested. */
+/** A new storage of the kind that is being tested. */
 export function testStorage(): Storage {
-  const storage = memory()
-  return { ...storage, manifest: { ...storage.manifest, shared } }
+  const storage = newStorage()
+  return { manifest: { ...storage.manifest, shared }, open: (context) => storage.open(context) }
 }
 
 export interface TestEngine {
@@ -34,9 +43,9 @@ export interface TestEngine {
   readonly stream: Stream
 }
 
-/** An engine on memory with a virtual clock that stands at 1,000,000 ms, and a stream that exists. */
+/** An engine with a virtual clock that stands at 1,000,000 ms, and a stream that exists. */
 export async function openEngine(options: Partial<OpenOptions> = {}): Promise<TestEngine> {
-  const clock = (options.clock as VirtualClock | undefined) ?? virtualClock({ now: 1_000_000 })
+  const clock = (options.clock as VirtualClock | undefined) ?? testClock({ now: 1_000_000 })
   const hw = await open({ storage: testStorage(), ...options, clock })
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { aegis256 } from '../../adapters/aegis-256/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import type { Cipher, Storage } from '../../src/index.ts'
+import { testStorage } from '../test-storage.ts'
 import { inputFrame } from './inputs.ts'
 import {
   BASIN,
@@ -24,7 +24,7 @@ const OTHER = btoa('o'.repeat(32))
 const keyed = (key: string) => ({ 'svc-encryption-key': key })
 const CIPHERS: readonly Cipher[] = ['aes-256-gcm', 'aegis-256']
 
-async function start(cipher: Cipher, storage: Storage = memory()) {
+async function start(cipher: Cipher, storage: Storage = testStorage()) {
   const service = await startService({}, { storage, ciphers: [await aegis256()] })
   const config = { stream_cipher: cipher, create_stream_on_append: true }
   expect((await service.call('PUT', `/v1/basins/${BASIN}`, { json: { config } })).status).toBe(201)

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import { EVERYTHING, openWithTokens } from '../engine/access/support.ts'
 import { gated } from '../engine/gated-storage.ts'
+import { testStorage } from '../test-storage.ts'
 import { inputFrame } from './inputs.ts'
 import { BodyReader, Upload } from './support.ts'
 
@@ -33,7 +33,7 @@ it('a body that is uploaded while its token is revoked is not appended', async (
 })
 
 it('an HTTP append session on a storage that is stuck ends within a second of the revocation', async () => {
-  const storage = gated(memory())
+  const storage = gated(testStorage())
   const { hw, clock } = await openWithTokens({ storage })
   const token = await hw.issueAccessToken({ id: 't', scope: EVERYTHING })
   const upload = new Upload()

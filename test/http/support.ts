@@ -1,12 +1,13 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
+import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { type Headwater, type OpenOptions, open, type Storage, type StorageSession } from '../../src/index.ts'
 import { type Frame, FrameDecoder } from '../../src/wire/frame.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
 import { messageOf } from '../../src/wire/message.ts'
+import { testClock } from '../test-clock.ts'
+import { testStorage } from '../test-storage.ts'
 
 export const BASIN = 'test-basin'
 export const RECORDS = '/v1/streams/s/records'
@@ -26,20 +27,20 @@ type Call = (method: string, path: string, options?: CallOptions) => Promise<Res
 
 export interface Service {
   readonly hw: Headwater
-  readonly clock: ReturnType<typeof virtualClock>
+  readonly clock: VirtualClock
   readonly call: Call
   readonly errors: unknown[]
   /** A handler with other options over the same engine. */
   with(options: HandlerOptions): Call
 }
 
-/** An engine in memory with a virtual clock behind an open handler. */
+/** An engine with a virtual clock behind an open handler. */
 export async function startService(
   options: HandlerOptions = {},
   engine: Partial<OpenOptions> = {},
 ): Promise<Service> {
-  const clock = virtualClock()
-  const hw = await open({ storage: memory(), clock, random: seeded(7), ...engine })
+  const clock = testClock()
+  const hw = await open({ storage: testStorage(), clock, random: seeded(7), ...engine })
   onTestFinished(() => hw.close())
   const errors: unknown[] = []
   const withOptions = (more: HandlerOptions) =>
@@ -201,7 +202,7 @@ export class Upload {
 
 /** A storage of which some calls do something else; `real` is for the rest. */
 export function storageWith(change: (real: StorageSession) => Partial<StorageSession>): Storage {
-  const storage = memory()
+  const storage = testStorage()
   return {
     ...storage,
     async open(context) {

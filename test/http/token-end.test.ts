@@ -1,9 +1,9 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
 import { encodeMessageFrame } from '../../src/wire/frame.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
+import { testStorage } from '../test-storage.ts'
 import { inputFrame } from './inputs.ts'
 import { BodyReader, errorOf, framesOf, parseSse, RECORDS, startWithStream, Upload } from './support.ts'
 
@@ -11,7 +11,7 @@ const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
 
 /** A stream with one record, and a token for it that expires in a minute. */
 async function start() {
-  const storage = memory()
+  const storage = testStorage()
   const service = await startWithStream({}, { storage })
   await service.hw.basin('test-basin').stream('s').append('first')
   const token = await service.hw.issueAccessToken({

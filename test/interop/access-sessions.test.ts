@@ -1,7 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { virtualClock } from '../../adapters/testing/index.ts'
 import { fenceRecord, type RecordInput, trimRecord } from '../../src/index.ts'
 import { encodeMessageFrame } from '../../src/wire/frame.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
@@ -10,12 +9,13 @@ import { STREAM_TABLE } from '../access-table/table.ts'
 import { makeToken, TOKENS } from '../access-table/tokens.ts'
 import { exists, restore, STREAMS } from '../access-table/world.ts'
 import { bytesOf, framesOf, parseSse } from '../http/support.ts'
+import { testClock } from '../test-clock.ts'
 import { clientOf, S2S, startService } from './support.ts'
 
 const SESSION = { 'content-type': 's2s/proto', accept: 'application/protobuf' }
 
 async function start() {
-  const clock = virtualClock()
+  const clock = testClock()
   const service = await startService({ clock, demandsTokens: true })
   onTestFinished(async () => {
     await service.close()

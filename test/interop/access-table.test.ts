@@ -1,10 +1,10 @@
-import { virtualClock } from '../../adapters/testing/index.ts'
 import { describeAccessTable } from '../access-table/run-table.ts'
+import { testClock } from '../test-clock.ts'
 import { byClient } from './client-performer.ts'
 import { startService } from './support.ts'
 
 describeAccessTable('what each token may do, by the published client', async () => {
-  const clock = virtualClock()
+  const clock = testClock()
   const { hw, server, errors, close } = await startService({ clock, demandsTokens: true })
   return {
     owner: hw,

@@ -1,12 +1,12 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
 import { connectionOf } from '../../adapters/http/connection.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
+import { testClock } from '../test-clock.ts'
 import { clientOf, freshName, serviceOfFile } from './support.ts'
 
 /** The beginning of an hour, so that nothing here crosses one unnoticed. */
 const START = Date.UTC(2024, 0, 2, 3)
-const clock = virtualClock({ now: START })
+const clock = testClock({ now: START })
 /** One entry for each minute of appends to a stream by a connection: what an append operation is. */
 const appendOperations = new Set<string>()
 const connections = new Map<object, number>()

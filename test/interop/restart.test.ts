@@ -1,6 +1,6 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { afterEach, describe, expect, it } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
+import { testStorage } from '../test-storage.ts'
 import { bodies, strings, stringWhen, take } from './records.ts'
 import {
   basinOn,
@@ -28,7 +28,7 @@ afterEach(async () => {
 
 describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
   async function start() {
-    const storage = memory()
+    const storage = testStorage()
     open.service = await startService({ storage })
     open.basin = await basinOn(open.service.server.url, transport, { retry })
     const { port } = open.service.server

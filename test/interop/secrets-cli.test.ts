@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Headwater, open, type Storage } from '../../src/index.ts'
 import { memoryKind, type Run, resultOf, run } from '../cli/run.ts'
+import { testClock } from '../test-clock.ts'
+import { testStorage } from '../test-storage.ts'
 import { Asker, bombard } from './secrets/bombard.ts'
 import { collect } from './secrets/collect.ts'
 import type { Evidence, Place } from './secrets/evidence.ts'
@@ -27,7 +27,7 @@ describe('the command', () => {
     const server = run(['serve', '--port', '0', ...args], {
       storages: [memoryKind(storage)],
       env,
-      clock: virtualClock(),
+      clock: testClock(),
     })
     const url = await server.ready()
     for (const line of server.out.splice(0)) evidence.add(place, 'a line', line)
@@ -170,7 +170,7 @@ describe('the command', () => {
 })
 
 async function openEngine(): Promise<Headwater> {
-  const hw = await open({ storage: memory() })
+  const hw = await open({ storage: testStorage() })
   onTestFinished(() => hw.close())
   return hw
 }

@@ -2,9 +2,9 @@ import { S2, type S2ClientOptions, S2Environment, type S2Stream } from '@s2-dev/
 import { afterAll, expect, vi } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Clock, type Headwater, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
+import { testStorage } from '../test-storage.ts'
 import { strings } from './records.ts'
 
 type ClientOptions = Omit<Partial<S2ClientOptions>, 'accessToken' | 'endpoints'>
@@ -28,7 +28,7 @@ export async function startService(
     onRequest?: (request: Request) => void
   } = {},
 ): Promise<Service> {
-  const { storage = memory(), port = 0, demandsTokens = false } = options
+  const { storage = testStorage(), port = 0, demandsTokens = false } = options
   const hw = await open({ storage, ...(options.clock && { clock: options.clock }) })
   const errors: unknown[] = []
   const onError = (error: unknown) => void errors.push(error)

@@ -25,7 +25,14 @@ describe('copies that share memory', () => {
   it('are few allocations for many small ones', () => {
     const copies = new SharedCopies()
     const made = Array.from({ length: 1_000 }, () => copies.of(new Uint8Array(1_024)))
-    expect(new Set(made.map(({ buffer }) => buffer)).size).toBeLessThan(20)
+    expect(new Set(made.map(({ buffer }) => buffer)).size).toBeLessThan(24)
+  })
+
+  it.each([2, 10, 100, 1_000])('hold little more than the bytes of %i tiny ones', (count) => {
+    const { records } = appendBatch(Array.from({ length: count }, () => new Uint8Array(10)))
+    const buffers = new Set(records.map(({ body }) => body.buffer))
+    const held = [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
+    expect(held).toBeLessThan(256 + count * 10 * 4)
   })
 
   it.each<[string, (length: number) => Uint8Array]>([

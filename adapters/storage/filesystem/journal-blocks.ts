@@ -36,8 +36,15 @@ export class JournalBlocks {
     const bytes = Buffer.allocUnsafeSlow(last.offset + last.bytes - offset)
     const filled = await this.#handles.use(name, (file) => file.read(bytes, offset))
     if (filled < bytes.length) throw corrupt(name, offset + filled, 'it is cut short')
-    return window.map((place) => decodeJournalBlock(bytes, offset, place))
+    const blocks = window.map((place) => decodeJournalBlock(bytes, offset, place))
+    const wanted = blocks.reduce((sum, { data }) => sum + data.length, 0)
+    // Who keeps a few records must not keep all that others wrote between them.
+    return wanted < bytes.length / 2 ? blocks.map(withOwnData) : blocks
   }
+}
+
+function withOwnData(block: StoredBlock): StoredBlock {
+  return { ...block, data: new Uint8Array(block.data) }
 }
 
 /** The block at `place`; `bytes` begin at `offset` of its journal. Its data is a view. */

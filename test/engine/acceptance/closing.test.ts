@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { HeadwaterError, open, type StorageSession } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { openEngine } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
 
@@ -32,7 +32,7 @@ describe('after the engine was closed', () => {
   it('an append session that was being opened is over', async () => {
     let hold: Promise<void> | undefined
     let waiting = 0
-    const storage = wrapped(memory(), {}, (session: StorageSession) => ({
+    const storage = wrapped(testStorage(), {}, (session: StorageSession) => ({
       async get(collection, key) {
         const found = await session.get(collection, key)
         if (hold !== undefined && collection === 'streams') {
@@ -42,7 +42,7 @@ describe('after the engine was closed', () => {
         return found
       },
     }))
-    const clock = virtualClock({ now: 1_000_000 })
+    const clock = testClock({ now: 1_000_000 })
     const first = await open({ storage, clock })
     await first
       .basin('basin')
@@ -132,7 +132,7 @@ describe('appendAll', () => {
 describe('delete-on-empty', () => {
   it('leaves no deadline of a stream that was deleted for more than an hour', async () => {
     let inner: StorageSession | undefined
-    const storage = wrapped(memory(), {}, (session) => {
+    const storage = wrapped(testStorage(), {}, (session) => {
       inner = session
       return {}
     })

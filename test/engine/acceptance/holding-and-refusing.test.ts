@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { HeadwaterError, open, StorageFailure, type StorageSession } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 
 const codeOf = (error: unknown) => (HeadwaterError.is(error) ? error.code : String(error))
@@ -9,8 +9,8 @@ const codeOf = (error: unknown) => (HeadwaterError.is(error) ? error.code : Stri
 describe('streams at hand', () => {
   for (const shared of [true, false]) {
     it(`one object per log, though many streams are opened at once (shared: ${shared})`, async () => {
-      const storage = wrapped(memory(), { shared }, () => ({}))
-      const clock = virtualClock({ now: 1_000_000 })
+      const storage = wrapped(testStorage(), { shared }, () => ({}))
+      const clock = testClock({ now: 1_000_000 })
       const hw = await open({ storage, clock, limits: { cachedStreams: 1 } })
       const names = ['a', 'b', 'c', 'd']
       const basin = hw.basin('basin')
@@ -40,8 +40,8 @@ describe('streams at hand', () => {
 
 describe('streams at hand, with the default limits', () => {
   it('followers get what sessions append, when 12,000 streams are opened at once', async () => {
-    const storage = memory()
-    const clock = virtualClock({ now: 1_000_000 })
+    const storage = testStorage()
+    const clock = testClock({ now: 1_000_000 })
     const names = Array.from({ length: 12_000 }, (_, i) => `s${i}`)
     const first = await open({ storage, clock })
     await first.ensureBasin('basin')
@@ -72,7 +72,7 @@ describe('deletion of unknown outcome', () => {
   for (const shared of [true, false]) {
     it(`ends followers and frees the name (shared: ${shared})`, async () => {
       let failing = false
-      const storage = wrapped(memory(), { shared }, (session: StorageSession) => ({
+      const storage = wrapped(testStorage(), { shared }, (session: StorageSession) => ({
         async commit(changes) {
           await session.commit(changes)
           if (failing) {
@@ -81,7 +81,7 @@ describe('deletion of unknown outcome', () => {
           }
         },
       }))
-      const clock = virtualClock({ now: 1_000_000 })
+      const clock = testClock({ now: 1_000_000 })
       const hw = await open({ storage, clock, autoCreate: false })
       await hw.ensureBasin('basin')
       const basin = hw.basin('basin')
@@ -120,8 +120,8 @@ describe('deletion of unknown outcome', () => {
 
 describe('a refusal on a busy shared stream', () => {
   it('is told, however fast a rival appends', async () => {
-    const data = memory()
-    const clock = virtualClock({ now: 1_000_000 })
+    const data = testStorage()
+    const clock = testClock({ now: 1_000_000 })
     let rivalling = false
     let rivals = 0
     const rival = await open({ storage: data, clock })
@@ -153,8 +153,8 @@ describe('a refusal on a busy shared stream', () => {
 describe('producer options', () => {
   for (const matchSeqNum of [-1, 1.5, Number.NaN, 2 ** 53]) {
     it(`matchSeqNum ${matchSeqNum} is invalid, as it is for append`, async () => {
-      const clock = virtualClock({ now: 1_000_000 })
-      const hw = await open({ storage: memory(), clock })
+      const clock = testClock({ now: 1_000_000 })
+      const hw = await open({ storage: testStorage(), clock })
       const stream = hw.basin('basin').stream('s')
       expect(await stream.append('x', { matchSeqNum }).then(() => 'ok', codeOf)).toBe('invalid')
       const attempt = async () => {

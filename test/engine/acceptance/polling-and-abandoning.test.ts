@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { HeadwaterError, open, type Storage, type StorageSession } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { bodies, openEngine, readAll } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
 
@@ -23,8 +23,8 @@ describe('a storage whose notifications get lost', () => {
   ] as const)(
     '%s: followers get what other engines appended by polling, and the poll ends with them',
     async (notifications, poll) => {
-      const data = memory()
-      const clock = virtualClock({ now: 1_000_000 })
+      const data = testStorage()
+      const clock = testClock({ now: 1_000_000 })
       const writer = await open({ storage: data, clock })
       await writer.ensureBasin('basin')
       await writer.basin('basin').ensureStream('s')
@@ -55,7 +55,7 @@ describe('a read that is left while it is being opened', () => {
   async function held() {
     const waiting: (() => void)[] = []
     let holding = false
-    const storage = wrapped(memory(), { shared: true }, (session: StorageSession) => ({
+    const storage = wrapped(testStorage(), { shared: true }, (session: StorageSession) => ({
       async head(logId) {
         if (holding) await new Promise<void>((go) => waiting.push(go))
         return session.head(logId)
@@ -104,8 +104,8 @@ describe('a read that is left while it is being opened', () => {
 
 describe('a session in which a refusal is reconsidered', () => {
   it('appends what was behind it', async () => {
-    const data = memory()
-    const clock = virtualClock({ now: 1_000_000 })
+    const data = testStorage()
+    const clock = testClock({ now: 1_000_000 })
     const rival = await open({ storage: data, clock })
     await rival.ensureBasin('basin')
     await rival.basin('basin').ensureStream('s')

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
+import type { VirtualClock } from '../../../adapters/testing/index.ts'
 import { type AppendAck, type Headwater, HeadwaterError, open } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { type Chaos, chaotic, prng, turn } from './chaotic-storage.ts'
 
 const text = new TextDecoder()
@@ -29,8 +30,8 @@ const codeOf = (error: unknown) => {
 async function run(seed: number, shared: boolean): Promise<void> {
   const random = prng(seed)
   const chaos: Chaos = { on: false }
-  const clock: VirtualClock = virtualClock({ now: 1_000_000 })
-  const data = memory()
+  const clock: VirtualClock = testClock({ now: 1_000_000 })
+  const data = testStorage()
   const engines: Headwater[] = []
   for (let i = 0; i < (shared ? 3 : 1); i++) {
     engines.push(

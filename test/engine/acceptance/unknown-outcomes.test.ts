@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { HeadwaterError, open, StorageFailure, type StorageSession } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { gated } from '../gated-storage.ts'
 import { bodies, openEngine } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
@@ -11,7 +11,7 @@ const codeOf = (error: unknown) => (HeadwaterError.is(error) ? error.code : Stri
 describe('background', () => {
   it('delete-on-empty whose commit has an unknown outcome ends followers (one engine)', async () => {
     let failing = false
-    const storage = wrapped(memory(), { shared: false }, (session: StorageSession) => ({
+    const storage = wrapped(testStorage(), { shared: false }, (session: StorageSession) => ({
       async commit(changes) {
         await session.commit(changes)
         if (failing && changes.some(({ kind }) => kind === 'delete-log')) {
@@ -41,7 +41,7 @@ describe('background', () => {
 
 describe('a session whose append has an unknown outcome', () => {
   it('acks nothing behind the append that failed', async () => {
-    const storage = gated(memory())
+    const storage = gated(testStorage())
     const { hw, stream } = await openEngine({ storage })
     const session = await stream.appendSession()
     let n = 0
@@ -59,8 +59,8 @@ describe('a session whose append has an unknown outcome', () => {
 
 describe('the budget of an engine', () => {
   it('an append that waits for it when the engine closes is refused, and nothing is left', async () => {
-    const storage = gated(memory())
-    const clock = virtualClock({ now: 1_000_000 })
+    const storage = gated(testStorage())
+    const clock = testClock({ now: 1_000_000 })
     const hw = await open({ storage, clock, limits: { appendInFlightBytes: 1_048_576 } })
     const stream = hw.basin('basin').stream('s')
     await stream.append('x')

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type AccessScopeInput, fenceRecord, type Headwater, trimRecord } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { readAll } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { type AccessEngine, EVERYTHING, openWithTokens, outcome } from './support.ts'
@@ -22,7 +22,7 @@ describe('appends by the holder of a token', () => {
   it('are stored in the order in which they were made, awaited or not', async () => {
     // Looking the token up takes longer for some than for others.
     let calls = 0
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       get: async (collection, key) => {
         const document = await session.get(collection, key)
         for (let turns = collection === 'tokens' ? 40 - calls++ : 0; turns > 0; turns--)

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { type Clock, open } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { EVERYTHING, outcome } from './support.ts'
 
 /** A machine that was asleep: the time of day goes on, timers do not. */
 function sleepy() {
-  const inner = virtualClock()
+  const inner = testClock()
   let asleep = 0
   const clock: Clock = { now: () => inner.now() + asleep, schedule: (...a) => inner.schedule(...a) }
   return { clock, inner, sleep: (ms: number) => (asleep += ms) }
@@ -14,7 +14,7 @@ function sleepy() {
 
 it('a session ends within a second of its expiry, also when the machine slept meanwhile', async () => {
   const { clock, inner, sleep } = sleepy()
-  const hw = await open({ storage: memory(), clock })
+  const hw = await open({ storage: testStorage(), clock })
   await hw
     .basin('basin')
     .createStream('stream')
@@ -34,7 +34,7 @@ it('a session ends within a second of its expiry, also when the machine slept me
 
 it('a session goes on while its token is valid, also when the clock was set back', async () => {
   const { clock, inner, sleep } = sleepy()
-  const hw = await open({ storage: memory(), clock })
+  const hw = await open({ storage: testStorage(), clock })
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')
   const view = hw.as(

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { open } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { openEngine } from '../support.ts'
 
 const scope = { ops: ['read'] } as const
 
 it('tokens that have expired are listed for a day, and then no more', async () => {
-  const { hw, clock } = await openEngine({ storage: memory() })
+  const { hw, clock } = await openEngine({ storage: testStorage() })
   const after = (hours: number) => new Date(hw.now() + hours * 3_600_000)
   for (let i = 0; i < 150; i++) {
     await hw.issueAccessToken({ id: `short ${i}`, scope, expiresAt: after(1) })
@@ -25,7 +25,7 @@ it('tokens that have expired are listed for a day, and then no more', async () =
 })
 
 it('one that was issued anew meanwhile stays', async () => {
-  const storage = memory()
+  const storage = testStorage()
   const { hw, clock } = await openEngine({ storage })
   await hw.issueAccessToken({ id: 'a', scope, expiresAt: new Date(hw.now() + 1000) })
   await clock.advance('2s')

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { EVERYTHING, openWithTokens, outcome } from './support.ts'
 
 it('200 open tokens on a storage that takes 20 ms a look: revoked elsewhere, ended within a second', async () => {
-  const clock = virtualClock()
-  const shared = memory()
+  const clock = testClock()
+  const shared = testStorage()
   let slow = false
   const storage = wrapped(shared, {}, (session) => ({
     get: async (collection, key) => {
@@ -30,8 +30,8 @@ it('200 open tokens on a storage that takes 20 ms a look: revoked elsewhere, end
 })
 
 it('one look that never comes back does not end the watch of all others', async () => {
-  const clock = virtualClock()
-  const shared = memory()
+  const clock = testClock()
+  const shared = testStorage()
   let hang = false
   const storage = wrapped(shared, {}, (session) => ({
     get: (collection, key) => (hang && key === 'a' ? new Promise(() => {}) : session.get(collection, key)),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { Collection, Headwater, JsonValue } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { type AccessEngine, failure, openWithTokens, outcome } from './support.ts'
 
@@ -13,7 +13,7 @@ let written: JsonValue[]
 beforeEach(async () => {
   calls = []
   written = []
-  const storage = wrapped(memory(), {}, (session) => ({
+  const storage = wrapped(testStorage(), {}, (session) => ({
     get: (collection: Collection, key: string) => {
       calls.push(`${collection} ${key}`)
       return session.get(collection, key)
@@ -154,7 +154,7 @@ describe('the root token', () => {
   })
 
   it('is made once by all engines together', async () => {
-    const storage = memory()
+    const storage = testStorage()
     const engines = [await openWithTokens({ storage }), await openWithTokens({ storage })]
     const made = await Promise.all(engines.map((one) => one.hw.createRootToken()))
     expect(made.filter((token) => token !== undefined)).toHaveLength(1)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { open } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { gated } from '../gated-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { EVERYTHING, openWithTokens, outcome } from './support.ts'
@@ -11,7 +11,7 @@ it.each(['this engine', 'another engine'])(
   'a token that is revoked by %s while it issues leaves no offspring',
   async (where) => {
     let hold: Promise<void> | undefined
-    const shared = memory()
+    const shared = testStorage()
     const storage = wrapped(shared, {}, (session) => ({
       commit: async (changes) => {
         if (changes.some((c) => c.kind === 'put' && c.collection === 'tokens' && c.key === 'child'))
@@ -34,7 +34,7 @@ it.each(['this engine', 'another engine'])(
 )
 
 it('a session whose token is revoked appends nothing that still waited for room', async () => {
-  const storage = gated(memory())
+  const storage = gated(testStorage())
   const { hw, clock, issued } = await openWithTokens({
     storage,
     limits: { sessionInFlightBytes: 1024 * 1024 },
@@ -59,7 +59,7 @@ it('a session whose token is revoked appends nothing that still waited for room'
 })
 
 it('a session ends within a second of the revocation, also while the storage is slow', async () => {
-  const storage = gated(memory())
+  const storage = gated(testStorage())
   const { hw, clock, issued } = await openWithTokens({ storage })
   const view = await issued()
   const session = await view.basin('basin').stream('stream').appendSession()

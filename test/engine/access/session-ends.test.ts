@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { Headwater } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { closeAfterEach, openSession, SESSION_NAMES, start } from './open-sessions.ts'
 import type { AccessEngine } from './support.ts'
@@ -51,7 +51,7 @@ describe.each(SESSION_NAMES)('%s', (name) => {
   })
 
   it('ends within a second when another engine revokes the token', async () => {
-    const storage = memory()
+    const storage = testStorage()
     const engine = await start({ storage })
     const other = await start({ storage, clock: engine.clock })
     const view = await engine.issued()
@@ -65,7 +65,7 @@ describe.each(SESSION_NAMES)('%s', (name) => {
   })
 
   it('of a token that another one replaced ends all the same', async () => {
-    const storage = memory()
+    const storage = testStorage()
     const engine = await start({ storage })
     const other = await start({ storage, clock: engine.clock })
     const view = await engine.issued()
@@ -78,7 +78,7 @@ describe.each(SESSION_NAMES)('%s', (name) => {
   })
 
   it('goes on when other tokens are revoked, expire, or cannot be looked at', async () => {
-    const real = memory()
+    const real = testStorage()
     let fails = false
     const storage = wrapped(real, {}, (session) => ({
       get: (collection, key) =>
@@ -107,7 +107,7 @@ describe.each(SESSION_NAMES)('%s', (name) => {
   })
 
   it('of the root token ends when there is another root token, here or elsewhere', async () => {
-    const storage = memory()
+    const storage = testStorage()
     const engine = await start({ storage })
     const other = await start({ storage, clock: engine.clock })
     const first = (await engine.hw.createRootToken())!
@@ -135,7 +135,7 @@ describe.each(SESSION_NAMES)('%s', (name) => {
         left = Number.POSITIVE_INFINITY
         await revoke()
       }
-      const storage = wrapped(memory(), {}, (session) => ({
+      const storage = wrapped(testStorage(), {}, (session) => ({
         get: async (collection, key) => {
           await maybeRevoke()
           const document = await session.get(collection, key)

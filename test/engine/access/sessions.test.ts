@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { Headwater, Stream } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { closeAfterEach, openSession, SESSION_NAMES, start } from './open-sessions.ts'
 import { EVERYTHING, outcome } from './support.ts'
@@ -51,7 +51,7 @@ describe('sessions of a token', () => {
   })
 
   it('look for no revocation elsewhere where there can be none', async () => {
-    const storage = wrapped(memory(), { shared: false }, () => ({}))
+    const storage = wrapped(testStorage(), { shared: false }, () => ({}))
     const engine = await start({ storage })
     const view = await engine.issued()
     const before = engine.clock.pending

@@ -1,5 +1,4 @@
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
+import type { VirtualClock } from '../../../adapters/testing/index.ts'
 import {
   type AccessScopeInput,
   type AccessTokenInput,
@@ -8,6 +7,8 @@ import {
   type OpenOptions,
   open,
 } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 
 /** Every operation on every resource. */
 export const EVERYTHING: AccessScopeInput = {
@@ -28,10 +29,10 @@ export interface AccessEngine {
   readonly issued: (token?: Partial<AccessTokenInput>) => Promise<Headwater>
 }
 
-/** An engine in memory with a virtual clock, the basin `basin` and in it the stream `stream`. */
+/** An engine with a virtual clock, the basin `basin` and in it the stream `stream`. */
 export async function openWithTokens(options: Partial<OpenOptions> = {}): Promise<AccessEngine> {
-  const clock = (options.clock as VirtualClock | undefined) ?? virtualClock()
-  const hw = await open({ storage: memory(), ...options, clock })
+  const clock = (options.clock as VirtualClock | undefined) ?? testClock()
+  const hw = await open({ storage: testStorage(), ...options, clock })
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')
   const issued = async (token: Partial<AccessTokenInput> = {}) =>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type AccessTokenInput, type Headwater, open, type ResourceSet } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
@@ -281,7 +281,7 @@ describe('revoking a token (wire-behaviour.md 9.3)', () => {
 
 describe('tokens in the storage', () => {
   it('survive the engine', async () => {
-    const storage = memory()
+    const storage = testStorage()
     const first = await openWithTokens({ storage })
     const token = await issue({}, first.hw)
     const root = await first.hw.createRootToken()
@@ -294,7 +294,7 @@ describe('tokens in the storage', () => {
   })
 
   it('are the same for two engines, revocations at once', async () => {
-    const storage = memory()
+    const storage = testStorage()
     const [one, two] = [await openWithTokens({ storage }), await openWithTokens({ storage })]
     const token = await issue({}, one.hw)
     const view = two.hw.as(token)

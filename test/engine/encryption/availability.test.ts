@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type CipherSuite, type HeadwaterError, open } from '../../../src/index.ts'
-import { bodies, onBothKindsOfStorage, openEngine, type TestEngine, testStorage } from '../support.ts'
+import { bodies, onEveryKindOfStorage, openEngine, type TestEngine, testStorage } from '../support.ts'
 import { aegis, aesOfNode, aesOfWeb, key, openEncrypted, outcome } from './support.ts'
 
 const engines: TestEngine[] = []
@@ -29,7 +29,7 @@ function withoutAes(): void {
   vi.stubGlobal('process', undefined)
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe.each([
     ['aegis-256', NO_AEGIS, aegis, () => {}],
     ['aes-256-gcm', NO_AES, aesOfNode, withoutAes],

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type CipherSuite, fenceRecord, type HeadwaterError, type StoredBlock } from '../../../src/index.ts'
 import { encodeRecords } from '../../../src/storage/block-codec.ts'
 import { decodeSegments, encodeSegment, SEALED_FORMATS } from '../../../src/storage/sealed-block.ts'
-import { bodies, onBothKindsOfStorage, testStorage } from '../support.ts'
+import { bodies, onEveryKindOfStorage, testStorage } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { type EncryptedEngine, key, openEncrypted, SUITES } from './support.ts'
 
@@ -46,7 +46,7 @@ async function positions(): Promise<string | (readonly [seqNum: number, body: st
     )
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe.each(SUITES)('%s', (_, suite) => {
     it('tells every changed byte of what is sealed, and of its frame', async () => {
       const storage = await tampered(suite)

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { HeadwaterError, ReadBatch, ReadQuery, Stream } from '../../../src/index.ts'
-import { onBothKindsOfStorage, testStorage } from '../support.ts'
+import { testStorage as sharedStorage } from '../../test-storage.ts'
+import { onEveryKindOfStorage, testStorage } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { aesOfNode, type EncryptedEngine, key, openEncrypted, type SlowSuite, slowSuite } from './support.ts'
 
@@ -134,7 +134,7 @@ function told(promise: Promise<IteratorResult<ReadBatch> | ReadBatch>): string[]
   return ends
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe.each(HELD_UP)('a session that is held up by %s', (_, hold) => {
     it.each(ENDS)('is ended by %s', async (_, end, expected) => {
       world = await start()
@@ -204,7 +204,7 @@ describe('a session that is held up by the storage', () => {
   })
 
   it('behind its last record is ended by its consumer', async () => {
-    world = await start(memory())
+    world = await start(sharedStorage())
     await world.with().append('a')
     const { iterator } = readFrom(0)
     await iterator.next()
@@ -219,7 +219,7 @@ describe('a session that is held up by the storage', () => {
   })
 
   it('while it is opened is ended with the engine', async () => {
-    world = await start(memory())
+    world = await start(sharedStorage())
     await world.with().append('a')
     world.storage.slow = 'head'
     const ends = told(readFrom(0).iterator.next())

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { fenceRecord } from '../../../src/index.ts'
-import { bodies, onBothKindsOfStorage } from '../support.ts'
+import { bodies, onEveryKindOfStorage } from '../support.ts'
 import { type EncryptedEngine, key, openEncrypted, outcome, SUITES } from './support.ts'
 
 let engine: EncryptedEngine
@@ -34,7 +34,7 @@ const BAD_KEYS: [string, string | Uint8Array | undefined, string][] = [
   ],
 ]
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe.each(SUITES)('with %s', (_, suite) => {
     it.each([key(1), BASE64, ` ${BASE64} `])('the same key opens, as %s', async (given) => {
       engine = await openEncrypted(suite)

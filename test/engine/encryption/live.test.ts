@@ -6,7 +6,7 @@ import {
   type ReadQuery,
   type Stream,
 } from '../../../src/index.ts'
-import { bodies, onBothKindsOfStorage } from '../support.ts'
+import { bodies, onEveryKindOfStorage } from '../support.ts'
 import { merging } from './merging-storage.ts'
 import { aesOfNode, type EncryptedEngine, key, openEncrypted, outcome, SUITES } from './support.ts'
 
@@ -37,7 +37,7 @@ function follow(stream: Stream, query: ReadQuery = { tailOffset: 0 }) {
   return state
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe.each(SUITES)('following with %s', (_, suite) => {
     it('gives what is appended, with its tail', async () => {
       engine = await openEncrypted(suite)

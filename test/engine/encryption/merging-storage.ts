@@ -1,5 +1,5 @@
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { Storage, StorageContext, StoredBlock } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 
 /** A shared storage that gives all blocks of a read as one, and whose hints can be kept back. */
@@ -14,7 +14,7 @@ export interface MergingStorage extends Storage {
 
 export function merging(): MergingStorage {
   const kept = new Set<() => void>()
-  const inner = wrapped(memory(), {}, (session) => ({
+  const inner = wrapped(testStorage(), {}, (session) => ({
     read: async (logId, range) => {
       const blocks = await session.read(logId, range)
       if (storage.damage) return blocks.map((block) => ({ ...block, data: new Uint8Array([1]) }))

@@ -11,7 +11,7 @@ import {
   trimRecord,
 } from '../../../src/index.ts'
 import { realistic } from '../../storage/wrapped-storage.ts'
-import { onBothKindsOfStorage, testStorage } from '../support.ts'
+import { onEveryKindOfStorage, testStorage } from '../support.ts'
 import { openEncrypted, SUITES } from './support.ts'
 
 const bytes = fc.uint8Array({ maxLength: 20 })
@@ -89,6 +89,6 @@ function likePlain(storage: () => Storage): void {
   })
 }
 
-onBothKindsOfStorage(() => likePlain(testStorage))
+onEveryKindOfStorage(() => likePlain(testStorage))
 
 describe('on a storage that merges blocks', () => likePlain(realistic))

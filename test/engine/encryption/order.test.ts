@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { fenceRecord, type HeadwaterError } from '../../../src/index.ts'
 import { gated } from '../gated-storage.ts'
-import { bodies, onBothKindsOfStorage, testStorage } from '../support.ts'
+import { bodies, onEveryKindOfStorage, testStorage } from '../support.ts'
 import {
   aegis,
   aesOfNode,
@@ -20,7 +20,7 @@ async function all(): Promise<string[]> {
   return bodies(await engine.with().readBatch({ seqNum: 0 }))
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe('appends that are not awaited', () => {
     it('keep their order, however late the cipher answers', async () => {
       const suite = heldSuite(aesOfNode)

@@ -8,7 +8,7 @@ import {
   trimRecord,
 } from '../../../src/index.ts'
 import { decodeSegments, decodeSkeleton } from '../../../src/storage/sealed-block.ts'
-import { onBothKindsOfStorage, testStorage } from '../support.ts'
+import { onEveryKindOfStorage, testStorage } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { type EncryptedEngine, openEncrypted, SUITES } from './support.ts'
 
@@ -48,7 +48,7 @@ function traces(secret: Uint8Array): string[] {
   return [Buffer.from(secret).toString('latin1'), Buffer.from(secret).toString('hex'), ...aligned]
 }
 
-onBothKindsOfStorage(() =>
+onEveryKindOfStorage(() =>
   describe.each(SUITES)('%s', (_, suite) => {
     it('keeps bodies, headers and keys out of the storage', async () => {
       const { appends, documents } = await watched(suite)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open, type Storage, StorageFailure } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { openEngine } from '../support.ts'
 
 describe('callbacks', () => {
@@ -45,7 +45,7 @@ describe('callbacks', () => {
     process.removeAllListeners('unhandledRejection')
     process.on('unhandledRejection', listener)
     try {
-      const inner = memory()
+      const inner = testStorage()
       const storage: Storage = {
         manifest: inner.manifest,
         async open(context) {
@@ -56,7 +56,7 @@ describe('callbacks', () => {
           return session
         },
       }
-      const clock = virtualClock({ now: 1 })
+      const clock = testClock({ now: 1 })
       const hw = await open({
         storage,
         clock,

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import {
   type AppendRequest,
   open,
@@ -8,6 +6,8 @@ import {
   type ReclaimLimits,
   StorageFailure,
 } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { gated } from '../gated-storage.ts'
 import { bodies, openEngine } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
@@ -21,7 +21,7 @@ const code = (promise: Promise<unknown>) =>
 describe('streams at hand', () => {
   for (const shared of [false, true]) {
     it(`an append that waits for its budget is seen by followers and tail checks, though the stream was evicted (shared: ${shared})`, async () => {
-      const storage = gated(memory(), { shared })
+      const storage = gated(testStorage(), { shared })
       const { hw, clock } = await openEngine({
         storage,
         limits: { cachedStreams: 1, appendInFlightBytes: 1_048_576 },
@@ -54,8 +54,8 @@ describe('streams at hand', () => {
   }
 
   it('forgets streams that other engines delete: no object is left behind for each', async () => {
-    const storage = memory()
-    const clock = virtualClock({ now: 1_000_000 })
+    const storage = testStorage()
+    const clock = testClock({ now: 1_000_000 })
     const { hw } = await openEngine({ storage, clock, limits: { cachedStreams: 2 } })
     const other = await open({ storage, clock })
     for (let i = 0; i < 50; i++) {
@@ -70,8 +70,8 @@ describe('streams at hand', () => {
   it('a change made elsewhere is told to followers, whenever it comes', async () => {
     const missed: number[] = []
     for (let offset = 0; offset < 60; offset++) {
-      const storage = memory()
-      const clock = virtualClock({ now: 1_000_000 })
+      const storage = testStorage()
+      const clock = testClock({ now: 1_000_000 })
       const { hw, stream } = await openEngine({ storage, clock })
       const writer = await open({ storage, clock })
       const elsewhere = writer.basin('basin').stream('stream')
@@ -96,7 +96,7 @@ describe('streams at hand', () => {
   })
 
   it('a change that could not be looked at is looked at again', async () => {
-    const inner = memory()
+    const inner = testStorage()
     let failing = false
     const storage = wrapped(inner, {}, (session) => ({
       head: async (logId: string) => {
@@ -104,7 +104,7 @@ describe('streams at hand', () => {
         return session.head(logId)
       },
     }))
-    const clock = virtualClock({ now: 1_000_000 })
+    const clock = testClock({ now: 1_000_000 })
     const { stream } = await openEngine({ storage, clock })
     const writer = await open({ storage: inner, clock })
     const seen: string[] = []
@@ -122,7 +122,7 @@ describe('streams at hand', () => {
   it('a stream that is deleted while it is looked up does not stay at hand', async () => {
     let hold = false
     let go = () => {}
-    const storage = wrapped(memory(), { shared: false }, (session) => ({
+    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
       head: async (logId: string) => {
         const head = await session.head(logId)
         if (hold)
@@ -132,7 +132,7 @@ describe('streams at hand', () => {
         return head
       },
     }))
-    const clock = virtualClock({ now: 1_000_000 })
+    const clock = testClock({ now: 1_000_000 })
     const first = await openEngine({ storage, clock })
     await first.stream.append('0')
     await first.hw.close()
@@ -158,7 +158,7 @@ describe('streams at hand', () => {
   })
 
   it('one damaged stream does not keep others from being deleted when empty', async () => {
-    const inner = memory()
+    const inner = testStorage()
     let damaged = ''
     const storage = wrapped(inner, {}, (session) => ({
       read: async (logId: string, range: ReadRange) => {
@@ -208,7 +208,7 @@ describe('streams at hand', () => {
 
   it('a deletion has its bytes freed soon, also shortly after a trim', async () => {
     let reclaims = 0
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       reclaim: async (limits: ReclaimLimits) => {
         reclaims++
         return session.reclaim(limits)

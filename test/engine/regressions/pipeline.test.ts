@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { type AppendRequest, open, StorageConflict, StorageFailure } from '../../../src/index.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { gated } from '../gated-storage.ts'
 import { openEngine, readAll } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
@@ -19,7 +19,7 @@ const text = (request: AppendRequest) =>
 
 describe('append pipeline', () => {
   it('never stores a durable append twice: behind a withheld refusal, before a storage failure (one engine)', async () => {
-    const storage = gated(memory(), { shared: false })
+    const storage = gated(testStorage(), { shared: false })
     const { stream } = await openEngine({ storage })
     await stream.append('0')
     storage.holding = true
@@ -41,7 +41,7 @@ describe('append pipeline', () => {
   })
 
   it('never tries an append of unknown outcome again behind a withheld refusal', async () => {
-    const storage = gated(memory(), { shared: false })
+    const storage = gated(testStorage(), { shared: false })
     const { stream } = await openEngine({ storage })
     await stream.append('0')
     storage.holding = true
@@ -68,7 +68,7 @@ describe('append pipeline', () => {
     // Appends take effect at once; their answers arrive when the test says so.
     const answers: (() => void)[] = []
     let holding = false
-    const storage = wrapped(memory(), { shared: false }, (session) => ({
+    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
       append: async (request: AppendRequest) => {
         await session.append(request)
         if (holding) await new Promise<void>((go) => answers.push(go))
@@ -92,7 +92,7 @@ describe('append pipeline', () => {
 
   it('a write of unknown outcome that turns up late lets no later append slip in (order, duplicates)', async () => {
     let late: (() => Promise<void>) | undefined
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       append: async (request: AppendRequest) => {
         if (text(request) === 'x' && late === undefined) {
           late = () => session.append(request)
@@ -116,7 +116,7 @@ describe('append pipeline', () => {
 
   it('and loses no fencing token', async () => {
     let late: (() => Promise<void>) | undefined
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       append: async (request: AppendRequest) => {
         if (text(request) === 'owner' && late === undefined) {
           late = () => session.append(request)
@@ -139,9 +139,9 @@ describe('append pipeline', () => {
   })
 
   it('appends that wait behind others do not fail with a conflict while the pipeline makes progress', async () => {
-    const inner = memory()
+    const inner = testStorage()
     const storage = gated(inner)
-    const clock = virtualClock({ now: 1_000_000 })
+    const clock = testClock({ now: 1_000_000 })
     const { stream } = await openEngine({ storage, clock })
     const other = await open({ storage: inner, clock })
     const rival = other.basin('basin').stream('stream')
@@ -165,7 +165,7 @@ describe('append pipeline', () => {
   })
 
   it('in a session nothing is appended behind an append that gave up after too many conflicts', async () => {
-    const storage = gated(memory())
+    const storage = gated(testStorage())
     const { stream, clock } = await openEngine({ storage })
     const session = await stream.appendSession()
     let conflicts = 0
@@ -189,7 +189,7 @@ describe('append pipeline', () => {
     let holdHead = false
     const heads: (() => void)[] = []
     let failing = false
-    const storage = wrapped(memory(), { shared: false }, (session) => ({
+    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
       append: async (request: AppendRequest) => {
         if (failing) throw new StorageFailure('io', 'disk', { nothingWritten: true })
         return session.append(request)
@@ -220,7 +220,7 @@ describe('append pipeline', () => {
   })
 
   it('an append under way when its stream is deleted does not turn up behind later ones in the next', async () => {
-    const storage = gated(memory())
+    const storage = gated(testStorage())
     const { hw, clock, stream } = await openEngine({ storage })
     storage.holding = true
     const first = code(stream.append('first'))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type ReadRange, StorageFailure } from '../../../src/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { bodies, openEngine } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
 
@@ -40,7 +40,7 @@ describe('reads', () => {
 
   it('a read of a few bytes does not ask the storage for a MiB', async () => {
     let blocks = 0
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       read: async (logId: string, range: ReadRange) => {
         const found = await session.read(logId, range)
         blocks += found.length
@@ -58,7 +58,7 @@ describe('reads', () => {
   it('a cursor that is closed while it reads resolves to undefined, also when the storage fails then', async () => {
     let hold = false
     let go = () => {}
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       read: async (logId: string, range: ReadRange) => {
         if (!hold) return session.read(logId, range)
         await new Promise<void>((resolve) => {
@@ -120,7 +120,7 @@ describe('reads', () => {
   it('the signal ends an iteration at once, also while the read is being opened', async () => {
     let hold = false
     const waiting: (() => void)[] = []
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       head: async (logId: string) => {
         if (hold) await new Promise<void>((go) => waiting.push(go))
         return session.head(logId)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
+import { testStorage } from '../../test-storage.ts'
 import { gated } from '../gated-storage.ts'
 import { openEngine, readAll } from '../support.ts'
 
@@ -24,7 +24,7 @@ describe('sessions and producers', () => {
   })
 
   it('a producer holds back its writer also when records do not fill batches exactly', async () => {
-    const storage = gated(memory())
+    const storage = gated(testStorage())
     const { clock, stream } = await openEngine({
       storage,
       limits: { sessionInFlightBytes: 1_048_576, appendInFlightBytes: 1_048_576 },

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import {
   append,
   createBasin,
@@ -94,8 +94,8 @@ describe('what a basin held that is gone', () => {
 
 describe('a basin that an engine deletes', () => {
   it('is told to be gone when its document goes', async () => {
-    const clock = virtualClock()
-    const hw = await open({ storage: memory(), clock })
+    const clock = testClock()
+    const hw = await open({ storage: testStorage(), clock })
     await hw.basin('basin-one').stream('s').append('x'.repeat(92))
     await clock.advance('1h')
     await clock.advance('2m')

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
+import type { VirtualClock } from '../../../adapters/testing/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import {
   activeBasins,
   append,
@@ -20,7 +21,7 @@ const YEAR_MS = 365 * 86_400_000
 
 /** A clock that is wrong by as much as the test says, while its timers go on as ever. */
 function skewed(skewMs: number): VirtualClock & { skewMs: number } {
-  const inner = virtualClock()
+  const inner = testClock()
   return {
     skewMs,
     now() {
@@ -37,8 +38,8 @@ function skewed(skewMs: number): VirtualClock & { skewMs: number } {
 
 describe('a clock that was wrong by years', () => {
   it('on another engine keeps nobody from measuring the basins', async () => {
-    const storage = memory()
-    const wrong = await openUsage({ storage, clock: virtualClock({ now: Date.UTC(2030, 0, 1) }) })
+    const storage = testStorage()
+    const wrong = await openUsage({ storage, clock: testClock({ now: Date.UTC(2030, 0, 1) }) })
     await maintain(wrong)
     await wrong.usage.close()
     const test = await openUsage({ storage })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { type Metric, open } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { START } from './support.ts'
 
 const RANGE = { start: START, end: START + 1 }
@@ -17,7 +17,7 @@ function counts(metrics: readonly Metric[]): Record<string, number | undefined> 
 
 describe('making sure of something', () => {
   it('is a creation when it creates, and else a reconfiguration, also when nothing changes', async () => {
-    const hw = await open({ storage: memory(), clock: virtualClock() })
+    const hw = await open({ storage: testStorage(), clock: testClock() })
     for (let i = 0; i < 5; i++) await hw.ensureBasin('basin-one')
     await hw.ensureBasin('basin-one', { createStreamOnAppend: true })
     const basin = hw.basin('basin-one')

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { PendingUsage } from '../../../src/engine/usage/pending-usage.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import {
   activeBasins,
@@ -29,7 +29,7 @@ const failure = () => new StorageFailure('io', 'the disk is gone', { nothingWrit
 
 /** A storage whose calls fail as the test says. */
 function failing() {
-  const inner = memory()
+  const inner = testStorage()
   const control = {
     /** Called before a call is made. */
     before: (_call: 'commit' | 'measure' | 'list' | 'get') => {},

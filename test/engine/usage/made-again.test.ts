@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { Catalog } from '../../../src/engine/catalog.ts'
 import { settingsOf } from '../../../src/engine/options.ts'
 import { basinScope } from '../../../src/engine/usage/usage-documents.ts'
 import { UsageFlush } from '../../../src/engine/usage/usage-flush.ts'
 import type { CatalogChange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import {
   createBasin,
@@ -31,7 +31,7 @@ let other: TestUsage
 
 beforeEach(async () => {
   commitsLeft = Number.POSITIVE_INFINITY
-  const storage = memory()
+  const storage = testStorage()
   const flaky = wrapped(storage, {}, (session) => ({
     commit: async (changes) => {
       if (commitsLeft-- > 0) return session.commit(changes)
@@ -59,7 +59,7 @@ async function bytesOf(basin: string, to: number): Promise<unknown> {
 
 describe('a commit that seemed to fail', () => {
   it('counts once, also when it turns up while it is made again', async () => {
-    const storage = memory()
+    const storage = testStorage()
     let late: readonly CatalogChange[] | undefined
     let isAway = true
     const slow = wrapped(storage, {}, (session) => ({

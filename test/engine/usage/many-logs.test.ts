@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { createBasin, goTo, MINUTE, ofBasin, openUsage, tellAppend, usageKeys } from './support.ts'
 
@@ -10,7 +10,7 @@ const LOGS = 100_001
 describe('more changed logs than values are kept in memory', () => {
   it('make nothing coarser that a storage takes', async () => {
     let state: 'away' | 'well' = 'away'
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       measure: async (logIds) => logIds.map(() => 1),
       commit: async (changes) => {
         if (state === 'away') throw new StorageFailure('io', 'away', { nothingWritten: true })

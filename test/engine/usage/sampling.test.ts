@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import {
   activeBasins,
@@ -22,7 +22,7 @@ let isAway: boolean
 
 beforeEach(async () => {
   isAway = false
-  const storage = wrapped(memory(), {}, (session) => ({
+  const storage = wrapped(testStorage(), {}, (session) => ({
     list: async (collection, range) => {
       if (isAway) throw new StorageFailure('io', 'away', { nothingWritten: true })
       return session.list(collection, range)

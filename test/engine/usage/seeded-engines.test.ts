@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import { START } from './support.ts'
 
@@ -15,11 +15,11 @@ function seeded(): () => number {
 
 /** Engines that are opened with the same seed, one after the other, and append once each. */
 async function openThrice(sharesStorage: boolean) {
-  const clock = virtualClock()
+  const clock = testClock()
   const appendIds: string[] = []
   const logIds: string[] = []
   const storageOf = () =>
-    wrapped(memory(), {}, (session) => ({
+    wrapped(testStorage(), {}, (session) => ({
       append: async (request) => {
         appendIds.push(request.head.appendId)
         logIds.push(request.logId)

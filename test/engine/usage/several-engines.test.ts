@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import {
   activeBasins,
@@ -21,9 +21,9 @@ import {
 
 /** Engines on one storage whose commits take turns, so that they conflict. */
 async function openSome(count: number): Promise<TestUsage[]> {
-  const clock = virtualClock()
+  const clock = testClock()
   const storage = wrapped(
-    memory(),
+    testStorage(),
     {},
     (session): Partial<StorageSession> => ({
       commit: async (changes) => {
@@ -86,8 +86,8 @@ describe('several engines on one storage', () => {
   })
 
   it('measure the basins once an hour, one of them', async () => {
-    const clock = virtualClock()
-    const storage = memory()
+    const clock = testClock()
+    const storage = testStorage()
     const measured: string[] = []
     const open = (name: string) =>
       openUsage({

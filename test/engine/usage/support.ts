@@ -1,5 +1,4 @@
-import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
+import type { VirtualClock } from '../../../adapters/testing/index.ts'
 import { Catalog } from '../../../src/engine/catalog.ts'
 import type { StreamRef } from '../../../src/engine/context.ts'
 import { asJson, streamKey } from '../../../src/engine/documents.ts'
@@ -13,6 +12,8 @@ import type {
   MetricPoint,
 } from '../../../src/model/metrics.ts'
 import { identityOf, type Storage, type StorageSession } from '../../../src/storage/contract.ts'
+import { testClock } from '../../test-clock.ts'
+import { testStorage } from '../../test-storage.ts'
 
 /** 2025-01-01T00:00:00Z, in seconds: where the clock of these tests starts. */
 export const START: number = Date.UTC(2025, 0, 1) / 1000
@@ -31,7 +32,7 @@ export interface TestUsage {
 }
 
 export async function openUsage(given: { storage?: Storage; clock?: VirtualClock } = {}): Promise<TestUsage> {
-  const { storage = memory(), clock = virtualClock() } = given
+  const { storage = testStorage(), clock = testClock() } = given
   const errors: unknown[] = []
   const settings = settingsOf({ storage, clock, onBackgroundError: (error) => errors.push(error) })
   const session = await storage.open({ clock, onLogChanged: () => {} })

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { VirtualClock } from '../../../adapters/testing/index.ts'
 import type { Headwater } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { testStorage } from '../../test-storage.ts'
 import { aesOfNode, key, openEncrypted } from '../encryption/support.ts'
 import { openEngine } from '../support.ts'
 import { wrapped } from '../wrapped-storage.ts'
@@ -18,7 +18,7 @@ async function readsOf(hw: Headwater, clock: VirtualClock, basin: string) {
 
 describe('a unary read', () => {
   it('of several blocks counts once, with all its bytes', async () => {
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       read: async (logId, range) => session.read(logId, { ...range, bytesMax: 1 }),
     }))
     const { hw, clock, stream } = await openEngine({ storage })
@@ -41,7 +41,7 @@ describe('a unary read', () => {
 
   it('that fails half way has read nothing', async () => {
     let left = Number.POSITIVE_INFINITY
-    const storage = wrapped(memory(), {}, (session) => ({
+    const storage = wrapped(testStorage(), {}, (session) => ({
       read: async (logId, range) => {
         if (left-- <= 0) throw new StorageFailure('io', 'away', { nothingWritten: true })
         return session.read(logId, { ...range, bytesMax: 1 })

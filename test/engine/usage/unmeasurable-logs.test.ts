@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { testStorage } from '../../test-storage.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import {
   activeBasins,
@@ -28,7 +28,7 @@ let measured: number
 beforeEach(async () => {
   bad = () => false
   measured = 0
-  const storage = wrapped(memory(), {}, (session) => ({
+  const storage = wrapped(testStorage(), {}, (session) => ({
     measure: async (logIds) => {
       measured++
       if (logIds.some(bad)) throw new StorageFailure('corrupt', 'damaged', { nothingWritten: true })

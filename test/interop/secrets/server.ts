@@ -2,8 +2,8 @@ import { onTestFinished } from 'vitest'
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
 import { createHandler } from '../../../adapters/http/index.ts'
 import { serve } from '../../../adapters/node/index.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
+import { testClock } from '../../test-clock.ts'
 import { Asker } from './bombard.ts'
 import { collect } from './collect.ts'
 import {
@@ -62,7 +62,7 @@ export async function startServer() {
   const evidence = collect()
   const failed = (what: string) => (error: unknown) => evidence.add('errors', what, error)
   const watched = watchedStorage(evidence)
-  const clock = virtualClock()
+  const clock = testClock()
   const onError = failed('onError')
   const hw = await open({
     storage: watched.storage,

@@ -1,6 +1,6 @@
-import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { Storage, StorageSession } from '../../../src/index.ts'
 import { wrapped } from '../../engine/wrapped-storage.ts'
+import { testStorage } from '../../test-storage.ts'
 import type { Evidence } from './evidence.ts'
 
 type Method = Exclude<keyof StorageSession, 'close'>
@@ -15,7 +15,7 @@ export interface WatchedStorage {
 
 export function watchedStorage(evidence: Evidence): WatchedStorage {
   let failure: { method: Method; error: () => unknown } | undefined
-  const storage = wrapped(memory(), {}, (session) =>
+  const storage = wrapped(testStorage(), {}, (session) =>
     Object.fromEntries(
       METHODS.map((method) => [
         method,

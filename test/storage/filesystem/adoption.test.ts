@@ -117,12 +117,11 @@ describe('a journal of large blocks', () => {
   })
 
   test('of which most is freed is merged away, and what is wanted stays', async () => {
-    const { disk, session, writers } = await written(3, { small: 3 })
+    const { disk, session, writers } = await written(3, { small: 3, largeRecords: 2 })
     await rolled(session, disk)
     const [kept, trimmed, deleted] = writers
     await session.commit([{ kind: 'delete-log', logId: deleted!.logId }])
-    // A trim point inside of a block frees nothing of it.
-    await trimmed!.append({ count: 2, ...LARGE_BODY })
+    // Inside of the last block, of which nothing is freed.
     const trimPoint = trimmed!.head.tail.seqNum - 1
     await trimmed!.append({ trimPoint, trimmedAt: NOW })
     await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 2 })
@@ -228,6 +227,8 @@ interface Contents {
   /** Blocks of each log, before each of the large ones, as long as there are any. */
   readonly small?: number
   readonly smallBodyBytes?: number
+  /** In each large block. */
+  readonly largeRecords?: number
   readonly durability?: 'sync' | 'os'
   /** Default: of so much that another block or document makes a roll due. */
   readonly rollBytes?: number
@@ -239,6 +240,7 @@ interface Contents {
 async function written(logs: number, contents: Contents = {}) {
   const {
     large = 12,
+    largeRecords = 1,
     small = 0,
     smallBodyBytes = 40,
     durability = 'sync',
@@ -258,14 +260,14 @@ async function written(logs: number, contents: Contents = {}) {
       return { ...file, read }
     },
   }
-  const rollBytes = contents.rollBytes ?? logs * (large * 25_000 + small * 200)
+  const rollBytes = contents.rollBytes ?? logs * (large * largeRecords * 25_000 + small * 200)
   const session = await openSimulated(files, rollBytes, durability, LARGE_BLOCK_BYTES)
   const writers: LogWriter[] = []
   for (let i = 0; i < logs; i++) writers.push(await LogWriter.create(session, `log-${i}`))
   for (let i = 0; i < Math.max(large, small); i++) {
     for (const writer of writers) {
       if (i < small) await writer.append({ bodyBytes: smallBodyBytes, expiresAt: NOW + 1_000_000 + i })
-      if (i < large) await writer.append(LARGE_BODY)
+      if (i < large) await writer.append({ count: largeRecords, ...LARGE_BODY })
     }
   }
   return { disk, session, writers }

@@ -38,9 +38,17 @@ export class Child {
     return this.#process.pid!
   }
 
+  get hasEnded(): boolean {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null
+  }
+
+  send(line: string): void {
+    this.#process.stdin!.write(`${line}\n`)
+  }
+
   /** Resolves when it has told so many lines, or has ended. */
   async told(count: number): Promise<void> {
-    while (this.lines.length < count && this.#process.exitCode === null) {
+    while (this.lines.length < count && !this.hasEnded) {
       const line = new Promise<void>((resolve) => {
         this.#onLine = resolve
       })

@@ -3,38 +3,62 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openDirectory } from '../../../adapters/storage/filesystem/open-directory.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
-import { encodeRecords } from '../../../src/storage/block-codec.ts'
-import { WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
-import type { StorageSession } from '../../../src/storage/contract.ts'
+import { KilledWriters } from './check-killed.ts'
 import { Child, childProgram } from './child-process.ts'
-import { LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES, recordOf } from './children/records.ts'
+import { LARGE_BLOCK_BYTES, ROLL_BYTES } from './children/blocks.ts'
 import { temporaryDirectory } from './directories.ts'
 
-const ROUNDS = Number(process.env.KILL_ROUNDS ?? '30')
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? '200')
 
-test(`${ROUNDS} processes that are killed while they write leave all that they acknowledged`, async () => {
+/** When: at a random acknowledgement, or before an operation on files that matches, after so many others of them at the most. */
+const MOMENTS: readonly (readonly [what: string, operations: string, below: number])[] = [
+  ['while it writes', '', 0],
+  ['while it opens the directory', '.', 20],
+  ['while it writes a group', '^(write|datasync) journal', 30],
+  ['while it begins a journal', 'journal-\\d+(\\.tmp)?( create|)$', 8],
+  ['while it rolls', '^(open|write|datasync|rename|link) (segment|checkpoint)', 30],
+  ['while it removes files', '^unlink', 12],
+]
+
+test(`${ROUNDS} processes that are killed leave all that they acknowledged, and the next goes on`, async () => {
   const prng = new Prng(1)
   const base = await temporaryDirectory()
   const directory = join(base, 'data')
   const program = await childProgram('writer', base)
-  let rolled = false
+  const writers = new KilledWriters()
+  const start = (round: number): Child => {
+    const [, operations, below] = MOMENTS[round % MOMENTS.length]!
+    const durability = prng.pick(['sync', 'os'])
+    return new Child(program, [directory, `${round}`, durability, operations, `${prng.below(below)}`])
+  }
+  const met = new Map(MOMENTS.map(([what]) => [what, 0]))
   let adopted = 0
+  let next = start(0)
   for (let round = 0; round < ROUNDS; round++) {
-    const child = new Child(program, [directory, round % 2 === 0 ? 'sync' : 'os'])
-    await child.told(1 + prng.below(1000))
+    const child = next
+    const [what] = MOMENTS[round % MOMENTS.length]!
+    // Starts while this one works.
+    next = start(round + 1)
+    child.send('go')
+    await child.told(what === 'while it writes' ? 1 + prng.below(400) : 2_000)
+    if (child.hasEnded || what === 'while it writes') met.set(what, met.get(what)! + 1)
     await child.kill()
-    expect(child.lines.length, 'acknowledgements').toBeGreaterThan(0)
-
     adopted += await adoptedIn(directory)
+    // Sometimes the next writer is the first that finds what it left.
+    if (prng.chance(0.2)) {
+      writers.note(child.lines)
+      continue
+    }
     const options = { rollBytes: ROLL_BYTES, largeBlockBytes: LARGE_BLOCK_BYTES }
     const session = await openDirectory(directory, { durability: 'sync', ...options }, systemClock)
-    await checkDocuments(session)
-    for (const logId of LOG_IDS) await checkLog(session, logId, acknowledged(child.lines, logId))
+    await writers.check(session, child.lines).catch((error: Error) => {
+      throw new Error(`round ${round}, killed ${what}: ${error.message}`, { cause: error })
+    })
     await session.close()
-    rolled ||= child.lines.length * 100 > ROLL_BYTES
   }
-  expect(rolled, 'journals were rolled').toBe(true)
+  await next.kill()
+  for (const [what, count] of met) expect(count, what).toBeGreaterThan(ROUNDS / MOMENTS.length / 2)
   expect(adopted, 'adopted journals').toBeGreaterThan(0)
 }, 600_000)
 
@@ -43,38 +67,4 @@ async function adoptedIn(directory: string): Promise<number> {
   const segments = (await readdir(directory)).filter((name) => /^segment-\d+$/.test(name))
   const contents = await Promise.all(segments.map((name) => readFile(join(directory, name))))
   return contents.filter((content) => content.toString('latin1', 0, 5) === 'HDWRJ').length
-}
-
-function acknowledged(lines: readonly string[], logId: string): number {
-  const last = lines.findLast((line) => line.startsWith(`${logId} `))
-  return last === undefined ? 0 : Number(last.split(' ')[1])
-}
-
-async function checkDocuments(session: StorageSession): Promise<void> {
-  const values = await Promise.all(['one', 'other'].map((key) => session.get('streams', key)))
-  expect(values[0]?.value).toBe(values[1]?.value)
-}
-
-async function checkLog(session: StorageSession, logId: string, atLeast: number): Promise<void> {
-  const tail = (await session.head(logId))?.tail.seqNum ?? 0
-  expect(tail, `tail of ${logId}`).toBeGreaterThanOrEqual(atLeast)
-  const blocks = await session.read(logId, WHOLE_LOG)
-  let next = 0
-  for (const block of blocks) {
-    // What is missing has expired: it began at a multiple of 3.
-    for (; next < block.firstSeqNum; next += 1 + (next % 4)) expectExpired(logId, next)
-    expect(block.firstSeqNum).toBe(next)
-    const count = block.endSeqNum - next
-    const records = Array.from({ length: count }, (_, i) => recordOf(logId, next + i))
-    expect(Buffer.compare(block.data, encodeRecords(records)), `${logId} at ${next}`).toBe(0)
-    next = block.endSeqNum
-  }
-  for (; next < tail; next += 1 + (next % 4)) expectExpired(logId, next)
-  expect(next).toBe(tail)
-  const bytes = blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
-  expect(await session.measure([logId])).toEqual([bytes])
-}
-
-function expectExpired(logId: string, seqNum: number): void {
-  if (seqNum % 3 !== 0) throw new Error(`${logId} lost record ${seqNum}`)
 }

@@ -24,6 +24,7 @@ type Operation =
   | { readonly kind: 'datasync'; readonly inode: Inode }
   /** A sync that failed: these changes are lost, though whoever reads the file sees them. */
   | { readonly kind: 'lost'; readonly inode: Inode; readonly changes: ReadonlySet<ContentChange> }
+  /** A rename is two, of which a crash may leave either: that is worse than what file systems do. */
   | { readonly kind: 'names'; readonly changes: readonly NameChange[] }
   | { readonly kind: 'sync-names' }
 
@@ -38,8 +39,19 @@ class Inode {
   }
 }
 
-/** What a crash leaves of that which was not synced. */
-export type Loss = 'nothing' | 'everything' | 'some'
+/**
+ * What a crash takes of that which was not synced. `some`: each change of a name and each sector of a write, or not; so every state that any order of
+ * the changes could leave may come about. `reordered`: in the directory and in each file the first changes, and the last are there.
+ */
+export type Loss = 'nothing' | 'everything' | 'some' | 'reordered'
+
+/** What a crash took in fact. */
+export type Taken =
+  | 'name'
+  | 'write'
+  | 'part of a write'
+  | 'write before one that stayed'
+  | 'name before one that stayed'
 
 /** Fails operations: returns the code of the error, or undefined. */
 export type Faults = (
@@ -51,13 +63,20 @@ export class SimulatedDisk implements Files {
   faults: Faults = () => undefined
   /** How many second names were given. */
   links = 0
+  /** By the crash that left this disk. */
+  readonly taken: ReadonlySet<Taken>
   readonly #operations: Operation[] = []
   readonly #initial: ReadonlyMap<string, Inode>
   readonly #names: Map<string, Inode>
   readonly #prng: Prng
 
-  constructor(prng: Prng, files: ReadonlyMap<string, Buffer> = new Map()) {
+  constructor(
+    prng: Prng,
+    files: ReadonlyMap<string, Buffer> = new Map(),
+    taken: ReadonlySet<Taken> = new Set(),
+  ) {
     this.#prng = prng
+    this.taken = taken
     // Names with one content are names of one file.
     const inodes = new Map([...files.values()].map((content) => [content, new Inode(content)]))
     this.#initial = new Map([...files].map(([name, content]) => [name, inodes.get(content)!]))
@@ -67,6 +86,12 @@ export class SimulatedDisk implements Files {
   /** How many operations there were. */
   get length(): number {
     return this.#operations.length
+  }
+
+  /** Whether the last of them was a rename. */
+  get isAtRename(): boolean {
+    const last = this.#operations.at(-1)
+    return last?.kind === 'names' && last.changes.length > 1
   }
 
   get bytes(): number {
@@ -91,7 +116,7 @@ export class SimulatedDisk implements Files {
       return file
     }
     const synced: NameChange[] = []
-    let pending: NameChange[] = []
+    const pending: NameChange[] = []
     for (const operation of this.#operations.slice(0, count)) {
       if (operation.kind === 'names') pending.push(...operation.changes)
       else if (operation.kind === 'sync-names') synced.push(...pending.splice(0))
@@ -102,21 +127,27 @@ export class SimulatedDisk implements Files {
         else file.pending = file.pending.filter((change) => !operation.changes.has(change))
       }
     }
-    if (loss === 'everything') pending = []
-    if (loss === 'some') pending = pending.filter(() => prng.chance(0.5))
+    const taken = new Set<Taken>()
+    const left = survivors(pending, loss, prng)
+    noteTaken(taken, 'name', pending, left)
     const names = new Map(this.#initial)
-    for (const [name, inode] of [...synced, ...pending]) {
+    for (const [name, inode] of [...synced, ...left]) {
       if (inode === null) names.delete(name)
       else names.set(name, inode)
     }
-    const contents = new Map<Inode, Buffer>()
-    for (const inode of names.values()) {
-      if (contents.has(inode)) continue
+    const contentOf = (inode: Inode): Buffer => {
       const file = fileOf(inode)
-      const survived = loss === 'some' ? file.pending.flatMap((change) => torn(change, prng)) : file.pending
-      contents.set(inode, contentAfter(loss === 'everything' ? file.synced : [...file.synced, ...survived]))
+      if (loss === 'some') {
+        const pieces = file.pending.flatMap((change) => torn(change, prng, taken))
+        return contentAfter([...file.synced, ...pieces])
+      }
+      const kept = survivors(file.pending, loss, prng)
+      noteTaken(taken, 'write', file.pending, kept)
+      return contentAfter([...file.synced, ...kept])
     }
-    return new SimulatedDisk(prng, new Map([...names].map(([name, inode]) => [name, contents.get(inode)!])))
+    const contents = new Map([...new Set(names.values())].map((inode) => [inode, contentOf(inode)]))
+    const named = new Map([...names].map(([name, inode]) => [name, contents.get(inode)!]))
+    return new SimulatedDisk(prng, named, taken)
   }
 
   async list(): Promise<string[]> {
@@ -182,7 +213,10 @@ export class SimulatedDisk implements Files {
     }
     return {
       size: async () => inode.content.length,
-      read: async (buffer, position) => inode.content.copy(buffer, 0, position, position + buffer.length),
+      read: async (buffer, position) =>
+        position < inode.content.length
+          ? inode.content.copy(buffer, 0, position, position + buffer.length)
+          : 0,
       write: async (bytes, position) => {
         const copy = Uint8Array.from(bytes)
         try {
@@ -221,8 +255,28 @@ export class SimulatedDisk implements Files {
   }
 }
 
+/** Those of the changes that are not taken. */
+function survivors<Change>(changes: readonly Change[], loss: Loss, prng: Prng): readonly Change[] {
+  if (loss === 'nothing') return changes
+  if (loss === 'everything') return []
+  if (loss === 'some') return changes.filter(() => prng.chance(0.5))
+  return changes.slice(prng.below(changes.length + 1))
+}
+
+function noteTaken<Change>(
+  taken: Set<Taken>,
+  what: 'name' | 'write',
+  changes: readonly Change[],
+  left: readonly Change[],
+): void {
+  if (left.length === changes.length) return
+  taken.add(what)
+  const first = changes.findIndex((change) => !left.includes(change))
+  if (left.some((change) => changes.indexOf(change) > first)) taken.add(`${what} before one that stayed`)
+}
+
 /** The sectors of a write that reached the disk. */
-function torn(change: ContentChange, prng: Prng): ContentChange[] {
+function torn(change: ContentChange, prng: Prng, taken: Set<Taken>): ContentChange[] {
   if ('length' in change) return prng.chance(0.5) ? [change] : []
   const { position, bytes } = change
   const parts: Write[] = []
@@ -231,6 +285,8 @@ function torn(change: ContentChange, prng: Prng): ContentChange[] {
     if (prng.chance(0.5)) parts.push({ position: position + start, bytes: bytes.subarray(start, end) })
     start = end
   }
+  const kept = parts.reduce((sum, part) => sum + part.bytes.length, 0)
+  if (kept > 0 && kept < bytes.length) taken.add('part of a write')
   return parts
 }
 
@@ -247,16 +303,22 @@ function applied(content: Buffer, change: ContentChange): Buffer {
   return next
 }
 
-/** What a process does to a disk that is killed after a number of operations: from then on nothing comes back. The system goes on. */
+/**
+ * What a process does to a disk that is killed after a number of operations, or at the first rename behind them: from then on nothing comes back. The
+ * system goes on.
+ */
 export class KilledProcess implements Files {
   readonly end: Promise<void>
   readonly #disk: SimulatedDisk
   readonly #operations: number
+  readonly #atRename: boolean
+  #isKilled = false
   #kill: () => void = () => {}
 
-  constructor(disk: SimulatedDisk, operations: number) {
+  constructor(disk: SimulatedDisk, operations: number, atRename: boolean) {
     this.#disk = disk
     this.#operations = operations
+    this.#atRename = atRename
     this.end = new Promise((resolve) => {
       this.#kill = resolve
     })
@@ -295,7 +357,8 @@ export class KilledProcess implements Files {
   }
 
   #do<Result>(operation: () => Promise<Result>): Promise<Result> {
-    if (this.#disk.length < this.#operations) return operation()
+    this.#isKilled ||= this.#disk.length >= this.#operations && (!this.#atRename || this.#disk.isAtRename)
+    if (!this.#isKilled) return operation()
     this.#kill()
     return new Promise(() => {})
   }

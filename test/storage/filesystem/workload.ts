@@ -3,7 +3,13 @@ import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
 import { NOW } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
 import type { Prng } from '../../../src/storage/conformance/prng.ts'
-import { emptyHead, type Head, type StorageSession, type StoredBlock } from '../../../src/storage/contract.ts'
+import {
+  type CatalogChange,
+  emptyHead,
+  type Head,
+  type StorageSession,
+  type StoredBlock,
+} from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 
@@ -24,12 +30,16 @@ export interface AppendAttempt extends Attempt {
 
 export interface LogHistory {
   readonly logId: string
+  /** Its creation, its appends, and changes of its epoch: all that leaves another head. */
   readonly appends: AppendAttempt[]
   deletion: Attempt | undefined
 }
 
 interface PutAttempt extends Attempt {
+  /** Ascending from 0. */
   readonly value: number
+  /** Deletes the documents instead. */
+  readonly deletes: boolean
 }
 
 interface ReclaimAttempt {
@@ -41,7 +51,7 @@ interface ReclaimAttempt {
 /** Everything that an engine asked for, and what it was told. */
 export interface History {
   readonly logs: LogHistory[]
-  /** Of two documents that are always written together. */
+  /** Of two documents that are always written and deleted together. */
   readonly puts: PutAttempt[]
   readonly reclaims: ReclaimAttempt[]
 }
@@ -52,7 +62,10 @@ const LARGE_BLOCK_BYTES = 180
 /** As length from which on blocks are not copied: all are. */
 export const NEVER_LARGE = Number.POSITIVE_INFINITY
 
-/** Writers, a catalog, trims, expiry, freeing and deletions, at random, on a disk whose journals are rolled all the time. */
+/**
+ * Writers, a catalog, fences, trims, expiry, epochs, freeing, creations and deletions, at random, on a disk whose journals are rolled all the time.
+ * A log has a document of its name, created and deleted with it.
+ */
 export async function runWorkload(
   disk: SimulatedDisk,
   prng: Prng,
@@ -69,7 +82,7 @@ export async function runWorkload(
       tasks.push(createLog(disk, session, history, `log-${history.logs.length}`))
     }
     for (const log of history.logs) tasks.push(useLog(disk, session, log, prng))
-    tasks.push(put(disk, session, history))
+    tasks.push(put(disk, session, history, prng))
     if (prng.chance(0.5)) tasks.push(reclaim(disk, session, history, prng))
     await Promise.all(tasks)
   }
@@ -94,12 +107,12 @@ async function observe(disk: SimulatedDisk, session: StorageSession, history: Hi
     attempt.toldAt = disk.length
   }
   const value = (await session.get('streams', 'one'))?.value
-  for (const put of history.puts) settle(put, put.value === value)
+  for (const put of history.puts) settle(put, (put.deletes ? undefined : put.value) === value)
   for (const { logId, appends, deletion } of history.logs) {
     const head = await session.head(logId)
     if (deletion !== undefined) settle(deletion, head === undefined)
     const line = new Set<AppendAttempt>()
-    const found = appends.find((attempt) => attempt.head.appendId === head?.appendId)
+    const found = head && attemptThatLeft(appends, head)
     for (let one = found; one !== undefined; one = one.parent) line.add(one)
     for (const attempt of appends) settle(attempt, line.has(attempt))
   }
@@ -112,7 +125,10 @@ async function createLog(
   logId: string,
 ): Promise<void> {
   const creation = begin(disk, { head: emptyHead(1, NOW), parent: undefined, block: undefined })
-  const call = session.commit([{ kind: 'create-log', logId, epoch: 1, createdAt: NOW }])
+  const call = session.commit([
+    { kind: 'create-log', logId, epoch: 1, createdAt: NOW },
+    { kind: 'put', collection: 'settings', key: logId, value: 'its log exists', expect: null },
+  ])
   history.logs.push({ logId, appends: [creation], deletion: undefined })
   await told(disk, creation, call)
 }
@@ -126,10 +142,22 @@ async function useLog(
   if (log.deletion !== undefined) return
   const stored = await session.head(log.logId)
   if (stored === undefined) return
-  const left = log.appends.find(({ head }) => head.appendId === stored.appendId)!
+  const left = attemptThatLeft(log.appends, stored)!
   if (prng.chance(0.06)) {
     log.deletion = begin(disk, {})
-    await told(disk, log.deletion, session.commit([{ kind: 'delete-log', logId: log.logId }]))
+    const call = session.commit([
+      { kind: 'delete-log', logId: log.logId },
+      { kind: 'delete', collection: 'settings', key: log.logId },
+    ])
+    await told(disk, log.deletion, call)
+    return
+  }
+  if (prng.chance(0.06)) {
+    // Unique, so that the head says which of several attempts was made.
+    const epoch = stored.epoch + 1 + prng.below(1_000_000)
+    const attempt = begin(disk, { head: { ...stored, epoch }, parent: left, block: undefined })
+    log.appends.push(attempt)
+    await told(disk, attempt, session.commit([{ kind: 'set-epoch', logId: log.logId, epoch }]))
     return
   }
   const writer = new LogWriter(session, log.logId, stored)
@@ -143,6 +171,7 @@ async function useLog(
       bodyBytes: prng.chance(0.1) ? prng.below(2000) : undefined,
       expiresAt: prng.pick([null, null, NOW + prng.below(100)]),
       ...(prng.chance(0.15) ? { trimPoint: prng.below(tail.seqNum + 1), trimmedAt: NOW } : {}),
+      ...(prng.chance(0.1) ? { fencingToken: `token-${prng.below(1_000_000)}` } : {}),
     })
     parent = begin(disk, { head: request.head, parent, block: request.block })
     log.appends.push(parent)
@@ -151,13 +180,20 @@ async function useLog(
   await Promise.all(calls)
 }
 
-async function put(disk: SimulatedDisk, session: StorageSession, history: History): Promise<void> {
-  const attempt = begin(disk, { value: history.puts.length })
+async function put(
+  disk: SimulatedDisk,
+  session: StorageSession,
+  history: History,
+  prng: Prng,
+): Promise<void> {
+  const attempt = begin(disk, { value: history.puts.length, deletes: prng.chance(0.15) })
   history.puts.push(attempt)
-  const documents = ['one', 'other'].map((key) => {
-    return { kind: 'put', collection: 'streams', key, value: attempt.value } as const
+  const { value, deletes } = attempt
+  const changes = ['one', 'other'].map((key): CatalogChange => {
+    const document = { collection: 'streams', key } as const
+    return deletes ? { kind: 'delete', ...document } : { kind: 'put', ...document, value }
   })
-  await told(disk, attempt, session.commit(documents))
+  await told(disk, attempt, session.commit(changes))
 }
 
 async function reclaim(
@@ -169,6 +205,13 @@ async function reclaim(
   const limits = { now: NOW + prng.below(100), trimmedBefore: NOW, blocksMax: 1 + prng.below(20) }
   history.reclaims.push({ ...limits, calledAt: disk.length })
   await session.reclaim(limits).catch(() => {})
+}
+
+export function attemptThatLeft(
+  attempts: readonly AppendAttempt[],
+  { appendId, epoch }: Head,
+): AppendAttempt | undefined {
+  return attempts.find(({ head }) => head.appendId === appendId && head.epoch === epoch)
 }
 
 function begin<Facts extends object>(disk: SimulatedDisk, facts: Facts): Facts & Attempt {

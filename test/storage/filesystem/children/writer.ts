@@ -1,66 +1,100 @@
 import { writeSync } from 'node:fs'
-import { openDirectory } from '../../../../adapters/storage/filesystem/open-directory.ts'
+import { mkdir } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
+import { nodeFiles } from '../../../../adapters/storage/filesystem/node-files.ts'
+import { openFiles } from '../../../../adapters/storage/filesystem/open-files.ts'
+import { becomeOwner } from '../../../../adapters/storage/filesystem/owner.ts'
 import { systemClock } from '../../../../src/engine/system-clock.ts'
-import { meteredBytesOf } from '../../../../src/model/record.ts'
-import { encodeRecords } from '../../../../src/storage/block-codec.ts'
-import {
-  type Head,
-  identityOf,
-  type StorageSession,
-  type StoredBlock,
-} from '../../../../src/storage/contract.ts'
-import { LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES, recordOf } from './records.ts'
+import { emptyHead, type Head, identityOf, type StorageSession } from '../../../../src/storage/contract.ts'
+import { hookedFiles } from '../hooked-files.ts'
+import { blockAt, headAfter, LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES } from './blocks.ts'
 
-/** Appends from many writers until it is killed, and tells each acknowledgement before the next append. */
-const [directory = '', durability = 'sync'] = process.argv.slice(2)
-const options = {
-  durability: durability as 'sync' | 'os',
-  rollBytes: ROLL_BYTES,
-  largeBlockBytes: LARGE_BLOCK_BYTES,
+/**
+ * Does everything at once until it is killed, and tells each acknowledgement. It kills itself before the operation on files that is asked for, if one
+ * is: the last of so many that match.
+ */
+const [directory = '', round = '', durability = 'sync', killedAt = '', killedAfter = '0'] =
+  process.argv.slice(2)
+const IN_FLIGHT = 3
+let left = Number(killedAfter)
+const tell = (line: string): void => void writeSync(1, `${line}\n`)
+
+await mkdir(directory, { recursive: true })
+// It waits until it is its turn, for starting takes longer than being killed.
+process.stdin.once('data', () => void run())
+
+async function run(): Promise<void> {
+  const release = await becomeOwner(directory, systemClock.now())
+  const files = hookedFiles(nodeFiles(directory), (operation, name, mode) => {
+    if (killedAt === '' || !new RegExp(killedAt).test(`${operation} ${name} ${mode}`)) return
+    if (left-- === 0) process.kill(process.pid, 'SIGKILL')
+  })
+  const options = {
+    durability: durability as 'sync' | 'os',
+    rollBytes: ROLL_BYTES,
+    largeBlockBytes: LARGE_BLOCK_BYTES,
+  }
+  const session = await openFiles(files, options, release)
+  tell('open')
+  const writers = LOG_IDS.map((logId) => write(session, logId))
+  await Promise.all([...writers, writeDocuments(session), createAndDelete(session), free(session)])
 }
-const session = await openDirectory(directory, options, systemClock)
-await Promise.all([...LOG_IDS.map((logId) => write(session, logId)), trim(session)])
 
 async function write(session: StorageSession, logId: string): Promise<void> {
   let head = await session.head(logId)
   if (head === undefined) {
     await session.commit([{ kind: 'create-log', logId, epoch: 1, createdAt: 0 }])
-    head = (await session.head(logId))!
+    head = emptyHead(1, 0)
   }
+  const calls: Promise<void>[] = []
   for (;;) {
     const block = blockAt(logId, head.tail.seqNum)
-    const next: Head = {
-      ...head,
-      tail: { seqNum: block.endSeqNum, timestamp: block.lastTimestamp },
-      appendId: `${process.pid}-${block.endSeqNum}`,
-    }
-    await session.append({ logId, expected: identityOf(head), block, head: next })
+    const next: Head = headAfter(head)
+    const call = session.append({ logId, expected: identityOf(head), block, head: next })
+    calls.push(call.then(() => tell(`${logId} ${block.endSeqNum}`)))
     head = next
-    writeSync(1, `${logId} ${block.endSeqNum}\n`)
+    if (calls.length === IN_FLIGHT) await calls.shift()
   }
 }
 
-function blockAt(logId: string, firstSeqNum: number): StoredBlock {
-  const count = 1 + (firstSeqNum % 4)
-  const records = Array.from({ length: count }, (_, i) => recordOf(logId, firstSeqNum + i))
-  return {
-    firstSeqNum,
-    endSeqNum: firstSeqNum + count,
-    firstTimestamp: records[0]!.timestamp,
-    lastTimestamp: records.at(-1)!.timestamp,
-    meteredBytes: records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0),
-    // Some expire, so that segments come to be half empty.
-    expiresAt: firstSeqNum % 3 === 0 ? 1 : null,
-    data: encodeRecords(records),
-  }
-}
-
-async function trim(session: StorageSession): Promise<void> {
-  for (let serial = 0; ; serial++) {
+async function writeDocuments(session: StorageSession): Promise<void> {
+  const stored = (await session.get('streams', 'one'))?.value ?? 0
+  for (let serial = Number(stored) + 1; ; serial++) {
     await session.commit([
       { kind: 'put', collection: 'streams', key: 'one', value: serial },
       { kind: 'put', collection: 'streams', key: 'other', value: serial },
     ])
+    tell(`document ${serial}`)
+  }
+}
+
+/** Logs with a document, of which every third stays. */
+async function createAndDelete(session: StorageSession): Promise<void> {
+  for (let serial = 0; ; serial++) {
+    const logId = `short-${round}-${serial}`
+    tell(`creating ${logId}`)
+    await session.commit([
+      { kind: 'create-log', logId, epoch: 1, createdAt: 0 },
+      { kind: 'put', collection: 'settings', key: logId, value: serial },
+    ])
+    tell(`created ${logId}`)
+    const head = emptyHead(1, 0)
+    const block = blockAt(logId, 0)
+    await session.append({ logId, expected: identityOf(head), block, head: headAfter(head) })
+    if (serial % 3 === 0) continue
+    tell(`deleting ${logId}`)
+    await session.commit([
+      { kind: 'delete-log', logId },
+      { kind: 'delete', collection: 'settings', key: logId },
+    ])
+    tell(`deleted ${logId}`)
+  }
+}
+
+async function free(session: StorageSession): Promise<void> {
+  for (;;) {
     await session.reclaim({ now: 1, trimmedBefore: 0, blocksMax: 50 })
+    // With nothing to free it waits for nothing.
+    await setImmediate()
   }
 }

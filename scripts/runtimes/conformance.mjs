@@ -1,0 +1,35 @@
+// The conformance suite of what is built, in whatever runs this file.
+import { join } from 'node:path'
+import { conformanceSuite } from '../../dist/conformance.js'
+import { filesystem } from '../../dist/filesystem.js'
+import { memory } from '../../dist/memory.js'
+import { remove, runTests, temporaryDirectory } from './runtime.mjs'
+
+async function conforms(subject, make) {
+  const directory = await temporaryDirectory()
+  let made = 0
+  const { manifest } = make(directory)
+  const suite = conformanceSuite({
+    manifest,
+    make: async () => {
+      const path = join(directory, String(made++))
+      return {
+        storage: make(path),
+        reopen: manifest.durability === 'none' ? undefined : async () => make(path),
+        dispose: () => remove(path),
+      }
+    },
+  })
+  try {
+    return await runTests(subject, suite)
+  } finally {
+    await remove(directory)
+  }
+}
+
+const passed = [
+  await conforms('headwater/memory', () => memory()),
+  await conforms('headwater/filesystem', (path) => filesystem(path)),
+  await conforms('headwater/filesystem with durability os', (path) => filesystem(path, { durability: 'os' })),
+]
+process.exit(passed.every(Boolean) ? 0 : 1)

@@ -1,0 +1,150 @@
+// The engine on `headwater/filesystem`, in whatever runs this file. Its arguments are those that the runtime takes before a script.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { filesystem } from '../../dist/filesystem.js'
+import { HeadwaterError, open } from '../../dist/index.js'
+import { remove, runTests, temporaryDirectory } from './runtime.mjs'
+
+const runtimeArguments = process.argv.slice(2)
+const ACKS_BEFORE_KILL = 20
+
+/** Runs with an open engine, which is closed again. */
+async function withEngine(directory, use) {
+  const hw = await open({ storage: filesystem(directory) })
+  try {
+    return await use(hw)
+  } finally {
+    await hw.close()
+  }
+}
+
+async function bodies(stream, query = {}) {
+  const found = []
+  const { seqNum } = await stream.checkTail()
+  for await (const batch of stream.read({
+    seqNum: 0,
+    count: Math.max(seqNum, 1),
+    clamp: true,
+    wait: 0,
+    ...query,
+  })) {
+    found.push(...batch.text.map(({ body }) => body))
+  }
+  return found
+}
+
+const isError = (code) => (error) => HeadwaterError.is(error) && error.code === code
+
+const TESTS = {
+  'what was appended is read, and there after a restart': async (directory) => {
+    await withEngine(directory, async (hw) => {
+      const stream = hw.basin('my-app').stream('a')
+      const { start, end } = await stream.append(['one', 'two'])
+      assert.deepEqual([start.seqNum, end.seqNum], [0, 2])
+      assert.deepEqual(await bodies(stream), ['one', 'two'])
+    })
+    await withEngine(directory, async (hw) => {
+      const stream = hw.basin('my-app').stream('a')
+      assert.deepEqual(await bodies(stream), ['one', 'two'])
+      assert.equal((await stream.append('three', { matchSeqNum: 2 })).start.seqNum, 2)
+    })
+  },
+
+  'a follower gets history and what comes live': (directory) =>
+    withEngine(directory, async (hw) => {
+      const stream = hw.basin('my-app').stream('a')
+      await stream.append('history')
+      const seen = []
+      for await (const batch of stream.read({ seqNum: 0 })) {
+        seen.push(...batch.text.map(({ body }) => body))
+        if (seen.length === 1) await stream.append('live')
+        if (seen.length === 2) break
+      }
+      assert.deepEqual(seen, ['history', 'live'])
+    }),
+
+  'a session pipelines many appends': (directory) =>
+    withEngine(directory, async (hw) => {
+      const stream = hw.basin('my-app').stream('a')
+      await stream.append('first')
+      const session = await stream.appendSession()
+      const tickets = await Promise.all(Array.from({ length: 500 }, (_, i) => session.submit(`record ${i}`)))
+      assert.ok(tickets.length === 500)
+      await session.close()
+      assert.equal((await stream.checkTail()).seqNum, 501)
+    }),
+
+  'a fence and a trim hold after a restart': async (directory) => {
+    await withEngine(directory, async (hw) => {
+      const stream = hw.basin('my-app').stream('a')
+      await stream.append(['one', 'two', 'three'])
+      await stream.fence('worker-7')
+      await stream.trim(2)
+    })
+    await withEngine(directory, async (hw) => {
+      const stream = hw.basin('my-app').stream('a')
+      await assert.rejects(stream.append('x', { fencingToken: 'other' }), isError('fencing_token_mismatch'))
+      await stream.append('four', { fencingToken: 'worker-7' })
+      const { records } = await stream.readBatch({ seqNum: 2, count: 1 })
+      assert.equal(records[0].seqNum, 2)
+      assert.equal((await stream.readBatch({ seqNum: 0 })).records[0].seqNum, 2)
+    })
+  },
+
+  'a directory is opened once at a time': (directory) =>
+    withEngine(directory, async () => {
+      await assert.rejects(open({ storage: filesystem(directory) }), isError('storage'))
+    }),
+
+  'a process that is killed leaves what it acknowledged, and its directory is taken over': async (
+    directory,
+  ) => {
+    for (let round = 0; round < 3; round++) {
+      const acknowledged = await killed(directory)
+      await withEngine(directory, async (hw) => {
+        const stream = hw.basin('my-app').stream('killed')
+        const { seqNum } = await stream.checkTail()
+        assert.ok(seqNum >= acknowledged, `${acknowledged} acknowledged, ${seqNum} there`)
+        assert.equal((await bodies(stream)).length, seqNum)
+      })
+    }
+  },
+}
+
+/** Resolves to the last that a process acknowledged which was killed, after it was seen that it holds the directory. */
+async function killed(directory) {
+  const holder = fileURLToPath(new URL('holder.mjs', import.meta.url))
+  const child = spawn(process.execPath, [...runtimeArguments, holder, directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'close')
+  let acknowledged = 0
+  let count = 0
+  const lines = createInterface({ input: child.stdout })
+  lines.on('line', (line) => {
+    acknowledged = Number(line)
+    count++
+  })
+  while (count < ACKS_BEFORE_KILL)
+    await Promise.race([once(lines, 'line'), ended.then(() => assert.fail('it ended by itself'))])
+  await assert.rejects(open({ storage: filesystem(directory) }), isError('storage'))
+  child.kill('SIGKILL')
+  await ended
+  return acknowledged
+}
+
+const tests = Object.entries(TESTS).map(([title, run]) => ({
+  title,
+  run: async () => {
+    const directory = await temporaryDirectory()
+    try {
+      await run(directory)
+    } finally {
+      await remove(directory)
+    }
+  },
+}))
+process.exit((await runTests('the engine on headwater/filesystem', tests)) ? 0 : 1)

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { ReadAhead } from '../../src/engine/read-ahead.ts'
+import { open, StorageFailure } from '../../src/index.ts'
+import type { StorageSession } from '../../src/storage/contract.ts'
+import { wrapped } from './wrapped-storage.ts'
+
+/** A stream of `batches` batches of 1,000 records, opened anew, with what its storage is asked to read. */
+async function stored(batches: number, read?: (session: StorageSession) => StorageSession['read']) {
+  const storage = memory()
+  const writer = await open({ storage })
+  const records = Array.from({ length: 1_000 }, (_, index) => `${index}`)
+  for (let batch = 0; batch < batches; batch++) await writer.basin('basin').stream('stream').append(records)
+  await writer.close()
+  const asked: number[] = []
+  const watched = wrapped(storage, {}, (session) => ({
+    read(logId, range) {
+      if ('seqNum' in range.from) asked.push(range.from.seqNum)
+      return (read?.(session) ?? session.read.bind(session))(logId, range)
+    },
+  }))
+  const hw = await open({ storage: watched })
+  asked.length = 0
+  return { hw, stream: hw.basin('basin').stream('stream'), asked }
+}
+
+test('a read of one batch asks for nothing more', async () => {
+  const { hw, stream, asked } = await stored(5)
+  expect((await stream.readBatch({ seqNum: 0 })).count).toBe(1_000)
+  expect(asked).toEqual([0])
+  await hw.close()
+})
+
+test('a long read is one batch ahead of its consumer, and no further', async () => {
+  const { hw, stream, asked } = await stored(6)
+  const batches = stream.read({ seqNum: 0, count: 6_000 })[Symbol.asyncIterator]()
+  await batches.next()
+  expect(asked).toEqual([0])
+  await batches.next()
+  expect(asked).toEqual([0, 1_000, 2_000])
+  await batches.next()
+  expect(asked).toEqual([0, 1_000, 2_000, 3_000])
+  await batches.return?.()
+  expect(asked).toEqual([0, 1_000, 2_000, 3_000])
+  await hw.close()
+})
+
+test('nothing is asked for behind the end, or beyond the bounds of the read', async () => {
+  const { hw, stream, asked } = await stored(4)
+  for await (const _ of stream.read({ seqNum: 0, count: 3_000 }));
+  expect(asked).toEqual([0, 1_000, 2_000])
+  asked.length = 0
+  for await (const _ of stream.read({ seqNum: 1_000, count: 3_000 }));
+  expect(asked).toEqual([1_000, 2_000, 3_000])
+  await hw.close()
+})
+
+test('what cannot be read ahead is asked for again when it is wanted', async () => {
+  let fails = 1
+  const { hw, stream } = await stored(5, (session) => async (logId, range) => {
+    const isThird = 'seqNum' in range.from && range.from.seqNum === 2_000
+    if (isThird && fails > 0) {
+      fails--
+      throw new StorageFailure('io', 'a disk that stutters', { nothingWritten: true })
+    }
+    return session.read(logId, range)
+  })
+  const read = async () => {
+    const seqNums: number[] = []
+    for await (const { records } of stream.read({ seqNum: 0, count: 5_000 })) {
+      for (const { seqNum } of records) seqNums.push(seqNum)
+    }
+    return seqNums
+  }
+  const all = Array.from({ length: 5_000 }, (_, seqNum) => seqNum)
+  expect(await read()).toEqual(all)
+  expect(fails).toBe(0)
+  fails = 2
+  await expect(read()).rejects.toMatchObject({ code: 'storage' })
+  await hw.close()
+})
+
+test('one that fails after its read was given up harms nobody', async () => {
+  let fail = (): void => {}
+  const { hw, stream } = await stored(5, (session) => (logId, range) => {
+    if (!('seqNum' in range.from) || range.from.seqNum !== 2_000) return session.read(logId, range)
+    return new Promise((_, reject) => {
+      fail = () => reject(new StorageFailure('io', 'too late', { nothingWritten: true }))
+    })
+  })
+  const batches = stream.read({ seqNum: 0, count: 5_000 })[Symbol.asyncIterator]()
+  await batches.next()
+  await batches.next()
+  await batches.return?.()
+  fail()
+  await hw.close()
+})
+
+test('when many reads wait, those that waited longest go without', async () => {
+  const readAhead = new ReadAhead()
+  const block = { firstSeqNum: 0, endSeqNum: 1 } as never
+  const ahead = Array.from({ length: 40 }, (_, from) => readAhead.begin(from, async () => [block]))
+  expect(readAhead.size).toBe(32)
+  const taken = await Promise.all(ahead.map((one) => one.take()))
+  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual([...Array(8).fill(0), ...Array(32).fill(1)])
+  expect(readAhead.size).toBe(0)
+})

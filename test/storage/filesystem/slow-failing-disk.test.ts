@@ -1,0 +1,59 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { checkRecovered } from './check-recovered.ts'
+import { hookedFiles, systemError } from './hooked-files.ts'
+import { type Loss, SimulatedDisk } from './simulated-disk.ts'
+import { type History, openSimulated, runWorkload } from './workload.ts'
+
+/** Set `SLOW_DISK_SEEDS` to a number to look for more. */
+const SEEDS = Array.from({ length: Number(process.env.SLOW_DISK_SEEDS ?? '12') }, (_, i) => i + 1)
+const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'reordered']
+const CODES = ['EMFILE', 'EIO', 'ENOSPC']
+/** So that the storage can be opened at all. */
+const SOUND_OPERATIONS = 10
+
+/** Late and failing at once: what is under way beside the calls meets each other's failures. */
+test.each(SEEDS)(
+  'after a crash of a disk that is slow and fails, nothing acknowledged is missing (seed %i)',
+  async (seed) => {
+    const prng = new Prng(seed)
+    const disk = new SimulatedDisk(prng)
+    // A sync of `os` that failed stops all writing, which lost-sync.test.ts is about.
+    const durability = seed % 3 === 0 ? 'os' : 'sync'
+    const rate = prng.pick([0.02, 0.1])
+    let faults = 0
+    const fault = (): string | undefined => {
+      if (disk.length < SOUND_OPERATIONS || !prng.chance(rate)) return undefined
+      faults++
+      return prng.pick(CODES)
+    }
+    const files = hookedFiles(disk, async (operation) => {
+      for (let turns = prng.below(3); turns > 0; turns--) await setImmediate()
+      if (!['open', 'rename', 'unlink', 'syncDirectory', 'list', 'read', 'close'].includes(operation)) return
+      const code = fault()
+      if (code !== undefined) throw systemError(code)
+    })
+    if (durability === 'sync') {
+      disk.faults = (operation) => (operation === 'write' || operation === 'datasync' ? fault() : undefined)
+    }
+    const history: History = { logs: [], puts: [], reclaims: [] }
+    const rollBytes = prng.pick([900, 2_000, 5_000])
+    await runWorkload(disk, prng, rollBytes, history, files, durability).catch((error: Error) => {
+      if (!error.message.includes('injected')) throw error
+    })
+    expect(faults).toBeGreaterThan(0)
+    for (let count = 0; count <= disk.length; count += 1 + prng.below(4)) {
+      const loss = durability === 'os' ? 'nothing' : prng.pick(LOSSES)
+      const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1_000 + count))
+      try {
+        const session = await openSimulated(crashed, rollBytes)
+        await checkRecovered(session, history, count)
+        await session.close()
+      } catch (error) {
+        const what = `seed ${seed} (${durability}), after operation ${count} of ${disk.length}, losing ${loss}`
+        throw new Error(`${what}: ${(error as Error).message}`, { cause: error })
+      }
+    }
+  },
+)
