@@ -43,7 +43,11 @@ export class ReclaimPlan {
     const { runs } = log
     const release = reader.hold(runs.filter((run) => plan.#mayFree(run)))
     try {
-      for (const run of runs) await plan.#takeRun(reader, run)
+      for (const run of runs) {
+        // There may be hundreds of thousands behind, and nothing is left to learn of them.
+        if (plan.#left === 0 && plan.hasMore) break
+        await plan.#takeRun(reader, run)
+      }
     } finally {
       await release()
     }

@@ -121,10 +121,10 @@ describe('a journal of large blocks', () => {
     await rolled(session, disk)
     const [kept, trimmed, deleted] = writers
     await session.commit([{ kind: 'delete-log', logId: deleted!.logId }])
-    // Inside of the last block, of which nothing is freed.
-    const trimPoint = trimmed!.head.tail.seqNum - 1
+    // Inside of a large block, of which nothing is freed.
+    const trimPoint = trimmed!.written[12]!.block.endSeqNum - 1
     await trimmed!.append({ trimPoint, trimmedAt: NOW })
-    await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 2 })
+    await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 5 })
     await until(session, () => !disk.names.includes(SEGMENT))
     for (const expected of trimmed!.written) expected.mayBeGone = expected.block.endSeqNum <= trimPoint
     await expectAll(session, [kept!, trimmed!])
