@@ -6,9 +6,9 @@ import type { RunFacts } from './run.ts'
 import type { SegmentFacts } from './segment.ts'
 import { NO_RANGES } from './seq-ranges.ts'
 
-/** From this length on, in bytes of its frame, a block is left where it was written. Each then takes a place of its own in memory and in checkpoints. */
+/** From this length on, in bytes of its frame, a block stays where it was written. Each takes a place of its own in memory and in checkpoints. */
 export const LARGE_BLOCK_BYTES = 128 * 1024
-/** A journal has large blocks of this length together, in smallest ones, or is copied: adopted ones stay files of their own, and there must not be too many. */
+/** A journal with less than so many of the smallest is copied: adopted ones stay files of their own, and there must not be too many. */
 const LARGE_BLOCKS_MIN = 8
 
 /**

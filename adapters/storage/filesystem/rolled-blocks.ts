@@ -1,4 +1,3 @@
-import type { StoredBlock } from '../../../src/storage/contract.ts'
 import {
   type AdoptedJournals,
   adoptedRun,
@@ -6,15 +5,14 @@ import {
   disownJournals,
   LARGE_BLOCK_BYTES,
 } from './adoption.ts'
+import { CopyWriter } from './copy-writer.ts'
 import type { Files } from './files.ts'
 import type { Handles } from './handles.ts'
 import { JournalContents } from './journal-contents.ts'
 import type { EndedJournal } from './journals.ts'
 import type { JournalBlock } from './log.ts'
-import { mergeNeighbours } from './merge-neighbours.ts'
 import type { RunFacts } from './run.ts'
 import type { SegmentFacts } from './segment.ts'
-import { SegmentWriter } from './segment-writer.ts'
 
 /** What one log has in the ended journals. */
 export interface LogBlocks {
@@ -24,7 +22,7 @@ export interface LogBlocks {
 }
 
 /** Where the blocks of a log lie now. */
-export interface RolledLog {
+interface RolledLog {
   readonly runs: readonly RunFacts[]
   /** How many blocks of the journals they hold. */
   readonly blocks: number
@@ -47,8 +45,8 @@ export interface RollOptions {
 }
 
 /**
- * Makes segments of the blocks of ended journals: of journals of large blocks without copying these, and one of all other blocks. They have their names once the directory is synced. When
- * it rejects, nothing is left.
+ * Makes segments of the blocks of ended journals: of journals of large blocks without copying these, and one of all other blocks. They have
+ * their names once the directory is synced. When it rejects, nothing is left.
  */
 export async function rollBlocks(
   files: Files,
@@ -90,43 +88,6 @@ export async function rollBlocks(
   }
 }
 
-/** The segment of what is copied, if anything is. */
-class CopyWriter {
-  readonly #files: Files
-  readonly #nextSegment: () => number
-  #writer: SegmentWriter | undefined
-
-  constructor(files: Files, nextSegment: () => number) {
-    this.#files = files
-    this.#nextSegment = nextSegment
-  }
-
-  /** Copies blocks of the log that follow each other, from `start` up to `end`, of which there is one at least. */
-  async copy(
-    log: number,
-    contents: JournalContents,
-    blocks: readonly JournalBlock[],
-    start: number,
-    end: number,
-  ): Promise<RunFacts> {
-    this.#writer ??= await SegmentWriter.create(this.#files, this.#nextSegment())
-    this.#writer.beginRun(log)
-    for (const block of mergeNeighbours(contentsOf(contents, blocks, start, end))) {
-      await this.#writer.add(block)
-    }
-    return (await this.#writer.endRun())!
-  }
-
-  async finish(): Promise<readonly SegmentFacts[]> {
-    await this.#writer?.finish()
-    return this.#writer === undefined ? [] : [this.#writer.facts]
-  }
-
-  async abandon(): Promise<void> {
-    await this.#writer?.abandon()
-  }
-}
-
 /** Of adopted journals only what is copied: the rest would be most of it, and is not looked at. */
 async function readCopied(
   handles: Handles,
@@ -149,13 +110,4 @@ async function readCopied(
 
 function* blocksOf(logs: readonly LogBlocks[]): Generator<JournalBlock, void, undefined> {
   for (const { blocks } of logs) yield* blocks
-}
-
-function* contentsOf(
-  contents: JournalContents,
-  blocks: readonly JournalBlock[],
-  start: number,
-  end: number,
-): Generator<StoredBlock, void, undefined> {
-  for (let i = start; i < end; i++) yield contents.block(blocks[i]!)
 }
