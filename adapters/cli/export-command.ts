@@ -11,7 +11,7 @@ import {
   TransferError,
 } from '../transfer/index.ts'
 import type { CliContext } from './cli-context.ts'
-import { isBrokenPipe, OutputSink } from './output-sink.ts'
+import { isBrokenPipe, outputSink } from './output-sink.ts'
 import { progressBar } from './progress-bar.ts'
 import type { ExportArguments } from './transfer-arguments.ts'
 import { counted, transferSummary } from './transfer-summary.ts'
@@ -32,29 +32,44 @@ async function exported(
   context: CliContext,
 ): Promise<ExportCounts | undefined> {
   const { sink, point } = await openTarget(args, context)
-  const bar = progressBar(args.quiet ? { ...context, terminal: undefined } : context, 'Exporting')
-  let failure: unknown
   try {
-    if (point?.isComplete) return point.counts
+    let counts: ExportCounts | undefined
+    try {
+      counts = point?.isComplete ? point.counts : await written(service, args, context, { sink, point })
+    } catch (error) {
+      // What went wrong first is what is told.
+      await sink.close().catch(() => {})
+      throw error
+    }
+    // What waits in the sink has not arrived before.
+    await sink.close()
+    return counts
+  } catch (error) {
+    if (!isBrokenPipe(error)) throw error
+    return undefined
+  }
+}
+
+async function written(
+  service: Service,
+  args: ExportArguments,
+  context: CliContext,
+  { sink, point }: Pick<ExportFile, 'sink' | 'point'>,
+): Promise<ExportCounts | undefined> {
+  const bar = progressBar(args.quiet ? { ...context, terminal: undefined } : context, 'Exporting')
+  try {
     const hasTotal = context.terminal !== undefined && !args.quiet && point === undefined
     const progress = new Progress(hasTotal ? await countPositions(service, args.filter) : undefined)
+    let counts: ExportCounts | undefined
     for await (const lines of exportLines(service, args.filter, context.clock.now(), point)) {
       await sink.write(lines.bytes)
       progress.add(lines)
       bar.update(progress.bytes, progress.bytesInAll, progress.note)
-      if (lines.counts !== undefined) return lines.counts
+      counts = lines.counts
     }
-    return undefined
-  } catch (error) {
-    failure = error
-    if (!isBrokenPipe(error)) throw error
-    return undefined
+    return counts
   } finally {
     bar.stop()
-    await sink.close().catch((error: unknown) => {
-      // What went wrong first is what is told.
-      if (failure === undefined && !isBrokenPipe(error)) throw error
-    })
   }
 }
 
@@ -62,8 +77,7 @@ async function openTarget(
   { out, gzip, resume, filter }: ExportArguments,
   context: CliContext,
 ): Promise<Pick<ExportFile, 'sink' | 'point'>> {
-  if (out === undefined)
-    return { sink: new LineSink(new OutputSink(context.output()), gzip), point: undefined }
+  if (out === undefined) return { sink: new LineSink(outputSink(context.output()), gzip), point: undefined }
   if (!resume) return createExportFile(out, gzip)
   const file = await resumeExportFile(out, gzip)
   const { basins, streams } = file.point?.header ?? {}

@@ -1,11 +1,11 @@
 import { HeadwaterError, StorageFailure } from '../../src/index.ts'
 import { printable } from './printable.ts'
 
-/** Ends the command with one line on standard error. Code 2: it was called wrongly. Code 1: it could not do what was asked. */
+/** Ends the command with one line on standard error. Code 2: it was called wrongly. Code 1: it could not do what was asked. Code 3: there was nothing to do it with. */
 export class CliError extends Error {
-  readonly exitCode: 1 | 2
+  readonly exitCode: 1 | 2 | 3
 
-  constructor(exitCode: 1 | 2, message: string) {
+  constructor(exitCode: 1 | 2 | 3, message: string) {
     super(message)
     this.exitCode = exitCode
   }

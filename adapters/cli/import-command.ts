@@ -1,5 +1,3 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import {
   type ExportCounts,
   importLines,
@@ -10,43 +8,45 @@ import {
   TransferError,
 } from '../transfer/index.ts'
 import type { CliContext } from './cli-context.ts'
-import { CliError } from './failure.ts'
-import { printable, retold } from './printable.ts'
+import { type ImportFile, openImportFile } from './import-file.ts'
+import { printable } from './printable.ts'
 import { progressBar } from './progress-bar.ts'
 import type { ImportArguments } from './transfer-arguments.ts'
 import { counted, transferSummary } from './transfer-summary.ts'
 import { withService } from './with-service.ts'
 
-/** A compressed file may be short, and yet take long: its progress is told in steps of so much. */
-const CHUNK_BYTES = 64 * 1024
-
 /** `headwater import`. */
 export async function importCommand(args: ImportArguments, context: CliContext): Promise<void> {
-  const { file, quiet } = args
-  const size = file === undefined ? undefined : await sizeOf(file)
-  const counts = await withService({ ...args, directoryMustExist: false }, context, (service, stopped) =>
-    imported(service, { ...args, size, stopped }, context),
-  )
-  if (!quiet) context.printError(`Imported ${transferSummary(counts)}`)
+  const { file: path, quiet } = args
+  const file = path === undefined ? undefined : await openImportFile(path)
+  try {
+    const counts = await withService({ ...args, directoryMustExist: false }, context, (service, stopped) =>
+      imported(service, { ...args, file, stopped }, context),
+    )
+    if (!quiet) context.printError(`Imported ${transferSummary(counts)}`)
+  } finally {
+    await file?.close()
+  }
 }
 
-interface Importing extends ImportArguments {
-  /** Of the file, in bytes. */
-  readonly size: number | undefined
+interface Importing extends Omit<ImportArguments, 'file'> {
+  /** Undefined: standard input. */
+  readonly file: ImportFile | undefined
   readonly stopped: AbortSignal
 }
 
 async function imported(
   service: Service,
-  { file, filter, resume, quiet, size, stopped }: Importing,
+  { file, filter, resume, quiet, stopped }: Importing,
   context: CliContext,
 ): Promise<ExportCounts> {
-  if (file !== undefined && !resume) {
-    await refuseOccupied(() => linesOf(plainInput(readFile(file))), service, filter)
+  if (file?.size !== undefined && !resume) {
+    await refuseOccupied(() => linesOf(plainInput(file.read())), service, filter)
   }
   const bar = progressBar(quiet ? { ...context, terminal: undefined } : context, 'Importing')
+  const warnings: string[] = []
   let bytes = 0
-  const input = measured(file === undefined ? standardInput(context, stopped) : readFile(file), (length) => {
+  const input = measured(file === undefined ? standardInput(context, stopped) : file.read(), (length) => {
     bytes += length
   })
   try {
@@ -54,10 +54,12 @@ async function imported(
       filter,
       resume,
       onProgress: ({ records }, stream) =>
-        bar.update(bytes, size, `${counted(records, 'record')}  ${stream ?? ''}`),
+        bar.update(bytes, file?.size, `${counted(records, 'record')}  ${stream ?? ''}`),
+      onWarning: (message) => warnings.push(message),
     })
   } finally {
     bar.stop()
+    for (const message of warnings) context.printError(`Warning: ${printable(message)}`)
   }
 }
 
@@ -81,26 +83,4 @@ async function* measured(
     took(chunk.length)
     yield chunk
   }
-}
-
-async function* readFile(path: string): AsyncGenerator<Uint8Array> {
-  try {
-    for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) yield chunk
-  } catch (error) {
-    throw unreadable(path, error)
-  }
-}
-
-async function sizeOf(path: string): Promise<number> {
-  try {
-    return (await stat(path)).size
-  } catch (error) {
-    throw unreadable(path, error)
-  }
-}
-
-function unreadable(path: string, error: unknown): CliError {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT') return new CliError(1, `there is no file ${printable(path)}`)
-  return new CliError(1, `cannot read ${printable(path)}: ${retold(message, path)}`)
 }

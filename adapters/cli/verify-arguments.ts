@@ -14,7 +14,7 @@ export const VERIFY_DEFINITIONS = {
 
 export const VERIFY_NOTES = [
   'Nothing else may have the directory open meanwhile. Nothing that is stored is changed, and nothing is removed.',
-  'Exit code: 0 when all is sound, 1 when there are problems or it could not be read, 2 when the command was called wrongly.',
+  'Exit code: 0 when all is sound, 1 when there are problems or it could not be read, 2 when the command was called wrongly, 3 when nothing was written there yet.',
 ]
 
 export interface VerifyArguments {

@@ -15,15 +15,18 @@ import type { VerifyArguments } from './verify-arguments.ts'
 
 /** `headwater verify`: what is wrong stands on standard output, a line each. */
 export async function verifyCommand(args: VerifyArguments, context: CliContext): Promise<void> {
-  const { json, quiet } = args
+  const { directory, json, quiet } = args
   const report = await verified(args, context)
   if (json) context.print(JSON.stringify(report))
   else {
     for (const line of problemLines(report)) context.print(line)
     if (!quiet) for (const line of [...noteLines(report), summary(report)]) context.print(line)
   }
-  const { problemCount } = report
+  const { files, problemCount } = report
   if (problemCount > 0) throw new CliError(1, `${counted(problemCount, 'problem')} found`)
+  // Nothing tells a directory that is new from one that is another, or whose disk is not mounted.
+  if (files === 0)
+    throw new CliError(3, printable(`nothing was written to ${directory} yet, if it is the right one`))
 }
 
 async function verified(
@@ -78,7 +81,8 @@ function summary({ files, bytes, documents, logs, blocks, records, problemCount 
     counted(blocks, 'block'),
     counted(records, 'record'),
   ]
-  const verdict = problemCount === 0 ? 'Sound' : `Damaged: ${counted(problemCount, 'problem')}`
+  const sound = files === 0 ? 'Empty' : 'Sound'
+  const verdict = problemCount === 0 ? sound : `Damaged: ${counted(problemCount, 'problem')}`
   return `${verdict}. Read ${counted(files, 'file')} with ${bytesText(bytes)}: ${kept.join(', ')}`
 }
 

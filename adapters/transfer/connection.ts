@@ -11,6 +11,7 @@ const FIRST_PAUSE_MS = 200
 const PAUSE_MS_MAX = 5_000
 /** Far above a page of 1,000 names and a batch of records. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+const NEVER = new AbortController().signal
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504])
 
 /** A service that speaks the wire protocol, on a network or in this process. */
@@ -34,6 +35,8 @@ export interface Call {
   readonly path: string
   readonly basin?: string
   readonly withKey?: boolean
+  /** Made to its end, also when the transfer was aborted: it changes, or puts back, what must not stay so. */
+  readonly uninterrupted?: boolean | undefined
   readonly accept?: 'application/json' | 'application/protobuf'
   readonly body?: { readonly type: 'application/json' | 'application/protobuf'; readonly bytes: Uint8Array }
 }
@@ -60,20 +63,25 @@ export class Connection {
 
   async call(call: Call): Promise<Answer> {
     for (let attempts = 1; ; attempts++) {
-      this.#checkAborted()
-      const answer = await this.#attempt(call, attempts)
+      const signal = call.uninterrupted ? NEVER : this.options.signal
+      checkAborted(signal)
+      const answer = await this.#attempt(call, attempts, signal)
       if (!(answer instanceof TransferError) && !TRANSIENT.has(answer.status)) return { ...answer, attempts }
       if (attempts >= ATTEMPTS_MAX || (!this.#isKnown && isRefused(answer))) {
         if (answer instanceof TransferError) throw answer
         return { ...answer, attempts }
       }
-      await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), PAUSE_MS_MAX))
+      await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), PAUSE_MS_MAX), signal)
     }
   }
 
   /** An answer, or why there is none, which may be different the next time. */
-  async #attempt(call: Call, attempt: number): Promise<Omit<Answer, 'attempts'> | TransferError> {
-    const { fetch, url, name, signal, clock } = this.options
+  async #attempt(
+    call: Call,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<Omit<Answer, 'attempts'> | TransferError> {
+    const { fetch, url, name, clock } = this.options
     const control = new AbortController()
     let isSilent = false
     const silence = () => {
@@ -104,10 +112,13 @@ export class Connection {
     } catch (error) {
       if (error instanceof TooLong)
         throw new TransferError(`${name} is no such service: its answer is too long`)
-      this.#checkAborted()
+      checkAborted(signal)
       const reason = isSilent ? `no answer within ${SILENCE_MS_MAX / 1000} seconds` : reasonOf(error)
       const again = attempt === 1 ? '' : `, ${attempt} times`
-      return new TransferError(`cannot reach ${name}: ${reason}${again}`, { cause: error })
+      return new TransferError(`cannot reach ${name}: ${reason}${again}`, {
+        kind: 'unreachable',
+        cause: error,
+      })
     } finally {
       cancel()
       signal.removeEventListener('abort', onAbort)
@@ -124,12 +135,8 @@ export class Connection {
     return headers
   }
 
-  #checkAborted(): void {
-    if (this.options.signal.aborted) throw new TransferError('interrupted', { kind: 'aborted' })
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { clock, signal } = this.options
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.options
     return new Promise((resolve) => {
       const done = () => {
         cancel()
@@ -148,6 +155,10 @@ export function jsonBody(text: string): NonNullable<Call['body']> {
 }
 
 class TooLong extends Error {}
+
+function checkAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw new TransferError('interrupted', { kind: 'aborted' })
+}
 
 /** Every word that a service may expect: one that knows several sees the same value twice. */
 function setVendorHeader(headers: Headers, header: VendorHeader, value: string): void {

@@ -23,7 +23,7 @@ import {
 import { readJson } from '../../src/wire/json-reader.ts'
 import type { JsonObject, ParsedJson } from '../../src/wire/json-values.ts'
 import { EXPORT_VERSION, type ExportCounts, type ExportEntry, type ExportedStream } from './export-entry.ts'
-import { positionOf } from './read-answer.ts'
+import { positionOf, timeTextOf } from './read-answer.ts'
 
 /**
  * Reads a line of an export. Throws `HeadwaterError` `bad_json` for what is no such line, `invalid` for values that no service takes: what comes out
@@ -118,6 +118,7 @@ function streamOf(object: JsonObject): ExportedStream {
     name,
     config: mergeStreamConfig(config, {}),
     cipher: nullable(object, 'cipher', cipherOf) ?? null,
+    createdAt: nullable(object, 'created_at', timeTextOf),
     start,
     tail,
     fencingToken,

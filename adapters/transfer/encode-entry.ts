@@ -15,10 +15,11 @@ export function encodeEntry(entry: ExportEntry): string {
     case 'basin':
       return `{"basin":${JSON.stringify(entry.name)},"config":${basinConfigJson(entry.config)}}`
     case 'stream': {
-      const { name, basin, config, cipher, start, tail, fencingToken } = entry.stream
+      const { name, basin, config, cipher, createdAt, start, tail, fencingToken } = entry.stream
       const names = `{"stream":${JSON.stringify(name)},"basin":${JSON.stringify(basin)}`
       const state = `"start":${start},"tail":${positionJson(tail)},"fencing_token":${JSON.stringify(fencingToken ?? null)}}`
-      return `${names},"config":${streamConfigJson(config)},"cipher":${JSON.stringify(cipher)},${state}`
+      const kind = `"cipher":${JSON.stringify(cipher)},"created_at":${JSON.stringify(createdAt ?? null)}`
+      return `${names},"config":${streamConfigJson(config)},${kind},${state}`
     }
     case 'record':
       return encodeRecord(entry.record)

@@ -32,6 +32,8 @@ export interface ExportedStream {
   readonly name: string
   readonly config: StreamConfig
   readonly cipher: Cipher | null
+  /** RFC 3339: tells it from another stream of this name. Undefined: not known. */
+  readonly createdAt: string | undefined
   /** The first sequence number that existed; that of the tail when there was none. */
   readonly start: number
   /** When the export of the stream began: its records end here. */

@@ -17,26 +17,34 @@ export interface Gap {
 }
 
 /** Whether the last filler hides them all. Otherwise they have to expire. */
-export function isTrimmed({ isLeading, fencingToken, from, to }: Gap): boolean {
-  return isLeading && !(fencingToken !== undefined && to - from.seqNum === 1)
+export function isTrimmed(gap: Gap): boolean {
+  return gap.isLeading && !isTooNarrow(gap)
 }
 
-/** Records for the positions of a gap, a batch at a time. */
+/** Whether a trim would need the position that the fence needs. */
+export function isTooNarrow({ isLeading, fencingToken, from, to }: Gap): boolean {
+  return isLeading && fencingToken !== undefined && to - from.seqNum === 1
+}
+
+/** Records for the positions of a gap, a batch at a time. What sets the fencing token and what trims is in the last. */
 export function* fillers(gap: Gap): Generator<readonly SequencedRecord[]> {
   const { from, to } = gap
-  for (let first = from.seqNum; first < to; first += BATCH_RECORDS_MAX) {
-    const count = Math.min(BATCH_RECORDS_MAX, to - first)
-    yield Array.from({ length: count }, (_, i) => filler(gap, first + i))
+  for (let first = from.seqNum; first < to; ) {
+    const left = to - first
+    // One position left over, after an interruption, would be too narrow for both.
+    const count = left === BATCH_RECORDS_MAX + 1 ? left - 2 : Math.min(BATCH_RECORDS_MAX, left)
+    const begin = first
+    yield Array.from({ length: count }, (_, i) => filler(gap, begin + i))
+    first += count
   }
 }
 
 function filler(gap: Gap, seqNum: number): SequencedRecord {
   const { from, to, lastTimestamp, fencingToken } = gap
-  const isLast = seqNum === to - 1
-  const timestamp = isLast ? lastTimestamp : from.timestamp
-  if (seqNum === from.seqNum && fencingToken !== undefined) {
-    return { seqNum, timestamp, ...fenceRecord(fencingToken) }
-  }
-  if (isLast && isTrimmed(gap)) return { seqNum, timestamp, ...trimRecord(to) }
+  const timestamp = seqNum === to - 1 ? lastTimestamp : from.timestamp
+  const trimAt = isTrimmed(gap) ? to - 1 : undefined
+  const fenceAt = fencingToken === undefined ? undefined : (trimAt ?? to) - 1
+  if (seqNum === trimAt) return { seqNum, timestamp, ...trimRecord(to) }
+  if (seqNum === fenceAt) return { seqNum, timestamp, ...fenceRecord(fencingToken!) }
   return { seqNum, timestamp, headers: [], body: EMPTY_BYTES }
 }

@@ -1,5 +1,5 @@
 import { sameConfig } from '../../src/core/provision.ts'
-import type { BasinConfig, Cipher } from '../../src/index.ts'
+import type { BasinConfig } from '../../src/index.ts'
 import { compareUtf8 } from '../../src/model/bytes.ts'
 import type { ExportCounts, ExportEntry, ExportedStream } from './export-entry.ts'
 import { StreamImport } from './import-stream.ts'
@@ -15,6 +15,8 @@ export interface ImportOptions {
   readonly resume: boolean
   /** Told as lines were worked on, of the stream that they belong to. */
   readonly onProgress?: (counts: ExportCounts, stream: string | undefined) => void
+  /** Told what could not be made sure of. */
+  readonly onWarning?: (message: string) => void
 }
 
 /**
@@ -152,9 +154,10 @@ class Import {
     const begun = isWanted
       ? await StreamImport.begin(stream, {
           service: this.#service,
-          withCipher: (create) => this.#withCipher(basin, stream.cipher, create),
+          withCipher: (create) => this.#withCipher(basin, stream, create),
           isNew: basin.isNew,
           resume: this.#options.resume,
+          warn: (message) => this.#options.onWarning?.(message),
         })
       : undefined
     this.#open = { stream, import: begun, records: 0 }
@@ -177,18 +180,29 @@ class Import {
   /** A stream gets its cipher from its basin, whose configuration may have changed since. */
   async #withCipher(
     basin: ImportedBasin,
-    cipher: Cipher | null,
+    stream: ExportedStream,
     create: () => Promise<unknown>,
   ): Promise<void> {
+    const { cipher } = stream
     if (basin.config.streamCipher === cipher) {
       await create()
       return
     }
-    await this.#service.ensureBasin(basin.name, { ...basin.config, streamCipher: cipher })
+    if (cipher === null && !basin.isNew && !this.#options.resume) {
+      throw new TransferError(
+        `${aboutStream(stream)} is not encrypted, and to make it so, all new streams of the basin would not be for a moment: --resume does it, when nobody else makes streams there`,
+      )
+    }
+    const uninterrupted = true
     try {
+      await this.#service.ensureBasin(
+        basin.name,
+        { ...basin.config, streamCipher: cipher },
+        { uninterrupted },
+      )
       await create()
     } finally {
-      await this.#service.ensureBasin(basin.name, basin.config)
+      await this.#service.ensureBasin(basin.name, basin.config, { uninterrupted })
     }
   }
 }

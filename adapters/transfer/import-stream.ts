@@ -1,10 +1,12 @@
-import type { SequencedRecord, StreamConfig, StreamPosition } from '../../src/index.ts'
+import type { SequencedRecord, StreamPosition } from '../../src/index.ts'
 import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import type { ExportedStream } from './export-entry.ts'
-import { fillers, type Gap, isTrimmed } from './fillers.ts'
+import { fillers, type Gap, isTooNarrow, isTrimmed } from './fillers.ts'
+import { HeldConfig } from './held-config.ts'
+import { proveKey } from './prove-key.ts'
 import { RecordBatch } from './record-batch.ts'
-import { aboutStream, type Service } from './service.ts'
-import { TransferError } from './transfer-error.ts'
+import { aboutStream, appendedByOthers, type Service } from './service.ts'
+import { isConflict, TransferError } from './transfer-error.ts'
 
 /** Above, a gap is refused: filling it would take a service 100,000 requests. */
 const GAP_POSITIONS_MAX = 100_000_000
@@ -17,6 +19,7 @@ export interface StreamTarget {
   readonly isNew: boolean
   /** Whether to go on where the stream ends, when it has records. */
   readonly resume: boolean
+  readonly warn: (message: string) => void
 }
 
 /**
@@ -26,11 +29,14 @@ export interface StreamTarget {
 export class StreamImport {
   readonly #stream: ExportedStream
   readonly #target: StreamTarget
+  readonly #config: HeldConfig
   readonly #batch = new RecordBatch()
   /** The tail of the target once everything that was handed over is stored. */
   #end: StreamPosition
   /** The last record of the export so far. */
   #last: SequencedRecord | undefined
+  /** The record of the export that should be the last one of the target, which had some before. */
+  #before: SequencedRecord | undefined
   /** The fencing token of the target; undefined when it is not known. */
   #fencingToken: string | undefined
   #inFlight: Promise<void> = Promise.resolve()
@@ -41,6 +47,7 @@ export class StreamImport {
   private constructor(stream: ExportedStream, target: StreamTarget, existing: StreamPosition | undefined) {
     this.#stream = stream
     this.#target = target
+    this.#config = new HeldConfig(target.service, stream)
     this.#end = existing ?? { seqNum: 0, timestamp: 0 }
     this.#isPrepared = existing === undefined
     this.#isUnproven = this.#end.seqNum > 0
@@ -50,7 +57,7 @@ export class StreamImport {
   static async begin(stream: ExportedStream, target: StreamTarget): Promise<StreamImport> {
     const { service } = target
     const about = aboutStream(stream)
-    if (stream.cipher !== null && !service.hasKey) {
+    if (stream.cipher !== null && stream.tail.seqNum > 0 && !service.hasKey) {
       throw new TransferError(`${about} is encrypted, and there is no key for it`)
     }
     const existing = target.isNew ? undefined : await service.findStream(stream)
@@ -82,7 +89,7 @@ export class StreamImport {
     this.#last = record
   }
 
-  /** Resolves when the stream is complete, with the configuration that it had. */
+  /** Resolves when the stream is complete, with the configuration that it had, and nobody came in between. */
   async finish(): Promise<void> {
     const { tail } = this.#stream
     await this.#flush()
@@ -97,7 +104,13 @@ export class StreamImport {
     await this.#inFlight
     // What may be another stream of this name is left as it is.
     if (this.#isUnproven) return
-    await this.#target.service.ensureStream(this.#stream, this.#stream.config)
+    await this.#config.change(this.#stream.config)
+    const tail = await this.#tail()
+    if (tail < this.#end.seqNum) {
+      throw new TransferError(
+        `${aboutStream(this.#stream)} was deleted meanwhile: it ends at ${tail}, not at ${this.#end.seqNum}`,
+      )
+    }
   }
 
   /** To be called when nothing more comes of it. */
@@ -107,15 +120,16 @@ export class StreamImport {
 
   async #create(): Promise<void> {
     const { service, withCipher } = this.#target
-    const { basin, name, start, tail, fencingToken } = this.#stream
+    const { basin, name, cipher, start, tail, fencingToken } = this.#stream
     const { restoreStream } = service
-    const config = provisional(this.#stream.config)
-    if (restoreStream === undefined || (start === 0 && !fencingToken)) {
-      await withCipher(() => service.ensureStream(this.#stream, config))
+    if (restoreStream === undefined) {
+      await this.#config.create((config) => withCipher(() => service.ensureStream(this.#stream, config)))
       return
     }
     const position = { seqNum: start, timestamp: start === tail.seqNum ? tail.timestamp : 0 }
-    await withCipher(() => restoreStream({ basin, name }, { config, start: position, fencingToken }))
+    await this.#config.create((config) =>
+      restoreStream({ basin, name }, { config, cipher, start: position, fencingToken }),
+    )
     this.#end = position
     this.#fencingToken = fencingToken ?? ''
   }
@@ -138,6 +152,7 @@ export class StreamImport {
     this.#isUnproven = false
     const end = this.#end
     const before = this.#last
+    if (before?.seqNum === end.seqNum - 1) this.#before = before
     const after = next ?? this.#stream.tail
     const isAtTail = end.seqNum === this.#stream.tail.seqNum
     const fits =
@@ -172,12 +187,11 @@ export class StreamImport {
 
   async #fill(to: number, lastTimestamp: number): Promise<void> {
     const from = this.#end
-    const wanted = this.#stream.fencingToken
     const gap: Gap = {
       from,
       to,
       lastTimestamp,
-      fencingToken: wanted === this.#fencingToken ? undefined : wanted,
+      fencingToken: await this.#tokenToSet(),
       isLeading: to <= this.#stream.start,
     }
     if (to - from.seqNum > GAP_POSITIONS_MAX) {
@@ -185,29 +199,57 @@ export class StreamImport {
         `${aboutStream(this.#stream)}: the records ${from.seqNum} to ${to - 1} are missing: too many to fill up. Import into a new directory instead`,
       )
     }
-    if (!isTrimmed(gap))
-      await this.#configure({ ...provisional(this.#stream.config), retentionPolicy: { ageSeconds: 1 } })
-    for (const records of fillers(gap)) await this.#append(records)
-    if (!isTrimmed(gap)) await this.#configure(provisional(this.#stream.config))
+    if (isTooNarrow(gap) && from.seqNum > 0) {
+      throw new TransferError(
+        `${aboutStream(this.#stream)}: position ${from.seqNum} cannot both set the fencing token and trim what is before it: delete the stream and import it anew`,
+      )
+    }
+    if (isTrimmed(gap)) for (const records of fillers(gap)) await this.#append(records)
+    else await this.#fillFleeting(gap)
   }
 
-  async #configure(config: StreamConfig): Promise<void> {
+  /** Fills a gap with records that expire. */
+  async #fillFleeting(gap: Gap): Promise<void> {
+    await this.#prepare()
     await this.#inFlight
-    await this.#target.service.ensureStream(this.#stream, config)
-    this.#isPrepared = true
+    // What somebody else appends must not expire with them.
+    const tail = await this.#tail()
+    if (tail !== gap.from.seqNum) throw appendedByOthers(this.#stream, tail, gap.from.seqNum)
+    await this.#config.change(this.#config.fleeting)
+    try {
+      for (const records of fillers(gap)) await this.#append(records)
+      await this.#inFlight
+    } catch (error) {
+      // Otherwise an append of unknown outcome could come after this.
+      if (isConflict(error)) await this.#config.change(this.#config.provisional)
+      throw error
+    }
+    await this.#config.change(this.#config.provisional)
   }
 
+  /** The fencing token that the gap before the next record has to set; undefined when there is none, or the target has it. */
+  async #tokenToSet(): Promise<string | undefined> {
+    const wanted = this.#stream.fencingToken
+    if (wanted === undefined) return undefined
+    if (this.#fencingToken === undefined) {
+      await this.#inFlight
+      this.#fencingToken = await this.#target.service.fencingToken(this.#stream)
+    }
+    return wanted === this.#fencingToken ? undefined : wanted
+  }
+
+  async #tail(): Promise<number> {
+    return (await this.#target.service.tail(this.#stream))?.seqNum ?? 0
+  }
+
+  /** Before the first write to a stream that existed. */
   async #prepare(): Promise<void> {
-    if (!this.#isPrepared) await this.#configure(provisional(this.#stream.config))
-  }
-}
-
-/** Retention stays: it is fixed when a record is appended. */
-function provisional(config: StreamConfig): StreamConfig {
-  return {
-    ...config,
-    timestamping: { mode: 'client-require', uncapped: true },
-    deleteOnEmpty: { minAgeSeconds: 0 },
+    if (this.#isPrepared) return
+    const { service, warn } = this.#target
+    const isSealed = this.#stream.cipher !== null && this.#end.seqNum > 0
+    if (isSealed) await proveKey(service, this.#stream, { end: this.#end, before: this.#before, warn })
+    await this.#config.change(this.#config.provisional)
+    this.#isPrepared = true
   }
 }
 

@@ -3,7 +3,7 @@ import { STREAM_PREFIX } from './export-entry.ts'
 import type { Line } from './lines.ts'
 import { matchesName, type TransferFilter } from './name-filter.ts'
 import { entryOf, startsWith } from './resume-point.ts'
-import { aboutStream, type Service } from './service.ts'
+import { aboutStream, type Service, type StreamRef } from './service.ts'
 import { TransferError } from './transfer-error.ts'
 
 const STREAM_START = utf8(STREAM_PREFIX)
@@ -18,7 +18,7 @@ export async function refuseOccupied(
   filter: TransferFilter,
 ): Promise<void> {
   const there = new Map<string, boolean>()
-  if ((await service.basins({ prefix: '', limit: 1 }).next()).done) return
+  if ((await service.basins({ prefix: '' }).next()).done) return
   for await (const lines of input()) {
     for (const line of lines) {
       if (!startsWith(line.bytes, STREAM_START)) continue
@@ -31,10 +31,16 @@ export async function refuseOccupied(
         there.clear()
         there.set(basin, (await service.basinConfig(basin)) !== undefined)
       }
-      if (!there.get(basin) || ((await service.tail(entry.stream))?.seqNum ?? 0) === 0) continue
+      if (!there.get(basin) || !(await hasRecords(service, entry.stream))) continue
       throw new TransferError(
         `line ${line.number}: ${aboutStream(entry.stream)} exists and has records: --resume goes on with it`,
       )
     }
   }
+}
+
+/** Where a look at a stream makes it, only one that is listed is looked at. */
+async function hasRecords(service: Service, stream: StreamRef): Promise<boolean> {
+  const found = await service.findStream(stream)
+  return found !== undefined && ((await service.tail(found))?.seqNum ?? 0) > 0
 }

@@ -2,12 +2,23 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { HeadwaterError, type SequencedRecord, type StreamPosition } from '../../src/index.ts'
 import { checkInteger } from '../../src/model/integers.ts'
 import { decodeRecords } from '../../src/storage/block-codec.ts'
+import { dateTimeOf, dateTimeText } from '../../src/wire/date-time.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { integerOf, objectOf, optional, required, stringOf } from '../../src/wire/json-members.ts'
+import {
+  type Decoder,
+  integerOf,
+  objectOf,
+  optional,
+  required,
+  stringOf,
+} from '../../src/wire/json-members.ts'
 import { readJson } from '../../src/wire/json-reader.ts'
 import type { JsonObject } from '../../src/wire/json-values.ts'
 import type { Answer } from './connection.ts'
 import { TransferError } from './transfer-error.ts'
+
+/** More of a service's message is not repeated. */
+const MESSAGE_CHARACTERS_MAX = 1000
 
 /** What answers of a service say. All throw {@link TransferError}, naming what they were about, for what is no such answer. */
 export function jsonOf<Value>(body: Uint8Array, about: string, decode: (object: JsonObject) => Value): Value {
@@ -26,7 +37,8 @@ export function refusal({ status, body }: Pick<Answer, 'status' | 'body'>, about
 export function codeOf(body: Uint8Array): { readonly code: string; readonly message: string } | undefined {
   try {
     const error = objectOf(readJson(body), 'body')
-    return { code: required(error, 'code', stringOf), message: required(error, 'message', stringOf) }
+    const [code, message] = [required(error, 'code', stringOf), required(error, 'message', stringOf)]
+    return { code: cut(code), message: cut(message) }
   } catch (error) {
     if (HeadwaterError.is(error)) return undefined
     throw error
@@ -47,6 +59,9 @@ export function positionOf(object: JsonObject): StreamPosition {
   checkInteger(timestamp, 'timestamp')
   return { seqNum, timestamp }
 }
+
+/** A time of RFC 3339, written as this program writes times: those that are the same are the same text. */
+export const timeTextOf: Decoder<string> = (value, name) => dateTimeText(dateTimeOf(value, name))
 
 /** A 412: which condition of an append did not hold, and what would have. */
 export function mismatchOf(
@@ -83,6 +98,10 @@ export function ackEndOf(body: Uint8Array, about: string): StreamPosition {
     const { end } = fromBinary(AppendAckSchema, body)
     return { seqNum: exact(end?.seqNum ?? 0n), timestamp: exact(end?.timestamp ?? 0n) }
   })
+}
+
+function cut(text: string): string {
+  return text.length <= MESSAGE_CHARACTERS_MAX ? text : `${text.slice(0, MESSAGE_CHARACTERS_MAX)}…`
 }
 
 function exact(value: bigint): number {

@@ -27,6 +27,8 @@ export interface ResumePoint {
 export interface OpenStream {
   readonly stream: ExportedStream
   readonly nextSeqNum: number
+  /** Of its last record that is there; 0 when there is none. */
+  readonly lastTimestamp: number
   /** How many of its records are there. */
   readonly records: number
 }
@@ -105,7 +107,9 @@ export class ResumeScan {
 
 function openStream({ stream, records, last }: ScannedStream): OpenStream {
   const entry = last && entryOf(last)
-  return { stream, records, nextSeqNum: entry?.kind === 'record' ? entry.record.seqNum + 1 : stream.start }
+  if (entry?.kind !== 'record') return { stream, records, nextSeqNum: stream.start, lastTimestamp: 0 }
+  const { seqNum, timestamp } = entry.record
+  return { stream, records, nextSeqNum: seqNum + 1, lastTimestamp: timestamp }
 }
 
 /** A line as what it says. Throws {@link TransferError} with its number. */

@@ -11,7 +11,7 @@ import {
   type StreamPosition,
 } from '../../src/index.ts'
 import { compareUtf8 } from '../../src/model/bytes.ts'
-import { INTEGER_MAX } from '../../src/model/limits.ts'
+import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import { basinConfigOf, cipherOf, streamConfigOf } from '../../src/wire/json-config-input.ts'
 import { basinConfigJson, streamConfigJson } from '../../src/wire/json-config-output.ts'
@@ -26,7 +26,16 @@ import {
 } from '../../src/wire/json-members.ts'
 import type { JsonObject } from '../../src/wire/json-values.ts'
 import { type Answer, type Call, Connection, type ConnectionOptions, jsonBody } from './connection.ts'
-import { ackEndOf, codeOf, jsonOf, mismatchOf, recordsOf, refusal, tailOf } from './read-answer.ts'
+import {
+  ackEndOf,
+  codeOf,
+  jsonOf,
+  mismatchOf,
+  recordsOf,
+  refusal,
+  tailOf,
+  timeTextOf,
+} from './read-answer.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ServiceOptions extends ConnectionOptions {
@@ -39,10 +48,16 @@ export interface StreamRef {
   readonly name: string
 }
 
-/** A stream and the cipher of its records. */
+/** A stream as a list tells of it. */
 export interface StreamFacts extends StreamRef {
+  /** Of its records. */
   readonly cipher: Cipher | null
+  /** RFC 3339; undefined when the service does not say. */
+  readonly createdAt: string | undefined
 }
+
+/** What requests about records have to know of a stream. */
+type SealedRef = StreamRef & Pick<StreamFacts, 'cipher'>
 
 export interface ListRange {
   readonly prefix: string
@@ -79,6 +94,7 @@ export class Service {
       basin,
       name: nameOf(item),
       cipher: nullable(item, 'cipher', cipherOf) ?? null,
+      createdAt: nullable(item, 'created_at', timeTextOf),
       isGone: nullable(item, 'deleted_at', stringOf) !== undefined,
     }))
     for await (const { isGone, ...facts } of items) if (!isGone) yield facts
@@ -103,9 +119,15 @@ export class Service {
     return jsonOf(answer.body, about, (object) => basinConfig(basinConfigOf(object, 'config')))
   }
 
-  async ensureBasin(basin: string, config: BasinConfig): Promise<void> {
+  /** `uninterrupted`: to its end, also when the transfer was aborted. */
+  async ensureBasin(
+    basin: string,
+    config: BasinConfig,
+    { uninterrupted }: { readonly uninterrupted?: boolean } = {},
+  ): Promise<void> {
     const body = jsonBody(`{"config":${basinConfigJson(config)}}`)
-    await this.#ask({ method: 'PUT', path: `/basins/${encodeURIComponent(basin)}`, body }, `basin ${basin}`)
+    const path = `/basins/${encodeURIComponent(basin)}`
+    await this.#ask({ method: 'PUT', path, body, uninterrupted }, `basin ${basin}`)
   }
 
   /** Undefined when there is no such stream. */
@@ -128,14 +150,15 @@ export class Service {
     return answer.status === 404 ? undefined : tailOf(answer.body, aboutStream(ref))
   }
 
-  /** Records from a position on, at least one; or the tail, where there are none. */
+  /** Records from a position on, at least one and no more than asked for; or the tail, where there are none. */
   async read(
-    stream: StreamFacts,
+    stream: SealedRef,
     seqNum: number,
+    count = READ_RECORDS_MAX,
   ): Promise<{ readonly records: readonly SequencedRecord[] } | { readonly tail: StreamPosition }> {
     const about = aboutStream(stream)
     const { basin, cipher } = stream
-    const path = `${streamPath(stream)}/records?seq_num=${seqNum}&count=1000`
+    const path = `${streamPath(stream)}/records?seq_num=${seqNum}&count=${count}`
     const call: Call = {
       method: 'GET',
       path,
@@ -147,9 +170,12 @@ export class Service {
     if (answer.status === 416) return { tail: tailOf(answer.body, about) }
     const records = recordsOf(answer.body, about)
     let next = seqNum
+    let earliest = 0
     for (const record of records) {
-      if (record.seqNum < next) throw new TransferError(`${about}: the service gives records in no order`)
+      if (record.seqNum < next || record.timestamp < earliest)
+        throw new TransferError(`${about}: the service gives records in no order`)
       next = record.seqNum + 1
+      earliest = record.timestamp
     }
     if (records.length === 0)
       throw new TransferError(`${about}: the service gives no records where there are some`)
@@ -157,7 +183,7 @@ export class Service {
   }
 
   /** Appends at a position, once, however often the request has to be made. */
-  async append(stream: StreamFacts, records: readonly SequencedRecord[]): Promise<void> {
+  async append(stream: SealedRef, records: readonly SequencedRecord[]): Promise<void> {
     const about = aboutStream(stream)
     const first = records[0]!
     const last = records.at(-1)!
@@ -168,13 +194,11 @@ export class Service {
     const { seqNum } = mismatchOf(answer.body, about)
     // An attempt whose answer got lost was made after all.
     if (answer.attempts > 1 && seqNum === end.seqNum) return checkEnd(await this.tail(stream), end, about)
-    throw new TransferError(
-      `${about}: somebody else appends to it: its tail is ${seqNum ?? 'fenced'}, not ${first.seqNum}`,
-    )
+    throw appendedByOthers(stream, seqNum ?? 'fenced', first.seqNum)
   }
 
   /** The fencing token, `''` when there is none; undefined when the caller may not know it. Asks by an append that cannot succeed. */
-  async fencingToken(stream: StreamFacts): Promise<string | undefined> {
+  async fencingToken(stream: SealedRef): Promise<string | undefined> {
     const about = aboutStream(stream)
     const record = { seqNum: 0, timestamp: 0, headers: [], body: new Uint8Array(0) }
     const conditions = { matchSeqNum: INTEGER_MAX, fencingToken: NO_FENCING_TOKEN }
@@ -228,6 +252,11 @@ export function aboutStream({ basin, name }: StreamRef): string {
   return `stream ${name} of basin ${basin}`
 }
 
+export function appendedByOthers(ref: StreamRef, tail: number | 'fenced', expected: number): TransferError {
+  const tails = `its tail is ${tail}, not ${expected}`
+  return new TransferError(`${aboutStream(ref)}: somebody else appends to it: ${tails}`, { kind: 'conflict' })
+}
+
 async function asTransferError<Value>(about: string, call: Promise<Value>): Promise<Value> {
   try {
     return await call
@@ -253,7 +282,7 @@ function streamPath({ name }: StreamRef): string {
   return `/streams/${encodeURIComponent(name)}`
 }
 
-function appendCall(stream: StreamFacts, bytes: Uint8Array): Call {
+function appendCall(stream: SealedRef, bytes: Uint8Array): Call {
   return {
     method: 'POST',
     path: `${streamPath(stream)}/records`,

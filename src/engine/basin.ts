@@ -50,7 +50,7 @@ export class Basin {
   /**
    * Creates a stream that goes on where another one was: its first record gets the sequence number `start.seqNum`, no record gets a timestamp below
    * `start.timestamp`, and everything before counts as trimmed. For what copies streams. An existing stream is `resource_already_exists` (409), also when it
-   * is empty; numbers beyond 2^53 - 1 and fencing tokens of more than 36 bytes are `invalid` (422). For the owner alone.
+   * is empty; numbers beyond 2^53 - 1, fencing tokens of more than 36 bytes and unknown ciphers are `invalid` (422). For the owner alone.
    */
   async restoreStream(name: string, restored: RestoredStream): Promise<StreamInfo> {
     if (this.#view.owner === undefined) throw permissionDenied()

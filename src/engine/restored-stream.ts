@@ -1,4 +1,5 @@
-import type { StreamConfigInput } from '../model/config.ts'
+import type { Cipher, StreamConfigInput } from '../model/config.ts'
+import { checkBasinConfig } from '../model/config-validation.ts'
 import { checkInteger } from '../model/integers.ts'
 import { fencingTokenProblem, refuse } from '../model/names.ts'
 import type { StreamPosition } from '../model/position.ts'
@@ -10,11 +11,14 @@ export interface RestoredStream {
   readonly start: StreamPosition
   /** `''`, the default: it is not fenced. */
   readonly fencingToken?: string | undefined
+  /** Null: its records are plain text. The default is what new streams of the basin get. */
+  readonly cipher?: Cipher | null | undefined
 }
 
 /** Throws 422 `invalid`. */
-export function checkRestoredStream({ start, fencingToken = '' }: RestoredStream): void {
+export function checkRestoredStream({ start, fencingToken = '', cipher }: RestoredStream): void {
   checkInteger(start.seqNum, 'seq_num')
   checkInteger(start.timestamp, 'timestamp')
   refuse(fencingTokenProblem(fencingToken), 'fencing_token')
+  checkBasinConfig({ streamCipher: cipher })
 }

@@ -87,14 +87,15 @@ export class Streams implements StreamService {
 
   /** Creates a stream that begins at a position. It must not exist: 409 `resource_already_exists`. */
   async restore(ref: StreamRef, restored: RestoredStream): Promise<StreamInfo> {
-    const { config = {}, start, fencingToken = '' } = restored
+    const { config = {}, start, fencingToken = '', cipher } = restored
     refuse(streamNameProblem(ref.stream), 'stream')
     checkStreamConfig(config)
     checkRestoredStream(restored)
     return this.#engine.catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#basins.active(ref.basin)
       if ((await this.#find(ref)) !== undefined) throw alreadyExists(ref)
-      const document = this.#newDocument(basin.value, ref, config, null)
+      const made = this.#newDocument(basin.value, ref, config, null)
+      const document = cipher === undefined ? made : { ...made, cipher }
       await this.#add(commit, document, basin, { tail: start, fencingToken })
       return streamInfo(document)
     })

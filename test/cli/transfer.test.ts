@@ -9,6 +9,7 @@ import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { fenceRecord, type Headwater, open, trimRecord } from '../../src/index.ts'
+import { contentOf } from '../transfer/support.ts'
 import { ended, program } from './program.ts'
 
 const ROOT_TOKEN = 'the-root-token-of-a-test'
@@ -70,7 +71,6 @@ describe('headwater export and import', () => {
   afterAll(async () => {
     await Promise.all(services.flatMap(({ hw, server }) => [server.close(), hw.close()]))
   })
-  const withoutHeader = (text: string) => text.slice(text.indexOf('\n') + 1)
 
   it('writes lines that jq and grep can read', () => {
     const lines = whole.trimEnd().split('\n')
@@ -86,12 +86,12 @@ describe('headwater export and import', () => {
   it('copies a directory by a compressed file', async () => {
     const file = at('all.ndjson.gz')
     expect(await run(['export', '--dir', source, '--out', file], KEYS)).toMatchObject({ code: 0 })
-    expect(withoutHeader(gunzipSync(await readFile(file)).toString())).toBe(withoutHeader(whole))
+    expect(contentOf(gunzipSync(await readFile(file)).toString())).toBe(contentOf(whole))
     const imported = await run(['import', file, '--dir', at('copy')], KEYS)
     expect(imported).toMatchObject({ code: 0, err: 'Imported 2 basins, 4 streams, 3,504 records\n' })
     const again = await run(['export', '--dir', at('copy'), '--quiet'], KEYS)
     expect(again).toMatchObject({ code: 0, err: '' })
-    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+    expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
   it('copies a directory to a service and from there on by pipes, and published clients read it', async () => {
@@ -108,7 +108,7 @@ describe('headwater export and import', () => {
     expect(exported.code).toBe(0)
     expect(imported).toMatchObject({ code: 0, err: 'Imported 2 basins, 4 streams, 3,504 records\n' })
     const again = await run(['export', '--url', second.url], KEYS)
-    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+    expect(contentOf(again.out.toString())).toBe(contentOf(whole))
 
     vi.stubEnv('S2_ACCESS_TOKEN', ROOT_TOKEN)
     vi.stubEnv('S2_ACCOUNT_ENDPOINT', second.url)
@@ -139,7 +139,7 @@ describe('headwater export and import', () => {
       err: expect.stringContaining('exists: --resume goes on'),
     })
     expect(await run([...all, '--resume'], KEYS)).toMatchObject({ code: 0 })
-    expect(withoutHeader(content(await readFile(file)))).toBe(withoutHeader(whole))
+    expect(contentOf(content(await readFile(file)))).toBe(contentOf(whole))
     const again = await run([...all, '--resume'], KEYS)
     expect(again).toMatchObject({ code: 0, err: 'Exported 2 basins, 4 streams, 3,504 records\n' })
   })
@@ -156,7 +156,7 @@ describe('headwater export and import', () => {
     expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/line 5: stream events .*--resume/) })
     expect(await run(['import', complete, ...target, '--resume'], KEYS)).toMatchObject({ code: 0 })
     const again = await run(['export', ...target], KEYS)
-    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+    expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
   it('stops at a signal, and goes on later', async () => {
@@ -173,7 +173,7 @@ describe('headwater export and import', () => {
     rest.stdin!.end(whole)
     expect(await done).toMatchObject({ code: 0 })
     const again = await run(['export', '--dir', at('stopped')], KEYS)
-    expect(withoutHeader(again.out.toString())).toBe(withoutHeader(whole))
+    expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
   it('ends quietly when nobody reads it', async () => {

@@ -21,6 +21,16 @@ describe('headwater verify', () => {
     })
   })
 
+  it('does not take a directory for sound or damaged to which nothing was written', async () => {
+    const directory = await temporaryDirectory()
+    const err = [`headwater: nothing was written to ${directory} yet, if it is the right one`]
+    const summary = expect.stringMatching(/^Empty\. Read 0 files/)
+    expect(await resultOf(['verify', directory])).toEqual({ exitCode: 3, out: [summary], err })
+    const { exitCode, out } = await resultOf(['verify', directory, '--json'])
+    expect([exitCode, JSON.parse(out[0]!).files]).toEqual([3, 0])
+    expect(await resultOf(['verify', directory, '--quiet'])).toEqual({ exitCode: 3, out: [], err })
+  })
+
   it('tells each problem on a line, with file, offset and stream, and ends with code 1', async () => {
     const { directory, file } = await damaged()
     const { exitCode, out, err } = await resultOf(['verify', directory])

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { exported, imported, KEY, type Kind, place } from './support.ts'
+import { contentOf, exported, imported, KEY, type Kind, place } from './support.ts'
 
 /** Trimmed, fenced, encrypted, with a gap in the middle and one at the end. */
 async function whole(): Promise<string> {
@@ -39,7 +39,6 @@ async function whole(): Promise<string> {
   return exported(service)
 }
 
-const withoutHeader = (text: string) => text.slice(text.indexOf('\n'))
 const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('it was cut off') }
 
 describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
@@ -56,7 +55,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       )
       await imported(target.service, text, { resume: true })
       await target.clock.advance('1s')
-      expect(withoutHeader(await exported(target.service)), `cut at ${cut}`).toBe(withoutHeader(text))
+      expect(contentOf(await exported(target.service)), `cut at ${cut}`).toBe(contentOf(text))
     }
   }, 120_000)
 
@@ -67,7 +66,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       await expect(imported(target.service, lines.slice(0, count).join(''))).rejects.toMatchObject(CUT_OFF)
       await imported(target.service, lines.join(''), { resume: true })
       await target.clock.advance('1s')
-      expect(withoutHeader(await exported(target.service))).toBe(withoutHeader(lines.join('')))
+      expect(contentOf(await exported(target.service))).toBe(contentOf(lines.join('')))
     }
   }, 120_000)
 
@@ -90,7 +89,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
         asked = Number.NEGATIVE_INFINITY
         await imported(target.service, text, { resume: true })
         await target.clock.advance('1s')
-        expect(withoutHeader(await exported(target.service)), `request ${failing}`).toBe(withoutHeader(text))
+        expect(contentOf(await exported(target.service)), `request ${failing}`).toBe(contentOf(text))
       }
     }
   }, 120_000)
@@ -124,7 +123,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
           await target.clock.advance('1s')
           let out: string | undefined
           while (out === undefined) out = await exported(target.service).catch(() => undefined)
-          expect(withoutHeader(out)).toBe(withoutHeader(text))
+          expect(contentOf(out)).toBe(contentOf(text))
         },
       ),
       { numRuns: 25 },
@@ -139,7 +138,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     await imported(target.service, text, { resume: true })
     expect(target.requests.slice(before).filter((request) => request.startsWith('POST'))).toEqual([])
     await target.clock.advance('1s')
-    expect(withoutHeader(await exported(target.service))).toBe(withoutHeader(text))
+    expect(contentOf(await exported(target.service))).toBe(contentOf(text))
   })
 
   it.each<[string, (part: string) => string]>([

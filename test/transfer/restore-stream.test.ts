@@ -63,6 +63,7 @@ it.each([
   [{ start: { seqNum: -1, timestamp: 0 } }, 'seq_num'],
   [{ start: { seqNum: 0, timestamp: 0.5 } }, 'timestamp'],
   [{ start: START, fencingToken: 'x'.repeat(37) }, 'fencing_token'],
+  [{ start: START, cipher: 'rot13' as 'aes-256-gcm' }, 'stream_cipher'],
 ])('%j is refused', async (restored, field) => {
   const hw = await opened(memory())
   await hw.createBasin('basin-a')
@@ -70,6 +71,18 @@ it.each([
     code: 'invalid',
     field,
   })
+})
+
+it.each([
+  [undefined, 'aes-256-gcm'],
+  [null, null],
+  ['aegis-256', 'aegis-256'],
+] as const)('with cipher %j, in a basin of AES-256-GCM, it has %j', async (cipher, expected) => {
+  const hw = await opened(memory())
+  await hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+  const basin = hw.basin('basin-a')
+  expect(await basin.restoreStream('s', { start: START, cipher })).toMatchObject({ cipher: expected })
+  expect((await basin.listStreams()).items).toMatchObject([{ cipher: expected }])
 })
 
 it('is for the owner alone, and needs its basin', async () => {

@@ -101,3 +101,8 @@ export function imported(service: Service, input: string | Uint8Array, options: 
 export async function* chunks(bytes: Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
+
+/** The lines of an export that are the same after an import: all but the first, without the times of creation. */
+export function contentOf(text: string): string {
+  return text.slice(text.indexOf('\n') + 1).replaceAll(/"created_at":"[^"]*",/g, '')
+}

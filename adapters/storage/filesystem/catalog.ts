@@ -59,6 +59,13 @@ export class Catalog {
     if (stored?.documents.delete(key)) stored.keys.delete(key)
   }
 
+  /** How many documents there are. */
+  get size(): number {
+    let size = 0
+    for (const { documents } of this.#collections.values()) size += documents.size
+    return size
+  }
+
   /** Everything, in the order of the keys: a checkpoint in this order is read back without sorting. */
   entries(): CatalogEntry[] {
     const entries: CatalogEntry[] = []

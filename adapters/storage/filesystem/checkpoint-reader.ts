@@ -29,7 +29,6 @@ export async function readCheckpoint(reader: SequentialReader): Promise<State> {
 export class CheckpointContent {
   readonly state = new State()
   readonly #onItem: (item: CatalogEntry | Log) => void
-  #documents = 0
 
   /** `onItem` is told each document and log. */
   constructor(onItem: (item: CatalogEntry | Log) => void = () => {}) {
@@ -41,12 +40,12 @@ export class CheckpointContent {
     const fields = new ByteReader(payload)
     const letter = String.fromCharCode(fields.byte())
     if (letter === 'E') {
-      readEnd(fields, this.state, this.#documents)
+      readEnd(fields, this.state)
       return true
     }
     const readItem = ITEMS[letter]
     if (readItem === undefined) throw new RangeError(`a frame of unknown kind ${letter}`)
-    for (; fields.left > 0; this.#documents += letter === 'D' ? 1 : 0) {
+    while (fields.left > 0) {
       const item = readItem(fields, this.state)
       if (item !== undefined) this.#onItem(item)
     }
@@ -86,11 +85,12 @@ const ITEMS: Readonly<Record<string, ReadItem>> = {
   },
 }
 
-function readEnd(fields: ByteReader, state: State, documents: number): void {
+/** What stood there twice is counted once. */
+function readEnd(fields: ByteReader, state: State): void {
   state.nextLog = fields.varint()
   state.nextVersion = fields.varint()
   const counts = [fields.varint(), fields.varint(), fields.varint()]
-  const found = [state.segments.size, documents, state.logsByNumber.size]
+  const found = [state.segments.size, state.catalog.size, state.logsByNumber.size]
   if (found.some((count, i) => count !== counts[i])) {
     throw new RangeError(
       `it holds ${found.join(', ')} segments, documents and logs, and not ${counts.join(', ')}`,

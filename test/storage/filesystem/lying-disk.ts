@@ -63,15 +63,23 @@ export interface CheckpointFacts {
 
 /** Three chunks with two blocks each, of three records each. */
 export function storedBlocks(): StoredBlock[] {
-  return Array.from({ length: 6 }, (_, i) =>
-    block({ firstSeqNum: 3 * i, count: 3, bodyBytes: 10_000, expiresAt: NOW + 1000 + i }),
-  )
+  return keptBlocks().map((stored, i) => ({ ...stored, expiresAt: NOW + 1000 + i }))
 }
 
-/** A log that lies in a segment, a checkpoint that says so, and an empty journal; `lie` changes what the checkpoint says. */
+/** The same that never expire. */
+export function keptBlocks(): StoredBlock[] {
+  return Array.from({ length: 6 }, (_, i) => block({ firstSeqNum: 3 * i, count: 3, bodyBytes: 10_000 }))
+}
+
+export function freed(from: number, to: number, blocks: number, meteredBytes: number): Change {
+  return { kind: 'free', log: 1, ranges: [{ from, to, blocks, meteredBytes, bytes: meteredBytes }] }
+}
+
+/** A log that lies in a segment, a checkpoint that says so, and a journal with the changes since; `lie` changes what the checkpoint says. */
 export async function checkpointDisk(
   lie: (facts: CheckpointFacts) => CheckpointFacts,
   blocks: readonly StoredBlock[] = storedBlocks(),
+  changes: readonly Change[] = [],
 ): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
   const writer = await SegmentWriter.create(disk, 1)
@@ -88,5 +96,5 @@ export async function checkpointDisk(
     { journal: 1, nextLog, nextVersion, segments: [segment], documents: facts.documents, logs: [facts.log] },
     () => false,
   )
-  return journalDisk([], disk)
+  return journalDisk(changes, disk)
 }

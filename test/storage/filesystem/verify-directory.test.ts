@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -11,7 +12,12 @@ import { nodeFiles } from '../../../adapters/storage/filesystem/node-files.ts'
 import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open } from '../../../src/index.ts'
+import { Child, childProgram } from './child-process.ts'
 import { temporaryDirectory } from './directories.ts'
+
+/** Why a test does not run. */
+const noPipes = process.platform === 'win32' ? ' (skipped: Windows has no pipes with names of files)' : ''
+const noUsers = process.platform === 'win32' ? ' (skipped: Windows has other permissions)' : ''
 
 test('changes nothing of what is there, left over or not, and gives the directory up', async () => {
   const directory = await written()
@@ -55,7 +61,6 @@ test('the directory has an owner as long as it is read', async () => {
 test.each<[string, (path: string) => Promise<unknown>, RegExp]>([
   ['missing', async () => {}, /there is no directory .*none$/],
   ['a file', (path) => writeFile(path, ''), /none is no directory$/],
-  ['empty', (path) => mkdir(path), /none holds nothing that this storage wrote$/],
   [
     'of somebody else',
     async (path) => {
@@ -73,6 +78,72 @@ test.each<[string, (path: string) => Promise<unknown>, RegExp]>([
   await expect(failure).rejects.toThrow(message)
   await expect(failure).rejects.toMatchObject({ kind: 'io' })
   expect(await contentsOf(parent)).toEqual(before)
+})
+
+test('an empty directory has no files, and stays empty', async () => {
+  const directory = await temporaryDirectory()
+  const empty = { files: 0, problemCount: 0, noteCount: 0, documents: 0 }
+  const { mtimeMs } = await stat(directory)
+  expect(await verifyDirectory(directory)).toMatchObject(empty)
+  expect((await stat(directory)).mtimeMs).toBe(mtimeMs)
+  const session = await filesystem(directory).open({ clock: virtualClock(), onLogChanged: () => {} })
+  await expect(verifyDirectory(directory)).rejects.toMatchObject({ kind: 'blocked' })
+  await session.close()
+  expect(await verifyDirectory(directory)).toMatchObject(empty)
+  expect(await readdir(directory)).toEqual([])
+})
+
+test.each([
+  ['with its socket', false],
+  ['whose socket is gone', true],
+])('so has one that a process had open that was killed, %s', async (_, isSocketGone) => {
+  const base = await temporaryDirectory()
+  const directory = join(base, 'data')
+  const holder = new Child(await childProgram('holder', base), [directory])
+  await holder.told(1)
+  await holder.kill()
+  if (isSocketGone) {
+    const sockets = (await readdir(directory)).filter((name) => name.endsWith('.sock'))
+    for (const name of sockets) await rm(join(directory, name))
+  }
+  expect(await readdir(directory)).not.toEqual([])
+  expect(await verifyDirectory(directory)).toMatchObject({ files: 0, problemCount: 0 })
+  expect(await readdir(directory)).toEqual([])
+})
+
+test.skipIf(noUsers !== '')(
+  `a directory that cannot be written to is read, unless it is open${noUsers}`,
+  async () => {
+    const base = await temporaryDirectory()
+    await chmod(base, 0o755)
+    const program = await childProgram('verifier', base)
+    const directory = await written()
+    await chmod(directory, 0o555)
+    expect(verifiedByOther(program, directory)).toBe('1 files, 0 problems\n')
+    await chmod(directory, 0o755)
+    const hw = await open({ storage: filesystem(directory) })
+    await chmod(directory, 0o555)
+    expect(verifiedByOther(program, directory)).toMatch(/^blocked: /)
+    await chmod(directory, 0o755)
+    await hw.close()
+  },
+)
+
+test.skipIf(noPipes !== '')(`pipes with the names of files hold nothing up${noPipes}`, async () => {
+  const directory = await written()
+  const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))!
+  execFileSync('mkfifo', [join(directory, 'segment-0000000009')])
+  expect(await verifyDirectory(directory)).toMatchObject({
+    problems: [],
+    notes: [{ file: 'segment-0000000009' }],
+  })
+  await rm(join(directory, 'segment-0000000009'))
+  await rm(join(directory, journal))
+  execFileSync('mkfifo', [join(directory, journal)])
+  const { problems } = await verifyDirectory(directory)
+  expect(problems).toMatchObject([
+    { file: journal, offset: 0, problem: expect.stringMatching(/^it cannot be read/) },
+  ])
 })
 
 test('tells how far it is, up to all of it', async () => {
@@ -117,6 +188,12 @@ test('a file that cannot be read is a problem of its own', async () => {
   expect(problems).toMatchObject([{ file: segment, problem: expect.stringContaining('EISDIR') }])
   expect(blocks).toBeGreaterThan(0)
 })
+
+/** As somebody who may not write there: the superuser may write everywhere. */
+function verifiedByOther(program: string, directory: string): string {
+  const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+  return execFileSync(process.execPath, [program, directory], { encoding: 'utf8', ...user })
+}
 
 async function written(): Promise<string> {
   const directory = await temporaryDirectory()

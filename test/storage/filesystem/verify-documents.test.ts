@@ -3,8 +3,8 @@ import type { Change } from '../../../adapters/storage/filesystem/changes.ts'
 import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { deadlineKey, streamKey } from '../../../src/engine/documents.ts'
 import { block, NOW } from '../../../src/storage/conformance/blocks.ts'
-import type { Collection, JsonValue } from '../../../src/storage/contract.ts'
-import { appendOf, CREATED, journalDisk } from './lying-disk.ts'
+import type { Collection, Head, JsonValue } from '../../../src/storage/contract.ts'
+import { appendOf, CREATED, freed, journalDisk } from './lying-disk.ts'
 
 const BASIN = { name: 'my-app', createdAt: NOW, deletedAt: null, config: {} }
 const STREAM = { basin: 'my-app', name: 's', logId: 'a', createdAt: NOW, config: {}, cipher: null, epoch: 1 }
@@ -96,9 +96,41 @@ test('a log that no stream refers to is a note', async () => {
   })
 })
 
+test.each<[string, Put, Partial<Head>, number | undefined]>([
+  ['for ever', ['streams', KEY, { ...STREAM, config: { retentionPolicy: 'infinite' } }], {}, 3],
+  [
+    'for ever, and was trimmed',
+    ['streams', KEY, { ...STREAM, config: { retentionPolicy: 'infinite' } }],
+    { trimPoint: 3 },
+    undefined,
+  ],
+  [
+    'for a day',
+    ['streams', KEY, { ...STREAM, config: { retentionPolicy: { ageSeconds: 86_400 } } }],
+    {},
+    undefined,
+  ],
+])('the oldest records are missing of a stream that keeps them %s', async (_, stream, changed, count) => {
+  const expiring = { ...block({ firstSeqNum: 0, count: 3 }), expiresAt: NOW }
+  const disk = await journalDisk([
+    CREATED,
+    appendOf(expiring, changed),
+    freed(0, 3, 1, expiring.meteredBytes),
+    ...putsOf([['basins', 'my-app', BASIN], stream]),
+  ])
+  const note = expect.stringContaining(`the ${count} oldest records are not there that were not trimmed`)
+  expect(await verifyFiles(disk)).toMatchObject({
+    problems: [],
+    notes: count === undefined ? [] : [{ file: 'journal-0000000001', note, log: 'a' }],
+  })
+})
+
 async function diskWith(puts: readonly Put[], others: readonly Change[] = []) {
-  const changes = puts.map(([collection, key, value], i): Change => {
+  return journalDisk([CREATED, appendOf(block({ firstSeqNum: 0 })), ...putsOf(puts), ...others])
+}
+
+function putsOf(puts: readonly Put[]): Change[] {
+  return puts.map(([collection, key, value], i) => {
     return { kind: 'put', collection, key, version: i + 1, text: JSON.stringify(value) }
   })
-  return journalDisk([CREATED, appendOf(block({ firstSeqNum: 0 })), ...changes, ...others])
 }

@@ -7,6 +7,7 @@ import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { changedDisk } from './engine-disk.ts'
 import { appendOf, CREATED, checkpointDisk, journalDisk } from './lying-disk.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated } from './workload.ts'
 
 const JOURNAL = 'journal-0000000001'
 const CHECKPOINT = 'checkpoint-0000000001'
@@ -48,6 +49,7 @@ describe('behind damage in a journal', () => {
     const { problems } = await verified(damaged)
     expect(problems.map(({ offset }) => offset)).toEqual([third, last! + GROUP_HEADER])
     expect(problems[0]!.problem).toBe('a group is not whole, and others follow')
+    await expect(openSimulated(damaged, 1e9)).rejects.toMatchObject({ kind: 'corrupt' })
   })
 
   test('what rests on a change that cannot be is no further problem', async () => {

@@ -11,10 +11,13 @@ import {
   type CheckpointFacts,
   CREATED,
   checkpointDisk,
+  freed,
   headBehind,
   journalDisk,
+  keptBlocks,
   storedBlocks,
 } from './lying-disk.ts'
+import { openSimulated } from './workload.ts'
 
 const JOURNAL = 'journal-0000000001'
 const FIRST = block({ firstSeqNum: 0, count: 2 })
@@ -103,8 +106,26 @@ describe('in a journal', () => {
     ['a key that is too long', [put('settings', 'ä'.repeat(513), 1)], /a key of 1026 bytes/],
     [
       'freed bytes that there were not',
-      [{ kind: 'free', log: 1, ranges: [{ from: 0, to: 2, blocks: 1, meteredBytes: 1, bytes: 9 }] }],
-      /has 19 metered bytes, and what it holds has 0/,
+      [freed(0, 2, 1, 1)],
+      /1 blocks with 1 .* are freed of 1 blocks with 20/,
+    ],
+    ['freed blocks that there were not', [freed(0, 2, 2, 20)], /2 blocks with 20 .* are freed of 1 blocks/],
+    ['a part of a block that is freed', [freed(0, 1, 1, 20)], /^from 0 to 1, /],
+    ['what is freed behind the last block', [freed(2, 4, 1, 20)], /are freed of 0 blocks/],
+    [
+      'what is freed and neither expires nor was trimmed',
+      [freed(0, 2, 1, 20)],
+      /from 0 to 2 neither expires nor was trimmed$/,
+    ],
+    [
+      'what is freed behind the trim point',
+      [appendOf(SECOND, { trimPoint: 3 }), freed(0, 4, 2, 40)],
+      /from 0 to 4 neither expires nor was trimmed$/,
+    ],
+    [
+      'a deletion of what there is not',
+      [{ kind: 'delete', collection: 'settings', key: 'secret' }],
+      /^a document of settings is deleted that there is not$/,
     ],
     [
       'a plain block behind a sealed one',
@@ -125,6 +146,26 @@ describe('in a journal', () => {
     // What comes of it may be told as well, when the log is looked at as a whole.
     expect(problems.length).toBeLessThanOrEqual(2)
     for (const { file } of problems) expect(file).toBe(JOURNAL)
+  })
+
+  test.each<[string, readonly Change[]]>([
+    ['was trimmed', [appendOf(FIRST), appendOf(SECOND, { trimPoint: 2 }), freed(0, 2, 1, 20)]],
+    ['may have expired', [appendOf({ ...FIRST, expiresAt: NOW }), freed(0, 2, 1, 20)]],
+    [
+      'was trimmed or may have expired',
+      [appendOf(FIRST), appendOf({ ...SECOND, expiresAt: NOW }, { trimPoint: 2 }), freed(0, 4, 2, 40)],
+    ],
+  ])('what %s may be freed', async (_, changes) => {
+    const report = await verifyFiles(await journalDisk([CREATED, ...changes]), { ofEngine: false })
+    expect(report.problems).toEqual([])
+  })
+
+  test('an epoch may go back: a storage is told what it is', async () => {
+    const disk = await journalDisk([
+      { ...CREATED, epoch: 9 } as Change,
+      { kind: 'set-epoch', log: 1, epoch: 2 },
+    ])
+    expect(await verifyFiles(disk, { ofEngine: false })).toMatchObject({ problems: [] })
   })
 
   test('a sealed block is looked into as far as that goes without its key', async () => {
@@ -182,6 +223,24 @@ describe('in a checkpoint', () => {
       run(() => ({ holes: [{ from: 1, to: 3 }] })),
       /a part of the block from 0 to 3/,
     ],
+    ['a hole behind the run', run(() => ({ holes: [{ from: 100, to: 200 }] })), /a hole from 100 to 200/],
+    [
+      'holes that overlap',
+      run(({ blocks, meteredBytes }) => ({
+        blocks: blocks - 2,
+        meteredBytes: meteredBytes - 60_048,
+        holes: [
+          { from: 0, to: 6 },
+          { from: 3, to: 6 },
+        ],
+      })),
+      /a hole from 3 to 6 lies between 6 and 18/,
+    ],
+    [
+      'too few bytes that are wanted',
+      run(() => ({ liveBytes: 5 })),
+      /of which 5 bytes are wanted has blocks/,
+    ],
     ['a place behind the end', run(() => ({ offset: 40_000_000 })), /does not fit a file/],
     ['a place in front of the first', run(() => ({ offset: 8 })), /does not fit a file/],
     [
@@ -202,7 +261,13 @@ describe('in a checkpoint', () => {
       head({ tail: { seqNum: 17, timestamp: NOW } }),
       /records up to 18, and the tail is at 17/,
     ],
-    ['a tail of another time', head({ tail: { seqNum: 18, timestamp: NOW } }), /and the tail of \d+/],
+    ['a tail of an earlier time', head({ tail: { seqNum: 18, timestamp: NOW } }), /and the tail of \d+/],
+    [
+      'a longer tail of an earlier time',
+      head({ tail: { seqNum: 20, timestamp: NOW } }),
+      /and the tail of \d+/,
+    ],
+    ['a tail of a later time', head({ tail: { seqNum: 18, timestamp: NOW + 99 } }), /the tail of \d+99$/],
     ['a trim point behind the tail', head({ trimPoint: 19 }), /trim point 19 is behind the tail 18/],
     ['a number of a log that was not given', (facts) => ({ ...facts, nextLog: 1 }), /a log has a number/],
     ['a version that was not given', (facts) => ({ ...facts, nextVersion: 1 }), /a document has a version/],
@@ -210,6 +275,15 @@ describe('in a checkpoint', () => {
       'a version that was given twice',
       (facts) => ({ ...facts, documents: [...facts.documents, { ...facts.documents[0]!, key: 'two' }] }),
       /two documents have one version/,
+    ],
+    [
+      'a document that stands there twice',
+      (facts) => ({
+        ...facts,
+        nextVersion: 3,
+        documents: [...facts.documents, { ...facts.documents[0]!, version: 2 }],
+      }),
+      /it holds 1, 1, 1 segments, documents and logs, and not 1, 2, 1/,
     ],
     [
       'runs that overlap',
@@ -234,6 +308,48 @@ describe('in a checkpoint', () => {
     expect(problems.map(({ problem }) => problem)).toContainEqual(
       expect.stringMatching(/a block from 3 to 6 lies/),
     )
+  })
+
+  test.each<[string, Change, Partial<Head>, RegExp | undefined]>([
+    ['freed', freed(0, 6, 2, 60_048), {}, /what is freed from 0 to 6 neither expires nor was trimmed/],
+    ['freed whole', freed(0, 18, 6, 180_144), { trimPoint: 17 }, /freed from 0 to 18 neither expires/],
+    ['freed beyond its end', freed(0, 19, 6, 180_144), {}, /what is freed up to 19 lies in a run up to 18/],
+    ['freed once they were trimmed', freed(0, 6, 2, 60_048), { trimPoint: 6 }, undefined],
+  ])('blocks of a run that never expire, %s', async (_, change, changed, problem) => {
+    const disk = await checkpointDisk(head(changed), keptBlocks(), [change])
+    const { problems } = await verifyFiles(disk, { ofEngine: false })
+    if (problem === undefined) expect(problems).toEqual([])
+    else
+      expect(problems[0]).toMatchObject({ file: JOURNAL, problem: expect.stringMatching(problem), log: 'a' })
+  })
+
+  test('a hole of a block that neither expires nor was trimmed is a problem, and one of others is none', async () => {
+    const hole = run(({ blocks, meteredBytes }) => {
+      return { blocks: blocks - 1, meteredBytes: meteredBytes - 30_024, holes: [{ from: 3, to: 6 }] }
+    })
+    const problem = 'the block from 3 to 6 is freed, and neither expires nor was trimmed'
+    const kept = await verifyFiles(await checkpointDisk(hole, keptBlocks()), { ofEngine: false })
+    expect(kept.problems).toMatchObject([{ file: 'segment-0000000001', offset: 32, problem, log: 'a' }])
+    const expired = await verifyFiles(await checkpointDisk(hole), { ofEngine: false })
+    expect(expired.problems).toEqual([])
+    expect(expired.notes).toMatchObject([{ note: expect.stringMatching(/^3 records are not there/) }])
+  })
+
+  test('what a run is missing at its end is a note: a merge leaves out what expired there', async () => {
+    const longer = (facts: CheckpointFacts) => {
+      const tail = { seqNum: 20, timestamp: storedBlocks().at(-1)!.lastTimestamp }
+      return head({ tail })(run(() => ({ endSeqNum: 20 }))(facts))
+    }
+    const { problems, notes } = await verifyFiles(await checkpointDisk(longer), { ofEngine: false })
+    expect(problems).toEqual([])
+    expect(notes).toMatchObject([{ note: expect.stringMatching(/^2 records are not there/), log: 'a' }])
+  })
+
+  test('an opening too refuses a document that stands there twice', async () => {
+    const disk = await checkpointDisk((facts) => {
+      return { ...facts, documents: [...facts.documents, ...facts.documents] }
+    })
+    await expect(openSimulated(disk, 1e9)).rejects.toMatchObject({ kind: 'corrupt' })
   })
 
   test('records that expired in front of others are a note, for nothing tells that they were lost', async () => {

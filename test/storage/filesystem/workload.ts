@@ -164,13 +164,15 @@ async function useLog(
   const calls: Promise<unknown>[] = []
   let parent = left
   for (let i = prng.below(6); i >= 0; i--) {
-    const { tail } = writer.head
+    const { tail, trimPoint } = writer.head
     const request = writer.request({
       count: 1 + prng.below(3),
       tag: String(prng.below(1_000_000)),
       bodyBytes: prng.chance(0.1) ? prng.below(2000) : undefined,
       expiresAt: prng.pick([null, null, NOW + prng.below(100)]),
-      ...(prng.chance(0.15) ? { trimPoint: prng.below(tail.seqNum + 1), trimmedAt: NOW } : {}),
+      ...(prng.chance(0.15)
+        ? { trimPoint: trimPoint + prng.below(tail.seqNum + 1 - trimPoint), trimmedAt: NOW }
+        : {}),
       ...(prng.chance(0.1) ? { fencingToken: `token-${prng.below(1_000_000)}` } : {}),
     })
     parent = begin(disk, { head: request.head, parent, block: request.block })

@@ -7,7 +7,7 @@ import { SequentialReader } from '../sequential-reader.ts'
 import { checkDocument } from './document-check.ts'
 import type { Place } from './findings.ts'
 import { checkHead } from './head-check.ts'
-import { documentId, type Scan } from './scan.ts'
+import type { Scan } from './scan.ts'
 
 const LETTER_OF_END = 'E'.charCodeAt(0)
 
@@ -40,7 +40,7 @@ async function readFrames(scan: Scan, reader: SequentialReader): Promise<void> {
   let place: Place = { file: reader.name, offset: 0 }
   const content = new CheckpointContent((item) => {
     if (item instanceof Log) scan.logPlaces.set(item.number, place)
-    else scan.documentPlaces.set(documentId(item.collection, item.key), place)
+    else scan.setPlace(item, place)
     try {
       if (item instanceof Log) checkHead(item.head)
       else checkDocument(item)
@@ -88,12 +88,12 @@ async function skipFrame(reader: SequentialReader, salt: number): Promise<boolea
 
 /** What is given once must not have been given to more than one, nor be given again. */
 function checkCounters({ state, findings }: Scan, place: Place): void {
-  const versions = state.catalog.entries().map(({ version }) => version)
+  const versions = new Set(state.catalog.entries().map(({ version }) => version))
   const numbers = [...state.logsByNumber.keys()]
-  if (versions.some((version) => version >= state.nextVersion)) {
+  if ([...versions].some((version) => version >= state.nextVersion)) {
     findings.problem(place, 'a document has a version that was not given yet')
   }
-  if (new Set(versions).size < versions.length) findings.problem(place, 'two documents have one version')
+  if (versions.size < state.catalog.size) findings.problem(place, 'two documents have one version')
   if (numbers.some((number) => number >= state.nextLog)) {
     findings.problem(place, 'a log has a number that was not given yet')
   }

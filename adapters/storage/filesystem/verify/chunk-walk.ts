@@ -4,7 +4,7 @@ import { FRAME_HEADER_BYTES } from '../frame.ts'
 import type { SegmentFile } from './segment-file.ts'
 
 /** A chunk that is whole. */
-interface WalkedChunk {
+export interface WalkedChunk {
   readonly offset: number
   readonly bytes: number
   /** Number of the log that it is of, by its own account. */

@@ -10,7 +10,7 @@ import {
 import { basinNameProblem, streamNameProblem } from '../../../../src/model/names.ts'
 import type { CatalogEntry } from '../catalog.ts'
 import type { Log } from '../log.ts'
-import { documentId, type Scan } from './scan.ts'
+import type { Scan } from './scan.ts'
 
 /** The stream that has a log, by the log's id. */
 type StreamsOfLogs = ReadonlyMap<string, StreamDocument>
@@ -21,11 +21,12 @@ type StreamsOfLogs = ReadonlyMap<string, StreamDocument>
  */
 export function checkEngineDocuments(scan: Scan): void {
   const { state, findings } = scan
-  const streams = new Map<string, string>()
+  /** Logs that streams have. */
+  const owned = new Set<Log>()
   for (const entry of state.catalog.entries()) {
-    const place = scan.documentPlaces.get(documentId(entry.collection, entry.key))!
+    const place = scan.placeOf(entry)!
     try {
-      checkEntry(scan, entry, streams)
+      checkEntry(scan, entry, owned)
     } catch (error) {
       // A value of another shape than expected throws `TypeError` where a member is looked at.
       if (error instanceof TypeError)
@@ -33,10 +34,10 @@ export function checkEngineDocuments(scan: Scan): void {
       else findings.failure(place, error)
     }
   }
-  for (const { id, number } of state.logsByNumber.values()) {
-    if (streams.has(id)) continue
-    const { file, offset } = scan.logPlaces.get(number)!
-    findings.note(file, 'a log that no stream refers to', { offset, log: id })
+  for (const log of state.logsByNumber.values()) {
+    if (owned.has(log)) continue
+    const { file, offset } = scan.logPlaces.get(log.number)!
+    findings.note(file, 'a log that no stream refers to', { offset, log: log.id })
   }
 }
 
@@ -57,7 +58,7 @@ export function streamsOfLogs({ state }: Scan): StreamsOfLogs {
   return streams
 }
 
-function checkEntry(scan: Scan, { collection, key, text }: CatalogEntry, streams: Map<string, string>): void {
+function checkEntry(scan: Scan, { collection, key, text }: CatalogEntry, owned: Set<Log>): void {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -66,7 +67,7 @@ function checkEntry(scan: Scan, { collection, key, text }: CatalogEntry, streams
     return
   }
   if (collection === 'basins') checkBasin(key, value as BasinDocument)
-  else if (collection === 'streams') checkStream(scan, key, value as StreamDocument, streams)
+  else if (collection === 'streams') checkStream(scan, key, value as StreamDocument, owned)
   else if (collection === 'deadlines') checkDeadline(key, value as DeadlineDocument)
   else if (collection === 'tokens') checkToken(key, value as { readonly id: string; readonly digest: string })
 }
@@ -82,7 +83,7 @@ function checkStream(
   scan: Scan,
   key: string,
   { basin, name, logId, createdAt, config, epoch, cipher }: StreamDocument,
-  streams: Map<string, string>,
+  owned: Set<Log>,
 ): void {
   if (basinNameProblem(basin) !== undefined || streamKey(basin, name) !== key)
     throw new RangeError('the document of a stream has the key of another')
@@ -94,12 +95,22 @@ function checkStream(
   }
   const log = scan.state.logsById.get(logId)
   if (log === undefined) throw new RangeError('the log of a stream is missing')
-  if (streams.has(logId)) throw new RangeError('two streams have one log')
-  streams.set(logId, key)
+  if (owned.has(log)) throw new RangeError('two streams have one log')
+  owned.add(log)
   if (log.head.epoch !== epoch) {
     throw new RangeError(`a stream of epoch ${epoch} has a log of epoch ${log.head.epoch}`)
   }
   checkCipher(scan, log, cipher)
+  if (config.retentionPolicy === 'infinite') noteMissing(scan, log)
+}
+
+/** Whether they expired is known to nobody once their blocks are freed: the retention may have been another one. */
+function noteMissing({ findings, logPlaces }: Scan, { number, id, head, runs, blocks }: Log): void {
+  const first = runs[0]?.liveFrom ?? blocks[0]?.firstSeqNum ?? head.tail.seqNum
+  if (first <= head.trimPoint) return
+  const { file, offset } = logPlaces.get(number)!
+  const note = `the ${first - head.trimPoint} oldest records are not there that were not trimmed, and the stream keeps records for ever: they expired before that was so`
+  findings.note(file, note, { offset, log: id })
 }
 
 function checkCipher({ formats }: Scan, { number }: Log, cipher: StreamDocument['cipher']): void {

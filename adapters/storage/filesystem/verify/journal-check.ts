@@ -11,7 +11,7 @@ import { checkBlock, checkFormat } from './block-check.ts'
 import { checkChange } from './change-check.ts'
 import type { Place } from './findings.ts'
 import { walkGroups } from './group-walk.ts'
-import { documentId, type Scan } from './scan.ts'
+import type { Scan } from './scan.ts'
 
 /**
  * Reads a journal, holds each change to the state and makes it there.
@@ -111,7 +111,7 @@ function applyChange(
     if (!isPartial) findings.failure(place, error, id)
     scan.isPartial = true
   }
-  if (change.kind === 'put') scan.documentPlaces.set(documentId(change.collection, change.key), place)
+  if (change.kind === 'put') scan.setPlace(change, place)
   if (change.kind === 'append' || change.kind === 'create-log') scan.logPlaces.set(change.log, place)
 }
 

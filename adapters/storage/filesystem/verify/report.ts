@@ -22,7 +22,7 @@ export interface VerifyNote {
 
 /** What {@link verifyDirectory} found. */
 export interface VerifyReport {
-  /** How many files were read. */
+  /** How many files were read: 0 when nothing was ever written there. */
   readonly files: number
   /** What was read, in bytes. */
   readonly bytes: number
@@ -40,6 +40,20 @@ export interface VerifyReport {
   /** The first 1,000. */
   readonly notes: readonly VerifyNote[]
   readonly noteCount: number
+}
+
+/** Of a directory without files. */
+export const EMPTY_REPORT: VerifyReport = {
+  files: 0,
+  bytes: 0,
+  documents: 0,
+  logs: 0,
+  blocks: 0,
+  records: 0,
+  problems: [],
+  problemCount: 0,
+  notes: [],
+  noteCount: 0,
 }
 
 export interface VerifyProgress {

@@ -10,6 +10,11 @@ export interface ScanOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+interface DocumentKey {
+  readonly collection: Collection
+  readonly key: string
+}
+
 /** What is known while a directory is verified. */
 export class Scan {
   readonly files: Files
@@ -27,11 +32,14 @@ export class Scan {
   blocks = 0
   /** Of runs. */
   records = 0
-  /** Where the last word on a document or a head stands. One object for all of a frame. */
-  readonly documentPlaces = new Map<string, Place>()
+  /** Where the last word on a head stands. One object for all of a frame. */
   readonly logPlaces = new Map<number, Place>()
   /** Of the first block of each log that was looked at, by the log's number. */
   readonly formats = new Map<number, BlockFormat>()
+  /** How many records of a log, by its number, are not in its runs although they were not trimmed and older ones are. */
+  readonly missing = new Map<number, number>()
+  /** The keys are those of the catalog: strings of their own would take more memory than all else here. */
+  readonly #documentPlaces = new Map<Collection, Map<string, Place>>()
   readonly #options: ScanOptions
   #file = ''
   #before = 0
@@ -40,6 +48,17 @@ export class Scan {
   constructor(files: Files, options: ScanOptions) {
     this.files = files
     this.#options = options
+  }
+
+  /** Where the last word on a document stands. */
+  placeOf({ collection, key }: DocumentKey): Place | undefined {
+    return this.#documentPlaces.get(collection)?.get(key)
+  }
+
+  setPlace({ collection, key }: DocumentKey, place: Place): void {
+    const places = this.#documentPlaces.get(collection)
+    if (places === undefined) this.#documentPlaces.set(collection, new Map([[key, place]]))
+    else places.set(key, place)
   }
 
   /** @param total Bytes to see to. */
@@ -66,8 +85,4 @@ export class Scan {
     this.#before += size
     this.at(0)
   }
-}
-
-export function documentId(collection: Collection, key: string): string {
-  return `${collection} ${key}`
 }

@@ -40,7 +40,7 @@ export async function walkSegment(scan: Scan, number: number): Promise<void> {
 }
 
 /** Where the index ends that begins at `offset`; undefined when it is none. The chunks of an index are those right in front of it. */
-async function indexEnd(
+export async function indexEnd(
   file: SegmentFile,
   offset: number,
   salt: number,

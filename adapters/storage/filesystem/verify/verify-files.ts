@@ -11,6 +11,7 @@ import type { VerifyReport } from './report.ts'
 import { Scan, type ScanOptions } from './scan.ts'
 import { checkSegment, type PlacedRun } from './segment-check.ts'
 import { walkSegment } from './segment-walk.ts'
+import { checkUnwanted } from './unwanted-segment.ts'
 
 export interface VerifyFilesOptions extends ScanOptions {
   /** Whether the documents are an engine's. Default: true. */
@@ -46,7 +47,7 @@ async function checkJournals(scan: Scan, { journals }: Inventory): Promise<void>
   }
 }
 
-async function checkSegments(scan: Scan, { segments, sizes }: Inventory): Promise<void> {
+async function checkSegments(scan: Scan, { segments }: Inventory): Promise<void> {
   const runs = runsBySegment(scan)
   const found = new Set(segments)
   for (const segment of scan.state.segments.values()) {
@@ -58,13 +59,9 @@ async function checkSegments(scan: Scan, { segments, sizes }: Inventory): Promis
   }
   for (const number of segments) {
     const segment = scan.state.segments.get(number)
-    const file = fileName('segment', number)
     if (segment !== undefined && segment.runs > 0) await checkSegment(scan, segment, runs.get(number) ?? [])
     else if (scan.isPartial) await walkSegment(scan, number)
-    else {
-      scan.findings.note(file, 'it is not wanted: nothing refers to it')
-      scan.end(sizes.get(file) ?? 0)
-    }
+    else await checkUnwanted(scan, number)
   }
 }
 
@@ -93,7 +90,7 @@ function reportOf(scan: Scan): VerifyReport {
     return stream === undefined ? problem : { ...problem, stream: { basin: stream.basin, name: stream.name } }
   })
   const { problemCount, notes, noteCount } = findings
-  const documents = state.catalog.entries().length
+  const documents = state.catalog.size
   const logs = state.logsByNumber.size
   return { files: read, bytes, documents, logs, blocks, records, problems, problemCount, notes, noteCount }
 }

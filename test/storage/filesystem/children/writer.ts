@@ -1,9 +1,8 @@
 import { writeSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { nodeFiles } from '../../../../adapters/storage/filesystem/node-files.ts'
 import { openFiles } from '../../../../adapters/storage/filesystem/open-files.ts'
-import { becomeOwner } from '../../../../adapters/storage/filesystem/owner.ts'
+import { ownDirectory } from '../../../../adapters/storage/filesystem/owner.ts'
 import { systemClock } from '../../../../src/engine/system-clock.ts'
 import { emptyHead, type Head, identityOf, type StorageSession } from '../../../../src/storage/contract.ts'
 import { hookedFiles } from '../hooked-files.ts'
@@ -24,8 +23,8 @@ await mkdir(directory, { recursive: true })
 process.stdin.once('data', () => void run())
 
 async function run(): Promise<void> {
-  const release = await becomeOwner(directory, systemClock.now())
-  const files = hookedFiles(nodeFiles(directory), (operation, name, mode) => {
+  const owned = await ownDirectory(directory, systemClock)
+  const files = hookedFiles(owned.files, (operation, name, mode) => {
     if (killedAt === '' || !new RegExp(killedAt).test(`${operation} ${name} ${mode}`)) return
     if (left-- === 0) process.kill(process.pid, 'SIGKILL')
   })
@@ -34,7 +33,7 @@ async function run(): Promise<void> {
     rollBytes: ROLL_BYTES,
     largeBlockBytes: LARGE_BLOCK_BYTES,
   }
-  const session = await openFiles(files, options, release)
+  const session = await openFiles(files, options, owned.release)
   tell('open')
   const writers = LOG_IDS.map((logId) => write(session, logId))
   await Promise.all([...writers, writeDocuments(session), createAndDelete(session), free(session)])

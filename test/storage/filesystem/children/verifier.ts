@@ -1,0 +1,12 @@
+import { writeSync } from 'node:fs'
+import { verifyDirectory } from '../../../../adapters/storage/filesystem/index.ts'
+
+const [directory] = process.argv.slice(2)
+
+/** Verifies the directory, and tells how that came out. */
+try {
+  const { files, problemCount } = await verifyDirectory(directory!)
+  writeSync(1, `${files} files, ${problemCount} problems\n`)
+} catch (error) {
+  writeSync(1, `${(error as { kind?: string }).kind}: ${(error as Error).message}\n`)
+}

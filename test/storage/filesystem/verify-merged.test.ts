@@ -1,0 +1,25 @@
+import { expect, test, vi } from 'vitest'
+import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { FAR, NOW } from '../../../src/storage/conformance/blocks.ts'
+import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated } from './workload.ts'
+
+const EXPIRY = NOW + 5
+
+test('a merged run that ends with what expired before older records is sound', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, 5_000)
+  const segments = () => disk.names.filter((name) => /^segment-\d+$/.test(name))
+  const log = await LogWriter.create(session, 'a')
+  await log.append({ count: 2, expiresAt: FAR })
+  await log.append({ count: 2, bodyBytes: 3_000, expiresAt: EXPIRY })
+  await vi.waitFor(() => expect(segments()).toEqual(['segment-0000000001']))
+  await session.reclaim({ now: EXPIRY, trimmedBefore: NOW, blocksMax: 100 })
+  await vi.waitFor(() => expect(segments()).toEqual(['segment-0000000002']))
+  await session.close()
+  const { problems, notes, records } = await verifyFiles(disk, { ofEngine: false })
+  expect([problems, records]).toEqual([[], 2])
+  expect(notes).toMatchObject([{ note: expect.stringMatching(/^2 records are not there/), log: 'a' }])
+})

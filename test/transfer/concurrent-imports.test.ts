@@ -1,0 +1,161 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { fenceRecord, type Headwater } from '../../src/index.ts'
+import { contentOf, exported, imported, type Place, place } from './support.ts'
+
+/** Of a stream with gaps that have to expire: one at the beginning, with a fence in it, and one in between. */
+async function withGaps(): Promise<string> {
+  const { hw, clock, service } = await place()
+  await hw.createBasin('basin-a')
+  const basin = hw.basin('basin-a')
+  await basin.createStream('s', { retentionPolicy: { ageSeconds: 1 } })
+  await basin.stream('s').append([fenceRecord('me')])
+  await basin.reconfigureStream('s', { retentionPolicy: 'infinite' })
+  await basin.stream('s').append(['a', 'b', 'c'])
+  await basin.reconfigureStream('s', { retentionPolicy: { ageSeconds: 1 } })
+  await basin.stream('s').append(['gone', 'gone'])
+  await basin.reconfigureStream('s', { retentionPolicy: 'infinite' })
+  await basin.stream('s').append(['d', 'e'])
+  await clock.advance('5s')
+  return exported(service)
+}
+
+async function emptyTarget(): Promise<Place> {
+  const target = await place()
+  await target.hw.createBasin('basin-a')
+  await target.hw.basin('basin-a').createStream('s')
+  return target
+}
+
+function signal() {
+  let give = () => {}
+  const given = new Promise<void>((resolve) => {
+    give = resolve
+  })
+  return { given, give: () => give() }
+}
+
+const isWrite = ({ method, url }: Request) => method !== 'GET' && url.includes('/streams/')
+const handlerOf = (hw: Headwater) => createHandler(hw, { open: true })
+
+describe('of two imports at once', () => {
+  it('none succeeds with what may not last, however their requests fall', async () => {
+    const text = await withGaps()
+    let successes = 0
+    await fc.assert(
+      fc.asyncProperty(fc.scheduler(), fc.boolean(), async (scheduler, isResumed) => {
+        const target = await emptyTarget()
+        const handler = handlerOf(target.hw)
+        const fetch = (request: Request) => scheduler.schedule(Promise.resolve()).then(() => handler(request))
+        const outcomes = Promise.allSettled([
+          imported(target.with({ fetch }), text),
+          imported(target.with({ fetch }), text, { resume: isResumed }),
+        ])
+        await scheduler.waitFor(outcomes)
+        const succeeded = (await outcomes).filter(({ status }) => status === 'fulfilled')
+        successes += succeeded.length
+        if (succeeded.length === 0) return
+        await target.clock.advance('5s')
+        expect(contentOf(await exported(target.service))).toBe(contentOf(text))
+      }),
+      { numRuns: 300 },
+    )
+    expect(successes).toBeGreaterThan(0)
+  }, 60_000)
+
+  it('the one that comes too late leaves the other one its retention, and says that it is not alone', async () => {
+    const text = await withGaps()
+    const target = await emptyTarget()
+    const handler = handlerOf(target.hw)
+    let late: Promise<unknown> | undefined
+    const [isHeld, goesOn] = [signal(), signal()]
+    let lateWrites = 0
+    const slow = target.with({
+      fetch: async (request) => {
+        // Behind its look at the tail, with the retention that makes records expire.
+        if (isWrite(request) && lateWrites++ === 1) {
+          isHeld.give()
+          await goesOn.given
+        }
+        return handler(request)
+      },
+    })
+    let appends = 0
+    const first = target.with({
+      fetch: async (request) => {
+        if (request.method === 'POST' && appends++ === 1) {
+          goesOn.give()
+          await late
+        }
+        return handler(request)
+      },
+    })
+    late = imported(slow, text).catch(String)
+    await isHeld.given
+    await expect(imported(first, text)).rejects.toThrow(
+      'somebody else, maybe another import, has configured it',
+    )
+    expect(await late).toContain('somebody else appends to it: its tail is 1, not 0')
+    await target.clock.advance('5s')
+    const { text: records } = await target.hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
+    expect(records.map(({ body }) => body)).toEqual(['a', 'b', 'c'])
+  })
+})
+
+describe('an import fails when its stream', () => {
+  const acts: [string, RegExp, (target: Place) => Promise<unknown>][] = [
+    ['is deleted', /was deleted meanwhile/, ({ hw }) => hw.basin('basin-a').deleteStream('s')],
+    [
+      'is deleted and made anew',
+      /somebody else/,
+      async ({ hw }) => {
+        await hw.basin('basin-a').deleteStream('s')
+        await hw.basin('basin-a').createStream('s')
+      },
+    ],
+    [
+      'gets another configuration',
+      /somebody else/,
+      ({ hw }) => hw.basin('basin-a').reconfigureStream('s', { retentionPolicy: { ageSeconds: 1 } }),
+    ],
+  ]
+
+  it.each(acts)('%s before its end', async (_, message, act) => {
+    const source = await place()
+    await source.hw.createBasin('basin-a')
+    await source.hw.basin('basin-a').createStream('s')
+    await source.hw.basin('basin-a').stream('s').append(['x', 'y'])
+    const text = await exported(source.service)
+    const target: Place = await place({
+      around: (fetch) => async (request) => {
+        const answer = await fetch(request)
+        if (request.method === 'POST') await act(target)
+        return answer
+      },
+    })
+    await expect(imported(target.service, text)).rejects.toThrow(message)
+  })
+
+  it('is deleted with its last request', async () => {
+    const text = await withGaps()
+    let writes = 0
+    const countWrites: Place = await place({
+      around: (fetch) => (request) => {
+        if (request.method === 'PUT' && isWrite(request)) writes++
+        return fetch(request)
+      },
+    })
+    await imported(countWrites.service, text)
+    const target: Place = await place({
+      around: (fetch) => async (request) => {
+        if (request.method === 'PUT' && isWrite(request) && --writes === 0)
+          await target.hw.basin('basin-a').deleteStream('s')
+        return fetch(request)
+      },
+    })
+    await expect(imported(target.service, text)).rejects.toThrow(
+      'was deleted meanwhile: it ends at 0, not at 8',
+    )
+  })
+})

@@ -1,0 +1,242 @@
+import { describe, expect, it } from 'vitest'
+import { exportLines } from '../../adapters/transfer/export-lines.ts'
+import { linesOf } from '../../adapters/transfer/lines.ts'
+import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
+import { ResumeScan } from '../../adapters/transfer/resume-point.ts'
+import { countPositions } from '../../adapters/transfer/survey.ts'
+import { type BasinConfigInput, fenceRecord, trimRecord } from '../../src/index.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { chunks, exported, NOW, type Place, place } from './support.ts'
+
+async function withStreams(
+  options: Parameters<typeof place>[0] & { readonly config?: BasinConfigInput } = {},
+): Promise<Place> {
+  const made = await place(options)
+  await made.hw.createBasin('basin-a', options.config)
+  for (const name of ['s', 't']) await made.hw.basin('basin-a').createStream(name)
+  return made
+}
+const basinOf = ({ hw }: Place) => hw.basin('basin-a')
+const thousand = (text: string) => Array.from({ length: 1000 }, (_, i) => `${text} ${i}`)
+
+/** Deletes stream s and makes it anew with batches of 1,000 records. */
+async function makeAnew(
+  made: Place,
+  { batches, waitMs }: { batches: number; waitMs: number },
+): Promise<void> {
+  await basinOf(made).deleteStream('s')
+  await made.clock.advance(waitMs)
+  await basinOf(made).createStream('s')
+  for (let i = 0; i < batches; i++) await basinOf(made).stream('s').append(thousand('new'))
+}
+
+/** All lines of an export, and what becomes of it when something is done behind its first batch of records. */
+async function exportedUntil(made: Place, act: () => Promise<void>) {
+  let text = ''
+  let hasActed = false
+  const reading = (async () => {
+    for await (const { bytes, records } of exportLines(made.service, EVERYTHING, NOW)) {
+      text += Buffer.from(bytes).toString()
+      if (records === 0 || hasActed) continue
+      hasActed = true
+      await act()
+    }
+    return 'complete'
+  })()
+  const outcome = await reading.catch(String)
+  return { text, outcome }
+}
+
+/** The lines behind an export that was cut off. */
+async function rest({ service }: Place, begun: string): Promise<string> {
+  const scan = new ResumeScan()
+  for await (const lines of linesOf(chunks(utf8(begun)))) for (const line of lines) scan.add(line)
+  let text = ''
+  for await (const { bytes } of exportLines(service, EVERYTHING, NOW, scan.point()))
+    text += Buffer.from(bytes).toString()
+  return text
+}
+
+/** What an export asks of a stream before its first line. */
+const LOOKS = ['/streams/s', '/s/records/tail', '/s/records', '/s/records?seq_num=0', '/streams?prefix=s&']
+
+describe('an export whose stream is made anew', () => {
+  const cases: [string, { batches: number; waitMs: number }][] = [
+    ['without records', { batches: 0, waitMs: 0 }],
+    ['longer, a millisecond later', { batches: 5, waitMs: 1 }],
+    ['as long, later', { batches: 4, waitMs: 10_000 }],
+    ['longer, later', { batches: 5, waitMs: 10_000 }],
+  ]
+
+  it.each(cases)('%s, fails under way, and mixes no records', async (_, anew) => {
+    const made = await withStreams()
+    for (let i = 0; i < 4; i++) await basinOf(made).stream('s').append(thousand('old'))
+    const { text, outcome } = await exportedUntil(made, () => makeAnew(made, anew))
+    expect(outcome).toContain('stream s of basin basin-a is not what it was when its export began')
+    expect(text).not.toContain('"new')
+    expect(text).not.toContain('"stream_end":"s"')
+  })
+
+  it.each(cases)('%s, is not gone on with', async (_, anew) => {
+    const made = await withStreams()
+    await basinOf(made).stream('s').append(thousand('old'))
+    const text = await exported(made.service)
+    await makeAnew(made, anew)
+    const cut = text.slice(0, text.indexOf('{"seq_num":1,'))
+    const before = made.requests.length
+    await expect(rest(made, cut)).rejects.toThrow('is not what it was when its export began')
+    expect(made.requests.slice(before)).not.toContain('GET /v1/streams/s/records')
+  })
+
+  it('with records of the same times, fails too', async () => {
+    const made = await withStreams()
+    const timed = (text: string) => thousand(text).map((body) => ({ body, timestamp: 5 }))
+    for (let i = 0; i < 3; i++) await basinOf(made).stream('s').append(timed('old'))
+    const { outcome, text } = await exportedUntil(made, async () => {
+      await makeAnew(made, { batches: 0, waitMs: 1 })
+      for (let i = 0; i < 3; i++) await basinOf(made).stream('s').append(timed('new'))
+    })
+    expect(outcome).toContain('is not what it was when its export began')
+    expect(text).not.toContain('"stream_end":"s"')
+  })
+
+  it('before its turn or while it is looked at, exports the new one', async () => {
+    for (const part of LOOKS) {
+      let hasActed = false
+      const made: Place = await withStreams({
+        around: (fetch) => async (request) => {
+          if (!hasActed && request.url.includes(part)) {
+            hasActed = true
+            await makeAnew(made, { batches: 1, waitMs: 10_000 })
+          }
+          return fetch(request)
+        },
+      })
+      for (let i = 0; i < 2; i++) await basinOf(made).stream('s').append(thousand('old'))
+      const text = await exported(made.service)
+      const created = new Date(made.clock.now()).toISOString().replace('.000Z', 'Z')
+      expect(hasActed).toBe(true)
+      expect(JSON.parse(text.split('\n')[2]!)).toMatchObject({ stream: 's', created_at: created })
+      expect(text).toContain('{"stream_end":"s","records":1000}')
+      expect(text).not.toContain('"old')
+    }
+  })
+})
+
+describe('an export goes on with the others when', () => {
+  it.each(LOOKS)('a stream is deleted before %s', async (part) => {
+    const made: Place = await withStreams({
+      around: (fetch) => async (request) => {
+        if (request.url.includes(part))
+          await basinOf(made)
+            .deleteStream('s')
+            .catch(() => {})
+        return fetch(request)
+      },
+    })
+    await basinOf(made).stream('s').append('x')
+    await basinOf(made).stream('t').append('y')
+    const text = await exported(made.service)
+    expect(text).not.toContain('"stream":"s"')
+    expect(text).toContain('{"export_end":{"basins":1,"streams":1,"records":1}}')
+  })
+
+  it.each(['/basins/basin-a', '/streams/s'])('a basin is deleted behind %s', async (path) => {
+    const made: Place = await withStreams({
+      around: (fetch) => async (request) => {
+        const answer = await fetch(request)
+        if (request.url.endsWith(path)) {
+          await made.hw.deleteBasin('basin-a').catch(() => {})
+          await made.clock.advance('3m')
+        }
+        return answer
+      },
+    })
+    await made.hw.createBasin('basin-b')
+    await basinOf(made).stream('s').append('x')
+    const text = await exported(made.service)
+    expect(text).toContain('"basin":"basin-b"')
+    expect(text).toContain('{"export_end":{"basins":2,"streams":0,"records":0}}')
+  })
+})
+
+describe('where looking at a stream makes it', () => {
+  const config = { createStreamOnRead: true, createStreamOnAppend: true }
+
+  it('an export is not gone on with after a deletion, and does not make the stream', async () => {
+    const made = await withStreams({ config })
+    await basinOf(made).stream('s').append(['x', 'y'])
+    const text = await exported(made.service)
+    await basinOf(made).deleteStream('s')
+    const cut = text.slice(0, text.indexOf('{"seq_num":1,'))
+    await expect(rest(made, cut)).rejects.toThrow('it was deleted')
+    expect((await basinOf(made).listStreams()).items).toMatchObject([{ name: 't' }])
+  })
+
+  it('counting positions does not make what was deleted since it was listed', async () => {
+    const made: Place = await withStreams({
+      config,
+      around: (fetch) => async (request) => {
+        const answer = await fetch(request)
+        if (request.url.includes('/streams?prefix=&'))
+          await basinOf(made)
+            .deleteStream('s')
+            .catch(() => {})
+        return answer
+      },
+    })
+    await basinOf(made).stream('t').append(['x', 'y'])
+    expect(await countPositions(made.service, EVERYTHING)).toBe(2)
+    expect((await basinOf(made).listStreams()).items).toMatchObject([{ name: 't' }])
+  })
+})
+
+describe('the fencing token of an export', () => {
+  const tokenOf = async ({ service }: Place) => JSON.parse((await exported(service)).split('\n')[2]!)
+
+  it('is that at its tail', async () => {
+    let asked = 0
+    const made: Place = await withStreams({
+      around: (fetch) => async (request) => {
+        const answer = await fetch(request)
+        // Behind the first look at the tail, before the question for the token.
+        if (request.url.endsWith('/records/tail') && asked++ === 0)
+          await basinOf(made)
+            .stream('s')
+            .append(['x', fenceRecord('new')])
+        return answer
+      },
+    })
+    await basinOf(made).stream('s').append(['x'])
+    expect(await tokenOf(made)).toMatchObject({ tail: { seq_num: 3 }, fencing_token: 'new' })
+  })
+
+  it('is known of a stream that is appended to all the time', async () => {
+    const made: Place = await withStreams({
+      around: (fetch) => async (request) => {
+        if (request.url.endsWith('/s/records/tail')) await basinOf(made).stream('s').append('busy')
+        return fetch(request)
+      },
+    })
+    await basinOf(made)
+      .stream('s')
+      .append([fenceRecord('me'), trimRecord(2)])
+    expect(await tokenOf(made)).toMatchObject({ fencing_token: 'me' })
+  })
+
+  it('is not known of a stream that is fenced all the time', async () => {
+    let fences = 0
+    const made: Place = await withStreams({
+      around: (fetch) => async (request) => {
+        if (request.url.endsWith('/s/records/tail'))
+          await basinOf(made)
+            .stream('s')
+            .append([fenceRecord(`token ${fences++}`)])
+        return fetch(request)
+      },
+    })
+    await basinOf(made).stream('s').append('x')
+    expect(await tokenOf(made)).toMatchObject({ fencing_token: null })
+    expect(fences).toBeLessThan(10)
+  })
+})

@@ -1,0 +1,80 @@
+import { expect, it } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { fenceRecord, trimRecord } from '../../src/index.ts'
+import { contentOf, exported, imported, type Kind, place } from './support.ts'
+
+const NAMES = [
+  '%2e%2e',
+  '%',
+  '__proto__',
+  '\u0000',
+  ' ',
+  'a b',
+  '\u{1f600}',
+  '\uffff',
+  '#?',
+  '\ufeffx',
+  '...',
+]
+const MORE_NAMES = ['a\\b', 'a/../b', '/', '//', '+', '\n']
+
+it.each<Kind>(['address', 'directory'])(
+  'odd names, times at their limits and bytes that are no text come to a %s as they were',
+  async (kind) => {
+    const source = await place()
+    await source.hw.createBasin('basin-a', {
+      defaultStreamConfig: { retentionPolicy: 'infinite', timestamping: { uncapped: true } },
+    })
+    const basin = source.hw.basin('basin-a')
+    for (const name of [...NAMES, ...MORE_NAMES]) {
+      await basin.createStream(name)
+      await basin.stream(name).append([
+        { body: '\ufeffbom', timestamp: 0 },
+        { body: '', timestamp: 0 },
+        {
+          body: Uint8Array.of(0xef, 0xbb),
+          headers: [
+            ['a', Uint8Array.of(0xff)],
+            ['__proto__', ''],
+          ],
+          timestamp: Number.MAX_SAFE_INTEGER,
+        },
+        {
+          body: '\u2028\u0000\r\n',
+          headers: Array.from({ length: 1000 }, (_, i) => [`h${i}`, ''] as const),
+          timestamp: Number.MAX_SAFE_INTEGER,
+        },
+      ])
+    }
+    const text = await exported(source.service)
+    const target = await place({ kind })
+    await imported(target.service, text)
+    expect(contentOf(await exported(target.service))).toBe(contentOf(text))
+  },
+)
+
+it('a token that puts a prefix before the names of streams sees them without it, out and in', async () => {
+  const { hw, with: withOptions } = await place()
+  await hw.createBasin('basin-a')
+  const basin = hw.basin('basin-a')
+  for (const name of ['u1/a', 'u1/b', 'u2/a']) {
+    await basin.createStream(name)
+    await basin.stream(name).append([name, fenceRecord('t'), trimRecord(1)])
+  }
+  const all = { read: true, write: true }
+  const token = await hw.issueAccessToken({
+    id: 'of-u1',
+    scope: {
+      basins: { prefix: '' },
+      streams: { prefix: 'u1/' },
+      opGroups: { account: all, basin: all, stream: all },
+    },
+    autoPrefixStreams: true,
+  })
+  const service = withOptions({ fetch: createHandler(hw), token })
+  const text = await exported(service)
+  expect([...text.matchAll(/"stream":"([^"]*)"/g)].map(([, name]) => name)).toEqual(['a', 'b'])
+  for (const name of ['u1/a', 'u1/b']) await basin.deleteStream(name)
+  await imported(service, text)
+  expect(contentOf(await exported(service))).toBe(contentOf(text))
+})

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { trimRecord } from '../../src/index.ts'
+import { contentOf, exported, imported, KEY, type Kind, type Place, place } from './support.ts'
+
+const OTHER_KEY = Buffer.alloc(32, 8).toString('base64')
+
+/** A plain stream in a basin whose new streams are encrypted. */
+async function plainInSealed(): Promise<string> {
+  const { hw, service } = await place()
+  await hw.createBasin('basin-a')
+  await hw.basin('basin-a').createStream('plain')
+  await hw.basin('basin-a').stream('plain').append('x')
+  await hw.reconfigureBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+  return exported(service)
+}
+
+/** Makes a stream of its own whenever the import makes one. */
+async function withNeighbour(kind: Kind): Promise<Place> {
+  const target: Place = await place({
+    kind,
+    around: (fetch) => async (request) => {
+      if (request.url.includes('/streams/plain'))
+        await target.hw
+          .basin('basin-a')
+          .createStream('other')
+          .catch(() => {})
+      return fetch(request)
+    },
+  })
+  await target.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+  return target
+}
+
+const ciphersIn = async ({ hw }: Place) =>
+  Object.fromEntries(
+    (await hw.basin('basin-a').listStreams()).items.map(({ name, cipher }) => [name, cipher]),
+  )
+
+describe('while an import makes streams with another cipher than their basin gives', () => {
+  it('into a directory, streams of others keep theirs', async () => {
+    const text = await plainInSealed()
+    const target = await withNeighbour('directory')
+    await imported(target.service, text)
+    expect(await ciphersIn(target)).toEqual({ other: 'aes-256-gcm', plain: null })
+    expect(target.requests.filter((request) => request === 'PUT /v1/basins/basin-a')).toEqual([])
+  })
+
+  it('into a service, a basin that existed is not made one of plain text, but when it is gone on with', async () => {
+    const text = await plainInSealed()
+    const target = await withNeighbour('address')
+    await expect(imported(target.service, text)).rejects.toThrow(
+      'stream plain of basin basin-a is not encrypted, and to make it so, all new streams',
+    )
+    expect(target.requests.filter((request) => request.startsWith('PUT'))).toEqual([])
+    await imported(target.service, text, { resume: true })
+    expect(await ciphersIn(target)).toMatchObject({ plain: null })
+    expect((await target.hw.basinConfig('basin-a')).streamCipher).toBe('aes-256-gcm')
+  })
+
+  it('a signal to stop at any request does not leave the basin with that cipher', async () => {
+    const text = await plainInSealed()
+    const counting = await place()
+    await imported(counting.service, text)
+    for (let stopAt = 0; stopAt < counting.requests.length; stopAt++) {
+      for (const isBehind of [false, true]) {
+        const control = new AbortController()
+        let asked = 0
+        const target = await place({
+          around: (fetch) => async (request) => {
+            const isTheOne = asked++ === stopAt
+            if (isTheOne && !isBehind) control.abort()
+            const answer = await fetch(request)
+            if (isTheOne) control.abort()
+            return answer
+          },
+        })
+        const service = target.with({ signal: control.signal })
+        await imported(service, text).catch((error: unknown) =>
+          expect(error).toMatchObject({ kind: 'aborted' }),
+        )
+        const config = await target.hw.basinConfig('basin-a').catch(() => undefined)
+        if (config !== undefined) expect(config.streamCipher, `request ${stopAt}`).toBe('aes-256-gcm')
+      }
+    }
+  })
+})
+
+describe('an import into an encrypted stream that has records', () => {
+  async function sealed(): Promise<string> {
+    const { hw, service } = await place()
+    await hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+    await hw.basin('basin-a').createStream('s')
+    await hw
+      .basin('basin-a')
+      .stream('s', { encryptionKey: KEY })
+      .append(['x', trimRecord(0), 'y', 'z'])
+    return exported(service)
+  }
+  const begun = async (text: string, seqNum: number) => {
+    const target = await place()
+    await imported(target.service, text.slice(0, text.indexOf(`{"seq_num":${seqNum},`))).catch(() => {})
+    return target
+  }
+
+  it.each([
+    ['a record', 1],
+    ['a command', 2],
+  ])('that ends with %s needs the key that it has', async (_, seqNum) => {
+    const text = await sealed()
+    const target = await begun(text, seqNum)
+    await expect(imported(target.with({ encryptionKey: OTHER_KEY }), text, { resume: true })).rejects.toThrow(
+      'decryption_failed',
+    )
+    const stream = target.hw.basin('basin-a').stream('s', { encryptionKey: KEY })
+    expect((await stream.checkTail()).seqNum).toBe(seqNum)
+    await imported(target.service, text, { resume: true })
+    expect(contentOf(await exported(target.service))).toBe(contentOf(text))
+  })
+
+  it('needs the last of its records to be that of the export', async () => {
+    const text = await sealed()
+    const target = await begun(text.replace('"body":"x"', '"body":"another"'), 1)
+    await expect(imported(target.service, text, { resume: true })).rejects.toThrow(
+      'stream s of basin basin-a: its record 0 is another than that of the export',
+    )
+  })
+
+  it('tells when it may not read which key it has', async () => {
+    const text = await sealed()
+    const target = await begun(text, 1)
+    const token = await target.hw.issueAccessToken({
+      id: 'no-reader',
+      scope: {
+        basins: { prefix: '' },
+        streams: { prefix: '' },
+        opGroups: { account: { read: true, write: true }, basin: { read: true, write: true } },
+        ops: ['append', 'trim', 'fence', 'check-tail'],
+      },
+    })
+    const warnings: string[] = []
+    const service = target.with({ token, fetch: createHandler(target.hw) })
+    await imported(service, text, { resume: true, onWarning: (message) => warnings.push(message) })
+    expect(warnings).toEqual([expect.stringContaining('the access token permits no look')])
+    expect(contentOf(await exported(target.service))).toBe(contentOf(text))
+  })
+})
