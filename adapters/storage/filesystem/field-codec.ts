@@ -81,14 +81,20 @@ export function readStart(reader: ByteReader): LogStart {
 /** Most logs have none. */
 const NO_TRIMS: readonly Trim[] = []
 
-export function writeSegment(writer: ByteWriter, { number, salt, bytes }: SegmentFacts): void {
+export function writeSegment(writer: ByteWriter, { number, salt, bytes, journal }: SegmentFacts): void {
   writer.varint(number)
   writer.varint(salt)
   writer.varint(bytes)
+  writer.varint(journal)
 }
 
 export function readSegment(reader: ByteReader): SegmentFacts {
-  return { number: reader.varint(), salt: reader.varint(), bytes: reader.varint() }
+  return {
+    number: reader.varint(),
+    salt: reader.varint(),
+    bytes: reader.varint(),
+    journal: reader.varint(),
+  }
 }
 
 export function writeRun(writer: ByteWriter, run: RunFacts): void {

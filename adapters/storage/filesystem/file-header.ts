@@ -42,9 +42,15 @@ export function encodeHeader(header: FileHeader): Buffer {
   return bytes
 }
 
-/** Rejects what is not the header of this file: files get their names when they are whole, so that is damage. */
-export function decodeHeader(bytes: Buffer, name: string): FileHeader {
-  const { kind, number } = parseFileName(name)!
+/** What a header says of its file. */
+export type FileIdentity = Pick<FileHeader, 'kind' | 'number'>
+
+/** Rejects what is not the header of this file: files get their names when they are whole, so that is damage. An adopted journal is `expected` to say what it was. */
+export function decodeHeader(
+  bytes: Buffer,
+  name: string,
+  { kind, number }: FileIdentity = parseFileName(name)!,
+): FileHeader {
   const isWhole =
     bytes.length === FILE_HEADER_BYTES && crc32(bytes.subarray(0, 28)) === bytes.readUInt32LE(28)
   if (!isWhole || bytes.toString('latin1', 0, 5) !== MAGIC + KINDS[kind]) {
@@ -75,9 +81,7 @@ export function isTemporaryName(name: string): boolean {
 }
 
 /** Undefined for the name of a file that is none of the storage's. */
-export function parseFileName(
-  name: string,
-): { readonly kind: FileKind; readonly number: number } | undefined {
+export function parseFileName(name: string): FileIdentity | undefined {
   const match = /^(journal|segment|checkpoint)-(\d{10,})$/.exec(name)
   return match === null ? undefined : { kind: match[1] as FileKind, number: Number(match[2]) }
 }

@@ -7,8 +7,10 @@ export interface Files {
   /** `create` makes the file or empties it. */
   open(name: string, mode: 'create' | 'read'): Promise<File>
   rename(from: string, to: string): Promise<void>
+  /** Gives the file a second name. Where there is a file of that name, it rejects with `EEXIST`. */
+  link(from: string, to: string): Promise<void>
   unlink(name: string): Promise<void>
-  /** Makes creations, renames and removals durable. */
+  /** Makes creations, renames, second names and removals durable. */
   syncDirectory(): Promise<void>
 }
 

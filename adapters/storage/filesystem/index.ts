@@ -20,7 +20,7 @@ export interface FilesystemOptions {
  * `StorageFailure` of kind `blocked`, which names the holder. What a crashed process left is taken over.
  *
  * Memory used: the documents, about 1 KiB for each stream, and about 200 bytes for each place where a stream has records: one for
- * each MiB at least, or a few.
+ * each append of 128 KiB and more, one for each MiB of others at least, and a few.
  */
 export function filesystem(directory: string, options: FilesystemOptions = {}): Storage {
   const { durability = 'sync' } = options

@@ -1,9 +1,7 @@
 import type { StoredBlock } from '../../../src/storage/contract.ts'
-import { ByteReader } from './bytes.ts'
-import { readChanges } from './change-codec.ts'
+import { decodeAppendFrame } from './append-frame.ts'
 import { corrupt } from './failures.ts'
 import { fileName } from './file-header.ts'
-import { framePayload } from './frame.ts'
 import type { Handles } from './handles.ts'
 import type { JournalBlock } from './log.ts'
 import type { Selection } from './selection.ts'
@@ -11,7 +9,7 @@ import type { Selection } from './selection.ts'
 /** What is read at once, unless one block is longer. */
 const WINDOW_BYTES = 1_048_576
 /** What others wrote between two blocks is read with them up to here: cheaper than asking twice. */
-const GAP_BYTES_MAX = 16 * 1024
+export const GAP_BYTES_MAX = 16 * 1024
 
 /** Reads blocks that are in journals. */
 export class JournalBlocks {
@@ -52,13 +50,11 @@ function withOwnData(block: StoredBlock): StoredBlock {
 /** The block at `place`; `bytes` begin at `offset` of its journal. Its data is a view. */
 export function decodeJournalBlock(bytes: Buffer, offset: number, place: JournalBlock): StoredBlock {
   const start = place.offset - offset
-  const payload = framePayload(bytes.subarray(0, start + place.bytes), start, place.journal.salt)
-  const [change] = payload === undefined ? [] : readChanges(new ByteReader(payload))
-  if (change?.kind !== 'append') {
-    throw corrupt(fileName('journal', place.journal.number), place.offset, 'a block is not what was written')
+  try {
+    return decodeAppendFrame(bytes.subarray(start, start + place.bytes), place.journal.salt).block
+  } catch (error) {
+    throw corrupt(fileName('journal', place.journal.number), place.offset, (error as Error).message)
   }
-  const { buffer, byteOffset, length } = change.data
-  return { ...change.block, data: new Uint8Array(buffer, byteOffset, length) }
 }
 
 /** Blocks near to each other, no more than the selection needs. */

@@ -34,6 +34,8 @@ export interface MaintenanceParts {
   readonly checkpointBytes: number
   /** Overrides when journals are rolled; for tests. */
   readonly rollBytes: number | undefined
+  /** Overrides from what length on blocks are not copied; for tests. */
+  readonly largeBlockBytes: number | undefined
 }
 
 /** What runs beside the calls: rolling journals, merging segments, removing files that are not wanted. What fails is tried again when there is more to do. */
@@ -111,7 +113,8 @@ export class Maintenance implements Housekeeping {
   }
 
   async #roll(): Promise<void> {
-    const { files, handles, state, journals, undecided } = this.#parts
+    const { files, handles, state, journals, undecided, largeBlockBytes } = this.#parts
+    const nextSegment = (): number => state.nextSegment++
     const isAborted = (): boolean => this.#isClosing
     let done = (): void => {}
     this.#rolled = new Promise((resolve) => {
@@ -122,7 +125,7 @@ export class Maintenance implements Housekeeping {
         await journals.begin()
         return planRoll(state, journals.currentNumber, journals.ended)
       })
-      const rolled = await roll(files, handles, plan, state.nextSegment++, undecided, isAborted)
+      const rolled = await roll(files, handles, plan, undecided, { nextSegment, isAborted, largeBlockBytes })
       await this.#committer!.exclusively(() => useRolled(state, rolled))
       this.#checkpointBytes = rolled.checkpointBytes
       this.#notBefore = 0

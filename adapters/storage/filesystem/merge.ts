@@ -55,9 +55,10 @@ function planOf(state: State, segments: readonly Segment[], isMoved: (run: Run) 
   const replaced = new Set(segments.map(({ number }) => number))
   const groups: RunGroup[] = []
   for (const { number, runs } of state.logsByNumber.values()) {
-    if (groups.length >= RUNS_MAX) break
     let group: Run[] = []
     for (const run of runs) {
+      // What is left out stays where it is.
+      if (groups.length >= RUNS_MAX) return { replaced, groups }
       if (replaced.has(run.segment) && isMoved(run)) {
         group.push(run)
         continue

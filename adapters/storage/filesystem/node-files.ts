@@ -4,6 +4,7 @@ import {
   fdatasync,
   fstat,
   ftruncate,
+  link,
   open,
   read,
   readdir,
@@ -31,6 +32,7 @@ export function nodeFiles(directory: string | PinnedDirectory): Files {
     open: (name, mode) =>
       using((path) => (mode === 'create' ? create(join(path, name)) : openToRead(join(path, name)))),
     rename: (from, to) => using((path) => call((done) => rename(join(path, from), join(path, to), done))),
+    link: (from, to) => using((path) => call((done) => link(join(path, from), join(path, to), done))),
     unlink: (name) => using((path) => call((done) => unlink(join(path, name), done))),
     syncDirectory: () => using(syncDirectory),
   }

@@ -16,12 +16,14 @@ export interface OpenOptions {
   readonly durability: 'sync' | 'os'
   /** When journals are rolled, in bytes. Default: by the size of the state. */
   readonly rollBytes?: number
+  /** From what length on blocks are not copied when journals are rolled, in bytes. Default: 128 KiB. */
+  readonly largeBlockBytes?: number
 }
 
 /** Opens what is in the files, which nobody else may have open. `release` is called when it is closed. */
 export async function openFiles(
   files: Files,
-  { durability, rollBytes }: OpenOptions,
+  { durability, rollBytes, largeBlockBytes }: OpenOptions,
   release: () => Promise<void>,
 ): Promise<StorageSession> {
   const { state, journals, checkpointBytes } = await recover(files, durability === 'os')
@@ -40,6 +42,7 @@ export async function openFiles(
     undecided,
     checkpointBytes,
     rollBytes,
+    largeBlockBytes,
   })
   const committer = new Committer(state, journals, maintenance)
   const reclaimer = new Reclaimer(state, committer, runs, undecided)

@@ -10,7 +10,7 @@ export interface Owner extends ProcessIdentity {
   readonly filesystem?: string
 }
 
-/** More than any owner has to say. */
+/** More than any owner has to say: what is longer is cut off, and so damaged. */
 export const OWNER_BYTES_MAX = 4096
 
 const NAME = /^owner-[0-9a-f-]{36}$/

@@ -81,6 +81,7 @@ class Claim {
     const socket = await listenAsOwner(this.#directory, socketOf(this.#name))
     const giveUp = async (): Promise<void> => {
       try {
+        this.#directory.mark(undefined)
         await this.#remove(this.#name)
       } finally {
         await socket?.close()

@@ -11,8 +11,8 @@ export interface PinnedDirectory {
   readonly path: string
   /** Runs work with a path that leads to it. Rejects with an error of code `ESTALE` when there is none any more. */
   use<Result>(work: (path: string) => Promise<Result>): Promise<Result>
-  /** The file with this name is in it from now on, as long as nobody removes it: another directory in its place would not have it. */
-  mark(name: string): void
+  /** The file with this name is in it from now on, by which it is told from another one in its place; none is with undefined. */
+  mark(name: string | undefined): void
   /** Resolves when all work has come to its end. The second time nothing happens. */
   close(): Promise<void>
 }

@@ -43,7 +43,11 @@ export class ReclaimPlan {
     const { runs } = log
     const release = reader.hold(runs.filter((run) => plan.#mayFree(run)))
     try {
-      for (const run of runs) await plan.#takeRun(reader, run)
+      for (const run of runs) {
+        // There may be hundreds of thousands behind, and nothing is left to learn of them.
+        if (plan.#left === 0 && plan.hasMore) break
+        await plan.#takeRun(reader, run)
+      }
     } finally {
       await release()
     }
@@ -74,6 +78,11 @@ export class ReclaimPlan {
         meteredBytes: run.meteredBytes,
         bytes: run.liveBytes,
       })
+      return
+    }
+    if (run.home.isAdopted) {
+      // A single block, which is freed as a whole or not at all.
+      this.hasMore ||= isWhole
       return
     }
     let minExpiry: number | null = null

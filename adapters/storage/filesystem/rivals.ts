@@ -72,16 +72,15 @@ export class Rivals {
     return isGone(owner, this.here, answer)
   }
 
-  /** Undefined when there is none any more; empty when it is none of an owner. */
+  /** Undefined when there is none any more. */
   async #contentOf(name: string): Promise<string | undefined> {
     const file = await this.#files.open(name, 'read').catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
     })
     if (file === undefined) return undefined
     try {
-      const bytes = Buffer.alloc(OWNER_BYTES_MAX + 1)
-      const length = await file.read(bytes, 0)
-      return length > OWNER_BYTES_MAX ? '' : bytes.toString('utf8', 0, length)
+      const bytes = Buffer.alloc(OWNER_BYTES_MAX)
+      return bytes.toString('utf8', 0, await file.read(bytes, 0))
     } finally {
       await file.close()
     }

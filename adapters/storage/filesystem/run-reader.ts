@@ -1,17 +1,11 @@
 import type { StoredBlock } from '../../../src/storage/contract.ts'
-import {
-  type ChunkBlock,
-  type ChunkFacts,
-  chunkFrameBytes,
-  decodeChunk,
-  decodeChunkBlocks,
-  decodeIndex,
-} from './chunk.ts'
+import { type ChunkBlock, type ChunkFacts, chunkFrameBytes, decodeChunkBlocks, decodeIndex } from './chunk.ts'
 import { corrupt } from './failures.ts'
 import { fileName } from './file-header.ts'
 import type { File } from './files.ts'
 import type { Handles } from './handles.ts'
 import type { Run } from './run.ts'
+import { decodeSegmentChunk } from './segment-chunk.ts'
 import type { Selection } from './selection.ts'
 import { coversRange, type SeqRanges } from './seq-ranges.ts'
 
@@ -70,7 +64,7 @@ export class RunReader {
     return this.#use(run, (file) => this.#chunksOf(run, file))
   }
 
-  /** What the chunk holds, freed blocks included, without reading its data. */
+  /** What the chunk holds, freed blocks included, without reading its data. Not for adopted journals, whose runs say it themselves. */
   describe(log: number, run: Run, chunk: ChunkFacts): Promise<readonly ChunkBlock[]> {
     return this.#use(run, async (file) => {
       let bytes = await readBytes(file, run, chunk.offset, Math.min(DESCRIPTION_BYTES, chunk.bytes))
@@ -145,7 +139,7 @@ async function readChunks(
   const bytes = await readBytes(file, run, start, last.offset + last.bytes - start)
   return window.flatMap(({ offset, bytes: length }) => {
     const chunk = bytes.subarray(offset - start, offset - start + length)
-    return decoding(run, offset, () => decodeChunk(chunk, log, run.home.salt))
+    return decoding(run, offset, () => decodeSegmentChunk(run.home, chunk, log))
   })
 }
 

@@ -1,7 +1,7 @@
 import type { Segment } from './segment.ts'
 import { addRange, type SeqRange, type SeqRanges } from './seq-ranges.ts'
 
-/** From this size on a run is read in large pieces wherever it lies: merging it with others would gain nothing. */
+/** From this size on a run is read in large pieces wherever it lies. */
 const LARGE_RUN_BYTES = 1_048_576
 
 /** A run as it is written down. */
@@ -37,7 +37,7 @@ export interface FreedRange extends SeqRange {
   readonly bytes: number
 }
 
-/** What one log has in one segment. */
+/** Blocks of a log that lie together in one segment, and follow each other. */
 export class Run implements RunFacts {
   readonly home: Segment
   readonly offset: number
@@ -73,8 +73,9 @@ export class Run implements RunFacts {
     return this.home.number
   }
 
+  /** Whether merging it with others would gain nothing. */
   get isLarge(): boolean {
-    return this.bytes >= LARGE_RUN_BYTES
+    return this.bytes >= LARGE_RUN_BYTES || this.home.isAdopted
   }
 
   /** Where what was not freed begins, as far as that is known. */

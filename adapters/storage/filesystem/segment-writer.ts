@@ -27,7 +27,7 @@ export class SegmentWriter {
   }
 
   get facts(): SegmentFacts {
-    return { number: this.#file.number, salt: this.#file.salt, bytes: this.#file.length }
+    return { number: this.#file.number, salt: this.#file.salt, bytes: this.#file.length, journal: 0 }
   }
 
   beginRun(log: number): void {

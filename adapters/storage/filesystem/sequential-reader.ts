@@ -1,5 +1,5 @@
 import { corrupt, reading } from './failures.ts'
-import { decodeHeader, FILE_HEADER_BYTES, type FileHeader } from './file-header.ts'
+import { decodeHeader, FILE_HEADER_BYTES, type FileHeader, type FileIdentity } from './file-header.ts'
 import type { File, Files } from './files.ts'
 import { FRAME_HEADER_BYTES, frameEnd, framePayload } from './frame.ts'
 
@@ -56,8 +56,9 @@ export class SequentialReader {
     return this.#window.subarray(start, start + wanted)
   }
 
-  async header(): Promise<FileHeader> {
-    const header = decodeHeader(await this.peek(FILE_HEADER_BYTES), this.name)
+  /** By default that of the file that its name says. */
+  async header(expected?: FileIdentity): Promise<FileHeader> {
+    const header = decodeHeader(await this.peek(FILE_HEADER_BYTES), this.name, expected)
     this.skip(FILE_HEADER_BYTES)
     return header
   }

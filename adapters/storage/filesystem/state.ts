@@ -97,11 +97,11 @@ export class State {
     return segment
   }
 
-  /** Replaces blocks of a log, the first ones that are in journals, by a run that holds the same. */
-  useRolled(log: Log, run: Run, blocks: number): void {
-    log.runs = [...log.runs, run]
+  /** Replaces blocks of a log, the first ones that are in journals, by runs that hold the same. */
+  useRolled(log: Log, runs: readonly Run[], blocks: number): void {
+    log.runs = log.runs.concat(runs)
     log.blocks = log.blocks.length === blocks ? NO_BLOCKS : log.blocks.slice(blocks)
-    run.home.add(run)
+    for (const run of runs) run.home.add(run)
     this.hasChangedSegments = true
   }
 

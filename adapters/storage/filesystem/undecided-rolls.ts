@@ -5,15 +5,15 @@ import type { Files } from './files.ts'
 interface UndecidedRoll {
   /** Number of the checkpoint. */
   readonly checkpoint: number
-  /** Number of the segment that the checkpoint refers to. */
-  readonly segment: number | undefined
+  /** Numbers of the segments that it made. */
+  readonly segments: readonly number[]
   /** Whether the checkpoint had its name: then it is gone for certain only when the directory was synced without it. */
   wasNamed: boolean
 }
 
 /**
  * Rolls that failed, and whose checkpoint the next opening may find nevertheless. It counts the rolled blocks by the runs of the
- * segment, the state in memory by the journals: what was freed would be noted in a measure that such an opening does not know. So
+ * segments, the state in memory by the journals: what was freed would be noted in a measure that such an opening does not know. So
  * while there are any, nothing may be freed.
  */
 export class UndecidedRolls {
@@ -24,8 +24,8 @@ export class UndecidedRolls {
     this.#files = files
   }
 
-  add(checkpoint: number, segment: number | undefined): void {
-    this.#rolls.push({ checkpoint, segment, wasNamed: false })
+  add(checkpoint: number, segments: readonly number[]): void {
+    this.#rolls.push({ checkpoint, segments, wasNamed: false })
   }
 
   /** Resolves when no opening can find their checkpoints. To be called when neither rolling nor freeing is under way. */
@@ -44,9 +44,9 @@ export class UndecidedRolls {
   }
 
   async #removeSegments(): Promise<void> {
-    for (const { segment } of this.#rolls.splice(0)) {
+    for (const segment of this.#rolls.splice(0).flatMap(({ segments }) => segments)) {
       // Nothing refers to it; what stays is removed at the next opening.
-      if (segment !== undefined) await this.#remove(fileName('segment', segment)).catch(() => {})
+      await this.#remove(fileName('segment', segment)).catch(() => {})
     }
   }
 

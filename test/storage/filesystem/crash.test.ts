@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
@@ -20,6 +21,7 @@ describe.each(SEEDS)('after a crash at any point of workload %i', (seed) => {
     const prng = new Prng(seed)
     const disk = new SimulatedDisk(prng)
     const history = await runWorkload(disk, prng, rollBytes)
+    expect(disk.links, 'adopted journals').toBeGreaterThan(0)
     for (let count = 0; count <= disk.length; count++) {
       for (const [index, loss] of LOSSES.entries()) {
         const lossSeed = seed * 1_000_003 + count * 17 + index
@@ -53,6 +55,7 @@ describe.each(SEEDS)('with durability os (workload %i)', (seed) => {
     const prng = new Prng(seed + 700_000)
     const disk = new SimulatedDisk(prng)
     const history = await runWorkload(disk, prng, rollBytes, undefined, disk, 'os')
+    expect(disk.links, 'adopted journals').toBeGreaterThan(0)
     for (let count = 0; count <= disk.length; count++) {
       const what = `seed ${seed}, after operation ${count}`
       await expectSound(disk.crashedAfter(count, 'nothing', prng), history, count, what)
@@ -81,6 +84,8 @@ describe.each(SEEDS)('what a new process finds after a kill (workload %i)', (see
       const durability = prng.pick(['sync', 'os'] as const)
       const workload = runWorkload(disk, prng, rollBytes, history, killed, durability)
       await Promise.race([workload, killed.end])
+      // What was done before the kill is told by then.
+      await setImmediate()
       // With `os` it relied on the system alone, until the next opening.
       if (durability === 'os') acknowledgeNothing(history)
       const opened = disk.length

@@ -8,6 +8,8 @@ import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
 const ROLL_BYTES = 150_000
+/** Of the journals some are adopted, and some are not. */
+const LARGE_BLOCK_BYTES = 12_000
 const ROUNDS = 40
 const ENCRYPTION_KEY = new Uint8Array(32).fill(7)
 const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 'tokens', 'usage', 'settings']
@@ -24,7 +26,7 @@ export async function engineDisk(
   const hw = await open({
     storage: {
       manifest: { name: 'simulated', durability: 'power-loss', shared: false, notifications: 'none' },
-      open: () => openSimulated(disk, ROLL_BYTES, durability),
+      open: () => openSimulated(disk, ROLL_BYTES, durability, LARGE_BLOCK_BYTES),
     },
     clock,
     ciphers: [suite],

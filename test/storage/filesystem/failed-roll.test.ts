@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Run, type RunFacts } from '../../../adapters/storage/filesystem/run.ts'
 import { Segment } from '../../../adapters/storage/filesystem/segment.ts'
 import { NOW } from '../../../src/storage/conformance/blocks.ts'
@@ -12,10 +12,13 @@ import { openSimulated } from './workload.ts'
 const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 100 }
 const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'some']
 
-test.each(LOSSES)(
-  'a checkpoint whose name could not be synced loses nothing, after a crash that loses %s',
-  async (loss) => {
-    const { disk, session, writer } = await afterFailedRoll(1)
+describe.each([
+  ['blocks that are copied', 20],
+  ['an adopted journal', 200],
+])('a checkpoint of %s whose name could not be synced', (_, bodyBytes) => {
+  test.each(LOSSES)('loses nothing, after a crash that loses %s', async (loss) => {
+    const { disk, session, writer } = await afterFailedRoll(1, bodyBytes)
+    expect(disk.links).toBe(bodyBytes === 20 ? 0 : 1)
     await writer.append({ trimPoint: 1, trimmedAt: NOW })
     // The first tells of the roll that failed.
     await session.reclaim(RECLAIM).catch(() => {})
@@ -24,8 +27,8 @@ test.each(LOSSES)(
     checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
     const again = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(2)), 3000)
     checkRead(writer.written, WHOLE_LOG, await again.read('a', WHOLE_LOG))
-  },
-)
+  })
+})
 
 test('as long as such a checkpoint cannot be taken back, nothing is freed', async () => {
   const { disk, session, writer } = await afterFailedRoll(Number.POSITIVE_INFINITY)
@@ -57,13 +60,16 @@ test.each([
   ['all blocks, and not all bytes', { blocks: 2, meteredBytes: 10 }],
 ])('a run refuses to free %s', (_, count) => {
   const facts = { blocks: 2, meteredBytes: 20, liveBytes: 30, firstSeqNum: 0, endSeqNum: 2, holes: [] }
-  const run = new Run(new Segment({ number: 1, salt: 0, bytes: 100 }), facts as unknown as RunFacts)
+  const run = new Run(
+    new Segment({ number: 1, salt: 0, bytes: 100, journal: 0 }),
+    facts as unknown as RunFacts,
+  )
   expect(() => run.free({ from: 0, to: 1, bytes: 15, ...count })).toThrow(RangeError)
   expect(run).toMatchObject({ blocks: 2, meteredBytes: 20, liveBytes: 30, holes: [] })
 })
 
 /** A session in which the directory could not be synced so many times, from when the first checkpoint got its name. */
-async function afterFailedRoll(failures: number) {
+async function afterFailedRoll(failures: number, bodyBytes = 20) {
   const disk = new SimulatedDisk(new Prng(1))
   let hasBeenNamed = false
   let left = failures
@@ -77,7 +83,7 @@ async function afterFailedRoll(failures: number) {
   })
   const session = await openSimulated(files, 3000)
   const writer = await LogWriter.create(session, 'a')
-  while (failed === 0) await writer.append({ bodyBytes: 20 })
+  while (failed === 0) await writer.append({ bodyBytes })
   const repair = (): void => {
     left = 0
   }

@@ -28,6 +28,7 @@ export function hookedFiles(files: Files, hook: Hook): Files {
       }
     },
     rename: (from, to) => hooked(() => files.rename(from, to), 'rename', to),
+    link: (from, to) => hooked(() => files.link(from, to), 'link', to),
     unlink: (name) => hooked(() => files.unlink(name), 'unlink', name),
     syncDirectory: () => hooked(() => files.syncDirectory(), 'syncDirectory', ''),
   }

@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openDirectory } from '../../../adapters/storage/filesystem/open-directory.ts'
@@ -5,7 +6,7 @@ import { systemClock } from '../../../src/engine/system-clock.ts'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import { KilledWriters } from './check-killed.ts'
 import { Child, childProgram } from './child-process.ts'
-import { ROLL_BYTES } from './children/blocks.ts'
+import { LARGE_BLOCK_BYTES, ROLL_BYTES } from './children/blocks.ts'
 import { temporaryDirectory } from './directories.ts'
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? '200')
@@ -16,7 +17,7 @@ const MOMENTS: readonly (readonly [what: string, operations: string, below: numb
   ['while it opens the directory', '.', 20],
   ['while it writes a group', '^(write|datasync) journal', 30],
   ['while it begins a journal', 'journal-\\d+(\\.tmp)?( create|)$', 8],
-  ['while it rolls', '^(open|write|datasync|rename) (segment|checkpoint)', 30],
+  ['while it rolls', '^(open|write|datasync|rename|link) (segment|checkpoint)', 30],
   ['while it removes files', '^unlink', 12],
 ]
 
@@ -32,6 +33,7 @@ test(`${ROUNDS} processes that are killed leave all that they acknowledged, and 
     return new Child(program, [directory, `${round}`, durability, operations, `${prng.below(below)}`])
   }
   const met = new Map(MOMENTS.map(([what]) => [what, 0]))
+  let adopted = 0
   let next = start(0)
   for (let round = 0; round < ROUNDS; round++) {
     const child = next
@@ -42,12 +44,14 @@ test(`${ROUNDS} processes that are killed leave all that they acknowledged, and 
     await child.told(what === 'while it writes' ? 1 + prng.below(400) : 2_000)
     if (child.hasEnded || what === 'while it writes') met.set(what, met.get(what)! + 1)
     await child.kill()
+    adopted += await adoptedIn(directory)
     // Sometimes the next writer is the first that finds what it left.
     if (prng.chance(0.2)) {
       writers.note(child.lines)
       continue
     }
-    const session = await openDirectory(directory, { durability: 'sync', rollBytes: ROLL_BYTES }, systemClock)
+    const options = { rollBytes: ROLL_BYTES, largeBlockBytes: LARGE_BLOCK_BYTES }
+    const session = await openDirectory(directory, { durability: 'sync', ...options }, systemClock)
     await writers.check(session, child.lines).catch((error: Error) => {
       throw new Error(`round ${round}, killed ${what}: ${error.message}`, { cause: error })
     })
@@ -55,4 +59,12 @@ test(`${ROUNDS} processes that are killed leave all that they acknowledged, and 
   }
   await next.kill()
   for (const [what, count] of met) expect(count, what).toBeGreaterThan(ROUNDS / MOMENTS.length / 2)
+  expect(adopted, 'adopted journals').toBeGreaterThan(0)
 }, 600_000)
+
+/** Segments that begin as journals do. */
+async function adoptedIn(directory: string): Promise<number> {
+  const segments = (await readdir(directory)).filter((name) => /^segment-\d+$/.test(name))
+  const contents = await Promise.all(segments.map((name) => readFile(join(directory, name))))
+  return contents.filter((content) => content.toString('latin1', 0, 5) === 'HDWRJ').length
+}

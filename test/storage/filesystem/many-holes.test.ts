@@ -7,7 +7,7 @@ import { emptyHead } from '../../../src/storage/contract.ts'
 /** What takes time by its square does not come to an end with so many. */
 const COUNT = 100_000
 const PLACE = { journal: { number: 1, salt: 1 }, offset: 0, bytes: 100 }
-const SEGMENT = { number: 1, salt: 1, bytes: 1_000_000 }
+const SEGMENT = { number: 1, salt: 1, bytes: 1_000_000, journal: 0 }
 
 test('every other block of a log in a journal can be freed at once', () => {
   const state = withLog()

@@ -5,7 +5,7 @@ import { Prng } from '../../../src/storage/conformance/prng.ts'
 import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
 import { Gate, hookedFiles } from './hooked-files.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
-import { openSimulated } from './workload.ts'
+import { NEVER_LARGE, openSimulated } from './workload.ts'
 
 const ROLL_BYTES = 5_000
 const EXPIRY = NOW + 5
@@ -13,7 +13,7 @@ const EXPIRY = NOW + 5
 test('what is to be freed is found although its segments are merged and removed meanwhile', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   const gate = new Gate((operation, name) => operation === 'read' && name.startsWith('segment'))
-  const session = await openSimulated(hookedFiles(disk, gate.hook), ROLL_BYTES)
+  const session = await openSimulated(hookedFiles(disk, gate.hook), ROLL_BYTES, 'sync', NEVER_LARGE)
   const kept = await LogWriter.create(session, 'kept')
   const deleted = await LogWriter.create(session, 'deleted')
   const segments = () => disk.names.filter((name) => name.startsWith('segment') && !name.endsWith('.tmp'))

@@ -4,7 +4,7 @@ import { Prng } from '../../../src/storage/conformance/prng.ts'
 import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
-import { openSimulated } from './workload.ts'
+import { NEVER_LARGE, openSimulated } from './workload.ts'
 
 const LARGE = 10_000_000
 const HEADER = 32
@@ -190,7 +190,7 @@ async function written(groups: number) {
 /** Two logs in one segment. */
 async function rolled(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, 400_000)
+  const session = await openSimulated(disk, 400_000, 'sync', NEVER_LARGE)
   const writers = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
   for (let i = 0; i < 5; i++) {
     for (const writer of writers) await writer.append({ bodyBytes: 39_000 + i })

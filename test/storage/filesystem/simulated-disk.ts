@@ -55,12 +55,14 @@ export type Taken =
 
 /** Fails operations: returns the code of the error, or undefined. */
 export type Faults = (
-  operation: 'open' | 'write' | 'datasync' | 'rename' | 'unlink' | 'sync',
+  operation: 'open' | 'write' | 'datasync' | 'rename' | 'link' | 'unlink' | 'sync',
 ) => string | undefined
 
 /** A directory in memory that remembers everything that was done to it, so that it can be had as a crash at any point would leave it. */
 export class SimulatedDisk implements Files {
   faults: Faults = () => undefined
+  /** How many second names were given. */
+  links = 0
   /** By the crash that left this disk. */
   readonly taken: ReadonlySet<Taken>
   readonly #operations: Operation[] = []
@@ -75,7 +77,9 @@ export class SimulatedDisk implements Files {
   ) {
     this.#prng = prng
     this.taken = taken
-    this.#initial = new Map([...files].map(([name, content]) => [name, new Inode(content)]))
+    // Names with one content are names of one file.
+    const inodes = new Map([...files.values()].map((content) => [content, new Inode(content)]))
+    this.#initial = new Map([...files].map(([name, content]) => [name, inodes.get(content)!]))
     this.#names = new Map(this.#initial)
   }
 
@@ -91,7 +95,7 @@ export class SimulatedDisk implements Files {
   }
 
   get bytes(): number {
-    return [...this.#names.values()].reduce((sum, { content }) => sum + content.length, 0)
+    return [...new Set(this.#names.values())].reduce((sum, { content }) => sum + content.length, 0)
   }
 
   get names(): string[] {
@@ -131,17 +135,19 @@ export class SimulatedDisk implements Files {
       if (inode === null) names.delete(name)
       else names.set(name, inode)
     }
-    const contents = [...names].map(([name, inode]) => {
+    const contentOf = (inode: Inode): Buffer => {
       const file = fileOf(inode)
       if (loss === 'some') {
         const pieces = file.pending.flatMap((change) => torn(change, prng, taken))
-        return [name, contentAfter([...file.synced, ...pieces])] as const
+        return contentAfter([...file.synced, ...pieces])
       }
       const kept = survivors(file.pending, loss, prng)
       noteTaken(taken, 'write', file.pending, kept)
-      return [name, contentAfter([...file.synced, ...kept])] as const
-    })
-    return new SimulatedDisk(prng, new Map(contents), taken)
+      return contentAfter([...file.synced, ...kept])
+    }
+    const contents = new Map([...new Set(names.values())].map((inode) => [inode, contentOf(inode)]))
+    const named = new Map([...names].map(([name, inode]) => [name, contents.get(inode)!]))
+    return new SimulatedDisk(prng, named, taken)
   }
 
   async list(): Promise<string[]> {
@@ -167,6 +173,15 @@ export class SimulatedDisk implements Files {
       [to, inode],
       [from, null],
     ])
+  }
+
+  async link(from: string, to: string): Promise<void> {
+    this.#mayFail('link')
+    const inode = this.#names.get(from)
+    if (inode === undefined) throw Object.assign(new Error(`${from} does not exist`), { code: 'ENOENT' })
+    if (this.#names.has(to)) throw Object.assign(new Error(`${to} exists`), { code: 'EEXIST' })
+    this.links++
+    this.#rename([[to, inode]])
   }
 
   async unlink(name: string): Promise<void> {
@@ -327,6 +342,10 @@ export class KilledProcess implements Files {
 
   rename(from: string, to: string): Promise<void> {
     return this.#do(() => this.#disk.rename(from, to))
+  }
+
+  link(from: string, to: string): Promise<void> {
+    return this.#do(() => this.#disk.link(from, to))
   }
 
   unlink(name: string): Promise<void> {

@@ -6,13 +6,16 @@ import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
 import { reclaimAll } from '../../../src/storage/conformance/reclaim.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
-import { openSimulated } from './workload.ts'
+import { NEVER_LARGE, openSimulated } from './workload.ts'
 
 const ROLL_BYTES = 20_000
 const RECORD_BYTES = 500
 const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 7 }
 
-describe('the space of what is not wanted is given back', () => {
+describe.each([
+  ['of blocks that were copied', NEVER_LARGE],
+  ['of blocks in adopted journals', RECORD_BYTES],
+])('the space of what is not wanted is given back, %s,', (_, largeBlockBytes) => {
   test.each<[string, (session: StorageSession, writers: LogWriter[]) => Promise<void>]>([
     [
       'trimmed records',
@@ -31,18 +34,19 @@ describe('the space of what is not wanted is given back', () => {
     ],
     ['expired records', async (session) => void (await reclaimAll(session, { ...RECLAIM, now: NOW + 10 }))],
   ])('of %s', async (_, release) => {
-    const { disk, session, writers } = await filled({ expiresAt: NOW + 5 })
+    const { disk, session, writers } = await filled({ expiresAt: NOW + 5, largeBlockBytes })
+    expect(disk.links > 0).toBe(largeBlockBytes === RECORD_BYTES)
     const before = disk.bytes
     expect(before).toBeGreaterThan(400_000)
     await release(session, writers)
     await settled(session, () => disk.bytes < 3 * ROLL_BYTES)
     await session.close()
-    await (await openSimulated(disk, ROLL_BYTES)).close()
+    await (await openSimulated(disk, ROLL_BYTES, 'sync', largeBlockBytes)).close()
     expect(disk.bytes).toBeLessThan(3 * ROLL_BYTES)
   })
 
   test('of half of every segment, and what is wanted stays', async () => {
-    const { disk, session, writers } = await filled({})
+    const { disk, session, writers } = await filled({ largeBlockBytes })
     const before = disk.bytes
     for (const writer of writers) {
       const trimPoint = Math.floor(writer.head.tail.seqNum * 0.7)
@@ -61,7 +65,7 @@ describe('the space of what is not wanted is given back', () => {
 })
 
 test('a log that gets a little at a time has few places, however much there is', async () => {
-  const { disk, session } = await filled({ rounds: 120 })
+  const { disk, session } = await filled({ rounds: 120, largeBlockBytes: NEVER_LARGE })
   const segments = () => disk.names.filter((name) => name.startsWith('segment')).length
   await settled(session, () => segments() <= 16)
   await session.close()
@@ -80,9 +84,10 @@ test('small neighbours become one block, in one place', async () => {
 })
 
 /** Four logs with the same, over many segments. */
-async function filled({ rounds = 60, expiresAt }: { rounds?: number; expiresAt?: number }) {
+async function filled(options: { rounds?: number; expiresAt?: number; largeBlockBytes: number }) {
+  const { rounds = 60, expiresAt, largeBlockBytes } = options
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, ROLL_BYTES)
+  const session = await openSimulated(disk, ROLL_BYTES, 'sync', largeBlockBytes)
   const writers = await Promise.all(['a', 'b', 'c', 'd'].map((logId) => LogWriter.create(session, logId)))
   for (let round = 0; round < rounds; round++) {
     const spec = { count: 4, bodyBytes: RECORD_BYTES, expiresAt }

@@ -57,6 +57,10 @@ export interface History {
 }
 
 const BURSTS = 30
+/** From this length on blocks are not copied, in bytes: some journals are adopted, and some are not. */
+const LARGE_BLOCK_BYTES = 180
+/** As length from which on blocks are not copied: all are. */
+export const NEVER_LARGE = Number.POSITIVE_INFINITY
 
 /**
  * Writers, a catalog, fences, trims, expiry, epochs, freeing, creations and deletions, at random, on a disk whose journals are rolled all the time.
@@ -90,8 +94,9 @@ export function openSimulated(
   disk: Files,
   rollBytes: number,
   durability: 'sync' | 'os' = 'sync',
+  largeBlockBytes = LARGE_BLOCK_BYTES,
 ): Promise<StorageSession> {
-  return openFiles(disk, { durability, rollBytes }, async () => {})
+  return openFiles(disk, { durability, rollBytes, largeBlockBytes }, async () => {})
 }
 
 /** What a process that was killed left open: whoever opens next sees how it came out, and relies on that. */

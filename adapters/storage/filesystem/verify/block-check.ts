@@ -10,6 +10,7 @@ import {
   SEALED_FORMATS,
   type Segment,
 } from '../../../../src/storage/sealed-block.ts'
+import type { Place } from './findings.ts'
 import type { Scan } from './scan.ts'
 
 export type BlockFormat = 'plain' | Cipher
@@ -35,6 +36,17 @@ export function checkBlock(block: StoredBlock): BlockFormat {
     throw new RangeError('a block is sealed with several ciphers')
   }
   return cipher
+}
+
+/** Counts a block of which nothing is known but what it says, and holds its records to that. */
+export function checkUnplaced(scan: Scan, block: StoredBlock, place: Place): void {
+  scan.blocks++
+  scan.records += block.endSeqNum - block.firstSeqNum
+  try {
+    checkBlock(block)
+  } catch (error) {
+    scan.findings.failure(place, error)
+  }
 }
 
 /** Throws `RangeError` for a block that is encrypted otherwise than those of its log before: nobody could read both. */

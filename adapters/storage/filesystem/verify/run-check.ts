@@ -1,10 +1,11 @@
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
-import { type ChunkFacts, chunkFrameBytes, decodeChunk, decodeIndex } from '../chunk.ts'
+import { type ChunkFacts, decodeIndex } from '../chunk.ts'
 import { earliest } from '../expiry.ts'
 import { FILE_HEADER_BYTES } from '../file-header.ts'
 import { frameEnd } from '../frame.ts'
 import type { Log } from '../log.ts'
 import type { Run } from '../run.ts'
+import { decodeSegmentChunk, segmentChunkBytes } from '../segment-chunk.ts'
 import { chunkHere } from './chunk-walk.ts'
 import { RunTally } from './run-tally.ts'
 import type { Scan } from './scan.ts'
@@ -37,6 +38,7 @@ function checkBounds({ size }: SegmentFile, { offset, bytes, indexBytes, home }:
   if (offset < FILE_HEADER_BYTES || offset + bytes > end || indexBytes >= bytes) {
     throw new RangeError(`a run of ${bytes} bytes does not fit a file of ${end}`)
   }
+  if (home.isAdopted && indexBytes > 0) throw new RangeError('a run of an adopted journal has an index')
 }
 
 /** Undefined when the index does not tell. */
@@ -84,9 +86,9 @@ async function readChunks(
     const place = { file: file.name, offset: chunk.offset }
     try {
       const bytes = await file.read(chunk.offset, chunk.bytes)
-      const blocks = decodeChunk(bytes, log.number, run.home.salt)
-      const end = blocks.reduce((sum, { data }) => sum + data.length, chunkFrameBytes(bytes))
-      if (end !== bytes.length) throw new RangeError('a chunk has another length than its blocks')
+      const blocks = decodeSegmentChunk(run.home, bytes, log.number)
+      if (segmentChunkBytes(run.home, bytes, blocks) !== bytes.length)
+        throw new RangeError('a chunk has another length than its blocks')
       for (const block of blocks) tally.add(block, place)
       // What the state says of a run takes the place of an index, and is looked at when the run ends.
       if (chunk !== run) checkDescribed(chunk, blocks)

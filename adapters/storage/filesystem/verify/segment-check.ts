@@ -55,17 +55,20 @@ export async function withSegment(
 
 /** Resolves to whether it is worth looking further: another file would have a problem in every chunk. */
 async function checkFile({ findings }: Scan, file: SegmentFile, segment: Segment): Promise<boolean> {
+  const identity = segment.isAdopted ? ({ kind: 'journal', number: segment.journal } as const) : undefined
   const { name, size } = file
   const header = await file.read(0, Math.min(FILE_HEADER_BYTES, size))
   try {
-    const { salt } = decodeHeader(header, name)
+    const { salt } = decodeHeader(header, name, identity)
     if (salt !== segment.salt)
       throw corrupt(name, SALT_OFFSET, 'it is another file than the one that was written')
   } catch (error) {
     findings.failure({ file: name, offset: 0 }, error)
     if (size < FILE_HEADER_BYTES || header.readUInt32LE(SALT_OFFSET) !== segment.salt) return false
   }
-  if (size !== segment.bytes) {
+  if (segment.isAdopted && size > segment.bytes) {
+    findings.note(name, `${size - segment.bytes} bytes behind its end`, { offset: segment.bytes })
+  } else if (size !== segment.bytes) {
     const place = { file: name, offset: Math.min(size, segment.bytes) }
     findings.problem(place, `it has ${size} bytes, and was written with ${segment.bytes}`)
   }

@@ -1,10 +1,9 @@
-import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import { decodeIndex } from '../chunk.ts'
 import { decodeHeader, FILE_HEADER_BYTES } from '../file-header.ts'
 import { FRAME_HEADER_BYTES, frameEnd } from '../frame.ts'
-import { checkBlock } from './block-check.ts'
+import { journalOf, walkAdopted } from './adopted-walk.ts'
+import { checkUnplaced } from './block-check.ts'
 import { chunkHere } from './chunk-walk.ts'
-import type { Place } from './findings.ts'
 import type { Scan } from './scan.ts'
 import { withSegment } from './segment-check.ts'
 import type { SegmentFile } from './segment-file.ts'
@@ -12,7 +11,13 @@ import type { SegmentFile } from './segment-file.ts'
 /** Reads a segment from its beginning to its end by nothing but its own account: for when what referred to it is lost. */
 export async function walkSegment(scan: Scan, number: number): Promise<void> {
   await withSegment(scan, number, async (file) => {
-    const { salt } = decodeHeader(await file.read(0, Math.min(FILE_HEADER_BYTES, file.size)), file.name)
+    const header = await file.read(0, Math.min(FILE_HEADER_BYTES, file.size))
+    const journal = journalOf(header)
+    if (journal !== undefined) {
+      await walkAdopted(scan, file, journal)
+      return
+    }
+    const { salt } = decodeHeader(header, file.name)
     const chunkOffsets = new Set<number>()
     for (let offset = FILE_HEADER_BYTES; offset < file.size; ) {
       scan.at(offset)
@@ -21,7 +26,7 @@ export async function walkSegment(scan: Scan, number: number): Promise<void> {
         const chunk = await chunkHere(file, offset, salt)
         chunkOffsets.add(offset)
         offset += chunk.bytes
-        for (const block of chunk.blocks) checkOne(scan, block, place)
+        for (const block of chunk.blocks) checkUnplaced(scan, block, place)
       } catch (error) {
         const end = await indexEnd(file, offset, salt, chunkOffsets)
         if (end === undefined) {
@@ -32,16 +37,6 @@ export async function walkSegment(scan: Scan, number: number): Promise<void> {
       }
     }
   })
-}
-
-function checkOne(scan: Scan, block: StoredBlock, place: Place): void {
-  scan.blocks++
-  scan.records += block.endSeqNum - block.firstSeqNum
-  try {
-    checkBlock(block)
-  } catch (error) {
-    scan.findings.failure(place, error)
-  }
 }
 
 /** Where the index ends that begins at `offset`; undefined when it is none. The chunks of an index are those right in front of it. */

@@ -1,9 +1,11 @@
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { reading } from '../failures.ts'
 import { decodeHeader, FILE_HEADER_BYTES, fileName } from '../file-header.ts'
-import type { Log } from '../log.ts'
+import type { BlockFacts, Log } from '../log.ts'
 import { firstIndex, type SeqRange, subtractRanges } from '../seq-ranges.ts'
+import { appendsOf, journalOf } from './adopted-walk.ts'
 import { chunkHere, type WalkedChunk } from './chunk-walk.ts'
+import type { Place } from './findings.ts'
 import type { Scan } from './scan.ts'
 import { SegmentFile } from './segment-file.ts'
 import { indexEnd } from './segment-walk.ts'
@@ -38,19 +40,33 @@ export async function checkUnwanted(scan: Scan, number: number): Promise<void> {
 }
 
 async function checkChunks(scan: Scan, file: SegmentFile): Promise<void> {
-  const { salt } = decodeHeader(await file.read(0, Math.min(FILE_HEADER_BYTES, file.size)), file.name)
-  for await (const chunk of wholeChunks(file, salt)) {
-    scan.at(chunk.offset)
-    const log = scan.state.logsByNumber.get(chunk.log)
-    if (log === undefined) continue
-    let count = 0
-    for (const { firstSeqNum, endSeqNum, expiresAt } of chunk.blocks) {
-      if (expiresAt === null) count += missingOf(log, firstSeqNum, endSeqNum)
+  const header = await file.read(0, Math.min(FILE_HEADER_BYTES, file.size))
+  const journal = journalOf(header)
+  if (journal === undefined) {
+    const { salt } = decodeHeader(header, file.name)
+    for await (const { offset, log, blocks } of wholeChunks(file, salt)) {
+      scan.at(offset)
+      checkHeld(scan, { file: file.name, offset }, log, blocks)
     }
-    if (count === 0) continue
-    const problem = `${count} records that neither expire nor were trimmed are here, and nothing refers to them`
-    scan.findings.problem({ file: file.name, offset: chunk.offset }, problem, log.id)
+    return
   }
+  for await (const { offset, log, block } of appendsOf(scan, file, journal)) {
+    // Behind the end of the journal, which is not known here, is what could not be written: others may have been given its numbers, or nobody.
+    const tail = scan.state.logsByNumber.get(log)?.head.tail.seqNum ?? 0
+    if (block.endSeqNum <= tail) checkHeld(scan, { file: file.name, offset }, log, [block])
+  }
+}
+
+function checkHeld(scan: Scan, place: Place, number: number, blocks: readonly BlockFacts[]): void {
+  const log = scan.state.logsByNumber.get(number)
+  if (log === undefined) return
+  let count = 0
+  for (const { firstSeqNum, endSeqNum, expiresAt } of blocks) {
+    if (expiresAt === null) count += missingOf(log, firstSeqNum, endSeqNum)
+  }
+  if (count === 0) return
+  const problem = `${count} records that neither expire nor were trimmed are here, and nothing refers to them`
+  scan.findings.problem(place, problem, log.id)
 }
 
 /** Those in front of the first that is not. */

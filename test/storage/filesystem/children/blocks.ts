@@ -5,12 +5,15 @@ import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
 
 /** Small, so that rolling and merging are under way when the process is killed. */
 export const ROLL_BYTES = 50_000
+/** From this length on blocks are not copied, in bytes. */
+export const LARGE_BLOCK_BYTES = 3_000
 
 export const LOG_IDS = Array.from({ length: 8 }, (_, i) => `log-${i}`)
 
 /** What a writer appends follows from the log and where: nothing has to be remembered to check it. */
 function recordOf(logId: string, seqNum: number): SequencedRecord {
-  const body = utf8(`${logId}#${seqNum}#${'x'.repeat((seqNum * 37) % 300)}`)
+  const bytes = seqNum % 16 === 5 ? 2 * LARGE_BLOCK_BYTES : (seqNum * 37) % 300
+  const body = utf8(`${logId}#${seqNum}#${'x'.repeat(bytes)}`)
   return { seqNum, timestamp: timestampOf(seqNum), headers: [], body }
 }
 

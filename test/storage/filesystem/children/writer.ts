@@ -6,7 +6,7 @@ import { ownDirectory } from '../../../../adapters/storage/filesystem/owner.ts'
 import { systemClock } from '../../../../src/engine/system-clock.ts'
 import { emptyHead, type Head, identityOf, type StorageSession } from '../../../../src/storage/contract.ts'
 import { hookedFiles } from '../hooked-files.ts'
-import { blockAt, headAfter, LOG_IDS, ROLL_BYTES } from './blocks.ts'
+import { blockAt, headAfter, LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES } from './blocks.ts'
 
 /**
  * Does everything at once until it is killed, and tells each acknowledgement. It kills itself before the operation on files that is asked for, if one
@@ -28,11 +28,12 @@ async function run(): Promise<void> {
     if (killedAt === '' || !new RegExp(killedAt).test(`${operation} ${name} ${mode}`)) return
     if (left-- === 0) process.kill(process.pid, 'SIGKILL')
   })
-  const session = await openFiles(
-    files,
-    { durability: durability as 'sync' | 'os', rollBytes: ROLL_BYTES },
-    owned.release,
-  )
+  const options = {
+    durability: durability as 'sync' | 'os',
+    rollBytes: ROLL_BYTES,
+    largeBlockBytes: LARGE_BLOCK_BYTES,
+  }
+  const session = await openFiles(files, options, owned.release)
   tell('open')
   const writers = LOG_IDS.map((logId) => write(session, logId))
   await Promise.all([...writers, writeDocuments(session), createAndDelete(session), free(session)])
