@@ -10,7 +10,8 @@ const EXPIRY = NOW + 5
 
 test('a merged run that ends with what expired before older records is sound', async () => {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, 5_000)
+  // Copied, for only copies of several blocks merge so.
+  const session = await openSimulated(disk, 5_000, 'sync', 1_000_000)
   const segments = () => disk.names.filter((name) => /^segment-\d+$/.test(name))
   const log = await LogWriter.create(session, 'a')
   await log.append({ count: 2, expiresAt: FAR })
