@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { KNOWN_STORAGES } from '../../adapters/cli/known-storages.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { open } from '../../src/index.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
@@ -87,12 +88,19 @@ describe('headwater verify', () => {
     expect(await readdir(directory)).toEqual(before)
   })
 
-  it('says who has the directory open', async () => {
+  it.each([
+    ['verify', (directory: string) => [directory]],
+    ['export', (directory: string) => ['--dir', directory]],
+    ['serve', (directory: string) => ['--dir', directory, '--open']],
+  ])('says once who has the directory open, as %s does', async (command, argsOf) => {
     const directory = await written()
     const hw = await open({ storage: filesystem(directory) })
     onTestFinished(() => hw.close())
-    const { exitCode, err } = await resultOf(['verify', directory])
-    expect([exitCode, err]).toEqual([1, [expect.stringContaining(`is open in process ${process.pid}`)]])
+    const { exitCode, err } = run([command, ...argsOf(directory)], { storages: KNOWN_STORAGES })
+    expect(await exitCode).toBe(1)
+    const holder = `${directory} is open in process ${process.pid} on .*`
+    const remedy = 'If that process is gone for certain, remove .*/owner-[0-9a-f-]+'
+    expect(err).toEqual([expect.stringMatching(new RegExp(`^headwater: ${holder}\\. ${remedy}$`))])
   })
 
   it.each([

@@ -11,17 +11,12 @@ export const LARGE_BLOCK_BYTES = 128 * 1024
 /** A journal with less than so many of the smallest is copied: adopted ones stay files of their own, and there must not be too many. */
 const LARGE_BLOCKS_MIN = 8
 
-/**
- * With these a file system says that it has no further names for a file, or not for this one. `EACCES` is that of Android, `EISDIR` what Windows answers for FAT.
- */
-const REFUSALS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EACCES', 'EISDIR'])
-
 /** Segments that are journals still, by the number of the journal. */
 export type AdoptedJournals = ReadonlyMap<number, SegmentFacts>
 
 /**
  * Gives those of the journals that are large blocks for half of their bytes at least a second name, as segments: what is written and synced already need not be
- * written once more. None where the file system knows no second names. The directory is not synced. When it rejects, no name is left, as far as names can be removed.
+ * written once more. Leaves out those that get none, which are to be copied like all others. The directory is not synced. Does not reject.
  */
 export async function adoptJournals(
   files: Files,
@@ -32,19 +27,14 @@ export async function adoptJournals(
 ): Promise<AdoptedJournals> {
   const adopted = new Map<number, SegmentFacts>()
   const largeBytes = largeBytesByJournal(blocks, largeBlockBytes)
-  try {
-    for (const { number: journal, salt, end } of journals) {
-      const large = largeBytes.get(journal) ?? 0
-      if (large < LARGE_BLOCKS_MIN * largeBlockBytes || large < end / 2) continue
-      const number = nextSegment()
-      if (!(await link(files, fileName('journal', journal), fileName('segment', number)))) continue
-      adopted.set(journal, { number, salt, bytes: end, journal })
-    }
-    return adopted
-  } catch (error) {
-    await disownJournals(files, adopted)
-    throw error
+  for (const { number: journal, salt, end } of journals) {
+    const large = largeBytes.get(journal) ?? 0
+    if (large < LARGE_BLOCKS_MIN * largeBlockBytes || large < end / 2) continue
+    const number = nextSegment()
+    if (!(await link(files, fileName('journal', journal), fileName('segment', number)))) continue
+    adopted.set(journal, { number, salt, bytes: end, journal })
   }
+  return adopted
 }
 
 /** Takes the second names back. What stays is removed at the next opening. */
@@ -82,14 +72,18 @@ function largeBytesByJournal(
   return sums
 }
 
-/** Resolves to whether the file system does such a thing. */
+/**
+ * Resolves to whether the file has the second name. Systems do not agree on what they answer where there are none, or none left for this file, and some answer
+ * what no list has: a roll that fails because of it would fail for ever, and the journal can be copied whatever the reason is.
+ */
 async function link(files: Files, from: string, to: string): Promise<boolean> {
   try {
     await linkAnew(files, from, to)
     return true
-  } catch (error) {
-    if (REFUSALS.has((error as NodeJS.ErrnoException).code ?? '')) return false
-    throw error
+  } catch {
+    // It may have been done, and only not been answered.
+    await files.unlink(to).catch(() => {})
+    return false
   }
 }
 

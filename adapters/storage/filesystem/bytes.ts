@@ -120,6 +120,13 @@ export class ByteReader {
     return value
   }
 
+  /** A number that is stored as how far it lies behind another. */
+  varintBehind(base: number): number {
+    const value = base + this.varint()
+    if (value > Number.MAX_SAFE_INTEGER) throw new RangeError('a number is beyond 2^53 - 1')
+    return value
+  }
+
   optional(): number | null {
     const value = this.#varint()
     if (value > 2 ** 53) throw new RangeError('a number is beyond 2^53 - 1')

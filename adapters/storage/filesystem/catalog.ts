@@ -1,5 +1,6 @@
 import { compareUtf8 } from '../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
 
 /** A document with its value as JSON text: parsing it anew for each reader is the copy that the contract asks for. Never changed. */
@@ -24,7 +25,7 @@ export class Catalog {
 
   get(collection: Collection, key: string): Document | undefined {
     const document = this.#collections.get(collection)?.documents.get(key)
-    return document === undefined ? undefined : copyOut(key, document)
+    return document === undefined ? undefined : copyOut(collection, key, document)
   }
 
   versionOf(collection: Collection, key: string): number | null {
@@ -38,7 +39,7 @@ export class Catalog {
     const reached = (key: string) => compareUtf8(key, after) > 0 && compareUtf8(key, prefix) >= 0
     for (const key of stored.keys.from(reached)) {
       if (!key.startsWith(prefix)) break
-      found.push(copyOut(key, stored.documents.get(key)!))
+      found.push(copyOut(collection, key, stored.documents.get(key)!))
       if (found.length >= limit) break
     }
     return found
@@ -76,6 +77,11 @@ export class Catalog {
   }
 }
 
-function copyOut(key: string, { text, version }: StoredDocument): Document {
-  return { key, value: JSON.parse(text), version }
+function copyOut(collection: Collection, key: string, { text, version }: StoredDocument): Document {
+  try {
+    return { key, value: JSON.parse(text), version }
+  } catch {
+    // What the parser says repeats a part of the text, which may be secret.
+    throw new StorageFailure('corrupt', `a document of ${collection} is no JSON`, { nothingWritten: true })
+  }
 }

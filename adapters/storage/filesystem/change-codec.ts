@@ -85,6 +85,11 @@ export function writeChange(writer: ByteWriter, change: Change): void {
   }
 }
 
+/** Whether it is the frame of an orderly end. */
+export function isClosingFrame(payload: Uint8Array): boolean {
+  return payload.length === 1 && payload[0] === KINDS.closed
+}
+
 /** The changes of a frame. The data of an append is a view. Throws `RangeError` when it holds anything else. */
 export function readChanges(reader: ByteReader): Change[] {
   const changes: Change[] = []

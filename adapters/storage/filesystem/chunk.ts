@@ -61,6 +61,10 @@ export function decodeChunk(bytes: Buffer, log: number, salt: number): StoredBlo
   const { crc, blocks } = decodeFrame(bytes, log, salt)
   const data = bytes.subarray(frameEnd(bytes, 0))
   if (crc32(data, salt) !== crc) throw new RangeError('the data of a chunk is not what was written')
+  // Views behind the data would be of memory that is somebody else's.
+  if (blocks.reduce((sum, { dataBytes }) => sum + dataBytes, 0) !== data.length) {
+    throw new RangeError('the data of a chunk has another length than its blocks')
+  }
   let offset = data.byteOffset
   return blocks.map(({ dataBytes, ...facts }) => {
     const block = { ...facts, data: new Uint8Array(data.buffer, offset, dataBytes) }
@@ -109,18 +113,17 @@ export function decodeIndex(bytes: Buffer, offset: number, salt: number): ChunkF
   const reader = new ByteReader(payload)
   let next = offset
   return readList(reader, () => {
-    const bytes = reader.varint()
+    const start = next
+    next = reader.varintBehind(start)
     const firstSeqNum = reader.varint()
-    const chunk = {
-      offset: next,
-      bytes,
+    return {
+      offset: start,
+      bytes: next - start,
       firstSeqNum,
-      endSeqNum: firstSeqNum + reader.varint(),
+      endSeqNum: reader.varintBehind(firstSeqNum),
       lastTimestamp: reader.varint(),
       meteredBytes: reader.varint(),
       minExpiry: reader.optional(),
     }
-    next += bytes
-    return chunk
   })
 }

@@ -19,9 +19,9 @@ export function writeBlock(writer: ByteWriter, block: BlockFacts): void {
 
 export function readBlock(reader: ByteReader): BlockFacts {
   const firstSeqNum = reader.varint()
-  const endSeqNum = firstSeqNum + reader.varint()
+  const endSeqNum = reader.varintBehind(firstSeqNum)
   const firstTimestamp = reader.varint()
-  const lastTimestamp = firstTimestamp + reader.varint()
+  const lastTimestamp = reader.varintBehind(firstTimestamp)
   return {
     firstSeqNum,
     endSeqNum,
@@ -116,8 +116,9 @@ export function writeRun(writer: ByteWriter, run: RunFacts): void {
 export function readRun(reader: ByteReader): RunFacts {
   const segment = reader.varint()
   const offset = reader.varint()
-  const bytes = reader.varint()
+  const bytes = reader.varintBehind(offset) - offset
   const indexBytes = reader.varint()
+  if (indexBytes >= bytes) throw new RangeError('a run has nothing but an index')
   const firstSeqNum = reader.varint()
   return {
     segment,
@@ -125,7 +126,7 @@ export function readRun(reader: ByteReader): RunFacts {
     bytes,
     indexBytes,
     firstSeqNum,
-    endSeqNum: firstSeqNum + reader.varint(),
+    endSeqNum: reader.varintBehind(firstSeqNum),
     lastTimestamp: reader.varint(),
     blocks: reader.varint(),
     meteredBytes: reader.varint(),

@@ -59,11 +59,13 @@ export function decodeHeader(
   if (bytes[5] !== VERSION)
     throw corrupt(name, 5, `it has version ${bytes[5]}, and version ${VERSION} is known`)
   if (bytes.readBigUInt64LE(8) !== BigInt(number)) throw corrupt(name, 8, 'it is another file, renamed')
+  const previousEnd = Number(bytes.readBigUInt64LE(16))
+  if (!Number.isSafeInteger(previousEnd)) throw corrupt(name, 16, 'a number is beyond 2^53 - 1')
   return {
     kind,
     number,
     salt: bytes.readUInt32LE(24),
-    previousEnd: Number(bytes.readBigUInt64LE(16)),
+    previousEnd,
     unsynced: (bytes.readUInt16LE(6) & FLAG_UNSYNCED) !== 0,
   }
 }
@@ -72,16 +74,22 @@ export function fileName(kind: FileKind, number: number): string {
   return `${kind}-${String(number).padStart(10, '0')}`
 }
 
+const TEMPORARY = '.tmp'
+
 export function temporaryName(name: string): string {
-  return `${name}.tmp`
+  return name + TEMPORARY
 }
 
 export function isTemporaryName(name: string): boolean {
-  return /^(journal|segment|checkpoint)-\d{10,}\.tmp$/.test(name)
+  return name.endsWith(TEMPORARY) && parseFileName(name.slice(0, -TEMPORARY.length)) !== undefined
 }
 
 /** Undefined for the name of a file that is none of the storage's. */
 export function parseFileName(name: string): FileIdentity | undefined {
-  const match = /^(journal|segment|checkpoint)-(\d{10,})$/.exec(name)
-  return match === null ? undefined : { kind: match[1] as FileKind, number: Number(match[2]) }
+  const match = /^(journal|segment|checkpoint)-(\d{10,16})$/.exec(name)
+  if (match === null) return undefined
+  const file = { kind: match[1] as FileKind, number: Number(match[2]) }
+  // With zeros too many, or a number that is rounded, it would pass for another file.
+  const isIts = Number.isSafeInteger(file.number) && fileName(file.kind, file.number) === name
+  return isIts ? file : undefined
 }

@@ -102,8 +102,10 @@ export function groupHeaderAt(bytes: Buffer, offset: number, salt: number): Grou
   const crc = bytes.readUInt32LE(offset + 20)
   if (crc32(bytes.subarray(offset, offset + 20), salt) !== crc) return undefined
   const framesBytes = bytes.readUInt32LE(offset + 4)
+  const sequence = Number(bytes.readBigUInt64LE(offset + 8))
+  if (!Number.isSafeInteger(sequence)) return undefined
   return {
-    sequence: Number(bytes.readBigUInt64LE(offset + 8)),
+    sequence,
     framesBytes,
     frames: bytes.readUInt32LE(offset + 16),
     bytes: GROUP_HEADER_BYTES + framesBytes + padding(framesBytes),

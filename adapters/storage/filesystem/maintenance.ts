@@ -160,10 +160,18 @@ export class Maintenance implements Housekeeping {
     return this.#run(async () => {
       const number = state.nextSegment++
       const isAborted = (): boolean => this.#isClosing
-      const change = await merge(files, handles, reader, plan, number, isAborted)
-      await this.#useMerged(change)
+      try {
+        const change = await merge(files, handles, reader, plan, number, isAborted)
+        await this.#useMerged(change)
+      } catch (error) {
+        // Others may be merged without it.
+        state.hasChangedSegments ||= [...plan.replaced].some((one) => state.segments.get(one)?.isUnreadable)
+        throw error
+      }
     }).finally(() => {
       this.#merging = undefined
+      // There may be more to do, and perhaps no further group comes.
+      this.groupWritten()
     })
   }
 
@@ -192,6 +200,7 @@ export class Maintenance implements Housekeeping {
       // What could not be removed is tried again after a further group.
       state.putBackUnused(unused)
       this.#removing = undefined
+      if (unused.size === 0) this.groupWritten()
     })
   }
 

@@ -1,3 +1,5 @@
+import type { StoredBlock } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Change, MergedRun } from './changes.ts'
 import { fileName } from './file-header.ts'
 import type { Files } from './files.ts'
@@ -15,6 +17,8 @@ const FAN_IN = 8
 const CLASS_BYTES = 1_048_576
 /** What is noted of them must fit a frame of the journal. */
 const RUNS_MAX = 500_000
+/** What the system answers for a file that is damaged or gone. */
+const DAMAGE = new Set(['EIO', 'ENOENT'])
 
 export interface MergePlan {
   readonly replaced: ReadonlySet<number>
@@ -33,10 +37,11 @@ interface RunGroup {
  * as there are classes. Large runs stay where they are unless the rest of their segment is not wanted.
  */
 export function planMerge(state: State): MergePlan | undefined {
-  const wasteful = [...state.segments.values()].filter(isWasteful).slice(0, FAN_IN)
+  const readable = [...state.segments.values()].filter(({ isUnreadable }) => !isUnreadable)
+  const wasteful = readable.filter(isWasteful).slice(0, FAN_IN)
   if (wasteful.length > 0) return planOf(state, wasteful, () => true)
   const classes = new Map<number, Segment[]>()
-  for (const segment of state.segments.values()) {
+  for (const segment of readable) {
     if (segment.smallRuns === 0) continue
     const size = Math.floor(Math.log(Math.max(segment.smallBytes / CLASS_BYTES, 1)) / Math.log(FAN_IN))
     const others = classes.get(size) ?? []
@@ -126,7 +131,7 @@ async function copyGroup(
   for (const run of runs) {
     // What is freed from here on is copied, and comes to be a hole of the new run.
     leftOut = uniteRanges(leftOut, run.holes)
-    for await (const blocks of reader.blocks(log, run)) {
+    for await (const blocks of blocksOf(reader, log, run)) {
       if (isAborted()) throw new Error('the storage is being closed')
       for (const block of blocks) await writer.add(block)
     }
@@ -136,4 +141,25 @@ async function copyGroup(
   // What was freed at the ends belongs to it too: it takes the place of whole runs.
   const span = { firstSeqNum: runs[0]!.firstSeqNum, endSeqNum: runs.at(-1)!.endSeqNum }
   return { log, run: { ...run, ...span }, leftOut }
+}
+
+async function* blocksOf(
+  reader: RunReader,
+  log: number,
+  run: Run,
+): AsyncGenerator<readonly StoredBlock[], void, undefined> {
+  try {
+    yield* reader.blocks(log, run)
+  } catch (error) {
+    run.home.isUnreadable ||= isDamage(error)
+    throw error
+  }
+}
+
+/** Unlike what passes, as too many open files do. */
+function isDamage(error: unknown): boolean {
+  if (!StorageFailure.is(error)) return false
+  return (
+    error.kind === 'corrupt' || DAMAGE.has((error.cause as NodeJS.ErrnoException | undefined)?.code ?? '')
+  )
 }

@@ -37,15 +37,38 @@ export function encodeCandidate(owner: Owner): Buffer {
 /** What is written behind a candidate's file when it has the directory. */
 export const OWNED = Buffer.from('\n')
 
-/** Undefined when the text is damaged. */
+/** What an owner may leave out. */
+const TYPES = {
+  since: 'string',
+  boot: 'string',
+  namespace: 'string',
+  timeNamespace: 'string',
+  started: 'string',
+  device: 'number',
+  filesystem: 'string',
+} as const satisfies Partial<Record<keyof Owner, string>>
+
+/** Undefined when the text is damaged: an owner that is not the one that wrote it could be taken for dead. */
 export function parseOwner(text: string): Owner | undefined {
   try {
     const owner = JSON.parse(text)
-    return typeof owner?.pid === 'number' && typeof owner.host === 'string' ? owner : undefined
+    return isOwner(owner) ? owner : undefined
   } catch {
     return undefined
   }
 }
+
+function isOwner(value: Record<string, unknown> | null): boolean {
+  if (!isProcessNumber(value?.pid) || typeof value?.host !== 'string') return false
+  return Object.entries(TYPES).every(([name, type]) => [type, 'undefined'].includes(typeof value[name]))
+}
+
+/** Nothing else is the number of one process: 0 and what is negative stand for groups. */
+function isProcessNumber(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) > 0 && Number(value) <= PROCESS_NUMBER_MAX
+}
+
+const PROCESS_NUMBER_MAX = 0x7fff_ffff
 
 /** Of a text that {@link parseOwner} takes. */
 export function isCandidate(text: string): boolean {

@@ -1,5 +1,5 @@
 import { ByteReader } from './bytes.ts'
-import { readChanges } from './change-codec.ts'
+import { isClosingFrame, readChanges } from './change-codec.ts'
 import { readCheckpoint } from './checkpoint-reader.ts'
 import { corrupt, reading } from './failures.ts'
 import {
@@ -163,7 +163,7 @@ async function replayOne(
 
 /** All before an orderly end is known to be durable; itself it may not be, and is not needed. */
 function isClosing({ frames }: JournalGroup): boolean {
-  return frames.length === 1 && readChanges(new ByteReader(frames[0]!.payload))[0]?.kind === 'closed'
+  return frames.length === 1 && isClosingFrame(frames[0]!.payload)
 }
 
 /** `copy` is the journal that begins with the group once it is settled. */

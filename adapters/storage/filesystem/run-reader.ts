@@ -84,7 +84,7 @@ export class RunReader {
     if (chunks === undefined) {
       const offset = run.offset + run.bytes - run.indexBytes
       const bytes = await readBytes(file, run, offset, run.indexBytes)
-      chunks = decoding(run, offset, () => decodeIndex(bytes, run.offset, run.home.salt))
+      chunks = decoding(run, offset, () => indexUpTo(offset, bytes, run))
     }
     this.#keep(run, chunks)
     return chunks
@@ -99,6 +99,16 @@ export class RunReader {
       this.#indexedChunks -= length
     }
   }
+}
+
+/** Chunks that do not lie between the run's offset and its index would be read from elsewhere. */
+function indexUpTo(end: number, bytes: Buffer, run: Run): readonly ChunkFacts[] {
+  const chunks = decodeIndex(bytes, run.offset, run.home.salt)
+  const last = chunks.at(-1)
+  if (last === undefined || last.offset + last.bytes !== end) {
+    throw new RangeError('the index of a run is one of other chunks')
+  }
+  return chunks
 }
 
 function onlyChunkOf(run: Run): ChunkFacts {
@@ -144,6 +154,11 @@ async function readChunks(
 }
 
 async function readBytes(file: File, run: Run, offset: number, length: number): Promise<Buffer> {
+  // A length that is no ordinary one is not believed before it takes memory.
+  if (length > WINDOW_BYTES) {
+    const size = await file.size()
+    if (offset + length > size) throw corrupt(fileName('segment', run.segment), size, 'it is cut short')
+  }
   const bytes = Buffer.allocUnsafeSlow(length)
   const filled = await file.read(bytes, offset)
   if (filled < length) throw corrupt(fileName('segment', run.segment), offset + filled, 'it is cut short')

@@ -21,6 +21,8 @@ export class Segment implements SegmentFacts {
   smallRuns = 0
   /** Of the small runs. */
   smallBytes = 0
+  /** Found when it was merged. It stays as it is from then on, for a merge with it would keep others from being merged as well. */
+  isUnreadable = false
 
   constructor({ number, salt, bytes, journal }: SegmentFacts) {
     this.number = number

@@ -1,8 +1,8 @@
+import { compare, timed } from '../../harness/compare.ts'
+import { type Row, speedRow } from '../../harness/rows.ts'
 import { type Bench, scaled } from '../harness/bench.ts'
-import { compare, timed } from '../harness/compare.ts'
 import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { bodyOf } from '../harness/records.ts'
-import { type Row, speedRow } from '../harness/rows.ts'
 import { writeAndSync } from '../rivals/bare-file.ts'
 
 const APPENDS = 5_000

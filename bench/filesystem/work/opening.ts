@@ -1,9 +1,9 @@
+import { median } from '../../harness/compare.ts'
+import { boundRow, type Row, round } from '../../harness/rows.ts'
 import { type Bench, scaled } from '../harness/bench.ts'
-import { median } from '../harness/compare.ts'
 import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { type Opening, openInChild } from '../harness/open-in-child.ts'
 import { bodiesFrom } from '../harness/records.ts'
-import { boundRow, type Row, round } from '../harness/rows.ts'
 
 const STREAMS = 10_000
 const RECORDS = 1_000_000

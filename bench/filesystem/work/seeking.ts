@@ -1,8 +1,8 @@
 import type { Stream } from '../../../src/index.ts'
+import { compare, timed } from '../../harness/compare.ts'
+import { type Row, speedRow } from '../../harness/rows.ts'
 import { type Bench, scaled } from '../harness/bench.ts'
-import { compare, timed } from '../harness/compare.ts'
 import { timestampOf } from '../harness/records.ts'
-import { type Row, speedRow } from '../harness/rows.ts'
 import type { SqliteLog } from '../rivals/sqlite.ts'
 
 const SEEKS = 2_000

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { NOW } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
 import { reclaimAll } from '../../../src/storage/conformance/reclaim.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { changedDisk } from './engine-disk.ts'
 import { type Hook, hookedFiles, systemError } from './hooked-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
@@ -101,6 +103,25 @@ describe('a journal of large blocks', () => {
     await expectAll(session, writers)
   })
 
+  test.each([
+    ['as one', (content: Buffer) => content],
+    ['as two', (content: Buffer) => Buffer.from(content)],
+  ])('that has two names after a crash, which somebody copied %s file, is opened', async (_, copied) => {
+    const { disk, session, writers } = await written(2, { small: 3 })
+    await rolled(session, disk)
+    const removed = Array.from({ length: disk.length }, (_, count) => disk.length - count).find((count) =>
+      disk.crashedAfter(count, 'nothing', new Prng(1)).names.includes(JOURNAL),
+    )!
+    const crashed = disk.crashedAfter(removed, 'nothing', new Prng(1))
+    expect(crashed.names).toEqual(expect.arrayContaining([JOURNAL, SEGMENT, 'checkpoint-0000000002']))
+    const copy = changedDisk(crashed, (_, content) => copied(content))
+    expect((await verifyFiles(copy, { ofEngine: false })).problems).toEqual([])
+    const again = await openSimulated(copy, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    await expectAll(again, writers)
+    expect(copy.names).not.toContain(JOURNAL)
+    await again.close()
+  })
+
   test('is not merged with others, however many there are', async () => {
     const created: string[] = []
     const { disk, session, writers } = await written(1, {
@@ -147,8 +168,8 @@ describe('a journal of large blocks', () => {
 })
 
 describe('where a second name', () => {
-  test.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV', 'EACCES', 'EISDIR'])(
-    'is refused with %s, the journal is copied',
+  test.each(['EPERM', 'ENOTSUP', 'EMLINK', 'ENOSPC', 'EIO', 'Unknown system error -524'])(
+    'is refused with %s each time, journals are copied, and nothing is left of the attempts',
     async (code) => {
       const { disk, session, writers } = await written(2, { small: 3 })
       disk.faults = (operation) => (operation === 'link' ? code : undefined)
@@ -160,8 +181,42 @@ describe('where a second name', () => {
     },
   )
 
+  test('is refused to the second of two journals, that one alone is copied', async () => {
+    const { disk, writers } = await written(2, { small: 3 })
+    const killed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
+    const more = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    const goingOn = writers.map(
+      ({ logId, head, written: before }) => new LogWriter(more, logId, head, before),
+    )
+    for (let i = 0; i < 12; i++) for (const writer of goingOn) await writer.append(LARGE_BODY)
+    await more.close()
+    killed.faults = (operation) => (operation === 'link' && killed.links > 0 ? 'EMLINK' : undefined)
+    const session = await openSimulated(killed, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+    await rolled(session, killed)
+    expect(killed.links).toBe(1)
+    const letters = ['segment-0000000001', 'segment-0000000003'].map((name) => killed.contentOf(name)[4])
+    expect(String.fromCharCode(...letters.map((letter) => letter!))).toBe('JS')
+    await expectAll(session, goingOn)
+    await session.close()
+    const again = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    await expectAll(again, goingOn)
+  })
+
+  test('was given, and that is not answered, the journal is copied, and the name is taken back', async () => {
+    const { disk, writers } = await written(1)
+    const crashed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
+    const files = hookedFiles(crashed, () => {})
+    const link: typeof files.link = async (...names) => {
+      await files.link(...names)
+      throw systemError('EIO')
+    }
+    const session = await openSimulated({ ...files, link }, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+    await rolled(session, crashed)
+    expect(crashed.names.filter((name) => name.startsWith('segment'))).toEqual(['segment-0000000002'])
+    await expectAll(session, writers)
+  })
+
   test.each<[string, Hook]>([
-    ['cannot be given', (operation) => operation === 'link'],
     ['was given, and the other blocks cannot be copied', createsSegment],
     ['was given, and the directory cannot be synced', (operation) => operation === 'syncDirectory'],
     [

@@ -9,7 +9,7 @@ import { Child, childProgram } from './child-process.ts'
 import { LARGE_BLOCK_BYTES, ROLL_BYTES } from './children/blocks.ts'
 import { temporaryDirectory } from './directories.ts'
 
-const ROUNDS = Number(process.env.KILL_ROUNDS ?? '200')
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? '36')
 
 /** When: at a random acknowledgement, or before an operation on files that matches, after so many others of them at the most. */
 const MOMENTS: readonly (readonly [what: string, operations: string, below: number])[] = [

@@ -30,7 +30,8 @@ test.each(SEEDS)(
     }
     const files = hookedFiles(disk, async (operation) => {
       for (let turns = prng.below(3); turns > 0; turns--) await setImmediate()
-      if (!['open', 'rename', 'unlink', 'syncDirectory', 'list', 'read', 'close'].includes(operation)) return
+      if (!['open', 'rename', 'link', 'unlink', 'syncDirectory', 'list', 'read', 'close'].includes(operation))
+        return
       const code = fault()
       if (code !== undefined) throw systemError(code)
     })

@@ -38,6 +38,7 @@ describe('an adopted journal', () => {
     ['no journal', { segment: { journal: 0 } }, /^it does not begin like a segment$/],
     ['another salt', { segment: { salt: 1 } }, /^it is another file than the one that was written$/],
     ['more bytes', { segment: { bytes: 1_000_000 } }, /and was written with 1000000$/],
+    ['fewer bytes', { segment: { bytes: 20_000 } }, /^a run of \d+ bytes does not fit a file of 20000$/],
     ['an index', { run: { indexBytes: 8 } }, /^a run of an adopted journal has an index$/],
     ['a block of more bytes', { run: ({ bytes }) => ({ bytes: bytes + 1 }) }, /^a chunk has another length/],
     ['a block of fewer', { run: ({ bytes }) => ({ bytes: bytes - 1 }) }, /^a block is not what was written$/],

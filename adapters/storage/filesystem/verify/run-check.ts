@@ -17,7 +17,7 @@ export async function checkRun(scan: Scan, file: SegmentFile, log: Log, run: Run
   const tally = new RunTally(scan, log, run)
   let isWhole = true
   try {
-    checkBounds(file, run)
+    checkBounds(run)
     const chunks = await chunksOf(scan, file, log, run)
     isWhole = await (chunks === undefined
       ? walkChunks(scan, file, log, run, tally)
@@ -33,10 +33,10 @@ export async function checkRun(scan: Scan, file: SegmentFile, log: Log, run: Run
   }
 }
 
-function checkBounds({ size }: SegmentFile, { offset, bytes, indexBytes, home }: Run): void {
-  const end = Math.max(size, home.bytes)
-  if (offset < FILE_HEADER_BYTES || offset + bytes > end || indexBytes >= bytes) {
-    throw new RangeError(`a run of ${bytes} bytes does not fit a file of ${end}`)
+/** By what was written, whatever the file has: behind the end of an adopted journal is what was never acknowledged. */
+function checkBounds({ offset, bytes, indexBytes, home }: Run): void {
+  if (offset < FILE_HEADER_BYTES || offset + bytes > home.bytes || indexBytes >= bytes) {
+    throw new RangeError(`a run of ${bytes} bytes does not fit a file of ${home.bytes}`)
   }
   if (home.isAdopted && indexBytes > 0) throw new RangeError('a run of an adopted journal has an index')
 }
