@@ -1,8 +1,9 @@
 export type { Resource } from './core/permission.ts'
-export { AppendSession, type AppendTicket } from './engine/append-session.ts'
+export type { AppendSession, AppendTicket } from './engine/append-session.ts'
 export { Basin } from './engine/basin.ts'
-export type { CreateBasinOptions } from './engine/basins.ts'
 export type { Connection } from './engine/context.ts'
+export type { CreateBasinOptions } from './engine/control/basins.ts'
+export type { RestoredStream } from './engine/control/restored-stream.ts'
 export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
 export { type BasinOptions, Headwater } from './engine/headwater.ts'
 export { open } from './engine/open.ts'
@@ -10,7 +11,6 @@ export type { EngineLimits, OpenOptions } from './engine/options.ts'
 export { Producer, type ProducerOptions, type RecordAck, type RecordTicket } from './engine/producer.ts'
 export type { ReadCursor, ReadEvent } from './engine/read-cursor.ts'
 export { type ReadOptions, ReadSession } from './engine/read-session.ts'
-export type { RestoredStream } from './engine/restored-stream.ts'
 export type { EngineStats } from './engine/stats.ts'
 export { Stream, type StreamOptions } from './engine/stream.ts'
 export { systemClock } from './engine/system-clock.ts'
@@ -22,12 +22,9 @@ export type {
   AccessTokenInfo,
   AccessTokenInput,
   GroupPermissions,
-  Operation,
   OperationGroups,
-  OperationLevel,
   ResourceSet,
 } from './model/access.ts'
-export { OPERATIONS } from './model/access.ts'
 export type { AppendConditions, BytesOrText, RecordInput } from './model/append-input.ts'
 export { type Command, fenceRecord, trimRecord } from './model/command.ts'
 export type * from './model/config.ts'
@@ -35,6 +32,8 @@ export type { EncryptionKey, EncryptionKeyInput } from './model/encryption-key.t
 export { type ErrorCode, type ErrorDetails, HeadwaterError } from './model/errors.ts'
 export type * from './model/info.ts'
 export type * from './model/metrics.ts'
+export type { Operation, OperationLevel } from './model/operations.ts'
+export { OPERATIONS } from './model/operations.ts'
 export type { StreamPosition } from './model/position.ts'
 export type { ReadQuery } from './model/read-query.ts'
 export { type Header, type SequencedRecord, type TextRecord, textRecord } from './model/record.ts'

@@ -1,13 +1,16 @@
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../model/config.ts'
-import { normalizeStreamConfig, patchStreamConfig } from './stream-config.ts'
+import { NEW_BASIN_CONFIG } from './new-basin-config.ts'
+import { normalizeStreamConfig, patchStreamConfig } from './stream-reconfiguration.ts'
 
 /** A basin's configuration as given, with everything unspecified at its default (wire-behaviour.md 8.3). */
 export function basinConfig(input: BasinConfigInput): BasinConfig {
   return {
-    defaultStreamConfig: normalizeStreamConfig(input.defaultStreamConfig ?? {}),
-    streamCipher: input.streamCipher ?? null,
-    createStreamOnAppend: input.createStreamOnAppend ?? false,
-    createStreamOnRead: input.createStreamOnRead ?? false,
+    defaultStreamConfig: normalizeStreamConfig(
+      input.defaultStreamConfig ?? NEW_BASIN_CONFIG.defaultStreamConfig,
+    ),
+    streamCipher: input.streamCipher ?? NEW_BASIN_CONFIG.streamCipher,
+    createStreamOnAppend: input.createStreamOnAppend ?? NEW_BASIN_CONFIG.createStreamOnAppend,
+    createStreamOnRead: input.createStreamOnRead ?? NEW_BASIN_CONFIG.createStreamOnRead,
   }
 }
 

@@ -1,6 +1,6 @@
 import type { BasinConfig, BasinConfigInput, StreamConfig, StreamConfigInput } from '../model/config.ts'
 import { basinConfig } from './basin-config.ts'
-import { normalizeStreamConfig } from './stream-config.ts'
+import { normalizeStreamConfig } from './stream-reconfiguration.ts'
 
 /**
  * Identifies one creation: the request token together with the configuration as it was sent, before any default (wire-behaviour.md 8.2).

@@ -49,7 +49,7 @@ interface Entry {
   readonly reject: (error: unknown) => void
   /** How often it was the first that another engine's append came before. */
   conflicts: number
-  /** Whether the head was read anew since the append was asked for. */
+  /** Whether the head was read anew after the append was asked for. */
   sawReload: boolean
   step: Step
 }
@@ -269,6 +269,8 @@ export class AppendPipeline {
   async #recover(): Promise<void> {
     this.#settleCertain()
     const invalidations = this.#invalidations
+    // Now and not later: an append that is asked for while the head is read may be younger than what is found.
+    for (const entry of this.#entries) entry.sawReload = true
     let exists: boolean
     try {
       exists = await this.#target.reload()
@@ -331,7 +333,6 @@ export class AppendPipeline {
     for (const entry of this.#entries) {
       entry.group?.reconsider(entry)
       entry.step = QUEUED
-      entry.sawReload = true
     }
     if (overtaken === undefined || ++overtaken.conflicts < CONFLICTS_MAX) return
     this.#entries = this.#entries.filter((entry) => entry !== overtaken)

@@ -1,8 +1,9 @@
-import { type Observable, Subject } from 'rxjs'
+import type { Observable } from 'rxjs'
 import {
   type AppendBatch,
   type AppendConditions,
   appendBatch,
+  asArray,
   type RecordInput,
 } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
@@ -13,6 +14,7 @@ import { AppendGroup } from './append-group.ts'
 import { ByteBudget } from './byte-budget.ts'
 import type { StreamUse } from './context.ts'
 import { discardedError } from './errors.ts'
+import { Multicast } from './multicast.ts'
 import type { StreamAccess } from './stream-access.ts'
 import type { StreamLog } from './stream-log.ts'
 import type { HeldStream } from './stream-logs.ts'
@@ -52,7 +54,7 @@ export class AppendSession {
   readonly #release: () => void
   readonly #budget: ByteBudget
   readonly #group = new AppendGroup()
-  readonly #acks = new Subject<AppendAck>()
+  readonly #acks = new Multicast<AppendAck>()
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
   #failure: unknown
@@ -82,7 +84,7 @@ export class AppendSession {
 
   /** Acks in order; completes when the session is closed, fails with the session. */
   get acks$(): Observable<AppendAck> {
-    return this.#acks.asObservable()
+    return this.#acks.observable
   }
 
   /**
@@ -187,10 +189,6 @@ export class AppendSession {
     this.#release()
     this.#acks.error(this.#failure)
   }
-}
-
-export function asArray(records: RecordInput | readonly RecordInput[]): readonly RecordInput[] {
-  return Array.isArray(records) ? records : [records as RecordInput]
 }
 
 function sessionClosed(): HeadwaterError {

@@ -3,6 +3,7 @@ import type { Document } from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'
 import { deleteExpiredTokens } from './access/expired-tokens.ts'
 import type { EngineContext } from './context.ts'
+import type { Streams } from './control/streams.ts'
 import {
   asJson,
   type BasinDocument,
@@ -14,7 +15,6 @@ import {
   streamKey,
 } from './documents.ts'
 import { macrotask } from './macrotask.ts'
-import type { Streams } from './streams.ts'
 
 const TICK_MS = 60_000
 const TICK_JITTER = 0.1
@@ -25,6 +25,9 @@ const TOKEN_CHECK_MS = 3_600_000
 /**
  * What runs beside the calls: freeing trimmed and expired records, deleting empty streams, finishing the deletion of basins. Runs about
  * every 60 s and when there is something to do; every step is bounded and gives way to others; what fails is tried again at the next run.
+ *
+ * Where a storage is shared, it may be another engine's turn to do that: then this one only looks after its own usage, and finishes the deletions
+ * that it was asked for.
  */
 export class Background {
   readonly #engine: EngineContext
@@ -35,9 +38,13 @@ export class Background {
   #wantedAt = 0
   #scheduled: { readonly at: number; readonly cancel: () => void } | undefined
   #running: Promise<void> | undefined
-  /** Beside the rest: its code is loaded first, which may take a while. */
+  /** Beside the rest: it may take a while. */
   #usageUpkeep: Promise<void> | undefined
   #runAgain = false
+  #isOurTurn = false
+  #endTurn: (() => void) | undefined
+  /** Whether a basin was deleted here since the last run began. */
+  #hasDeletions = false
   #closed = false
   #tokensCheckedAt = Number.NEGATIVE_INFINITY
 
@@ -47,9 +54,17 @@ export class Background {
     this.#maintainUsage = maintainUsage
   }
 
-  start(): void {
-    this.#scheduleTick()
-    this.runSoon()
+  /** With the random number that the time of the first regular run is made of. */
+  start(chance: number): void {
+    const { session } = this.#engine
+    const onTurn = (isOurs: boolean) => {
+      this.#isOurTurn = isOurs
+      if (isOurs) this.runSoon()
+    }
+    this.#scheduleTick(chance)
+    if (session.backgroundTurn === undefined) onTurn(true)
+    else this.#endTurn = session.backgroundTurn(onTurn)
+    if (this.#running === undefined) this.runSoon()
   }
 
   /** Runs now, or once more after the run that is under way. */
@@ -65,6 +80,12 @@ export class Background {
       this.#runAgain = false
       this.runSoon()
     })
+  }
+
+  /** A basin was deleted here: whoever asked for it need not wait for another engine. */
+  finishDeletionsSoon(): void {
+    this.#hasDeletions = true
+    this.runSoon()
   }
 
   /** Sees to it that a run begins `delayMs` from now, or soon after when one is scheduled, however often it is asked. */
@@ -86,17 +107,18 @@ export class Background {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#endTurn?.()
     this.#cancelTick?.()
     this.#scheduled?.cancel()
     await this.#running
     await this.#usageUpkeep
   }
 
-  #scheduleTick(): void {
+  #scheduleTick(chance: number): void {
     const { clock, random } = this.#engine.settings
-    const delay = TICK_MS * (1 + TICK_JITTER * (2 * random() - 1))
+    const delay = TICK_MS * (1 + TICK_JITTER * (2 * chance - 1))
     const tick = () => {
-      this.#scheduleTick()
+      this.#scheduleTick(random())
       this.runSoon()
     }
     if (!this.#closed) this.#cancelTick = clock.schedule(delay, tick, { background: true })
@@ -106,13 +128,17 @@ export class Background {
     this.#usageUpkeep ??= this.#repeat(this.#maintainUsage).finally(() => {
       this.#usageUpkeep = undefined
     })
+    if (this.#hasDeletions) {
+      this.#hasDeletions = false
+      await this.#repeat(() => this.#finishDeletions())
+    }
     const steps = [
       () => this.#reclaim(),
       () => this.#deleteEmptyStreams(),
       () => this.#finishDeletions(),
       () => this.#deleteExpiredTokens(),
     ]
-    for (const step of steps) await this.#repeat(step)
+    for (const step of steps) await this.#repeat(async () => this.#isOurTurn && (await step()))
   }
 
   /** Until nothing more is left. */

@@ -1,10 +1,10 @@
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../model/config.ts'
-import { EncryptionKey } from '../model/encryption-key.ts'
+import { GivenKey } from '../model/given-key.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
 import type { StreamRef } from './context.ts'
+import type { RestoredStream } from './control/restored-stream.ts'
 import { permissionDenied } from './errors.ts'
-import type { RestoredStream } from './restored-stream.ts'
 import { Stream, type StreamOptions } from './stream.ts'
 import type { EngineView } from './view.ts'
 
@@ -25,7 +25,7 @@ export class Basin {
     return new Stream(this.#view, {
       ref: this.#ref(name),
       creation: { always: this.#autoCreate, config },
-      key: encryptionKey === undefined ? undefined : new EncryptionKey(encryptionKey),
+      key: encryptionKey === undefined ? undefined : new GivenKey(encryptionKey),
       connection: this.#view.connection,
     })
   }

@@ -1,9 +1,9 @@
 import type { StreamConfigInput } from '../model/config.ts'
-import type { EncryptionKey } from '../model/encryption-key.ts'
+import type { GivenKey } from '../model/given-key.ts'
 import type { StorageSession } from '../storage/contract.ts'
-import type { Background } from './background.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Catalog } from './catalog.ts'
+import type { LateRest } from './late-rest.ts'
 import type { Settings } from './options.ts'
 import type { ReadAhead } from './read-ahead.ts'
 import type { StreamLogs } from './stream-logs.ts'
@@ -15,7 +15,7 @@ export interface EngineContext {
   readonly session: StorageSession
   readonly catalog: Catalog
   readonly logs: StreamLogs
-  readonly background: Background
+  readonly rest: LateRest
   readonly appendBudget: ByteBudget
   readonly readAhead: ReadAhead
   readonly usage: UsageRecorder
@@ -38,7 +38,7 @@ export interface StreamUse {
   readonly ref: StreamRef
   readonly creation: CreationPolicy
   /** For streams with a cipher; others ignore it. */
-  readonly key: EncryptionKey | undefined
+  readonly key: GivenKey | undefined
   readonly connection: Connection
 }
 

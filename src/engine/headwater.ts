@@ -1,10 +1,11 @@
 import type { Resource } from '../core/permission.ts'
-import type { AccessTokenInfo, AccessTokenInput, Operation } from '../model/access.ts'
+import type { AccessTokenInfo, AccessTokenInput } from '../model/access.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../model/config.ts'
 import type { BasinInfo, ListQuery, LocationInfo, Page, Provisioned } from '../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
+import type { Operation } from '../model/operations.ts'
 import { Basin } from './basin.ts'
-import type { CreateBasinOptions } from './basins.ts'
+import type { CreateBasinOptions } from './control/basins.ts'
 import { permissionDenied, storageError } from './errors.ts'
 import type { EngineStats } from './stats.ts'
 import type { UsageCounters } from './usage/usage-counters.ts'
@@ -20,7 +21,7 @@ export interface BasinOptions {
 export interface OpenEngine {
   readonly views: Views
   stats(): EngineStats
-  counters(): UsageCounters
+  counters(): Promise<UsageCounters>
   /** Calls after the first wait for it. */
   close(): Promise<void>
 }
@@ -170,7 +171,7 @@ export class Headwater {
   }
 
   /** Totals of what this engine did since it was opened. For the owner alone. */
-  counters(): UsageCounters {
+  async counters(): Promise<UsageCounters> {
     this.#owner()
     return this.#engine.counters()
   }

@@ -1,23 +1,20 @@
-import type { Access } from './access/index.ts'
-import { Background } from './background.ts'
-import { Basins } from './basins.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { Catalog } from './catalog.ts'
 import type { EngineContext } from './context.ts'
-import { counted } from './counted.ts'
-import { deferred, once } from './deferred.ts'
+import { deferred } from './deferred.ts'
 import { closedError, storageError } from './errors.ts'
 import { Headwater } from './headwater.ts'
-import { Locations } from './locations.ts'
+import { Late } from './late.ts'
+import { LateRest } from './late-rest.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
 import { ReadAhead } from './read-ahead.ts'
 import { Reading } from './reading.ts'
 import { Records } from './records.ts'
+import type { CallerServices } from './services.ts'
 import { statsOf } from './stats.ts'
 import { StreamAccess } from './stream-access.ts'
 import { StreamLogs } from './stream-logs.ts'
-import { Streams } from './streams.ts'
-import { Usage } from './usage/usage.ts'
+import { UsageTeller } from './usage/usage-teller.ts'
 import { Views } from './views.ts'
 
 /**
@@ -44,65 +41,70 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     }),
   )
   const catalog = new Catalog(session)
-  const onTrim = () => background.reclaimSoon(settings.trimGraceMs)
+  const { clock, limits, trimGraceMs } = settings
+  const rest = new LateRest(settings, closing.signal, async () => {
+    const { Rest } = await import('./rest.ts')
+    return new Rest(engine)
+  })
+  const onTrim = () => {
+    const at = clock.now() + trimGraceMs
+    rest.tell(({ background }) => background.reclaimSoon(at - clock.now()))
+  }
   logs = new StreamLogs(session, catalog, settings, onTrim)
-  const usage = new Usage({ settings, session, catalog })
+  const usage = new UsageTeller(clock, (record) => rest.tell(({ usage }) => record(usage)))
   const engine: EngineContext = {
     settings,
     session,
     catalog,
     logs,
-    appendBudget: new ByteBudget(settings.limits.appendInFlightBytes),
-    readAhead: new ReadAhead(),
+    rest,
     usage,
+    appendBudget: new ByteBudget(limits.appendInFlightBytes),
+    readAhead: new ReadAhead(),
     closing: closing.signal,
-    get background() {
-      return background
-    },
   }
-  const locations = new Locations(engine)
-  const basins = new Basins(engine, locations)
-  const streams = new Streams(engine, basins)
-  const background: Background = new Background(engine, streams, () => usage.maintain())
-  const streamAccess = new StreamAccess(engine, streams)
-  const reading = new Reading(engine, streamAccess)
-
-  let loadedAccess: Access | undefined
-  const access = once(async () => {
+  const access = new Late('the access tokens', async () => {
     const { Access } = await import('./access/index.ts')
-    loadedAccess = new Access(engine)
-    return loadedAccess
+    return new Access(engine)
   })
-  const services = {
-    basins,
-    streams,
+  const streamAccess = new StreamAccess(engine)
+  const reading = new Reading(engine, streamAccess)
+  const services: CallerServices = {
+    basins: deferred(async () => (await rest.loadToCreate()).control.basins),
+    streams: deferred(async () => (await rest.loadToCreate()).control.streams),
     records: new Records(engine, streamAccess, reading),
-    tokens: deferred(async () => (await access()).tokens),
-    metrics: usage,
-    locations,
+    tokens: deferred(async () => (await access.load(closing.signal)).service),
+    metrics: deferred(async () => (await rest.load()).control.metrics),
+    locations: deferred(async () => (await rest.loadToCreate()).control.locations),
   }
-  const views = new Views(engine, counted(services, usage), streams, access)
+  const views = new Views(engine, services, access)
 
   let closed: Promise<void> | undefined
   const close = async () => {
     closing.abort(closedError())
     reading.close()
     await engine.logs.close()
-    await background.close()
-    await usage.close()
-    loadedAccess?.close()
+    await rest.close()
+    access.part?.close()
     await session.close()
   }
-  background.start()
-  usage.start()
+  const started = rest.start()
+  // Code on a disk is there at once, so nothing has to wait for it later: who works in memory may never let the event loop turn.
+  if (isCodeOnDisk()) await started
   const opened = {
     views,
     stats: () => statsOf(engine, reading),
-    counters: () => usage.counters(),
+    counters: async () => (await rest.load()).usage.counters(),
     close: () => {
       closed ??= close()
       return closed
     },
   }
   return new Headwater(opened, views.owner)
+}
+
+/** In Node and its like, as opposed to browsers. */
+function isCodeOnDisk(): boolean {
+  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } }
+  return process?.getBuiltinModule !== undefined
 }

@@ -7,47 +7,9 @@ const OWED_MAX = 1_000
 
 /**
  * Submits what the source gives to a session and yields the acks in order, each as soon as it is there. When an input is refused, the acks
- * owed for those before it are yielded first. It can be ended while its source is idle, which an async generator function can't: there
- * `return()` lines up behind the pending `next()`.
+ * owed for those before it are yielded first. Each of the signals ends it with its reason, also while the source is idle.
  */
-export function pipeline<Input>(
-  source: AsyncIterable<Input> | Iterable<Input>,
-  open: () => Promise<AppendSession>,
-  submit: (session: AppendSession, input: Input) => Promise<AppendTicket>,
-  endings: readonly (AbortSignal | undefined)[],
-): AsyncGenerator<AppendAck, void, undefined> {
-  const left = new AbortController()
-  const acks = run(source, open, submit, [...endings, left.signal])
-  const leave = async (): Promise<IteratorResult<AppendAck, void>> => {
-    left.abort(LEFT)
-    await acks.return().catch(() => {})
-    return { done: true, value: undefined }
-  }
-  return {
-    next: async () => {
-      try {
-        return await acks.next()
-      } catch (error) {
-        if (error === LEFT) return { done: true, value: undefined }
-        throw error
-      }
-    },
-    return: leave,
-    throw: async (error) => {
-      await leave()
-      throw error
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
-    [Symbol.asyncDispose]: async () => void (await leave()),
-  }
-}
-
-/** The reason of a consumer that has enough. */
-const LEFT = new Error('left')
-
-async function* run<Input>(
+export async function* pipelined<Input>(
   source: AsyncIterable<Input> | Iterable<Input>,
   open: () => Promise<AppendSession>,
   submit: (session: AppendSession, input: Input) => Promise<AppendTicket>,

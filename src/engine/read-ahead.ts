@@ -40,9 +40,4 @@ export class ReadAhead {
     }
     return ahead
   }
-
-  /** How many wait. */
-  get size(): number {
-    return this.#waiting.size
-  }
 }

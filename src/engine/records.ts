@@ -3,7 +3,7 @@ import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { AppendSession, type AppendSessionOptions } from './append-session.ts'
+import type { AppendSession, AppendSessionOptions } from './append-session.ts'
 import type { EngineContext, StreamUse } from './context.ts'
 import type { ReadCursor } from './read-cursor.ts'
 import type { Reading, ReadSessionOptions } from './reading.ts'
@@ -28,13 +28,19 @@ export class Records implements RecordService {
 
   async appendSession(use: StreamUse, options: AppendSessionOptions): Promise<AppendSession> {
     options.signal?.throwIfAborted()
+    const { settings, closing, rest } = this.#engine
     const held = await this.#access.hold(use, 'append')
-    const { settings, closing } = this.#engine
-    return new AppendSession(this.#access, use, held, settings.limits.sessionInFlightBytes, {
-      ...options,
-      closing,
-      clock: settings.clock,
-    })
+    try {
+      const { AppendSession } = await rest.load()
+      return new AppendSession(this.#access, use, held, settings.limits.sessionInFlightBytes, {
+        ...options,
+        closing,
+        clock: settings.clock,
+      })
+    } catch (error) {
+      held.release()
+      throw error
+    }
   }
 
   readSession(

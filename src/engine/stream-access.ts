@@ -7,7 +7,6 @@ import { streamKey } from './documents.ts'
 import { closedError, deletedError } from './errors.ts'
 import type { StreamLog } from './stream-log.ts'
 import type { HeldStream } from './stream-logs.ts'
-import type { Streams } from './streams.ts'
 
 /** How often a name is looked up again that others delete and make anew under way. */
 export const INCARNATIONS_MAX = 10
@@ -20,13 +19,11 @@ interface Opening {
 /** Finds the stream of a data operation, creating it where that is allowed. */
 export class StreamAccess {
   readonly #engine: EngineContext
-  readonly #streams: Streams
   /** Who waits for a name that is being looked up, in order. */
   readonly #opening = new Map<string, Opening[]>()
 
-  constructor(engine: EngineContext, streams: Streams) {
+  constructor(engine: EngineContext) {
     this.#engine = engine
-    this.#streams = streams
   }
 
   /** Resolves to the stream, held so that it stays the one object for its log until `release` is called. */
@@ -168,7 +165,10 @@ export class StreamAccess {
     for (let i = 0; i < INCARNATIONS_MAX; i++) {
       const found = await this.#engine.logs.find(ref)
       if (found !== undefined) return await this.#prepared(found)
-      await this.#streams.autoCreate(ref, purpose, policy)
+      // Whoever asked for the basin or the stream before, with a configuration perhaps, comes first.
+      await this.#engine.rest.creationsBegan()
+      const { createOnFirstUse } = await this.#engine.rest.load()
+      await createOnFirstUse(this.#engine, ref, purpose, policy)
     }
     throw deletedError()
   }
@@ -180,7 +180,7 @@ export class StreamAccess {
 
   async #prepared(found: HeldStream): Promise<HeldStream> {
     try {
-      if (!this.#canUse(found.log)) await this.#engine.settings.ciphers.load()
+      if (!this.#canUse(found.log)) await this.#engine.settings.ciphers.load(this.#engine.closing)
       return found
     } catch (error) {
       found.release()

@@ -1,6 +1,5 @@
 import type { AppendBatch } from '../model/append-input.ts'
 import type { EncryptionKey } from '../model/encryption-key.ts'
-import type { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { Head, StorageSession, StoredBlock } from '../storage/contract.ts'
@@ -15,8 +14,6 @@ import { type LiveBatch, LiveTail } from './live-tail.ts'
 import type { Settings } from './options.ts'
 
 const RELOADS_MAX = 10
-/** How long batches that are being sealed are waited for when the engine closes or the stream is gone, in milliseconds. */
-const SEALING_GRACE_MS = 5_000
 
 /**
  * One incarnation of a stream, as this engine knows it: its configuration, its durable head, the appends in flight and the live followers.
@@ -40,8 +37,6 @@ export class StreamLog implements AppendTarget {
   #doubted = false
   #syncing: Promise<void> | undefined
   #syncAgain = false
-  /** The last append that was sealed and handed to the pipeline. */
-  #handedOver: Promise<unknown> = Promise.resolve()
 
   constructor(
     engine: {
@@ -124,22 +119,7 @@ export class StreamLog implements AppendTarget {
     batch: AppendBatch,
     group?: AppendGroup,
   ): Promise<AppendAck> {
-    return new Promise((resolve, reject) => {
-      cipher.seal(batch, key, {
-        resolved: (encode) => {
-          const appended = this.#pipeline.append(batch, group, encode)
-          this.#handedOver = appended
-          appended.then(resolve, reject)
-        },
-        rejected: (error) => {
-          // At once: what comes next in its group may be told in the same turn.
-          group?.fail()
-          const tell = () => reject(error)
-          // After the acks of those before it.
-          this.#handedOver.then(tell, tell)
-        },
-      })
-    })
+    return cipher.append(this.#pipeline, batch, key, group)
   }
 
   /** The configuration was changed by this engine. */
@@ -159,24 +139,12 @@ export class StreamLog implements AppendTarget {
     this.#pipeline.invalidate()
     this.live.wake()
     this.#onDeleted(this)
-    void this.#endSealing(deletedError())
+    void this.#cipher?.close(this.#settings.clock, deletedError())
   }
 
   async drain(): Promise<void> {
-    await this.#endSealing(closedError())
+    await this.#cipher?.close(this.#settings.clock, closedError())
     await this.#pipeline.close()
-  }
-
-  /** Waits for what is being sealed, but not for a cipher that never answers: what is left then fails with this, as does what comes later. */
-  async #endSealing(error: HeadwaterError): Promise<void> {
-    const cipher = this.#cipher
-    if (cipher === undefined) return
-    if (cipher.pending > 0) {
-      const cancel = this.#settings.clock.schedule(SEALING_GRACE_MS, () => cipher.end(error))
-      await cipher.idle()
-      cancel()
-    }
-    cipher.end(error)
   }
 
   /** Makes `head` as fresh as the storage's. Costs nothing when no other engine can have changed it. Resolves to false when it is gone. */

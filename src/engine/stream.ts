@@ -1,5 +1,5 @@
 import type { ReadPolicy } from '../core/read-plan.ts'
-import { type AppendConditions, appendBatch, type RecordInput } from '../model/append-input.ts'
+import { type AppendConditions, appendBatch, asArray, type RecordInput } from '../model/append-input.ts'
 import { fenceRecord, trimRecord } from '../model/command.ts'
 import type { StreamConfigInput } from '../model/config.ts'
 import type { EncryptionKeyInput } from '../model/encryption-key.ts'
@@ -8,9 +8,10 @@ import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { type AppendSession, asArray } from './append-session.ts'
+import { unlessAborted } from './abort.ts'
+import type { AppendSession } from './append-session.ts'
 import type { StreamUse } from './context.ts'
-import { pipeline } from './pipeline.ts'
+import { leavable } from './leavable.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import type { ReadCursor } from './read-cursor.ts'
 import { type ReadOptions, ReadSession } from './read-session.ts'
@@ -89,22 +90,24 @@ export class Stream {
     options: Pick<AppendConditions, 'fencingToken'> & { readonly signal?: AbortSignal | undefined } = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
     const { fencingToken, signal } = options
-    return pipeline(
-      batches,
-      () => this.appendSession({ signal }),
-      (session, batch) => session.submit(batch, { fencingToken }),
-      [this.#view.engine.closing, signal],
-    )
+    const { rest, closing } = this.#view.engine
+    return leavable(async (left) => {
+      const { pipelined } = await unlessAborted(left, rest.load())
+      const open = () => this.appendSession({ signal })
+      const submit = (session: AppendSession, batch: RecordInput | readonly RecordInput[]) =>
+        session.submit(batch, { fencingToken })
+      return pipelined(batches, open, submit, [closing, signal, left])
+    })
   }
 
   /** Gathers single records into batches. */
   producer(options: ProducerOptions = {}): Producer {
-    const { settings, closing } = this.#view.engine
-    return new Producer(
-      () => this.appendSession({ signal: options.signal }),
-      { clock: settings.clock, closing },
-      options,
-    )
+    const { settings, closing, rest } = this.#view.engine
+    return new Producer(options, async (checked) => {
+      const { Gathering } = await rest.load()
+      const openSession = () => this.appendSession({ signal: checked.signal })
+      return new Gathering(openSession, { clock: settings.clock, closing }, checked)
+    })
   }
 
   /** History from `query`, then live unless it is bounded; by default from the tail on. Nothing happens before it is used. */

@@ -1,8 +1,8 @@
 import type { Resource } from '../core/permission.ts'
-import type { Operation } from '../model/access.ts'
 import type { StreamInfo } from '../model/info.ts'
+import type { Operation } from '../model/operations.ts'
 import type { Connection, EngineContext, StreamRef } from './context.ts'
-import type { RestoredStream } from './restored-stream.ts'
+import type { RestoredStream } from './control/restored-stream.ts'
 import type { CallerServices } from './services.ts'
 
 /** An engine as one caller sees it: what the public classes call. */

@@ -1,8 +1,8 @@
 import type { Access } from './access/index.ts'
 import type { Connection, EngineContext } from './context.ts'
 import { deferred, once } from './deferred.ts'
+import type { Late } from './late.ts'
 import type { CallerServices } from './services.ts'
-import type { Streams } from './streams.ts'
 import type { EngineView } from './view.ts'
 
 /** Who calls, for `Headwater.view`. */
@@ -19,23 +19,19 @@ export class Views {
   readonly #services: CallerServices
   readonly #access: () => Promise<Access>
 
-  constructor(
-    engine: EngineContext,
-    services: CallerServices,
-    streams: Streams,
-    access: () => Promise<Access>,
-  ) {
+  constructor(engine: EngineContext, services: CallerServices, access: Late<Access>) {
     this.#services = services
-    this.#access = access
+    this.#access = () => access.load(engine.closing)
     this.owner = {
       ...services,
       engine,
       connection: {},
       check: async () => {},
       owner: {
-        createRootToken: async () => (await access()).tokens.createRoot(),
-        setRootToken: async (token) => (await access()).tokens.setRoot(token),
-        restoreStream: (ref, restored) => streams.restore(ref, restored),
+        createRootToken: async () => (await this.#access()).tokens.createRoot(),
+        setRootToken: async (token) => (await this.#access()).tokens.setRoot(token),
+        restoreStream: async (ref, restored) =>
+          (await engine.rest.loadToCreate()).streams.restore(ref, restored),
       },
     }
   }

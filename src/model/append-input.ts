@@ -25,6 +25,10 @@ export type RecordInput =
       readonly timestamp?: number | undefined
     }
 
+export function asArray(records: RecordInput | readonly RecordInput[]): readonly RecordInput[] {
+  return Array.isArray(records) ? records : [records as RecordInput]
+}
+
 /** Conditions of an append: refused with `fencing_token_mismatch` or `seq_num_mismatch`, checked in this order. */
 export interface AppendConditions {
   readonly fencingToken?: string | undefined

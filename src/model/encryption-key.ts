@@ -1,5 +1,6 @@
 import type { Cipher } from './config.ts'
 import { HeadwaterError } from './errors.ts'
+import type { GivenKey } from './given-key.ts'
 
 /** 32 bytes, or the same in padded base64 (44 characters). */
 export type EncryptionKeyInput = string | Uint8Array
@@ -10,18 +11,17 @@ const ENCRYPTION_KEY_BYTES = 32
 export const KEY_CHARACTERS_MAX = 44
 
 /**
- * A caller's key for the records of an encrypted stream (wire-behaviour.md 10.2). What was given is looked at only when a stream needs it:
- * a plain stream ignores its key. The material is private, so that neither a log nor an error can show it.
+ * A caller's key for the records of an encrypted stream (wire-behaviour.md 10.2). The material is private, so that neither a log nor an error can
+ * show it.
  */
 export class EncryptionKey {
   /** Undefined for what is no key at all. */
   readonly #given: EncryptionKeyInput | undefined
   #bytes: Uint8Array | undefined
 
-  constructor(given: EncryptionKeyInput) {
-    if (typeof given === 'string') this.#given = given
-    // A copy: the caller may wipe its own. Of nothing else: of a number it would be a key of zeros.
-    else if (given instanceof Uint8Array) this.#given = new Uint8Array(given)
+  /** What is given must not change any more. */
+  constructor(given: EncryptionKeyInput | undefined) {
+    this.#given = given
   }
 
   /** The 32 bytes. Throws 400 `bad_header` when it is neither bytes nor standard base64, or has another length. */
@@ -32,8 +32,9 @@ export class EncryptionKey {
 }
 
 /** The key to use on a stream with this cipher. Throws 400 `bad_header` when it is missing or malformed. */
-export function requiredKey(key: EncryptionKey | undefined, cipher: Cipher): EncryptionKey {
-  if (key === undefined) throw badKey(`missing encryption key for stream cipher '${cipher}'`)
+export function requiredKey(givenKey: GivenKey | undefined, cipher: Cipher): EncryptionKey {
+  if (givenKey === undefined) throw badKey(`missing encryption key for stream cipher '${cipher}'`)
+  const key = givenKey.key((given) => new EncryptionKey(given))
   // Malformed keys are told before anything is done with the stream.
   void key.bytes
   return key

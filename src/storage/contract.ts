@@ -71,7 +71,7 @@ export interface StorageSession {
    * as the manifest says, before it resolves.
    *
    * Calls for one log may be made before earlier ones have resolved: they take effect in the order of the calls, each expecting
-   * the head that the one before leaves. When one fails, those behind it fail too, for their expectation does not hold.
+   * the head that the one before leaves. When one is not made, those behind it fail too, for their expectation does not hold.
    * Calls for different logs are independent. A storage is expected to write what waits together (group commit).
    *
    * Rejects with {@link StorageConflict} when the expectation does not hold (nothing was written), or {@link StorageFailure}.
@@ -100,6 +100,16 @@ export interface StorageSession {
    * they are freed. 0 for a log that does not exist. As fresh as `head`. Costs about as much as reading the heads: a storage keeps count, it does not read blocks.
    */
   measure(logIds: readonly string[]): Promise<number[]>
+
+  /**
+   * On a storage that many engines share, of which most would look at the same things in vain: tells an engine when background work is its
+   * business, and when it is not any more (freeing blocks, deleting empty streams, finishing deletions, dropping expired tokens; not what
+   * each engine does for itself). `onTurn` may be called at once. Before its first call it is not this engine's business. The returned function gives the turn
+   * up for good; `close` does so, too, and so does whatever else keeps an engine from working, so that another one has its turn.
+   *
+   * It saves work, and nothing relies on it: several engines may have the turn at once. Absent: it always is its business.
+   */
+  backgroundTurn?(onTurn: (isOurs: boolean) => void): () => void
 
   /** Waits for what is in flight, then releases everything: handles, timers, listeners. A second call does nothing. */
   close(): Promise<void>

@@ -50,7 +50,7 @@ export function portableZstd(load: () => Promise<ZstdBinding>): Codec {
 /** Makes an instance of the wasm module. */
 export async function loadZstdBinding(): Promise<ZstdBinding> {
   // A CommonJS module: which of its names an import sees is up to the runtime or bundler, its default is there with all of them.
-  const { run } = (await import('zstd-codec/lib/module.js')).default
+  const { run } = (await import('./zstd-module.ts')).default
   return new Promise((resolve) => {
     run((module) => {
       // The module is a thenable that calls back with itself: a promise must not be resolved with it.
@@ -88,6 +88,8 @@ function compressInParts(binding: ZstdBinding, data: Uint8Array): Uint8Array {
 
 function decompress(binding: ZstdBinding, frame: ZstdFrame, bytesMax: number): Uint8Array {
   const { contentSize } = frame
+  // Frames before it that do not declare their size may have left less than it declares.
+  if (contentSize !== undefined && contentSize > bytesMax) throw tooLarge()
   // The codec takes a size of 0 for a failure.
   if (contentSize === undefined || contentSize === 0) return decompressInParts(binding, frame, bytesMax)
   return withCodec(binding, frame.bytes, (codec, source, target) => {
@@ -109,7 +111,7 @@ function decompressInParts(binding: ZstdBinding, { bytes, cuts }: ZstdFrame, byt
     let start = 0
     for (const end of [...cuts, bytes.length]) {
       ok &&= stream.transform(bytes.subarray(start, end), keep)
-      if (total > bytesMax) throw new CompressedDataError('too-large', 'decompresses to too much')
+      if (total > bytesMax) throw tooLarge()
       start = end
     }
     if (!ok || !stream.end(keep)) throw damaged()
@@ -141,6 +143,10 @@ function withStream<Result>(stream: ZstdStream, work: (stream: ZstdStream) => Re
   } finally {
     stream.delete()
   }
+}
+
+function tooLarge(): CompressedDataError {
+  return new CompressedDataError('too-large', 'decompresses to too much')
 }
 
 function damaged(): CompressedDataError {

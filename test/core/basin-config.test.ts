@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { basinConfig, reconfigureBasin } from '../../src/core/basin-config.ts'
+import { NEW_BASIN_CONFIG } from '../../src/core/new-basin-config.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../src/model/config.ts'
 import { anyBasinChange } from './configs.ts'
 
@@ -35,6 +36,10 @@ describe('a basin configuration as given (wire-behaviour.md 8.3)', () => {
     ],
   ])('of %s', (_, input, config) => {
     expect(basinConfig(input)).toStrictEqual(config)
+  })
+
+  it('of a basin that is created on first use is that of nothing given, down to the order of members', () => {
+    expect(JSON.stringify(NEW_BASIN_CONFIG)).toBe(JSON.stringify(basinConfig({})))
   })
 })
 

@@ -8,7 +8,8 @@ import {
   sameConfig,
   streamCreationKey,
 } from '../../src/core/provision.ts'
-import { mergeStreamConfig, reconfigureStream } from '../../src/core/stream-config.ts'
+import { mergeStreamConfig } from '../../src/core/stream-config.ts'
+import { reconfigureStream } from '../../src/core/stream-reconfiguration.ts'
 import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
 import { anyBasinChange, anyStreamChange, anyStreamConfig } from './configs.ts'
 

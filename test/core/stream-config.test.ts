@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { mergeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/stream-config.ts'
 import {
-  mergeStreamConfig,
   normalizeStreamConfig,
   patchStreamConfig,
   reconfigureStream,
-  SYSTEM_STREAM_CONFIG,
-} from '../../src/core/stream-config.ts'
+} from '../../src/core/stream-reconfiguration.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../src/model/config.ts'
 import { anyStreamChange, anyStreamConfig } from './configs.ts'
 

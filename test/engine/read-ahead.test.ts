@@ -97,11 +97,24 @@ test('one that fails after its read was given up harms nobody', async () => {
 })
 
 test('when many reads wait, those that waited longest go without', async () => {
+  const begin = readsAhead()
+  const taken = await Promise.all(begin(40).map((one) => one.take()))
+  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual([...Array(8).fill(0), ...Array(32).fill(1)])
+})
+
+test.each(['take', 'drop'] as const)('to %s what waits makes room for others', async (end) => {
+  const begin = readsAhead()
+  const waiting = begin(32)
+  await Promise.all(waiting.splice(12).map((one) => one[end]()))
+  waiting.push(...begin(20))
+  const taken = await Promise.all(waiting.map((one) => one.take()))
+  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual(Array(32).fill(1))
+})
+
+/** Begins so many reads of a block. */
+function readsAhead() {
   const readAhead = new ReadAhead()
   const block = { firstSeqNum: 0, endSeqNum: 1 } as never
-  const ahead = Array.from({ length: 40 }, (_, from) => readAhead.begin(from, async () => [block]))
-  expect(readAhead.size).toBe(32)
-  const taken = await Promise.all(ahead.map((one) => one.take()))
-  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual([...Array(8).fill(0), ...Array(32).fill(1)])
-  expect(readAhead.size).toBe(0)
-})
+  return (count: number) =>
+    Array.from({ length: count }, (_, from) => readAhead.begin(from, async () => [block]))
+}

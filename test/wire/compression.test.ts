@@ -45,7 +45,7 @@ describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
   )
 
   it('is looked for again after it could not be loaded', async () => {
-    const library = algorithm === 'gzip' ? 'fflate' : 'zstd-codec/lib/module.js'
+    const library = algorithm === 'gzip' ? 'fflate' : '../../src/wire/zstd-module.ts'
     const { compress } = await inRuntime('browser')
     let attempts = 0
     vi.doMock(library, async (original) => {

@@ -1,7 +1,7 @@
 import { type Grant, permits } from '../../core/permission.ts'
-import type { Operation } from '../../model/access.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { AppendAck } from '../../model/info.ts'
+import type { Operation } from '../../model/operations.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'

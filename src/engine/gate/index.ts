@@ -1,5 +1,5 @@
 import type { Resource } from '../../core/permission.ts'
-import type { Operation } from '../../model/access.ts'
+import type { Operation } from '../../model/operations.ts'
 import type { TokenHolder } from '../access/token-holder.ts'
 import type { CallerServices } from '../services.ts'
 import { Gate } from './gate.ts'

@@ -1,4 +1,4 @@
-import type { Operation } from '../../model/access.ts'
+import type { Operation } from '../../model/operations.ts'
 import { Histogram, type HistogramCounts } from './histogram.ts'
 
 /** Totals since the engine was opened, of what this engine did. */

@@ -8,7 +8,7 @@ import { UsageMetrics } from './usage-metrics.ts'
 /** A bounded piece of work; resolves to whether more is left. */
 type Step = () => Promise<boolean>
 
-/** What of the usage metrics is not needed by each append and read; loaded when it is first needed. */
+/** What is done with usage that is stored: it is told, and kept small. */
 export class UsageWork {
   readonly metrics: MetricsService
   readonly #rollUp: RollUp

@@ -1,8 +1,6 @@
 import { hourOf } from '../../core/usage/activity.ts'
 import { seriesName } from '../../core/usage/series.ts'
 import { alignDown, MINUTE_SECONDS } from '../../core/usage/tiers.ts'
-import type { Operation } from '../../model/access.ts'
-import { HeadwaterError } from '../../model/errors.ts'
 import type {
   AccountMetricSet,
   BasinMetricSet,
@@ -10,6 +8,7 @@ import type {
   MetricsQuery,
   StreamMetricSet,
 } from '../../model/metrics.ts'
+import type { Operation } from '../../model/operations.ts'
 import type { StreamRef } from '../context.ts'
 import type { MetricsService } from '../services.ts'
 import { OpenReads } from './open-reads.ts'
@@ -18,7 +17,7 @@ import { countersNow, newCounters, type UsageCounters } from './usage-counters.t
 import { ACCOUNT, basinScope } from './usage-documents.ts'
 import { type UsageEngine, UsageFlush } from './usage-flush.ts'
 import type { AppendUsage, UsageRecorder } from './usage-recorder.ts'
-import type { UsageWork } from './usage-work.ts'
+import { UsageWork } from './usage-work.ts'
 
 /**
  * Measures what an engine is used for, and tells it (service-interface.md "Basin-level metrics", wire-behaviour.md 11). What was recorded is
@@ -28,6 +27,7 @@ import type { UsageWork } from './usage-work.ts'
 export class Usage implements UsageRecorder, MetricsService {
   readonly #engine: UsageEngine
   readonly #flush: UsageFlush
+  readonly #work: UsageWork
   readonly #counters = newCounters()
   readonly #recentAppends: RecentAppends
   readonly #openReads: OpenReads
@@ -35,13 +35,13 @@ export class Usage implements UsageRecorder, MetricsService {
   #flushing: Promise<void> = Promise.resolve()
   /** The flush that has not begun. */
   #nextFlush: Promise<void> | undefined
-  #work: Promise<UsageWork> | undefined
   #ticks = false
   #closed = false
 
   constructor(engine: UsageEngine) {
     this.#engine = engine
     this.#flush = new UsageFlush(engine)
+    this.#work = new UsageWork(engine, () => this.#storeSoon(() => this.#minute()))
     const { pending, changedLogs } = this.#flush
     this.#openReads = new OpenReads((basin, minute) =>
       pending.add(basinScope(basin), STREAMING_READS, minute, 1),
@@ -64,11 +64,11 @@ export class Usage implements UsageRecorder, MetricsService {
 
   // What was done ----------------------------------------------------------------------------------------------------
 
-  operation(operation: Operation, basin: string | undefined): void {
+  operation(operation: Operation, basin: string | undefined, at?: number): void {
     const { operations } = this.#counters
     operations[operation] = (operations[operation] ?? 0) + 1
-    if (basin === undefined) this.#add(ACCOUNT, seriesName('account-ops', operation), 1)
-    else this.#add(basinScope(basin), seriesName('basin-ops', operation), 1)
+    if (basin === undefined) this.#add(ACCOUNT, seriesName('account-ops', operation), 1, at)
+    else this.#add(basinScope(basin), seriesName('basin-ops', operation), 1, at)
   }
 
   appended(append: AppendUsage): void {
@@ -84,23 +84,23 @@ export class Usage implements UsageRecorder, MetricsService {
     this.#flushLater()
   }
 
-  unaryRead(basin: string): void {
+  unaryRead(basin: string, at?: number): void {
     this.#counters.unaryReads++
-    this.#add(basinScope(basin), UNARY_READS, 1)
+    this.#add(basinScope(basin), UNARY_READS, 1, at)
   }
 
-  delivered(basin: string, meteredBytes: number): void {
+  delivered(basin: string, meteredBytes: number, at?: number): void {
     this.#counters.readBatches++
     this.#counters.readBytes += meteredBytes
-    if (meteredBytes > 0) this.#add(basinScope(basin), READ_BYTES, meteredBytes)
+    if (meteredBytes > 0) this.#add(basinScope(basin), READ_BYTES, meteredBytes, at)
   }
 
-  streamingRead(basin: string): () => void {
+  streamingRead(basin: string, at?: number): (endedAt?: number) => void {
     const { clock } = this.#engine.settings
     this.#counters.streamingReads++
-    const end = this.#openReads.begin(basin, clock.now())
+    const end = this.#openReads.begin(basin, at ?? clock.now())
     this.#flushLater()
-    return () => end(clock.now())
+    return (endedAt) => end(endedAt ?? clock.now())
   }
 
   storedChanged(logIds: readonly string[]): void {
@@ -108,17 +108,17 @@ export class Usage implements UsageRecorder, MetricsService {
     this.#flushLater()
   }
 
-  streamCreated(basin: string): void {
-    this.#hadStream(basin, this.#now())
+  streamCreated(basin: string, at?: number): void {
+    this.#hadStream(basin, this.#seconds(at), at)
   }
 
-  basinDeleted(basin: string): void {
-    this.#flush.markGone(basin, this.#now())
+  basinDeleted(basin: string, at?: number): void {
+    this.#flush.markGone(basin, this.#seconds(at))
     this.#flushLater()
   }
 
-  streamDeleted(basin: string, createdAt: number): void {
-    this.#hadStream(basin, Math.floor(createdAt / 1000))
+  streamDeleted(basin: string, createdAt: number, at?: number): void {
+    this.#hadStream(basin, this.#seconds(createdAt), at)
   }
 
   /** What this engine did since it was opened, whatever was stored. */
@@ -129,25 +129,25 @@ export class Usage implements UsageRecorder, MetricsService {
   // What is told of it -----------------------------------------------------------------------------------------------
 
   /** Rejects with 422 `invalid` for a query that makes no sense, `storage` when the storage fails. */
-  async account(query: MetricsQuery<AccountMetricSet>): Promise<readonly Metric[]> {
-    return (await this.#loadWork()).metrics.account(query)
+  account(query: MetricsQuery<AccountMetricSet>): Promise<readonly Metric[]> {
+    return this.#work.metrics.account(query)
   }
 
   /** Errors as for the account. A basin that does not exist has used nothing. */
-  async basin(basin: string, query: MetricsQuery<BasinMetricSet>): Promise<readonly Metric[]> {
-    return (await this.#loadWork()).metrics.basin(basin, query)
+  basin(basin: string, query: MetricsQuery<BasinMetricSet>): Promise<readonly Metric[]> {
+    return this.#work.metrics.basin(basin, query)
   }
 
   /** Errors as for the account. A stream that does not exist holds nothing. */
-  async stream(ref: StreamRef, query: MetricsQuery<StreamMetricSet>): Promise<readonly Metric[]> {
-    return (await this.#loadWork()).metrics.stream(ref, query)
+  stream(ref: StreamRef, query: MetricsQuery<StreamMetricSet>): Promise<readonly Metric[]> {
+    return this.#work.metrics.stream(ref, query)
   }
 
   // Upkeep -----------------------------------------------------------------------------------------------------------
 
   /** A bounded step of what is to be done once an hour; resolves to whether more is left. Rejects when the storage fails: call again later. */
   async maintain(): Promise<boolean> {
-    return !this.#closed && (await this.#loadWork()).maintain()
+    return !this.#closed && this.#work.maintain()
   }
 
   /** Stores what was recorded; afterwards nothing is armed and nothing is stored. */
@@ -158,14 +158,14 @@ export class Usage implements UsageRecorder, MetricsService {
     await this.#storeSoon(() => this.#minute()).catch(this.#engine.settings.onBackgroundError)
   }
 
-  #add(scope: string, series: string, value: number): void {
-    this.#flush.pending.add(scope, series, this.#now(), value)
+  #add(scope: string, series: string, value: number, at: number | undefined): void {
+    this.#flush.pending.add(scope, series, this.#seconds(at), value)
     this.#flushLater()
   }
 
-  #hadStream(basin: string, since: number): void {
+  #hadStream(basin: string, since: number, at: number | undefined): void {
     const first = hourOf(since)
-    this.#flush.markActive(basin, [first, Math.max(first, hourOf(this.#now()))])
+    this.#flush.markActive(basin, [first, Math.max(first, hourOf(this.#seconds(at)))])
     this.#flushLater()
   }
 
@@ -207,7 +207,7 @@ export class Usage implements UsageRecorder, MetricsService {
   async #store(minute: number): Promise<void> {
     this.#settle()
     try {
-      if (this.#flush.isDirty) await this.#flush.run(minute, this.#now())
+      if (this.#flush.isDirty) await this.#flush.run(minute, this.#seconds())
     } finally {
       // Of a read that stays open something falls due every minute.
       if (this.#ticks || this.#flush.isDirty || this.#openReads.size > 0) this.#flushLater()
@@ -218,26 +218,13 @@ export class Usage implements UsageRecorder, MetricsService {
     }
   }
 
-  async #loadWork(): Promise<UsageWork> {
-    this.#work ??= import('./usage-work.ts').then(
-      ({ UsageWork }) => new UsageWork(this.#engine, () => this.#storeSoon(() => this.#minute())),
-    )
-    try {
-      return await this.#work
-    } catch (cause) {
-      // A module that could not be fetched now may be later.
-      this.#work = undefined
-      throw new HeadwaterError('unavailable', 'the usage metrics could not be loaded', { cause })
-    }
-  }
-
-  /** In seconds. */
-  #now(): number {
-    return Math.floor(this.#engine.settings.clock.now() / 1000)
+  /** Of a time in milliseconds, or of now. */
+  #seconds(at = this.#engine.settings.clock.now()): number {
+    return Math.floor(at / 1000)
   }
 
   #minute(): number {
-    return alignDown(this.#now(), MINUTE_SECONDS)
+    return alignDown(this.#seconds(), MINUTE_SECONDS)
   }
 }
 

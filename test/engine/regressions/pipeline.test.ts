@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type AppendRequest, open, StorageConflict, StorageFailure } from '../../../src/index.ts'
+import {
+  type AppendRequest,
+  open,
+  StorageConflict,
+  type StorageContext,
+  StorageFailure,
+} from '../../../src/index.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import { testClock } from '../../test-clock.ts'
 import { testStorage } from '../../test-storage.ts'
@@ -217,6 +223,46 @@ describe('append pipeline', () => {
     for (const go of heads) go()
     expect([await failed, await refused]).toEqual(['storage', 'seq_num_mismatch'])
     expect(await result).toBe('ok')
+  })
+
+  it('a refusal does not rest on a head that was read before the append was asked for', async () => {
+    const storage = testStorage()
+    let holds = false
+    let release = () => {}
+    let tellHeld = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      tellHeld = resolve
+    })
+    const slow = wrapped(storage, { shared: true, notifications: 'hint' }, (session) => ({
+      async head(logId) {
+        const head = await session.head(logId)
+        if (!holds) return head
+        holds = false
+        tellHeld()
+        await new Promise<void>((resolve) => {
+          release = resolve
+        })
+        return head
+      },
+    }))
+    const clock = testClock()
+    // What the other engine does is not told here.
+    const unaware = {
+      ...slow,
+      open: (context: StorageContext) => slow.open({ ...context, onLogChanged: () => {} }),
+    }
+    const engines = [await open({ storage: unaware, clock }), await open({ storage, clock })]
+    const [here, elsewhere] = engines.map((engine) => engine.basin('basin').stream('stream'))
+    await here!.append('a')
+    holds = true
+    const refused = code(here!.append('b', { matchSeqNum: 99 }))
+    await isHeld
+    await elsewhere!.append('c')
+    const matching = code(here!.append('d', { matchSeqNum: 2 }))
+    release()
+    expect(await Promise.all([refused, matching])).toEqual(['seq_num_mismatch', 'ok'])
+    expect(await readAll(here!)).toEqual(['a', 'c', 'd'])
+    for (const engine of engines) await engine.close()
   })
 
   it('an append under way when its stream is deleted does not turn up behind later ones in the next', async () => {

@@ -28,7 +28,7 @@ describe('an append that is durable', () => {
       const express = metrics.find(({ name }) => name === 'express')
       expect(express?.kind === 'accumulation' && express.values[0]?.[1]).toBe(bytes)
     }
-    expect(hw.counters().appends).toBe(2)
+    expect((await hw.counters()).appends).toBe(2)
     await hw.close()
   })
 })

@@ -25,7 +25,7 @@ describe('a unary read', () => {
     for (const body of ['a', 'bc', 'def']) await stream.append(body)
     await stream.readBatch({ seqNum: 0 })
     expect(await readsOf(hw, clock, 'basin')).toEqual([8 * 3 + 6, 1])
-    expect(hw.counters()).toMatchObject({ readBatches: 1, readBytes: 30, unaryReads: 1 })
+    expect(await hw.counters()).toMatchObject({ readBatches: 1, readBytes: 30, unaryReads: 1 })
     await hw.close()
   })
 

@@ -1,7 +1,7 @@
-import type { Operation } from '../model/access.ts'
-import type { StreamRef } from './context.ts'
-import type { CallerServices } from './services.ts'
-import type { UsageRecorder } from './usage/usage-recorder.ts'
+import type { Operation } from '../../model/operations.ts'
+import type { StreamRef } from '../context.ts'
+import type { CallerServices } from '../services.ts'
+import type { UsageRecorder } from '../usage/usage-recorder.ts'
 
 /** Which operation each call is in the usage metrics; of making sure of something it depends on whether it was created. */
 const OPERATION_OF = {
@@ -37,26 +37,23 @@ const OPERATION_OF = {
 type CountedAs = Operation | readonly [created: Operation, existed: Operation]
 type Call = (...input: readonly unknown[]) => Promise<unknown>
 
-/** The same services, with each call counted once it has succeeded. What is done with records is counted where it is done. */
-export function counted(services: CallerServices, usage: UsageRecorder): CallerServices {
-  const count = (countedAs: CountedAs, basin: string | undefined, result: unknown) => {
-    usage.operation(typeof countedAs === 'string' ? countedAs : countedAs[isCreated(result) ? 0 : 1], basin)
-  }
-  const countedService = (name: keyof typeof OPERATION_OF) => {
-    const service = services[name] as unknown as Record<string, Call>
-    const calls = Object.entries<CountedAs>(OPERATION_OF[name]).map(([method, countedAs]) => {
-      const call: Call = async (...input) => {
-        const result = await service[method]!(...input)
-        count(countedAs, basinOf(name, method, input[0]), result)
-        return result
-      }
-      return [method, call] as const
-    })
-    return Object.fromEntries(calls)
-  }
-  const names = Object.keys(OPERATION_OF) as (keyof typeof OPERATION_OF)[]
-  const all = Object.fromEntries(names.map((name) => [name, countedService(name)]))
-  return { ...services, ...all }
+/** The same service, with each call counted once it has succeeded. What is done with records is counted where it is done. */
+export function counted<Name extends keyof typeof OPERATION_OF>(
+  name: Name,
+  service: CallerServices[Name],
+  usage: UsageRecorder,
+): CallerServices[Name] {
+  const calls = service as unknown as Record<string, Call>
+  const countedCalls = Object.entries<CountedAs>(OPERATION_OF[name]).map(([method, countedAs]) => {
+    const call: Call = async (...input) => {
+      const result = await calls[method]!(...input)
+      const operation = typeof countedAs === 'string' ? countedAs : countedAs[isCreated(result) ? 0 : 1]
+      usage.operation(operation, basinOf(name, method, input[0]))
+      return result
+    }
+    return [method, call] as const
+  })
+  return Object.fromEntries(countedCalls) as unknown as CallerServices[Name]
 }
 
 /** The basin of a basin's or a stream's operation; others are the account's. */

@@ -1,34 +1,30 @@
-import { basinConfig, reconfigureBasin } from '../core/basin-config.ts'
-import { listLimit, pageOf } from '../core/listing.ts'
-import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../core/provision.ts'
-import type { BasinConfig, BasinConfigInput, BasinReconfiguration, Cipher } from '../model/config.ts'
-import { checkBasinConfig } from '../model/config-validation.ts'
-import { HeadwaterError, invalid } from '../model/errors.ts'
-import type { BasinInfo, ListQuery, Page, Provisioned } from '../model/info.ts'
-import { basinNameProblem, basinPrefixProblem, refuse, requestTokenProblem } from '../model/names.ts'
-import type { Versioned } from './catalog.ts'
-import type { EngineContext } from './context.ts'
-import { asJson, type BasinDocument, basinInfo } from './documents.ts'
-import { storageError } from './errors.ts'
-import type { Locations } from './locations.ts'
-import type { BasinService, ChangeCheck } from './services.ts'
+import { basinConfig, reconfigureBasin } from '../../core/basin-config.ts'
+import { listLimit, pageOf } from '../../core/listing.ts'
+import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
+import type { BasinConfig, BasinConfigInput, BasinReconfiguration, Cipher } from '../../model/config.ts'
+import { checkBasinConfig } from '../../model/config-validation.ts'
+import { HeadwaterError, invalid } from '../../model/errors.ts'
+import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
+import { basinNameProblem, basinPrefixProblem, refuse, requestTokenProblem } from '../../model/names.ts'
+import type { EngineContext } from '../context.ts'
+import { type BasinDocument, basinInfo } from '../documents.ts'
+import { checkCipher } from '../encryption/check-cipher.ts'
+import { basinDeletionPending, storageError } from '../errors.ts'
+import { activeBasin, existingBasin } from '../find-basin.ts'
+import { newBasin, type Place, putBasin } from '../new-basin.ts'
+import type { BasinService, ChangeCheck } from '../services.ts'
 
-export interface CreateBasinOptions {
+export interface CreateBasinOptions extends Place {
   /** Makes a repeated creation with the same configuration a `noop` instead of an error; at most 36 bytes. */
   readonly requestToken?: string | undefined
-  /** `aws:us-east-1`, the only one. */
-  readonly scope?: string | undefined
-  readonly location?: string | null | undefined
 }
 
 /** The basins of an engine (wire-behaviour.md 8). */
 export class Basins implements BasinService {
   readonly #engine: EngineContext
-  readonly #locations: Locations
 
-  constructor(engine: EngineContext, locations: Locations) {
+  constructor(engine: EngineContext) {
     this.#engine = engine
-    this.#locations = locations
   }
 
   async create(
@@ -51,8 +47,8 @@ export class Basins implements BasinService {
         throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
       }
       if (decision === 'noop') return { result: 'noop', info: basinInfo(existing!) }
-      const document = await this.#newDocument(name, config, options, creationKey)
-      await commit([put(document, null)])
+      const document = await newBasin(this.#engine, name, basinConfig(config), options, creationKey)
+      await commit([putBasin(document, null)])
       return { result: 'created', info: basinInfo(document) }
     })
   }
@@ -80,8 +76,8 @@ export class Basins implements BasinService {
       const next =
         decision === 'update'
           ? { ...document!, config: desired }
-          : await this.#newDocument(name, config, options, null)
-      await commit([put(next, existing?.version ?? null)])
+          : await newBasin(this.#engine, name, desired, options)
+      await commit([putBasin(next, existing?.version ?? null)])
       return { result: decision === 'update' ? 'updated' : 'created', info: basinInfo(next) }
     })
   }
@@ -97,16 +93,16 @@ export class Basins implements BasinService {
   }
 
   async config(name: string): Promise<BasinConfig> {
-    return (await this.existing(name)).value.config
+    return (await existingBasin(this.#engine, name)).value.config
   }
 
   async reconfigure(name: string, change: BasinReconfiguration): Promise<BasinConfig> {
     checkBasinConfig(change)
     this.#checkCipher(change.streamCipher)
     return this.#engine.catalog.change(name, async (commit) => {
-      const { value, version } = await this.active(name)
+      const { value, version } = await activeBasin(this.#engine, name)
       const config = reconfigureBasin(value.config, change)
-      if (!sameConfig(config, value.config)) await commit([put({ ...value, config }, version)])
+      if (!sameConfig(config, value.config)) await commit([putBasin({ ...value, config }, version)])
       return config
     })
   }
@@ -114,26 +110,11 @@ export class Basins implements BasinService {
   /** Marks the basin; its streams and then the basin itself go in the background. */
   async delete(name: string): Promise<void> {
     await this.#engine.catalog.change(name, async (commit) => {
-      const { value, version } = await this.existing(name)
+      const { value, version } = await existingBasin(this.#engine, name)
       if (value.deletedAt !== null) return
-      await commit([put({ ...value, deletedAt: this.#engine.settings.clock.now() }, version)])
+      await commit([putBasin({ ...value, deletedAt: this.#engine.settings.clock.now() }, version)])
     })
-    this.#engine.background.runSoon()
-  }
-
-  /** The basin, or 404 `basin_not_found`. */
-  async existing(name: string): Promise<Versioned<BasinDocument>> {
-    refuse(basinNameProblem(name), 'basin')
-    const basin = await this.#engine.catalog.basin(name)
-    if (basin === undefined) throw new HeadwaterError('basin_not_found', `basin \`${name}\` not found`)
-    return basin
-  }
-
-  /** The basin, or 404 `basin_not_found`, or 409 `basin_deletion_pending`. */
-  async active(name: string): Promise<Versioned<BasinDocument>> {
-    const basin = await this.existing(name)
-    if (basin.value.deletedAt !== null) throw basinDeletionPending(name)
-    return basin
+    this.#engine.rest.tell(({ background }) => background.finishDeletionsSoon())
   }
 
   #checkConfig(config: BasinConfigInput, options: CreateBasinOptions): void {
@@ -152,37 +133,8 @@ export class Basins implements BasinService {
   }
 
   #checkCipher(cipher: Cipher | null | undefined): void {
-    if (cipher != null) this.#engine.settings.ciphers.check(cipher)
+    if (cipher != null) checkCipher(cipher, this.#engine.settings.ciphers.given)
   }
-
-  async #newDocument(
-    name: string,
-    config: BasinConfigInput,
-    options: CreateBasinOptions,
-    creationKey: string | null,
-  ): Promise<BasinDocument> {
-    const { clock } = this.#engine.settings
-    const place = options.scope ?? options.location ?? (await this.#locations.default()).name
-    return {
-      name,
-      scope: place,
-      location: options.location ?? null,
-      createdAt: clock.now(),
-      deletedAt: null,
-      config: basinConfig(config),
-      creationKey,
-    }
-  }
-}
-
-function put(document: BasinDocument, expect: number | null) {
-  return {
-    kind: 'put',
-    collection: 'basins',
-    key: document.name,
-    value: asJson(document),
-    expect,
-  } as const
 }
 
 /** A basin stays where it is (rulings.md "Basins"). */
@@ -193,8 +145,4 @@ function checkPlace(existing: BasinDocument, options: CreateBasinOptions): void 
   if (options.location != null && options.location !== (existing.location ?? existing.scope)) {
     throw invalid(`location of a basin can't be changed; it is ${existing.scope}`, 'location')
   }
-}
-
-function basinDeletionPending(name: string): HeadwaterError {
-  return new HeadwaterError('basin_deletion_pending', `basin \`${name}\` is being deleted`)
 }

@@ -1,16 +1,9 @@
-import { invalid } from '../model/errors.ts'
-import type { LocationInfo } from '../model/info.ts'
-import { locationNameProblem, refuse } from '../model/names.ts'
-import type { EngineContext } from './context.ts'
-import { storageError } from './errors.ts'
-import type { LocationService } from './services.ts'
-
-const DEFAULT_LOCATION_KEY = 'default-location'
-
-/** Collection `settings`, key `default-location`. Persisted. */
-interface DefaultLocationDocument {
-  readonly name: string
-}
+import { invalid } from '../../model/errors.ts'
+import type { LocationInfo } from '../../model/info.ts'
+import { locationNameProblem, refuse } from '../../model/names.ts'
+import type { EngineContext } from '../context.ts'
+import { DEFAULT_LOCATION_KEY, defaultLocation } from '../default-location.ts'
+import type { LocationService } from '../services.ts'
 
 /** The places where basins can be, and which of them those get that ask for none (rulings.md "Locations"). */
 export class Locations implements LocationService {
@@ -24,12 +17,8 @@ export class Locations implements LocationService {
     return this.#engine.settings.locations.map((location) => ({ ...location }))
   }
 
-  /** The one that was chosen, or the first; the first also when the chosen one is gone. */
-  async default(): Promise<LocationInfo> {
-    const { locations } = this.#engine.settings
-    const document = await storageError(this.#engine.session.get('settings', DEFAULT_LOCATION_KEY))
-    const chosen = (document?.value as unknown as DefaultLocationDocument | undefined)?.name
-    return { ...(locations.find(({ name }) => name === chosen) ?? locations[0]!) }
+  default(): Promise<LocationInfo> {
+    return defaultLocation(this.#engine)
   }
 
   /** Throws 422 `invalid` for a location that there is not. */

@@ -1,0 +1,60 @@
+import { HeadwaterError } from '../model/errors.ts'
+import { unlessAborted } from './abort.ts'
+
+/** What is being loaded, in any engine. */
+const underWay = new Set<Promise<unknown>>()
+
+/**
+ * Resolves once the code that is being loaded is there, or is known not to come, to whether there was any. For virtual clocks: how many turns
+ * a load takes says nothing.
+ */
+export async function codeArrived(): Promise<boolean> {
+  const loads = [...underWay]
+  await Promise.allSettled(loads)
+  return loads.length > 0
+}
+
+/** A part of the engine whose code is loaded when it is first needed: a page that never needs it does not load it. */
+export class Late<Part> {
+  readonly #name: string
+  readonly #load: () => Promise<Part>
+  #loading: Promise<Part> | undefined
+  #part: Part | undefined
+
+  /** The name is for the error. `load` holds the `import()`. */
+  constructor(name: string, load: () => Promise<Part>) {
+    this.#name = name
+    this.#load = load
+  }
+
+  /** Undefined until it is loaded. */
+  get part(): Part | undefined {
+    return this.#part
+  }
+
+  /**
+   * Loads it, unless that was done. Rejects with `unavailable` when the code cannot be had, after which the next call tries again, and with the
+   * reason of a signal that does not wait for it any longer.
+   */
+  load(ending?: AbortSignal): Promise<Part> {
+    this.#loading ??= this.#begin()
+    return this.#part === undefined ? unlessAborted(ending, this.#loading) : this.#loading
+  }
+
+  async #begin(): Promise<Part> {
+    const load = this.#load()
+    underWay.add(load)
+    try {
+      this.#part = await load
+      return this.#part
+    } catch (cause) {
+      this.#loading = undefined
+      throw new HeadwaterError('unavailable', `${this.#name} could not be loaded`, {
+        mayHaveEffects: false,
+        cause,
+      })
+    } finally {
+      underWay.delete(load)
+    }
+  }
+}
