@@ -11,6 +11,7 @@ const BUILT: Readonly<Record<string, string>> = {
   'src/index.ts': 'dist/index.js',
   'adapters/http/index.ts': 'dist/http.js',
   'adapters/storage/memory/index.ts': 'dist/memory.js',
+  'adapters/storage/indexeddb/index.ts': 'dist/indexeddb.js',
   'adapters/aegis-256/index.ts': 'dist/aegis-256.js',
 }
 
@@ -57,4 +58,19 @@ export async function bundle(script: string, variant: Variant): Promise<Map<stri
   })
   if (warnings.length > 0) throw new Error(`esbuild warns: ${warnings.map(({ text }) => text).join('; ')}`)
   return new Map(outputFiles.map(({ path, contents }) => [path.slice(outdir.length), contents]))
+}
+
+/** Bundles the script of a service worker, which cannot load anything later, into one. */
+export async function bundleServiceWorker(script: string): Promise<Uint8Array> {
+  const { outputFiles } = await build({
+    entryPoints: [join(import.meta.dirname, 'pages', `${script}.ts`)],
+    external: [...LEFT_OUT.sources],
+    write: false,
+    bundle: true,
+    platform: 'browser',
+    format: 'iife',
+    target: 'es2022',
+    logLevel: 'silent',
+  })
+  return outputFiles[0]!.contents
 }

@@ -1,11 +1,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { bundle, type Variant } from './bundle.ts'
+import { bundle, bundleServiceWorker, type Variant } from './bundle.ts'
 
 /** As tight as a page with scripts can be. It permits neither `eval` nor WebAssembly. */
 const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src *"
 /** What the wasm module for zstd needs besides: its glue makes functions out of text. */
 const WITH_WASM = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'")
+
+/** At the root, so that its scope is everything. */
+const SERVICE_WORKER = '/service-worker.js'
 
 const HTML = '<!doctype html><title>headwater</title><link rel="icon" href="data:,">'
 
@@ -14,7 +17,7 @@ export interface PageServer {
   close(): Promise<void>
 }
 
-/** Serves empty pages, `/` under a strict policy and `/wasm`, and the bundles of `pages/` below the name of their variant. */
+/** Serves empty pages, `/` under a strict policy and `/wasm`, the bundles of `pages/` below the name of their variant, and a service worker. */
 export async function servePages(): Promise<PageServer> {
   const files = new Map<string, Uint8Array>()
   const bundled = new Map<string, Promise<void>>()
@@ -40,6 +43,9 @@ export async function servePages(): Promise<PageServer> {
       return
     }
     try {
+      if (path === SERVICE_WORKER && !files.has(path)) {
+        files.set(path, await bundleServiceWorker('service-worker'))
+      }
       await bundleOnce(path)
       const contents = files.get(path)
       if (contents === undefined) throw new Error(`there is no ${path}`)

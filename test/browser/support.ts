@@ -2,25 +2,16 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Headwater, open } from '../../src/index.ts'
 import type { Variant } from './bundle.ts'
+import { type Launch, type Launched, launch } from './launch.ts'
 import { servePages } from './page-server.ts'
 import type * as WorkerCaller from './pages/worker-caller.ts'
-
-const ARGUMENTS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 
 const { CHROMIUM_PATH, CI } = process.env
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -31,47 +22,64 @@ export const PATIENCE = { timeout: 15_000, interval: 5 }
 export interface Browser {
   /** The origin of the pages. */
   readonly origin: string
+  /** For what a page cannot do by itself. */
+  readonly context: BrowserContext
+  /** Starts the browser again, on the same profile, after `end` brought it to its end. */
+  relaunch(end: () => Promise<void>): Promise<void>
   /** Opens an empty page, `/` or `/wasm`: see `servePages`. It is closed with the test, and nothing may have been thrown in it unseen. */
   page(path?: string): Promise<Page>
 }
 
+export interface BrowserOptions {
+  readonly args?: readonly string[]
+  readonly launch?: Launch
+}
+
 /** A suite in Chromium, with a fresh profile. Where there is none it is skipped, unless `CI` is set: then it fails. */
-export function inChromium(title: string, suite: (browser: Browser) => void): void {
+export function inChromium(
+  title: string,
+  suite: (browser: Browser) => void,
+  options: BrowserOptions = {},
+): void {
   const executablePath = (CHROMIUM_PATH ? [CHROMIUM_PATH] : PLACES).find((path) => existsSync(path))
   if (executablePath !== undefined) {
-    describe(title, () => suite(browserOfSuite(executablePath)))
+    describe(title, () => suite(browserOfSuite(executablePath, options)))
   } else if (CI) {
     it(title, () => expect.fail('there is no Chromium here: CHROMIUM_PATH tells where one is'))
   } else {
     describe.skip(`${title} (skipped: no Chromium here, CHROMIUM_PATH tells where one is)`, () =>
-      suite(browserOfSuite('')))
+      suite(browserOfSuite('', options)))
   }
 }
 
-function browserOfSuite(executablePath: string): Browser {
+function browserOfSuite(executablePath: string, options: BrowserOptions): Browser {
+  const { args = [], launch: start = launch } = options
   let profile: string
-  let context: BrowserContext
+  let launched: Launched
   let pages: Awaited<ReturnType<typeof servePages>>
   beforeAll(async () => {
     profile = await mkdtemp(join(tmpdir(), 'headwater-browser-'))
     pages = await servePages()
-    context = await chromium.launchPersistentContext(profile, {
-      executablePath,
-      args: ARGUMENTS,
-      headless: true,
-    })
+    launched = await start(executablePath, profile, args)
   })
   afterAll(async () => {
-    await context?.close()
+    await launched?.close()
     await pages?.close()
-    await rm(profile, { recursive: true, force: true })
+    await rm(profile, { recursive: true, force: true, maxRetries: 5 })
   })
   return {
     get origin() {
       return pages.url
     },
+    get context() {
+      return launched.context
+    },
+    async relaunch(end) {
+      await end()
+      launched = await start(executablePath, profile, args)
+    },
     async page(path = '/') {
-      const page = await context.newPage()
+      const page = await launched.context.newPage()
       const thrown: Error[] = []
       page.on('pageerror', (error) => thrown.push(error))
       onTestFinished(async () => {
@@ -114,6 +122,16 @@ export async function scriptInWorker<Script extends object>(
 ): Promise<Remote<Script & Exports>> {
   const { call } = await scriptIn<typeof WorkerCaller>(page, 'worker-caller')
   return remote((name, args) => call({ path: `/${variant}/${script}.js`, name, args }))
+}
+
+/** The same loaded into a dedicated worker that lives as long as the page: its functions see what those called before have left. */
+export async function scriptInKeptWorker<Script extends object>(
+  page: Page,
+  script: string,
+  variant: Variant = 'sources',
+): Promise<Remote<Script & Exports>> {
+  const { callKept } = await scriptIn<typeof WorkerCaller>(page, 'worker-caller')
+  return remote((name, args) => callKept({ path: `/${variant}/${script}.js`, name, args }))
 }
 
 function remote<Script extends Exports>(

@@ -4,14 +4,29 @@ const EVENTS = { accept: 'text/event-stream' }
 
 /** Kept where a page keeps things: alive until it goes. */
 const kept: unknown[] = []
+const followers: { readonly source: EventSource; readonly events: EventReader }[] = []
 
-/** Opens one of everything that waits: events by `EventSource` and by `fetch`, and a long poll. Resolves when the events are at the tail. */
-export async function wait(records: string): Promise<void> {
+/** Follows by `EventSource` and by `fetch`. Resolves when both are at the tail. */
+export async function follow(records: string): Promise<void> {
   const source = new EventSource(`${records}?seq_num=0`)
   const caughtUp = new Promise((resolve) => source.addEventListener('ping', resolve, { once: true }))
   const events = new EventReader(await fetch(`${records}?seq_num=0`, { headers: EVENTS }))
-  kept.push(source, events, fetch(`${records}?wait=60`))
+  followers.push({ source, events })
   await Promise.all([events.next(), caughtUp])
+}
+
+/** Ends what `follow` began. */
+export async function turnAway(): Promise<void> {
+  for (const { source, events } of followers.splice(0)) {
+    source.close()
+    await events.cancel()
+  }
+}
+
+/** Opens one of everything that waits: beside the followers a long poll. */
+export async function wait(records: string): Promise<void> {
+  await follow(records)
+  kept.push(fetch(`${records}?wait=60`))
 }
 
 /** Begins to read. */

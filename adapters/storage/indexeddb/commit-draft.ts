@@ -1,0 +1,97 @@
+import type { CatalogChange, Collection } from '../../../src/storage/contract.ts'
+import { StorageConflict } from '../../../src/storage/errors.ts'
+import type { DocumentName } from './document-key.ts'
+import { type LogRow, newLogRow, withEpoch } from './log-row.ts'
+import type { DocumentRow } from './schema.ts'
+
+/** What there is of something, and whether it becomes something else. */
+interface Drafted<Row> {
+  row: Row | undefined
+  isChanged: boolean
+}
+
+export interface DraftedDocument extends Drafted<DocumentRow> {
+  readonly collection: Collection
+  readonly key: string
+}
+
+export interface DraftedLog extends Drafted<LogRow> {
+  readonly logId: string
+  /** Before the commit. */
+  readonly before: LogRow | undefined
+  /** A log of that id was deleted, and its pages may still be there. */
+  isLeftOver: boolean
+}
+
+/** The changes of one commit, applied one after another to what they are about. Throws `StorageConflict` when an expectation does not hold. */
+export class CommitDraft {
+  readonly #documents: ReadonlyMap<string, DraftedDocument>
+  readonly #logs: ReadonlyMap<string, DraftedLog>
+  #version: number
+
+  /** `version` is the greatest that was ever given to a document. */
+  constructor(documents: readonly DraftedDocument[], logs: readonly DraftedLog[], version: number) {
+    this.#documents = new Map(documents.map((document) => [nameOf(document), document]))
+    this.#logs = new Map(logs.map((log) => [log.logId, log]))
+    this.#version = version
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  apply(change: CatalogChange): void {
+    switch (change.kind) {
+      case 'put': {
+        const document = this.#document(change, change.expect)
+        const row = { key: change.key, text: JSON.stringify(change.value), version: ++this.#version }
+        Object.assign(document, { row, isChanged: true })
+        return
+      }
+      case 'delete':
+        Object.assign(this.#document(change, change.expect), { row: undefined, isChanged: true })
+        return
+      case 'check':
+        this.#document(change, change.expect)
+        return
+      case 'create-log': {
+        const log = this.#logs.get(change.logId)!
+        if (log.row !== undefined || log.isLeftOver) throw new StorageConflict(`log ${log.logId} exists`)
+        Object.assign(log, { row: newLogRow(change.epoch, change.createdAt, change.start), isChanged: true })
+        return
+      }
+      case 'set-epoch': {
+        const log = this.#logs.get(change.logId)!
+        if (log.row === undefined) throw new StorageConflict(`there is no log ${log.logId}`)
+        Object.assign(log, { row: withEpoch(log.row, change.epoch), isChanged: true })
+        return
+      }
+      case 'delete-log': {
+        const log = this.#logs.get(change.logId)!
+        if (log.row === undefined) return
+        if (change.expectSeqNum !== undefined && change.expectSeqNum !== log.row.head.tail.seqNum) {
+          throw new StorageConflict(`the tail of log ${log.logId} is not the expected one`)
+        }
+        Object.assign(log, { row: undefined, isLeftOver: true, isChanged: true })
+        return
+      }
+    }
+  }
+
+  /** What there is now, which must be what is expected. */
+  #document(name: DocumentName, expect: number | null | undefined): DraftedDocument {
+    const document = this.#documents.get(nameOf(name))!
+    if (expect !== undefined && (document.row?.version ?? null) !== expect) {
+      const { collection, key } = name
+      throw new StorageConflict(
+        `the document ${JSON.stringify(key)} of ${collection} is not at the expected version`,
+      )
+    }
+    return document
+  }
+}
+
+/** Unique: no collection has U+0000 in its name. */
+export function nameOf({ collection, key }: DocumentName): string {
+  return `${collection}\0${key}`
+}

@@ -1,0 +1,35 @@
+import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import { BlockCollector } from './block-collector.ts'
+import type { Connection } from './connection.ts'
+import { readPages } from './page-reader.ts'
+import { blocksIn } from './page-row.ts'
+
+/** What is read of logs. */
+export class LogReader {
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  async head(logId: string): Promise<Head | undefined> {
+    const row = await this.#connection.read(['logs'], (transaction) =>
+      transaction.objectStore('logs').get(logId),
+    )
+    return row?.head
+  }
+
+  read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
+    return this.#connection.read(['logs', 'pages', 'parts'], async (transaction) => {
+      const collector = new BlockCollector<StoredBlock>(range)
+      if (collector.isDone) return []
+      const reading = transaction.objectStore('logs').get(logId)
+      const [row, blocks] = await Promise.all([reading, readPages(transaction, logId, range, reading)])
+      // What a deleted log left is there until it is freed.
+      if (row === undefined) return []
+      for (const block of blocks) collector.add(block)
+      if (!collector.isDone) for (const block of blocksIn(logId, row.tail)) collector.add(block)
+      return collector.blocks
+    })
+  }
+}

@@ -1,0 +1,73 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+// @ts-expect-error: a plain script without types
+import { buildExample } from '../../examples/build.mjs'
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.css': 'text/css',
+  '.js': 'text/javascript',
+  '.svg': 'image/svg+xml',
+  '.webmanifest': 'application/manifest+json',
+}
+
+/** A directory on a server that can be stopped, and started again at the same address. */
+export interface AppServer {
+  readonly url: string
+  /** Paths that were asked for since it was started. */
+  readonly requests: readonly string[]
+  stop(): Promise<void>
+  start(): Promise<void>
+  /** Stops it for good. */
+  remove(): Promise<void>
+}
+
+export async function serveExample(name: string): Promise<AppServer> {
+  return serveDirectory(await buildExample(name, await mkdtemp(join(tmpdir(), 'headwater-example-'))))
+}
+
+/** The directory is deleted with the server. */
+export async function serveDirectory(directory: string): Promise<AppServer> {
+  const requests: string[] = []
+  let server: Server | undefined
+  let port = 0
+
+  async function start(): Promise<void> {
+    const starting = createServer(async (request, response) => {
+      const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+      requests.push(pathname)
+      const file = pathname === '/' ? '/index.html' : pathname
+      try {
+        const contents = await readFile(join(directory, file))
+        response.setHeader('content-type', TYPES[extname(file)] ?? 'text/plain').end(contents)
+      } catch {
+        response.writeHead(404).end()
+      }
+    })
+    await new Promise<void>((resolve) => starting.listen(port, '127.0.0.1', resolve))
+    port = (starting.address() as AddressInfo).port
+    server = starting
+    requests.length = 0
+  }
+
+  async function stop(): Promise<void> {
+    const stopping = server
+    server = undefined
+    if (stopping === undefined) return
+    await new Promise((resolve) => {
+      stopping.close(resolve)
+      stopping.closeAllConnections()
+    })
+  }
+
+  async function remove(): Promise<void> {
+    await stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+
+  await start()
+  return { url: `http://localhost:${port}/`, requests, start, stop, remove }
+}

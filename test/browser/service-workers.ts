@@ -1,0 +1,31 @@
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { PATIENCE } from './support.ts'
+
+export interface ServiceWorkers {
+  /** Stops all of them at once, as a browser does with idle ones. */
+  stop(): Promise<void>
+  /** Resolves when one has been started since it was stopped. */
+  started(): Promise<void>
+}
+
+/** The service workers of the browser, by the development tools of a page. */
+export async function serviceWorkersOf(page: Page): Promise<ServiceWorkers> {
+  const devTools = await page.context().newCDPSession(page)
+  let starts = 0
+  let stops = 0
+  devTools.on('ServiceWorker.workerVersionUpdated', ({ versions }) => {
+    starts += versions.filter(({ runningStatus }) => runningStatus === 'running').length
+    stops += versions.filter(({ runningStatus }) => runningStatus === 'stopped').length
+  })
+  await devTools.send('ServiceWorker.enable')
+  return {
+    async stop() {
+      const before = stops
+      starts = 0
+      await devTools.send('ServiceWorker.stopAllWorkers')
+      await expect.poll(() => stops, PATIENCE).toBeGreaterThan(before)
+    },
+    started: () => expect.poll(() => starts, PATIENCE).toBeGreaterThan(0),
+  }
+}

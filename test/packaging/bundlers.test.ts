@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { inChromium } from '../browser/support.ts'
+import {
+  type Bundler,
+  bundleWithEsbuild,
+  bundleWithVite,
+  bundleWithWebpack,
+  bundleWithWebpackIntoOneFile,
+} from './bundlers.ts'
+import { type InstalledApp, installApp } from './installed-app.ts'
+import { serveDirectory } from './serve-directory.ts'
+
+/** Of `app/scenario.js`, on any storage. */
+const TOLD = {
+  bodies: ['a', 'b', 'c'],
+  late: { streams: ['chats/42'], seqNum: 3, appends: 3, secret: 'secret', refused: 'permission_denied' },
+  failures: [],
+}
+const ON_EVERY_STORAGE = { memory: TOLD, indexeddb: TOLD }
+
+interface App {
+  append(text: string): Promise<number>
+  /** How many basins there are, or why that is not known. */
+  list(): Promise<number | string>
+  close(): Promise<void>
+}
+
+declare global {
+  var openApp: () => Promise<App>
+  var inPage: () => Promise<unknown>
+  var inWorker: () => Promise<unknown>
+}
+
+inChromium('an app with the package, bundled without configuration', (browser) => {
+  let app: InstalledApp
+  beforeAll(async () => {
+    app = await installApp()
+  })
+  afterAll(() => app?.remove())
+
+  async function pageOf(bundler: Bundler) {
+    const url = await serveDirectory(await bundler(app.directory))
+    const page = await browser.page()
+    await page.goto(url)
+    return page
+  }
+
+  it.each([
+    ['Vite', bundleWithVite],
+    ['esbuild, into one file', bundleWithEsbuild],
+  ])('by %s runs in a page, and in a worker whose code the page holds', async (_, bundler) => {
+    const page = await pageOf(bundler)
+    expect(await page.evaluate(() => inPage())).toEqual(ON_EVERY_STORAGE)
+    expect(await page.evaluate(() => inWorker())).toEqual(ON_EVERY_STORAGE)
+  })
+
+  it('goes on without what cannot be fetched, and fetches it when it is asked for again', async () => {
+    const page = await pageOf(bundleWithVite)
+    const first = await page.evaluateHandle(() => openApp())
+    expect(await first.evaluate((app) => app.append('a'))).toBe(1)
+    await first.evaluate((app) => app.close())
+    const late = '**/assets/rest-*.js'
+    await page.route(late, (route) => route.abort())
+    await page.reload()
+    const second = await page.evaluateHandle(() => openApp())
+    expect(await second.evaluate((app) => app.append('b'))).toBe(2)
+    expect(await second.evaluate((app) => app.list())).toBe('unavailable')
+    await page.unroute(late)
+    expect(await second.evaluate((app) => app.list())).toBe(1)
+    expect(await second.evaluate((app) => app.append('c'))).toBe(3)
+    await second.evaluate((app) => app.close())
+  })
+
+  it.each([
+    ['webpack', bundleWithWebpack],
+    ['webpack, into one file', bundleWithWebpackIntoOneFile],
+  ])('by %s runs in a page', async (_, bundler) => {
+    const page = await pageOf(bundler)
+    expect(await page.evaluate(() => inPage())).toEqual(ON_EVERY_STORAGE)
+  })
+})

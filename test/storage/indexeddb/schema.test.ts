@@ -1,0 +1,116 @@
+import 'fake-indexeddb/auto'
+import { openDB } from 'idb'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { systemClock } from '../../../src/engine/system-clock.ts'
+import { makeVersion1 } from './version-1.ts'
+import { checkVersion1 } from './version-1-check.ts'
+
+const context = { clock: systemClock, onLogChanged: () => {} }
+
+async function openSession(name: string) {
+  const session = await indexedDb(name).open(context)
+  onTestFinished(() => session.close())
+  return session
+}
+
+describe('the schema', () => {
+  it('an upgrade from version 1 keeps everything', async () => {
+    await makeVersion1('version 1')
+    await checkVersion1(await openSession('version 1'))
+  })
+
+  it('has the same form when it is new as when it is upgraded', async () => {
+    await makeVersion1('upgraded')
+    const forms = []
+    for (const name of ['upgraded', 'new']) {
+      await (await openSession(name)).close()
+      const db = await openDB(name)
+      onTestFinished(() => db.close())
+      expect(db.version).toBe(SCHEMA_VERSION)
+      const transaction = db.transaction([...db.objectStoreNames])
+      forms.push(
+        [...db.objectStoreNames].map((name) => {
+          const store = transaction.objectStore(name)
+          const indexes = [...store.indexNames].map((index) => [index, store.index(index).keyPath])
+          return { name, keyPath: store.keyPath, indexes }
+        }),
+      )
+    }
+    expect(forms[0]).toEqual(forms[1])
+  })
+
+  it('a database that a newer version has upgraded is not opened', async () => {
+    const newer = await openDB('newer', SCHEMA_VERSION + 1)
+    onTestFinished(() => newer.close())
+    await expect(indexedDb('newer').open(context)).rejects.toMatchObject({
+      name: 'StorageFailure',
+      kind: 'blocked',
+      nothingWritten: true,
+      message: expect.stringContaining('newer version'),
+    })
+  })
+
+  it('a session gives its connection up for somebody who upgrades, and then tells why it cannot go on', async () => {
+    const session = await openSession('given up')
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
+    const newer = await openDB('given up', SCHEMA_VERSION + 1)
+    onTestFinished(() => newer.close())
+    for (const call of [() => session.get('streams', 'a'), () => session.commit([])]) {
+      await expect(call()).rejects.toMatchObject({ kind: 'blocked' })
+    }
+  })
+
+  it('a session gives its connection up for somebody who deletes the database, and goes on with an empty one', async () => {
+    const session = await openSession('deleted')
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
+    await new Promise<void>((resolve, reject) => {
+      const request = indexedDB.deleteDatabase('deleted')
+      request.onsuccess = () => resolve()
+      request.onblocked = () => reject(new Error('blocked'))
+    })
+    expect(await session.get('streams', 'a')).toBeUndefined()
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 2 }])
+    expect(await session.get('streams', 'a')).toMatchObject({ value: 2 })
+  })
+
+  it('an upgrade that another connection blocks fails after a while, and works once it is gone', async () => {
+    await makeVersion1('blocked')
+    const deaf = await openDB('blocked', 1)
+    const clock = virtualClock()
+    const opening = indexedDb('blocked').open({ ...context, clock })
+    const outcome = expect(opening).rejects.toMatchObject({
+      kind: 'blocked',
+      nothingWritten: true,
+      message: expect.stringContaining('another tab'),
+    })
+    await clock.advance('10s')
+    await outcome
+    deaf.close()
+    const session = await openSession('blocked')
+    await checkVersion1(session)
+  })
+
+  it('an opening that succeeds when nobody waits any more holds on to nothing', async () => {
+    await makeVersion1('late')
+    const deaf = await openDB('late', 1)
+    const clock = virtualClock()
+    const opening = indexedDb('late').open({ ...context, clock })
+    const outcome = expect(opening).rejects.toMatchObject({ kind: 'blocked' })
+    await clock.advance('10s')
+    await outcome
+    deaf.close()
+    // Neither is in the way of the other.
+    const db = await openDB('late', SCHEMA_VERSION + 1, { blocked: () => expect.fail('blocked') })
+    db.close()
+  })
+
+  it('opening leaves no timer behind', async () => {
+    const clock = virtualClock()
+    const session = await indexedDb('timers').open({ ...context, clock })
+    expect(clock.pending).toBe(0)
+    await session.close()
+  })
+})

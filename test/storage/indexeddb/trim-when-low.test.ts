@@ -1,0 +1,157 @@
+import { Subject } from 'rxjs'
+import { afterEach, describe, expect, it } from 'vitest'
+import {
+  type IndexedDbStorage,
+  type LowSpace,
+  trimWhenLow,
+} from '../../../adapters/storage/indexeddb/index.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
+import { type Headwater, open, type Stream } from '../../../src/index.ts'
+
+/** Of a record with a body of this size. */
+const RECORD_BYTES = 1000
+const BODY = 'x'.repeat(RECORD_BYTES - 8)
+
+let hw: Headwater
+let clock: VirtualClock
+let stop: () => void = () => {}
+afterEach(async () => {
+  stop()
+  await hw.close()
+})
+
+/** Two streams whose records are appended in turns, and a browser that says what it is told to say. */
+async function lowOnSpace(records: number) {
+  clock = virtualClock()
+  hw = await open({ storage: memory(), clock })
+  const streams = ['a', 'b'].map((name) => hw.basin('basin').stream(name))
+  for (let i = 0; i < records / 2; i++) {
+    for (const stream of streams) {
+      await stream.append(BODY)
+      await clock.advance(1)
+    }
+  }
+  const low = new Subject<LowSpace>()
+  const points: string[] = []
+  const errors: unknown[] = []
+  const tell = async (
+    usedBytes: number | undefined,
+    quotaBytes: number | undefined,
+    isFull = false,
+    writtenBytes = 0,
+  ) => {
+    low.next({ usedBytes, quotaBytes, persisted: false, isFull, writtenBytes })
+    await clock.settle()
+  }
+  const options = {
+    streams: () => streams,
+    onTrim: (stream: Stream, point: number) => points.push(`${stream.name} ${point}`),
+    onError: (error: unknown) => errors.push(error),
+    clock,
+  }
+  const storage = { lowSpace$: low.asObservable() } as IndexedDbStorage
+  return { storage, streams, options, points, errors, tell }
+}
+
+const first = async (stream: Stream) => (await stream.readBatch({ seqNum: 0, count: 1 })).records[0]!.seqNum
+
+describe('trimWhenLow', () => {
+  it('trims as much as is missing, of the oldest of all streams', async () => {
+    const { storage, streams, options, points, tell } = await lowOnSpace(2000)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
+    // 800 records are too many.
+    await tell(1800 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points.sort()).toEqual(['a 400', 'b 400'])
+    expect(await Promise.all(streams.map(first))).toEqual([400, 400])
+  })
+
+  it('trims nothing while enough is free', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(10)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
+    await tell(1000, 2000)
+    expect(points).toEqual([])
+  })
+
+  it('does not trim again what it trimmed already and was not freed yet', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(2000)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
+    await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points.sort()).toEqual(['a 200', 'b 200'])
+    await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points.length).toBe(2)
+    await tell(1600 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points.slice(2).sort()).toEqual(['a 300', 'b 300'])
+    await clock.advance('3m')
+    await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points.slice(4).sort()).toEqual(['a 500', 'b 500'])
+  })
+
+  it('trims again what was written since, once what it trimmed is free', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(2000)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
+    await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points.sort()).toEqual(['a 200', 'b 200'])
+    await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES, false, 400 * RECORD_BYTES)
+    expect(points.slice(2).sort()).toEqual(['a 400', 'b 400'])
+  })
+
+  it('trims everything when that is not enough, and empty streams not at all', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(10)
+    const empty = await hw.basin('basin').ensureStream('empty')
+    expect(empty).toBeDefined()
+    const streams = async () => [hw.basin('basin').stream('empty'), ...options.streams()]
+    stop = trimWhenLow(storage, { ...options, streams })
+    await tell(10_000_000, 10_000_000)
+    expect(points.sort()).toEqual(['a 5', 'b 5'])
+    await tell(10_000_000, 10_000_000)
+    // What is left are the trims.
+    expect(points.slice(2).sort()).toEqual(['a 6', 'b 6'])
+  })
+
+  it('trims about a megabyte when the browser does not tell how much there is', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(3000)
+    stop = trimWhenLow(storage, options)
+    await tell(undefined, undefined)
+    expect(points.length).toBe(2)
+    const trimmed = points.reduce((sum, point) => sum + Number(point.split(' ')[1]), 0)
+    expect(trimmed).toBeGreaterThanOrEqual((1024 * 1024) / RECORD_BYTES)
+    expect(trimmed).toBeLessThan((1024 * 1024) / RECORD_BYTES + 200)
+  })
+
+  it('takes what is used for the quota when an append was refused', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(2000)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.2 })
+    await tell(2000 * RECORD_BYTES, 1_000_000 * RECORD_BYTES, true)
+    expect(points.sort()).toEqual(['a 200', 'b 200'])
+  })
+
+  it('tells what failed, and tries again the next time', async () => {
+    const { storage, options, points, errors, tell } = await lowOnSpace(200)
+    let asked = 0
+    const failing = {
+      ...options,
+      streams: () => {
+        if (asked++ === 0) throw new Error('not now')
+        return options.streams()
+      },
+    }
+    stop = trimWhenLow(storage, failing)
+    await tell(10_000, 10_000)
+    expect(errors).toEqual([new Error('not now')])
+    await tell(10_000, 10_000)
+    expect(points.length).toBeGreaterThan(0)
+  })
+
+  it('stops', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(10)
+    trimWhenLow(storage, options)()
+    await tell(10_000, 10_000)
+    expect(points).toEqual([])
+  })
+
+  it.each([0, 1, -1, Number.NaN])('a share of %d makes no sense', async (freeShare) => {
+    const { storage, options } = await lowOnSpace(0)
+    expect(() => trimWhenLow(storage, { ...options, freeShare })).toThrow(RangeError)
+  })
+})
