@@ -1,1 +1,35 @@
+export type { DelayRange } from './faults/chance.ts'
+export type { FaultPoint } from './faults/fault-points.ts'
+export {
+  type FaultyHandler,
+  type FaultyHandlerOptions,
+  faultyHandler,
+  type Handler,
+} from './network/faulty-handler.ts'
+export type {
+  AnswerOptions,
+  HandlerFault,
+  HandlerRates,
+  RequestDelayOptions,
+  RequestPoint,
+} from './network/handler-faults.ts'
+export {
+  type InProcessService,
+  type InProcessServiceOptions,
+  inProcessService,
+} from './network/in-process-service.ts'
+export type { FetchClient, FetchClientOptions } from './network/published-client.ts'
+export { type FaultyStorage, type FaultyStorageOptions, faultyStorage } from './storage/faulty-storage.ts'
+export type {
+  CallRates,
+  DelayOptions,
+  FailOptions,
+  InjectedKind,
+  NotificationRates,
+  ReadRates,
+  StorageArguments,
+  StorageFault,
+  StorageOperation,
+  StorageRates,
+} from './storage/storage-faults.ts'
 export { type VirtualClock, type VirtualClockOptions, virtualClock } from './virtual-clock.ts'

@@ -1,3 +1,4 @@
+import { codeArrived } from '../../src/engine/late.ts'
 import { macrotask } from '../../src/engine/macrotask.ts'
 import type { Clock } from '../../src/storage/clock.ts'
 import { OrderedList } from '../../src/storage/ordered-list.ts'
@@ -20,7 +21,7 @@ export interface VirtualClock extends Clock {
    * `Error` when timers re-arm themselves without delay for ever.
    */
   advance(duration: number | string): Promise<void>
-  /** Lets everything run that waits for no timer: promises and several turns of the event loop. */
+  /** Lets everything run that waits for no timer: promises, several turns of the event loop, and code of headwater that is being loaded. */
   settle(): Promise<void>
   /** How many timers are armed. 0 once everything is closed, or something leaks. */
   readonly pending: number
@@ -45,7 +46,9 @@ export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
   let advances = Promise.resolve()
 
   async function settle(): Promise<void> {
-    for (let turn = 0; turn < SETTLE_TURNS; turn++) await macrotask()
+    do {
+      for (let turn = 0; turn < SETTLE_TURNS; turn++) await macrotask()
+    } while (await codeArrived())
   }
 
   async function fireUntil(endMs: number): Promise<void> {

@@ -1,0 +1,288 @@
+import { describe, expect, test } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import {
+  type FaultyHandler,
+  faultyHandler,
+  type HandlerRates,
+  virtualClock,
+} from '../../adapters/testing/index.ts'
+import { open } from '../../src/index.ts'
+
+/** A handler that answers with what it was sent, and notes what arrived and whose answers were given up. */
+function echo() {
+  const arrived: string[] = []
+  const given = { up: 0 }
+  const clock = virtualClock()
+  const handler = faultyHandler(
+    async (request) => {
+      const text = await request.text()
+      arrived.push(`${request.method} ${text}`)
+      const number = arrived.length
+      let left = 3
+      const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+        const part = `${number}: ${text}`.padEnd(10)
+        if (left-- > 0) controller.enqueue(new TextEncoder().encode(part))
+        else controller.close()
+      }
+      const cancel = () => void given.up++
+      // Nothing is made that nobody asks for.
+      const body = new ReadableStream<Uint8Array>({ pull, cancel }, { highWaterMark: 0 })
+      return new Response(body, { status: 201, headers: { 'x-answer': 'yes' } })
+    },
+    { clock },
+  )
+  return { handler, arrived, given, clock }
+}
+
+function post(body: string, init: RequestInit = {}): Request {
+  return new Request('http://localhost/v1/things?secret=1', { method: 'POST', body, ...init })
+}
+
+const failure = (call: Promise<unknown>) =>
+  call.then(
+    () => 'none',
+    (error: unknown) => {
+      const { message, cause } = error as Error & { cause?: { code?: string } }
+      return `${message}: ${cause?.code}`
+    },
+  )
+
+describe('a faulty handler', () => {
+  test('without faults hands requests on and answers back, as they are', async () => {
+    const { handler, given } = echo()
+    const response = await handler(post('a'))
+    expect([response.status, response.headers.get('x-answer')]).toEqual([201, 'yes'])
+    expect(await response.text()).toBe('1: a'.padEnd(10).repeat(3))
+    expect([given.up, handler.log]).toEqual([0, []])
+  })
+
+  test('drops a request, which never arrives', async () => {
+    const { handler, arrived } = echo()
+    handler.drop({ nth: 1 })
+    const request = post('a')
+    expect(await failure(handler(request))).toBe('fetch failed: ECONNRESET')
+    expect(arrived).toEqual([])
+    // Nobody is left to read it.
+    expect(request.bodyUsed).toBe(true)
+    expect((await handler(post('b'))).status).toBe(201)
+    expect(handler.log).toEqual([{ call: 1, method: 'POST', path: '/v1/things', fault: 'dropped' }])
+  })
+
+  test('refuses a connection, and says so', async () => {
+    const { handler, arrived } = echo()
+    handler.refuse()
+    expect(await failure(handler(post('a')))).toBe('fetch failed: ECONNREFUSED')
+    expect(arrived).toEqual([])
+    expect(handler.log).toMatchObject([{ fault: 'refused' }])
+  })
+
+  test('loses an answer, of which the body is given up', async () => {
+    const { handler, arrived, given } = echo()
+    handler.loseAnswer({ nth: 1 })
+    expect(await failure(handler(post('a')))).toBe('fetch failed: ECONNRESET')
+    expect(arrived).toEqual(['POST a'])
+    expect(given.up).toBe(1)
+  })
+
+  test.each([
+    [0, ''],
+    [4, '1: a'],
+    [10, '1: a      '],
+    [25, '1: a      1: a      1: a '],
+  ])('cuts an answer after %i bytes', async (bytes, expected) => {
+    const { handler, given } = echo()
+    handler.cut(bytes)
+    const response = await handler(post('a'))
+    expect([response.status, response.headers.get('x-answer')]).toEqual([201, 'yes'])
+    const reader = response.body!.getReader()
+    let text = ''
+    const read = async () => {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return
+        text += new TextDecoder().decode(value)
+      }
+    }
+    expect(await failure(read())).toBe('terminated: UND_ERR_SOCKET')
+    expect(text).toBe(expected)
+    expect(given.up).toBe(1)
+  })
+
+  test('gives whole what is shorter than the cut, and what has no body', async () => {
+    const { handler, given } = echo()
+    handler.cut(31)
+    expect(await (await handler(post('a'))).text()).toHaveLength(30)
+    expect(given.up).toBe(0)
+    const empty = faultyHandler(() => new Response(null, { status: 204 }))
+    empty.cut(0)
+    expect((await empty(post('a'))).status).toBe(204)
+  })
+
+  test('lets the source know when a cut answer is not wanted any more', async () => {
+    const { handler, given } = echo()
+    handler.cut(20)
+    const response = await handler(post('a'))
+    await response.body!.cancel()
+    expect(given.up).toBe(1)
+  })
+
+  test('ends a cut answer when the client leaves', async () => {
+    const { handler, given } = echo()
+    handler.cut(20)
+    const control = new AbortController()
+    const response = await handler(post('a', { signal: control.signal }))
+    const reader = response.body!.getReader()
+    await reader.read()
+    control.abort(new Error('gone'))
+    await expect(reader.read()).rejects.toThrow('gone')
+    expect(given.up).toBe(1)
+  })
+
+  test('delivers a request twice, and gives the second answer', async () => {
+    const { handler, arrived, given } = echo()
+    handler.duplicate({ nth: 1 })
+    const response = await handler(post('a'))
+    expect(await response.text()).toContain('2: a')
+    expect(arrived).toEqual(['POST a', 'POST a'])
+    expect(given.up).toBe(1)
+  })
+
+  test('answers by itself', async () => {
+    const { handler, arrived } = echo()
+    handler.answer(503, { nth: 1 })
+    handler.answer(429, { code: 'rate_limited', headers: { 'retry-after-ms': '5' } })
+    const [first, second] = [await handler(post('a')), await handler(post('b'))]
+    expect([first.status, await first.json()]).toEqual([503, { code: 'unavailable', message: 'injected' }])
+    expect([second.status, await second.json()]).toEqual([429, { code: 'rate_limited', message: 'injected' }])
+    expect(second.headers.get('retry-after-ms')).toBe('5')
+    expect(arrived).toEqual([])
+    expect(() => handler.answer(200)).toThrow(RangeError)
+    expect(() => handler.cut(-1)).toThrow(RangeError)
+  })
+
+  test('holds back requests, and answers', async () => {
+    const { handler, arrived, clock } = echo()
+    handler.delay('2s')
+    handler.delay('1s', { after: true })
+    let isAnswered = false
+    const answered = handler(post('a')).then(() => {
+      isAnswered = true
+    })
+    await clock.advance(1999)
+    expect(arrived).toEqual([])
+    await clock.advance(1)
+    expect([arrived, isAnswered]).toEqual([['POST a'], false])
+    await clock.advance('1s')
+    await answered
+    expect(clock.pending).toBe(0)
+  })
+
+  test.each([
+    ['request', { after: false }, 0],
+    ['answer', { after: true }, 1],
+  ])('lets a %s go that its client gives up', async (_, options, givenUp) => {
+    const { handler, given, clock, arrived } = echo()
+    handler.delay('1h', options)
+    const control = new AbortController()
+    const held = handler(post('a', { signal: control.signal }))
+    await clock.settle()
+    expect(clock.pending).toBe(1)
+    control.abort(new Error('gone'))
+    await expect(held).rejects.toThrow('gone')
+    expect([clock.pending, arrived.length, given.up]).toEqual([0, givenUp, givenUp])
+  })
+
+  test('lets everything go when it is healed', async () => {
+    const { handler, clock } = echo()
+    handler.delay('1h')
+    handler.delay('1h', { after: true })
+    handler.rates = { drop: 1 }
+    handler.answer(503, { when: () => false })
+    handler.rates = {}
+    const held = handler(post('a'))
+    handler.heal()
+    expect((await held).status).toBe(201)
+    expect((await handler(post('b'))).status).toBe(201)
+    expect([clock.pending, handler.rates]).toEqual([0, {}])
+  })
+
+  test('meets the requests that are chosen, each with one fault', async () => {
+    const { handler, arrived } = echo()
+    handler.drop({ when: (request) => request.method === 'POST', nth: 2 })
+    handler.loseAnswer({ when: (request) => request.method === 'POST', nth: 2 })
+    expect(await failure(handler(new Request('http://localhost/')))).toBe('none')
+    expect(await failure(handler(post('a')))).toBe('none')
+    expect(await failure(handler(post('b')))).toBe('fetch failed: ECONNRESET')
+    expect(await failure(handler(post('c')))).toBe('none')
+    expect(arrived).toEqual(['GET ', 'POST a', 'POST c'])
+  })
+})
+
+describe('faults by chance', () => {
+  const rates: HandlerRates = {
+    refuse: 0.05,
+    drop: 0.1,
+    unavailable: 0.1,
+    duplicate: 0.1,
+    loseAnswer: 0.1,
+    cut: 0.2,
+    delay: [0, 9],
+  }
+
+  async function logOf(seed: number): Promise<FaultyHandler['log']> {
+    const clock = virtualClock()
+    const handler = faultyHandler(async (request) => new Response(await request.text()), {
+      seed,
+      rates,
+      clock,
+    })
+    for (let i = 0; i < 100; i++) {
+      const text = handler(post('x'.repeat(2000))).then((response) => response.text())
+      const done = failure(text)
+      await clock.advance('20ms')
+      await done
+    }
+    return handler.log
+  }
+
+  test('are the same for the same seed, and others for another', async () => {
+    const one = await logOf(3)
+    expect(await logOf(3)).toEqual(one)
+    expect(await logOf(4)).not.toEqual(one)
+    const kinds = new Set(one.map(({ fault }) => fault))
+    expect(kinds).toEqual(
+      new Set(['refused', 'dropped', 'answered', 'duplicated', 'answer lost', 'cut', 'delay']),
+    )
+  })
+
+  test.each<[HandlerRates, string]>([
+    [{ drop: 2 }, 'rates.drop'],
+    [{ drop: 0.6, cut: 0.6 }, 'at most 1 together'],
+    [{ delay: [2, 1] }, 'rates.delay'],
+    [{ dorp: 0.1 } as HandlerRates, 'dorp'],
+  ])('%j is refused: %s', (given, named) => {
+    expect(() => faultyHandler(() => new Response(), { rates: given })).toThrow(RangeError)
+    expect(() => faultyHandler(() => new Response(), { rates: given })).toThrow(named)
+  })
+})
+
+test('in front of the wire protocol: an append of which the answer was lost is there once, for whoever gives its sequence number', async () => {
+  const hw = await open({ storage: memory() })
+  await hw.ensureBasin('shop')
+  await hw.basin('shop').ensureStream('orders')
+  const handler = faultyHandler(createHandler(hw, { open: true }))
+  handler.loseAnswer({ nth: 1 })
+  const append = () =>
+    handler(
+      new Request('http://localhost/v1/streams/orders/records', {
+        method: 'POST',
+        headers: { 'svc-basin': 'shop', 'content-type': 'application/json' },
+        body: JSON.stringify({ records: [{ body: 'once' }], match_seq_num: 0 }),
+      }),
+    )
+  expect(await failure(append())).toBe('fetch failed: ECONNRESET')
+  const again = await append()
+  expect([again.status, await again.json()]).toEqual([412, { seq_num_mismatch: 1 }])
+  await hw.close()
+})

@@ -1,0 +1,83 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
+import type { Clock } from '../../src/storage/clock.ts'
+import { conformanceSuite } from '../../src/storage/conformance/index.ts'
+import type { Storage } from '../../src/storage/contract.ts'
+import { temporaryDirectory } from '../storage/filesystem/directories.ts'
+import { realistic } from '../storage/wrapped-storage.ts'
+
+const directory = await temporaryDirectory()
+
+/** Each with a way to make an empty one; the names differ. */
+const STORAGES: readonly (readonly [title: string, make: (name: string) => Storage])[] = [
+  ['memory', () => faultyStorage(memory(), { notifications: 'reliable' })],
+  ['a storage with one owner that works later and merges blocks', () => faultyStorage(realistic())],
+  ['a directory', (name) => faultyStorage(filesystem(join(directory, name), { durability: 'os' }))],
+]
+
+/** Nothing of it can be noticed while there are no faults: the contract, whole. */
+describe.each(STORAGES)('a faulty storage without faults, around %s', (title, make) => {
+  let made = 0
+  const suite = conformanceSuite({
+    manifest: make('manifest').manifest,
+    make: async () => ({ storage: make(`${title}-${made++}`), dispose: async () => {} }),
+    keepsDataWhenClosed: true,
+    clock: virtualClock(),
+    seeds: [1],
+    randomOperations: 150,
+  })
+  for (const { title, skip, run } of suite) {
+    if (skip !== undefined) test.skip(`${title} (${skip})`)
+    else test(title, run)
+  }
+})
+
+/** Delays of no length in time, in which everything else happens. */
+const turningClock: Clock = {
+  now: () => 0,
+  schedule(delayMs, callback) {
+    let isCancelled = false
+    const turn = (left: number): void => {
+      if (isCancelled) return
+      if (left <= 0) callback()
+      else setImmediate(turn, left - 1)
+    }
+    turn(delayMs)
+    return () => {
+      isCancelled = true
+    }
+  },
+}
+
+const CALLS = ['get', 'list', 'commit', 'head', 'append', 'read', 'reclaim', 'measure'] as const
+
+/** Lateness breaks no promise: appends of a log keep their order, closing waits, and what resolved is there. */
+describe('a faulty storage that is only late, and tells twice', () => {
+  const delay = [0, 3] as const
+  const rates = { ...Object.fromEntries(CALLS.map((call) => [call, { delay }])), open: { delay } }
+  const make = () => {
+    const storage = faultyStorage(memory(), { rates, notifications: 'reliable' })
+    storage.duplicateNotifications()
+    return storage
+  }
+  const suite = conformanceSuite({
+    manifest: make().manifest,
+    make: async () => ({ storage: make(), dispose: async () => {} }),
+    keepsDataWhenClosed: true,
+    clock: turningClock,
+    seeds: [1],
+    randomOperations: 150,
+  })
+  for (const { title, skip, run } of suite) if (skip === undefined) test(title, run)
+})
+
+test('around memory nothing is skipped but what only exclusive storages do', () => {
+  const { manifest } = faultyStorage(memory(), { notifications: 'reliable' })
+  const make = async () => ({ storage: memory(), dispose: async () => {} })
+  const suite = conformanceSuite({ manifest, make, keepsDataWhenClosed: true })
+  const reasons = suite.flatMap(({ skip }) => skip ?? [])
+  expect(reasons).toEqual(['the storage is shared'])
+})

@@ -1,0 +1,355 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { AppendInput, AppendRecord, S2, type S2ClientOptions, S2Error } from '@s2-dev/streamstore'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import {
+  faultyHandler,
+  type Handler,
+  type InProcessService,
+  type InProcessServiceOptions,
+  inProcessService,
+  virtualClock,
+} from '../../adapters/testing/index.ts'
+import { type Clock, type Headwater, open } from '../../src/index.ts'
+
+const realFetch = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
+
+const services: InProcessService[] = []
+const engines: Headwater[] = []
+
+afterEach(async () => {
+  for (const service of services.splice(0)) service.close()
+  for (const hw of engines.splice(0)) await hw.close()
+  const { value, ...rest } = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
+  expect(value).toBe(realFetch.value)
+  expect({ ...rest, value }).toEqual(realFetch)
+})
+
+function started(handler: Handler, options?: InProcessServiceOptions) {
+  const service = inProcessService(handler, options)
+  services.push(service)
+  return service
+}
+
+async function engine(clock: Clock = virtualClock()) {
+  const hw = await open({ storage: memory(), clock })
+  engines.push(hw)
+  return hw
+}
+
+const saying =
+  (text: string): Handler =>
+  () =>
+    new Response(text)
+
+const textOf = async (url: string) => (await fetch(url)).text()
+
+describe('an in-process service', () => {
+  test('gets the requests to its address, and leaves all others to the `fetch` before', async () => {
+    const before: string[] = []
+    const nextFetch: typeof fetch = async (input) => {
+      before.push(String(input))
+      return new Response('elsewhere')
+    }
+    globalThis.fetch = nextFetch
+    const seen: string[] = []
+    const service = inProcessService(async (request) => {
+      seen.push(`${request.method} ${request.url} ${await request.text()}`)
+      return new Response('here', { status: 202 })
+    })
+    const url = `${service.url}/a?b=c`
+    expect((await fetch(url)).status).toBe(202)
+    await fetch(new URL(url), { method: 'PUT', body: 'x' })
+    await fetch(new Request(url, { method: 'POST', body: 'y' }))
+    await fetch(new Request(url, { method: 'POST', body: 'y' }), { method: 'DELETE', body: 'z' })
+    expect(seen).toEqual([`GET ${url} `, `PUT ${url} x`, `POST ${url} y`, `DELETE ${url} z`])
+    expect(before).toEqual([])
+    expect(await textOf('http://example.com/')).toBe('elsewhere')
+    expect(await textOf(`${service.url}0/`)).toBe('elsewhere')
+    expect(await textOf('/relative')).toBe('elsewhere')
+    service.close()
+    expect(globalThis.fetch).toBe(nextFetch)
+    globalThis.fetch = realFetch.value
+  })
+
+  test('is gone after it is closed, twice and by `using`, and its address is nowhere', async () => {
+    const service = started(saying('here'))
+    service.close()
+    service.close()
+    await expect(fetch(service.url)).rejects.toThrow('fetch failed')
+    {
+      using inBlock = inProcessService(saying('in a block'))
+      expect(await textOf(inBlock.url)).toBe('in a block')
+    }
+    {
+      await using inBlock = inProcessService(saying('in a block'))
+      expect(await textOf(inBlock.url)).toBe('in a block')
+    }
+  })
+
+  test.each([
+    [0, 1, 2],
+    [0, 2, 1],
+    [1, 0, 2],
+    [1, 2, 0],
+    [2, 0, 1],
+    [2, 1, 0],
+  ])('has its own address beside others, closed in the order %i, %i, %i', async (...order) => {
+    const three = ['a', 'b', 'c'].map((text) => started(saying(text)))
+    const open = new Set(three)
+    for (const index of order) {
+      for (const service of open) expect(await textOf(service.url)).toBe('abc'[three.indexOf(service)])
+      expect(globalThis.fetch).not.toBe(realFetch.value)
+      three[index]!.close()
+      open.delete(three[index]!)
+      await expect(fetch(three[index]!.url)).rejects.toThrow('fetch failed')
+    }
+    expect(globalThis.fetch).toBe(realFetch.value)
+  })
+
+  test('lets a replacement be that somebody else made since', async () => {
+    const service = started(saying('here'))
+    const own = globalThis.fetch
+    const theirs: typeof fetch = (input, init) => own(input, init)
+    globalThis.fetch = theirs
+    expect(await textOf(service.url)).toBe('here')
+    service.close()
+    expect(globalThis.fetch).toBe(theirs)
+    await expect(fetch(service.url)).rejects.toThrow('fetch failed')
+    globalThis.fetch = own
+    // What is left of it goes with the next one.
+    started(saying('next')).close()
+  })
+
+  test('abandons a request that its client gives up, whatever the handler does', async () => {
+    let signal: AbortSignal | undefined
+    const service = started((request) => {
+      signal = request.signal
+      return new Promise(() => {})
+    })
+    const control = new AbortController()
+    const waiting = fetch(service.url, { signal: control.signal })
+    control.abort(new Error('gone'))
+    await expect(waiting).rejects.toThrow('gone')
+    expect(signal?.aborted).toBe(true)
+    await expect(fetch(service.url, { signal: AbortSignal.abort(new Error('never')) })).rejects.toThrow(
+      'never',
+    )
+  })
+
+  test('is done with a request when its answer has arrived', async () => {
+    let signal: AbortSignal | undefined
+    const service = started((request) => {
+      signal = request.signal
+      return new Response('whole')
+    })
+    const control = new AbortController()
+    await (await fetch(service.url, { signal: control.signal })).text()
+    control.abort()
+    service.close()
+    expect(signal?.aborted).toBe(false)
+  })
+
+  test('gives up an answer that comes when nobody waits for it any more', async () => {
+    let cancelled = 0
+    let answer = (_: Response): void => {}
+    const service = started(
+      () =>
+        new Promise((resolve) => {
+          answer = resolve
+        }),
+    )
+    const waiting = fetch(service.url)
+    await new Promise((resolve) => setImmediate(resolve))
+    service.close()
+    await expect(waiting).rejects.toThrow('fetch failed')
+    answer(new Response(new ReadableStream({ cancel: () => void cancelled++ })))
+    await expect.poll(() => cancelled).toBe(1)
+  })
+
+  test('breaks off what is open when it is closed', async () => {
+    let cancelled = 0
+    const endless = () =>
+      new Response(
+        new ReadableStream({
+          pull: (controller) => controller.enqueue(new Uint8Array(1)),
+          cancel: () => void cancelled++,
+        }),
+      )
+    const service = started(endless)
+    const reader = (await fetch(service.url)).body!.getReader()
+    await reader.read()
+    service.close()
+    await expect(reader.read()).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+    expect(cancelled).toBe(1)
+  })
+
+  test('hears of the abort of a request that nobody holds any more', async () => {
+    let cancelled = 0
+    const handler = faultyHandler(() => new Response(new ReadableStream({ cancel: () => void cancelled++ })))
+    handler.cut(10)
+    const service = started(handler)
+    const control = new AbortController()
+    const request = () => new Request(service.url, { signal: control.signal })
+    const bodies = [(await fetch(request())).body!, (await handler(request())).body!]
+    const reads = bodies.map((body) => body.getReader().read())
+    await collectGarbage()
+    control.abort(new Error('gone'))
+    for (const read of reads) await expect(read).rejects.toThrow('gone')
+    expect(cancelled).toBe(2)
+  })
+
+  test('tells what the handler rejects with', async () => {
+    const service = started(() => {
+      throw new TypeError('fetch failed')
+    })
+    await expect(fetch(service.url)).rejects.toThrow('fetch failed')
+  })
+
+  test('does not compress: there is no line, and nobody who would decompress', async () => {
+    const service = started((request) => new Response(request.headers.get('accept-encoding')))
+    expect(await (await fetch(service.url, { headers: { 'accept-encoding': 'gzip' } })).text()).toBe('')
+  })
+})
+
+/** What is only held weakly is gone afterwards. */
+async function collectGarbage(): Promise<void> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc')
+  for (let i = 0; i < 3; i++) {
+    // What the stack still refers to stays until a later turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+  }
+}
+
+/** The published client at an engine of this process. */
+async function published() {
+  const clock = virtualClock()
+  const hw = await engine(clock)
+  const handler = faultyHandler(createHandler(hw, { open: true }), { clock })
+  const service = started(handler)
+  const s2 = service.connect(S2)
+  await s2.basins.create({ basin: 'in-process', config: { createStreamOnAppend: true } })
+  return { clock, hw, handler, service, s2, basin: s2.basin('in-process') }
+}
+
+const strings = (...bodies: string[]) =>
+  AppendInput.create(bodies.map((body) => AppendRecord.string({ body })))
+
+describe('the published client, without a socket', () => {
+  test('appends, reads, and follows over the virtual clock', async () => {
+    const { basin, clock, hw } = await published()
+    const stream = basin.stream('orders')
+    await stream.append(strings('a', 'b'))
+    expect((await stream.read({ start: { from: { seqNum: 0 } } })).records.map(({ body }) => body)).toEqual([
+      'a',
+      'b',
+    ])
+    const session = await stream.readSession({ start: { from: { seqNum: 0 } } })
+    const reader = session.getReader()
+    const next = async () => (await reader.read()).value?.body
+    expect([await next(), await next()]).toEqual(['a', 'b'])
+    // Hours without a record: heartbeats by the virtual clock keep the session.
+    await clock.advance('2h')
+    await stream.append(strings('c'))
+    expect(await next()).toBe('c')
+    await reader.cancel()
+    await expect.poll(() => hw.stats().openReads).toBe(0)
+    await stream.close()
+  })
+
+  test('has append sessions and producers', async () => {
+    const { basin } = await published()
+    const stream = basin.stream('orders')
+    const session = await stream.appendSession()
+    const tickets = [await session.submit(strings('a')), await session.submit(strings('b', 'c'))]
+    const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
+    expect(acks.map(({ end }) => end.seqNum)).toEqual([1, 3])
+    await session.close()
+    expect((await stream.checkTail()).tail.seqNum).toBe(3)
+    await stream.close()
+  })
+
+  test('reconnects where a session was cut', async () => {
+    const { basin, handler } = await published()
+    const stream = basin.stream('orders')
+    for (const body of ['a', 'b', 'c']) await stream.append(strings(body))
+    handler.cut(400, { nth: 1, when: (request) => request.headers.get('accept') === 'text/event-stream' })
+    const session = await stream.readSession({
+      start: { from: { seqNum: 0 } },
+      stop: { limits: { count: 3 } },
+    })
+    const bodies: string[] = []
+    for await (const { body } of session) bodies.push(body)
+    expect(bodies).toEqual(['a', 'b', 'c'])
+    expect(handler.log.map(({ fault }) => fault)).toEqual(['cut'])
+    await stream.close()
+  })
+
+  test('tries again, at once, what it may try again', async () => {
+    const { basin, handler } = await published()
+    const stream = basin.stream('orders')
+    handler.answer(503, { nth: 1 })
+    handler.drop({ nth: 2 })
+    await stream.append(strings('a'))
+    expect((await stream.checkTail()).tail.seqNum).toBe(1)
+    handler.drop()
+    await expect(stream.checkTail()).rejects.toMatchObject({ status: 502, code: 'ECONNRESET' })
+    await expect(stream.checkTail()).rejects.toBeInstanceOf(S2Error)
+    await stream.close()
+  })
+
+  test('has its own options beside', async () => {
+    const { service, handler, basin } = await published()
+    await basin.stream('orders').append(strings('a'))
+    class Noting extends S2 {
+      static given: S2ClientOptions
+      constructor(options: S2ClientOptions) {
+        super(options)
+        Noting.given = options
+      }
+    }
+    const once = service.connect(Noting, { retry: { maxAttempts: 1 }, requestTimeoutMillis: 7 })
+    expect(Noting.given).toEqual({
+      ...service.clientOptions,
+      retry: { ...service.clientOptions.retry, maxAttempts: 1 },
+      requestTimeoutMillis: 7,
+    })
+    handler.answer(503, { nth: 1 })
+    await expect(once.basin('in-process').stream('orders').checkTail()).rejects.toMatchObject({ status: 503 })
+  })
+
+  test('presents the token that it is given', async () => {
+    const hw = await engine()
+    const handler = createHandler(hw)
+    const accessToken = (await hw.createRootToken())!
+    const [known, unknown] = [started(handler, { accessToken }), started(handler)]
+    await expect(known.connect(S2).basins.list()).resolves.toMatchObject({ basins: [] })
+    await expect(unknown.connect(S2).basins.list()).rejects.toMatchObject({ status: 401 })
+  })
+
+  test('is constructed by the app itself', async () => {
+    const { service } = await published()
+    const s2 = new S2({ ...service.clientOptions })
+    const stream = s2.basin('in-process').stream('orders', service.streamOptions)
+    const session = await stream.appendSession()
+    await (await session.submit(strings('a'))).ack()
+    await session.close()
+    await stream.close()
+  })
+
+  test('loses what it has open when the service closes', async () => {
+    const { basin, service, hw } = await published()
+    const stream = basin.stream('orders')
+    await stream.append(strings('a'))
+    const reader = (await stream.readSession({ start: { from: { seqNum: 0 } } })).getReader()
+    await reader.read()
+    const next = reader.read()
+    service.close()
+    await expect(next).rejects.toBeInstanceOf(S2Error)
+    await expect.poll(() => hw.stats().openReads).toBe(0)
+  })
+})

@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { readSources } from '../architecture/source-module.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const OWN_EXAMPLES = 'test/testing/no-sleeps.test.ts'
+
+/** What waits for nothing but time. A timer that ends what would hang is none. */
+const SLEEPS = [
+  /new Promise\b[^;]{0,100}?=>\s*(\{\s*)?(void\s+|return\s+)?setTimeout\(\s*\w+,/,
+  /import \{[^}]*\bsetTimeout\b[^}]*\} from '(node:)?timers\/promises'/,
+  /\bscheduler\.wait\(/,
+  /\bAtomics\.wait\(/,
+]
+
+function sleeps(text: string): boolean {
+  return SLEEPS.some((sleep) => sleep.test(text))
+}
+
+test('no test sleeps: time comes from the virtual clock, and what happens later is waited for by condition', () => {
+  const directories = ['test', 'examples'].filter((directory) => existsSync(`${ROOT}/${directory}`))
+  const sources = [...readSources(ROOT, directories)].filter(([path]) => !path.includes('/node_modules/'))
+  expect(sources.length).toBeGreaterThan(100)
+  expect(sources.filter(([, text]) => sleeps(text)).map(([path]) => path)).toEqual([OWN_EXAMPLES])
+})
+
+test.each([
+  ['await new Promise((resolve) => setTimeout(resolve, 10))', true],
+  ['new Promise<void>(resolve => { setTimeout(resolve, ms) })', true],
+  ['new Promise((done: () => void) => void setTimeout(done, 1))', true],
+  ["import { setTimeout as sleep } from 'node:timers/promises'", true],
+  ['await scheduler.wait(10)', true],
+  ['Atomics.wait(shared, 0, 0, 10)', true],
+  ['await new Promise((resolve) => setTimeout(resolve))', false],
+  ['const timer = setTimeout(() => child.kill(), 10_000)', false],
+  ["import { setImmediate } from 'node:timers/promises'", false],
+  ['await clock.advance(10)', false],
+])('%s: %s', (text, expected) => {
+  expect(sleeps(text)).toBe(expected)
+})

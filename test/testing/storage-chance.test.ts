@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { faultyStorage, type StorageFault, type StorageRates } from '../../adapters/testing/index.ts'
+import { openFaulty, outcome } from './storage-support.ts'
+
+const RATES: StorageRates = {
+  get: { before: 0.2, after: 0.2 },
+  head: { before: 0.5, kind: 'quota', delay: [0, 3] },
+}
+
+/** What a seed does to 50 calls of each kind. */
+async function faultsOf(
+  seed: number,
+  order: 'one by one' | 'the others first' = 'one by one',
+): Promise<readonly StorageFault[]> {
+  const { storage, session, clock } = await openFaulty({ seed, rates: RATES })
+  const calls = { get: () => session.get('streams', 'a'), head: () => session.head('log') }
+  const make = async (operation: keyof typeof calls) => {
+    const done = outcome(calls[operation]())
+    await clock.advance(5)
+    await done
+  }
+  for (let i = 0; i < 50; i++) {
+    if (order === 'one by one') await make('get')
+    await make('head')
+  }
+  for (let i = 0; i < 50; i++) if (order === 'the others first') await make('get')
+  return storage.log
+}
+
+const failuresOf = (faults: readonly StorageFault[], wanted: string) =>
+  faults.filter((one) => 'operation' in one && one.operation === wanted)
+
+describe('faults by chance', () => {
+  test('are the same for the same seed, and others for another', async () => {
+    const [one, again, other] = [await faultsOf(7), await faultsOf(7), await faultsOf(8)]
+    expect(one).toEqual(again)
+    expect(one).not.toEqual(other)
+  })
+
+  test('of one call do not depend on other calls', async () => {
+    const [one, mixed] = [await faultsOf(7), await faultsOf(7, 'the others first')]
+    expect(failuresOf(mixed, 'get')).toEqual(failuresOf(one, 'get'))
+    expect(failuresOf(mixed, 'head')).toEqual(failuresOf(one, 'head'))
+  })
+
+  test('come about as often as they should, of each kind', async () => {
+    const faults = [1, 2, 3, 4].map(async (seed) => faultsOf(seed))
+    const all = (await Promise.all(faults)).flat()
+    const count = (wanted: Partial<StorageFault>) =>
+      all.filter((one) => Object.entries(wanted).every(([name, value]) => Reflect.get(one, name) === value))
+        .length
+    // Of 200 calls each; the seeds are given, so this either holds or does not.
+    expect(count({ operation: 'get', after: false })).toBeGreaterThan(20)
+    expect(count({ operation: 'get', after: true })).toBeGreaterThan(20)
+    expect(count({ operation: 'head', fault: 'failure', kind: 'quota' })).toBeGreaterThan(70)
+    for (const delayMs of [1, 2, 3])
+      expect(count({ operation: 'head', fault: 'delay', delayMs })).toBeGreaterThan(20)
+    for (const after of [true, false]) expect(count({ fault: 'delay', after })).toBeGreaterThan(40)
+  })
+
+  test('can be planned for, call by call, from the log', async () => {
+    const faults = (await faultsOf(7)).filter((one) => one.fault === 'failure')
+    const { storage, session } = await openFaulty()
+    for (const { operation, call, kind, after } of faults) {
+      // The log counts from the beginning.
+      if (operation === 'get') storage.fail('get', { nth: call, kind, after })
+    }
+    for (let i = 0; i < 50; i++) await outcome(session.get('streams', 'a'))
+    expect(storage.log).toEqual(failuresOf(faults, 'get'))
+    expect(storage.log.length).toBeGreaterThan(5)
+  })
+
+  test('begin and end when they are told to', async () => {
+    const { storage, session } = await openFaulty()
+    storage.rates = { head: { before: 1 } }
+    expect(await outcome(session.head('log'))).toBe('io')
+    storage.rates = { head: { after: 1, kind: 'corrupt' } }
+    expect(await outcome(session.head('log'))).toBe('corrupt')
+    storage.heal()
+    expect(storage.rates).toEqual({})
+    expect(await outcome(session.head('log'))).toBe('done')
+  })
+})
+
+test.each<[StorageRates, string]>([
+  [{ append: { before: 1.1 } }, 'rates.append.before'],
+  [{ append: { after: -0.1 } }, 'rates.append.after'],
+  [{ append: { before: 0.6, after: 0.6 } }, 'rates.append'],
+  [{ read: { torn: 2 } }, 'rates.read.torn'],
+  [{ notification: { drop: Number.NaN } }, 'rates.notification.drop'],
+  [{ get: { delay: [5, 1] } }, 'rates.get.delay'],
+  [{ get: { delay: ['soon', 1] } }, 'soon'],
+  [{ apend: { before: 1 } } as StorageRates, 'apend'],
+  [{ append: { torn: 1 } } as StorageRates, 'torn'],
+  [{ notification: { before: 1 } } as StorageRates, 'before'],
+])('%j is refused: %s', (rates, named) => {
+  expect(() => faultyStorage(memory(), { rates })).toThrow(RangeError)
+  expect(() => faultyStorage(memory(), { rates })).toThrow(named)
+})
+
+test('the log forgets the oldest faults', async () => {
+  const { storage, session } = await openFaulty()
+  storage.fail('head')
+  for (let i = 0; i < 10_100; i++) await outcome(session.head('log'))
+  expect(storage.log).toHaveLength(10_000)
+  expect(storage.log.at(-1)).toMatchObject({ call: 10_100 })
+})

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
+import { LogWriter } from '../../src/storage/conformance/log-writer.ts'
+import type { AppendRequest } from '../../src/storage/contract.ts'
+import { openFaulty, outcome, put } from './storage-support.ts'
+
+/** Notes what a call came to, when it does. */
+function watched<Result>(call: Promise<Result>): { settled: boolean; outcome: Promise<string> } {
+  const state = { settled: false, outcome: outcome(call) }
+  void state.outcome.then(() => {
+    state.settled = true
+  })
+  return state
+}
+
+describe('a call that is held back', () => {
+  test('is made when the time has come', async () => {
+    const { storage, session, clock } = await openFaulty()
+    storage.delay('commit', '2s', { nth: 1 })
+    const commit = watched(session.commit([put('b')]))
+    await clock.advance(1999)
+    expect(commit.settled).toBe(false)
+    expect(await session.get('streams', 'b')).toBeUndefined()
+    await clock.advance(1)
+    expect(await commit.outcome).toBe('done')
+    expect(await session.get('streams', 'b')).toBeDefined()
+    expect(storage.log).toEqual([
+      { fault: 'delay', operation: 'commit', call: 2, delayMs: 2000, after: false },
+    ])
+  })
+
+  test('or its answer, which does not hold back the call', async () => {
+    const { storage, session, clock } = await openFaulty()
+    storage.delay('commit', '2s', { after: true })
+    const commit = watched(session.commit([put('b')]))
+    expect(await session.get('streams', 'b')).toBeDefined()
+    await clock.advance(1999)
+    expect(commit.settled).toBe(false)
+    await clock.advance(1)
+    expect(await commit.outcome).toBe('done')
+  })
+
+  test('fails when it was made, if it does', async () => {
+    const { storage, session, clock } = await openFaulty()
+    storage.delay('get', 100)
+    storage.delay('get', 10, { after: true })
+    storage.failNext('get', { after: true })
+    const get = watched(session.get('streams', 'a'))
+    await clock.advance(109)
+    expect(get.settled).toBe(false)
+    await clock.advance(1)
+    expect(await get.outcome).toBe('io')
+  })
+
+  test('holds back the appends of its log behind it, and no others', async () => {
+    const { storage, session, clock } = await openFaulty()
+    const other = await LogWriter.create(session, 'other')
+    storage.delay('append', '1s', { nth: 2 })
+    const writer = new LogWriter(session, 'log')
+    const appends = Array.from({ length: 4 }, () => watched(writer.append()))
+    await other.append()
+    expect(await session.head('log')).toMatchObject({ tail: { seqNum: 1 } })
+    await clock.advance('1s')
+    expect(await Promise.all(appends.map((append) => append.outcome))).toEqual([
+      'done',
+      'done',
+      'done',
+      'done',
+    ])
+    expect(await session.head('log')).toEqual(writer.head)
+  })
+
+  test('holds back nothing any more once it was made', async () => {
+    const inner = memory()
+    let handedOver = 0
+    const storage = faultyStorage({
+      manifest: inner.manifest,
+      async open(context) {
+        const session = await inner.open(context)
+        const append = session.append.bind(session)
+        return Object.assign(session, {
+          append(request: AppendRequest) {
+            handedOver++
+            return append(request)
+          },
+        })
+      },
+    })
+    const clock = virtualClock()
+    const session = await storage.open({ clock, onLogChanged: () => {} })
+    const writer = await LogWriter.create(session, 'log')
+    storage.delay('append', '1s', { nth: 1 })
+    const held = [writer.append(), writer.append()]
+    await clock.advance('1s')
+    await Promise.all(held)
+    const next = writer.append()
+    // Within the call, as without faults.
+    expect(handedOver).toBe(3)
+    await next
+  })
+
+  test('lets the appends behind it go when it fails', async () => {
+    const { storage, session, clock } = await openFaulty()
+    storage.delay('append', '1s', { nth: 1 })
+    storage.failNext('append')
+    const writer = new LogWriter(session, 'log')
+    const appends = [writer.append(), writer.append()].map(outcome)
+    await clock.advance('1s')
+    expect(await Promise.all(appends)).toEqual(['io', 'conflict'])
+    expect(await outcome(new LogWriter(session, 'log').append())).toBe('done')
+  })
+
+  test('goes on at once when it is healed', async () => {
+    const { storage, session, clock } = await openFaulty()
+    storage.delay('head', '1d')
+    const head = session.head('log')
+    storage.heal()
+    expect(await head).toBeDefined()
+    expect(clock.pending).toBe(0)
+  })
+
+  test('goes on at once when the session closes, which waits for it', async () => {
+    const { storage, session, clock } = await openFaulty()
+    storage.delay('commit', '1d')
+    storage.delay('commit', '1d', { after: true })
+    const commit = watched(session.commit([put('b')]))
+    await Promise.all([session.close(), session.close()])
+    expect(commit.settled).toBe(true)
+    expect(await commit.outcome).toBe('done')
+    expect(clock.pending).toBe(0)
+    expect(await outcome(session.get('streams', 'b'))).toBe('closed')
+  })
+
+  test('may be the opening', async () => {
+    const { storage, clock } = await openFaulty()
+    storage.delay('open', '1s')
+    storage.delay('open', '2s', { after: true })
+    const opening = watched(storage.open({ clock, onLogChanged: () => {} }))
+    await clock.advance(2999)
+    expect(opening.settled).toBe(false)
+    await clock.advance(1)
+    expect(await opening.outcome).toBe('done')
+  })
+})
+
+test('what is no duration is refused', () => {
+  const storage = faultyStorage(memory())
+  expect(() => storage.delay('read', 'soon')).toThrow(RangeError)
+  expect(() => storage.delayNotifications(-1)).toThrow(RangeError)
+})

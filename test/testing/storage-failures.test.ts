@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { faultyStorage, type StorageOperation, virtualClock } from '../../adapters/testing/index.ts'
+import { LogWriter, WHOLE_LOG } from '../../src/storage/conformance/log-writer.ts'
+import type { StorageSession } from '../../src/storage/contract.ts'
+import { StorageConflict, StorageFailure } from '../../src/storage/errors.ts'
+import { openFaulty, outcome, put } from './storage-support.ts'
+
+/** Each call of the contract, so that it does something. */
+const CALLS: Record<Exclude<StorageOperation, 'open'>, (session: StorageSession) => Promise<unknown>> = {
+  get: (session) => session.get('streams', 'a'),
+  list: (session) => session.list('streams', { prefix: '', after: '', limit: 10 }),
+  commit: (session) => session.commit([put('b')]),
+  head: (session) => session.head('log'),
+  append: (session) => new LogWriter(session, 'log').append(),
+  read: (session) => session.read('log', WHOLE_LOG),
+  reclaim: (session) => session.reclaim({ now: 0, trimmedBefore: 0, blocksMax: 1 }),
+  measure: (session) => session.measure(['log']),
+}
+const OPERATIONS = Object.keys(CALLS) as (keyof typeof CALLS)[]
+const WRITES = ['commit', 'append', 'reclaim']
+
+describe.each(OPERATIONS)('%s', (operation) => {
+  test('that fails is not made, and says so', async () => {
+    const { storage, session } = await openFaulty()
+    storage.failNext(operation, { kind: 'quota' })
+    const error = await CALLS[operation](session).catch((reason: unknown) => reason)
+    expect(StorageFailure.is(error)).toBe(true)
+    expect(error).toMatchObject({ kind: 'quota', nothingWritten: true })
+    expect(await session.get('streams', 'b')).toBeUndefined()
+    expect(await session.head('log')).toMatchObject({ tail: { seqNum: 0 } })
+    expect(await outcome(CALLS[operation](session))).toBe('done')
+  })
+
+  test('of which the answer is lost is made, and does not say so', async () => {
+    const { storage, session } = await openFaulty()
+    storage.failNext(operation, { after: true })
+    const error = await CALLS[operation](session).catch((reason: unknown) => reason)
+    expect(StorageFailure.is(error)).toBe(true)
+    expect(error).toMatchObject({ kind: 'io', nothingWritten: !WRITES.includes(operation) })
+    expect((await session.get('streams', 'b')) !== undefined).toBe(operation === 'commit')
+    expect((await session.head('log'))?.tail.seqNum === 1).toBe(operation === 'append')
+  })
+
+  test('fails until it is healed, and no other does', async () => {
+    const { storage, session } = await openFaulty()
+    storage.fail(operation)
+    for (let i = 0; i < 3; i++) expect(await outcome(CALLS[operation](session))).toBe('io')
+    const others = OPERATIONS.filter((other) => other !== operation)
+    for (const other of others) expect(await outcome(CALLS[other](session)), other).toBe('done')
+    storage.heal()
+    expect(await outcome(session.get('streams', 'a'))).toBe('done')
+  })
+})
+
+describe('an opening', () => {
+  test('fails, and the storage can be opened afterwards', async () => {
+    const storage = faultyStorage(memory())
+    const context = { clock: virtualClock(), onLogChanged: () => {} }
+    storage.failNext('open', { kind: 'blocked' })
+    await expect(storage.open(context)).rejects.toMatchObject({ kind: 'blocked', nothingWritten: true })
+    await (await storage.open(context)).close()
+  })
+
+  test('of which the answer is lost holds nothing', async () => {
+    let open = 0
+    const inner = memory()
+    const storage = faultyStorage({
+      manifest: inner.manifest,
+      async open(context) {
+        const session = await inner.open(context)
+        open++
+        const close = session.close.bind(session)
+        session.close = () => {
+          open--
+          return close()
+        }
+        return session
+      },
+    })
+    storage.failNext('open', { after: true })
+    await expect(storage.open({ clock: virtualClock(), onLogChanged: () => {} })).rejects.toMatchObject({
+      kind: 'io',
+    })
+    expect(open).toBe(0)
+  })
+})
+
+describe('which call fails', () => {
+  test('the nth from now on', async () => {
+    const { storage, session } = await openFaulty()
+    await session.head('log')
+    storage.fail('head', { nth: 3 })
+    const outcomes: string[] = []
+    for (let i = 0; i < 5; i++) outcomes.push(await outcome(session.head('log')))
+    expect(outcomes).toEqual(['done', 'done', 'io', 'done', 'done'])
+  })
+
+  test('those that are chosen, of which the nth', async () => {
+    const { storage, session } = await openFaulty()
+    storage.fail('get', { when: (collection) => collection === 'basins' })
+    storage.fail('commit', {
+      nth: 2,
+      when: (changes) => changes.some((change) => change.kind === 'create-log'),
+    })
+    expect(await outcome(session.get('streams', 'a'))).toBe('done')
+    expect(await outcome(session.get('basins', 'a'))).toBe('io')
+    const create = (logId: string) =>
+      outcome(session.commit([{ kind: 'create-log', logId, epoch: 1, createdAt: 0 }]))
+    expect(await create('x')).toBe('done')
+    expect(await outcome(session.commit([put('x')]))).toBe('done')
+    expect(await create('y')).toBe('io')
+    expect(await create('y')).toBe('done')
+  })
+
+  test('the first failure that was planned for it, of several', async () => {
+    const { storage, session } = await openFaulty()
+    storage.failNext('head', { kind: 'corrupt' })
+    storage.fail('head')
+    expect(await outcome(session.head('log'))).toBe('corrupt')
+    expect(await outcome(session.head('log'))).toBe('io')
+  })
+
+  test.each([0, -1, 1.5, Number.NaN])('none is the %s-th', (nth) => {
+    expect(() => faultyStorage(memory()).fail('head', { nth })).toThrow(RangeError)
+  })
+})
+
+test('what the contract does not have cannot fail', () => {
+  expect(() => faultyStorage(memory()).fail('apend' as 'append')).toThrow('apend')
+})
+
+describe('a conflict', () => {
+  test.each(['commit', 'append'] as const)('of %s that was not made', async (operation) => {
+    const { storage, session } = await openFaulty()
+    storage.failNext(operation, { kind: 'conflict' })
+    const error = await CALLS[operation](session).catch((reason: unknown) => reason)
+    expect(StorageConflict.is(error)).toBe(true)
+    expect(await session.get('streams', 'b')).toBeUndefined()
+    expect(await session.head('log')).toMatchObject({ tail: { seqNum: 0 } })
+  })
+
+  test('is nothing that other calls have, nor a call that was made', () => {
+    const storage = faultyStorage(memory())
+    expect(() => storage.fail('read', { kind: 'conflict' })).toThrow(RangeError)
+    expect(() => storage.fail('append', { kind: 'conflict', after: true })).toThrow(RangeError)
+  })
+
+  test('of the storage itself is told instead of a lost answer', async () => {
+    const { storage, session } = await openFaulty()
+    storage.failNext('append', { after: true })
+    const writer = new LogWriter(session, 'missing')
+    expect(await outcome(writer.append())).toBe('conflict')
+  })
+})
+
+describe('of appends that are made without waiting', () => {
+  test('those behind one that was not made conflict', async () => {
+    const { storage, session } = await openFaulty()
+    storage.fail('append', { nth: 2 })
+    const writer = new LogWriter(session, 'log')
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => outcome(writer.append())))
+    expect(outcomes).toEqual(['done', 'io', 'conflict', 'conflict'])
+    expect(await session.head('log')).toMatchObject({ tail: { seqNum: 1 } })
+  })
+
+  test('those behind one of which the answer is lost are made', async () => {
+    const { storage, session } = await openFaulty()
+    storage.fail('append', { nth: 2, after: true })
+    const writer = new LogWriter(session, 'log')
+    const outcomes = await Promise.all([1, 2, 3].map(() => outcome(writer.append())))
+    expect(outcomes).toEqual(['done', 'io', 'done'])
+    expect(await session.head('log')).toEqual(writer.head)
+  })
+})
+
+describe('torn reads', () => {
+  const wholeLog = async (session: StorageSession) =>
+    (await session.read('log', WHOLE_LOG)).map(({ firstSeqNum }) => firstSeqNum)
+
+  test('give the first of their blocks', async () => {
+    const { storage, session } = await openFaulty()
+    await new LogWriter(session, 'log').appendUnmergeable(3)
+    storage.tearReads({ nth: 2 })
+    expect(await wholeLog(session)).toEqual([0, 1, 2])
+    expect(await wholeLog(session)).toEqual([0])
+    expect(await wholeLog(session)).toEqual([0, 1, 2])
+    expect(storage.log).toEqual([{ fault: 'torn read', operation: 'read', call: 2, blocks: 1 }])
+  })
+
+  test('give at least one block and never all, by chance', async () => {
+    const { storage, session } = await openFaulty()
+    await new LogWriter(session, 'log').appendUnmergeable(4)
+    storage.rates = { read: { torn: 1 } }
+    const given = new Set<number>()
+    for (let i = 0; i < 50; i++) given.add((await wholeLog(session)).length)
+    expect([...given].sort()).toEqual([1, 2, 3])
+  })
+
+  test('are whole where there is one block, or none', async () => {
+    const { storage, session } = await openFaulty()
+    storage.tearReads()
+    expect(await wholeLog(session)).toEqual([])
+    await new LogWriter(session, 'log').append()
+    expect(await wholeLog(session)).toEqual([0])
+    expect(storage.log).toEqual([])
+  })
+})

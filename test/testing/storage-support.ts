@@ -1,0 +1,47 @@
+import { memory } from '../../adapters/storage/memory/index.ts'
+import {
+  type FaultyStorage,
+  type FaultyStorageOptions,
+  faultyStorage,
+  type VirtualClock,
+  virtualClock,
+} from '../../adapters/testing/index.ts'
+import type { CatalogChange, StorageSession } from '../../src/storage/contract.ts'
+import { StorageConflict, StorageFailure } from '../../src/storage/errors.ts'
+
+export interface OpenFaulty {
+  readonly storage: FaultyStorage
+  readonly session: StorageSession
+  readonly clock: VirtualClock
+  /** The logs that the session was told of. */
+  readonly told: string[]
+}
+
+/** A faulty storage that is open, and has the document `a` and the log `log`. */
+export async function openFaulty(options: FaultyStorageOptions = {}): Promise<OpenFaulty> {
+  const storage = faultyStorage(memory(), options)
+  const clock = virtualClock()
+  const told: string[] = []
+  const session = await storage.open({ clock, onLogChanged: (logId) => told.push(logId) })
+  const { rates } = storage
+  storage.rates = {}
+  await session.commit([put('a'), { kind: 'create-log', logId: 'log', epoch: 1, createdAt: 0 }])
+  storage.rates = rates
+  return { storage, session, clock, told }
+}
+
+export function put(key: string): CatalogChange {
+  return { kind: 'put', collection: 'streams', key, value: 1 }
+}
+
+/** `done`, `conflict`, or the kind of the failure. */
+export async function outcome(call: Promise<unknown>): Promise<string> {
+  try {
+    await call
+    return 'done'
+  } catch (error) {
+    if (StorageConflict.is(error)) return 'conflict'
+    if (StorageFailure.is(error)) return error.kind
+    throw error
+  }
+}
