@@ -6,21 +6,25 @@ import { headerText, invalidHeader } from './header-text.ts'
 import type { Settings } from './options.ts'
 
 /**
- * The basin that a request is addressed to, by subdomain or by the header `svc-basin` (wire-behaviour.md 1.1). Throws 400 `bad_header`
- * when there is none, when its name breaks the rules, and when the two differ (rulings.md "Words on the wire").
+ * The basin that a request is addressed to, by subdomain, by the header `svc-basin` (wire-behaviour.md 1.1), or by default. Throws 400
+ * `bad_header` when there is none, when its name breaks the rules, and when the two differ (rulings.md "Words on the wire").
  */
 export function basinAddress(request: Request, settings: Settings): string {
   const bySubdomain = subdomain(new URL(request.url).hostname, settings.basinDomains)
   const byHeader = headerText(request.headers, 'basin', settings.words)
   const name = vendorHeaderName(wordOfRequest(request.headers, settings.words), 'basin')
-  const basin = byHeader ?? bySubdomain
+  const basin = byHeader ?? bySubdomain ?? settings.basin
   if (basin === undefined) {
     throw new HeadwaterError('bad_header', `Missing header \`${name}\``, { field: name })
   }
   const problem = basinNameProblem(basin)
   if (problem !== undefined) throw invalidHeader(byHeader === undefined ? 'host' : name, problem)
   if (bySubdomain !== undefined && bySubdomain !== basin) {
-    throw invalidHeader(name, `the host is that of basin \`${bySubdomain}\``)
+    // Its own rules first: what is no name is not repeated, however long it is.
+    const hostProblem = basinNameProblem(bySubdomain)
+    throw hostProblem === undefined
+      ? invalidHeader(name, `the host is that of basin \`${bySubdomain}\``)
+      : invalidHeader('host', hostProblem)
   }
   return basin
 }

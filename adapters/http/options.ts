@@ -1,3 +1,4 @@
+import { basinNameProblem } from '../../src/model/names.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { VENDOR_WORDS } from '../../src/wire/words.ts'
 import { bearerToken } from './authorization.ts'
@@ -21,6 +22,8 @@ export interface HandlerOptions {
   readonly cors?: boolean
   /** A request to `{basin}.{domain}` is one to that basin. Default `['localhost']`; ports do not matter. */
   readonly basinDomains?: readonly string[]
+  /** The basin of requests that name none, for where there is only one: `EventSource` sends no headers. By default they are refused. */
+  readonly basin?: string
   /** Largest body of a request that is no session, in bytes after decompression: at most, and by default, 2 MiB. */
   readonly maxBodyBytes?: number
   /** Where the handler is mounted, as in `/streams`. It is taken off paths that begin with it; others are taken as they are. */
@@ -39,6 +42,7 @@ export interface Settings {
   readonly words: readonly string[]
   readonly cors: boolean
   readonly basinDomains: readonly string[]
+  readonly basin: string | undefined
   readonly maxBodyBytes: number
   /** Without a slash at the end; `''` when there is none. */
   readonly prefix: string
@@ -63,6 +67,8 @@ export function settingsOf(options: HandlerOptions): Settings {
   if (!(maxBodyBytes >= 0 && maxBodyBytes <= REQUEST_BODY_BYTES_MAX)) {
     throw new RangeError(`maxBodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${maxBodyBytes}`)
   }
+  const basinProblem = options.basin === undefined ? undefined : basinNameProblem(options.basin)
+  if (basinProblem !== undefined) throw new RangeError(basinProblem)
   for (const name of ['open', 'publicMetrics', 'cors'] as const) {
     // What comes from an environment is text, and 'false' would be true.
     if (options[name] !== undefined && typeof options[name] !== 'boolean') {
@@ -78,6 +84,7 @@ export function settingsOf(options: HandlerOptions): Settings {
     words,
     cors: options.cors ?? options.tokenOf === undefined,
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
+    basin: options.basin,
     maxBodyBytes,
     prefix: prefix === '' ? '' : encodedPath(prefix),
     onError: (error, request) => {

@@ -49,7 +49,24 @@ export function unreadBody(request: Request): ReadableStream<Uint8Array> | null 
     const remedy = 'mount this handler before any body parser, or keep the parser off its paths'
     throw new HeadwaterError('other', `the request body was already read: ${remedy}`)
   }
-  return request.body
+  // Where a runtime knows no streams of requests (service workers of Firefox), there is no telling whether it has a body either.
+  return request.body === undefined ? bodyAsBlob(request) : request.body
+}
+
+function bodyAsBlob(request: Request): ReadableStream<Uint8Array> {
+  let reading: Promise<ReadableStreamDefaultReader<Uint8Array>> | undefined
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        reading ??= request.blob().then((blob) => blob.stream().getReader())
+        const { done, value } = await (await reading).read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: async (reason) => (await reading)?.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 /** Passes the body on until it is too long: so a limit below that of the protocol also saves the memory. */

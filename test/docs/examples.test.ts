@@ -14,13 +14,21 @@ const EXAMPLES: Record<string, string[]> = {
     '201 active\n',
     '401 200\ncreated\npermission_denied\n',
     'seq_num_mismatch 1\n3\ndurable up to 6\ndurable up to 7\n',
-    'range_not_satisfiable 0\ntimers left: 0\n',
+    'the storage failed (quota)\nstorage true seq_num_mismatch 1\n0\nrange_not_satisfiable\ntimers left: 0\n',
+    "[ '0 tea', '1 tea' ]\n",
   ],
   'docs/access.md': [
     "[ 'orders' ]\n[ 'tenant-7/orders' ]\ntrue permission_denied\nauthn\n",
     'secret\ndecryption_failed\n',
   ],
   'docs/storage-contract.md': ['true\n'],
+  'docs/testing.md': [
+    '21.5 °C\n21.6 °C\n2030-01-01T00:02:58.000Z\n',
+    "[ 'fulfilled', 'fulfilled', 'rejected' ]\nstorage\n[ 'first', 'a', 'b' ]\ndelay, delay, delay, failure, delay, crash\n",
+    'true 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19\ntrue\n',
+    'fetch failed: ECONNRESET\nterminated\n200\n',
+    'tea\ncups\n',
+  ],
 }
 
 let directory: string

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HeadwaterError } from '../../src/index.ts'
-import { OPERATIONS } from '../../src/model/access.ts'
+import { OPERATIONS } from '../../src/model/operations.ts'
 import { errorOf, RECORDS, type Service, startService, startWithStream, tailOf, Upload } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })

@@ -58,4 +58,14 @@ describe('the basin of a request', () => {
     const { call } = await startWithStream()
     expect((await call('GET', '/v1/basins', { origin: 'http://NO-.localhost' })).status).toBe(200)
   })
+
+  test('a default is for requests that name none', async () => {
+    const service = await startWithStream()
+    const call = service.with({ basin: 'test-basin' })
+    expect((await call('GET', PATH, { basin: null })).status).toBe(200)
+    expect((await call('GET', PATH, { basin: 'other-basin' })).status).toBe(404)
+    expect((await call('GET', PATH, { basin: null, origin: 'http://other-basin.localhost' })).status).toBe(
+      404,
+    )
+  })
 })

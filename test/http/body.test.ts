@@ -33,6 +33,32 @@ describe('request bodies', () => {
     expect(await tailOf(service)).toBe(0)
   })
 
+  describe('where a runtime knows no streams of requests', () => {
+    async function startWithoutStreams() {
+      const { hw } = await startWithStream()
+      const handler = createHandler(hw, { open: true })
+      return (path: string, init: RequestInit) => {
+        const request = new Request(`http://localhost${path}`, init)
+        return handler(Object.defineProperty(request, 'body', { value: undefined }))
+      }
+    }
+    const headers = { 'svc-basin': BASIN, ...JSON_TYPE }
+
+    test('a body is read all the same, up to the limit', async () => {
+      const call = await startWithoutStreams()
+      const append = (length: number) =>
+        call(RECORDS, { method: 'POST', body: jsonOfLength(length), headers })
+      expect((await append(LIMIT)).status).toBe(200)
+      expect(await errorOf(await append(LIMIT + 1))).toMatchObject({ status: 400, code: 'bad_json' })
+    })
+
+    test('there may be none', async () => {
+      const call = await startWithoutStreams()
+      expect((await call('/v1/streams/another', { method: 'PUT', headers })).status).toBe(201)
+      expect((await call(`${RECORDS}/tail`, { headers })).status).toBe(200)
+    })
+  })
+
   test('a lower limit holds before and after decompression', async () => {
     const service = await startWithStream()
     const call = service.with({ maxBodyBytes: 1000 })

@@ -1,0 +1,47 @@
+// Bundles an example for browsers: `src/main.ts`, what is in `public`, and a service worker that knows which files belong to the app.
+import { createHash } from 'node:crypto'
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+
+const OPTIONS = {
+  bundle: true,
+  write: false,
+  minify: true,
+  platform: 'browser',
+  target: 'es2022',
+  // The package as it is installed, not its sources, which `paths` in `tsconfig.json` names for editors.
+  tsconfigRaw: {},
+  // The published client asks for HTTP/2 in Node only. The codec for zstd has 860 kB, and no page can ask for zstd.
+  external: ['node:http2', './zstd-module-*'],
+  logLevel: 'error',
+}
+
+/** Resolves to the directory that is to be served, which is emptied first. */
+export async function buildExample(name, output = join(import.meta.dirname, name, 'dist')) {
+  const directory = join(import.meta.dirname, name)
+  await rm(output, { recursive: true, force: true })
+  await cp(join(directory, 'public'), output, { recursive: true })
+  // One file: nothing is left to be loaded later, when there may be no network.
+  await bundle(join(directory, 'src/main.ts'), join(output, 'main.js'), { format: 'esm' })
+  const files = (await readdir(output)).sort()
+  const ownFiles = JSON.stringify({ version: await hashOf(output, files), files: files.map(addressOf) })
+  const worker = join(directory, 'service-worker.ts')
+  await bundle(worker, join(output, 'service-worker.js'), { format: 'iife', define: { OWN_FILES: ownFiles } })
+  return output
+}
+
+async function bundle(source, target, options) {
+  const { outputFiles } = await build({ ...OPTIONS, ...options, entryPoints: [source] })
+  await writeFile(target, outputFiles[0].contents)
+}
+
+async function hashOf(directory, files) {
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(file).update(await readFile(join(directory, file)))
+  return hash.digest('hex').slice(0, 16)
+}
+
+function addressOf(file) {
+  return file === 'index.html' ? './' : `./${file}`
+}

@@ -1,0 +1,25 @@
+import { showAvatar } from './avatar.ts'
+import { ownName, setOwnName } from './own-name.ts'
+import { element } from './template.ts'
+
+/** The field for the own name. An empty one is not taken. */
+export function ownNameField(onChange: () => void): void {
+  const field = element<HTMLInputElement>('own-name')
+  const avatar = element('own-avatar')
+
+  function show(): void {
+    field.value = ownName()
+    showAvatar(avatar, ownName())
+  }
+
+  field.addEventListener('change', () => {
+    const name = field.value.trim()
+    if (name !== '') setOwnName(name)
+    show()
+    onChange()
+  })
+  field.addEventListener('keydown', ({ key, isComposing }) => {
+    if (key === 'Enter' && !isComposing) field.blur()
+  })
+  show()
+}

@@ -1,0 +1,79 @@
+import { merge, retry, type Subscription, tap, timer } from 'rxjs'
+import type { Message } from './message.ts'
+import type { ReadPositions } from './read-positions.ts'
+import type { Room } from './room.ts'
+import { addressOf } from './room-address.ts'
+import { copyOf, part } from './template.ts'
+import { showTime, timeOrDay } from './time.ts'
+
+const RETRY_MS = 5_000
+const PREVIEW_LENGTH = 120
+const UNREAD_SHOWN_MAX = 99
+
+/** A room in the list: follows its stream for the latest message and what is unread. */
+export class RoomItem {
+  readonly element = copyOf('room-template')
+  readonly name: string
+  readonly #link = this.element.querySelector('a')!
+  readonly #positions: ReadPositions
+  readonly #following: Subscription
+  #latest: Message | undefined
+  #unread = 0
+
+  constructor(
+    room: Room,
+    positions: ReadPositions,
+    on: { readonly change: () => void; readonly lost: () => void },
+  ) {
+    this.name = room.name
+    this.#positions = positions
+    this.#link.href = addressOf(room.name)
+    part(this.element, 'name').textContent = room.name
+    // Perhaps the room is gone, perhaps the storage is busy.
+    const again = () => {
+      on.lost()
+      return timer(RETRY_MS)
+    }
+    const latest$ = room.latestMessages().pipe(
+      tap((message) => {
+        this.#latest = message
+      }),
+      retry({ delay: again }),
+    )
+    this.#following = merge(latest$, positions.changesOf(room.name)).subscribe(() => {
+      this.#show()
+      on.change()
+    })
+  }
+
+  remove(): void {
+    this.#following.unsubscribe()
+    this.element.remove()
+  }
+
+  get unread(): number {
+    return this.#unread
+  }
+
+  set isSelected(isSelected: boolean) {
+    if (isSelected) this.#link.setAttribute('aria-current', 'page')
+    else this.#link.removeAttribute('aria-current')
+  }
+
+  focus(): void {
+    this.#link.focus()
+  }
+
+  #show(): void {
+    const latest = this.#latest
+    if (latest === undefined) return
+    const { author, text, sentAt, seqNum } = latest
+    this.#unread = Math.max(0, seqNum + 1 - this.#positions.of(this.name))
+    part(this.element, 'preview').textContent = `${author}: ${text.slice(0, PREVIEW_LENGTH)}`
+    showTime(part<HTMLTimeElement>(this.element, 'time'), sentAt, timeOrDay(sentAt))
+    const badge = part(this.element, 'unread')
+    badge.hidden = this.#unread === 0
+    badge.textContent = this.#unread > UNREAD_SHOWN_MAX ? `${UNREAD_SHOWN_MAX}+` : String(this.#unread)
+    badge.setAttribute('aria-label', `${this.#unread} unread`)
+  }
+}

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Shop } from './shop.ts'
+
+let shop: Shop
+
+beforeEach(async () => {
+  shop = await Shop.open()
+})
+// Nothing is left behind: no timer, in whatever way a test ended.
+afterEach(async () => {
+  await shop.close()
+  expect(shop.clock.pending).toBe(0)
+})
+
+const shipments = (...goods: string[]) => goods.map((one, order) => ({ order, goods: one }))
+
+test('ships what was ordered, in order', async () => {
+  await shop.order('tea', 'cups')
+  const processor = shop.start('worker-1')
+  expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
+  expect(await processor.stop()).toBe('stopped')
+})
+
+test('ships what is ordered after an hour without an order', async () => {
+  shop.start('worker-1')
+  await shop.order('tea')
+  await shop.shipped(1)
+  await shop.clock.advance('1h')
+  await shop.order('cups')
+  expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
+})
+
+describe('ships each order once', () => {
+  const isAppend = (request: Request) => request.method === 'POST'
+
+  test('although the answer to a shipment gets lost', async () => {
+    shop.network.loseAnswer({ when: isAppend, nth: 2 })
+    shop.start('worker-1')
+    await shop.order('tea', 'cups')
+    expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
+    expect(await shop.shipmentCount()).toBe(2)
+    expect(shop.network.log).toMatchObject([{ fault: 'answer lost' }])
+  })
+
+  test('although the network delivers a shipment twice', async () => {
+    shop.network.duplicate({ when: isAppend, nth: 2 })
+    shop.start('worker-1')
+    await shop.order('tea', 'cups')
+    expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
+    expect(await shop.shipmentCount()).toBe(2)
+  })
+
+  test('although the disk is full for a moment', async () => {
+    shop.start('worker-1')
+    await shop.order('tea')
+    await shop.shipped(1)
+    shop.storage.fail('append', { nth: 2, kind: 'quota' })
+    await shop.order('cups')
+    expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
+    expect(shop.storage.log).toMatchObject([{ operation: 'append', kind: 'quota' }])
+  })
+
+  test('although the line to the orders breaks in the middle of one', async () => {
+    shop.network.cut(300, {
+      when: (request) => request.headers.get('accept') === 'text/event-stream',
+      nth: 2,
+    })
+    for (const goods of ['tea', 'cups', 'spoons']) await shop.order(goods)
+    shop.start('worker-1')
+    expect(await shop.shipped(3)).toEqual(shipments('tea', 'cups', 'spoons'))
+    expect(shop.network.log).toMatchObject([{ fault: 'cut' }])
+  })
+
+  test('although another processor takes over', async () => {
+    await shop.order('tea')
+    const first = shop.start('worker-1')
+    await shop.shipped(1)
+    const second = shop.start('worker-2')
+    await expect.poll(() => shop.shipmentCount(), { interval: 1 }).toBe(1)
+    await shop.order('cups')
+    expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
+    expect(await first.ended).toBe('superseded')
+    expect(await second.stop()).toBe('stopped')
+  })
+
+  test('although the service crashes with a shipment under way', async () => {
+    await shop.order('tea')
+    shop.start('worker-1')
+    await shop.shipped(1)
+    // It is stored, but the service dies before it says so.
+    shop.storage.delay('append', '1s', { after: true, nth: 2 })
+    await shop.order('cups')
+    await expect.poll(() => shop.storage.log.length, { interval: 1 }).toBe(1)
+    await shop.crashAndRestart()
+    // The first one goes on, unless its client has given up: then it is good that there is another.
+    shop.start('worker-2')
+    await shop.order('spoons')
+    expect(await shop.shipped(3)).toEqual(shipments('tea', 'cups', 'spoons'))
+    expect(await shop.shipmentCount()).toBe(3)
+  })
+})
+
+describe('whatever fails by chance, ships each order once', () => {
+  const GOODS = Array.from({ length: 20 }, (_, i) => `goods ${i}`)
+
+  test.each([1, 2, 3])('(seed %i)', async (seed) => {
+    const flaky = await Shop.open(seed)
+    await flaky.order(...GOODS)
+    flaky.storage.rates = { append: { before: 0.1, after: 0.1 } }
+    flaky.network.rates = { drop: 0.05, unavailable: 0.05, duplicate: 0.05, loseAnswer: 0.05, cut: 0.1 }
+    const done = flaky.shipped(GOODS.length)
+    // Whatever starts processors anew where they end: a service manager, or the next deployment.
+    for (let attempt = 1, isDone = false; !isDone; attempt++) {
+      const processor = flaky.start(`worker-${attempt}`)
+      isDone = await Promise.race([
+        done.then(() => true),
+        processor.ended.then(
+          () => false,
+          () => false,
+        ),
+      ])
+    }
+    expect(await done).toEqual(shipments(...GOODS))
+    flaky.storage.heal()
+    expect(await flaky.shipmentCount()).toBe(GOODS.length)
+    await flaky.close()
+  })
+})

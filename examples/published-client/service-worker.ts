@@ -1,0 +1,10 @@
+import { open } from 'headwater'
+import { serveFetchEvents } from 'headwater/http'
+import { indexedDb } from 'headwater/indexeddb'
+import { type OwnFiles, serveOwnFiles } from '../shared/own-files.ts'
+
+/** Put in by the build. */
+declare const OWN_FILES: OwnFiles
+
+serveFetchEvents(() => open({ storage: indexedDb('published-client') }), { open: true })
+serveOwnFiles(OWN_FILES)

@@ -1,0 +1,21 @@
+// `npm run example -- NAME [--port PORT]`: builds an example and serves it on this machine, from a fresh clone on.
+import { exampleArguments, USAGE } from './example-arguments.mjs'
+import { ensureBuilt, ensureInstalled } from './project.mjs'
+
+const given = exampleArguments(process.argv.slice(2))
+if (given === undefined) {
+  console.error(USAGE)
+  process.exit(1)
+}
+
+ensureInstalled()
+ensureBuilt()
+
+const { serveExample } = await import('../examples/serve.mjs')
+try {
+  const { url } = await serveExample(given.name, given.port)
+  console.log(`${given.name} is at ${url} (end it with Ctrl-C)`)
+} catch (error) {
+  console.error(`${given.name} could not be served: ${error.message}`)
+  process.exit(1)
+}

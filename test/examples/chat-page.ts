@@ -1,0 +1,93 @@
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { PATIENCE } from '../browser/support.ts'
+
+const SCREENSHOTS = join(import.meta.dirname, '..', '..', 'dist', 'screenshots')
+
+/** The chat as a person uses it: by the names of what is on the page. */
+export class ChatPage {
+  readonly page: Page
+  readonly alert
+  readonly log
+  readonly message
+  readonly newRoom
+  readonly rooms
+
+  constructor(page: Page) {
+    this.page = page
+    this.alert = page.locator('.alert')
+    this.log = page.getByRole('log')
+    this.message = page.getByRole('textbox', { name: 'Message', exact: true })
+    this.newRoom = page.getByRole('textbox', { name: 'New room' })
+    this.rooms = page.getByRole('navigation', { name: 'Rooms' })
+  }
+
+  /** Waits until it can be used, and works offline. */
+  async isReady(): Promise<void> {
+    await this.newRoom.click()
+    const isControlled = () => this.page.evaluate(() => navigator.serviceWorker.controller !== null)
+    await expect.poll(isControlled, PATIENCE).toBe(true)
+  }
+
+  async call(name: string): Promise<void> {
+    const field = this.page.getByRole('textbox', { name: 'Your name' })
+    await field.fill(name)
+    await field.press('Enter')
+  }
+
+  async create(room: string): Promise<void> {
+    await this.newRoom.fill(room)
+    await this.newRoom.press('Enter')
+  }
+
+  /** Makes a room and waits until it is open. */
+  async begin(room: string): Promise<void> {
+    await this.create(room)
+    await this.page.getByRole('heading', { name: room, exact: true }).waitFor()
+  }
+
+  async enter(room: string): Promise<void> {
+    await this.rooms.getByRole('link', { name: room }).click()
+    await this.page.getByRole('heading', { name: room, exact: true }).waitFor()
+  }
+
+  async say(...texts: string[]): Promise<void> {
+    for (const text of texts) {
+      await this.message.fill(text)
+      await this.message.press('Enter')
+      await this.log.getByText(text).last().waitFor()
+    }
+  }
+
+  /** Writes and sends, whatever becomes of it: pasted at once, for typing much takes long. */
+  async write(text: string): Promise<void> {
+    await this.message.evaluate((field: HTMLTextAreaElement, value) => {
+      field.value = value
+      field.form?.requestSubmit()
+    }, text)
+  }
+
+  /** The texts of the messages, in order. */
+  messages(): Promise<string[]> {
+    return this.log.locator('.text').allTextContents()
+  }
+
+  shows(...texts: string[]): Promise<void> {
+    return expect.poll(() => this.messages(), PATIENCE).toEqual(texts)
+  }
+
+  /** The names of the rooms, in order. */
+  async roomNames(): Promise<string[]> {
+    return this.rooms.locator('.room-name').allTextContents()
+  }
+
+  /** What a room's link says: its name, time, latest message and how many are unread. */
+  linkOf(room: string) {
+    return this.rooms.getByRole('link', { name: room })
+  }
+
+  async screenshot(name: string): Promise<void> {
+    await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
+  }
+}

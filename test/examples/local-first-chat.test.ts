@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type AppServer, serveExample } from '../browser/app-server.ts'
+import { describeInChromium } from '../browser/chromium.ts'
+import { restartableBrowser } from '../browser/restartable.ts'
+import { PATIENCE } from '../browser/support.ts'
+import { ChatPage } from './chat-page.ts'
+
+describeInChromium('the example local-first-chat', () => {
+  const browser = restartableBrowser()
+  let server: AppServer
+  beforeAll(async () => {
+    server = await serveExample('local-first-chat')
+  })
+  afterAll(() => server?.remove())
+
+  async function openTab(name: string): Promise<ChatPage> {
+    const chat = new ChatPage(await browser.page(server.url))
+    await chat.isReady()
+    await chat.call(name)
+    return chat
+  }
+
+  it('begins empty', async () => {
+    const chat = await openTab('Ada')
+    expect(await chat.rooms.textContent()).toContain('No rooms yet')
+    await chat.begin('empty room')
+    await expect.poll(() => chat.log.textContent(), PATIENCE).toContain('Write the first message')
+  })
+
+  it('is live in two tabs, each with a name of its own', async () => {
+    const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
+    await ada.begin('general')
+    await expect.poll(() => ben.roomNames(), PATIENCE).toEqual(['empty room', 'general'])
+    await ben.enter('general')
+    await ada.say('Hello, Ben')
+    await ben.shows('Hello, Ben')
+    await ben.say('Hello, Ada', 'How are you?')
+    await ada.shows('Hello, Ben', 'Hello, Ada', 'How are you?')
+    const own = (chat: ChatPage) => chat.log.locator('.own .text').allTextContents()
+    expect(await own(ada)).toEqual(['Hello, Ben'])
+    expect(await own(ben)).toEqual(['Hello, Ada', 'How are you?'])
+    // Who follows himself is named once.
+    expect(await ada.log.locator('.byline:visible [data-part="author"]').allTextContents()).toEqual([
+      'Ada',
+      'Ben',
+    ])
+    await ada.page.reload()
+    await ada.shows('Hello, Ben', 'Hello, Ada', 'How are you?')
+    expect(await own(ada)).toEqual(['Hello, Ben'])
+  })
+
+  it('counts what is unread, for all tabs of a name', async () => {
+    const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
+    await ada.enter('general')
+    await ada.begin('elsewhere')
+    await ben.enter('general')
+    await ben.say('Are you there?', 'Ada?')
+    await expect.poll(() => ada.linkOf('general').textContent(), PATIENCE).toMatch(/Ben: Ada\?\s+2\s*$/)
+    await expect.poll(() => ada.page.title(), PATIENCE).toBe('(2) elsewhere · Brook')
+    const third = await openTab('Ada')
+    await expect.poll(() => third.page.title(), PATIENCE).toBe('(2) Brook')
+    await third.enter('general')
+    await expect.poll(() => third.page.title(), PATIENCE).toBe('general · Brook')
+    await expect.poll(() => ada.page.title(), PATIENCE).toBe('elsewhere · Brook')
+    expect(await third.log.locator('.of-new').textContent()).toBe('New')
+  })
+
+  it('makes one room when two tabs make it at the same time', async () => {
+    const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
+    await Promise.all([ada.begin('race'), ben.begin('race')])
+    await Promise.all([ada.say('from Ada'), ben.say('from Ben')])
+    const count = async (chat: ChatPage) => (await chat.roomNames()).filter((name) => name === 'race').length
+    for (const chat of [ada, ben]) {
+      expect(await count(chat)).toBe(1)
+      await expect
+        .poll(async () => (await chat.messages()).sort(), PATIENCE)
+        .toEqual(['from Ada', 'from Ben'])
+    }
+  })
+
+  it('takes what people write for text', async () => {
+    const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    const chat = await openTab(markup.slice(0, 40))
+    await chat.begin(markup)
+    await chat.say(markup)
+    await chat.shows(markup)
+    await chat.page.reload()
+    await chat.shows(markup)
+    expect(await chat.roomNames()).toContain(markup)
+    expect(await chat.page.locator('img:not([src="icon.svg"])').count()).toBe(0)
+    expect(await chat.page.title()).toContain(markup)
+  })
+
+  it('speaks the wire protocol to its own page', async () => {
+    const chat = await openTab('Ada')
+    await chat.begin('wire')
+    const answer = await chat.page.evaluate(async () => {
+      const records = '/v1/streams/rooms%2Fwire/records'
+      const body = JSON.stringify({ records: [{ body: 'by fetch', headers: [['author', 'A script']] }] })
+      const headers = { 'content-type': 'application/json' }
+      const appended = await fetch(records, { method: 'POST', headers, body })
+      const read = await (await fetch(`${records}?seq_num=0`)).json()
+      return { status: appended.status, bodies: read.records.map((record: { body: string }) => record.body) }
+    })
+    expect(answer).toEqual({ status: 200, bodies: ['by fetch'] })
+    await chat.shows('by fetch')
+    expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
+  })
+
+  it('goes on without its server and a network, in two tabs, also when it is reloaded', async () => {
+    const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
+    await ada.begin('offline')
+    await ben.enter('offline')
+    await ada.say('still online')
+    await server.stop()
+    await browser.context.setOffline(true)
+    await expect.poll(() => ada.page.getByRole('status').textContent(), PATIENCE).toBe('Offline')
+    await ada.say('now offline')
+    await ben.shows('still online', 'now offline')
+    await ada.page.reload()
+    await ada.shows('still online', 'now offline')
+    await ada.say('reloaded')
+    await ben.shows('still online', 'now offline', 'reloaded')
+  })
+
+  it('has everything when the browser was ended and started again, still offline', async () => {
+    const rooms = await (await openTab('Ada')).roomNames()
+    await browser.restart()
+    await browser.context.setOffline(true)
+    const chat = await openTab('Ada')
+    await expect.poll(() => chat.roomNames(), PATIENCE).toEqual(rooms)
+    await chat.enter('offline')
+    await chat.shows('still online', 'now offline', 'reloaded')
+    await chat.say('restarted')
+    await browser.context.setOffline(false)
+    await server.start()
+  })
+})

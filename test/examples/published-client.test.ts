@@ -1,0 +1,92 @@
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type AppServer, serveExample } from '../browser/app-server.ts'
+import { describeInChromium } from '../browser/chromium.ts'
+import { restartableBrowser } from '../browser/restartable.ts'
+import { serviceWorkersOf } from '../browser/service-workers.ts'
+import { PATIENCE } from '../browser/support.ts'
+
+const READY = 'Ready, with or without a network.'
+
+describeInChromium('the example published-client', () => {
+  const browser = restartableBrowser()
+  let server: AppServer
+  beforeAll(async () => {
+    server = await serveExample('published-client')
+  })
+  afterAll(() => server?.remove())
+
+  async function open(): Promise<Page> {
+    const page = await browser.page(server.url)
+    await isReady(page)
+    return page
+  }
+  const isReady = (page: Page) =>
+    expect.poll(() => page.locator('output').textContent(), PATIENCE).toBe(READY)
+  const notesOf = (page: Page) =>
+    page.getByRole('list', { name: 'Notes' }).getByRole('listitem').allTextContents()
+  const shows = (page: Page, notes: string[]) => expect.poll(() => notesOf(page), PATIENCE).toEqual(notes)
+  async function append(page: Page, note: string): Promise<void> {
+    await page.getByRole('textbox', { name: 'Note' }).fill(note)
+    await page.getByRole('button', { name: 'Append' }).click()
+  }
+
+  it('appends and follows live, in two tabs, without its server having a part in it', async () => {
+    const [one, other] = [await open(), await open()]
+    await append(one, 'first')
+    await shows(other, ['first'])
+    await append(other, 'second')
+    await shows(one, ['first', 'second'])
+    expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
+  })
+
+  it('goes on when the network and its server are gone, also after it was reloaded', async () => {
+    const page = await open()
+    await server.stop()
+    await browser.context.setOffline(true)
+    await append(page, 'offline')
+    await shows(page, ['first', 'second', 'offline'])
+    await page.reload()
+    await isReady(page)
+    await shows(page, ['first', 'second', 'offline'])
+    await append(page, 'offline again')
+    await shows(page, ['first', 'second', 'offline', 'offline again'])
+  })
+
+  it('still does in a browser that was ended and started again', async () => {
+    await browser.restart()
+    await browser.context.setOffline(true)
+    const page = await open()
+    await shows(page, ['first', 'second', 'offline', 'offline again'])
+    await append(page, 'after a restart')
+    await shows(page, ['first', 'second', 'offline', 'offline again', 'after a restart'])
+  })
+
+  it('appends, and goes on following, after the browser stopped the service worker', async () => {
+    const [one, other] = [await open(), await open()]
+    const workers = await serviceWorkersOf(one)
+    const before = await notesOf(one)
+    await workers.stop()
+    await append(one, 'after a stop')
+    await shows(one, [...before, 'after a stop'])
+    await shows(other, [...before, 'after a stop'])
+    // As often as a browser does while nothing happens: each time the followers come back.
+    for (let i = 0; i < 4; i++) {
+      await workers.stop()
+      await workers.started()
+    }
+    await append(other, 'after many')
+    await shows(one, [...before, 'after a stop', 'after many'])
+    await shows(other, [...before, 'after a stop', 'after many'])
+  })
+
+  it('finds its service worker again after a reload that goes around it', async () => {
+    await browser.context.setOffline(false)
+    await server.start()
+    const page = await open()
+    const devTools = await page.context().newCDPSession(page)
+    await devTools.send('Page.reload', { ignoreCache: true })
+    await expect.poll(() => server.requests, PATIENCE).toContain('/main.js')
+    await isReady(page)
+  })
+})

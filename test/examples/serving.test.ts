@@ -1,0 +1,33 @@
+import { expect, it, onTestFinished } from 'vitest'
+// @ts-expect-error: a plain script without types
+import { serveExample } from '../../examples/serve.mjs'
+// @ts-expect-error: a plain script without types
+import { exampleArguments, USAGE } from '../../scripts/example-arguments.mjs'
+
+it.each([
+  [['local-first-chat'], { name: 'local-first-chat', port: 8788 }],
+  [['published-client'], { name: 'published-client', port: 8789 }],
+  [['published-client', '--port', '0'], { name: 'published-client', port: 0 }],
+  [[], undefined],
+  [['toString'], undefined],
+  [['local-first-chat', 'published-client'], undefined],
+  [['local-first-chat', '--port', 'x'], undefined],
+  [['local-first-chat', '--port', '65536'], undefined],
+  [['local-first-chat', '--host', '0.0.0.0'], undefined],
+])('npm run example takes %j for %j', (args, expected) => {
+  expect(exampleArguments(args)).toEqual(expected)
+})
+
+it('npm run example tells what there is', () => {
+  expect(USAGE).toContain('local-first-chat, published-client')
+})
+
+it('serves what an example is made of, and nothing else', async () => {
+  const { url, close } = await serveExample('published-client', 0)
+  onTestFinished(close)
+  const statuses = async (...paths: string[]) =>
+    Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).status))
+  const own = ['/', '/main.js', '/style.css', '/service-worker.js']
+  expect(await statuses(...own)).toEqual(own.map(() => 200))
+  expect(await statuses('/v1/basins', '/service-worker.ts', '/../build.mjs')).toEqual([404, 404, 404])
+})
