@@ -1,0 +1,4 @@
+import { asChild } from './harness/as-child.ts'
+import { TARGETS } from './targets/index.ts'
+
+await asChild(TARGETS)

@@ -1,0 +1,33 @@
+import fc from 'fast-check'
+import { blocksOf, pageOf } from '../../../adapters/storage/indexeddb/page.ts'
+import { concatBytes } from '../../../src/model/bytes.ts'
+import { equal } from '../harness/equal.ts'
+import { rangeError } from '../harness/refusals.ts'
+import { target } from '../harness/target.ts'
+import { storedBlock } from '../storage-models.ts'
+
+const NUMBERS_BYTES = 7 * Float64Array.BYTES_PER_ELEMENT
+
+/** The two buffers of a page of IndexedDB one after another, behind the count of its blocks. */
+export const page = target({
+  name: 'indexeddb-page',
+  models: fc.array(storedBlock, { maxLength: 4 }),
+  encode: (blocks) => {
+    const { numbers, data } = pageOf(blocks)
+    return concatBytes([Uint8Array.of(blocks.length), new Uint8Array(numbers.buffer), data])
+  },
+  decode: (input: Uint8Array) => blocksOf(pageIn(input)),
+  means: (blocks) => blocks,
+  refuses: rangeError,
+  verify(blocks, input) {
+    const all = concatBytes([new Uint8Array(0), ...blocks.map(({ data }) => data)])
+    equal(all, pageIn(input).data, 'the data of the blocks')
+  },
+  share: 8,
+})
+
+function pageIn(input: Uint8Array) {
+  const count = Math.min(input[0] ?? 0, Math.floor((input.length - 1) / NUMBERS_BYTES))
+  const start = 1 + Math.max(count, 0) * NUMBERS_BYTES
+  return { numbers: new Float64Array(input.slice(1, start).buffer), data: input.subarray(start) }
+}
