@@ -6,7 +6,7 @@ import { basename } from 'node:path'
 import { buildSync } from 'esbuild'
 import { inProject, run } from './project.mjs'
 
-/** A benchmark is a file, or a directory with an `index.ts` and the programs that this starts, `*-child.ts`. */
+/** A benchmark is a file, or, when it has rivals, a directory with an `index.ts` and the programs that this starts, `*-child.ts`. */
 const programs = new Map()
 for (const entry of readdirSync(inProject('bench'), { withFileTypes: true })) {
   const at = (...path) => inProject('bench', entry.name, ...path)
@@ -32,18 +32,17 @@ for (const name of asked === undefined ? programs.keys() : [asked]) {
   // Beside the peers, so that they are found.
   const outdir = inProject('bench', 'dist', name)
   rmSync(outdir, { recursive: true, force: true })
-  const { metafile } = buildSync({
+  if (basename(entryPoints[0]) === 'index.ts') ensurePeers()
+  buildSync({
     entryPoints,
     outdir,
     bundle: true,
     platform: 'node',
     format: 'esm',
     // The WebAssembly loader of libsodium does not survive being bundled as a module.
-    external: ['libsodium-wrappers', ...peers],
-    metafile: true,
+    external: ['libsodium-wrappers', 'esbuild', 'playwright-core', ...peers],
     logLevel: 'error',
   })
-  ensurePeers(metafile)
   const program = inProject('bench', 'dist', name, basename(entryPoints[0]).replace(/\.ts$/, '.js'))
   const { status } = spawnSync(process.execPath, [program, ...args], {
     stdio: 'inherit',
@@ -53,11 +52,8 @@ for (const name of asked === undefined ? programs.keys() : [asked]) {
 }
 process.exitCode = failed ? 1 : 0
 
-/** Installs what a benchmark measures against, when it does and when it is missing. */
-function ensurePeers({ outputs }) {
-  const imported = Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path))
-  const missing = peers.some(
-    (peer) => imported.includes(peer) && !existsSync(inProject('bench', 'node_modules', peer)),
-  )
+/** Installs what is measured against where it is missing. */
+function ensurePeers() {
+  const missing = peers.some((peer) => !existsSync(inProject('bench', 'node_modules', peer)))
   if (missing) run('npm', ['ci', '--prefix', 'bench'])
 }

@@ -6,8 +6,8 @@
  */
 import { loadavg, tmpdir } from 'node:os'
 import { parseArgs } from 'node:util'
+import { markdownOf, type Row, round } from '../harness/rows.ts'
 import type { Work } from './harness/bench.ts'
-import { markdownOf, type Row, round } from './harness/rows.ts'
 import { Scratch } from './harness/scratch.ts'
 import { batches } from './work/batches.ts'
 import { manyWriters } from './work/many-writers.ts'

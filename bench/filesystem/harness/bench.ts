@@ -1,4 +1,4 @@
-import type { Row } from './rows.ts'
+import type { Row } from '../../harness/rows.ts'
 import type { Scratch } from './scratch.ts'
 
 /** What the works are given. */

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { timed } from '../harness/compare.ts'
+import { timed } from '../../harness/compare.ts'
 
 /** The least that could make bytes durable: piece after piece is written at the end of a file and synced. Resolves to the milliseconds for `count` pieces. */
 export async function writeAndSync(directory: string, count: number, piece: Uint8Array): Promise<number> {
