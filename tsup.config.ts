@@ -41,6 +41,7 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     memory: 'adapters/storage/memory/index.ts',
+    indexeddb: 'adapters/storage/indexeddb/index.ts',
     filesystem: 'adapters/storage/filesystem/index.ts',
     http: 'adapters/http/index.ts',
     node: 'adapters/node/index.ts',
@@ -55,6 +56,10 @@ export default defineConfig({
   external: [/^node:/],
   noExternal: ['zstd-codec', 'cli-progress'],
   esbuildPlugins: [embedZstdCodec, embedCliProgress],
+  esbuildOptions(options) {
+    // Puts constants where they are used. The bundlers of those who use the package can't: for them constants of other chunks are variables.
+    options.minifySyntax = true
+  },
   splitting: true,
   sourcemap: true,
   clean: true,

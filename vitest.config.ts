@@ -1,4 +1,16 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+
+/** The package by its names, as its users import it, from the sources. */
+const OWN_PACKAGE = Object.entries({
+  headwater: 'src/index.ts',
+  'headwater/http': 'adapters/http/index.ts',
+  'headwater/memory': 'adapters/storage/memory/index.ts',
+  'headwater/testing': 'adapters/testing/index.ts',
+}).map(([name, path]) => ({
+  find: new RegExp(`^${name}$`),
+  replacement: fileURLToPath(new URL(path, import.meta.url)),
+}))
 
 export default defineConfig({
   test: {
@@ -16,6 +28,11 @@ export default defineConfig({
           include: ['test/engine/**/*.test.ts', 'test/http/**/*.test.ts'],
           env: { TEST_STORAGE: 'filesystem' },
         },
+      },
+      {
+        extends: true,
+        resolve: { alias: OWN_PACKAGE },
+        test: { name: 'examples', include: ['examples/**/*.test.ts'] },
       },
     ],
   },

@@ -1,5 +1,6 @@
 import type { ArgsDef } from 'citty'
 import { CliError } from './failure.ts'
+import { shown } from './printable.ts'
 
 const OPTION = /^--(no-)?([a-z][a-z-]*)(?:=(.*))?$/s
 
@@ -8,13 +9,14 @@ const OPTION = /^--(no-)?([a-z][a-z-]*)(?:=(.*))?$/s
  * than true and false, and arguments too few or too many. Messages repeat no values, since any could be a token in a wrong place.
  *
  * @param command For messages: `token issue`.
+ * @param positionals `least` is 1 where they have a name, else 0, unless it is given.
  * @throws CliError with exit code 2.
  */
 export function checkArguments(
   args: readonly string[],
   definitions: ArgsDef,
   command: string,
-  positionals: { readonly name?: string; readonly most: number } = { most: 0 },
+  positionals: { readonly name?: string; readonly least?: number; readonly most: number } = { most: 0 },
 ): void {
   const refusal = (problem: string) => new CliError(2, `${problem}. See headwater ${command} --help`)
   const given = new Set<string>()
@@ -34,7 +36,7 @@ export function checkArguments(
     const type = Object.hasOwn(definitions, name) ? definitions[name]!.type : undefined
     const isSwitch = type === 'boolean'
     if (type === undefined || type === 'positional' || (negation !== undefined && !isSwitch)) {
-      throw refusal(`unknown option --${negation ?? ''}${name}`)
+      throw refusal(`unknown option ${shown(`--${negation ?? ''}${name}`, '')}`.trim())
     }
     if (given.has(name)) throw refusal(`--${name} is given twice`)
     given.add(name)
@@ -51,8 +53,8 @@ export function checkArguments(
       }
     }
   }
-  const { name, most } = positionals
-  if (name !== undefined && count === 0) throw refusal(`${command} needs ${name}`)
+  const { name, least = name === undefined ? 0 : 1, most } = positionals
+  if (count < least) throw refusal(`${command} needs ${name}`)
   if (count > most) {
     throw refusal(`${command} takes ${most === 0 ? 'options only' : `one ${name}`}, but more was given`)
   }

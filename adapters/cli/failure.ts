@@ -25,8 +25,14 @@ export class ServiceError extends CliError {
 export function cliErrorOf(error: unknown): CliError | undefined {
   if (error instanceof CliError) return error
   if (!HeadwaterError.is(error)) return undefined
-  const reason = StorageFailure.is(error.cause) ? `: ${(error.cause as Error).message}` : ''
-  return new ServiceError(error.code, `${error.message}${reason}`)
+  const { cause } = error
+  if (StorageFailure.is(cause)) return new CliError(1, printable(storageText(error, cause)))
+  return new ServiceError(error.code, error.message)
+}
+
+/** Who has a directory, and that it is closed, is all that there is to say. */
+function storageText(error: HeadwaterError, { kind, message }: StorageFailure): string {
+  return kind === 'blocked' || kind === 'closed' ? message : `${error.message}: ${message}`
 }
 
 /** Runs what judges a part of the command line: its refusal means that the command was called wrongly. */

@@ -1,5 +1,6 @@
 import type { OperationLevel, ResourceSet } from '../../src/index.ts'
-import { OPERATION_LEVELS, type ResourceKind, resourceSetProblem } from '../../src/model/access.ts'
+import { type ResourceKind, resourceSetProblem } from '../../src/model/access.ts'
+import { OPERATION_LEVELS } from '../../src/model/operations.ts'
 import { CliError } from './failure.ts'
 
 const SET_OPTIONS = { basins: '--basins', streams: '--streams', accessTokens: '--access-tokens' } as const

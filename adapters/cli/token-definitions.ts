@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../src/model/access.ts'
+import { OPERATIONS } from '../../src/model/operations.ts'
 
 /** Where the tokens are. */
 const PLACE_DEFINITIONS = {

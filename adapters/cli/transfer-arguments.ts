@@ -53,9 +53,9 @@ export function parseExportArguments(args: readonly string[], { env }: CliContex
 
 export function parseImportArguments(args: readonly string[], { env }: CliContext): ImportArguments {
   const given = args.filter((arg) => arg !== '-')
+  checkArguments(given, IMPORT_DEFINITIONS, 'import', { name: 'FILE', least: 0, most: 1 })
   const parsed = parseArgs<typeof IMPORT_DEFINITIONS>([...given], IMPORT_DEFINITIONS)
   const isFile = parsed.file !== undefined
-  checkArguments(given, IMPORT_DEFINITIONS, 'import', isFile ? { name: 'FILE', most: 1 } : { most: 0 })
   if (parsed.file === '') throw new CliError(2, 'FILE must not be empty')
   if (args.length - given.length > (isFile ? 0 : 1))
     throw new CliError(2, 'import takes one FILE, but more was given')

@@ -97,7 +97,7 @@ describe('headwater serve', () => {
     }
     const { exitCode, err } = run(OPEN, { storages: [memoryKind(storage)] })
     expect(await exitCode).toBe(1)
-    expect(err).toEqual(['headwater: the storage failed (io): the disk is away (storage)'])
+    expect(err).toEqual(['headwater: the storage failed (io): the disk is away'])
   })
 
   it.each([[['--dir', 'here']], [['--storage', 'shelf', '--dir', 'here']]])(

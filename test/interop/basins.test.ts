@@ -1,8 +1,10 @@
 import { S2Error } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
+import { virtualClock } from '../../adapters/testing/index.ts'
 import { clientOf, freshName, serviceOfFile } from './support.ts'
 
-const { server, hw } = await serviceOfFile()
+const clock = virtualClock()
+const { server, hw } = await serviceOfFile({ clock })
 const s2 = clientOf(server.url)
 
 const CONFIG = {
@@ -25,10 +27,9 @@ async function names(pages: AsyncIterable<{ name: string }>): Promise<string[]> 
 describe('basins', () => {
   it('creates one, once', async () => {
     const basin = freshName('basin')
-    const before = Date.now()
     const info = await s2.basins.create({ basin })
     expect(info).toMatchObject({ name: basin, deletedAt: null })
-    expect(info.createdAt.getTime()).toBeGreaterThanOrEqual(before - 1)
+    expect(info.createdAt.getTime()).toBe(clock.now())
     const again = s2.basins.create({ basin })
     await expect(again).rejects.toMatchObject({ status: 409, code: 'resource_already_exists' })
     await expect(again).rejects.toBeInstanceOf(S2Error)
