@@ -99,7 +99,9 @@ export class ResumeScan {
         this.#counts.records += this.#open!.records
         this.#open = undefined
         return
-      default:
+      case 'record':
+        throw notAsItShouldBe(line, 'a record stands outside of a stream')
+      case 'end':
         this.#isComplete = true
     }
   }

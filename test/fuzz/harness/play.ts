@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { crc32 } from '../../../src/wire/crc32.ts'
@@ -24,10 +25,10 @@ export async function play(
   for (const [i, { target: name, inputs }] of orders.plan.entries()) {
     const target = targets.find((one) => one.name === name)
     if (target === undefined) throw new RangeError(`there is no decoder ${name}`)
-    const kept = keptBytes()
+    const kept = await keptBytes()
     const cases = await Cases.of(target, orders.seed, foundCases(orders.corpus, name))
     const played = await playOne(target, cases, { from: i === 0 ? orders.from : 0, to: inputs }, orders, tell)
-    const more = keptBytes() - kept
+    const more = (await keptBytes()) - kept
     if (more > KEPT_BYTES_MAX)
       tell({ kind: 'failed', failure: { target: name, problem: `it keeps ${more} bytes for good` } })
     tell({ kind: 'done', target: name, ...played })
@@ -103,9 +104,12 @@ function kindOf(error: unknown): string {
   return `${error.name} ${message}${error.cause === undefined ? '' : ` ${kindOf(error.cause)}`}`
 }
 
-function keptBytes(): number {
+async function keptBytes(): Promise<number> {
   const { gc } = globalThis
   if (gc === undefined) return 0
+  gc()
+  // The memory of buffers is given back, and counted so, only after a turn and another collection.
+  await setImmediate()
   gc()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers

@@ -68,6 +68,14 @@ export const exportLines = target({
   share: 5,
 })
 
+function isEnd(line: string): boolean {
+  try {
+    return decodeEntry(utf8(line)).kind === 'end'
+  } catch {
+    return false
+  }
+}
+
 /** An export that was interrupted, looked through for where to go on. */
 export const resumedExport = target({
   name: 'resumed-export',
@@ -82,7 +90,7 @@ export const resumedExport = target({
   refuses: transferError,
   verify(point, input) {
     if (point === undefined) return
-    equal(point.isComplete, input.split('\n').at(-2)!.startsWith('{"export_end"'), 'whether it is complete')
+    equal(point.isComplete, isEnd(input.split('\n').at(-2)!), 'whether it is complete')
     ok(!point.isComplete || point.openStream === undefined, 'a complete export has an open stream')
     ok(point.lastStream === undefined || point.basin !== undefined, 'a stream of no basin')
   },
