@@ -31,6 +31,8 @@ export type AttemptStatus =
 
 /** Appends that take effect in their order, and none of them behind one that did not. */
 export interface AttemptGroup {
+  /** The observed version of the stream when it was opened: it stays with that incarnation. */
+  readonly since: number
   readonly attempts: AppendAttempt[]
 }
 

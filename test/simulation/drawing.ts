@@ -42,17 +42,17 @@ export function drawQuery(
   kind: 'unary' | 'session',
 ): ReadQuery {
   const start = prng.below(8)
-  const until = prng.chance(0.1) ? tailTimestamp + prng.below(400) - 200 : undefined
-  const timestamp = tailTimestamp + prng.below(300) - 250
+  const until = prng.chance(0.1) ? Math.max(0, tailTimestamp + prng.below(400) - 200) : undefined
+  const timestamp = Math.max(0, tailTimestamp + prng.below(300) - 250)
   return {
     ...(start < 3 && { seqNum: prng.below(state.tail + 3) }),
     ...(start === 3 && { seqNum: 0 }),
-    ...(start === 4 && (until === undefined || timestamp < until) && { timestamp: Math.max(0, timestamp) }),
+    ...(start === 4 && (until === undefined || timestamp < until) && { timestamp }),
     ...(start > 4 && start < 7 && { tailOffset: prng.below(state.tail + 3) }),
     ...(prng.chance(0.3) && { clamp: true }),
     ...(prng.chance(0.2) && { count: prng.below(12) }),
     ...(prng.chance(0.15) && { bytes: prng.below(300) }),
-    ...(until !== undefined && { until: Math.max(0, until) }),
+    ...(until !== undefined && { until }),
     ...(prng.chance(kind === 'unary' ? 0.4 : 0.3) && { waitSeconds: prng.pick([0, 0, 1, 5, 70]) }),
   }
 }

@@ -18,17 +18,17 @@ export class Fate {
       return
     }
     const engine = scheduler.pick(running)
-    const step = scheduler.pick(CLOCK_STEPS_MS)
+    const byMs = scheduler.pick(CLOCK_STEPS_MS)
     const kind = scheduler.next()
     if (settings.clockSteps && kind < 0.3) {
-      history.add(engine.name, 'clock is set', { step })
-      engine.clock.step(step)
+      history.add(engine.name, 'clock is set', { byMs, latestTime: this.#world.latestTime })
+      engine.clock.step(byMs)
     } else if (kind < 0.45) {
-      history.add(engine.name, 'closes')
+      history.add(engine.name, 'closes', { latestTime: this.#world.latestTime })
       engine.close()
     } else if (settings.trouble === 0) return
     else if (kind < 0.65) {
-      history.add(engine.name, 'dies')
+      history.add(engine.name, 'dies', { latestTime: this.#world.latestTime })
       await engine.die()
     } else if (kind < 0.75) {
       history.add(engine.name, 'loses its connection')

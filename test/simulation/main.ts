@@ -11,7 +11,8 @@ for (let s = first; s < first + seeds; s++) {
   if (r.violation) {
     bad++
     console.log(s, r.steps, r.isAtEnd, r.violation.message.slice(0, 600))
-    if (seeds === 1) console.log(r.lines.slice(-60).join('\n'))
+    if (seeds === 1) console.log(JSON.stringify(r.settings))
+    if (seeds === 1) console.log(r.lines.slice(-Number(process.env.N ?? 60)).join('\n'))
   }
 }
 console.log({ bad, seeds, lines })

@@ -74,6 +74,10 @@ export class SimulatedEngine {
     return this.#state === 'closed' || this.#state === 'dead'
   }
 
+  get isDead(): boolean {
+    return this.#state === 'dead'
+  }
+
   get waiting(): number {
     return this.#waiting.size
   }

@@ -39,8 +39,8 @@ const MISSING: Omit<Moment, 'version'> = {
 export class StreamHistory {
   readonly name: string
   readonly moments: Moment[] = [{ version: 0, ...MISSING }]
-  /** The latest version that a call that returned told of. */
-  #observed = 0
+  /** The latest versions that calls that returned told of: of the records, and of the configuration, which is another object. */
+  readonly observed = { records: 0, config: 0 }
   /** Deletions that were asked for and may still happen. */
   readonly deletions = new Set<object>()
 
@@ -50,10 +50,6 @@ export class StreamHistory {
 
   get now(): Moment {
     return this.moments.at(-1)!
-  }
-
-  get observed(): number {
-    return this.#observed
   }
 
   add(change: Partial<Omit<Moment, 'version'>>): Moment {
@@ -70,6 +66,7 @@ export class StreamHistory {
    * The first moment since that version of which it is true; from now on nobody may be told of an earlier one. `objection` gives half a sentence that says why it is not.
    */
   observe(
+    what: 'records' | 'config',
     since: number,
     expected: string,
     found: string,
@@ -79,7 +76,7 @@ export class StreamHistory {
     for (const moment of this.moments.slice(since)) {
       const problem = objection(moment)
       if (problem === undefined) {
-        this.#observed = Math.max(this.#observed, moment.version)
+        this.#tell(what, moment)
         return moment
       }
       objections.push(`at version ${moment.version} of \`${this.name}\`: ${problem}`)
@@ -93,6 +90,13 @@ export class StreamHistory {
   /** An append that is acknowledged has been observed, and so is everything before it. */
   observeStored({ stored }: AppendAttempt): void {
     const moment = this.moments.find(({ log, state }) => log === stored!.log && state.tail > stored!.seqNum)
-    this.#observed = Math.max(this.#observed, moment!.version)
+    this.#tell('records', moment!)
+  }
+
+  #tell(what: 'records' | 'config', { log, version }: Moment): void {
+    this.observed[what] = Math.max(this.observed[what], version)
+    // Who sees the records of a stream sees that it is there.
+    const first = log === undefined ? version : this.moments.find((moment) => moment.log === log)!.version
+    this.observed.config = Math.max(this.observed.config, first)
   }
 }

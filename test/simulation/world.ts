@@ -64,7 +64,7 @@ export class World {
     }
   }
 
-  /** The latest time that any clock has shown. */
+  /** The latest time that any clock has shown. Asked for before a clock is set or stops. */
   get latestTime(): number {
     for (const { clock, isOver } of this.engines) {
       if (!isOver) this.#latestTime = Math.max(this.#latestTime, clock.now())

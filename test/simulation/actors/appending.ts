@@ -54,7 +54,7 @@ export class Appending {
     const { observer, history: lines } = this.#world
     const history = observer.history(stream)
     const { window, stop } = engine.watch()
-    const since = history.observed
+    const since = history.observed.records
     const attempt = new AppendAttempt({ id, stream, records, conditions, group, turn, since, clock: window })
     observer.attempts.set(id, attempt)
     lines.add(actor, 'append', {
@@ -85,7 +85,12 @@ export class Appending {
         const isClosing = !engine.isOpen
         // Before its check: what fails there is a violation all the same.
         attempt.status = 'unknown'
-        const outcome = outcomeOfFailure(attempt, error, { history, since, inTrouble, isClosing })
+        const outcome = outcomeOfFailure(attempt, error, {
+          history,
+          since: group?.since ?? since,
+          inTrouble,
+          isClosing,
+        })
         attempt.status = outcome.kind === 'unknown' ? 'unknown' : 'not made'
         end(outcome)
       },

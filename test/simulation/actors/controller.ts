@@ -48,9 +48,13 @@ export class Controller implements Actor {
     const { name } = history
     const basin = engine.hw.basin(this.#world.basin)
     const config = drawConfig(scheduler)
-    const since = history.observed
-    const mustBe = (expected: string, objection: (moment: Moment) => string | undefined) => {
-      history.observe(since, `${kind} of \`${name}\`: ${expected}`, 'it resolved', objection)
+    const since = { ...history.observed }
+    const mustBe = (
+      expected: string,
+      objection: (moment: Moment) => string | undefined,
+      what: 'records' | 'config' = 'config',
+    ) => {
+      history.observe(what, since[what], `${kind} of \`${name}\`: ${expected}`, 'it resolved', objection)
     }
     const existed = ({ log }: Moment) => (log === undefined ? 'there is no stream' : undefined)
     const had = (found: StreamConfig) =>
@@ -61,7 +65,8 @@ export class Controller implements Actor {
       const before = history.moments[moment.version - 1]
       return moment.log !== undefined && before?.log !== moment.log ? undefined : 'no stream came to be'
     }
-    const created = (result: string) => mustBe(result, result === 'created' ? isNew : existed)
+    const created = (result: string) =>
+      result === 'created' ? mustBe(result, isNew, 'records') : mustBe(result, existed)
     if (kind === 'config') this.#call(kind, engine, history, basin.streamConfig(name), had)
     else if (kind === 'reconfigure')
       this.#call(kind, engine, history, basin.reconfigureStream(name, config), had)
@@ -72,12 +77,13 @@ export class Controller implements Actor {
   }
 
   #delete(engine: SimulatedEngine, history: StreamHistory): void {
-    const since = history.observed
+    const since = history.observed.records
     const deletion = {}
     history.deletions.add(deletion)
     const deleted = () => {
       history.deletions.delete(deletion)
       history.observe(
+        'records',
         since,
         `\`${history.name}\` is gone once it is deleted`,
         'it resolved',
@@ -98,7 +104,7 @@ export class Controller implements Actor {
 
   #list(engine: SimulatedEngine): void {
     const { histories } = this.#world.observer
-    const since = new Map([...histories.values()].map((history) => [history, history.observed]))
+    const since = new Map([...histories.values()].map((history) => [history, history.observed.config]))
     const [first] = histories.values()
     const list = engine.hw.basin(this.#world.basin).listStreams()
     this.#call('list', engine, first!, list, ({ items }) => {
@@ -121,7 +127,7 @@ export class Controller implements Actor {
     onFailure: (mayHaveEffects: boolean) => void = () => {},
   ): void {
     const { history: lines, inTrouble } = this.#world
-    const since = history.observed
+    const since = history.observed.records
     this.#isBusy = true
     lines.add(this.name, kind, { engine: engine.name, stream: history.name })
     const over = (event: string, details?: Record<string, unknown>) => {

@@ -43,6 +43,7 @@ export class Follower implements Actor {
   act(): void {
     const { scheduler } = this.#world
     if (this.#isOpening) return
+    if (this.#following?.engine.isDead) this.#forget(this.#following, 'lost')
     if (this.#following === undefined) {
       if (!this.#isFinished) this.#open()
     } else if (!this.#isReading) this.#next(this.#following)
@@ -67,7 +68,7 @@ export class Follower implements Actor {
     const history = observer.history(stream)
     const follows = scheduler.chance(0.5)
     const query = follows ? { seqNum: 0 } : drawQuery(scheduler, history.now, 'session')
-    const since = history.observed
+    const since = history.observed.records
     const opening = engine.watch()
     const { inTrouble } = this.#world
     this.#isOpening = true
@@ -87,8 +88,12 @@ export class Follower implements Actor {
       failed: (error) => {
         opened('not opened', { error: (error as HeadwaterError).code })
         if (HeadwaterError.is(error) && error.code === 'range_not_satisfiable') {
-          history.observe(since, `a session of ${JSON.stringify(query)} is opened`, String(error), (moment) =>
-            objectionToRefusal(query, error.tail!, moment, opening.window),
+          history.observe(
+            'records',
+            since,
+            `a session of ${JSON.stringify(query)} is opened`,
+            String(error),
+            (moment) => objectionToRefusal(query, error.tail!, moment, opening.window),
           )
         } else checkFailure(error, { history, since, inTrouble, isClosing: !engine.isOpen })
       },

@@ -39,6 +39,7 @@ export class Gatherer implements Actor {
   act(): void {
     const { scheduler } = this.#world
     if (this.#isFinished) return
+    if (this.#open?.engine.isDead) this.#open = undefined
     if (this.#open === undefined) this.#openProducer()
     else if (scheduler.chance(0.05)) this.#close()
     else for (let times = 1 + scheduler.below(4); times > 0 && this.#open; times--) this.#submit(this.#open)
@@ -61,7 +62,8 @@ export class Gatherer implements Actor {
       fencingToken,
     }
     const producer = engine.stream(stream).producer(options)
-    this.#open = { engine, stream, producer, group: { attempts: [] }, fencingToken }
+    const since = this.#world.observer.history(stream).observed.records
+    this.#open = { engine, stream, producer, group: { attempts: [], since }, fencingToken }
   }
 
   #submit(open: OpenProducer): void {
@@ -92,7 +94,7 @@ export class Gatherer implements Actor {
   #close(): void {
     const open = this.#open
     this.#open = undefined
-    if (open === undefined) return
+    if (open === undefined || open.engine.isDead) return
     this.#closing++
     const closed = () => {
       this.#closing--

@@ -41,12 +41,16 @@ export class Reader implements Actor {
   #read(engine: SimulatedEngine, stream: string, query: ReadQuery): void {
     const { observer, history: lines, inTrouble } = this.#world
     const history = observer.history(stream)
-    const since = history.observed
+    const since = history.observed.records
     const { window, stop } = engine.watch()
     lines.add(this.name, 'read batch', { engine: engine.name, stream, query })
     const check = (outcome: UnaryOutcome, found: string) => {
-      history.observe(since, `a read of ${JSON.stringify(query)} gives what there is`, found, (moment) =>
-        objectionToUnary(query, outcome, moment, window),
+      history.observe(
+        'records',
+        since,
+        `a read of ${JSON.stringify(query)} gives what there is`,
+        found,
+        (moment) => objectionToUnary(query, outcome, moment, window),
       )
     }
     const over = (event: string, details?: Record<string, unknown>) => {
@@ -75,7 +79,7 @@ export class Reader implements Actor {
   #checkTail(engine: SimulatedEngine, stream: string): void {
     const { observer, history: lines, inTrouble } = this.#world
     const history = observer.history(stream)
-    const since = history.observed
+    const since = history.observed.records
     lines.add(this.name, 'check tail', { engine: engine.name, stream })
     const over = (event: string, details?: Record<string, unknown>) => {
       this.#inFlight--
@@ -85,6 +89,7 @@ export class Reader implements Actor {
       done: ({ seqNum, timestamp }) => {
         over('tail', { seqNum, timestamp })
         history.observe(
+          'records',
           since,
           'a tail check tells the tail',
           `${seqNum} at ${timestamp}`,

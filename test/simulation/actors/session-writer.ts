@@ -39,6 +39,7 @@ export class SessionWriter implements Actor {
   act(): void {
     const { scheduler } = this.#world
     if (this.#isFinished || this.#opening) return
+    if (this.#open?.engine.isDead) this.#open = undefined
     if (this.#open === undefined) this.#openSession()
     else if (scheduler.chance(0.08)) this.#close()
     else
@@ -55,12 +56,13 @@ export class SessionWriter implements Actor {
     if (open.length === 0) return
     const engine = scheduler.pick(open)
     const stream = this.#world.pickStream()
+    const since = this.#world.observer.history(stream).observed.records
     this.#opening = true
     history.add(this.name, 'open session', { engine: engine.name, stream })
     engine.call(engine.stream(stream).appendSession(), {
       done: (session) => {
         this.#opening = false
-        this.#open = { engine, stream, session, group: { attempts: [] } }
+        this.#open = { engine, stream, session, group: { attempts: [], since } }
         if (this.#isFinished) this.#close()
       },
       failed: () => {
@@ -101,7 +103,7 @@ export class SessionWriter implements Actor {
   #close(): void {
     const open = this.#open
     this.#open = undefined
-    if (open === undefined) return
+    if (open === undefined || open.engine.isDead) return
     this.#closing++
     const closed = () => {
       this.#closing--

@@ -71,6 +71,7 @@ function outcomeOf(attempt: AppendAttempt, error: unknown, circumstances: Circum
   if (refusal !== undefined) {
     const { id, operation } = attempt
     history.observe(
+      'records',
       attempt.since,
       `${id} is refused only when a condition does not hold`,
       String(error),
@@ -103,7 +104,12 @@ function checkMissingTimestamp(
   error: HeadwaterError,
 ): void {
   const isMissing = records.some(({ timestamp }) => timestamp === undefined)
-  history.observe(since, `${id} is invalid only where it lacks a timestamp`, String(error), ({ config }) =>
-    isMissing && config?.timestamping.mode === 'client-require' ? undefined : 'none is missing',
+  history.observe(
+    'config',
+    since,
+    `${id} is invalid only where it lacks a timestamp`,
+    String(error),
+    ({ config }) =>
+      isMissing && config?.timestamping.mode === 'client-require' ? undefined : 'none is missing',
   )
 }
