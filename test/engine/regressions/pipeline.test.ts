@@ -96,6 +96,26 @@ describe('append pipeline', () => {
     expect(await readAll(stream)).toEqual(['0', 'a', 'c'])
   })
 
+  it('a session keeps what was overtaken by a reconfiguration, when a write behind it fails', async () => {
+    const storage = gated(testStorage(), { shared: false })
+    const { hw, clock, stream } = await openEngine({ storage })
+    const session = await stream.appendSession()
+    storage.holding = true
+    let failed = false
+    storage.onAppend = (request) => {
+      if (text(request) !== 'b' || failed) return
+      failed = true
+      throw new StorageFailure('io', 'no answer', { nothingWritten: false })
+    }
+    const results = ['a', 'b', 'c'].map(async (body) => code((await session.submit(body)).ack()))
+    await clock.settle()
+    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    storage.holding = false
+    storage.release()
+    expect(await Promise.all(results)).toEqual(['ok', 'ok', 'ok'])
+    expect(await readAll(stream)).toEqual(['a', 'b', 'c'])
+  })
+
   it('a write of unknown outcome that turns up late lets no later append slip in (order, duplicates)', async () => {
     let late: (() => Promise<void>) | undefined
     const storage = wrapped(testStorage(), {}, (session) => ({
