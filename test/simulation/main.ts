@@ -1,18 +1,33 @@
+import { parseArgs } from 'node:util'
+import { report } from './report.ts'
+import { shorten } from './shorten.ts'
 import { run } from './simulation.ts'
 
-const seeds = Number(process.argv[2] ?? 20),
-  steps = Number(process.argv[3] ?? 300),
-  first = Number(process.argv[4] ?? 1)
-let bad = 0,
-  lines = 0
-for (let s = first; s < first + seeds; s++) {
-  const r = await run({ seed: s, steps })
-  lines += r.lines.length
-  if (r.violation) {
-    bad++
-    console.log(s, r.steps, r.isAtEnd, r.violation.message.slice(0, 600))
-    if (seeds === 1) console.log(JSON.stringify(r.settings))
-    if (seeds === 1) console.log(r.lines.slice(-Number(process.env.N ?? 60)).join('\n'))
+// Run by scripts/sim.mjs, which checks the arguments, and by tests.
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '1' },
+    steps: { type: 'string', default: '400' },
+    history: { type: 'boolean', default: false },
+  },
+})
+const [first, seeds, steps] = [Number(values.seed), Number(values.seeds), Number(values.steps)]
+let broken = 0
+let lines = 0
+for (let seed = first; seed < first + seeds; seed++) {
+  const result = await run({ seed, steps })
+  lines += result.lines.length
+  if (values.history) for (const line of result.lines) console.log(line)
+  if (result.violation !== undefined) {
+    broken++
+    console.log(`${report(await shorten({ seed, steps }, result))}\n`)
+  } else if (seeds === 1 && !values.history) {
+    console.log(`seed ${seed}, ${steps} steps: ${lines} lines of history, digest ${result.digest}`)
   }
 }
-console.log({ bad, seeds, lines })
+if (seeds > 1)
+  console.log(
+    `${seeds} seeds from ${first} on, ${steps} steps each: ${lines} lines of history, ${broken} broken`,
+  )
+process.exitCode = broken === 0 ? 0 : 1

@@ -13,6 +13,7 @@ export interface ObserverOptions {
   readonly basin: string
   readonly streams: readonly string[]
   readonly trimGraceMs: number
+  readonly onFreed: (stream: string, seqNum: number) => void
   /** The latest time that any clock ever showed. */
   readonly latestTime: () => number
 }
@@ -60,6 +61,7 @@ export class Observer {
       if (held.has(record.seqNum) || record.isFreed) continue
       checkFreed(record, history, trimGraceMs, latestTime())
       record.isFreed = true
+      this.#options.onFreed(history.name, record.seqNum)
     }
   }
 

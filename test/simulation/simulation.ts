@@ -8,6 +8,7 @@ import { Gatherer } from './actors/gatherer.ts'
 import { Reader } from './actors/reader.ts'
 import { SessionWriter } from './actors/session-writer.ts'
 import { Writer } from './actors/writer.ts'
+import { dataRecord, inputOf } from './append-attempt.ts'
 import { Fate } from './fate.ts'
 import { type Settings, settingsOf } from './settings.ts'
 import { Violation } from './violation.ts'
@@ -33,6 +34,7 @@ export interface RunResult {
 
 /** How many turns of the event loop let everything run that waits for neither a storage nor a clock. */
 const TURNS = 3
+const SETTLING_ROUNDS_MIN = 16
 const SETTLING_ROUNDS_MAX = 400
 const FULL_LOOK_EVERY = 32
 
@@ -58,11 +60,13 @@ export async function run({ seed, steps, sabotage }: RunOptions): Promise<RunRes
 class Simulation {
   readonly #world: World
   readonly #actors: readonly Actor[]
+  readonly #appending: Appending
   readonly #fate: Fate
 
   constructor(world: World) {
     const { writers, sessionWriters, producers, followers, readers, controllers } = world.settings
     const appending = new Appending(world)
+    this.#appending = appending
     const many = (count: number, name: string, make: (name: string) => Actor) =>
       Array.from({ length: count }, (_, index) => make(`${name}${index + 1}`))
     this.#world = world
@@ -113,13 +117,18 @@ class Simulation {
     world.isCalm = true
     for (const engine of world.engines) engine.heal()
     for (const actor of this.#actors) actor.finish()
-    for (let round = 0; !this.#isQuiet(); round++) {
-      if (round > SETTLING_ROUNDS_MAX) throw new Violation('nobody is left waiting', this.#waiting())
+    // What was under way when it got calm may fail all the same.
+    await this.#letAllGo()
+    // On a storage of its own an engine may learn only by its next append what became of one before.
+    if (world.open.length > 0) for (const stream of world.settings.streams) this.#appendLast(stream)
+    for (let round = 0; ; round++) {
       for (const actor of this.#actors) actor.act()
       await this.#letAllGo()
-      // As engines do that look by themselves when they are not told of changes.
-      await world.time.advance(round % 8 === 7 ? '61s' : '500ms')
       this.#stopAtViolation()
+      if (round >= SETTLING_ROUNDS_MIN && this.#isQuiet()) break
+      if (round > SETTLING_ROUNDS_MAX) throw new Violation('nobody is left waiting', this.#waiting())
+      // Engines look by themselves now and then, when they are not told of changes.
+      await world.time.advance(round % 8 === 7 ? '61s' : '500ms')
     }
     for (const actor of this.#actors) if (actor instanceof Follower) actor.leave()
     await this.#closeAll()
@@ -139,6 +148,19 @@ class Simulation {
       for (const call of this.#world.calls.ready) this.#world.calls.drop(call)
       await Promise.race([dying, macrotask()])
     }
+  }
+
+  #appendLast(stream: string): void {
+    const { open, scheduler } = this.#world
+    const engine = scheduler.pick(open)
+    const id = this.#world.nextAttemptId()
+    const records = [dataRecord(id, 0, engine.clock.now(), 0)]
+    this.#appending.begin(
+      { actor: 'last', engine, stream, id, records, conditions: {} },
+      () => engine.stream(stream).append(records.map(inputOf)),
+      (ack) => ack,
+      () => {},
+    )
   }
 
   async #closeAll(): Promise<void> {

@@ -41,6 +41,8 @@ export class StreamHistory {
   readonly moments: Moment[] = [{ version: 0, ...MISSING }]
   /** The latest versions that calls that returned told of: of the records, and of the configuration, which is another object. */
   readonly observed = { records: 0, config: 0 }
+  /** Whether one incarnation of it ever went. */
+  wasDeleted = false
   /** Deletions that were asked for and may still happen. */
   readonly deletions = new Set<object>()
 
@@ -59,6 +61,7 @@ export class StreamHistory {
   }
 
   remove(): void {
+    this.wasDeleted = true
     this.add(MISSING)
   }
 

@@ -46,7 +46,10 @@ export class World {
     this.#storage = parts.storage
     this.#sabotage = parts.sabotage
     const latestTime = () => this.latestTime
-    this.observer = new Observer(parts.observed, { basin: this.basin, streams, trimGraceMs, latestTime })
+    const onFreed = (stream: string, seqNum: number) =>
+      this.history.add('storage', 'freed', { stream, seqNum })
+    const { basin } = this
+    this.observer = new Observer(parts.observed, { basin, streams, trimGraceMs, onFreed, latestTime })
   }
 
   static async create(settings: Settings, scheduler: Prng, sabotage: Sabotage = {}): Promise<World> {

@@ -1,4 +1,4 @@
-import type { AppendAck, AppendConditions } from '../../../src/index.ts'
+import type { AppendAck, AppendConditions, HeadwaterError } from '../../../src/index.ts'
 import type { AppendOutcome } from '../../linearizability/operations.ts'
 import { Belief } from '../../linearizability/workload.ts'
 import { AppendAttempt, type AttemptGroup, type SentRecord } from '../append-attempt.ts'
@@ -65,9 +65,10 @@ export class Appending {
       ...conditions,
     })
     const inTrouble = this.#world.inTrouble
-    const end = (outcome: AppendOutcome) => {
+    const end = (outcome: AppendOutcome, error?: unknown) => {
       stop()
-      lines.add(actor, outcome.kind, { ...outcome, kind: undefined, id })
+      const { code } = (error ?? {}) as Partial<HeadwaterError>
+      lines.add(actor, outcome.kind, { id, ...outcome, kind: undefined, error: code })
       const fence = attempt.operation.setFencingToken
       const append = { bodies: [], ...(fence !== undefined && { setFencingToken: fence }) }
       this.belief(stream).learn({ kind: 'append', append }, outcome)
@@ -92,7 +93,7 @@ export class Appending {
           isClosing,
         })
         attempt.status = outcome.kind === 'unknown' ? 'unknown' : 'not made'
-        end(outcome)
+        end(outcome, error)
       },
       lost: () => {
         attempt.status = 'unknown'

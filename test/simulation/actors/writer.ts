@@ -42,13 +42,10 @@ export class Writer implements Actor {
       largeBodies: settings.largeBodies,
     })
     const conditions = this.#appending.drawConditions(stream, 0.3, 0.25)
-    // A deletion under way may send one of them to another incarnation before the other.
-    const turn = settings.deletes
-      ? {}
-      : { turn: { caller: this.#caller(engine.name), number: this.#number++ } }
+    const turn = { caller: this.#caller(engine.name), number: this.#number++ }
     this.#inFlight++
     this.#appending.begin(
-      { actor: this.name, engine, stream, id, records, conditions, ...turn },
+      { actor: this.name, engine, stream, id, records, conditions, turn },
       () => engine.stream(stream).append(records.map(inputOf), conditions),
       (ack) => ack,
       () => {

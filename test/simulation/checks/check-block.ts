@@ -30,7 +30,7 @@ export function checkBlock(
     if (problem !== undefined)
       throw new Violation(`${attempt.id} is stored only when its conditions hold`, problem)
     attempt.stored = { log, seqNum: state.tail }
-    checkOrder(attempt)
+    checkOrder(attempt, history.wasDeleted)
     for (const sent of attempt.records) {
       const record = records[first++]
       if (record === undefined) throw new Violation(`${attempt.id} is stored whole`, 'a part of it')
@@ -107,7 +107,7 @@ function checkMayBeStored({ id, stream, status, stored }: AppendAttempt, name: s
 }
 
 /** In a session nothing comes behind what did not come; single appends of one caller keep their order. */
-function checkOrder(attempt: AppendAttempt): void {
+function checkOrder(attempt: AppendAttempt, wasDeleted: boolean): void {
   const { id, group, turn, stored } = attempt
   const { log, seqNum } = stored!
   for (const earlier of group?.attempts ?? []) {
@@ -117,7 +117,8 @@ function checkOrder(attempt: AppendAttempt): void {
     if (!isBefore)
       throw new Violation(`${id} is stored behind ${earlier.id}, which was submitted before`, `without it`)
   }
-  if (turn === undefined) return
+  // One that finds its stream deleted looks for another, and those behind it may be there first.
+  if (turn === undefined || wasDeleted) return
   const last = log.lastTurn.get(turn.caller) ?? -1
   if (turn.number < last)
     throw new Violation(`${id} is stored before what its caller appended after it`, 'behind it')

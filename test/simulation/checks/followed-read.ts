@@ -42,11 +42,13 @@ export class FollowedRead {
     return this.#candidates.at(-1)!.log!
   }
 
-  /** Whether there is nothing stored that it had to deliver and has not. */
+  /** Whether it has delivered everything that anybody has heard of. */
   get hasAll(): boolean {
+    const { moments, observed } = this.#history
+    const heardOf = moments[observed.records]!
     return this.#candidates.some((moment) => {
-      const walked = this.#walk(moment, [], moment.log!.records.length)
-      return typeof walked !== 'string'
+      const end = heardOf.log === moment.log ? heardOf.state.tail : 0
+      return typeof this.#walk(moment, [], end) !== 'string'
     })
   }
 
