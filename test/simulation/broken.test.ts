@@ -17,7 +17,7 @@ import { run } from './simulation.ts'
 import type { Sabotage } from './world.ts'
 
 /** A modest number: each of these has to be found by one of them. */
-const SEEDS = 20
+const SEEDS = 100
 const STEPS = 300
 /** How often it goes wrong. */
 const PROBABILITY = 0.1
@@ -138,7 +138,7 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
   ],
   [
     'a storage that forgets what was trimmed',
-    /delivers every record once and in order|gives what there is/,
+    /delivers every record once and in order|gives what there is|the head of/,
     onStorage((session) => ({
       head: async (logId) => {
         const head = await session.head(logId)
@@ -160,10 +160,15 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
     { storage: deafened },
   ],
   [
-    'a storage that never answers a read',
+    'a service that never answers an append',
     /nobody is left waiting/,
-    onStorage((session, strikes) => ({
-      read: (...args) => (strikes() ? new Promise(() => {}) : session.read(...args)),
+    onStream((stream, strikes) => ({
+      append: (...args) => {
+        const acked = stream.append(...args)
+        if (!strikes()) return acked
+        acked.catch(() => {})
+        return new Promise(() => {})
+      },
     })),
   ],
   [
@@ -230,7 +235,7 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
 ]
 
 describe('what is broken is found', () => {
-  it.each(BROKEN)('%s', async (_, expected, sabotage) => {
+  it.each(BROKEN)('%s', { timeout: 300_000 }, async (_, expected, sabotage) => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const options = { seed, steps: STEPS, sabotage }
       const result = await run(options)

@@ -13,14 +13,18 @@ beforeAll(async () => {
 })
 afterAll(() => program.remove())
 
-it.each([1, 2, 3, 4, 5, 6, 7, 8])('seed %d has one history, in this process and in another', async (seed) => {
-  const { lines, digest } = await run({ seed, steps: STEPS })
-  const again = await run({ seed, steps: STEPS })
-  expect({ lines: again.lines, digest: again.digest }).toEqual({ lines, digest })
-  const args = [program.path, '--seed', `${seed}`, '--steps', `${STEPS}`, '--history']
-  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: OUTPUT_BYTES_MAX })
-  expect(stdout.trimEnd().split('\n')).toEqual(lines)
-})
+it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  'seed %d has one history, in this process and in another',
+  { timeout: 120_000 },
+  async (seed) => {
+    const { lines, digest } = await run({ seed, steps: STEPS })
+    const again = await run({ seed, steps: STEPS })
+    expect({ lines: again.lines, digest: again.digest }).toEqual({ lines, digest })
+    const args = [program.path, '--seed', `${seed}`, '--steps', `${STEPS}`, '--history']
+    const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: OUTPUT_BYTES_MAX })
+    expect(stdout.trimEnd().split('\n')).toEqual(lines)
+  },
+)
 
 it('other seeds have other histories', async () => {
   const digests = await Promise.all([1, 2, 3].map(async (seed) => (await run({ seed, steps: 50 })).digest))

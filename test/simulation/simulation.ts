@@ -35,7 +35,7 @@ export interface RunResult {
 /** How many turns of the event loop let everything run that waits for neither a storage nor a clock. */
 const TURNS = 3
 const SETTLING_ROUNDS_MIN = 16
-const SETTLING_ROUNDS_MAX = 400
+const SETTLING_ROUNDS_MAX = 64
 const FULL_LOOK_EVERY = 32
 
 /** Plays one seed: the same seed and number of steps, the same history. */
