@@ -106,8 +106,8 @@ describe('trimWhenLow', () => {
       await tell((1200 + written) * RECORD_BYTES, 2000 * RECORD_BYTES, false, written * RECORD_BYTES)
       await clock.advance('1h')
     }
-    const after = (count: number) => [`a ${count}`, `b ${count}`]
-    expect(points).toEqual([...after(100), ...after(200), ...after(300)])
+    const trimmedTo = (count: number) => [`a ${count}`, `b ${count}`]
+    expect(points).toEqual([...trimmedTo(100), ...trimmedTo(200), ...trimmedTo(300)])
   })
 
   it('trims no more than is missing when more was freed than it trimmed', async () => {
