@@ -5,6 +5,7 @@ import {
   type BlockSummary,
   blocksOf,
   earliestExpiry,
+  isCount,
   type Page,
   pageOf,
   sizeInPage,
@@ -101,9 +102,7 @@ export function blocksOfRow(row: PageRow, parts: readonly (Uint8Array | undefine
 export function summariesIn({ logId, numbers, parts }: PageRow): BlockSummary[] {
   return checked(logId, () => {
     if (numbers.length === 0) throw new RangeError('a page without a block')
-    if (!(Number.isInteger(parts) && parts >= 0 && parts <= PARTS_MAX)) {
-      throw new RangeError('a page with a number of parts that makes no sense')
-    }
+    if (!(isCount(parts) && parts <= PARTS_MAX)) throw new RangeError('no number of parts')
     return summariesOf({ numbers })
   })
 }

@@ -91,11 +91,12 @@ function summaryAt(numbers: Float64Array, i: number): BlockSummary {
     isCount(lastTimestamp) &&
     isCount(meteredBytes) &&
     (summary.expiresAt === null || Number.isFinite(expiresAt))
-  if (!isBlock) throw new RangeError('a page with a block whose numbers make no sense')
+  if (!isBlock) throw new RangeError('a page with a block that is none')
   return summary
 }
 
-function isCount(value: number): boolean {
+/** Whether it is an integer that numbers hold exactly, and not negative. */
+export function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0
 }
 
