@@ -91,6 +91,23 @@ describeInChromium('the example local-first-chat', () => {
     expect(await chat.page.title()).toContain(markup)
   })
 
+  it('keeps what people write in its place, whichever way it is written and however high', async () => {
+    const chat = await openTab('Ada')
+    await chat.begin('odd')
+    const author = '\u202eeve'
+    await append(chat, 'odd', { body: `a${'\u0301'.repeat(300)}`, headers: [['author', author]] })
+    await append(chat, 'odd', { body: 'nobody said this', headers: [['author', ' \t ']] })
+    await chat.log.getByText('nobody said this').waitFor()
+    expect(await chat.log.locator('[data-part="author"]').allTextContents()).toEqual([author, 'Somebody'])
+    const styles = await chat.log.locator('.text, [data-part="author"]').evaluateAll((elements) =>
+      elements.map((element) => {
+        const { overflowY, unicodeBidi } = getComputedStyle(element.closest('.text, .byline')!)
+        return [overflowY, getComputedStyle(element).unicodeBidi !== 'normal' || unicodeBidi !== 'normal']
+      }),
+    )
+    expect(new Set(styles.map(String))).toEqual(new Set(['clip,true']))
+  })
+
   it('speaks the wire protocol to its own page', async () => {
     const chat = await openTab('Ada')
     await chat.begin('wire')

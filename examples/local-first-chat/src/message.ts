@@ -29,6 +29,6 @@ function isCommand({ headers }: TextRecord): boolean {
 }
 
 function messageOf({ seqNum, timestamp, headers, body }: TextRecord): Message {
-  const author = headers.find(([name]) => name === 'author')?.[1] || 'Somebody'
+  const author = headers.find(([name]) => name === 'author')?.[1].trim() || 'Somebody'
   return { seqNum, author, text: body, sentAt: new Date(Math.min(timestamp, TIME_MAX)) }
 }
