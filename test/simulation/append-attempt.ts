@@ -31,7 +31,10 @@ export type AttemptStatus =
 
 /** Appends that take effect in their order, and none of them behind one that did not. */
 export interface AttemptGroup {
-  /** The observed version of the stream when it was opened: it stays with that incarnation. */
+  /**
+   * From which version of the stream on a deletion may end it. It stays with the incarnation that its engine has at hand, which on a shared storage may have been deleted
+   * by another engine long before it is opened: its first append tells.
+   */
   readonly since: number
   readonly attempts: AppendAttempt[]
 }

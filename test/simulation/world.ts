@@ -95,6 +95,11 @@ export class World {
     return this.scheduler.chance(0.5) ? streams[0]! : this.scheduler.pick(streams)
   }
 
+  /** See `AttemptGroup.since`. */
+  sessionsSince(stream: string): number {
+    return this.settings.isShared ? 0 : this.observer.history(stream).observed.records
+  }
+
   nextAttemptId(): string {
     return `a${++this.#attemptNumber}`
   }

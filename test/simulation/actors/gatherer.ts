@@ -62,7 +62,7 @@ export class Gatherer implements Actor {
       fencingToken,
     }
     const producer = engine.stream(stream).producer(options)
-    const since = this.#world.observer.history(stream).observed.records
+    const since = this.#world.sessionsSince(stream)
     this.#open = { engine, stream, producer, group: { attempts: [], since }, fencingToken }
   }
 

@@ -56,7 +56,7 @@ export class SessionWriter implements Actor {
     if (open.length === 0) return
     const engine = scheduler.pick(open)
     const stream = this.#world.pickStream()
-    const since = this.#world.observer.history(stream).observed.records
+    const since = this.#world.sessionsSince(stream)
     this.#opening = true
     history.add(this.name, 'open session', { engine: engine.name, stream })
     engine.call(engine.stream(stream).appendSession(), {
