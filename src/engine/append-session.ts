@@ -54,6 +54,7 @@ export class AppendSession {
   readonly #release: () => void
   readonly #budget: ByteBudget
   readonly #group = new AppendGroup()
+  readonly #closing: AbortSignal
   readonly #acks = new Multicast<AppendAck>()
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
@@ -78,6 +79,7 @@ export class AppendSession {
       options.onEnd?.()
     }
     const { closing, signal, ending, clock } = options
+    this.#closing = closing
     for (const end of [closing, signal]) if (end) ignores.push(onAbort(end, () => this.#end(end.reason)))
     if (ending) ignores.push(onAbort(ending, () => this.#cut(ending.reason, clock)))
   }
@@ -120,12 +122,11 @@ export class AppendSession {
       this.#last = new Promise<void>((settled) => {
         this.#budget.acquire(batch.meteredBytes, () => {
           const acked = this.#append(batch, previous)
+          acked.catch(refused)
+          // One that comes too late is over before those that are on their way.
           acked.then(
             () => settled(),
-            (error: unknown) => {
-              refused(error)
-              settled()
-            },
+            () => previous.then(() => settled()),
           )
           if (!this.#group.failed) taken({ ack: () => acked })
         })
@@ -161,7 +162,9 @@ export class AppendSession {
       this.#acks.next(ack)
       return ack
     } catch (error) {
-      this.#group.fail()
+      // An engine that closes takes in nothing more, this or what is behind it; what is before it is still on its way.
+      const isTooLate = this.#closing.aborted && HeadwaterError.is(error) && error.code === 'unavailable'
+      if (!isTooLate) this.#group.fail()
       this.#end(error)
       throw error
     } finally {

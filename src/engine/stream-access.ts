@@ -144,14 +144,29 @@ export class StreamAccess {
       opened(log)
       return
     }
-    const waiting: Opening[] = [{ opened, failed }]
+    this.#begin(key, ref, purpose, policy, [{ opened, failed }])
+  }
+
+  #begin(
+    key: string,
+    ref: StreamRef,
+    purpose: 'append' | 'read',
+    policy: CreationPolicy,
+    waiting: Opening[],
+  ): void {
+    const asked = waiting.length
     this.#opening.set(key, waiting)
     this.#lookUp(ref, purpose, policy).then(
       ({ log, release }) => {
         this.#settle(key, waiting, (one) => one.opened(log))
         release()
       },
-      (error: unknown) => this.#settle(key, waiting, (one) => one.failed(error)),
+      (error: unknown) => {
+        // Who came later may know better: the stream may have been created since it was looked for.
+        const later = waiting.splice(asked)
+        this.#settle(key, waiting, (one) => one.failed(error))
+        if (later.length > 0) this.#begin(key, ref, purpose, policy, later)
+      },
     )
   }
 
