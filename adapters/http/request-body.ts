@@ -1,3 +1,4 @@
+import { onAbort } from '../../src/engine/abort.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { contentCodingOf, readBody } from '../../src/wire/content-coding.ts'
 import { mediaKind, optionalJsonBody, requireJson } from '../../src/wire/media-type.ts'
@@ -31,12 +32,17 @@ export async function wholeBody(context: RequestContext, code: BodyErrorCode): P
   if (source === null) return new Uint8Array(0)
   const coding = contentCodingOf(context.header('content-encoding')) ?? 'identity'
   const held = new HeldBytes(bodies)
+  const reader = source.getReader()
+  // Not every runtime ends the body with the request: whoever waits for the rest would wait for ever.
+  const ignoreAbort = onAbort(request.signal, () => {
+    reader.cancel(request.signal.reason).catch(() => {})
+  })
   // Few bytes that are compressed may become as many as are allowed.
   const hold = (length: number) => held.set(coding === 'identity' ? length : length + maxBodyBytes)
   try {
     // Compressed, a body may be a little longer than what it holds.
     const sourceMax = coding === 'identity' ? maxBodyBytes : maxBodyBytes + COMPRESSION_ALLOWANCE_BYTES
-    const body = await readBody(boundedBody(source, sourceMax, code, hold), coding, code)
+    const body = await readBody(boundedBody(reader, sourceMax, code, hold), coding, code)
     // In some runtimes the body of a request that was cut off just ends.
     request.signal.throwIfAborted()
     if (body.length > maxBodyBytes) throw tooLong(maxBodyBytes, code)
@@ -45,6 +51,7 @@ export async function wholeBody(context: RequestContext, code: BodyErrorCode): P
     request.signal.throwIfAborted()
     throw error
   } finally {
+    ignoreAbort()
     held.release()
   }
 }
@@ -77,12 +84,11 @@ function bodyAsBlob(request: Request): ReadableStream<Uint8Array> {
 
 /** Passes the body on until it is too long, or `hold` throws: so a limit below that of the protocol also saves the memory. */
 function boundedBody(
-  source: ReadableStream<Uint8Array>,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
   bytesMax: number,
   code: BodyErrorCode,
   hold: (length: number) => void,
 ): ReadableStream<Uint8Array> {
-  const reader = source.getReader()
   let length = 0
   return new ReadableStream<Uint8Array>(
     {
