@@ -6,7 +6,7 @@ import type { Scenario } from './harness/scenario.ts'
 import type { StorageKind } from './harness/world.ts'
 
 // The whole of it is `npm run endurance`, which sets this.
-const isCampaign = process.env.ENDURANCE === 'whole'
+export const isCampaign = process.env.ENDURANCE === 'whole'
 
 /** Plays a scenario, as much of it as there is time for. */
 export async function endure(

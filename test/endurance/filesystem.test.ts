@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, it } from 'vitest'
 import { type Program, programOf } from '../fuzz/harness/program.ts'
-import { endure } from './campaign.ts'
+import { endure, isCampaign } from './campaign.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 
 let program: Program
@@ -9,6 +9,8 @@ beforeAll(async () => {
 })
 afterAll(() => program.remove())
 
-it.each(SCENARIOS)('$name, on the filesystem', { timeout: Number.POSITIVE_INFINITY }, async (scenario) => {
+const scenarios = SCENARIOS.filter(({ isOfAnyStorage }) => isCampaign || !isOfAnyStorage)
+
+it.each(scenarios)('$name, on the filesystem', { timeout: Number.POSITIVE_INFINITY }, async (scenario) => {
   await endure(program, scenario, 'filesystem')
 })

@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import { macrotask } from '../../../src/engine/macrotask.ts'
 import type { Report } from './report.ts'
 import type { Scale, Scenario } from './scenario.ts'
@@ -59,7 +60,9 @@ export async function play(scenarios: readonly Scenario[]): Promise<void> {
     warnings,
     errors: world.errors.map(String),
   }
-  console.log(JSON.stringify(report))
+  writeSync(1, `${JSON.stringify(report)}\n`)
+  // What was left behind is told; it must not hold the process.
+  process.exit()
 }
 
 /** Sockets that were closed take some turns to go, and so does what a storage does by itself. */

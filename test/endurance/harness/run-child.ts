@@ -9,7 +9,14 @@ const OUTPUT_CHARACTERS_MAX = 4_000
 
 /** Plays a scenario in a process of its own, where nothing else is collected or open. Rejects with what it says when it fails. */
 export async function runChild(program: string, orders: Orders): Promise<Report> {
-  const options = ['--expose-gc', '--enable-source-maps', program, JSON.stringify(orders)]
+  // Threads that collect and compile beside it would make what is in use a matter of chance.
+  const options = [
+    '--expose-gc',
+    '--single-threaded',
+    '--enable-source-maps',
+    program,
+    JSON.stringify(orders),
+  ]
   const child = spawn(process.execPath, options, { stdio: ['ignore', 'pipe', 'pipe'] })
   const timer = setTimeout(() => child.kill('SIGKILL'), LASTS_MS_MAX)
   const output: Buffer[] = []

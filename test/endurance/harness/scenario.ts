@@ -18,4 +18,6 @@ export interface Scenario {
   readonly keptBytes?: number
   /** In each run of the tests, and of the campaign. */
   readonly scales: { readonly test: Scale; readonly campaign: Scale }
+  /** Of which the tests do not run it on the filesystem: what it is about does not depend on it. The campaign does. */
+  readonly isOfAnyStorage?: boolean
 }

@@ -98,13 +98,14 @@ function abandonedPolls(
     name,
     round,
     budget: ({ many }) => Math.min(many, atOnce) * pollBytes,
+    isOfAnyStorage: true,
     scales: { test: { rounds: 1, many: inTest }, campaign: { rounds: 2, many: 10_000 } },
   }
 }
 
 export const ABANDONED_POLLS: readonly Scenario[] = [
-  abandonedPolls('abandoned long polls', inProcess, 10_000, SESSION_BYTES.inProcess, 4_000),
-  abandonedPolls('abandoned long polls, over HTTP', atHandler, 10_000, SESSION_BYTES.response, 3_000),
-  abandonedPolls('abandoned long polls, on sockets', onSockets, 500, SESSION_BYTES.connection, 1_000),
-  abandonedPolls('abandoned long polls, over HTTP/2', onHttp2, 1_000, SESSION_BYTES.connection, 1_000),
+  abandonedPolls('abandoned long polls', inProcess, 10_000, SESSION_BYTES.inProcess, 2_000),
+  abandonedPolls('abandoned long polls, over HTTP', atHandler, 10_000, SESSION_BYTES.response, 1_000),
+  abandonedPolls('abandoned long polls, on sockets', onSockets, 500, SESSION_BYTES.connection, 400),
+  abandonedPolls('abandoned long polls, over HTTP/2', onHttp2, 1_000, SESSION_BYTES.connection, 400),
 ]

@@ -35,6 +35,7 @@ function followers(name: string, ways: readonly Way[], followerBytes: number, ro
     name,
     round,
     budget: ({ many }) => many * followerBytes + MIB,
+    isOfAnyStorage: ways === HANDLER_FOLLOWERS,
     scales: { test: { rounds, many }, campaign: { rounds: 50, many } },
   }
 }
@@ -57,6 +58,6 @@ const IN_PROCESS = SESSION_BYTES.inProcess + WRITERS * 1_024
 const RESPONSE = SESSION_BYTES.response + WRITERS * 1_024
 
 export const FOLLOWERS: readonly Scenario[] = [
-  followers('followers that come and go', LOCAL_FOLLOWERS, IN_PROCESS, 4),
-  followers('followers that come and go, over HTTP', HANDLER_FOLLOWERS, RESPONSE, 2),
+  followers('followers that come and go', LOCAL_FOLLOWERS, IN_PROCESS, 2),
+  followers('followers that come and go, over HTTP', HANDLER_FOLLOWERS, RESPONSE, 1),
 ]

@@ -33,7 +33,8 @@ function idleSessions(name: string, kinds: readonly Idle[], sessionBytes: number
     name,
     round,
     budget: ({ many }) => many * sessionBytes,
-    scales: { test: { rounds: 1, many: 2_000 }, campaign: { rounds: 3, many: 20_000 } },
+    isOfAnyStorage: true,
+    scales: { test: { rounds: 1, many: 1_500 }, campaign: { rounds: 3, many: 20_000 } },
   }
 }
 

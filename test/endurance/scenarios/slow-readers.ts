@@ -88,6 +88,7 @@ function slowReaders(name: string, stuck: readonly Stuck[], readerBytes: number)
     name,
     round,
     budget: ({ many }) => many * readerBytes + KEPT_BYTES,
+    isOfAnyStorage: stuck !== STUCK_AT_HANDLER,
     scales: { test: { rounds: 1, many: 20 }, campaign: { rounds: 10, many: 40 } },
   }
 }
