@@ -16,8 +16,9 @@ export default defineConfig({
   test: {
     // By default one core is left idle, which is half of a small machine.
     maxWorkers: '100%',
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // What does not end at all ends then; how long something takes on a busy machine says nothing.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },
       // What is above the storages once more, on real directories.

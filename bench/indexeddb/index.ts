@@ -1,6 +1,6 @@
 /**
- * The IndexedDB storage in a real Chromium, against bare IndexedDB and Dexie: in one page, in turns, on a profile on the disk. Ends with code 1 when a
- * demanded ratio is missed.
+ * The IndexedDB storage in a real Chromium, against bare IndexedDB and Dexie: in turns, each in a page with a process of its own, on one profile on the disk.
+ * Ends with code 1 when a demanded ratio is missed.
  *
  *     npm run bench -- indexeddb [work ...] [--quick] [--rounds 5]
  */
@@ -13,8 +13,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
-import { markdownOf, type Row, round } from '../harness/rows.ts'
+import { compare } from '../harness/compare.ts'
+import { markdownOf, type Row, round, speedRow } from '../harness/rows.ts'
 import type * as Page from './page.ts'
+import { WORKS, type Work } from './works.ts'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const QUICK_SCALE = 0.05
@@ -28,6 +30,14 @@ if (executablePath === undefined) {
   console.error('There is no Chromium here. CHROMIUM_PATH tells where one is.')
   process.exit(2)
 }
+
+const unknown = positionals.find((name) => !(name in WORKS))
+if (unknown !== undefined) {
+  console.error(`There is no work ${unknown}. Works: ${Object.keys(WORKS).join(', ')}`)
+  process.exit(2)
+}
+const ROUNDS = Number(values.rounds ?? (values.quick ? 1 : 5))
+const SCALE = values.quick ? QUICK_SCALE : 1
 
 const { outputFiles } = await build({
   entryPoints: [join('bench', 'indexeddb', 'page.ts')],
@@ -53,23 +63,29 @@ const context = await chromium.launchPersistentContext(profile, {
   headless: true,
 })
 
+/** Pages of different sites have different processes. */
+async function pageOf(host: string) {
+  const page = await context.newPage()
+  await page.goto(`http://${host}:${(server.address() as AddressInfo).port}/`)
+  const module = await page.evaluateHandle<typeof Page>(`import('/page.js')`)
+  return {
+    prepare: (side: string, count: number) =>
+      module.evaluate(({ prepare }, [name, of]) => prepare(name, of), [side, count] as const),
+    async turn(side: string) {
+      // What is hidden is slowed down.
+      await page.bringToFront()
+      return module.evaluate(({ turn }, name) => turn(name), side)
+    },
+    close: (side: string) => module.evaluate(({ close }, name) => close(name), side),
+  }
+}
+
 const rows: Row[] = []
 try {
-  const page = await context.newPage()
-  await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-  const module = await page.evaluateHandle<typeof Page>(`import('/page.js')`)
-  const known = await module.evaluate(({ WORKS }) => Object.keys(WORKS))
-  const unknown = positionals.find((name) => !known.includes(name))
-  if (unknown !== undefined) throw new Error(`There is no work ${unknown}. Works: ${known.join(', ')}`)
-  const bench = {
-    rounds: Number(values.rounds ?? (values.quick ? 1 : 5)),
-    scale: values.quick ? QUICK_SCALE : 1,
-  }
-  for (const name of positionals.length > 0 ? positionals : known) {
+  const [ours, rivals] = [await pageOf('127.0.0.1'), await pageOf('localhost')]
+  for (const name of positionals.length > 0 ? positionals : Object.keys(WORKS)) {
     console.error(`${name} (load ${round(loadavg()[0]!)})`)
-    rows.push(
-      ...(await module.evaluate(({ WORKS }, asked) => WORKS[asked.name]!(asked.bench), { name, bench })),
-    )
+    for (const work of WORKS[name]!) rows.push(await measured(work, ours, work.isOurs ? ours : rivals))
   }
 } finally {
   await context.close()
@@ -77,5 +93,20 @@ try {
   server.closeAllConnections()
   await rm(profile, { recursive: true, force: true })
 }
+
+type BenchPage = Awaited<ReturnType<typeof pageOf>>
+
+async function measured(work: Work, ours: BenchPage, rivals: BenchPage): Promise<Row> {
+  const count = Math.max(1, Math.round((work.count * SCALE) / work.step)) * work.step
+  await ours.prepare(work.ours, count)
+  await rivals.prepare(work.rival, count)
+  const { rival } = await compare(ROUNDS * work.rounds, () => ours.turn(work.ours), {
+    rival: () => rivals.turn(work.rival),
+  })
+  await ours.close(work.ours)
+  await rivals.close(work.rival)
+  return speedRow(work.name, work.against, rival, work.atLeast, { each: work.each, count })
+}
+
 console.log(markdownOf(rows))
 if (rows.some(({ isMet }) => isMet === false)) process.exitCode = 1

@@ -23,9 +23,14 @@ export function readLimits(query: ReadQuery, kind: 'unary' | 'session'): ReadLim
 
 /** The smaller of each: what one batch of a session may hold of what the session may still deliver. */
 export function withinOneBatch(limits: ReadLimits): ReadLimits {
+  return withinBatches(limits, 1)
+}
+
+/** The same for so many batches. */
+export function withinBatches(limits: ReadLimits, batches: number): ReadLimits {
   return {
-    count: Math.min(limits.count, READ_RECORDS_MAX),
-    bytes: Math.min(limits.bytes, READ_METERED_BYTES_MAX),
+    count: Math.min(limits.count, batches * READ_RECORDS_MAX),
+    bytes: Math.min(limits.bytes, batches * READ_METERED_BYTES_MAX),
     until: limits.until,
   }
 }

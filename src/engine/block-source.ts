@@ -1,12 +1,15 @@
-import { afterDelivering, isExhausted, type ReadLimits, withinOneBatch } from '../core/read-limits.ts'
+import { afterDelivering, isExhausted, type ReadLimits, withinBatches } from '../core/read-limits.ts'
 import type { ReadRange, StorageSession, StoredBlock } from '../storage/contract.ts'
 import type { EngineContext } from './context.ts'
 import { storageError } from './errors.ts'
 import type { Ahead, ReadAhead } from './read-ahead.ts'
 
+/** A storage that answers another process, as a browser's does, takes far less for one large answer than for several. */
+const AHEAD_BATCHES_MAX = 4
+
 /**
  * Where one read gets stored blocks from. Once it turns out to be longer than what it began with, the storage is asked for what comes next while the
- * blocks before are delivered: one batch ahead, never more.
+ * blocks before are delivered: for two batches at first, and for more when those were wanted, too.
  */
 export class BlockSource {
   readonly #session: StorageSession
@@ -14,6 +17,7 @@ export class BlockSource {
   readonly #logId: string
   #ahead: Ahead | undefined
   #isLong = false
+  #aheadBatches = 1
   #isClosed = false
 
   constructor({ session, readAhead }: Pick<EngineContext, 'session' | 'readAhead'>, logId: string) {
@@ -22,13 +26,13 @@ export class BlockSource {
     this.#logId = logId
   }
 
-  /** Blocks from there on, for one batch; none when there are none. */
+  /** Blocks from there on, for at least one batch; none when there are none. */
   async blocks(
     from: ReadRange['from'],
     endSeqNum: number,
     limits: ReadLimits,
   ): Promise<readonly StoredBlock[]> {
-    const blocks = (await this.#takeAhead(from)) ?? (await this.#ask(from, endSeqNum, limits))
+    const blocks = (await this.#takeAhead(from)) ?? (await this.#ask(from, endSeqNum, limits, 1))
     if (this.#isLong && !this.#isClosed) this.#askAhead(blocks, endSeqNum, limits)
     this.#isLong = true
     return blocks
@@ -44,8 +48,13 @@ export class BlockSource {
     this.#ahead?.drop()
   }
 
-  #ask(from: ReadRange['from'], endSeqNum: number, limits: ReadLimits): Promise<readonly StoredBlock[]> {
-    const { count, bytes } = withinOneBatch(limits)
+  #ask(
+    from: ReadRange['from'],
+    endSeqNum: number,
+    limits: ReadLimits,
+    batches: number,
+  ): Promise<readonly StoredBlock[]> {
+    const { count, bytes } = withinBatches(limits, batches)
     const range = { from, endSeqNum, bytesMax: bytes, recordsMax: count }
     return storageError(this.#session.read(this.#logId, range))
   }
@@ -58,7 +67,10 @@ export class BlockSource {
     const left = afterDelivering(limits, count, meteredBytes)
     if (isExhausted(left)) return
     const from = last.endSeqNum
-    this.#ahead = this.#readAhead.begin(from, () => this.#ask({ seqNum: from }, endSeqNum, left))
+    this.#aheadBatches = Math.min(2 * this.#aheadBatches, AHEAD_BATCHES_MAX)
+    this.#ahead = this.#readAhead.begin(from, () =>
+      this.#ask({ seqNum: from }, endSeqNum, left, this.#aheadBatches),
+    )
   }
 
   /** Undefined also when there was nothing: what is there now decides. */

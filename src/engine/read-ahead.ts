@@ -1,7 +1,7 @@
 import type { StoredBlock } from '../storage/contract.ts'
 
-/** How many reads of an engine may have stored blocks waiting: each at most what one batch takes. */
-const WAITING_MAX = 32
+/** How many reads of an engine may have stored blocks waiting: each at most what four batches take. */
+const WAITING_MAX = 16
 
 /** Blocks that a read will most likely want next, asked for while it delivers those before. */
 export interface Ahead {

@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type * as Race from './pages/indexeddb-race.ts'
 import { inChromium, type Remote, scriptIn } from './support.ts'
 
-const RUNS = 20
+/** `npm run race` sets it. */
+const RUNS = Number(process.env.RACE_RUNS ?? 5)
 const APPENDS = 1000
 
 /** `relaxed` races as much: what is waited for is the answer of the browser's database, not the disk. */

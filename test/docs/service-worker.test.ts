@@ -1,31 +1,12 @@
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { build, type Format } from 'esbuild'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
 import { PATIENCE } from '../browser/support.ts'
-
-const PROJECT = join(import.meta.dirname, '..', '..')
-
-/** The example of the README that is marked with this name, bundled as it says there. */
-async function bundled(name: string, format: Format): Promise<Uint8Array> {
-  const readme = await readFile(join(PROJECT, 'README.md'), 'utf8')
-  const [, code] = new RegExp(`^\`\`\`ts ${name}\\.ts\\n([\\s\\S]*?)^\`\`\`$`, 'm').exec(readme) ?? []
-  if (code === undefined) throw new Error(`the README has no example ${name}.ts`)
-  const { outputFiles } = await build({
-    stdin: { contents: code, resolveDir: PROJECT, loader: 'ts' },
-    bundle: true,
-    write: false,
-    platform: 'browser',
-    format,
-    external: ['./zstd-module-*', 'node:http2'],
-    logLevel: 'error',
-  })
-  return outputFiles[0]!.contents
-}
+import { bundledExample } from './bundled-example.ts'
 
 describeInChromium('README.md, "In a page, offline"', () => {
   const browser = restartableBrowser()
@@ -35,8 +16,8 @@ describeInChromium('README.md, "In a page, offline"', () => {
     const html =
       '<!doctype html><title>page</title><link rel="icon" href="data:,"><script type="module" src="page.js"></script>'
     await writeFile(join(directory, 'index.html'), html)
-    await writeFile(join(directory, 'page.js'), await bundled('page', 'esm'))
-    await writeFile(join(directory, 'service-worker.js'), await bundled('service-worker', 'iife'))
+    await writeFile(join(directory, 'page.js'), await bundledExample('page', 'esm'))
+    await writeFile(join(directory, 'service-worker.js'), await bundledExample('service-worker', 'iife'))
     server = await serveDirectory(directory)
   })
   afterAll(() => server?.remove())

@@ -31,27 +31,38 @@ test('a read of one batch asks for nothing more', async () => {
   await hw.close()
 })
 
-test('a long read is one batch ahead of its consumer, and no further', async () => {
-  const { hw, stream, asked } = await stored(6)
-  const batches = stream.read({ seqNum: 0, count: 6_000 })[Symbol.asyncIterator]()
-  await batches.next()
-  expect(asked).toEqual([0])
-  await batches.next()
-  expect(asked).toEqual([0, 1_000, 2_000])
-  await batches.next()
-  expect(asked).toEqual([0, 1_000, 2_000, 3_000])
+test('a long read is two batches ahead of its consumer, then four, and no further', async () => {
+  const { hw, stream, asked } = await stored(20)
+  const batches = stream.read({ seqNum: 0, count: 20_000 })[Symbol.asyncIterator]()
+  /** From where the storage is asked to read as each batch is delivered. */
+  const askedWith: (readonly number[])[] = []
+  for (let batch = 0; batch < 10; batch++) {
+    await batches.next()
+    askedWith.push(asked.splice(0))
+  }
+  expect(askedWith).toEqual([[0], [1_000, 2_000], [4_000], [], [8_000], [], [], [], [12_000], []])
   await batches.return?.()
-  expect(asked).toEqual([0, 1_000, 2_000, 3_000])
+  expect(asked).toEqual([])
   await hw.close()
 })
 
 test('nothing is asked for behind the end, or beyond the bounds of the read', async () => {
-  const { hw, stream, asked } = await stored(4)
-  for await (const _ of stream.read({ seqNum: 0, count: 3_000 }));
-  expect(asked).toEqual([0, 1_000, 2_000])
-  asked.length = 0
+  const read: [from: number, records: number | undefined][] = []
+  const { hw, stream, asked } = await stored(6, (session) => (logId, range) => {
+    if ('seqNum' in range.from) read.push([range.from.seqNum, range.recordsMax])
+    return session.read(logId, range)
+  })
+  for await (const _ of stream.read({ seqNum: 0, count: 3_500 }));
+  expect(read.splice(0)).toEqual([
+    [0, 1_000],
+    [1_000, 1_000],
+    [2_000, 1_500],
+  ])
   for await (const _ of stream.read({ seqNum: 1_000, count: 3_000 }));
-  expect(asked).toEqual([1_000, 2_000, 3_000])
+  expect(asked.at(-1)).toBe(3_000)
+  asked.length = 0
+  for await (const _ of stream.read({ seqNum: 3_000, count: 5_000 }));
+  expect(asked).toEqual([3_000, 4_000, 5_000])
   await hw.close()
 })
 
@@ -98,17 +109,17 @@ test('one that fails after its read was given up harms nobody', async () => {
 
 test('when many reads wait, those that waited longest go without', async () => {
   const begin = readsAhead()
-  const taken = await Promise.all(begin(40).map((one) => one.take()))
-  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual([...Array(8).fill(0), ...Array(32).fill(1)])
+  const taken = await Promise.all(begin(24).map((one) => one.take()))
+  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual([...Array(8).fill(0), ...Array(16).fill(1)])
 })
 
 test.each(['take', 'drop'] as const)('to %s what waits makes room for others', async (end) => {
   const begin = readsAhead()
-  const waiting = begin(32)
-  await Promise.all(waiting.splice(12).map((one) => one[end]()))
-  waiting.push(...begin(20))
+  const waiting = begin(16)
+  await Promise.all(waiting.splice(6).map((one) => one[end]()))
+  waiting.push(...begin(10))
   const taken = await Promise.all(waiting.map((one) => one.take()))
-  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual(Array(32).fill(1))
+  expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual(Array(16).fill(1))
 })
 
 /** Begins so many reads of a block. */

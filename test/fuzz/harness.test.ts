@@ -71,14 +71,15 @@ describe.concurrent('a campaign tells of a decoder', () => {
 })
 
 it('two campaigns with one seed have the same inputs, with another seed others', SLOW, async () => {
-  const plan = TARGETS.map(({ name }) => ({ target: name, inputs: DIGESTED }))
+  const some = TARGETS.filter((_, index) => index % 3 === 0)
+  const plan = some.map(({ name }) => ({ target: name, inputs: DIGESTED }))
   const digests = async (seed: number) => {
     const { played } = await campaign(real.path, { seed, corpus: CORPUS, plan })
     return Object.fromEntries([...played].map(([name, { digest }]) => [name, digest]))
   }
   const [first, again, other] = [await digests(1), await digests(1), await digests(2)]
   expect(again).toEqual(first)
-  for (const { name } of TARGETS) expect([name, other[name]]).not.toEqual([name, first[name]])
+  for (const { name } of some) expect([name, other[name]]).not.toEqual([name, first[name]])
 })
 
 it('a plan has no fewer inputs than asked for, and some for each', () => {

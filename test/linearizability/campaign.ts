@@ -9,7 +9,7 @@ import type { History, Outcome } from './operations.ts'
 
 /** `npm run linearizability` sets these; `npm test` has the defaults. */
 const { LINEARIZABILITY_HISTORIES, LINEARIZABILITY_SEED, LINEARIZABILITY_DIRECTORY } = process.env
-const HISTORIES = Number(LINEARIZABILITY_HISTORIES ?? 20)
+const HISTORIES = Number(LINEARIZABILITY_HISTORIES ?? 8)
 const FIRST_SEED = Number(LINEARIZABILITY_SEED ?? 1)
 
 /** A history takes a second or two; a busy machine, and one that runs other tests beside, may take many times as long. */

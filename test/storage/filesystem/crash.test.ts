@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { checkGoesOn, checkRecovered } from './check-recovered.ts'
@@ -8,7 +8,10 @@ import { KilledProcess, type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { type History, openSimulated, runWorkload } from './workload.ts'
 
 /** Set `CRASH_SEEDS` to a number of workloads, or to one seed as `=7`, to look for more or to repeat a failure. */
-const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '4')
+const SEEDS = seedsOf(process.env.CRASH_SEEDS ?? '3')
+/** Thousands of openings, on a machine that may be busy. */
+vi.setConfig({ testTimeout: 180_000 })
+
 const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'some', 'reordered']
 const OPENING_OPERATIONS = 12
 const POINTS_MIN_OF_A_SEED = 2_000

@@ -1,10 +1,13 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
 import { changedDisk, engineDisk, seenOf } from './engine-disk.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 
-const FLIPS_PER_FILE = 60
+/** Each damaged byte is an opening and a reading of everything, on a machine that may be busy. */
+vi.setConfig({ testTimeout: 180_000 })
+
+const FLIPS_PER_FILE = 44
 const TRUNCATIONS_PER_FILE = 6
 
 describe.each([

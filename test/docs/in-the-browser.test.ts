@@ -1,0 +1,32 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type AppServer, serveDirectory } from '../browser/app-server.ts'
+import { describeInChromium } from '../browser/chromium.ts'
+import { restartableBrowser } from '../browser/restartable.ts'
+import { PATIENCE } from '../browser/support.ts'
+import { bundledExample } from './bundled-example.ts'
+
+describeInChromium('README.md, "In the browser"', () => {
+  const browser = restartableBrowser()
+  let server: AppServer
+  beforeAll(async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'headwater-readme-tab-'))
+    const html =
+      '<!doctype html><title>page</title><link rel="icon" href="data:,"><script type="module" src="page.js"></script>'
+    await writeFile(join(directory, 'index.html'), html)
+    await writeFile(join(directory, 'page.js'), await bundledExample('tab', 'esm'))
+    server = await serveDirectory(directory)
+  })
+  afterAll(() => server?.remove())
+
+  it('prints what two engines on one database have seen', async () => {
+    const page = await browser.page('about:blank')
+    const printed: string[] = []
+    page.on('console', (message) => printed.push(message.text()))
+    page.on('pageerror', (error) => printed.push(String(error)))
+    await page.goto(server.url)
+    await expect.poll(() => printed, PATIENCE).toEqual(['0 written here', '1 seen there', 'true boolean'])
+  })
+})
