@@ -13,7 +13,8 @@ export function inProject(...path) {
 export function ensureInstalled() {
   // npm writes its own copy of the lock file last.
   const installed = modifiedAt(inProject('node_modules', '.package-lock.json'))
-  if (installed < modifiedAt(inProject('package-lock.json'))) run('npm', ['ci'])
+  // With what builds, also where the environment says `production`.
+  if (installed < modifiedAt(inProject('package-lock.json'))) run('npm', ['ci', '--include=dev'])
 }
 
 /** Builds what runs, without the type declarations, when nothing is built or something it is built from is newer. */

@@ -33,8 +33,8 @@ interface FetchEvent {
  * and again by the next when that failed (503 `unavailable` meanwhile) or when it was closed. Streams that were open break off; the published clients go on
  * where they were, an `EventSource` may have to be made anew.
  *
- * Only requests of the worker's own pages are answered, and no navigations, which any site could cause: so `open: true` lets in the code of this origin
- * and nobody else. Listeners that are added later do not see what is answered. Call it while the script is first evaluated, and bundle the script into one
+ * Only requests that code of the worker's own pages makes are answered: no navigations, which any site could cause, and nothing that markup asks for, such as an image
+ * in what somebody else wrote. So `open: true` lets in the code of this origin and nobody else. Listeners that are added later do not see what is answered. Call it while the script is first evaluated, and bundle the script into one
  * file: service workers cannot import code later, which tokens, ciphers and compression need.
  *
  * `prefix` is the path of the worker's scope by default. Throws `RangeError` for options that make no sense.
@@ -74,9 +74,10 @@ export function serveFetchEvents(openEngine: () => Promise<Headwater>, options: 
   }
 
   worker.addEventListener('fetch', (event) => {
-    const { origin, pathname } = new URL(event.request.url)
+    const { url, mode, destination } = event.request
+    const { origin, pathname } = new URL(url)
     if (origin !== ownOrigin || !pathname.startsWith(`${settings.prefix}/v1/`)) return
-    if (event.request.mode === 'navigate') return
+    if (mode === 'navigate' || destination !== '') return
     event.stopImmediatePropagation()
     event.respondWith(answer(event.request))
   })

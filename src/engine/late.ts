@@ -38,7 +38,9 @@ export class Late<Part> {
    */
   load(ending?: AbortSignal): Promise<Part> {
     this.#loading ??= this.#begin()
-    return this.#part === undefined ? unlessAborted(ending, this.#loading) : this.#loading
+    if (this.#part !== undefined && ending?.aborted) return this.#loading
+    // In the same way once it is there: who comes then must not get ahead of those who still wait their turn.
+    return unlessAborted(ending, this.#loading)
   }
 
   async #begin(): Promise<Part> {

@@ -3,6 +3,7 @@ import type { AppendAck } from '../model/info.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
+import { unlessAborted } from './abort.ts'
 import type { AppendSession, AppendSessionOptions } from './append-session.ts'
 import type { EngineContext, StreamUse } from './context.ts'
 import type { ReadCursor } from './read-cursor.ts'
@@ -32,7 +33,7 @@ export class Records implements RecordService {
     const { settings, closing, rest, pendingBytes } = this.#engine
     const held = await opened(this.#engine.sessions, () => this.#access.hold(use, 'append'))
     try {
-      const { AppendSession } = await rest.load()
+      const { AppendSession } = await unlessAborted(options.signal, rest.load())
       return new AppendSession(this.#access, use, held, settings.limits.sessionInFlightBytes, {
         ...options,
         closing,

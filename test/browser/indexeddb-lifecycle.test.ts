@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { type Launched, launchOnItsOwn } from './launch.ts'
+import { type Launched, launchOnItsOwn } from './chromium.ts'
 import type * as Engine from './pages/indexeddb-engine.ts'
 import type * as Tabs from './pages/indexeddb-tabs.ts'
 import { type Browser, inChromium, PATIENCE, scriptIn } from './support.ts'

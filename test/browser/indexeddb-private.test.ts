@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { launchPrivate } from './launch.ts'
+import { launchPrivate } from './chromium.ts'
 import type * as Engine from './pages/indexeddb-engine.ts'
 import { inChromium, scriptIn } from './support.ts'
 

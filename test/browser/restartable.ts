@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { launchChromium, newProfile, type Profile } from './chromium.ts'
+import { type Launched, launch, newProfile, type Profile } from './chromium.ts'
 
 /** A browser for a suite whose tests end it and start it again. */
 export interface RestartableBrowser {
@@ -14,34 +14,34 @@ export interface RestartableBrowser {
 /** One for a suite, with a fresh profile. What was thrown in its pages fails the suite. */
 export function restartableBrowser(): RestartableBrowser {
   let profile: Profile
-  let context: BrowserContext
+  let launched: Launched
   const thrown: Error[] = []
-  async function launch(): Promise<void> {
-    context = await launchChromium(profile)
-    context.on('weberror', (error) => thrown.push(error.error()))
+  async function start(): Promise<void> {
+    launched = await launch(profile)
+    launched.context.on('weberror', (error) => thrown.push(error.error()))
   }
   beforeAll(async () => {
     profile = await newProfile()
-    await launch()
+    await start()
   })
   afterAll(async () => {
-    await context?.close()
+    await launched?.close()
     await profile?.remove()
     expect(thrown).toEqual([])
   })
   return {
     get context() {
-      return context
+      return launched.context
     },
     async page(url) {
-      const page = await context.newPage()
+      const page = await launched.context.newPage()
       onTestFinished(() => page.close())
       await page.goto(url)
       return page
     },
     async restart() {
-      await context.close()
-      await launch()
+      await launched.close()
+      await start()
     },
   }
 }

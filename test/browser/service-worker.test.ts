@@ -155,11 +155,17 @@ inChromium('the HTTP handler in a service worker', (browser) => {
     expect(await as('GET', `/metrics/top-secret?${query}`)).toMatchObject({ status: 200 })
   })
 
-  it('leaves navigations and other paths to the network', async () => {
+  it('leaves navigations, what markup asks for and other paths to the network', async () => {
     const { page, call } = await controlledPage()
     expect((await call('GET', '/open/v1/basins')).status).toBe(200)
     const fetched = await page.evaluate(async () => (await fetch('/open/v2/basins')).text())
     expect(fetched).toContain('there is no /open/v2/basins')
+    const embedded = page.waitForResponse((response) => response.url().includes('/open/v1/basins?'))
+    await page.evaluate(() => {
+      const link = document.createElement('link')
+      document.head.append(Object.assign(link, { rel: 'modulepreload', href: '/open/v1/basins?as=script' }))
+    })
+    expect((await embedded).fromServiceWorker()).toBe(false)
     const navigated = await page.goto(`${browser.origin}/open/v1/basins`)
     expect([navigated?.fromServiceWorker(), await navigated?.text()]).toEqual([
       false,

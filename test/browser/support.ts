@@ -1,20 +1,20 @@
-import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Headwater, open } from '../../src/index.ts'
 import type { Variant } from './bundle.ts'
-import { type Launch, type Launched, launch } from './launch.ts'
+import {
+  describeInChromium,
+  type Launch,
+  type Launched,
+  launch,
+  newProfile,
+  type Profile,
+} from './chromium.ts'
 import { servePages } from './page-server.ts'
 import type * as WorkerCaller from './pages/worker-caller.ts'
-
-const { CHROMIUM_PATH, CI } = process.env
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /** For conditions that nothing announces. The machine may be busy. */
 export const PATIENCE = { timeout: 15_000, interval: 5 }
@@ -41,31 +41,23 @@ export function inChromium(
   suite: (browser: Browser) => void,
   options: BrowserOptions = {},
 ): void {
-  const executablePath = (CHROMIUM_PATH ? [CHROMIUM_PATH] : PLACES).find((path) => existsSync(path))
-  if (executablePath !== undefined) {
-    describe(title, () => suite(browserOfSuite(executablePath, options)))
-  } else if (CI) {
-    it(title, () => expect.fail('there is no Chromium here: CHROMIUM_PATH tells where one is'))
-  } else {
-    describe.skip(`${title} (skipped: no Chromium here, CHROMIUM_PATH tells where one is)`, () =>
-      suite(browserOfSuite('', options)))
-  }
+  describeInChromium(title, () => suite(browserOfSuite(options)))
 }
 
-function browserOfSuite(executablePath: string, options: BrowserOptions): Browser {
+function browserOfSuite(options: BrowserOptions): Browser {
   const { args = [], launch: start = launch } = options
-  let profile: string
+  let profile: Profile
   let launched: Launched
   let pages: Awaited<ReturnType<typeof servePages>>
   beforeAll(async () => {
-    profile = await mkdtemp(join(tmpdir(), 'headwater-browser-'))
+    profile = await newProfile()
     pages = await servePages()
-    launched = await start(executablePath, profile, args)
+    launched = await start(profile, args)
   })
   afterAll(async () => {
     await launched?.close()
     await pages?.close()
-    await rm(profile, { recursive: true, force: true, maxRetries: 5 })
+    await profile?.remove()
   })
   return {
     get origin() {
@@ -76,7 +68,7 @@ function browserOfSuite(executablePath: string, options: BrowserOptions): Browse
     },
     async relaunch(end) {
       await end()
-      launched = await start(executablePath, profile, args)
+      launched = await start(profile, args)
     },
     async page(path = '/') {
       const page = await launched.context.newPage()

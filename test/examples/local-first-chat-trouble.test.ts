@@ -28,6 +28,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     const problem = () => chat.page.locator('#new-room-problem').innerText()
     for (const [name, expected] of [
       ['  ', 'Give the room a name.'],
+      ['\u200b\u0301\u202e', 'Give the room a name.'],
       ['é'.repeat(254), 'Stream name must not exceed 512 bytes in length.'],
     ] as const) {
       await chat.create(name)

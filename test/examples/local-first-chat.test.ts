@@ -91,6 +91,23 @@ describeInChromium('the example local-first-chat', () => {
     expect(await chat.page.title()).toContain(markup)
   })
 
+  it('keeps what people write in its place, whichever way it is written and however high', async () => {
+    const chat = await openTab('Ada')
+    await chat.begin('odd')
+    const author = '\u202eeve'
+    await append(chat, 'odd', { body: `a${'\u0301'.repeat(300)}`, headers: [['author', author]] })
+    await append(chat, 'odd', { body: 'nobody said this', headers: [['author', ' \t ']] })
+    await chat.log.getByText('nobody said this').waitFor()
+    expect(await chat.log.locator('[data-part="author"]').allTextContents()).toEqual([author, 'Somebody'])
+    const styles = await chat.log.locator('.text, [data-part="author"]').evaluateAll((elements) =>
+      elements.map((element) => {
+        const { overflowY, unicodeBidi } = getComputedStyle(element.closest('.text, .byline')!)
+        return [overflowY, getComputedStyle(element).unicodeBidi !== 'normal' || unicodeBidi !== 'normal']
+      }),
+    )
+    expect(new Set(styles.map(String))).toEqual(new Set(['clip,true']))
+  })
+
   it('speaks the wire protocol to its own page', async () => {
     const chat = await openTab('Ada')
     await chat.begin('wire')
@@ -105,6 +122,39 @@ describeInChromium('the example local-first-chat', () => {
     expect(answer).toEqual({ status: 200, bodies: ['by fetch'] })
     await chat.shows('by fetch')
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
+  })
+
+  it('shows no commands: a room that is trimmed and fenced says nothing of it', async () => {
+    const chat = await openTab('Ada')
+    await chat.begin('quiet')
+    await chat.say('first', 'second')
+    await append(chat, 'quiet', { headers: [['', 'fence']], body: 'token' })
+    await chat.say('third')
+    await append(chat, 'quiet', { headers: [['', btoa('trim')]], body: 'AAAAAAAAAAE=' }, 'base64')
+    await chat.shows('first', 'second', 'third')
+    await chat.page.reload()
+    await chat.shows('second', 'third')
+    expect(await chat.linkOf('quiet').locator('.room-preview').textContent()).toBe('Ada: third')
+    expect(await chat.log.getAttribute('aria-busy')).toBe('false')
+    await append(chat, 'quiet', { headers: [['', btoa('trim')]], body: 'AAAAAAAAAAU=' }, 'base64')
+    await chat.page.reload()
+    await chat.page.getByText('Nothing here yet').waitFor()
+    await chat.say('fourth')
+    await chat.shows('fourth')
+  })
+
+  it('shows what has a time beyond all calendars', async () => {
+    const chat = await openTab('Ada')
+    await chat.begin('far')
+    const config = { timestamping: { mode: 'client-require', uncapped: true } }
+    const changed = await chat.page.evaluate(async (config) => {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(config)
+      return (await fetch('/v1/streams/rooms%2Ffar', { method: 'PATCH', headers, body })).status
+    }, config)
+    expect(changed).toBe(200)
+    await append(chat, 'far', { body: 'at the end', timestamp: Number.MAX_SAFE_INTEGER })
+    await chat.shows('at the end')
   })
 
   it('goes on without its server and a network, in two tabs, also when it is reloaded', async () => {
@@ -136,3 +186,17 @@ describeInChromium('the example local-first-chat', () => {
     await server.start()
   })
 })
+
+/** As a script of its page does, by the wire protocol. */
+async function append(chat: ChatPage, room: string, record: object, format = 'raw'): Promise<void> {
+  const status = await chat.page.evaluate(
+    async ({ room, record, format }) => {
+      const headers = { 'content-type': 'application/json', 'svc-format': format }
+      const body = JSON.stringify({ records: [record] })
+      const records = `/v1/streams/${encodeURIComponent(`rooms/${room}`)}/records`
+      return (await fetch(records, { method: 'POST', headers, body })).status
+    },
+    { room, record, format },
+  )
+  expect(status).toBe(200)
+}

@@ -1,6 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type AppServer, serveExample } from '../browser/app-server.ts'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+// @ts-expect-error: a plain script without types
+import { buildExample } from '../../examples/build.mjs'
+import { type AppServer, serveDirectory, serveExample } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
 import { serviceWorkersOf } from '../browser/service-workers.ts'
@@ -38,6 +43,17 @@ describeInChromium('the example published-client', () => {
     await append(other, 'second')
     await shows(one, ['first', 'second'])
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
+  })
+
+  it('tells that its service worker cannot be installed, when a file of the app is missing', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'headwater-example-'))
+    const incomplete = await serveDirectory(await buildExample('published-client', directory))
+    onTestFinished(() => incomplete.remove())
+    await rm(join(directory, 'style.css'))
+    const page = await browser.page(incomplete.url)
+    await expect
+      .poll(() => page.locator('output').textContent(), PATIENCE)
+      .toBe('the service worker could not be installed')
   })
 
   it('goes on when the network and its server are gone, also after it was reloaded', async () => {

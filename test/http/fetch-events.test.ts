@@ -40,6 +40,9 @@ function startWorker({ openEngine, scope = '/', ...options }: WorkerOptions) {
     /** As when an address is entered, a link followed, a form sent. No script can make such a request. */
     navigate: (path: string) =>
       dispatch(Object.defineProperty(requestOf(path), 'mode', { value: 'navigate' })),
+    /** As an element of a page does. No script can make such a request either. */
+    embed: (path: string, destination: RequestDestination) =>
+      dispatch(Object.defineProperty(requestOf(path), 'destination', { value: destination })),
   }
 }
 
@@ -92,6 +95,16 @@ describe('in a service worker', () => {
     expect(fetch('/v1/basins')).toBeDefined()
     expect(navigate('/v1/basins')).toBeUndefined()
   })
+
+  test.each<RequestDestination>(['image', 'script', 'style', 'video', 'iframe', 'object', 'worker'])(
+    'what markup asks for (%s) is left to the network and to other listeners',
+    async (destination) => {
+      const { hw } = await startWithStream()
+      const { embed, seenByOthers } = startWorker({ openEngine: async () => hw })
+      expect(embed(`${RECORDS}/tail`, destination)).toBeUndefined()
+      expect(seenByOthers).toEqual([`${RECORDS}/tail`])
+    },
+  )
 
   test.each<[string, string, string | undefined]>([
     ['/', '/v1/basins', undefined],

@@ -5,7 +5,7 @@ import { extname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
 /** No `eval`; workers also of code that the page holds. */
-const POLICY = "default-src 'none'; script-src 'self' blob:; worker-src 'self' blob:"
+const POLICY = "default-src 'none'; script-src 'self' blob:; worker-src 'self' blob:; connect-src 'self'"
 const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript' }
 
 /** Serves the files of a directory until the test ends, at the address that it resolves to. */

@@ -9,6 +9,7 @@ import { logsMutations } from './mutations/logs.ts'
 import { readMutations } from './mutations/read.ts'
 import { reclaimMutations } from './mutations/reclaim.ts'
 import { sharedMutations } from './mutations/shared.ts'
+import { takingTurns, turnMutations } from './mutations/turns.ts'
 import { realistic } from './wrapped-storage.ts'
 
 const mutations = [
@@ -17,6 +18,7 @@ const mutations = [
   ...readMutations,
   ...reclaimMutations,
   ...sharedMutations,
+  ...turnMutations,
   ...lifecycleMutations,
 ]
 
@@ -55,6 +57,12 @@ describe('the conformance suite accepts a storage that merges blocks, has one ow
     const reasons = new Set(suite.map(({ skip }) => skip))
     expect(reasons).toEqual(new Set([undefined, 'the storage is not shared']))
   })
+})
+
+describe('the conformance suite accepts a storage that gives turns', () => {
+  const suite = suiteFor(takingTurns, memory().manifest).filter(({ title }) => title.startsWith('turns: '))
+
+  for (const { title, run } of suite) test(title, run)
 })
 
 test('what closing forgets is not asked for, unless it is promised', () => {

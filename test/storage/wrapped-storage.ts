@@ -32,6 +32,9 @@ export function delegating(session: StorageSession): StorageSession {
     read: (logId, range) => session.read(logId, range),
     reclaim: (limits) => session.reclaim(limits),
     measure: (logIds) => session.measure(logIds),
+    ...(session.backgroundTurn !== undefined && {
+      backgroundTurn: (onTurn: (isOurs: boolean) => void) => session.backgroundTurn!(onTurn),
+    }),
     close: () => session.close(),
   }
 }
@@ -136,6 +139,7 @@ function canMerge(one: StoredBlock, next: StoredBlock): boolean {
     one.endSeqNum === next.firstSeqNum &&
     one.expiresAt === next.expiresAt &&
     next.endSeqNum - one.firstSeqNum <= 1000 &&
-    one.meteredBytes + next.meteredBytes <= 1_048_576
+    one.meteredBytes + next.meteredBytes <= 1_048_576 &&
+    one.data.length + next.data.length <= 2 * 1_048_576 - 128
   )
 }

@@ -3,9 +3,14 @@ import type { Clock } from '../../../src/storage/clock.ts'
 /** A message costs a tenth of an append, so what changes again and again is told this often, in milliseconds. */
 const INTERVAL_MS = 10
 
+/** Whether sessions can tell each other anything. Where they cannot, the engine has to look more often. */
+export function canAnnounce(): boolean {
+  return typeof BroadcastChannel === 'function'
+}
+
 /**
  * Tells the other sessions on the database, of all tabs and workers, which logs changed. Hints: a page that is frozen hears them late,
- * and where there is no `BroadcastChannel` nobody hears them.
+ * and where there is no `BroadcastChannel` nobody hears them. Never throws: what it tells of is durable already.
  */
 export class Announcements {
   readonly #clock: Clock
@@ -17,7 +22,7 @@ export class Announcements {
 
   constructor(databaseName: string, clock: Clock, onLogChanged: (logId: string) => void) {
     this.#clock = clock
-    if (typeof BroadcastChannel !== 'function') return
+    if (!canAnnounce()) return
     const channel = new BroadcastChannel(`headwater ${databaseName}`)
     channel.onmessage = ({ data }) => {
       // Anybody of this origin can send anything.
@@ -52,7 +57,11 @@ export class Announcements {
   /** Returns whether there was anything to tell. */
   #post(): boolean {
     if (this.#untold.size === 0) return false
-    this.#channel?.postMessage([...this.#untold])
+    try {
+      this.#channel?.postMessage([...this.#untold])
+    } catch {
+      // Whoever is not told finds it by looking.
+    }
     this.#untold.clear()
     return true
   }

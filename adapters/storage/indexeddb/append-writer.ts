@@ -13,8 +13,6 @@ import { type Durability, writeIn } from './transactions.ts'
 /** Of the data in one transaction, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
 
-/** Failures of a group that not every log in it needs to have. */
-
 const STORES: readonly StoreName[] = ['logs', 'pages', 'parts', 'chores']
 
 interface Entry {
@@ -38,7 +36,7 @@ export class AppendWriter {
   #waiting: Entry[] = []
   #isWriting = false
 
-  /** `onAppended` is told of what became durable, log by log. */
+  /** `onAppended` is told of what became durable, log by log. What it throws changes nothing about that, and is ignored. */
   constructor(
     connection: Connection,
     reserve: Reserve,
@@ -78,12 +76,12 @@ export class AppendWriter {
 
   async #write(entries: readonly Entry[]): Promise<void> {
     const logs = byLog(entries)
+    let plans: readonly AppendPlan[]
     try {
       // Else the next trim would find no space.
       if (this.#reserve.isSpent && !trims(entries) && !(await this.#reserve.restore())) throw full()
       const commit = () => this.#commit(logs)
-      const plans = await (entries.length === 1 && trims(entries) ? this.#reserve.use(commit) : commit())
-      for (const plan of plans) this.#settle(plan, logs.get(plan.logId)!)
+      plans = await (entries.length === 1 && trims(entries) ? this.#reserve.use(commit) : commit())
     } catch (error) {
       for (const logId of logs.keys()) this.#recent.set(logId, undefined)
       // A small append has room where a large one has not, and one that trims where others have not; damage is that of one log.
@@ -91,7 +89,9 @@ export class AppendWriter {
       if (isQuota(error) && entries.length > 1) for (const entry of entries) await this.#write([entry])
       else if (isDamaged && logs.size > 1) for (const own of logs.values()) await this.#write(own)
       else for (const { reject } of entries) reject(error)
+      return
     }
+    for (const plan of plans) this.#settle(plan, logs.get(plan.logId)!)
   }
 
   #settle({ logId, refusals, write }: AppendPlan, entries: readonly Entry[]): void {
@@ -106,7 +106,11 @@ export class AppendWriter {
       made.push(request)
       resolve()
     })
-    if (made.length > 0) this.#onAppended(made)
+    try {
+      if (made.length > 0) this.#onAppended(made)
+    } catch {
+      // Others behind it are durable, too, and have to be told so.
+    }
   }
 
   /** Resolves to what came of each log's appends, once it is durable. */

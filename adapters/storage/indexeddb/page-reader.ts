@@ -1,9 +1,9 @@
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { BlockCollector } from './block-collector.ts'
 import { endOfPages, type LogRow } from './log-row.ts'
-import { endSeqNumOf, summariesOf } from './page.ts'
+import { endSeqNumOf } from './page.ts'
 import { endingWithin } from './page-keys.ts'
-import { blocksOfRow, type PageRow, ROW_BYTES_MAX } from './page-row.ts'
+import { blocksOfRow, type PageRow, ROW_BYTES_MAX, summariesIn } from './page-row.ts'
 import type { ReadTransaction } from './schema.ts'
 
 /** How many pages are asked for at once: a few megabytes at the most. */
@@ -41,8 +41,11 @@ export async function readPages(
     }
     for (const page of pages) {
       if (collector.isDone) break
-      for (const block of summariesOf(page)) collector.add(block)
-      loading.push(load(transaction, page))
+      for (const block of summariesIn(page)) collector.add(block)
+      const blocks = load(transaction, page)
+      // It may fail before the others are there and all of them are awaited.
+      blocks.catch(() => {})
+      loading.push(blocks)
     }
     const last = pages.at(-1)
     position = last && endSeqNumOf(last)

@@ -1,7 +1,16 @@
 import { concatBytes } from '../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { corrupt } from './failures.ts'
-import { blocksOf, earliestExpiry, type Page, pageOf, sizeInPage } from './page.ts'
+import {
+  type BlockSummary,
+  blocksOf,
+  earliestExpiry,
+  isCount,
+  type Page,
+  pageOf,
+  sizeInPage,
+  summariesOf,
+} from './page.ts'
 
 /**
  * Chromium keeps values of 64 KiB and more in files of their own. Rows stay below that: small blocks share a page, and the data of a larger block
@@ -21,6 +30,9 @@ export interface PageRow extends Page {
 export const ROW_BYTES_MAX = 48 * 1024
 
 const PART_BYTES = 60 * 1024
+
+/** More than the largest block has. */
+const PARTS_MAX = 1_024
 
 /** What is at least as large is one part. */
 const FILE_BYTES_MIN = 384 * 1024
@@ -86,10 +98,23 @@ export function blocksOfRow(row: PageRow, parts: readonly (Uint8Array | undefine
   return blocksIn(logId, { numbers, data: row.parts === 0 ? row.data : concatBytes(there) })
 }
 
+/** The blocks of a page without their data, one at least. Throws `StorageFailure` of kind `corrupt` when it is no page. */
+export function summariesIn({ logId, numbers, parts }: PageRow): BlockSummary[] {
+  return checked(logId, () => {
+    if (numbers.length === 0) throw new RangeError('a page without a block')
+    if (!(isCount(parts) && parts <= PARTS_MAX)) throw new RangeError('no number of parts')
+    return summariesOf({ numbers })
+  })
+}
+
 /** Throws `StorageFailure` of kind `corrupt` when it is no page. */
 export function blocksIn(logId: string, page: Page): StoredBlock[] {
+  return checked(logId, () => blocksOf(page))
+}
+
+function checked<Blocks>(logId: string, read: () => Blocks): Blocks {
   try {
-    return blocksOf(page)
+    return read()
   } catch (error) {
     throw corrupt(`a page of log ${logId} is not whole`, error)
   }

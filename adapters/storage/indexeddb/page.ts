@@ -42,30 +42,39 @@ export function pageOf(blocks: readonly StoredBlock[]): Page {
 /** A block without its data. */
 export type BlockSummary = Omit<StoredBlock, 'data'>
 
-/** The blocks of a page without their data. */
+/** The blocks of a page without their data. Throws `RangeError` when it is no page. */
 export function summariesOf({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] {
   const summaries: BlockSummary[] = []
-  for (let i = 0; i < numbers.length; i += NUMBERS) summaries.push(summaryAt(numbers, i))
+  for (let i = 0; i < numbers.length; i += NUMBERS) {
+    const summary = summaryAt(numbers, i)
+    if (summary.firstSeqNum < (summaries.at(-1)?.endSeqNum ?? 0)) {
+      throw new RangeError('a page whose blocks are not in order')
+    }
+    summaries.push(summary)
+  }
   return summaries
 }
 
 /** The blocks are views of the page's data. Throws `RangeError` when it is no page. */
 export function blocksOf({ numbers, data }: Page): StoredBlock[] {
-  const blocks: StoredBlock[] = []
   let start = 0
-  for (let i = 0; i < numbers.length; i += NUMBERS) {
-    const end = numbers[i + 6]!
-    if (!(end >= start && end <= data.length)) throw new RangeError('a page whose blocks are not in its data')
-    blocks.push({ ...summaryAt(numbers, i), data: data.subarray(start, end) })
+  const blocks = summariesOf({ numbers }).map((summary, index) => {
+    const end = numbers[index * NUMBERS + 6]!
+    if (!(Number.isInteger(end) && end >= start && end <= data.length)) {
+      throw new RangeError('a page whose blocks are not in its data')
+    }
+    const block = { ...summary, data: data.subarray(start, end) }
     start = end
-  }
+    return block
+  })
   if (start !== data.length) throw new RangeError('a page with data of no block')
   return blocks
 }
 
+/** Throws `RangeError` when it is no block: what is computed with later must not be a fraction, or nothing. */
 function summaryAt(numbers: Float64Array, i: number): BlockSummary {
   const expiresAt = numbers[i + 5]!
-  return {
+  const summary = {
     firstSeqNum: numbers[i]!,
     endSeqNum: numbers[i + 1]!,
     firstTimestamp: numbers[i + 2]!,
@@ -73,6 +82,22 @@ function summaryAt(numbers: Float64Array, i: number): BlockSummary {
     meteredBytes: numbers[i + 4]!,
     expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
   }
+  const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes } = summary
+  const isBlock =
+    isCount(firstSeqNum) &&
+    isCount(endSeqNum) &&
+    firstSeqNum < endSeqNum &&
+    isCount(firstTimestamp) &&
+    isCount(lastTimestamp) &&
+    isCount(meteredBytes) &&
+    (summary.expiresAt === null || Number.isFinite(expiresAt))
+  if (!isBlock) throw new RangeError('a page with a block that is none')
+  return summary
+}
+
+/** Whether it is an integer that numbers hold exactly, and not negative. */
+export function isCount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0
 }
 
 /** Behind its last record. */

@@ -1,11 +1,14 @@
 import { unwrap } from 'idb'
 import { reclaimablePoint } from '../../../src/core/trims.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
+import type { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Connection } from './connection.ts'
-import { type LogRow, listExactly, meteredBytesOf } from './log-row.ts'
-import { type BlockSummary, endSeqNumOf, pageOf, summariesOf } from './page.ts'
+import { Damage } from './damage.ts'
+import { corrupt } from './failures.ts'
+import { type LogRow, type LogWrite, listExactly, meteredBytesOf } from './log-row.ts'
+import { type BlockSummary, pageOf } from './page.ts'
 import { endingWithin, partsOfPage } from './page-keys.ts'
-import { blocksIn, type PageRow, pagesOf } from './page-row.ts'
+import { blocksIn, type PageRow, pagesOf, summariesIn } from './page-row.ts'
 import { putLog, putPage } from './put-log.ts'
 import type { Chore, ChoreKind, PageKey, WriteTransaction } from './schema.ts'
 import { writeIn } from './transactions.ts'
@@ -25,13 +28,33 @@ interface OpenLog {
 
 type Condition = (block: BlockSummary) => boolean
 
-/** Frees what can be freed. What is then lost with the power is freed again. */
-export function reclaim(connection: Connection, limits: ReclaimLimits): Promise<Reclaimed> {
-  return connection.run((db) =>
+/**
+ * Frees what can be freed. What is then lost with the power is freed again. What is damaged is left as it is, and keeps nothing else from being freed: rejects with
+ * `StorageFailure` of kind `corrupt` once that was done.
+ */
+export async function reclaim(connection: Connection, limits: ReclaimLimits): Promise<Reclaimed> {
+  const { reclaimed, damage, isChanged } = await connection.run((db) =>
     writeIn(db, ['logs', 'pages', 'parts', 'chores'], 'relaxed', (transaction) =>
       new Reclaim(transaction, limits).run(),
     ),
   )
+  if (damage === undefined) return reclaimed
+  // The call that has nothing else to do tells.
+  if (!isChanged) throw damage
+  return { ...reclaimed, more: true }
+}
+
+interface Outcome {
+  readonly reclaimed: Reclaimed
+  /** The first that was found. */
+  readonly damage: StorageFailure | undefined
+  readonly isChanged: boolean
+}
+
+/** Of the pages, or in the order of one of their indexes. */
+interface PageSource {
+  getAll(range: IDBKeyRange, count: number): Promise<PageRow[]>
+  getAllKeys(range: IDBKeyRange, count: number): Promise<PageKey[]>
 }
 
 /** One call, within one transaction. */
@@ -45,6 +68,8 @@ class Reclaim {
   readonly #freedOf = new Set<string>()
   #blocksLeft: number
   #rowsLeft = ROWS_MAX
+  readonly #damage = new Damage()
+  #isChanged = false
 
   constructor(transaction: WriteTransaction, limits: ReclaimLimits) {
     this.#transaction = transaction
@@ -54,16 +79,17 @@ class Reclaim {
     this.#blocksLeft = limits.blocksMax
   }
 
-  async run(): Promise<Reclaimed> {
+  async run(): Promise<Outcome> {
     await this.#freeDeleted()
     await this.#freeExpiredPages()
     await this.#freeExpiredTails()
     await this.#freeTrimmed()
-    for (const { logId, before, row } of this.#logs.values()) {
-      if (row === before) continue
-      putLog(this.#raw, logId, listExactly(logId, before, { ...row, revision: row.revision + 1 }))
+    for (const log of this.#logs.values()) if (log.row !== log.before) this.#putLog(log)
+    return {
+      reclaimed: { more: this.#isExhausted, logIds: [...this.#freedOf] },
+      damage: this.#damage.first,
+      isChanged: this.#isChanged,
     }
-    return { more: this.#isExhausted, logIds: [...this.#freedOf] }
   }
 
   get #isExhausted(): boolean {
@@ -81,6 +107,7 @@ class Reclaim {
       // The chore is a row, too: of many logs that had no pages, it is all there is.
       this.#rowsLeft -= 1 + keys.length
       const last = keys.at(-1)
+      this.#isChanged = true
       if (last !== undefined) {
         for (const store of ['pages', 'parts'])
           this.#raw.objectStore(store).delete(endingWithin(logId, -1, last[1]))
@@ -91,19 +118,14 @@ class Reclaim {
 
   async #freeExpiredPages(): Promise<void> {
     const index = this.#transaction.objectStore('pages').index('by-expiry')
-    const due = IDBKeyRange.upperBound(this.#limits.now)
-    while (!this.#isExhausted) {
-      const rows = await index.getAll(due, ROWS_AT_ONCE)
-      if (rows.length === 0) return
-      for (const row of rows) await this.#freeOfPage(row, this.#isExpired)
-    }
+    await this.#freeOfPages(index, IDBKeyRange.upperBound(this.#limits.now), this.#isExpired)
   }
 
   async #freeExpiredTails(): Promise<void> {
     for (const chore of await this.#chores('expired', this.#limits.now)) {
       if (this.#isExhausted) return
       const log = await this.#log(chore)
-      if (log !== undefined) this.#freeOfTail(log, this.#isExpired)
+      if (log !== undefined && this.#freeOfTail(log, this.#isExpired)) log.row = { ...log.row }
     }
   }
 
@@ -120,50 +142,92 @@ class Reclaim {
     const pages = this.#transaction.objectStore('pages')
     const point = reclaimablePoint(log.row.head.trims, this.#limits.trimmedBefore)
     const isBelow: Condition = ({ endSeqNum }) => endSeqNum <= point
-    for (;;) {
-      const rows = await pages.getAll(endingWithin(logId, -1, point), ROWS_AT_ONCE)
-      for (const row of rows) await this.#freeOfPage(row, isBelow)
-      if (this.#isExhausted) return
-      if (rows.length < ROWS_AT_ONCE) break
-    }
-    const across = await pages.get(endingWithin(logId, point))
-    if (across !== undefined) await this.#freeOfPage(across, isBelow)
-    this.#freeOfTail(log, isBelow)
-    if (!this.#isExhausted) log.row = { ...log.row, freedBelow: point }
+    const areWhole = await this.#freeOfPages(pages, endingWithin(logId, -1, point), isBelow)
+    if (this.#isExhausted) return
+    const across = endingWithin(logId, point)
+    const [page, key] = await Promise.all([pages.get(across), pages.getKey(across)])
+    const isAcrossWhole =
+      page === undefined || (await this.#damage.meet(() => this.#freeOfPage(key!, page, isBelow)))
+    const isTailWhole = this.#freeOfTail(log, isBelow)
+    if (!areWhole || !isAcrossWhole || !isTailWhole) return
+    log.row = this.#isExhausted ? { ...log.row } : { ...log.row, freedBelow: point }
   }
 
-  async #freeOfPage(page: PageRow, isFree: Condition): Promise<void> {
-    if (this.#isExhausted) return
-    const { logId } = page
-    const log = await this.#openLog(logId)
-    this.#rowsLeft -= 1 + page.parts
-    const freed = this.#admit(log, summariesOf(page).filter(isFree))
-    if (freed.length === 0) return
-    const key: PageKey = [logId, endSeqNumOf(page)]
+  /** Frees of pages each of which has something to free. Resolves to whether none of those that it came to is damaged. */
+  async #freeOfPages(source: PageSource, range: IDBKeyRange, isFree: Condition): Promise<boolean> {
+    /** They stay, and so they are in front of all that is left. */
+    let damaged = 0
+    while (!this.#isExhausted) {
+      const count = damaged + ROWS_AT_ONCE
+      const [rows, keys] = await Promise.all([source.getAll(range, count), source.getAllKeys(range, count)])
+      for (const [index, row] of [...rows.entries()].slice(damaged)) {
+        const free = async () => {
+          const isFreed = await this.#freeOfPage(keys[index]!, row, isFree)
+          if (!isFreed && !this.#isExhausted) throw corrupt(`a page of log ${row.logId} is listed wrongly`)
+        }
+        if (!(await this.#damage.meet(free))) damaged++
+      }
+      if (rows.length < count) break
+    }
+    return damaged === 0
+  }
+
+  /** Resolves to whether there was anything to free. */
+  async #freeOfPage(key: PageKey, page: PageRow, isFree: Condition): Promise<boolean> {
+    if (this.#isExhausted) return false
+    this.#rowsLeft--
+    const blocks = summariesIn(page)
+    const [logId, endSeqNum] = key
+    if (page.logId !== logId || blocks.at(-1)!.endSeqNum !== endSeqNum) {
+      throw corrupt(`a page of log ${logId} is not where it belongs`)
+    }
+    this.#rowsLeft -= page.parts
+    const freed = this.#within(blocks.filter(isFree))
+    if (freed.length === 0) return false
+    // A page with parts has one block, so this one has its data.
+    const kept = freed.length === blocks.length ? [] : without(freed, blocksIn(logId, page))
+    this.#take(await this.#openLog(logId), freed)
     this.#raw.objectStore('pages').delete(key)
     if (page.parts > 0) this.#raw.objectStore('parts').delete(partsOfPage(key))
-    if (freed.length === summariesOf(page).length) return
-    // A page with parts has one block, so this one has its data.
-    const kept = blocksIn(logId, page).filter(({ firstSeqNum }) => !freed.includes(firstSeqNum))
     for (const page of pagesOf(logId, kept)) putPage(this.#raw, logId, page)
+    return true
   }
 
-  #freeOfTail(log: OpenLog, isFree: Condition): void {
-    const blocks = blocksIn(log.logId, log.row.tail)
-    const freed = this.#admit(log, blocks.filter(isFree))
-    const kept = blocks.filter(({ firstSeqNum }) => !freed.includes(firstSeqNum))
-    log.row = { ...log.row, tail: pageOf(kept) }
+  /** Returns whether the tail is whole. */
+  #freeOfTail(log: OpenLog, isFree: Condition): boolean {
+    return this.#damage.meetNow(() => {
+      const blocks = blocksIn(log.logId, log.row.tail)
+      const freed = this.#within(blocks.filter(isFree))
+      if (freed.length === 0) return
+      this.#take(log, freed)
+      log.row = { ...log.row, tail: pageOf(without(freed, blocks)) }
+    })
   }
 
-  /** Of these blocks those that may be freed in this call, as their first sequence numbers, already taken off what the log measures. */
-  #admit(log: OpenLog | undefined, blocks: readonly BlockSummary[]): number[] {
-    const freed = blocks.slice(0, this.#blocksLeft)
+  /** Of these blocks those that may be freed in this call. */
+  #within(blocks: readonly BlockSummary[]): readonly BlockSummary[] {
+    return blocks.slice(0, this.#blocksLeft)
+  }
+
+  /** Takes blocks that are freed off what the call may free and what the log measures. */
+  #take(log: OpenLog | undefined, freed: readonly BlockSummary[]): void {
+    this.#isChanged = true
     this.#blocksLeft -= freed.length
-    if (log !== undefined && freed.length > 0) {
-      log.row = { ...log.row, meteredBytes: log.row.meteredBytes - meteredBytesOf(freed) }
-      this.#freedOf.add(log.logId)
-    }
-    return freed.map(({ firstSeqNum }) => firstSeqNum)
+    if (log === undefined) return
+    log.row = { ...log.row, meteredBytes: log.row.meteredBytes - meteredBytesOf(freed) }
+    this.#freedOf.add(log.logId)
+  }
+
+  #putLog({ logId, before, row: freed }: OpenLog): void {
+    this.#isChanged = true
+    const row = { ...freed, revision: freed.revision + 1 }
+    // Of a damaged tail nobody knows what there will be to free: it stays listed as it is.
+    let write: LogWrite = { row, pages: [], choresAdded: [], choresRemoved: [] }
+    this.#damage.meetNow(() => {
+      blocksIn(logId, row.tail)
+      write = listExactly(logId, before, row)
+    })
+    putLog(this.#raw, logId, write)
   }
 
   #chores(kind: ChoreKind, until: number): Promise<Chore[]> {
@@ -175,8 +239,10 @@ class Reclaim {
   async #log(chore: Chore): Promise<OpenLog | undefined> {
     this.#rowsLeft--
     const log = await this.#openLog(chore[2])
-    if (log === undefined) this.#raw.objectStore('chores').delete(chore)
-    return log
+    if (log !== undefined) return log
+    this.#isChanged = true
+    this.#raw.objectStore('chores').delete(chore)
+    return undefined
   }
 
   async #openLog(logId: string): Promise<OpenLog | undefined> {
@@ -188,4 +254,12 @@ class Reclaim {
     this.#logs.set(logId, log)
     return log
   }
+}
+
+function without<Block extends BlockSummary>(
+  freed: readonly BlockSummary[],
+  blocks: readonly Block[],
+): Block[] {
+  const firsts = new Set(freed.map(({ firstSeqNum }) => firstSeqNum))
+  return blocks.filter(({ firstSeqNum }) => !firsts.has(firstSeqNum))
 }

@@ -8,10 +8,13 @@ import { loadRest } from './load-rest.ts'
  */
 export class Reserve {
   readonly #connection: Connection
+  readonly #leaving: AbortSignal | undefined
   #isSpent = false
 
-  constructor(connection: Connection) {
+  /** `leaving` aborts when its code is not to be waited for any longer. */
+  constructor(connection: Connection, leaving?: AbortSignal) {
     this.#connection = connection
+    this.#leaving = leaving
   }
 
   /** Whether it was needed, or could not be put by. */
@@ -22,7 +25,7 @@ export class Reserve {
   /** Puts it by unless it is. Resolves to whether it is there, as far as is known. */
   async restore(): Promise<boolean> {
     try {
-      const { putBy } = await loadRest()
+      const { putBy } = await loadRest(this.#leaving)
       await putBy(this.#connection)
       this.#isSpent = false
     } catch (error) {
@@ -42,7 +45,7 @@ export class Reserve {
   }
 
   async #spend(): Promise<boolean> {
-    const { giveUp } = await loadRest()
+    const { giveUp } = await loadRest(this.#leaving)
     this.#isSpent = true
     return giveUp(this.#connection)
   }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../../src/storage/clock.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -23,6 +24,9 @@ import { isQuota, Reserve } from './reserve.ts'
 import type { SpaceWatch } from './space-watch.ts'
 import type { Durability } from './transactions.ts'
 
+/** How long a session that closes waits for code that its calls need, in milliseconds. */
+const CODE_MS_MAX = 5_000
+
 export interface DatabaseOptions {
   readonly name: string
   readonly durability: Durability
@@ -35,6 +39,7 @@ export class IndexedDbSession implements StorageSession {
   readonly #name: string
   readonly #durability: Durability
   readonly #space: SpaceWatch
+  readonly #clock: Clock
   readonly #connection: Connection
   readonly #reserve: Reserve
   readonly #writer: AppendWriter
@@ -42,6 +47,8 @@ export class IndexedDbSession implements StorageSession {
   readonly #announcements: Announcements
   /** Calls that are under way. */
   readonly #calls = new Set<Promise<unknown>>()
+  /** Aborts when nobody waits any more for code that has not come. */
+  readonly #leaving = new AbortController()
   /** How to give up the turns that were asked for. */
   readonly #turns = new Set<() => void>()
   #closing: Promise<void> | undefined
@@ -51,8 +58,9 @@ export class IndexedDbSession implements StorageSession {
     this.#name = name
     this.#durability = durability
     this.#space = space
+    this.#clock = context.clock
     this.#connection = connection
-    this.#reserve = new Reserve(connection)
+    this.#reserve = new Reserve(connection, this.#leaving.signal)
     this.#writer = new AppendWriter(connection, this.#reserve, durability, (requests) => {
       this.#announcements.tell(requests.map(({ logId }) => logId))
       space.wrote(requests.reduce((sum, { block }) => sum + block.data.length, 0))
@@ -76,12 +84,12 @@ export class IndexedDbSession implements StorageSession {
   }
 
   list(collection: Collection, range: ListRange): Promise<Document[]> {
-    return this.#call(async () => (await loadRest()).listDocuments(this.#connection, collection, range))
+    return this.#call(async () => (await this.#rest()).listDocuments(this.#connection, collection, range))
   }
 
   commit(changes: readonly CatalogChange[]): Promise<void> {
     return this.#call(async () => {
-      const commit = async () => (await loadRest()).commit(this.#connection, this.#durability, changes)
+      const commit = async () => (await this.#rest()).commit(this.#connection, this.#durability, changes)
       const makesRoom = changes.some(({ kind }) => kind === 'delete' || kind === 'delete-log')
       await (makesRoom ? this.#reserve.use(commit) : commit())
       this.#announcements.tell(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
@@ -102,7 +110,7 @@ export class IndexedDbSession implements StorageSession {
 
   reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
     return this.#call(async () => {
-      const { reclaim } = await loadRest()
+      const { reclaim } = await this.#rest()
       const reclaimed = await this.#reserve.use(() => reclaim(this.#connection, limits))
       if (this.#reserve.isSpent) await this.#reserve.restore()
       return reclaimed
@@ -110,15 +118,16 @@ export class IndexedDbSession implements StorageSession {
   }
 
   measure(logIds: readonly string[]): Promise<number[]> {
-    return this.#call(async () => (await loadRest()).measureLogs(this.#connection, logIds))
+    return this.#call(async () => (await this.#rest()).measureLogs(this.#connection, logIds))
   }
 
   backgroundTurn(onTurn: (isOurs: boolean) => void): () => void {
+    if (this.#closing !== undefined) return () => {}
     let end: (() => void) | undefined
     const endOnce = () => {
       if (this.#turns.delete(endOnce)) end?.()
     }
-    loadRest().then(
+    this.#rest().then(
       ({ takeTurns }) => {
         if (this.#turns.has(endOnce)) end = takeTurns(this.#name, onTurn)
       },
@@ -138,9 +147,15 @@ export class IndexedDbSession implements StorageSession {
 
   async #close(): Promise<void> {
     for (const end of this.#turns) end()
+    const cancel = this.#clock.schedule(CODE_MS_MAX, () => this.#leaving.abort(closed()))
     await Promise.allSettled(this.#calls)
+    cancel()
     this.#announcements.close()
     await this.#connection.close()
+  }
+
+  #rest() {
+    return loadRest(this.#leaving.signal)
   }
 
   #call<Result>(work: () => Promise<Result>): Promise<Result> {

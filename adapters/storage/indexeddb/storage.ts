@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs'
 import type { Storage } from '../../../src/storage/contract.ts'
+import { canAnnounce } from './announcements.ts'
 import { loadRest } from './load-rest.ts'
 import { IndexedDbSession } from './session.ts'
 import type { LowSpace, StorageUsage } from './space.ts'
@@ -50,7 +51,7 @@ export function indexedDb(name: string, options: IndexedDbOptions = {}): Indexed
       name: 'indexeddb',
       durability: durability === 'strict' ? 'power-loss' : 'process-crash',
       shared: true,
-      notifications: 'hint',
+      notifications: canAnnounce() ? 'hint' : 'none',
     },
     open: (context) => IndexedDbSession.open({ name, durability, space }, context),
     lowSpace$: space.low$,

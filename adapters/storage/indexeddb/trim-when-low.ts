@@ -5,7 +5,7 @@ import type { Clock } from '../../../src/storage/clock.ts'
 import type { LowSpace } from './space.ts'
 import type { IndexedDbStorage } from './storage.ts'
 
-/** How long trimmed records may take to be freed, in milliseconds: the engine's grace, and its next run of background work. */
+/** How long trimmed records may take to be freed, in milliseconds: the engine's grace, and its next run of background work. The browser may need longer. */
 const FREEING_MS = 120_000
 /** What goes when the browser does not tell how much there is, in metered bytes. */
 const BLIND_BYTES = 1024 * 1024
@@ -26,7 +26,7 @@ export interface TrimWhenLowOptions {
 
 /**
  * Trims the oldest records of some streams, by their timestamps, whenever space is low, as many as it takes until a share of the quota is free.
- * For one page or worker of an origin. Returns how to stop. Errors: `RangeError` for a share that makes no sense.
+ * Browsers count what was freed long after: until the estimate has fallen, no more is trimmed than was written meanwhile. For one page or worker of an origin. Returns how to stop. Errors: `RangeError` for a share that makes no sense.
  *
  * ```ts
  * const storage = indexedDb('my-app')
@@ -37,45 +37,61 @@ export interface TrimWhenLowOptions {
 export function trimWhenLow(storage: IndexedDbStorage, options: TrimWhenLowOptions): () => void {
   const { streams, freeShare = 0.3, onTrim, onError, clock = systemClock } = options
   if (!(freeShare > 0 && freeShare < 1)) throw new RangeError(`freeShare must be in (0, 1), not ${freeShare}`)
-  let trims: readonly PastTrim[] = []
+  let trimmed: Trimmed | undefined
 
   async function trim(usage: LowSpace): Promise<void> {
     const at = clock.now()
-    trims = trims.filter((past) => past.at > at - FREEING_MS)
-    const bytes = excessBytes(usage, freeShare) - unfreedBytes(trims, usage)
+    if (trimmed !== undefined && isOver(trimmed, usage, at)) trimmed = undefined
+    const bytes = excessBytes(usage, freeShare) - (trimmed === undefined ? 0 : unfreedBytes(trimmed, usage))
     if (bytes <= 0) return
-    const { points, foundBytes } = await oldest(await streams(), bytes)
-    for (const [stream, point] of points) {
+    for (const [stream, { point, meteredBytes }] of await oldest(await streams(), bytes)) {
       await stream.trim(point)
+      const { since = usage, bytes: before = 0 } = trimmed ?? {}
+      trimmed = { since, latest: usage, at, bytes: before + meteredBytes }
       onTrim?.(stream, point)
     }
-    trims = [...trims, { at, bytes: foundBytes, usage }]
   }
 
   let isTrimming = false
   const subscription = storage.lowSpace$.subscribe(async (usage) => {
     if (isTrimming) return
     isTrimming = true
-    await trim(usage).catch((error) => onError?.(error))
-    isTrimming = false
+    try {
+      await trim(usage)
+    } catch (error) {
+      onError?.(error)
+    } finally {
+      isTrimming = false
+    }
   })
   return () => subscription.unsubscribe()
 }
 
-interface PastTrim {
-  readonly at: number
+/** What was trimmed and may still be counted as used: it must not be trimmed for a second time. */
+interface Trimmed {
+  /** In metered bytes. */
   readonly bytes: number
-  /** What there was then. */
-  readonly usage: LowSpace
+  /** What there was before the first of these trims, and before the last. */
+  readonly since: LowSpace
+  readonly latest: LowSpace
+  /** The time of the last. */
+  readonly at: number
 }
 
-/** What was trimmed lately and is still counted as used: it must not be trimmed for a second time. */
-function unfreedBytes(trims: readonly PastTrim[], { usedBytes = 0, writtenBytes }: LowSpace): number {
-  const [first] = trims
-  if (first === undefined) return 0
-  const { usage } = first
-  const freed = (usage.usedBytes ?? 0) + (writtenBytes - usage.writtenBytes) - usedBytes
-  return trims.reduce((sum, { bytes }) => sum + bytes, 0) - Math.max(freed, 0)
+/**
+ * Whether what was trimmed is counted no more, as far as it ever will be: all of it, or what it takes of the space. Browsers tidy up when they like, so the time
+ * tells that only once their estimate has fallen; where there is none, it has to do.
+ */
+function isOver(trimmed: Trimmed, usage: LowSpace, now: number): boolean {
+  if (unfreedBytes(trimmed, usage) === 0) return true
+  const { usedBytes } = trimmed.latest
+  const hasFallen = usedBytes === undefined || usage.usedBytes === undefined || usage.usedBytes < usedBytes
+  return hasFallen && now - trimmed.at >= FREEING_MS
+}
+
+function unfreedBytes({ bytes, since }: Trimmed, { usedBytes = 0, writtenBytes }: LowSpace): number {
+  const freed = (since.usedBytes ?? 0) + (writtenBytes - since.writtenBytes) - usedBytes
+  return Math.max(bytes - Math.max(freed, 0), 0)
 }
 
 function excessBytes({ usedBytes, quotaBytes, isFull }: LowSpace, freeShare: number): number {
@@ -92,9 +108,14 @@ interface Candidate {
   readonly meteredBytes: number
 }
 
-/** Where to trim the streams so that the oldest `bytes` of them go, or all that there is. */
-async function oldest(streams: Iterable<Stream>, bytes: number) {
-  const points = new Map<Stream, number>()
+interface TrimOfStream {
+  readonly point: number
+  readonly meteredBytes: number
+}
+
+/** How to trim the streams so that the oldest `bytes` of them go, or all that there is. */
+async function oldest(streams: Iterable<Stream>, bytes: number): Promise<Map<Stream, TrimOfStream>> {
+  const trims = new Map<Stream, TrimOfStream>()
   let foundBytes = 0
   let candidates = await Promise.all([...streams].map((stream) => candidateOf(stream, 0)))
   while (foundBytes < bytes) {
@@ -102,11 +123,14 @@ async function oldest(streams: Iterable<Stream>, bytes: number) {
     const first = candidates.reduce((a, b) => (a && b && b.timestamp < a.timestamp ? b : a), candidates[0])
     if (first === undefined) break
     const { stream, endSeqNum, meteredBytes } = first
-    points.set(stream, endSeqNum)
+    trims.set(stream, {
+      point: endSeqNum,
+      meteredBytes: meteredBytes + (trims.get(stream)?.meteredBytes ?? 0),
+    })
     foundBytes += meteredBytes
     candidates[candidates.indexOf(first)] = await candidateOf(stream, endSeqNum)
   }
-  return { points, foundBytes }
+  return trims
 }
 
 async function candidateOf(stream: Stream, seqNum: number): Promise<Candidate | undefined> {

@@ -4,6 +4,8 @@ import { Room } from './room.ts'
 
 const PREFIX = 'rooms/'
 const LIST_LIMIT = 1000
+/** Something that can be seen: not only spaces, controls and marks. */
+const VISIBLE = /[^\p{C}\p{M}\p{Z}]/u
 
 /** All rooms of this browser. There is no server: each tab opens the storage for itself, and they follow the same streams. */
 export class Chat {
@@ -39,7 +41,7 @@ export class Chat {
   async createRoom(input: string): Promise<string> {
     // What looks the same is the same room.
     const name = input.normalize().trim().replace(/\s+/g, ' ')
-    if (name === '') throw new RangeError('Give the room a name.')
+    if (!VISIBLE.test(name)) throw new RangeError('Give the room a name.')
     const { result } = await this.#basin.ensureStream(PREFIX + name)
     if (result === 'created') await this.#additions.append(name)
     return name

@@ -2,7 +2,7 @@ import { HeadwaterError } from 'headwater'
 import { from, Subscription, switchMap } from 'rxjs'
 import type { Alert } from './alert.ts'
 import { Composer } from './composer.ts'
-import type { Message } from './message.ts'
+import type { Entry } from './message.ts'
 import { MessageList } from './message-list.ts'
 import { ownName } from './own-name.ts'
 import type { ReadPositions } from './read-positions.ts'
@@ -26,7 +26,8 @@ export class Conversation {
   readonly #leave: (error: unknown) => void
   #room: Room | undefined
   #following = Subscription.EMPTY
-  /** The position after the last message that is shown. */
+  /** The positions of the first record that was looked at, and after the last. */
+  #first = 0
   #end = 0
   /** The tail when the room was opened. */
   #historyEnd = 0
@@ -58,9 +59,9 @@ export class Conversation {
     this.#composer.switchTo(room.name)
     this.#element.hidden = false
     this.#following = from(room.tail())
-      .pipe(switchMap((tail) => room.messagesFrom(this.#begin(room, tail))))
+      .pipe(switchMap((tail) => room.entriesFrom(this.#begin(room, tail))))
       .subscribe({
-        next: (message) => this.#add(message),
+        next: (entry) => this.#add(entry),
         error: (error: unknown) => {
           if (HeadwaterError.is(error) && error.code === 'stream_not_found') this.#leave(error)
           else this.#alert.show(error, () => this.open(room))
@@ -99,18 +100,21 @@ export class Conversation {
     this.#earlier.hidden = tail <= PAGE
     part(this.#element, 'no-messages').hidden = room === undefined || tail > 0
     this.#updateSoon()
-    return Math.max(0, tail - PAGE)
+    this.#first = Math.max(0, tail - PAGE)
+    return this.#first
   }
 
-  #add(message: Message): void {
-    this.#list.append(message)
-    this.#end = message.seqNum + 1
-    if (this.#end === this.#historyEnd) this.#scroller.ariaBusy = 'false'
+  #add({ end, message }: Entry): void {
+    if (message !== undefined) this.#list.append(message)
+    this.#end = end
+    // The last of the history may have expired since.
+    if (end >= this.#historyEnd) this.#scroller.ariaBusy = 'false'
     if (this.#list.isLong && this.#isAtEnd) {
       this.#list.shorten()
+      this.#first = this.#list.first!.seqNum
       this.#earlier.hidden = false
     }
-    part(this.#element, 'no-messages').hidden = true
+    part(this.#element, 'no-messages').hidden = this.#list.first !== undefined || end < this.#historyEnd
     this.#updateSoon()
   }
 
@@ -126,13 +130,13 @@ export class Conversation {
 
   async #showEarlier(): Promise<void> {
     const room = this.#room
-    const first = this.#list.first?.seqNum ?? 0
     try {
-      const messages = await room?.messagesBefore(first, PAGE)
+      const entries = await room?.entriesBefore(this.#first, PAGE)
       // Meanwhile another room may be open.
-      if (messages === undefined || room !== this.#room) return
-      this.#list.prepend(messages)
-      this.#earlier.hidden = messages.length === 0 || messages[0]!.seqNum === 0
+      if (entries === undefined || room !== this.#room) return
+      this.#list.prepend(entries.flatMap(({ message }) => message ?? []))
+      this.#first = Math.max(0, this.#first - PAGE)
+      this.#earlier.hidden = entries.length === 0 || this.#first === 0
       if (this.#earlier.hidden) this.#scroller.focus()
     } catch (error) {
       this.#alert.show(error)

@@ -9,7 +9,26 @@ export interface Message {
   readonly sentAt: Date
 }
 
-export function messageOf({ seqNum, timestamp, headers, body }: TextRecord): Message {
-  const author = headers.find(([name]) => name === 'author')?.[1] || 'Somebody'
-  return { seqNum, author, text: body, sentAt: new Date(timestamp) }
+/** A place in a room, and the message there, if it is one. */
+export interface Entry {
+  /** The position after it. */
+  readonly end: number
+  readonly message: Message | undefined
+}
+
+/** The latest time that a `Date` can be, in milliseconds. */
+const TIME_MAX = 8.64e15
+
+export function entryOf(record: TextRecord): Entry {
+  return { end: record.seqNum + 1, message: isCommand(record) ? undefined : messageOf(record) }
+}
+
+/** Who trims or fences the stream says nothing to people. */
+function isCommand({ headers }: TextRecord): boolean {
+  return headers.length === 1 && headers[0]![0] === ''
+}
+
+function messageOf({ seqNum, timestamp, headers, body }: TextRecord): Message {
+  const author = headers.find(([name]) => name === 'author')?.[1].trim() || 'Somebody'
+  return { seqNum, author, text: body, sentAt: new Date(Math.min(timestamp, TIME_MAX)) }
 }

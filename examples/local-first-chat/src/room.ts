@@ -1,6 +1,9 @@
 import type { Stream } from 'headwater'
-import { map, type Observable } from 'rxjs'
-import { type Message, messageOf } from './message.ts'
+import { filter, map, type Observable } from 'rxjs'
+import { type Entry, entryOf, type Message } from './message.ts'
+
+/** How many records may follow the latest message that are none. */
+const COMMANDS_MAX = 9
 
 /** A stream, and each message a record of it. */
 export class Room {
@@ -24,23 +27,27 @@ export class Room {
   }
 
   /** History from a position on, then whatever is sent, in any tab. */
-  messagesFrom(seqNum: number): Observable<Message> {
-    return this.#stream.read({ seqNum }).text$.pipe(map(messageOf))
+  entriesFrom(seqNum: number): Observable<Entry> {
+    return this.#stream.read({ seqNum }).text$.pipe(map(entryOf))
   }
 
-  /** The latest message, then whatever is sent. */
+  /** The latest messages, then whatever is sent. */
   latestMessages(): Observable<Message> {
-    return this.#stream.read({ tailOffset: 1 }).text$.pipe(map(messageOf))
+    const { text$ } = this.#stream.read({ tailOffset: 1 + COMMANDS_MAX })
+    return text$.pipe(
+      map((record) => entryOf(record).message),
+      filter((message) => message !== undefined),
+    )
   }
 
-  /** Up to `count` messages before a position. */
-  async messagesBefore(seqNum: number, count: number): Promise<readonly Message[]> {
+  /** What is left of the `count` records before a position. */
+  async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
     const first = Math.max(0, seqNum - count)
-    const messages: Message[] = []
+    const entries: Entry[] = []
     for await (const batch of this.#stream.read({ seqNum: first, count: seqNum - first })) {
-      messages.push(...batch.text.map(messageOf))
+      entries.push(...batch.text.map(entryOf))
     }
     // Where the oldest are gone, the read began later.
-    return messages.filter((message) => message.seqNum < seqNum)
+    return entries.filter(({ end }) => end <= seqNum)
   }
 }

@@ -33,7 +33,8 @@ async function start(): Promise<void> {
   status.value = 'Ready, with or without a network.'
 
   // History, then whatever this or another tab appends. The client goes on where it was when the browser stops the service worker.
-  for await (const { seqNum, body } of await notes.readSession({ start: { from: { seqNum: 0 } } })) {
+  const start = { from: { seqNum: 0 } }
+  for await (const { seqNum, body } of await notes.readSession({ start, ignoreCommandRecords: true })) {
     const item = document.createElement('li')
     item.value = seqNum
     item.textContent = body

@@ -1,5 +1,5 @@
 import { utf8 } from '../../model/bytes.ts'
-import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../model/limits.ts'
+import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../model/limits.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../model/record.ts'
 import { decodeRecords, encodeRecords } from '../block-codec.ts'
 import type { StoredBlock } from '../contract.ts'
@@ -20,9 +20,13 @@ export interface BlockSpec {
   readonly expiresAt?: number | null | undefined
   /** Length of each body; as short as it can be when absent. */
   readonly bodyBytes?: number | undefined
+  /** How many headers each record has, of a name and a value of one byte, which take twice their metered bytes when they are encoded; none when absent. */
+  readonly headers?: number | undefined
   /** Part of the bodies, to tell two writers apart. */
   readonly tag?: string | undefined
 }
+
+const SMALL_HEADER = [utf8('n'), utf8('v')] as const
 
 export function block(spec: BlockSpec): StoredBlock {
   const records: SequencedRecord[] = []
@@ -32,7 +36,7 @@ export function block(spec: BlockSpec): StoredBlock {
     records.push({
       seqNum,
       timestamp,
-      headers: [],
+      headers: Array.from({ length: spec.headers ?? 0 }, () => SMALL_HEADER),
       body: bodyOf(`${spec.tag ?? ''}#${seqNum}`, spec.bodyBytes),
     })
   }
@@ -73,6 +77,7 @@ export function recordsOf(blocks: readonly StoredBlock[]): SequencedRecord[] {
     })
     ok(records.length <= BATCH_RECORDS_MAX, `a block has ${records.length} records`)
     ok(numbers.meteredBytes <= BATCH_METERED_BYTES_MAX, `a block has ${numbers.meteredBytes} metered bytes`)
+    ok(data.length <= BATCH_ENCODED_BYTES_MAX, `a block has ${data.length} bytes of data`)
     ok(
       numbers.firstSeqNum >= end,
       `a block begins at ${numbers.firstSeqNum}, but the one before ends at ${end}`,

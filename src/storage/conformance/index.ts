@@ -10,6 +10,7 @@ import { randomCases } from './random.ts'
 import { readCases } from './read.ts'
 import { reclaimCases } from './reclaim.ts'
 import { sharedCases } from './shared.ts'
+import { turnCases } from './turns.ts'
 
 export type { ConformanceFixture, ConformanceOptions } from './harness.ts'
 
@@ -39,6 +40,7 @@ export function conformanceSuite(options: ConformanceOptions): ConformanceTest[]
     read: readCases,
     reclaim: reclaimCases,
     shared: [...sharedCases, ...notificationCases],
+    turns: turnCases,
     lifecycle: lifecycleCases,
     random: randomCases(options),
   }

@@ -5,6 +5,7 @@ import { FAR, NOW, range, recordsOf, seqNumsOf } from './blocks.ts'
 import type { ConformanceCase } from './harness.ts'
 import { LogWriter, unmergeableExpiry, WHOLE_LOG } from './log-writer.ts'
 import { checkRead } from './read-oracle.ts'
+import { reclaimAll } from './reclaim.ts'
 
 export const readCases: readonly ConformanceCase[] = [
   {
@@ -119,6 +120,21 @@ export const readCases: readonly ConformanceCase[] = [
       for (let i = 0; i < 30; i++) appends.push(writer.append({ bodyBytes: 100_000 }))
       await Promise.all(appends)
       await read(session, writer, {})
+    },
+  },
+  {
+    title:
+      'merged neighbours keep within the encoded size of a batch, which tiny headers come to before they come to 1 MiB',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      // Two of them have less than 1 MiB metered, and more than twice of that encoded.
+      const headers = BATCH_METERED_BYTES_MAX / 8 - 4
+      await Promise.all([writer.append({ headers }), writer.append({ headers })])
+      for (let time = 0; time < 2; time++) {
+        equal(seqNumsOf(await session.read('a', WHOLE_LOG)), [0, 1], 'records')
+        await reclaimAll(session, { now: NOW, trimmedBefore: 0, blocksMax: 1_000 })
+      }
     },
   },
   {

@@ -127,6 +127,17 @@ describe('before the rest of an engine is there', () => {
     expect(await hw.basin('basin').streamConfig('stream')).toMatchObject({ storageClass: 'standard' })
   })
 
+  it('a session whose signal aborts meanwhile is not waited for', async () => {
+    const { hw, stream } = await openAsInBrowser({ storage: await storageWithStream() })
+    const leaving = new AbortController()
+    const session = stream.appendSession({ signal: leaving.signal })
+    // It comes to where it waits for code.
+    await stream.append('b')
+    leaving.abort(new Error('left'))
+    await expect(session).rejects.toThrow('left')
+    expect(hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+  })
+
   it('whoever closes loses nothing of what was counted', async () => {
     const storage = await storageWithStream()
     const { hw: first, stream } = await openAsInBrowser({ storage })

@@ -54,6 +54,23 @@ describe('a part whose code is loaded late', () => {
     expect(await late.load(ending.signal)).toBe('here')
   })
 
+  it('is had in the order in which it was asked for, also by those who ask just when it comes', async () => {
+    const { late, loads } = held()
+    const order: string[] = []
+    const { signal } = new AbortController()
+    const ask = (who: string) => late.load(signal).then(() => order.push(who))
+    const asked = [ask('before')]
+    const askWhenThere = () => {
+      if (late.part === undefined) queueMicrotask(askWhenThere)
+      else asked.push(ask('when it came'))
+    }
+    askWhenThere()
+    loads[0]!.come('here')
+    await macrotask()
+    await Promise.all(asked)
+    expect(order).toEqual(['before', 'when it came'])
+  })
+
   it('is waited for by virtual clocks, whether it comes or not', async () => {
     // More turns than a clock waits for anything else.
     const turns = async () => {

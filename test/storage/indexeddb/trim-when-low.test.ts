@@ -82,9 +82,41 @@ describe('trimWhenLow', () => {
     expect(points.length).toBe(2)
     await tell(1600 * RECORD_BYTES, 2000 * RECORD_BYTES)
     expect(points.slice(2).sort()).toEqual(['a 300', 'b 300'])
-    await clock.advance('3m')
+  })
+
+  it('does not trim again, however late it is, until the estimate of the browser has fallen', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(2000)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
-    expect(points.slice(4).sort()).toEqual(['a 500', 'b 500'])
+    expect(points.sort()).toEqual(['a 200', 'b 200'])
+    for (let hour = 0; hour < 5; hour++) {
+      await clock.advance('1h')
+      await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    }
+    expect(points.length).toBe(2)
+    // What they trimmed took less space than they have bytes.
+    await tell(1200 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points.slice(2).sort()).toEqual(['a 300', 'b 300'])
+  })
+
+  it('trims what is written while the estimate does not fall, and no more', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(2000)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
+    for (const written of [0, 200, 400]) {
+      await tell((1200 + written) * RECORD_BYTES, 2000 * RECORD_BYTES, false, written * RECORD_BYTES)
+      await clock.advance('1h')
+    }
+    const trimmedTo = (count: number) => [`a ${count}`, `b ${count}`]
+    expect(points).toEqual([...trimmedTo(100), ...trimmedTo(200), ...trimmedTo(300)])
+  })
+
+  it('trims no more than is missing when more was freed than it trimmed', async () => {
+    const { storage, options, points, tell } = await lowOnSpace(2000)
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
+    await tell(1800 * RECORD_BYTES, 2000 * RECORD_BYTES, false, 0)
+    expect(points.sort()).toEqual(['a 400', 'b 400'])
+    await tell(1200 * RECORD_BYTES, 2000 * RECORD_BYTES, false, 600 * RECORD_BYTES)
+    expect(points.slice(2).sort()).toEqual(['a 500', 'b 500'])
   })
 
   it('trims again what was written since, once what it trimmed is free', async () => {
@@ -141,6 +173,18 @@ describe('trimWhenLow', () => {
     expect(errors).toEqual([new Error('not now')])
     await tell(10_000, 10_000)
     expect(points.length).toBeGreaterThan(0)
+  })
+
+  it('does not trim again what it trimmed before it failed', async () => {
+    const { storage, streams, options, points, tell } = await lowOnSpace(2000)
+    let isFailing = true
+    const trim = streams[1]!.trim.bind(streams[1])
+    streams[1]!.trim = (...args) => (isFailing ? Promise.reject(new Error('not now')) : trim(...args))
+    stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
+    await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    isFailing = false
+    await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
+    expect(points).toEqual(['a 200', 'b 200'])
   })
 
   it('stops', async () => {

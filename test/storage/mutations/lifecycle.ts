@@ -12,7 +12,8 @@ export const lifecycleMutations: readonly Mutation[] = [
     noticedBy: ['lifecycle: close waits for what is in flight'],
     make: mutate((session) => ({
       async append(request) {
-        for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve))
+        // More turns of the event loop than there are while a timer of 0 ms is waited for.
+        for (let i = 0; i < 1_000; i++) await new Promise((resolve) => setImmediate(resolve))
         await session.append(request)
       },
     })),

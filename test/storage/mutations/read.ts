@@ -1,3 +1,4 @@
+import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { type Mutation, mutate, mutateRead } from './mutation.ts'
 
 export const readMutations: readonly Mutation[] = [
@@ -75,18 +76,31 @@ export const readMutations: readonly Mutation[] = [
   {
     breaks: 'merging: beyond 1,000 records',
     noticedBy: ['read: merged neighbours keep within 1,000 records and 1 MiB'],
+    make: mutateRead(mergeAll),
+  },
+  {
+    breaks: 'merging: beyond the encoded size of a batch',
+    noticedBy: [
+      'read: merged neighbours keep within the encoded size of a batch, which tiny headers come to before they come to 1 MiB',
+    ],
     make: mutateRead((blocks) =>
-      blocks.length < 2
-        ? blocks
-        : [
-            {
-              ...blocks[0]!,
-              endSeqNum: blocks.at(-1)!.endSeqNum,
-              lastTimestamp: blocks.at(-1)!.lastTimestamp,
-              meteredBytes: blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
-              data: Buffer.concat(blocks.map(({ data }) => data)),
-            },
-          ],
+      blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0) <= 1_048_576
+        ? mergeAll(blocks)
+        : blocks,
     ),
   },
 ]
+
+function mergeAll(blocks: StoredBlock[]): StoredBlock[] {
+  const [first] = blocks
+  if (first === undefined) return blocks
+  return [
+    {
+      ...first,
+      endSeqNum: blocks.at(-1)!.endSeqNum,
+      lastTimestamp: blocks.at(-1)!.lastTimestamp,
+      meteredBytes: blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+      data: Buffer.concat(blocks.map(({ data }) => data)),
+    },
+  ]
+}

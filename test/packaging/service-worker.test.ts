@@ -1,0 +1,53 @@
+import { readdir } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { inChromium } from '../browser/support.ts'
+import { type InstalledApp, installApp } from './installed-app.ts'
+import { serveDirectory } from './serve-directory.ts'
+import { serviceWorkerBundlers } from './service-worker-bundlers.ts'
+
+/** What code that is loaded late elsewhere does: creating, lists, metrics, tokens. */
+async function useEverything(): Promise<unknown[]> {
+  const { serviceWorker } = navigator
+  const controlled = new Promise((resolve) => serviceWorker.addEventListener('controllerchange', resolve))
+  await serviceWorker.register('service-worker.js')
+  await controlled
+  const call = async (path: string, method = 'GET', body?: unknown) => {
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(path, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return [response.status, await response.json()]
+  }
+  const told: unknown[] = []
+  for (const [path, body] of [
+    ['/v1/basins/app', {}],
+    ['/v1/streams/notes', {}],
+  ] as const) {
+    told.push((await call(path, 'PUT', body))[0])
+  }
+  told.push((await call('/v1/streams/notes/records', 'POST', { records: [{ body: 'a' }] }))[0])
+  const [, list] = await call('/v1/streams')
+  told.push(list.streams.map(({ name }: { name: string }) => name))
+  told.push((await call('/v1/metrics?set=active-basins&start=0&end=60'))[0])
+  told.push((await call('/v1/access-tokens'))[0])
+  return told
+}
+
+inChromium('a service worker in one file', (browser) => {
+  let app: InstalledApp
+  beforeAll(async () => {
+    app = await installApp()
+  })
+  afterAll(() => app?.remove())
+
+  it.each(Object.entries(serviceWorkerBundlers))('by %s has all of the package', async (_, bundler) => {
+    const directory = await bundler(app.directory)
+    expect((await readdir(directory)).sort()).toEqual(['index.html', 'service-worker.js'])
+    const url = await serveDirectory(directory)
+    const page = await browser.page()
+    await page.goto(url)
+    expect(await page.evaluate(useEverything)).toEqual([201, 201, 200, ['notes'], 200, 200])
+  })
+})
