@@ -62,8 +62,14 @@ export class StreamAccess {
     })
   }
 
-  /** Appends to this incarnation of a stream, within the budget of bytes in flight. */
-  appendTo(log: StreamLog, use: StreamUse, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
+  /** Appends to this incarnation of a stream, within the budget of bytes in flight; tells when it is admitted to that. */
+  appendTo(
+    log: StreamLog,
+    use: StreamUse,
+    batch: AppendBatch,
+    group?: AppendGroup,
+    admitted?: () => void,
+  ): Promise<AppendAck> {
     const { appendBudget } = this.#engine
     const { clock } = this.#engine.settings
     return new Promise((resolve, reject) => {
@@ -72,6 +78,7 @@ export class StreamAccess {
       const unpin = log.pin()
       const askedAt = clock.now()
       appendBudget.acquire(batch.meteredBytes, () => {
+        admitted?.()
         const permittedAt = clock.now()
         const release = () => {
           unpin()
