@@ -1,4 +1,3 @@
-import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { Collection } from '../../../src/storage/contract.ts'
 import type { LogRow } from './log-row.ts'
 import type { PageRow } from './page-row.ts'
@@ -7,7 +6,7 @@ import type { PageRow } from './page-row.ts'
 export const SCHEMA_VERSION = 2
 
 /** The object stores. Persisted: what is here changes only by another upgrade. */
-export interface Schema extends DBSchema {
+export interface Schema {
   documents: { key: DocumentKey; value: DocumentRow }
   counters: { key: typeof COMMIT_COUNTER; value: CommitCounter }
   /** By the id of the log. */
@@ -16,7 +15,7 @@ export interface Schema extends DBSchema {
   pages: {
     key: PageKey
     value: PageRow
-    indexes: { 'by-expiry': number; 'by-timestamp': [logId: string, lastTimestamp: number] }
+    index: 'by-expiry' | 'by-timestamp'
   }
   /** The data of large blocks, in order. */
   parts: { key: PartKey; value: Uint8Array }
@@ -59,14 +58,10 @@ type PartKey = [...PageKey, part: number]
 export type ChoreKind = 'deleted' | 'expired' | 'trimmed'
 export type Chore = [kind: ChoreKind, at: number, logId: string]
 
-export type StoreName = StoreNames<Schema>
-export type Database = IDBPDatabase<Schema>
-export type ReadTransaction = IDBPTransaction<Schema, StoreName[], 'readonly'>
-export type WriteTransaction = IDBPTransaction<Schema, StoreName[], 'readwrite'>
-type UpgradeTransaction = IDBPTransaction<Schema, StoreName[], 'versionchange'>
+export type StoreName = keyof Schema
 
 /** Each makes the next version of the schema out of the one before, keeping everything; the first out of nothing. */
-const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => void)[] = [
+const UPGRADES: readonly ((db: IDBDatabase, transaction: IDBTransaction) => void)[] = [
   (db) => {
     db.createObjectStore('documents')
     db.createObjectStore('counters')
@@ -82,6 +77,6 @@ const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => voi
   },
 ]
 
-export function upgrade(db: Database, fromVersion: number, transaction: UpgradeTransaction): void {
+export function upgrade(db: IDBDatabase, fromVersion: number, transaction: IDBTransaction): void {
   for (const step of UPGRADES.slice(fromVersion)) step(db, transaction)
 }
