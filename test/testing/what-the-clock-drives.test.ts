@@ -289,4 +289,18 @@ describe('the virtual clock waits, before time goes on, for', () => {
     expect(state.result).toBe('gzip')
     await busy
   })
+
+  test('no requests that follow each other for ever', async () => {
+    const body = gzipSync(JSON.stringify({ records: [{ body: 'a' }] }))
+    const headers = { 'svc-basin': 'basin', 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    const handler = createHandler(hw, { open: true })
+    const url = 'http://localhost/v1/streams/stream/records'
+    let isOver = false
+    const appending = (async () => {
+      while (!isOver) await handler(new Request(url, { method: 'POST', headers, body }))
+    })()
+    await clock.advance(1)
+    isOver = true
+    await appending
+  })
 })
