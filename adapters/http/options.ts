@@ -1,3 +1,5 @@
+import { Allowance } from '../../src/engine/allowance.ts'
+import { MIB } from '../../src/model/limits.ts'
 import { basinNameProblem } from '../../src/model/names.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { VENDOR_WORDS } from '../../src/wire/words.ts'
@@ -26,6 +28,11 @@ export interface HandlerOptions {
   readonly basin?: string
   /** Largest body of a request that is no session, in bytes after decompression: at most, and by default, 2 MiB. */
   readonly maxBodyBytes?: number
+  /**
+   * Bytes of all request bodies, and unfinished frames of append sessions, that are held while the rest of them is still to come: beyond it a
+   * request is refused with 429 `rate_limited`. At least 2 MiB; 256 MiB by default.
+   */
+  readonly maxBodiesBytes?: number
   /** Where the handler is mounted, as in `/streams`. It is taken off paths that begin with it; others are taken as they are. */
   readonly prefix?: string
   /** Told of failures with status 500, whose details clients do not get, and of what else was not foreseen. */
@@ -44,6 +51,7 @@ export interface Settings {
   readonly basinDomains: readonly string[]
   readonly basin: string | undefined
   readonly maxBodyBytes: number
+  readonly bodies: Allowance
   /** Without a slash at the end; `''` when there is none. */
   readonly prefix: string
   readonly onError: (error: unknown, request: Request) => void
@@ -60,12 +68,16 @@ export function settingsOf(options: HandlerOptions): Settings {
     words = VENDOR_WORDS,
     basinDomains = ['localhost'],
     maxBodyBytes = REQUEST_BODY_BYTES_MAX,
+    maxBodiesBytes = 256 * MIB,
   } = options
   if (words.length === 0 || !words.every((word) => /^[a-z0-9]+$/.test(word))) {
     throw new RangeError('words must be one or more words of lower-case letters and digits')
   }
   if (!(maxBodyBytes >= 0 && maxBodyBytes <= REQUEST_BODY_BYTES_MAX)) {
     throw new RangeError(`maxBodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${maxBodyBytes}`)
+  }
+  if (!(maxBodiesBytes >= REQUEST_BODY_BYTES_MAX)) {
+    throw new RangeError(`maxBodiesBytes must be at least ${REQUEST_BODY_BYTES_MAX}, not ${maxBodiesBytes}`)
   }
   const basinProblem = options.basin === undefined ? undefined : basinNameProblem(options.basin)
   if (basinProblem !== undefined) throw new RangeError(basinProblem)
@@ -86,6 +98,7 @@ export function settingsOf(options: HandlerOptions): Settings {
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     basin: options.basin,
     maxBodyBytes,
+    bodies: new Allowance('maxBodiesBytes', maxBodiesBytes),
     prefix: prefix === '' ? '' : encodedPath(prefix),
     onError: (error, request) => {
       try {

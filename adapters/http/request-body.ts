@@ -1,6 +1,8 @@
+import { onAbort } from '../../src/engine/abort.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { contentCodingOf, readBody } from '../../src/wire/content-coding.ts'
 import { mediaKind, optionalJsonBody, requireJson } from '../../src/wire/media-type.ts'
+import { HeldBytes } from './held-bytes.ts'
 import type { RequestContext } from './request-context.ts'
 
 const COMPRESSION_ALLOWANCE_BYTES = 65_536
@@ -22,17 +24,25 @@ export async function optionalBody(context: RequestContext): Promise<Uint8Array 
   return optionalJsonBody(contentType, await wholeBody(context, 'bad_json'))
 }
 
-/** The body, decompressed. Rejects with the code when it is longer than allowed, damaged or cut off. */
+/** The body, decompressed. Rejects with the code when it is longer than allowed, damaged or cut off, with `rate_limited` when too much is on its way. */
 export async function wholeBody(context: RequestContext, code: BodyErrorCode): Promise<Uint8Array> {
   const { request } = context
-  const { maxBodyBytes } = context.settings
+  const { maxBodyBytes, bodies } = context.settings
   const source = unreadBody(request)
   if (source === null) return new Uint8Array(0)
   const coding = contentCodingOf(context.header('content-encoding')) ?? 'identity'
+  const held = new HeldBytes(bodies)
+  const reader = source.getReader()
+  // Not every runtime ends the body with the request: whoever waits for the rest would wait for ever.
+  const ignoreAbort = onAbort(request.signal, () => {
+    reader.cancel(request.signal.reason).catch(() => {})
+  })
+  // Few bytes that are compressed may become as many as are allowed.
+  const hold = (length: number) => held.set(coding === 'identity' ? length : length + maxBodyBytes)
   try {
     // Compressed, a body may be a little longer than what it holds.
     const sourceMax = coding === 'identity' ? maxBodyBytes : maxBodyBytes + COMPRESSION_ALLOWANCE_BYTES
-    const body = await readBody(boundedBody(source, sourceMax, code), coding, code)
+    const body = await readBody(boundedBody(reader, sourceMax, code, hold), coding, code)
     // In some runtimes the body of a request that was cut off just ends.
     request.signal.throwIfAborted()
     if (body.length > maxBodyBytes) throw tooLong(maxBodyBytes, code)
@@ -40,6 +50,9 @@ export async function wholeBody(context: RequestContext, code: BodyErrorCode): P
   } catch (error) {
     request.signal.throwIfAborted()
     throw error
+  } finally {
+    ignoreAbort()
+    held.release()
   }
 }
 
@@ -69,13 +82,13 @@ function bodyAsBlob(request: Request): ReadableStream<Uint8Array> {
   )
 }
 
-/** Passes the body on until it is too long: so a limit below that of the protocol also saves the memory. */
+/** Passes the body on until it is too long, or `hold` throws: so a limit below that of the protocol also saves the memory. */
 function boundedBody(
-  source: ReadableStream<Uint8Array>,
+  reader: ReadableStreamDefaultReader<Uint8Array>,
   bytesMax: number,
   code: BodyErrorCode,
+  hold: (length: number) => void,
 ): ReadableStream<Uint8Array> {
-  const reader = source.getReader()
   let length = 0
   return new ReadableStream<Uint8Array>(
     {
@@ -91,6 +104,12 @@ function boundedBody(
         if (length > bytesMax) {
           reader.cancel().catch(() => {})
           throw tooLong(bytesMax, code)
+        }
+        try {
+          hold(length)
+        } catch (error) {
+          reader.cancel().catch(() => {})
+          throw error
         }
         controller.enqueue(value)
       },

@@ -10,6 +10,7 @@ import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { Clock } from '../storage/clock.ts'
 import { onAbort } from './abort.ts'
+import type { Allowance } from './allowance.ts'
 import { AppendGroup } from './append-group.ts'
 import { ByteBudget } from './byte-budget.ts'
 import type { StreamUse } from './context.ts'
@@ -53,7 +54,9 @@ export class AppendSession {
   readonly #check: (batch: AppendBatch) => void
   readonly #release: () => void
   readonly #budget: ByteBudget
+  readonly #pendingBytes: Allowance
   readonly #group = new AppendGroup()
+  readonly #closing: AbortSignal
   readonly #acks = new Multicast<AppendAck>()
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
@@ -64,13 +67,18 @@ export class AppendSession {
     use: StreamUse,
     held: HeldStream,
     inFlightBytes: number,
-    options: AppendSessionOptions & { readonly closing: AbortSignal; readonly clock: Clock },
+    options: AppendSessionOptions & {
+      readonly closing: AbortSignal
+      readonly clock: Clock
+      readonly pendingBytes: Allowance
+    },
   ) {
     this.#access = access
     this.#use = use
     this.#log = held.log
     this.#check = options.check ?? (() => {})
     this.#budget = new ByteBudget(inFlightBytes)
+    this.#pendingBytes = options.pendingBytes
     const ignores: (() => void)[] = []
     this.#release = () => {
       for (const ignore of ignores) ignore()
@@ -78,6 +86,7 @@ export class AppendSession {
       options.onEnd?.()
     }
     const { closing, signal, ending, clock } = options
+    this.#closing = closing
     for (const end of [closing, signal]) if (end) ignores.push(onAbort(end, () => this.#end(end.reason)))
     if (ending) ignores.push(onAbort(ending, () => this.#cut(ending.reason, clock)))
   }
@@ -88,8 +97,9 @@ export class AppendSession {
   }
 
   /**
-   * Takes in one batch (1 to 1,000 records, 1 MiB metered). Resolves when there is room for it among the bytes in flight: awaiting it is
-   * the back-pressure. Rejects when the session is over or the batch is `invalid`, which ends the session as well.
+   * Takes in one batch (1 to 1,000 records, 1 MiB metered). Resolves when there is room for it among the bytes in flight, those of the
+   * session and those of all: awaiting it is the back-pressure. Rejects when the session is over, when the batch is `invalid`, and with
+   * `rate_limited` when too many bytes wait (`limits.appendWaitingBytes`): both end the session.
    */
   submit(
     records: RecordInput | readonly RecordInput[],
@@ -109,25 +119,25 @@ export class AppendSession {
   /** The same for a batch that was validated. */
   submitBatch(batch: AppendBatch): Promise<AppendTicket> {
     if (this.#closed) return Promise.reject(this.#failure ?? sessionClosed())
+    let settled: () => void
     try {
       this.#check(batch)
+      settled = this.#pendingBytes.take(batch.meteredBytes)
     } catch (error) {
       this.#end(error)
       return Promise.reject(error)
     }
     const previous = this.#last
     return new Promise((taken, refused) => {
-      this.#last = new Promise<void>((settled) => {
+      this.#last = new Promise<void>((over) => {
         this.#budget.acquire(batch.meteredBytes, () => {
-          const acked = this.#append(batch, previous)
+          const acked = this.#append(batch, previous, settled, () => taken({ ack: () => acked }))
+          acked.catch(refused)
+          // One that comes too late is over before those that are on their way.
           acked.then(
-            () => settled(),
-            (error: unknown) => {
-              refused(error)
-              settled()
-            },
+            () => over(),
+            () => previous.then(() => over()),
           )
-          if (!this.#group.failed) taken({ ack: () => acked })
         })
       })
     })
@@ -150,21 +160,29 @@ export class AppendSession {
     await this.close().catch(() => {})
   }
 
-  async #append(batch: AppendBatch, previous: Promise<unknown>): Promise<AppendAck> {
+  async #append(
+    batch: AppendBatch,
+    previous: Promise<unknown>,
+    settled: () => void,
+    admitted: () => void,
+  ): Promise<AppendAck> {
     try {
       if (this.#group.failed) {
         // The failure is told by the append that failed.
         await previous
         throw this.#failure ?? discardedError()
       }
-      const ack = await this.#access.appendTo(this.#log, this.#use, batch, this.#group)
+      const ack = await this.#access.appendTo(this.#log, this.#use, batch, this.#group, admitted)
       this.#acks.next(ack)
       return ack
     } catch (error) {
-      this.#group.fail()
+      // An engine that closes takes in nothing more, this or what is behind it; what is before it is still on its way.
+      const isTooLate = this.#closing.aborted && HeadwaterError.is(error) && error.code === 'unavailable'
+      if (!isTooLate) this.#group.fail()
       this.#end(error)
       throw error
     } finally {
+      settled()
       this.#budget.release(batch.meteredBytes)
     }
   }

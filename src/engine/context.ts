@@ -1,6 +1,7 @@
 import type { StreamConfigInput } from '../model/config.ts'
 import type { GivenKey } from '../model/given-key.ts'
 import type { StorageSession } from '../storage/contract.ts'
+import type { Allowance } from './allowance.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import type { Catalog } from './catalog.ts'
 import type { LateRest } from './late-rest.ts'
@@ -17,6 +18,10 @@ export interface EngineContext {
   readonly logs: StreamLogs
   readonly rest: LateRest
   readonly appendBudget: ByteBudget
+  /** Metered bytes of all appends that were asked for and are not settled: in flight, or waiting for whatever it is. */
+  readonly pendingBytes: Allowance
+  /** Reads and append sessions that are open. */
+  readonly sessions: Allowance
   readonly readAhead: ReadAhead
   readonly usage: UsageRecorder
   /** Aborts when the engine closes. */

@@ -18,7 +18,7 @@ export class Gathering {
   #cancelLinger: (() => void) | undefined
   readonly #ignoreEndings: () => void
   readonly #closing: AbortSignal
-  /** Hands batches to the session one after the other; what is submitted waits for it: that is the back-pressure. */
+  /** Resolves when the session has taken in the last batch; what is submitted waits for it: that is the back-pressure. */
   #handOver: Promise<unknown> = Promise.resolve()
   #last: Promise<unknown> = Promise.resolve()
   #closed = false
@@ -94,9 +94,8 @@ export class Gathering {
     this.#session ??= this.#openSession()
     const opening = this.#session
     const { records, meteredBytes } = batch
-    const submitted = this.#handOver.then(async () =>
-      (await opening).submitBatch({ records, meteredBytes, ...conditions }),
-    )
+    // In the order of the calls, and at once, so that what waits counts as that.
+    const submitted = opening.then((session) => session.submitBatch({ records, meteredBytes, ...conditions }))
     this.#handOver = submitted.catch(() => {})
     batch.settleWith(submitted)
     this.#last = batch.acked.catch((error: unknown) => {

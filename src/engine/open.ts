@@ -1,3 +1,4 @@
+import { Allowance } from './allowance.ts'
 import { ByteBudget } from './byte-budget.ts'
 import { Catalog } from './catalog.ts'
 import type { EngineContext } from './context.ts'
@@ -60,6 +61,12 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     rest,
     usage,
     appendBudget: new ByteBudget(limits.appendInFlightBytes),
+    pendingBytes: new Allowance(
+      'limits.appendWaitingBytes',
+      limits.appendWaitingBytes,
+      limits.appendInFlightBytes,
+    ),
+    sessions: new Allowance('limits.openSessions', limits.openSessions),
     readAhead: new ReadAhead(),
     closing: closing.signal,
   }

@@ -15,6 +15,11 @@ export interface EngineLimits {
    * default.
    */
   readonly appendInFlightBytes: number
+  /**
+   * Metered bytes of the appends that wait for that: beyond it appends are refused with 429 `rate_limited` and not made, and a session ends
+   * with the first that is refused. At least 1 MiB; 256 MiB by default.
+   */
+  readonly appendWaitingBytes: number
   /** The same for one append session; 8 MiB by default. */
   readonly sessionInFlightBytes: number
   /**
@@ -26,15 +31,25 @@ export interface EngineLimits {
   readonly followerLagBytes: number
   /** How many streams without readers or pending appends are kept at hand; 10,000 by default. */
   readonly cachedStreams: number
+  /**
+   * How many reads (sessions, long polls, reads of one batch) and append sessions may be open, in this process and over HTTP together: beyond
+   * it opening one is refused with 429 `rate_limited`. 50,000 by default.
+   */
+  readonly openSessions: number
 }
 
 const DEFAULT_LIMITS: EngineLimits = {
   appendInFlightBytes: 128 * MIB,
+  appendWaitingBytes: 256 * MIB,
   sessionInFlightBytes: 8 * MIB,
   followerLagBatches: 100,
   followerLagBytes: 8 * MIB,
   cachedStreams: 10_000,
+  openSessions: 50_000,
 }
+
+/** Limits that a whole batch has to fit in. */
+const HOLDING_A_BATCH = ['appendInFlightBytes', 'appendWaitingBytes', 'sessionInFlightBytes']
 
 export interface OpenOptions {
   readonly storage: Storage
@@ -83,8 +98,7 @@ export interface Settings {
 export function settingsOf(options: OpenOptions): Settings {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   for (const [name, value] of Object.entries(limits)) {
-    const least =
-      name === 'appendInFlightBytes' || name === 'sessionInFlightBytes' ? BATCH_METERED_BYTES_MAX : 1
+    const least = HOLDING_A_BATCH.includes(name) ? BATCH_METERED_BYTES_MAX : 1
     if (!(value >= least)) throw new RangeError(`limits.${name} must be at least ${least}, not ${value}`)
   }
   const { random } = options

@@ -10,7 +10,7 @@ import type { BlockOpener } from './encryption/block-opener.ts'
 import { closedError, deletedError } from './errors.ts'
 import { ReadCursor } from './read-cursor.ts'
 import { INCARNATIONS_MAX, type StreamAccess } from './stream-access.ts'
-import type { HeldStream } from './stream-logs.ts'
+import { type HeldStream, opened } from './stream-logs.ts'
 
 export interface ReadSessionOptions extends ReadPolicy {
   readonly heartbeats?: boolean | undefined
@@ -95,7 +95,7 @@ export class Reading {
     options: ReadSessionOptions,
   ): Promise<ReadCursor | undefined> {
     checkReadQuery(query)
-    const { log, release } = await this.#fresh(use)
+    const { log, release } = await opened(this.#engine.sessions, () => this.#fresh(use))
     try {
       const { cipher } = log
       const opener = cipher?.opener(cipher.required(use.key))

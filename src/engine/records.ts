@@ -10,6 +10,7 @@ import type { ReadCursor } from './read-cursor.ts'
 import type { Reading, ReadSessionOptions } from './reading.ts'
 import type { RecordService } from './services.ts'
 import type { StreamAccess } from './stream-access.ts'
+import { opened } from './stream-logs.ts'
 
 /** Everything that is done with the records of streams. */
 export class Records implements RecordService {
@@ -29,14 +30,15 @@ export class Records implements RecordService {
 
   async appendSession(use: StreamUse, options: AppendSessionOptions): Promise<AppendSession> {
     options.signal?.throwIfAborted()
-    const { settings, closing, rest } = this.#engine
-    const held = await this.#access.hold(use, 'append')
+    const { settings, closing, rest, pendingBytes } = this.#engine
+    const held = await opened(this.#engine.sessions, () => this.#access.hold(use, 'append'))
     try {
       const { AppendSession } = await unlessAborted(options.signal, rest.load())
       return new AppendSession(this.#access, use, held, settings.limits.sessionInFlightBytes, {
         ...options,
         closing,
         clock: settings.clock,
+        pendingBytes,
       })
     } catch (error) {
       held.release()

@@ -25,13 +25,15 @@ export type Verdict = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 'again'
  * What can be told after trouble, wherever an append stands: nothing that is durable may be tried again, nothing that is open may be told.
  *
  * - What was written is durable. So is a write that failed but is followed by one that was written: that one found its head.
- * - A failure fails the conflicts behind it, which it caused. Other conflicts are tried again.
+ * - A failure fails the conflicts behind it, which it caused. Other conflicts are tried again, and so are failures behind them: the head that those
+ *   expect never came to be.
  * - A refusal stands when all before it was written, unless other engines may have changed the stream since.
  */
 export function settle(attempts: readonly Attempt[], shared: boolean): Verdict[] {
   const lastWritten = attempts.findLastIndex(({ outcome }) => outcome === 'written')
   const failedGroups = new Set<object>()
   let hasFailure = false
+  let hasConflict = false
   let isCertain = true
 
   const verdictOf = ({ outcome, group, groupHasFailed }: Attempt, index: number): Verdict => {
@@ -43,11 +45,13 @@ export function settle(attempts: readonly Attempt[], shared: boolean): Verdict[]
         return 'acknowledge'
       case 'failed':
         if (index < lastWritten) return 'acknowledge'
+        if (hasConflict && !hasFailure) return unlessGroupFailed
         hasFailure = true
         isCertain = false
         return 'fail'
       case 'conflicted':
         isCertain = false
+        hasConflict = true
         return hasFailure ? 'fail' : unlessGroupFailed
       case 'refused':
         return isCertain && !shared ? 'refuse' : unlessGroupFailed

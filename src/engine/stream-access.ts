@@ -62,8 +62,14 @@ export class StreamAccess {
     })
   }
 
-  /** Appends to this incarnation of a stream, within the budget of bytes in flight. */
-  appendTo(log: StreamLog, use: StreamUse, batch: AppendBatch, group?: AppendGroup): Promise<AppendAck> {
+  /** Appends to this incarnation of a stream, within the budget of bytes in flight; tells when it is admitted to that. */
+  appendTo(
+    log: StreamLog,
+    use: StreamUse,
+    batch: AppendBatch,
+    group?: AppendGroup,
+    admitted?: () => void,
+  ): Promise<AppendAck> {
     const { appendBudget } = this.#engine
     const { clock } = this.#engine.settings
     return new Promise((resolve, reject) => {
@@ -72,6 +78,7 @@ export class StreamAccess {
       const unpin = log.pin()
       const askedAt = clock.now()
       appendBudget.acquire(batch.meteredBytes, () => {
+        admitted?.()
         const permittedAt = clock.now()
         const release = () => {
           unpin()
@@ -144,14 +151,29 @@ export class StreamAccess {
       opened(log)
       return
     }
-    const waiting: Opening[] = [{ opened, failed }]
+    this.#begin(key, ref, purpose, policy, [{ opened, failed }])
+  }
+
+  #begin(
+    key: string,
+    ref: StreamRef,
+    purpose: 'append' | 'read',
+    policy: CreationPolicy,
+    waiting: Opening[],
+  ): void {
+    const asked = waiting.length
     this.#opening.set(key, waiting)
     this.#lookUp(ref, purpose, policy).then(
       ({ log, release }) => {
         this.#settle(key, waiting, (one) => one.opened(log))
         release()
       },
-      (error: unknown) => this.#settle(key, waiting, (one) => one.failed(error)),
+      (error: unknown) => {
+        // Who came later may know better: the stream may have been created since it was looked for.
+        const later = waiting.splice(asked)
+        this.#settle(key, waiting, (one) => one.failed(error))
+        if (later.length > 0) this.#begin(key, ref, purpose, policy, later)
+      },
     )
   }
 

@@ -1,4 +1,5 @@
 import type { Head, StorageSession } from '../storage/contract.ts'
+import type { Allowance } from './allowance.ts'
 import type { Catalog } from './catalog.ts'
 import type { StreamRef } from './context.ts'
 import { type StreamDocument, streamKey } from './documents.ts'
@@ -19,6 +20,24 @@ const EVICTION_SCAN_MAX = 64
 export interface HeldStream {
   readonly log: StreamLog
   readonly release: () => void
+}
+
+/** The stream of one more session, which lasts until it is released. Rejects with 429 `rate_limited` when there are too many. */
+export async function opened(sessions: Allowance, hold: () => Promise<HeldStream>): Promise<HeldStream> {
+  const leave = sessions.take(1)
+  try {
+    const { log, release } = await hold()
+    return {
+      log,
+      release: () => {
+        release()
+        leave()
+      },
+    }
+  } catch (error) {
+    leave()
+    throw error
+  }
 }
 
 /** The streams at hand, by name and by log. Idle ones leave when there are too many. */

@@ -49,12 +49,17 @@ export class Stream {
    * made one after the other are stored in that order, awaited or not, unless another engine deletes the stream meanwhile.
    *
    * Errors: `invalid` (422) for records that break a rule or a limit; `fencing_token_mismatch` and `seq_num_mismatch` (412) with what the
-   * stream has; `storage` (500) when it may or may not have been stored. service-interface.md "Append records", wire-behaviour.md 3.
+   * stream has; `rate_limited` (429) when too many bytes wait (`limits.appendWaitingBytes`); `storage` (500) when it may or may not have been
+   * stored. service-interface.md "Append records", wire-behaviour.md 3.
    */
   append(records: RecordInput | readonly RecordInput[], conditions?: AppendConditions): Promise<AppendAck> {
     try {
       const batch = appendBatch(asArray(records), conditions)
-      return this.#view.records.append(this.#use, batch)
+      const settled = this.#view.engine.pendingBytes.take(batch.meteredBytes)
+      const acked = this.#view.records.append(this.#use, batch)
+      // Before the caller is told: who appends again then finds room.
+      acked.then(settled, settled)
+      return acked
     } catch (error) {
       return Promise.reject(error)
     }

@@ -92,6 +92,11 @@ export class FrameDecoder {
   #gatheredLength = 0
   #ended = false
 
+  /** Memory for the frame that is incomplete. */
+  get heldBytes(): number {
+    return this.#gathered.length
+  }
+
   /** To be called when the bytes have ended. Throws `bad_frame` when they ended within a frame. */
   end(): void {
     if (this.#prefixLength > 0) throw badFrame('the last frame is cut short')

@@ -2,11 +2,13 @@ import { histogramSamples, type PrometheusHistogram, type PrometheusMetric } fro
 
 /** What is open at the moment. */
 export interface OpenCounts {
+  readonly openSessions: number
   readonly openReads: number
   readonly waitingReads: number
   readonly pendingAppends: number
   readonly appendBytesInFlight: number
   readonly waitingAppends: number
+  readonly waitingAppendBytes: number
   readonly cachedStreams: number
 }
 
@@ -33,11 +35,17 @@ export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMe
     value,
   }))
   return [
+    gauge('open_sessions', 'Reads and append sessions that are open', open.openSessions),
     gauge('open_reads', 'Read sessions and long polls that are open', open.openReads),
     gauge('waiting_reads', 'Open reads that wait at the tail of a stream', open.waitingReads),
     gauge('pending_appends', 'Appends that are not durable yet', open.pendingAppends),
     gauge('append_in_flight_bytes', 'Metered bytes of the appends in flight', open.appendBytesInFlight),
     gauge('waiting_appends', 'Appends that wait for room among those in flight', open.waitingAppends),
+    gauge(
+      'waiting_append_bytes',
+      'Metered bytes of the appends that are not in flight yet',
+      open.waitingAppendBytes,
+    ),
     gauge('cached_streams', 'Streams that are kept at hand', open.cachedStreams),
     {
       name: 'headwater_operations_total',

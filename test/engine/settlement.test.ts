@@ -13,9 +13,21 @@ describe('what can be told after trouble', () => {
     ['a conflict is tried again', of('conflicted', 'conflicted'), true, ['again', 'again']],
     [
       'a failure fails the conflicts behind it',
+      of('failed', 'conflicted', 'failed'),
+      true,
+      ['fail', 'fail', 'fail'],
+    ],
+    [
+      'a failure behind a conflict wrote nothing, and never will',
       of('conflicted', 'failed', 'conflicted'),
       true,
-      ['again', 'fail', 'fail'],
+      ['again', 'again', 'again'],
+    ],
+    [
+      'the same in a session: what is before a failure is not discarded for it',
+      inSession('conflicted', 'failed', 'queued'),
+      false,
+      ['again', 'again', 'again'],
     ],
     [
       'a failure that was built on was none',
@@ -87,7 +99,13 @@ describe('what can be told after trouble', () => {
         attempts.forEach(({ outcome }, index) => {
           const isDurable = outcome === 'written' || (outcome === 'failed' && index < lastWritten)
           expect(verdicts[index] === 'acknowledge').toBe(isDurable)
-          if (outcome === 'failed') expect(verdicts[index]).not.toBe('again')
+          const before = attempts.slice(0, index)
+          const firstTrouble = before.find((one, i) => {
+            return one.outcome === 'conflicted' || (one.outcome === 'failed' && i > lastWritten)
+          })
+          if (outcome === 'failed' && firstTrouble?.outcome !== 'conflicted') {
+            expect(verdicts[index]).not.toBe('again')
+          }
           if (outcome === 'queued') expect(verdicts[index]).toBe('again')
         })
       }),

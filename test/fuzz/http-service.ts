@@ -26,11 +26,13 @@ export interface Exchange {
 
 export const ROOT_TOKEN = 'the-root-token-of-an-engine'
 const NOTHING_OPEN = {
+  openSessions: 0,
   openReads: 0,
   waitingReads: 0,
   pendingAppends: 0,
   appendBytesInFlight: 0,
   waitingAppends: 0,
+  waitingAppendBytes: 0,
 }
 
 /** Makes the requests, one after the other, of an engine of their own, and throws when one of them is not answered or leaves something open. */

@@ -15,11 +15,13 @@ it('delivers every record of 100 appenders to 100 followers once and in order', 
   expect(result.deliveries).toBe(result.records * 100)
   await untilIdle(service)
   expect(openCounts(service)).toEqual({
+    openSessions: 0,
     openReads: 0,
     waitingReads: 0,
     pendingAppends: 0,
     appendBytesInFlight: 0,
     waitingAppends: 0,
+    waitingAppendBytes: 0,
     requests: 0,
   })
   await service.close()

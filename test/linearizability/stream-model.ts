@@ -14,7 +14,10 @@ export interface StreamState {
 export const EMPTY_STREAM: StreamState = { tail: 0, streamHash: EMPTY_STREAM_HASH, fencingToken: '' }
 
 /** Why the operation cannot have had its outcome in this state, as half a sentence; undefined when it can. */
-export function objection(state: StreamState, { operation, outcome }: RecordedOperation): string | undefined {
+export function objection(
+  state: StreamState,
+  { operation, outcome }: Pick<RecordedOperation, 'operation' | 'outcome'>,
+): string | undefined {
   switch (outcome.kind) {
     case 'appended':
       return objectionToAck(state, operation as AppendOperation, outcome)

@@ -7,6 +7,7 @@ import { messageOf } from '../../../src/wire/message.ts'
 import { decodeAppendInput } from '../../../src/wire/proto-append.ts'
 import { sessionContentType } from '../../../src/wire/words.ts'
 import { AckStream } from '../ack-stream.ts'
+import { HeldBytes } from '../held-bytes.ts'
 import { type Reply, streamReply } from '../reply.ts'
 import { unreadBody } from '../request-body.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -29,7 +30,9 @@ export async function appendSession(context: RequestContext, stream: Stream): Pr
       void macrotask().then(() => acks.cut(error))
     },
   })
-  void takeInputs(body, session, acks).finally(() => {
+  const held = new HeldBytes(context.settings.bodies)
+  void takeInputs(body, session, acks, held).finally(() => {
+    held.release()
     ignoreAbort()
     failing.unsubscribe()
   })
@@ -41,9 +44,10 @@ async function takeInputs(
   body: ReadableStream<Uint8Array> | null,
   session: AppendSession,
   acks: AckStream,
+  held: HeldBytes,
 ): Promise<void> {
   try {
-    if (body !== null) await takeFrames(body, session, acks)
+    if (body !== null) await takeFrames(body, session, acks, held)
     acks.end()
   } catch (error) {
     acks.end(error)
@@ -57,6 +61,7 @@ async function takeFrames(
   body: ReadableStream<Uint8Array>,
   session: AppendSession,
   acks: AckStream,
+  held: HeldBytes,
 ): Promise<void> {
   const reader = body.getReader()
   // What is over wants no more input, and must not wait for some either.
@@ -75,6 +80,7 @@ async function takeFrames(
       if (acks.isOver) return
       acks.add(await session.submit(inputs, conditions))
     }
+    held.set(decoder.heldBytes)
   }
   decoder.end()
 }

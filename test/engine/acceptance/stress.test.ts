@@ -315,11 +315,13 @@ async function run(seed: number, shared: boolean): Promise<void> {
   for (const hw of engines) {
     const { cachedStreams: _, ...stats } = hw.stats()
     const idle = {
+      openSessions: 0,
       openReads: 0,
       waitingReads: 0,
       pendingAppends: 0,
       appendBytesInFlight: 0,
       waitingAppends: 0,
+      waitingAppendBytes: 0,
     }
     if (JSON.stringify(stats) !== JSON.stringify(idle)) problems.push(['stats', stats])
   }

@@ -96,6 +96,52 @@ describe('append pipeline', () => {
     expect(await readAll(stream)).toEqual(['0', 'a', 'c'])
   })
 
+  it('a session keeps what was overtaken by a reconfiguration, when a write behind it fails', async () => {
+    const storage = gated(testStorage(), { shared: false })
+    const { hw, clock, stream } = await openEngine({ storage })
+    const session = await stream.appendSession()
+    storage.holding = true
+    let failed = false
+    storage.onAppend = (request) => {
+      if (text(request) !== 'b' || failed) return
+      failed = true
+      throw new StorageFailure('io', 'no answer', { nothingWritten: false })
+    }
+    const results = ['a', 'b', 'c'].map(async (body) => code((await session.submit(body)).ack()))
+    await clock.settle()
+    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    storage.holding = false
+    storage.release()
+    expect(await Promise.all(results)).toEqual(['ok', 'ok', 'ok'])
+    expect(await readAll(stream)).toEqual(['a', 'b', 'c'])
+  })
+
+  it('a closing engine makes what a session has on its way, whatever of the session comes too late', async () => {
+    const storage = gated(testStorage(), { shared: false })
+    const limits = { appendInFlightBytes: 1_048_576 }
+    const { hw, clock, stream } = await openEngine({ storage, limits })
+    const session = await stream.appendSession()
+    const submit = (body: string) => code(session.submit(body).then((ticket) => ticket.ack()))
+    storage.holding = true
+    const before = ['x'.repeat(900_000), 'a', 'b'].map((body) => code(stream.append(body)))
+    const onItsWay = submit('z')
+    // Waits for room until the first one is stored, and by then the engine closes.
+    const late = submit('z'.repeat(900_000))
+    await clock.settle()
+    // All of them have to be sequenced again, few at a time.
+    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    storage.release()
+    await clock.settle()
+    const closed = hw.close()
+    await clock.settle()
+    storage.release()
+    expect(await late).toBe('unavailable')
+    storage.holding = false
+    storage.release()
+    await closed
+    expect(await Promise.all([...before, onItsWay])).toEqual(['ok', 'ok', 'ok', 'ok'])
+  })
+
   it('a write of unknown outcome that turns up late lets no later append slip in (order, duplicates)', async () => {
     let late: (() => Promise<void>) | undefined
     const storage = wrapped(testStorage(), {}, (session) => ({

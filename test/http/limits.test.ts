@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { compress } from '../../src/wire/compression.ts'
+import { gated } from '../engine/gated-storage.ts'
+import { testStorage } from '../test-storage.ts'
+import { inputFrame } from './inputs.ts'
+import {
+  BodyReader,
+  errorOf,
+  framesOf,
+  RECORDS,
+  type Service,
+  startService,
+  startWithStream,
+  tailOf,
+  Upload,
+} from './support.ts'
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+const SESSION_TYPE = { 'content-type': 'svcs/proto' }
+const MIB = 1_048_576
+
+describe('limits.openSessions', () => {
+  const REFUSED = {
+    status: 429,
+    code: 'rate_limited',
+    message: 'refused, and nothing was done: `limits.openSessions`, 2, is used up',
+  }
+  const KINDS: Record<string, (service: Service, signal: AbortSignal) => Promise<Response>> = {
+    'a read session by SSE': ({ call }, signal) =>
+      call('GET', `${RECORDS}?seq_num=0`, { headers: { accept: 'text/event-stream' }, signal }),
+    'a binary read session': ({ call }, signal) =>
+      call('GET', `${RECORDS}?seq_num=0`, { headers: SESSION_TYPE, signal }),
+    'a binary append session': ({ call }, signal) =>
+      call('POST', RECORDS, { headers: SESSION_TYPE, body: new Upload().body, signal }),
+    'a long poll': ({ call }, signal) => call('GET', `${RECORDS}?wait=60`, { signal }),
+  }
+
+  test.each(Object.entries(KINDS))('%s beyond it is 429, until another has ended', async (_, open) => {
+    const service = await startWithStream({}, { limits: { openSessions: 2 } })
+    const { hw, clock } = service
+    const leaving = [new AbortController(), new AbortController()]
+    const opened = leaving.map(({ signal }) => open(service, signal))
+    for (const response of opened) response.catch(() => {})
+    await clock.settle()
+    expect(hw.stats().openSessions).toBe(2)
+    expect(await errorOf(await open(service, new AbortController().signal))).toEqual(REFUSED)
+    leaving[0]!.abort()
+    await clock.settle()
+    expect(hw.stats().openSessions).toBe(1)
+    const third = new AbortController()
+    open(service, third.signal).catch(() => {})
+    await clock.settle()
+    expect(hw.stats().openSessions).toBe(2)
+    leaving[1]!.abort()
+    third.abort()
+    await clock.settle()
+    expect(hw.stats().openSessions).toBe(0)
+    expect(service.errors).toEqual([])
+  })
+})
+
+describe('maxBodiesBytes', () => {
+  const REFUSED = {
+    status: 429,
+    code: 'rate_limited',
+    message: `refused, and nothing was done: \`maxBodiesBytes\`, ${2 * MIB}, is used up`,
+  }
+  const start = () => startWithStream({ maxBodiesBytes: 2 * MIB })
+  const filler = (bytes: number) => new Uint8Array(bytes).fill(0x20)
+  const record = new TextEncoder().encode('{"records":[{"body":"x"}]}')
+  const append = (service: Service, upload: Upload, headers: Record<string, string> = {}) =>
+    service.call('POST', RECORDS, { headers: { ...JSON_TYPE, ...headers }, body: upload.body })
+
+  test.each([0, 2 * MIB - 1, Number.NaN])('is not %d', async (maxBodiesBytes) => {
+    const { hw } = await startService()
+    expect(() => createHandler(hw, { maxBodiesBytes })).toThrow(/^maxBodiesBytes must be at least 2097152/)
+  })
+
+  test('uploads that trickle are refused beyond it, and the others are made', async () => {
+    const service = await start()
+    const uploads = [new Upload(), new Upload(), new Upload()]
+    const responses = uploads.map((upload) => append(service, upload))
+    uploads[0]!.write(filler(MIB))
+    uploads[1]!.write(filler(MIB - 100))
+    await service.clock.settle()
+    uploads[2]!.write(filler(101))
+    expect(await errorOf(await responses[2]!)).toEqual(REFUSED)
+    expect(uploads[2]!.isCancelled).toBe(true)
+    for (const upload of uploads.slice(0, 2)) {
+      upload.write(record)
+      upload.end()
+      await service.clock.settle()
+    }
+    for (const response of responses.slice(0, 2)) expect((await response).status).toBe(200)
+    expect(await tailOf(service)).toBe(2)
+    // All has been given back.
+    const whole = new Upload()
+    const last = append(service, whole)
+    whole.write(filler(2 * MIB - 100), record)
+    whole.end()
+    expect((await last).status).toBe(200)
+  })
+
+  test('a compressed upload counts as what it may become', async () => {
+    const service = await start()
+    const compressed = await compress('gzip', record)
+    const upload = new Upload()
+    const response = append(service, upload, { 'content-encoding': 'gzip' })
+    upload.write(compressed)
+    expect(await errorOf(await response)).toEqual(REFUSED)
+    const call = service.with({ maxBodiesBytes: 3 * MIB })
+    const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' }
+    for (let i = 0; i < 3; i++) {
+      expect((await call('POST', RECORDS, { headers, body: compressed })).status).toBe(200)
+    }
+  })
+
+  test('uploads that fail, are too long or are given up leave nothing', async () => {
+    const service = await start()
+    for (let i = 0; i < 3; i++) {
+      const failing = new Upload()
+      const failed = append(service, failing)
+      failing.write(filler(MIB))
+      await service.clock.settle()
+      failing.fail(new Error('cut off'))
+      expect((await failed).status).toBe(400)
+      const long = new Upload()
+      const refused = append(service, long)
+      long.write(filler(2 * MIB), filler(1))
+      expect(await errorOf(await refused)).toMatchObject({ code: 'bad_json' })
+      const leaving = new AbortController()
+      const { signal } = leaving
+      const left = new Upload()
+      const given = service.call('POST', RECORDS, { headers: JSON_TYPE, body: left.body, signal })
+      left.write(filler(MIB))
+      await service.clock.settle()
+      leaving.abort()
+      expect((await given).status).toBe(499)
+      expect(left.isCancelled).toBe(true)
+    }
+    expect(service.errors).toEqual([])
+  })
+
+  test('of an append session counts the frame that is incomplete', async () => {
+    const service = await start()
+    const frame = inputFrame(['x'.repeat(MIB - 100)])
+    const open = async (upload: Upload) => {
+      const response = await service.call('POST', RECORDS, { headers: SESSION_TYPE, body: upload.body })
+      return new BodyReader(response)
+    }
+    const uploads = [new Upload(), new Upload(), new Upload()]
+    const readers: BodyReader[] = []
+    for (const upload of uploads) {
+      readers.push(await open(upload))
+      upload.write(frame.subarray(0, 900_000))
+      await service.clock.settle()
+    }
+    await readers[2]!.ended
+    const [terminal] = await framesOf(readers[2]!.bytes)
+    expect(terminal).toMatchObject({ kind: 'terminal', status: 429 })
+    expect(uploads[2]!.isCancelled).toBe(true)
+    // The others go on: whole frames are not held.
+    for (const [number, upload] of uploads.slice(0, 2).entries()) {
+      upload.write(frame.subarray(900_000))
+      for (let i = 0; i < 3; i++) upload.write(frame)
+      upload.end()
+      await readers[number]!.ended
+      expect((await framesOf(readers[number]!.bytes)).map(({ kind }) => kind)).toEqual(
+        Array(4).fill('message'),
+      )
+    }
+    expect(await tailOf(service)).toBe(8)
+    expect(service.hw.stats().openSessions).toBe(0)
+  })
+})
+
+test('limits.appendWaitingBytes: an append beyond it is 429', async () => {
+  const storage = gated(testStorage())
+  const limits = { appendInFlightBytes: MIB, appendWaitingBytes: MIB }
+  const service = await startWithStream({}, { storage, limits })
+  const json = { records: [{ body: 'x'.repeat(MIB - 100) }] }
+  storage.holding = true
+  const appends = [1, 2].map(() => service.call('POST', RECORDS, { json }))
+  await service.clock.settle()
+  expect(await errorOf(await service.call('POST', RECORDS, { json }))).toMatchObject({
+    status: 429,
+    code: 'rate_limited',
+  })
+  storage.holding = false
+  storage.release()
+  for (const append of appends) expect((await append).status).toBe(200)
+  expect(await tailOf(service)).toBe(2)
+})

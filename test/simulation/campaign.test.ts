@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest'
+import { report } from './report.ts'
+import { run } from './simulation.ts'
+
+const SEEDS = 200
+const STEPS = 400
+
+/** Without any of these a run would prove less than it seems. */
+const HAPPENS = [
+  'appended',
+  'refused',
+  'not-made',
+  'unknown',
+  'open session',
+  'read',
+  'batch',
+  'tail',
+  'heartbeat',
+  'end of read',
+  'left',
+  'not opened: range_not_satisfiable',
+  'no batch: range_not_satisfiable',
+  'not opened: storage',
+  'failed: unavailable',
+  'failed: stream_not_found',
+  'not-made: invalid',
+  'not-made: stream_deletion_pending',
+  'freed',
+  'delete',
+  'reconfigure',
+  'dies',
+  'closes',
+  'closed',
+  'loses its connection',
+  'clock is set',
+]
+
+it(`${SEEDS} seeds keep every promise`, { timeout: 300_000 }, async () => {
+  const happened = new Set<string>()
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const result = await run({ seed, steps: STEPS })
+    if (result.violation !== undefined) expect.fail(report(result))
+    for (const line of result.lines) {
+      const { event, error } = JSON.parse(line)
+      happened.add(event).add(`${event}: ${error}`)
+    }
+  }
+  expect([...happened]).toEqual(expect.arrayContaining(HAPPENS))
+})

@@ -1,0 +1,167 @@
+import { type FaultyStorage, faultyStorage } from '../../adapters/testing/index.ts'
+import { type Headwater, open, type Storage, type Stream } from '../../src/index.ts'
+import { Prng } from '../../src/storage/conformance/prng.ts'
+import { type ClockWindow, EngineClock } from './engine-clock.ts'
+import { HeldStorage } from './held-storage.ts'
+import { ratesOf } from './settings.ts'
+import { Violation } from './violation.ts'
+import type { World } from './world.ts'
+
+/** What becomes of a call of an engine: one of the three, once. */
+export interface Call<Result> {
+  readonly done: (result: Result) => void
+  readonly failed: (error: unknown) => void
+  /** The engine died before it told anything. */
+  readonly lost: () => void
+}
+
+/** One engine from its opening to its end, and the calls that wait for it. */
+export class SimulatedEngine {
+  readonly name: string
+  readonly clock: EngineClock
+  readonly hw: Headwater
+  readonly #world: World
+  readonly #faulty: FaultyStorage
+  readonly #held: HeldStorage
+  readonly #waiting = new Set<() => void>()
+  #state: 'open' | 'closing' | 'closed' | 'dead' = 'open'
+
+  private constructor(
+    world: World,
+    name: string,
+    parts: {
+      readonly clock: EngineClock
+      readonly hw: Headwater
+      readonly faulty: FaultyStorage
+      readonly held: HeldStorage
+    },
+  ) {
+    this.#world = world
+    this.name = name
+    this.clock = parts.clock
+    this.hw = parts.hw
+    this.#faulty = parts.faulty
+    this.#held = parts.held
+  }
+
+  static async open(world: World, name: string, storage: Storage): Promise<SimulatedEngine> {
+    const { settings, scheduler } = world
+    const held = new HeldStorage(storage, name, world.holding)
+    const { notifications } = settings
+    const faulty = faultyStorage(held, { seed: scheduler.below(2 ** 31), notifications })
+    const skewMs = settings.skewMs === 0 ? 0 : scheduler.below(2 * settings.skewMs + 1) - settings.skewMs
+    const clock = new EngineClock(world.time, skewMs)
+    // Of its own: what the engine draws must not move what the scheduler draws.
+    const random = new Prng(scheduler.below(2 ** 31))
+    const hw = await open({
+      storage: faulty,
+      clock,
+      random: () => random.next(),
+      limits: settings.limits,
+      autoCreate: settings.autoCreate,
+      trimGraceMs: settings.trimGraceMs,
+    })
+    const engine = new SimulatedEngine(world, name, { clock, hw, faulty, held })
+    if (world.inTrouble) engine.beginTrouble()
+    return engine
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'closed' || this.#state === 'dead'
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead'
+  }
+
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  stream(name: string): Stream {
+    return this.#world.streamOf(this.hw.basin(this.#world.basin).stream(name))
+  }
+
+  call<Result>(promise: Promise<Result>, call: Call<Result>): void {
+    const settled = (tell: () => void) => {
+      if (!this.#waiting.delete(call.lost)) return
+      this.#world.guard(tell)
+    }
+    this.#waiting.add(call.lost)
+    promise.then(
+      (result) => settled(() => call.done(result)),
+      (error: unknown) => settled(() => call.failed(error)),
+    )
+  }
+
+  /** What the clock shows from now until it is asked to stop looking. */
+  watch(): { readonly window: ClockWindow; readonly stop: () => void } {
+    const window = this.clock.watch()
+    return { window, stop: () => this.clock.unwatch(window) }
+  }
+
+  close(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'closing'
+    const closed = () => {
+      if (this.#state !== 'closing') return
+      this.#state = 'closed'
+      this.#world.history.add(this.name, 'closed')
+      if (this.clock.armed > 0) throw new Violation('a closed engine has no timers', `${this.clock.armed}`)
+    }
+    const guarded = () => this.#world.guard(closed)
+    const failed = (error: unknown) =>
+      this.#world.guard(() => {
+        throw new Violation('an engine closes, whatever fails', String(error))
+      })
+    this.hw.close().then(guarded, failed)
+  }
+
+  /** The process of the engine ends. Of its calls that are under way each is made or never is; on a shared storage that may be later. */
+  async die(): Promise<void> {
+    if (this.isOver) return
+    const { calls, scheduler, settings } = this.#world
+    this.#state = 'dead'
+    this.clock.die()
+    const crashed = this.#faulty.crash()
+    const delayed = new Set<string | undefined>()
+    for (const call of calls.of(this.#held.session!)) {
+      const fate = call.phase === 'answer' ? 'lost' : scheduler.pick(['lost', 'made', 'later'] as const)
+      if (fate === 'lost') calls.drop(call)
+      // What is behind a late call of its lane is late, too.
+      else if (settings.isShared && (fate === 'later' || delayed.has(call.lane))) delayed.add(call.lane ?? '')
+      else await calls.letGo(call)
+    }
+    // Answers that came of it: nobody is there to hear them.
+    for (const call of calls.of(this.#held.session!)) if (call.phase === 'answer') calls.drop(call)
+    if (!settings.isShared) await crashed
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const lost of waiting) this.#world.guard(lost)
+  }
+
+  /** From now on its storage fails by chance. */
+  beginTrouble(): void {
+    this.#faulty.rates = ratesOf(this.#world.settings)
+  }
+
+  loseConnection(): void {
+    this.#faulty.loseConnection()
+  }
+
+  restore(): void {
+    this.#faulty.restore()
+  }
+
+  conflictNext(): void {
+    this.#faulty.failNext('commit', { kind: 'conflict' })
+  }
+
+  heal(): void {
+    this.#faulty.heal()
+  }
+}
