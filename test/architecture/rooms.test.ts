@@ -109,7 +109,7 @@ describe('the rules', () => {
     ['adapters/http', "import 'citty'", 'citty'],
     ['adapters/testing', "import 'srvx/node'", 'srvx/node'],
     ['adapters/storage/memory', "import 'node:path'", 'node:path'],
-    ['adapters/storage/indexeddb', "import 'rxjs'", undefined],
+    ['adapters/storage/indexeddb', "import 'idb'", undefined],
     ['adapters/storage/filesystem', "import 'node:fs'", undefined],
     ['adapters/node', "import 'node:http'", undefined],
     ['adapters/cli', "import 'citty'", undefined],

@@ -8,7 +8,7 @@ import { putLog } from './put-log.ts'
 import { RecentRows } from './recent-rows.ts'
 import { isQuota, type Reserve } from './reserve.ts'
 import type { StoreName } from './schema.ts'
-import { type Durability, resultOf, writeIn } from './transactions.ts'
+import { type Durability, writeIn } from './transactions.ts'
 
 /** Of the data in one transaction, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
@@ -128,16 +128,16 @@ export class AppendWriter {
           tried = undefined
         }
       }
-      return writeIn(db, STORES, this.#durability, async (transaction) => {
+      return writeIn(db, STORES, this.#durability, async (transaction, raw) => {
         const store = transaction.objectStore('logs')
-        const rows = await Promise.all([...logs.keys()].map((logId) => resultOf(store.get(logId))))
+        const rows = await Promise.all([...logs.keys()].map((logId) => store.get(logId)))
         const plans = [...logs].map(([logId, entries], index) =>
           tried === undefined
             ? planAppends(logId, requestsOf(entries), rows[index])
             : planAgain(tried[index]!, rows[index]),
         )
         tried = plans
-        for (const { logId, write } of plans) if (write !== undefined) putLog(transaction, logId, write)
+        for (const { logId, write } of plans) if (write !== undefined) putLog(raw, logId, write)
         return plans
       })
     })

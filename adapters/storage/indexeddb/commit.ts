@@ -5,9 +5,8 @@ import { CommitDraft, type DraftedDocument, type DraftedLog, nameOf } from './co
 import type { Connection } from './connection.ts'
 import { type DocumentName, documentKey } from './document-key.ts'
 import { choresOf } from './log-row.ts'
-import { COMMIT_COUNTER, type CommitCounter, type StoreName } from './schema.ts'
-import { type Durability, resultOf, writeIn } from './transactions.ts'
-import type { WriteTransaction } from './typed-transaction.ts'
+import { COMMIT_COUNTER, type CommitCounter, type StoreName, type WriteTransaction } from './schema.ts'
+import { type Durability, writeIn } from './transactions.ts'
 
 const NO_COMMIT: CommitCounter = { version: 0, commitId: '' }
 
@@ -23,9 +22,9 @@ export function commit(
   /** The counter that the attempt before rested on: a connection that is lost does not tell whether it was made. */
   let tried: CommitCounter | undefined
   return connection.run((db) =>
-    writeIn(db, stores, durability, async (transaction) => {
+    writeIn(db, stores, durability, async (transaction, raw) => {
       const [counter = NO_COMMIT, documents, logs] = await Promise.all([
-        resultOf(transaction.objectStore('counters').get(COMMIT_COUNTER)),
+        transaction.objectStore('counters').get(COMMIT_COUNTER),
         documentsOf(transaction, changes),
         logsOf(transaction, changes),
       ])
@@ -38,9 +37,9 @@ export function commit(
       if (!changes.some(({ kind }) => kind !== 'check')) return
       tried = counter
       const next: CommitCounter = { version: draft.version, commitId }
-      transaction.objectStore('counters').put(next, COMMIT_COUNTER)
-      for (const document of documents) if (document.isChanged) putDocument(transaction, document)
-      for (const log of logs) if (log.isChanged) putLogRow(transaction, log)
+      raw.objectStore('counters').put(next, COMMIT_COUNTER)
+      for (const document of documents) if (document.isChanged) putDocument(raw, document)
+      for (const log of logs) if (log.isChanged) putLogRow(raw, log)
     }),
   )
 }
@@ -60,7 +59,7 @@ function documentsOf(
   const store = transaction.objectStore('documents')
   return Promise.all(
     [...names.values()].map(async ({ collection, key }) => {
-      const row = await resultOf(store.get(documentKey({ collection, key })))
+      const row = await store.get(documentKey({ collection, key }))
       return { collection, key, row, isChanged: false }
     }),
   )
@@ -71,22 +70,22 @@ function logsOf(transaction: WriteTransaction, changes: readonly CatalogChange[]
   return Promise.all(
     [...logIds].map(async (logId) => {
       const [row, leftOver] = await Promise.all([
-        resultOf(transaction.objectStore('logs').get(logId)),
-        resultOf(transaction.objectStore('chores').get(['deleted', 0, logId])),
+        transaction.objectStore('logs').get(logId),
+        transaction.objectStore('chores').get(['deleted', 0, logId]),
       ])
       return { logId, row, before: row, isLeftOver: leftOver !== undefined, isChanged: false }
     }),
   )
 }
 
-function putDocument(transaction: WriteTransaction, { row, ...name }: DraftedDocument): void {
+function putDocument(transaction: IDBTransaction, { row, ...name }: DraftedDocument): void {
   const store = transaction.objectStore('documents')
   const key = documentKey(name)
   if (row === undefined) store.delete(key)
   else store.put(row, key)
 }
 
-function putLogRow(transaction: WriteTransaction, { logId, row, before }: DraftedLog): void {
+function putLogRow(transaction: IDBTransaction, { logId, row, before }: DraftedLog): void {
   const [logs, chores] = [transaction.objectStore('logs'), transaction.objectStore('chores')]
   if (row !== undefined) {
     logs.put(row, logId)

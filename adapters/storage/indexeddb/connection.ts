@@ -1,9 +1,15 @@
+import { openDB } from 'idb'
 import type { Clock } from '../../../src/storage/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { afterAttempt, closed, failureOf, mayBeLost } from './failures.ts'
-import { SCHEMA_VERSION, type StoreName, upgrade } from './schema.ts'
-import { beginRead, endOf } from './transactions.ts'
-import type { ReadTransaction } from './typed-transaction.ts'
+import {
+  type Database,
+  type ReadTransaction,
+  SCHEMA_VERSION,
+  type Schema,
+  type StoreName,
+  upgrade,
+} from './schema.ts'
 
 /** How long other tabs may keep the database from being opened, in milliseconds. */
 const OPEN_MS_MAX = 10_000
@@ -15,7 +21,7 @@ const OPEN_MS_MAX = 10_000
 export class Connection {
   readonly #name: string
   readonly #clock: Clock
-  #database: Promise<IDBDatabase> | undefined
+  #database: Promise<Database> | undefined
   /** Transactions that have told what they read, and not yet come to their end. */
   readonly #reads = new Set<Promise<void>>()
   #closed = false
@@ -34,7 +40,7 @@ export class Connection {
    * Does the work, and once more on a new connection when this one turns out to be lost: work that writes has to see by itself whether
    * it was done before. Rejects with `StorageConflict` or `StorageFailure`.
    */
-  async run<Result>(work: (db: IDBDatabase) => Promise<Result>): Promise<Result> {
+  async run<Result>(work: (db: Database) => Promise<Result>): Promise<Result> {
     const database = this.#opened()
     const db = await database
     try {
@@ -57,10 +63,8 @@ export class Connection {
     work: (transaction: ReadTransaction) => Promise<Result>,
   ): Promise<Result> {
     return this.run((db) => {
-      const transaction = beginRead(db, stores)
-      const ended: Promise<void> = endOf(transaction)
-        .catch(() => {})
-        .finally(() => this.#reads.delete(ended))
+      const transaction: ReadTransaction = db.transaction([...stores], 'readonly')
+      const ended = transaction.done.catch(() => {}).finally(() => this.#reads.delete(ended))
       this.#reads.add(ended)
       return work(transaction)
     })
@@ -75,7 +79,7 @@ export class Connection {
     await database?.then((db) => db.close()).catch(() => {})
   }
 
-  #opened(): Promise<IDBDatabase> {
+  #opened(): Promise<Database> {
     if (this.#closed) return Promise.reject(closed())
     if (this.#database !== undefined) return this.#database
     const database = openDatabase(this.#name, this.#clock, () => this.#giveUp(database))
@@ -85,7 +89,7 @@ export class Connection {
   }
 
   /** After work was tried. */
-  async #openedAgain(): Promise<IDBDatabase> {
+  async #openedAgain(): Promise<Database> {
     try {
       return await this.#opened()
     } catch (error) {
@@ -94,14 +98,14 @@ export class Connection {
   }
 
   /** Transactions that are under way come to their end. */
-  #giveUp(database: Promise<IDBDatabase>): void {
+  #giveUp(database: Promise<Database>): void {
     if (this.#database === database) this.#database = undefined
     database.then((db) => db.close()).catch(() => {})
   }
 }
 
 /** `onLost` is called when the connection is lost, and when it is in somebody's way. */
-function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<IDBDatabase> {
+function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<Database> {
   return new Promise((resolve, reject) => {
     let isBlocked = false
     let isLate = false
@@ -114,36 +118,38 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<I
         new StorageFailure('blocked', `the database cannot be opened: ${reason}`, { nothingWritten: true }),
       )
     })
-    let request: IDBOpenDBRequest
+    let opening: Promise<Database>
     try {
-      request = indexedDB.open(name, SCHEMA_VERSION)
+      opening = openDB<Schema>(name, SCHEMA_VERSION, {
+        upgrade(db, oldVersion, _, transaction) {
+          // From now on nobody is in the way.
+          cancel()
+          upgrade(db, oldVersion, transaction)
+        },
+        blocked: () => {
+          isBlocked = true
+        },
+        blocking: onLost,
+        terminated: onLost,
+      })
     } catch (error) {
       // Where there is no IndexedDB, or pages like this one may not have it.
       cancel()
       reject(unavailable(error))
       return
     }
-    request.onupgradeneeded = ({ oldVersion }) => {
-      // From now on nobody is in the way.
-      cancel()
-      upgrade(request.result, oldVersion, request.transaction!)
-    }
-    request.onblocked = () => {
-      isBlocked = true
-    }
-    request.onsuccess = () => {
-      cancel()
-      const db = request.result
-      db.onclose = onLost
-      db.onversionchange = onLost
-      // Nobody waits any more.
-      if (isLate) db.close()
-      else resolve(db)
-    }
-    request.onerror = () => {
-      cancel()
-      reject(openFailure(request.error))
-    }
+    opening.then(
+      (db) => {
+        cancel()
+        // Nobody waits any more.
+        if (isLate) db.close()
+        else resolve(db)
+      },
+      (error) => {
+        cancel()
+        reject(openFailure(error))
+      },
+    )
   })
 }
 

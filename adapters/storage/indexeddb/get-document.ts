@@ -2,7 +2,6 @@ import type { Collection, Document } from '../../../src/storage/contract.ts'
 import type { Connection } from './connection.ts'
 import { documentKey } from './document-key.ts'
 import type { DocumentRow } from './schema.ts'
-import { resultOf } from './transactions.ts'
 
 export async function getDocument(
   connection: Connection,
@@ -10,7 +9,7 @@ export async function getDocument(
   key: string,
 ): Promise<Document | undefined> {
   const row = await connection.read(['documents'], (transaction) =>
-    resultOf(transaction.objectStore('documents').get(documentKey({ collection, key }))),
+    transaction.objectStore('documents').get(documentKey({ collection, key })),
   )
   return row === undefined ? undefined : documentOf(row)
 }

@@ -4,7 +4,6 @@ import type { Collection, Document, ListRange } from '../../../src/storage/contr
 import type { Connection } from './connection.ts'
 import { documentKey } from './document-key.ts'
 import { documentOf } from './get-document.ts'
-import { resultOf } from './transactions.ts'
 
 export async function listDocuments(
   connection: Connection,
@@ -19,7 +18,7 @@ export async function listDocuments(
   const behind = new Uint8Array([...utf8(prefix), 0xff])
   const range = IDBKeyRange.bound(from, [collection, behind], isAfter, true)
   const rows = await connection.read(['documents'], (transaction) =>
-    resultOf(transaction.objectStore('documents').getAll(range, limit)),
+    transaction.objectStore('documents').getAll(range, limit),
   )
   return rows.map(documentOf)
 }

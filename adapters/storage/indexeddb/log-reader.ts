@@ -3,7 +3,6 @@ import { BlockCollector } from './block-collector.ts'
 import type { Connection } from './connection.ts'
 import { readPages } from './page-reader.ts'
 import { blocksIn } from './page-row.ts'
-import { resultOf } from './transactions.ts'
 
 /** What is read of logs. */
 export class LogReader {
@@ -15,7 +14,7 @@ export class LogReader {
 
   async head(logId: string): Promise<Head | undefined> {
     const row = await this.#connection.read(['logs'], (transaction) =>
-      resultOf(transaction.objectStore('logs').get(logId)),
+      transaction.objectStore('logs').get(logId),
     )
     return row?.head
   }
@@ -24,7 +23,7 @@ export class LogReader {
     return this.#connection.read(['logs', 'pages', 'parts'], async (transaction) => {
       const collector = new BlockCollector<StoredBlock>(range)
       if (collector.isDone) return []
-      const reading = resultOf(transaction.objectStore('logs').get(logId))
+      const reading = transaction.objectStore('logs').get(logId)
       const [row, blocks] = await Promise.all([reading, readPages(transaction, logId, range, reading)])
       // What a deleted log left is there until it is freed.
       if (row === undefined) return []

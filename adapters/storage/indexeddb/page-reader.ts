@@ -4,8 +4,7 @@ import { endOfPages, type LogRow } from './log-row.ts'
 import { endSeqNumOf } from './page.ts'
 import { endingWithin } from './page-keys.ts'
 import { blocksOfRow, type PageRow, ROW_BYTES_MAX, summariesIn } from './page-row.ts'
-import { resultOf } from './transactions.ts'
-import type { ReadTransaction } from './typed-transaction.ts'
+import type { ReadTransaction } from './schema.ts'
 
 /** How many pages are asked for at once: a few megabytes at the most. */
 const PAGES_MAX = 100
@@ -33,14 +32,12 @@ export async function readPages(
     // All that is in pages up to here is wanted.
     const wantedEnd = Math.min(endSeqNum, position + recordsLeft)
     let pages =
-      wantedEnd > position
-        ? await resultOf(store.getAll(endingWithin(logId, position, wantedEnd), pagesMax))
-        : []
+      wantedEnd > position ? await store.getAll(endingWithin(logId, position, wantedEnd), pagesMax) : []
     if (pages.length === 0) {
       const row = await reading
       if (row === undefined || position >= endOfPages(row)) break
       // Of this one a part is.
-      pages = await resultOf(store.getAll(endingWithin(logId, position), 1))
+      pages = await store.getAll(endingWithin(logId, position), 1)
     }
     for (const page of pages) {
       if (collector.isDone) break
@@ -64,7 +61,7 @@ async function firstOf(
   timestamp: number,
 ): Promise<number | undefined> {
   const range = IDBKeyRange.bound([logId, timestamp], [logId, []])
-  const key = await resultOf(transaction.objectStore('pages').index('by-timestamp').getKey(range))
+  const key = await transaction.objectStore('pages').index('by-timestamp').getKey(range)
   return key && key[1] - 1
 }
 
@@ -72,8 +69,6 @@ async function firstOf(
 async function load(transaction: ReadTransaction, page: PageRow): Promise<StoredBlock[]> {
   const endSeqNum = endSeqNumOf(page)
   const store = page.parts > 0 ? transaction.objectStore('parts') : undefined
-  const parts = Array.from({ length: page.parts }, (_, part) =>
-    resultOf(store!.get([page.logId, endSeqNum, part])),
-  )
+  const parts = Array.from({ length: page.parts }, (_, part) => store!.get([page.logId, endSeqNum, part]))
   return blocksOfRow(page, await Promise.all(parts))
 }

@@ -1,7 +1,6 @@
 import type { LogWrite } from './log-row.ts'
 import type { StoredPage } from './page-row.ts'
 import type { StoreName } from './schema.ts'
-import type { WriteTransaction } from './typed-transaction.ts'
 
 /** What writing it touches. */
 export function storesOf(write: LogWrite | undefined): StoreName[] {
@@ -15,7 +14,7 @@ export function storesOf(write: LogWrite | undefined): StoreName[] {
 }
 
 /** Asks for everything and waits for nothing: what fails ends the transaction. */
-export function putLog(transaction: WriteTransaction, logId: string, write: LogWrite): void {
+export function putLog(transaction: IDBTransaction, logId: string, write: LogWrite): void {
   const { row, pages, choresAdded, choresRemoved } = write
   transaction.objectStore('logs').put(row, logId)
   for (const page of pages) putPage(transaction, logId, page)
@@ -24,7 +23,7 @@ export function putLog(transaction: WriteTransaction, logId: string, write: LogW
 }
 
 export function putPage(
-  transaction: WriteTransaction,
+  transaction: IDBTransaction,
   logId: string,
   { endSeqNum, row, parts }: StoredPage,
 ): void {

@@ -1,3 +1,4 @@
+import { unwrap } from 'idb'
 import { reclaimablePoint } from '../../../src/core/trims.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { StorageFailure } from '../../../src/storage/errors.ts'
@@ -10,9 +11,8 @@ import { type BlockSummary, pageOf } from './page.ts'
 import { endingWithin, partsOfPage } from './page-keys.ts'
 import { blocksIn, type PageRow, pagesOf, summariesIn } from './page-row.ts'
 import { putLog, putPage } from './put-log.ts'
-import type { Chore, ChoreKind, PageKey } from './schema.ts'
-import { resultOf, writeIn } from './transactions.ts'
-import type { Rows, WriteTransaction } from './typed-transaction.ts'
+import type { Chore, ChoreKind, PageKey, WriteTransaction } from './schema.ts'
+import { writeIn } from './transactions.ts'
 
 /** Rows that one call reads at the most, so that appends do not wait long: a few megabytes. */
 const ROWS_MAX = 64
@@ -52,9 +52,17 @@ interface Outcome {
   readonly isChanged: boolean
 }
 
+/** Of the pages, or in the order of one of their indexes. */
+interface PageSource {
+  getAll(range: IDBKeyRange, count: number): Promise<PageRow[]>
+  getAllKeys(range: IDBKeyRange, count: number): Promise<PageKey[]>
+}
+
 /** One call, within one transaction. */
 class Reclaim {
   readonly #transaction: WriteTransaction
+  /** For what is written, which nobody waits for. */
+  readonly #raw: IDBTransaction
   readonly #limits: ReclaimLimits
   readonly #isExpired: Condition
   readonly #logs = new Map<string, OpenLog>()
@@ -66,6 +74,7 @@ class Reclaim {
 
   constructor(transaction: WriteTransaction, limits: ReclaimLimits) {
     this.#transaction = transaction
+    this.#raw = unwrap(transaction)
     this.#limits = limits
     this.#isExpired = ({ expiresAt }) => expiresAt !== null && expiresAt <= limits.now
     this.#blocksLeft = limits.blocksMax
@@ -94,17 +103,17 @@ class Reclaim {
       if (this.#isExhausted) return
       const [, , logId] = chore
       const count = Math.min(this.#blocksLeft, this.#rowsLeft)
-      const keys = await resultOf(pages.getAllKeys(endingWithin(logId, -1), count))
+      const keys = await pages.getAllKeys(endingWithin(logId, -1), count)
       this.#blocksLeft -= keys.length
       // The chore is a row, too: of many logs that had no pages, it is all there is.
       this.#rowsLeft -= 1 + keys.length
       const last = keys.at(-1)
       this.#isChanged = true
       if (last !== undefined) {
-        for (const store of ['pages', 'parts'] as const)
-          this.#transaction.objectStore(store).delete(endingWithin(logId, -1, last[1]))
+        for (const store of ['pages', 'parts'])
+          this.#raw.objectStore(store).delete(endingWithin(logId, -1, last[1]))
       }
-      if (keys.length < count) this.#transaction.objectStore('chores').delete(chore)
+      if (keys.length < count) this.#raw.objectStore('chores').delete(chore)
     }
   }
 
@@ -137,7 +146,7 @@ class Reclaim {
     const areWhole = await this.#freeOfPages(pages, endingWithin(logId, -1, point), isBelow)
     if (this.#isExhausted) return
     const across = endingWithin(logId, point)
-    const [page, key] = await Promise.all([resultOf(pages.get(across)), resultOf(pages.getKey(across))])
+    const [page, key] = await Promise.all([pages.get(across), pages.getKey(across)])
     const isAcrossWhole =
       page === undefined || (await this.#damage.meet(() => this.#freeOfPage(key!, page, isBelow)))
     const isTailWhole = this.#freeOfTail(log, isBelow)
@@ -146,15 +155,12 @@ class Reclaim {
   }
 
   /** Frees of pages each of which has something to free. Resolves to whether none of those that it came to is damaged. */
-  async #freeOfPages(source: Rows<'pages'>, range: IDBKeyRange, isFree: Condition): Promise<boolean> {
+  async #freeOfPages(source: PageSource, range: IDBKeyRange, isFree: Condition): Promise<boolean> {
     /** They stay, and so they are in front of all that is left. */
     let damaged = 0
     while (!this.#isExhausted) {
       const count = damaged + ROWS_AT_ONCE
-      const [rows, keys] = await Promise.all([
-        resultOf(source.getAll(range, count)),
-        resultOf(source.getAllKeys(range, count)),
-      ])
+      const [rows, keys] = await Promise.all([source.getAll(range, count), source.getAllKeys(range, count)])
       for (const [index, row] of [...rows.entries()].slice(damaged)) {
         const free = async () => {
           const isFreed = await this.#freeOfPage(keys[index]!, row, isFree)
@@ -182,9 +188,9 @@ class Reclaim {
     // A page with parts has one block, so this one has its data.
     const kept = freed.length === blocks.length ? [] : without(freed, blocksIn(logId, page))
     this.#take(await this.#openLog(logId), freed)
-    this.#transaction.objectStore('pages').delete(key)
-    if (page.parts > 0) this.#transaction.objectStore('parts').delete(partsOfPage(key))
-    for (const page of pagesOf(logId, kept)) putPage(this.#transaction, logId, page)
+    this.#raw.objectStore('pages').delete(key)
+    if (page.parts > 0) this.#raw.objectStore('parts').delete(partsOfPage(key))
+    for (const page of pagesOf(logId, kept)) putPage(this.#raw, logId, page)
     return true
   }
 
@@ -222,12 +228,12 @@ class Reclaim {
       blocksIn(logId, row.tail)
       write = listExactly(logId, before, row)
     })
-    putLog(this.#transaction, logId, write)
+    putLog(this.#raw, logId, write)
   }
 
   #chores(kind: ChoreKind, until: number): Promise<Chore[]> {
     const due = IDBKeyRange.bound([kind], [kind, until, []])
-    return resultOf(this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX))
+    return this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX)
   }
 
   /** The log that a chore is about. A chore without a log is no chore. */
@@ -236,14 +242,14 @@ class Reclaim {
     const log = await this.#openLog(chore[2])
     if (log !== undefined) return log
     this.#isChanged = true
-    this.#transaction.objectStore('chores').delete(chore)
+    this.#raw.objectStore('chores').delete(chore)
     return undefined
   }
 
   async #openLog(logId: string): Promise<OpenLog | undefined> {
     const known = this.#logs.get(logId)
     if (known !== undefined) return known
-    const before = await resultOf(this.#transaction.objectStore('logs').get(logId))
+    const before = await this.#transaction.objectStore('logs').get(logId)
     if (before === undefined) return undefined
     const log = { logId, before, row: before }
     this.#logs.set(logId, log)

@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts'
 import { RESERVE } from './schema.ts'
-import { resultOf, writeIn } from './transactions.ts'
+import { writeIn } from './transactions.ts'
 
 /** So many that Chromium keeps them in a file of their own, whose space is free as soon as it is deleted; and enough for many trims. */
 const RESERVE_BYTES = 128 * 1024
@@ -12,8 +12,8 @@ export function putBy(connection: Connection): Promise<void> {
   return connection.run((db) =>
     writeIn(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')
-      const isThere = (await resultOf(store.getKey(RESERVE))) !== undefined
-      if (!isThere) store.put(randomBytes(RESERVE_BYTES), RESERVE)
+      const isThere = (await store.getKey(RESERVE)) !== undefined
+      if (!isThere) await store.put(randomBytes(RESERVE_BYTES), RESERVE)
     }),
   )
 }
@@ -23,8 +23,8 @@ export function giveUp(connection: Connection): Promise<boolean> {
   return connection.run((db) =>
     writeIn(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')
-      const isThere = (await resultOf(store.getKey(RESERVE))) !== undefined
-      if (isThere) store.delete(RESERVE)
+      const isThere = (await store.getKey(RESERVE)) !== undefined
+      if (isThere) await store.delete(RESERVE)
       return isThere
     }),
   )

@@ -1,3 +1,4 @@
+import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { Collection } from '../../../src/storage/contract.ts'
 import type { LogRow } from './log-row.ts'
 import type { PageRow } from './page-row.ts'
@@ -6,7 +7,7 @@ import type { PageRow } from './page-row.ts'
 export const SCHEMA_VERSION = 2
 
 /** The object stores. Persisted: what is here changes only by another upgrade. */
-export interface Schema {
+export interface Schema extends DBSchema {
   documents: { key: DocumentKey; value: DocumentRow }
   counters: { key: typeof COMMIT_COUNTER; value: CommitCounter }
   /** By the id of the log. */
@@ -15,7 +16,7 @@ export interface Schema {
   pages: {
     key: PageKey
     value: PageRow
-    index: 'by-expiry' | 'by-timestamp'
+    indexes: { 'by-expiry': number; 'by-timestamp': [logId: string, lastTimestamp: number] }
   }
   /** The data of large blocks, in order. */
   parts: { key: PartKey; value: Uint8Array }
@@ -58,10 +59,14 @@ type PartKey = [...PageKey, part: number]
 export type ChoreKind = 'deleted' | 'expired' | 'trimmed'
 export type Chore = [kind: ChoreKind, at: number, logId: string]
 
-export type StoreName = keyof Schema
+export type StoreName = StoreNames<Schema>
+export type Database = IDBPDatabase<Schema>
+export type ReadTransaction = IDBPTransaction<Schema, StoreName[], 'readonly'>
+export type WriteTransaction = IDBPTransaction<Schema, StoreName[], 'readwrite'>
+type UpgradeTransaction = IDBPTransaction<Schema, StoreName[], 'versionchange'>
 
 /** Each makes the next version of the schema out of the one before, keeping everything; the first out of nothing. */
-const UPGRADES: readonly ((db: IDBDatabase, transaction: IDBTransaction) => void)[] = [
+const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => void)[] = [
   (db) => {
     db.createObjectStore('documents')
     db.createObjectStore('counters')
@@ -77,6 +82,6 @@ const UPGRADES: readonly ((db: IDBDatabase, transaction: IDBTransaction) => void
   },
 ]
 
-export function upgrade(db: IDBDatabase, fromVersion: number, transaction: IDBTransaction): void {
+export function upgrade(db: Database, fromVersion: number, transaction: UpgradeTransaction): void {
   for (const step of UPGRADES.slice(fromVersion)) step(db, transaction)
 }

@@ -1,35 +1,26 @@
-import type { StoreName } from './schema.ts'
-import type { ReadTransaction, WriteTransaction } from './typed-transaction.ts'
+import { unwrap } from 'idb'
+import type { Database, StoreName, WriteTransaction } from './schema.ts'
 
 /** `strict`: an append resolves when it would survive a power loss; `relaxed`: when it would survive the end of the browser. */
 export type Durability = 'strict' | 'relaxed'
 
-export function beginRead(db: IDBDatabase, stores: readonly StoreName[]): ReadTransaction {
-  return db.transaction([...stores], 'readonly') as ReadTransaction
-}
-
-export function beginWrite(
-  db: IDBDatabase,
-  stores: readonly StoreName[],
-  durability: Durability,
-): WriteTransaction {
-  return db.transaction([...stores], 'readwrite', { durability }) as WriteTransaction
-}
-
 /** What is stored together or not at all. Resolves when it is durable. When `work` rejects, nothing is changed. */
 export async function writeIn<Result>(
-  db: IDBDatabase,
+  db: Database,
   stores: readonly StoreName[],
   durability: Durability,
-  work: (transaction: WriteTransaction) => Promise<Result>,
+  work: (transaction: WriteTransaction, raw: IDBTransaction) => Promise<Result>,
 ): Promise<Result> {
-  const transaction = beginWrite(db, stores, durability)
-  const ended = endOf(transaction)
+  const transaction: WriteTransaction = db.transaction([...stores], 'readwrite', { durability })
+  const raw = unwrap(transaction)
+  // It rejects before it is known that nothing was stored, and forgets why.
+  transaction.done.catch(() => {})
+  const ended = endOf(raw)
   let result: Result
   try {
-    result = await work(transaction)
+    result = await work(transaction, raw)
   } catch (error) {
-    abort(transaction)
+    abort(raw)
     // A request that fails ends its transaction, and every other request of it with an error that says nothing.
     const cause = await ended.then(() => undefined, causeOf)
     throw cause ?? error
@@ -38,16 +29,8 @@ export async function writeIn<Result>(
   return result
 }
 
-/** Of a request that nobody waits for nothing is lost: what fails ends its transaction. */
-export function resultOf<Result>(request: IDBRequest<Result>): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result)
-    request.onerror = () => reject(request.error)
-  })
-}
-
 /** A failed transaction may fire nothing but `abort`. */
-export function endOf(transaction: ReadTransaction): Promise<void> {
+export function endOf(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve()
     transaction.onabort = () =>
@@ -55,7 +38,7 @@ export function endOf(transaction: ReadTransaction): Promise<void> {
   })
 }
 
-function abort(transaction: WriteTransaction): void {
+function abort(transaction: IDBTransaction): void {
   try {
     transaction.abort()
   } catch {
