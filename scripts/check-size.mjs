@@ -14,7 +14,7 @@ const BUDGETS = [
   {
     name: 'engine + IndexedDB',
     code: `export { open } from 'headwater'; export { indexedDb } from 'headwater/indexeddb'`,
-    kB: 30.72,
+    kB: 30.5,
   },
   {
     name: 'the same + HTTP handler',

@@ -1,4 +1,4 @@
-import { compareUtf8 } from '../../src/model/bytes.ts'
+import { compareUtf8 } from '../../src/model/compare-utf8.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { CliError } from './failure.ts'
 import type { TokenInfo } from './token-page.ts'

@@ -1,7 +1,7 @@
-import { codeArrived } from '../../src/engine/late.ts'
 import { macrotask } from '../../src/engine/macrotask.ts'
 import type { Clock } from '../../src/storage/clock.ts'
 import { OrderedList } from '../../src/storage/ordered-list.ts'
+import { unclockedWorkEnded } from '../../src/storage/unclocked.ts'
 import { durationMs } from './duration.ts'
 
 export interface VirtualClockOptions {
@@ -21,7 +21,10 @@ export interface VirtualClock extends Clock {
    * `Error` when timers re-arm themselves without delay for ever.
    */
   advance(duration: number | string): Promise<void>
-  /** Lets everything run that waits for no timer: promises, several turns of the event loop, and code of headwater that is being loaded. */
+  /**
+   * Lets everything run that waits for no timer: promises, several turns of the event loop, and what headwater leaves to others, such as code that is being loaded, and threads that
+   * compress or encrypt.
+   */
   settle(): Promise<void>
   /** How many timers are armed. 0 once everything is closed, or something leaks. */
   readonly pending: number
@@ -30,44 +33,52 @@ export interface VirtualClock extends Clock {
 interface Timer {
   readonly dueMs: number
   readonly serial: number
+  /** How many timers without delay, each made after the one before had fired, led to this one. */
+  readonly generation: number
   readonly callback: () => void
 }
 
 /** Enough for a storage that needs some turns for one transaction. */
 const SETTLE_TURNS = 8
-const CALLBACKS_AT_ONE_TIME_MAX = 10_000
+/** Code that compresses again and again, without an end, must not keep the time from going on. */
+const UNCLOCKED_ROUNDS_MAX = 100
+const GENERATIONS_MAX = 10_000
 const START_MS = Date.UTC(2025, 0, 1)
 
-/** A {@link Clock} for tests, see {@link VirtualClock}. */
+/** A {@link Clock} for tests, see {@link VirtualClock}. Throws `RangeError` for a time to start at that is none. */
 export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
   const timers = new OrderedList<Timer>((a, b) => a.dueMs - b.dueMs || a.serial - b.serial)
   let nowMs = Number(options.now ?? START_MS)
+  if (!Number.isFinite(nowMs)) throw new RangeError(`not a time: ${options.now}`)
   let serial = 0
+  /** Of the timer that fired last. */
+  let generation = 0
   let advances = Promise.resolve()
 
   async function settle(): Promise<void> {
-    do {
+    for (let round = 0; round < UNCLOCKED_ROUNDS_MAX; round++) {
       for (let turn = 0; turn < SETTLE_TURNS; turn++) await macrotask()
-    } while (await codeArrived())
+      if (!(await unclockedWorkEnded())) return
+    }
   }
 
   async function fireUntil(endMs: number): Promise<void> {
-    let atOneTime = 0
     for (;;) {
       await settle()
       const timer = timers.first()
       if (timer === undefined || timer.dueMs > endMs) break
-      atOneTime = timer.dueMs > nowMs ? 1 : atOneTime + 1
-      if (atOneTime > CALLBACKS_AT_ONE_TIME_MAX) {
+      if (timer.generation > GENERATIONS_MAX) {
         throw new Error(
-          `timers re-arm themselves without delay: ${CALLBACKS_AT_ONE_TIME_MAX} fired at ${nowMs}`,
+          `timers re-arm themselves without delay: ${GENERATIONS_MAX} fired one after the other at ${nowMs}`,
         )
       }
       timers.delete(timer)
       nowMs = timer.dueMs
+      generation = timer.generation
       timer.callback()
     }
     nowMs = endMs
+    generation = 0
   }
 
   return {
@@ -75,7 +86,8 @@ export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
 
     schedule(delayMs, callback) {
       if (Number.isNaN(delayMs)) throw new RangeError('not a delay: NaN')
-      const timer: Timer = { dueMs: nowMs + Math.max(delayMs, 0), serial: serial++, callback }
+      const dueMs = nowMs + Math.max(delayMs, 0)
+      const timer = { dueMs, serial: serial++, generation: dueMs > nowMs ? 0 : generation + 1, callback }
       timers.add(timer)
       return () => void timers.delete(timer)
     },

@@ -1,6 +1,6 @@
 import { sameConfig } from '../../src/core/provision.ts'
 import type { BasinConfig } from '../../src/index.ts'
-import { compareUtf8 } from '../../src/model/bytes.ts'
+import { compareUtf8 } from '../../src/model/compare-utf8.ts'
 import type { ExportCounts, ExportEntry, ExportedStream } from './export-entry.ts'
 import { StreamImport } from './import-stream.ts'
 import type { Line } from './lines.ts'

@@ -10,7 +10,7 @@ import {
   type StreamConfig,
   type StreamPosition,
 } from '../../src/index.ts'
-import { compareUtf8 } from '../../src/model/bytes.ts'
+import { compareUtf8 } from '../../src/model/compare-utf8.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import { basinConfigOf, cipherOf, streamConfigOf } from '../../src/wire/json-config-input.ts'

@@ -1,19 +1,12 @@
-import { decideDeleteOnEmpty, isExpired } from '../core/retention.ts'
+import { decideDeleteOnEmpty } from '../core/delete-on-empty.ts'
+import { isExpired } from '../core/retention.ts'
 import type { Document } from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'
 import { deleteExpiredTokens } from './access/expired-tokens.ts'
 import type { EngineContext } from './context.ts'
 import type { Streams } from './control/streams.ts'
-import {
-  asJson,
-  type BasinDocument,
-  DEADLINE_PREFIX,
-  type DeadlineDocument,
-  deadlineKey,
-  deadlineTimeOf,
-  type StreamDocument,
-  streamKey,
-} from './documents.ts'
+import { DEADLINE_PREFIX, type DeadlineDocument, deadlineKey, deadlineTimeOf } from './deadlines.ts'
+import { asJson, type BasinDocument, type StreamDocument, streamKey } from './documents.ts'
 import { macrotask } from './macrotask.ts'
 
 const TICK_MS = 60_000

@@ -1,7 +1,7 @@
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
-import type { BasinInfo, StreamInfo } from '../model/info.ts'
-import { basinNameProblem, refuse } from '../model/names.ts'
+import { invalid } from '../model/errors.ts'
 import type { JsonValue } from '../storage/contract.ts'
+import type { DeadlineDocument } from './deadlines.ts'
 
 /**
  * The documents that the engine keeps in a storage's catalog. Persisted: members may be added, never renamed or given another meaning.
@@ -35,54 +35,11 @@ export interface StreamDocument {
   readonly creationKey: string | null
 }
 
-/** Collection `deadlines`, key: {@link deadlineKey}: when to look whether a stream with delete-on-empty goes. */
-export interface DeadlineDocument {
-  readonly basin: string
-  readonly stream: string
-  readonly logId: string
-}
-
 /** Streams of a basin lie together, in the order of their names. No name of a basin holds U+0000. */
 export function streamKey(basin: string, stream: string): string {
   // Else it would be the key of another stream: what is looked up here was not always checked before.
-  if (basin.includes('\0')) refuse(basinNameProblem(basin), 'basin')
+  if (basin.includes('\0')) throw invalid('basin name must not contain U+0000', 'basin')
   return `${basin}\0${stream}`
-}
-
-/** Deadlines lie in the order of their time, which has 16 digits: enough for 2^53. */
-export function deadlineKey(at: number, logId: string): string {
-  return `delete-on-empty\0${deadlineTime(at)}\0${logId}`
-}
-
-export const DEADLINE_PREFIX = 'delete-on-empty\0'
-
-/** The time of a deadline's key. */
-export function deadlineTimeOf(key: string): number {
-  return Number(key.slice(DEADLINE_PREFIX.length, DEADLINE_PREFIX.length + 16))
-}
-
-function deadlineTime(at: number): string {
-  return String(Math.ceil(at)).padStart(16, '0')
-}
-
-export function basinInfo(document: BasinDocument): BasinInfo {
-  return {
-    name: document.name,
-    scope: document.scope,
-    location: document.location,
-    state: document.deletedAt === null ? 'active' : 'deleting',
-    createdAt: new Date(document.createdAt),
-    deletedAt: document.deletedAt === null ? null : new Date(document.deletedAt),
-  }
-}
-
-export function streamInfo(document: StreamDocument): StreamInfo {
-  return {
-    name: document.name,
-    createdAt: new Date(document.createdAt),
-    deletedAt: null,
-    cipher: document.cipher,
-  }
 }
 
 /** Documents are plain JSON by construction; optional members that are undefined are dropped by storages. */

@@ -1,6 +1,5 @@
 import { HeadwaterError } from '../model/errors.ts'
 import { StorageFailure } from '../storage/errors.ts'
-import type { StreamRef } from './context.ts'
 
 /** Passes a storage's answer on, a {@link StorageFailure} as the `storage` error (or `unavailable` when it is closed). */
 export async function storageError<Result>(answer: Promise<Result>): Promise<Result> {
@@ -23,21 +22,6 @@ export function fromStorage(failure: unknown): HeadwaterError {
 /** Says nothing of the resource: whether it exists is not for everybody. */
 export function permissionDenied(message = 'the access token does not permit this'): HeadwaterError {
   return new HeadwaterError('permission_denied', message)
-}
-
-export function basinDeletionPending(name: string): HeadwaterError {
-  return new HeadwaterError('basin_deletion_pending', `basin \`${name}\` is being deleted`)
-}
-
-export function streamNotFound({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
-  return new HeadwaterError('stream_not_found', `stream \`${shownAs}\` in basin \`${basin}\` not found`)
-}
-
-export function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
-  return new HeadwaterError(
-    'resource_already_exists',
-    `stream \`${shownAs}\` in basin \`${basin}\` already exists`,
-  )
 }
 
 /** Too many others change the same thing. */

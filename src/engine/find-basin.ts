@@ -1,9 +1,9 @@
-import { HeadwaterError } from '../model/errors.ts'
-import { basinNameProblem, refuse } from '../model/names.ts'
+import { HeadwaterError, refuse } from '../model/errors.ts'
+import { basinNameProblem } from '../model/names.ts'
 import type { Versioned } from './catalog.ts'
 import type { EngineContext } from './context.ts'
 import type { BasinDocument } from './documents.ts'
-import { basinDeletionPending } from './errors.ts'
+import { basinDeletionPending } from './existence-errors.ts'
 
 /** The basin, or 404 `basin_not_found`. */
 export async function existingBasin(

@@ -1,18 +1,6 @@
 import { HeadwaterError } from '../model/errors.ts'
+import { unclocked } from '../storage/unclocked.ts'
 import { unlessAborted } from './abort.ts'
-
-/** What is being loaded, in any engine. */
-const underWay = new Set<Promise<unknown>>()
-
-/**
- * Resolves once the code that is being loaded is there, or is known not to come, to whether there was any. For virtual clocks: how many turns
- * a load takes says nothing.
- */
-export async function codeArrived(): Promise<boolean> {
-  const loads = [...underWay]
-  await Promise.allSettled(loads)
-  return loads.length > 0
-}
 
 /** A part of the engine whose code is loaded when it is first needed: a page that never needs it does not load it. */
 export class Late<Part> {
@@ -44,10 +32,8 @@ export class Late<Part> {
   }
 
   async #begin(): Promise<Part> {
-    const load = this.#load()
-    underWay.add(load)
     try {
-      this.#part = await load
+      this.#part = await unclocked(this.#load())
       return this.#part
     } catch (cause) {
       this.#loading = undefined
@@ -55,8 +41,6 @@ export class Late<Part> {
         mayHaveEffects: false,
         cause,
       })
-    } finally {
-      underWay.delete(load)
     }
   }
 }

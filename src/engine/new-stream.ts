@@ -1,10 +1,11 @@
-import { firstCheckAt } from '../core/retention.ts'
+import { firstCheckAt } from '../core/delete-on-empty.ts'
 import { mergeStreamConfig } from '../core/stream-config.ts'
 import type { StreamConfigInput } from '../model/config.ts'
 import type { CatalogChange, LogStart, StorageSession } from '../storage/contract.ts'
 import type { Versioned } from './catalog.ts'
 import type { EngineContext, StreamRef } from './context.ts'
-import { asJson, type BasinDocument, deadlineKey, type StreamDocument, streamKey } from './documents.ts'
+import { deadlineKey } from './deadlines.ts'
+import { asJson, type BasinDocument, type StreamDocument, streamKey } from './documents.ts'
 
 /** A stream that is to come to be in a basin. */
 export function newStream(

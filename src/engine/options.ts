@@ -1,6 +1,6 @@
 import { DEFAULT_SCOPE, type LocationInfo } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, MIB } from '../model/limits.ts'
-import { locationNameProblem } from '../model/names.ts'
+import { locationNameProblem } from '../model/location-name.ts'
 import type { Clock } from '../storage/clock.ts'
 import type { Storage } from '../storage/contract.ts'
 import type { CipherSuite } from './encryption/cipher-suite.ts'

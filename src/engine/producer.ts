@@ -1,9 +1,9 @@
 import { type AppendConditions, appendRecord, type RecordInput } from '../model/append-input.ts'
-import { invalid } from '../model/errors.ts'
+import { invalid, refuse } from '../model/errors.ts'
+import { fencingTokenProblem } from '../model/fencing-token.ts'
 import type { AppendAck } from '../model/info.ts'
 import { checkInteger } from '../model/integers.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import { fencingTokenProblem, refuse } from '../model/names.ts'
 import { once } from './deferred.ts'
 import type { Gathering } from './gathering.ts'
 

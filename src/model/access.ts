@@ -1,11 +1,10 @@
 import { isWellFormed, utf8Length } from './bytes.ts'
-import { invalid } from './errors.ts'
+import { invalid, refuse } from './errors.ts'
 import { ACCESS_TOKEN_ID_BYTES_MAX } from './limits.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
   type NameRole,
-  refuse,
   streamNameProblem,
   streamPrefixProblem,
 } from './names.ts'

@@ -1,6 +1,7 @@
 import { utf8 } from './bytes.ts'
 import { isCommandShaped, parseCommand } from './command.ts'
-import { invalid } from './errors.ts'
+import { invalid, refuse } from './errors.ts'
+import { fencingTokenProblem } from './fencing-token.ts'
 import { checkInteger } from './integers.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
@@ -9,7 +10,6 @@ import {
   RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
 } from './limits.ts'
-import { fencingTokenProblem, refuse } from './names.ts'
 import { type AppendRecord, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
 import { SharedCopies } from './shared-copies.ts'
 

@@ -48,21 +48,6 @@ export function isWellFormed(text: string): boolean {
   return true
 }
 
-/** Orders strings as their UTF-8 bytes do (by code point), which differs from `<` on surrogate pairs. */
-export function compareUtf8(a: string, b: string): number {
-  const shared = Math.min(a.length, b.length)
-  for (let i = 0; i < shared; i++) {
-    const x = a.charCodeAt(i)
-    const y = b.charCodeAt(i)
-    if (x === y) continue
-    const xIsSurrogate = x >= 0xd800 && x <= 0xdfff
-    const yIsSurrogate = y >= 0xd800 && y <= 0xdfff
-    if (xIsSurrogate !== yIsSurrogate) return xIsSurrogate ? 1 : -1
-    return x - y
-  }
-  return a.length - b.length
-}
-
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }

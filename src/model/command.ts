@@ -1,7 +1,7 @@
 import { textOf, utf8 } from './bytes.ts'
 import { invalid } from './errors.ts'
+import { fencingTokenProblem } from './fencing-token.ts'
 import { INTEGER_MAX } from './limits.ts'
-import { fencingTokenProblem } from './names.ts'
 import type { Header } from './record.ts'
 
 /** What a command record asks for (service-interface.md "Command records"). */

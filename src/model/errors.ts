@@ -103,3 +103,8 @@ export class HeadwaterError extends Error {
 export function invalid(message: string, field?: string): HeadwaterError {
   return new HeadwaterError('invalid', message, field === undefined ? {} : { field })
 }
+
+/** Throws 422 `invalid` when there is a problem. */
+export function refuse(problem: string | undefined, field: string): void {
+  if (problem !== undefined) throw invalid(problem, field)
+}

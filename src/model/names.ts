@@ -1,11 +1,5 @@
 import { isWellFormed, utf8Length } from './bytes.ts'
-import { invalid } from './errors.ts'
-import {
-  BASIN_NAME_BYTES_MAX,
-  FENCING_TOKEN_BYTES_MAX,
-  REQUEST_TOKEN_BYTES_MAX,
-  STREAM_NAME_BYTES_MAX,
-} from './limits.ts'
+import { BASIN_NAME_BYTES_MAX, REQUEST_TOKEN_BYTES_MAX, STREAM_NAME_BYTES_MAX } from './limits.ts'
 
 /**
  * Name rules (wire-behaviour.md 8.1, rulings.md "Basins"). Each function returns what is wrong, or undefined. The caller decides
@@ -61,22 +55,4 @@ export function requestTokenProblem(token: string): string | undefined {
   return utf8Length(token) > REQUEST_TOKEN_BYTES_MAX
     ? `request token must not exceed ${REQUEST_TOKEN_BYTES_MAX} bytes in length`
     : undefined
-}
-
-export function fencingTokenProblem(token: string): string | undefined {
-  if (!isWellFormed(token)) return 'fencing token must be valid Unicode'
-  return utf8Length(token) > FENCING_TOKEN_BYTES_MAX
-    ? `fencing token must not exceed ${FENCING_TOKEN_BYTES_MAX} bytes in length`
-    : undefined
-}
-
-export function locationNameProblem(name: string): string | undefined {
-  return /^[A-Za-z0-9:.-]{1,64}$/.test(name)
-    ? undefined
-    : 'location must be 1 to 64 letters, digits, colons, hyphens and dots'
-}
-
-/** Throws 422 `invalid` when there is a problem. */
-export function refuse(problem: string | undefined, field: string): void {
-  if (problem !== undefined) throw invalid(problem, field)
 }

@@ -157,7 +157,7 @@ export type CatalogChange =
       readonly key: string
       readonly expect?: number
     }
-  /** Makes an empty log with {@link emptyHead}. Log ids are unique for ever; one that exists is a conflict. */
+  /** Makes an empty log with the head of `emptyHead`. Log ids are unique for ever; one that exists is a conflict. */
   | {
       readonly kind: 'create-log'
       readonly logId: string
@@ -264,22 +264,6 @@ export interface Reclaimed {
   readonly more: boolean
   /** The logs that exist and of which blocks were freed, each once. */
   readonly logIds: readonly string[]
-}
-
-const BEGINNING: LogStart = { tail: { seqNum: 0, timestamp: 0 }, fencingToken: '' }
-
-/** The head of a log that was just created. */
-export function emptyHead(epoch: number, createdAt: number, start: LogStart = BEGINNING): Head {
-  const { tail, fencingToken } = start
-  return {
-    epoch,
-    tail: { seqNum: tail.seqNum, timestamp: tail.timestamp },
-    trimPoint: tail.seqNum,
-    fencingToken,
-    appendId: '',
-    appendedAt: createdAt,
-    trims: [],
-  }
 }
 
 /** What an append that was sequenced against this head expects. */

@@ -1,4 +1,5 @@
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
+import { unclocked } from '../storage/unclocked.ts'
 import { type Codec, CompressedDataError } from './codec.ts'
 import { portableGzip } from './codec-gzip.ts'
 import { nodeGzip, nodeZlib, nodeZstd } from './codec-node.ts'
@@ -6,8 +7,8 @@ import { loadZstdBinding, portableZstd } from './codec-zstd.ts'
 import type { Compression } from './frame.ts'
 
 /** Compresses one message, at the algorithm's default level. */
-export async function compress(algorithm: Compression, data: Uint8Array): Promise<Uint8Array> {
-  return (await codecFor(algorithm)).compress(data)
+export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint8Array> {
+  return unclocked(codecFor(algorithm).then((codec) => codec.compress(data)))
 }
 
 export interface DecompressionLimits {
@@ -26,9 +27,8 @@ export async function decompress(
   data: Uint8Array,
   { bytesMax, code }: DecompressionLimits,
 ): Promise<Uint8Array> {
-  const codec = await codecFor(algorithm)
   try {
-    return await codec.decompress(data, bytesMax)
+    return await unclocked(codecFor(algorithm).then((codec) => codec.decompress(data, bytesMax)))
   } catch (cause) {
     if (!(cause instanceof CompressedDataError)) throw cause
     const message =

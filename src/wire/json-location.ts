@@ -1,5 +1,5 @@
 import type { LocationInfo } from '../model/info.ts'
-import { locationNameProblem } from '../model/names.ts'
+import { locationNameProblem } from '../model/location-name.ts'
 import { type Decoder, keptStringOf } from './json-members.ts'
 import { readJson } from './json-reader.ts'
 import { badJson } from './json-values.ts'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  compareUtf8,
   concatBytes,
   EMPTY_BYTES,
   equalBytes,
@@ -11,6 +10,7 @@ import {
   utf8,
   utf8Length,
 } from '../../src/model/bytes.ts'
+import { compareUtf8 } from '../../src/model/compare-utf8.ts'
 
 /** Well-formed text with many characters at the borders of the encoding's lengths and around the surrogates. */
 const wellFormed = fc.oneof(

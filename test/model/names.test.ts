@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { refuse } from '../../src/model/errors.ts'
+import { fencingTokenProblem } from '../../src/model/fencing-token.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
-  fencingTokenProblem,
-  refuse,
   requestTokenProblem,
   streamNameProblem,
   streamPrefixProblem,

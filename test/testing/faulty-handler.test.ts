@@ -148,6 +148,29 @@ describe('a faulty handler', () => {
     expect(given.up).toBe(1)
   })
 
+  test('delivers a request for the second time, too, when the first time fails', async () => {
+    let calls = 0
+    const handler = faultyHandler(async (request) => {
+      if (++calls === 1) throw new Error('the first')
+      return new Response(`${calls}: ${await request.text()}`)
+    })
+    handler.duplicate()
+    expect(await (await handler(post('a'))).text()).toBe('2: a')
+  })
+
+  test('delivers a request once whose client leaves before the second time', async () => {
+    const control = new AbortController()
+    let calls = 0
+    const handler = faultyHandler(() => {
+      calls++
+      control.abort(new Error('gone'))
+      return new Response()
+    })
+    handler.duplicate()
+    await expect(handler(post('a', { signal: control.signal }))).rejects.toThrow('gone')
+    expect(calls).toBe(1)
+  })
+
   test('answers by itself', async () => {
     const { handler, arrived } = echo()
     handler.answer(503, { nth: 1 })
@@ -158,7 +181,7 @@ describe('a faulty handler', () => {
     expect(second.headers.get('retry-after-ms')).toBe('5')
     expect(arrived).toEqual([])
     expect(() => handler.answer(200)).toThrow(RangeError)
-    expect(() => handler.cut(-1)).toThrow(RangeError)
+    for (const bytes of [-1, 1.5, Number.NaN]) expect(() => handler.cut(bytes)).toThrow(RangeError)
   })
 
   test('holds back requests, and answers', async () => {

@@ -8,8 +8,11 @@ const OWN_EXAMPLES = 'test/testing/no-sleeps.test.ts'
 
 /** What waits for nothing but time. A timer that ends what would hang is none. */
 const SLEEPS = [
-  /new Promise\b[^;]{0,100}?=>\s*(\{\s*)?(void\s+|return\s+)?setTimeout\(\s*\w+,/,
+  /new Promise\b[^;]{0,100}?=>\s*(\{\s*)?(void\s+|return\s+)?setTimeout\(\s*(\w+|\(\)\s*=>[^,]{0,40}),/,
+  /\bpromisify\(\s*setTimeout\s*\)/,
   /import \{[^}]*\bsetTimeout\b[^}]*\} from '(node:)?timers\/promises'/,
+  /import (\w+|\* as \w+) from '(node:)?timers\/promises'/,
+  /\.waitForTimeout\(/,
   /\bscheduler\.wait\(/,
   /\bAtomics\.wait\(/,
 ]
@@ -29,11 +32,16 @@ test.each([
   ['await new Promise((resolve) => setTimeout(resolve, 10))', true],
   ['new Promise<void>(resolve => { setTimeout(resolve, ms) })', true],
   ['new Promise((done: () => void) => void setTimeout(done, 1))', true],
+  ['await new Promise((resolve) => setTimeout(() => resolve(1), 10))', true],
+  ['const sleep = promisify(setTimeout)', true],
+  ['await page.waitForTimeout(10)', true],
   ["import { setTimeout as sleep } from 'node:timers/promises'", true],
+  ["import timers from 'timers/promises'", true],
   ['await scheduler.wait(10)', true],
   ['Atomics.wait(shared, 0, 0, 10)', true],
   ['await new Promise((resolve) => setTimeout(resolve))', false],
   ['const timer = setTimeout(() => child.kill(), 10_000)', false],
+  ['await new Promise((resolve) => setTimeout(() => resolve()))', false],
   ["import { setImmediate } from 'node:timers/promises'", false],
   ['await clock.advance(10)', false],
 ])('%s: %s', (text, expected) => {

@@ -1,8 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
+import {
+  type FaultyStorage,
+  faultyStorage,
+  type VirtualClock,
+  virtualClock,
+} from '../../adapters/testing/index.ts'
 import { LogWriter, WHOLE_LOG } from '../../src/storage/conformance/log-writer.ts'
+import type { StorageSession } from '../../src/storage/contract.ts'
+import { StorageFailure } from '../../src/storage/errors.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
@@ -178,5 +185,86 @@ describe('a storage that crashes', () => {
     const again = await storage.open({ clock, onLogChanged: () => {} })
     await storage.crash()
     expect(await outcome(again.head('log'))).toBe('closed')
+  })
+
+  /** A storage that has it open for one at a time, and ends what it begins only when it is told to. */
+  function oneAtATime() {
+    const inner = memory()
+    const waiting: (() => void)[] = []
+    const told = () => new Promise<void>((resolve) => waiting.push(resolve))
+    let isTaken = false
+    let isSlow = false
+    const storage = faultyStorage({
+      manifest: inner.manifest,
+      async open(context) {
+        if (isTaken) throw new StorageFailure('blocked', 'it is taken', { nothingWritten: true })
+        isTaken = true
+        if (isSlow) await told()
+        const session = await inner.open(context)
+        const closeInner = session.close.bind(session)
+        const close = async () => {
+          if (isSlow) await told()
+          await closeInner()
+          isTaken = false
+        }
+        return Object.assign(session, { close })
+      },
+    })
+    const goOn = async (clock: VirtualClock) => {
+      isSlow = false
+      while (waiting.length > 0) {
+        for (const resolve of waiting.splice(0)) resolve()
+        await clock.settle()
+      }
+    }
+    return {
+      storage,
+      goOn,
+      beSlow: () => {
+        isSlow = true
+      },
+    }
+  }
+
+  test.each<[string, (storage: FaultyStorage, session: StorageSession) => unknown]>([
+    ['while it is being closed', (_, session) => session.close()],
+    ['while it crashes', (storage) => storage.crash()],
+  ])('%s, crashes until it can be opened again', async (_, begin) => {
+    const { storage, goOn, beSlow } = oneAtATime()
+    const clock = virtualClock()
+    const context = { clock, onLogChanged: () => {} }
+    const session = await storage.open(context)
+    beSlow()
+    const begun = begin(storage, session)
+    const opened = storage.crash().then(() => outcome(storage.open(context)))
+    await clock.settle()
+    await goOn(clock)
+    expect(await opened).toBe('done')
+    await begun
+  })
+
+  test('while somebody opens it, crashes until it can be opened again', async () => {
+    const { storage, goOn, beSlow } = oneAtATime()
+    const clock = virtualClock()
+    const context = { clock, onLogChanged: () => {} }
+    beSlow()
+    const opening = outcome(storage.open(context))
+    await clock.settle()
+    const opened = storage.crash().then(() => outcome(storage.open(context)))
+    await clock.settle()
+    await goOn(clock)
+    expect(await opening).toBe('io')
+    expect(await opened).toBe('done')
+  })
+
+  test('while it is being closed, makes none of the calls that were held back', async () => {
+    const { storage, session, clock } = await openFaulty()
+    storage.delay('append', '1s', { after: true })
+    const append = new LogWriter(session, 'log').append()
+    const closed = session.close()
+    const crashed = storage.crash()
+    expect(await outcome(append)).toBe('io')
+    await Promise.all([closed, crashed])
+    expect(clock.pending).toBe(0)
   })
 })

@@ -145,6 +145,18 @@ describe('virtual clock', () => {
     await expect(clock.advance(1)).rejects.toThrow('without delay')
   })
 
+  test('any number of timers may be due at one time', async () => {
+    const clock = virtualClock({ now: 0 })
+    let fired = 0
+    for (let i = 0; i < 10_500; i++) clock.schedule(5, () => fired++)
+    await clock.advance(5)
+    expect(fired).toBe(10_500)
+  })
+
+  test.each([Number.NaN, new Date('never'), Number.POSITIVE_INFINITY])('does not start at %s', (now) => {
+    expect(() => virtualClock({ now })).toThrow(RangeError)
+  })
+
   test('a timer that is never due stays armed', async () => {
     const clock = virtualClock()
     clock.schedule(Number.POSITIVE_INFINITY, () => {})

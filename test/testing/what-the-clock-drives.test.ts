@@ -1,3 +1,6 @@
+import { pbkdf2 } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
@@ -257,5 +260,47 @@ describe('the virtual clock drives the expiry of tokens', () => {
       async () => expect([session.ended, await tail()]).toEqual([true, 401]),
     )
     expect(session.names.at(-1)).toBe('error')
+  })
+})
+
+describe('the virtual clock waits, before time goes on, for', () => {
+  /** Keeps the threads that compress so busy that they do not get to it within some turns of the event loop. */
+  const busyThreads = () =>
+    Promise.all(Array.from({ length: 8 }, () => promisify(pbkdf2)('a', 'b', 100_000, 64, 'sha512')))
+
+  test('a compressed request', async () => {
+    const body = gzipSync(JSON.stringify({ records: [{ body: 'a' }] }))
+    const headers = { 'svc-basin': 'basin', 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    const busy = busyThreads()
+    const url = 'http://localhost/v1/streams/stream/records'
+    const response = createHandler(hw, { open: true })(new Request(url, { method: 'POST', headers, body }))
+    const state = watched(response.then(({ status }) => status))
+    await clock.settle()
+    expect(state.result).toBe(200)
+    await busy
+  })
+
+  test('a compressed answer', async () => {
+    await stream.append('a'.repeat(10_000))
+    const busy = busyThreads()
+    const response = http({ query: '?seq_num=0', headers: { 'accept-encoding': 'gzip' } })
+    const state = watched(response.then(({ headers }) => headers.get('content-encoding')))
+    await clock.settle()
+    expect(state.result).toBe('gzip')
+    await busy
+  })
+
+  test('no requests that follow each other for ever', async () => {
+    const body = gzipSync(JSON.stringify({ records: [{ body: 'a' }] }))
+    const headers = { 'svc-basin': 'basin', 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    const handler = createHandler(hw, { open: true })
+    const url = 'http://localhost/v1/streams/stream/records'
+    let isOver = false
+    const appending = (async () => {
+      while (!isOver) await handler(new Request(url, { method: 'POST', headers, body }))
+    })()
+    await clock.advance(1)
+    isOver = true
+    await appending
   })
 })

@@ -1,4 +1,4 @@
-import { compareUtf8 } from '../../../src/model/bytes.ts'
+import { compareUtf8 } from '../../../src/model/compare-utf8.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'

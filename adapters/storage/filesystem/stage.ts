@@ -2,11 +2,11 @@ import {
   type AppendRequest,
   type CatalogChange,
   type Collection,
-  emptyHead,
   type Head,
   identityOf,
   isSameHead,
 } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import type { Change } from './changes.ts'
 import type { State } from './state.ts'

@@ -1,4 +1,4 @@
-import { emptyHead } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { Catalog } from './catalog.ts'
 import type { Change, FramePlace, MergedRun } from './changes.ts'
 import { earliest } from './expiry.ts'

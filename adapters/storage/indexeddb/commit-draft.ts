@@ -1,7 +1,9 @@
-import type { CatalogChange, Collection } from '../../../src/storage/contract.ts'
+import type { CatalogChange, Collection, LogStart } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import type { DocumentName } from './document-key.ts'
-import { type LogRow, newLogRow, withEpoch } from './log-row.ts'
+import type { LogRow } from './log-row.ts'
+import { EMPTY_PAGE } from './page.ts'
 import type { DocumentRow } from './schema.ts'
 
 /** What there is of something, and whether it becomes something else. */
@@ -94,4 +96,13 @@ export class CommitDraft {
 /** Unique: no collection has U+0000 in its name. */
 export function nameOf({ collection, key }: DocumentName): string {
   return `${collection}\0${key}`
+}
+
+function newLogRow(epoch: number, createdAt: number, start: LogStart | undefined): LogRow {
+  const head = emptyHead(epoch, createdAt, start)
+  return { revision: 0, head, meteredBytes: 0, tail: EMPTY_PAGE, freedBelow: head.trimPoint }
+}
+
+function withEpoch(row: LogRow, epoch: number): LogRow {
+  return { ...row, revision: row.revision + 1, head: { ...row.head, epoch } }
 }

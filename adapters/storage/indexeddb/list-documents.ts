@@ -1,4 +1,5 @@
-import { compareUtf8, utf8 } from '../../../src/model/bytes.ts'
+import { utf8 } from '../../../src/model/bytes.ts'
+import { compareUtf8 } from '../../../src/model/compare-utf8.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import type { Connection } from './connection.ts'
 import { documentKey } from './document-key.ts'

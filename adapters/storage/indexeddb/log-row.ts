@@ -1,21 +1,11 @@
 import {
   type AppendRequest,
-  emptyHead,
   type Head,
   identityOf,
   isSameHead,
-  type LogStart,
   type StoredBlock,
 } from '../../../src/storage/contract.ts'
-import {
-  type BlockSummary,
-  blocksOf,
-  EMPTY_PAGE,
-  earliestExpiry,
-  type Page,
-  pageOf,
-  sizeInPage,
-} from './page.ts'
+import { type BlockSummary, EMPTY_PAGE, earliestExpiry, type Page, pageOf, sizeInPage } from './page.ts'
 import { blocksIn, pagesOf, type StoredPage } from './page-row.ts'
 import type { Chore } from './schema.ts'
 
@@ -46,15 +36,6 @@ export interface LogWrite {
   readonly pages: readonly StoredPage[]
   readonly choresAdded: readonly Chore[]
   readonly choresRemoved: readonly Chore[]
-}
-
-export function newLogRow(epoch: number, createdAt: number, start: LogStart | undefined): LogRow {
-  const head = emptyHead(epoch, createdAt, start)
-  return { revision: 0, head, meteredBytes: 0, tail: EMPTY_PAGE, freedBelow: head.trimPoint }
-}
-
-export function withEpoch(row: LogRow, epoch: number): LogRow {
-  return { ...row, revision: row.revision + 1, head: { ...row.head, epoch } }
 }
 
 export function admits(head: Head, { expected }: AppendRequest): boolean {
@@ -105,18 +86,17 @@ function listChores(
   return { ...relist(logId, before, next, { expiryChoreAt, trimChoreAt }), pages }
 }
 
-/** Lists exactly what the row needs. */
-export function listExactly(logId: string, before: LogRow, next: LogRow): LogWrite {
-  const times = { expiryChoreAt: earliestExpiry(blocksOf(next.tail)), trimChoreAt: dueTrim(next) }
-  return { ...relist(logId, before, next, times), pages: [] }
-}
-
 interface ChoreTimes {
   readonly expiryChoreAt: number | undefined
   readonly trimChoreAt: number | undefined
 }
 
-function relist(logId: string, before: LogRow, next: LogRow, times: ChoreTimes): Omit<LogWrite, 'pages'> {
+export function relist(
+  logId: string,
+  before: LogRow,
+  next: LogRow,
+  times: ChoreTimes,
+): Omit<LogWrite, 'pages'> {
   const { expiryChoreAt: _, trimChoreAt: __, ...rest } = next
   const { expiryChoreAt, trimChoreAt } = times
   const row: LogRow = {
@@ -140,7 +120,7 @@ export function choresOf(logId: string, { expiryChoreAt, trimChoreAt }: LogRow):
 }
 
 /** The time of the first trim below which blocks may be left. */
-function dueTrim({ head, freedBelow }: LogRow): number | undefined {
+export function dueTrim({ head, freedBelow }: LogRow): number | undefined {
   return head.trims.find(({ point }) => point > freedBelow)?.at
 }
 

@@ -1,4 +1,4 @@
-import { compareUtf8 } from '../../../src/model/bytes.ts'
+import { compareUtf8 } from '../../../src/model/compare-utf8.ts'
 import type { Collection, Document, JsonValue, ListRange } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'

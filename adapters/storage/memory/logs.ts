@@ -1,13 +1,13 @@
-import {
-  type AppendRequest,
-  emptyHead,
-  type Head,
-  type LogStart,
-  type ReadRange,
-  type Reclaimed,
-  type ReclaimLimits,
-  type StoredBlock,
+import type {
+  AppendRequest,
+  Head,
+  LogStart,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  StoredBlock,
 } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { Deadlines } from './deadlines.ts'
 import { MemoryLog } from './log.ts'

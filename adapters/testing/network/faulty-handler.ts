@@ -78,7 +78,12 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
       }
       case 'duplicate': {
         const [first, second] = [request.clone(), request]
-        discard(await handler(first))
+        try {
+          discard(await handler(first))
+        } catch {
+          // That answer is nobody's.
+        }
+        request.signal.throwIfAborted()
         return handler(second)
       }
       case 'cut': {
@@ -118,7 +123,9 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     drop: (point = {}) => plan.add({ fault: 'drop' }, point),
     loseAnswer: (point = {}) => plan.add({ fault: 'loseAnswer' }, point),
     cut(afterBytes, point = {}) {
-      if (!(afterBytes >= 0)) throw new RangeError(`afterBytes must not be negative, not ${afterBytes}`)
+      if (!(Number.isSafeInteger(afterBytes) && afterBytes >= 0)) {
+        throw new RangeError(`afterBytes must be a whole number from 0 on, not ${afterBytes}`)
+      }
       plan.add({ fault: 'cut', afterBytes }, point)
     },
     duplicate: (point = {}) => plan.add({ fault: 'duplicate' }, point),

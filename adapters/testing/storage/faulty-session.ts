@@ -34,6 +34,7 @@ export class FaultySession implements StorageSession {
   readonly #plan: StorageFaultPlan
   readonly #refusal: () => StorageFailure | undefined
   readonly #onClose: () => void
+  readonly #onClosed: () => void
   /** With when each of them is over. */
   readonly #flights = new Map<Flight, Promise<void>>()
   readonly #holds = new Holds()
@@ -48,7 +49,10 @@ export class FaultySession implements StorageSession {
       readonly plan: StorageFaultPlan
       /** Why nothing can be asked at the moment, if so. */
       readonly refusal: () => StorageFailure | undefined
+      /** Nobody is to hear anything any more. */
       readonly onClose: () => void
+      /** The storage below has let go. */
+      readonly onClosed: () => void
     },
   ) {
     if (inner.backgroundTurn !== undefined) this.backgroundTurn = inner.backgroundTurn.bind(inner)
@@ -57,6 +61,7 @@ export class FaultySession implements StorageSession {
     this.#plan = storage.plan
     this.#refusal = storage.refusal
     this.#onClose = storage.onClose
+    this.#onClosed = storage.onClosed
   }
 
   get(collection: Collection, key: string) {
@@ -93,7 +98,7 @@ export class FaultySession implements StorageSession {
 
   /** What is held back goes on at once. */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
+    this.#closing ??= this.#close().finally(this.#onClosed)
     return this.#closing
   }
 
@@ -114,8 +119,9 @@ export class FaultySession implements StorageSession {
   /** The end of a process, as far as the storage sees it. Resolves when another one can open it. */
   async crash(): Promise<void> {
     this.#end ??= 'crashed'
+    this.#onClose()
     this.sever()
-    this.#closing ??= this.#inner.close()
+    this.#closing ??= this.#inner.close().finally(this.#onClosed)
     await this.#closing
   }
 

@@ -85,7 +85,9 @@ class StorageWithFaults implements FaultyStorage {
   readonly manifest: StorageManifest
   readonly #inner: Storage
   readonly #plan: StorageFaultPlan
+  /** Those that the storage below has not closed. */
   readonly #sessions = new Map<FaultySession, FaultyNotifications>()
+  readonly #openings = new Set<Promise<unknown>>()
   /** Of openings. */
   readonly #holds = new Holds()
   #isConnected = true
@@ -114,7 +116,15 @@ class StorageWithFaults implements FaultyStorage {
     return this.#plan.log.entries
   }
 
-  async open(context: StorageContext): Promise<StorageSession> {
+  open(context: StorageContext): Promise<StorageSession> {
+    const opening = this.#open(context)
+    const end = () => void this.#openings.delete(opening)
+    this.#openings.add(opening)
+    opening.then(end, end)
+    return opening
+  }
+
+  async #open(context: StorageContext): Promise<StorageSession> {
     const injection = this.#plan.injectionOf('open', [])
     const { failure, holdMs, answerHoldMs } = injection
     const hold = this.#holds.begin(context.clock)
@@ -131,7 +141,8 @@ class StorageWithFaults implements FaultyStorage {
       clock: context.clock,
       plan: this.#plan,
       refusal: () => (this.#isConnected ? undefined : noConnection()),
-      onClose: () => this.#forget(session),
+      onClose: () => notifications.end(),
+      onClosed: () => void this.#sessions.delete(session),
     })
     this.#sessions.set(session, notifications)
     await hold(answerHoldMs)
@@ -201,9 +212,9 @@ class StorageWithFaults implements FaultyStorage {
   async crash(): Promise<void> {
     this.#plan.log.add({ fault: 'crash' })
     this.#break()
-    const sessions = [...this.#sessions.keys()]
-    for (const session of sessions) this.#forget(session)
-    await Promise.all(sessions.map((session) => session.crash()))
+    const openings = Promise.allSettled([...this.#openings])
+    await Promise.all([...this.#sessions.keys()].map((session) => session.crash()))
+    await openings
   }
 
   heal(): void {
@@ -217,11 +228,6 @@ class StorageWithFaults implements FaultyStorage {
   #break(): void {
     this.#breaks++
     this.#holds.release()
-  }
-
-  #forget(session: FaultySession): void {
-    this.#sessions.get(session)?.end()
-    this.#sessions.delete(session)
   }
 
   #checkUnreliable(): void {

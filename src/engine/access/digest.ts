@@ -1,4 +1,5 @@
 import { HeadwaterError } from '../../model/errors.ts'
+import { unclocked } from '../../storage/unclocked.ts'
 import { nodeCrypto } from '../node-crypto.ts'
 
 /**
@@ -15,7 +16,7 @@ export async function sha256(bytes: Uint8Array): Promise<string> {
       'access tokens need WebCrypto, which insecure pages lack: use https',
     )
   }
-  const digest = await subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)
+  const digest = await unclocked(subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

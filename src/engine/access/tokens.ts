@@ -9,9 +9,8 @@ import {
   newAccessToken,
 } from '../../model/access.ts'
 import { utf8 } from '../../model/bytes.ts'
-import { HeadwaterError, invalid } from '../../model/errors.ts'
+import { HeadwaterError, invalid, refuse } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
-import { refuse } from '../../model/names.ts'
 import type { Document, JsonValue } from '../../storage/contract.ts'
 import type { Versioned } from '../catalog.ts'
 import type { EngineContext } from '../context.ts'

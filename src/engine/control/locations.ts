@@ -1,6 +1,6 @@
-import { invalid } from '../../model/errors.ts'
+import { invalid, refuse } from '../../model/errors.ts'
 import type { LocationInfo } from '../../model/info.ts'
-import { locationNameProblem, refuse } from '../../model/names.ts'
+import { locationNameProblem } from '../../model/location-name.ts'
 import type { EngineContext } from '../context.ts'
 import { DEFAULT_LOCATION_KEY, defaultLocation } from '../default-location.ts'
 import type { LocationService } from '../services.ts'

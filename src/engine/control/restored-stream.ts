@@ -1,7 +1,8 @@
 import type { Cipher, StreamConfigInput } from '../../model/config.ts'
 import { checkBasinConfig } from '../../model/config-validation.ts'
+import { refuse } from '../../model/errors.ts'
+import { fencingTokenProblem } from '../../model/fencing-token.ts'
 import { checkInteger } from '../../model/integers.ts'
-import { fencingTokenProblem, refuse } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 
 /** A stream that goes on where another one was, of which the records before `start` are gone. */

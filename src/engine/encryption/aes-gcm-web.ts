@@ -1,4 +1,5 @@
 import type { EncryptionKey } from '../../model/encryption-key.ts'
+import { unclocked } from '../../storage/unclocked.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -10,7 +11,9 @@ export function aesGcmOfWeb(subtle: SubtleCrypto): CipherSuite {
   function cryptoKey(key: EncryptionKey): Promise<CryptoKey> {
     let result = imported.get(key)
     if (result === undefined) {
-      result = subtle.importKey('raw', key.bytes as Bytes, 'AES-GCM', false, ['encrypt', 'decrypt'])
+      result = unclocked(
+        subtle.importKey('raw', key.bytes as Bytes, 'AES-GCM', false, ['encrypt', 'decrypt']),
+      )
       imported.set(key, result)
     }
     return result
@@ -19,17 +22,18 @@ export function aesGcmOfWeb(subtle: SubtleCrypto): CipherSuite {
   return {
     name: 'aes-256-gcm',
     async seal(key, nonce, plaintext, associatedData) {
-      const ciphertext = await subtle.encrypt(
-        algorithm(nonce, associatedData),
-        await cryptoKey(key),
-        plaintext as Bytes,
+      const imports = await cryptoKey(key)
+      const ciphertext = await unclocked(
+        subtle.encrypt(algorithm(nonce, associatedData), imports, plaintext as Bytes),
       )
       return new Uint8Array(ciphertext)
     },
     async open(key, nonce, ciphertext, associatedData) {
       const imports = await cryptoKey(key)
       try {
-        const plaintext = await subtle.decrypt(algorithm(nonce, associatedData), imports, ciphertext as Bytes)
+        const plaintext = await unclocked(
+          subtle.decrypt(algorithm(nonce, associatedData), imports, ciphertext as Bytes),
+        )
         return new Uint8Array(plaintext)
       } catch (error) {
         if ((error as Error).name === 'OperationError') return undefined

@@ -3,6 +3,7 @@ import { type MetricsLevel, type MetricsPlan, planMetrics } from '../../core/usa
 import { lastMeasurements, totals } from '../../core/usage/points.ts'
 import { METERED_SIZE, pointsOf, seriesName } from '../../core/usage/series.ts'
 import { chunksBetween, HOURS, MINUTES, type Tier } from '../../core/usage/tiers.ts'
+import { refuse } from '../../model/errors.ts'
 import type {
   AccountMetricSet,
   BasinMetricSet,
@@ -12,7 +13,7 @@ import type {
   MetricUnit,
   StreamMetricSet,
 } from '../../model/metrics.ts'
-import { basinNameProblem, refuse, streamNameProblem } from '../../model/names.ts'
+import { basinNameProblem, streamNameProblem } from '../../model/names.ts'
 import { OPERATIONS } from '../../model/operations.ts'
 import type { StreamRef } from '../context.ts'
 import { storageError } from '../errors.ts'

@@ -1,5 +1,5 @@
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX, INTEGER_MAX } from '../../model/limits.ts'
-import { emptyHead } from '../contract.ts'
+import { emptyHead } from '../empty-head.ts'
 import { conflicts, equal, ok, winners } from './assert.ts'
 import { NOW, seqNumsOf } from './blocks.ts'
 import type { ConformanceCase } from './harness.ts'

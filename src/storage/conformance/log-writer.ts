@@ -1,11 +1,11 @@
 import {
   type AppendRequest,
-  emptyHead,
   type Head,
   identityOf,
   type StorageSession,
   type StoredBlock,
 } from '../contract.ts'
+import { emptyHead } from '../empty-head.ts'
 import { type BlockSpec, block, NOW } from './blocks.ts'
 import type { ExpectedBlock } from './read-oracle.ts'
 

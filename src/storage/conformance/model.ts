@@ -1,5 +1,5 @@
 import { reclaimablePoint } from '../../core/trims.ts'
-import { compareUtf8 } from '../../model/bytes.ts'
+import { compareUtf8 } from '../../model/compare-utf8.ts'
 import type { Head, JsonValue, ListRange, ReclaimLimits } from '../contract.ts'
 import type { ExpectedBlock } from './read-oracle.ts'
 

@@ -1,4 +1,5 @@
-import { type CatalogChange, emptyHead, type ReadRange, type StorageSession } from '../contract.ts'
+import type { CatalogChange, ReadRange, StorageSession } from '../contract.ts'
+import { emptyHead } from '../empty-head.ts'
 import { conflicts, equal, ok, winners } from './assert.ts'
 import { NOW } from './blocks.ts'
 import { put } from './catalog.ts'

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { idOfToken, rootTokenProblem, TOKEN_CHARACTERS_MAX } from '../../../src/engine/access/token-text.ts'
 import { accessTokenIdProblem, resourceSetProblem } from '../../../src/model/access.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
+import { fencingTokenProblem } from '../../../src/model/fencing-token.ts'
+import { locationNameProblem } from '../../../src/model/location-name.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
-  fencingTokenProblem,
-  locationNameProblem,
   requestTokenProblem,
   streamNameProblem,
 } from '../../../src/model/names.ts'

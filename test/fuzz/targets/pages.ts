@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { blocksOf, pageOf } from '../../../adapters/storage/indexeddb/page.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
+import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { equal } from '../harness/equal.ts'
 import { rangeError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
@@ -11,7 +12,7 @@ const NUMBERS_BYTES = 7 * Float64Array.BYTES_PER_ELEMENT
 /** The two buffers of a page of IndexedDB one after another, behind the count of its blocks. */
 export const page = target({
   name: 'indexeddb-page',
-  models: fc.array(storedBlock, { maxLength: 4 }),
+  models: fc.array(storedBlock, { maxLength: 4 }).map(ascending),
   encode: (blocks) => {
     const { numbers, data } = pageOf(blocks)
     return concatBytes([Uint8Array.of(blocks.length), new Uint8Array(numbers.buffer), data])
@@ -22,9 +23,20 @@ export const page = target({
   verify(blocks, input) {
     const all = concatBytes([new Uint8Array(0), ...blocks.map(({ data }) => data)])
     equal(all, pageIn(input).data, 'the data of the blocks')
+    equal(ascending(blocks), blocks, 'the blocks in their order')
   },
   share: 8,
 })
+
+/** Without those that have no records or begin before the end of one that begins earlier: they are no blocks of one log. */
+function ascending(blocks: readonly StoredBlock[]): StoredBlock[] {
+  const kept: StoredBlock[] = []
+  for (const block of [...blocks].sort((one, other) => one.firstSeqNum - other.firstSeqNum)) {
+    const { firstSeqNum, endSeqNum } = block
+    if (firstSeqNum < endSeqNum && firstSeqNum >= (kept.at(-1)?.endSeqNum ?? 0)) kept.push(block)
+  }
+  return kept
+}
 
 function pageIn(input: Uint8Array) {
   const count = Math.min(input[0] ?? 0, Math.floor((input.length - 1) / NUMBERS_BYTES))

@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { encodeRecords } from '../../../src/storage/block-codec.ts'
 import { WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
-import { emptyHead, type Head, type StorageSession } from '../../../src/storage/contract.ts'
+import type { Head, StorageSession } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { headAfter, LOG_IDS, placeAt, recordsOf } from './children/blocks.ts'
 
 type Presence = 'there' | 'gone' | 'unknown'

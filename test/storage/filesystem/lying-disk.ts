@@ -13,7 +13,8 @@ import type { SegmentFacts } from '../../../adapters/storage/filesystem/segment.
 import { SegmentWriter } from '../../../adapters/storage/filesystem/segment-writer.ts'
 import { block, NOW } from '../../../src/storage/conformance/blocks.ts'
 import { Prng } from '../../../src/storage/conformance/prng.ts'
-import { emptyHead, type Head, type StoredBlock } from '../../../src/storage/contract.ts'
+import type { Head, StoredBlock } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 
 type Append = Extract<Change, { kind: 'append' }>

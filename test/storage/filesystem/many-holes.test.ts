@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Change } from '../../../adapters/storage/filesystem/changes.ts'
 import { Run, type RunFacts } from '../../../adapters/storage/filesystem/run.ts'
 import { State } from '../../../adapters/storage/filesystem/state.ts'
-import { emptyHead } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 
 /** What takes time by its square does not come to an end with so many. */
 const COUNT = 100_000

@@ -3,13 +3,8 @@ import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
 import { NOW } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
 import type { Prng } from '../../../src/storage/conformance/prng.ts'
-import {
-  type CatalogChange,
-  emptyHead,
-  type Head,
-  type StorageSession,
-  type StoredBlock,
-} from '../../../src/storage/contract.ts'
+import type { CatalogChange, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 

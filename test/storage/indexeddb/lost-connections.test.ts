@@ -1,5 +1,6 @@
 import 'fake-indexeddb/auto'
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { forceCloseDatabase } from 'fake-indexeddb'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
 import { conflicts } from '../../../src/storage/conformance/assert.ts'
@@ -62,6 +63,22 @@ describe('IndexedDB, when its connection is lost', () => {
     injectFaults(both)
     await expect(writer.append()).rejects.toMatchObject({ kind: 'io', nothingWritten: false })
     expect(await session.head('a')).toEqual(writer.head)
+    await writer.append()
+    checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
+  })
+
+  it('a connection that the browser says to be closed is not tried first, so that another may be lost, too', async () => {
+    const open = vi.spyOn(indexedDB, 'open')
+    onTestFinished(() => open.mockRestore())
+    const session = await openSession()
+    const writer = await LogWriter.create(session, 'a')
+    await writer.append()
+    const connection = open.mock.results[0]!.value.result
+    const closed = new Promise((resolve) => connection.addEventListener('close', resolve))
+    forceCloseDatabase(connection)
+    await closed
+    // What is tried on the closed connection would take the first.
+    injectFaults([undefined, 'abort'])
     await writer.append()
     checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
   })

@@ -84,7 +84,7 @@ describe('the schema', () => {
     const outcome = expect(opening).rejects.toMatchObject({
       kind: 'blocked',
       nothingWritten: true,
-      message: expect.stringContaining('another tab'),
+      message: expect.stringContaining('another tab has it open'),
     })
     await clock.advance('10s')
     await outcome

@@ -1,12 +1,10 @@
 import {
-  type BasinDocument,
   DEADLINE_PREFIX,
   type DeadlineDocument,
   deadlineKey,
   deadlineTimeOf,
-  type StreamDocument,
-  streamKey,
-} from '../../../../src/engine/documents.ts'
+} from '../../../../src/engine/deadlines.ts'
+import { type BasinDocument, type StreamDocument, streamKey } from '../../../../src/engine/documents.ts'
 import { basinNameProblem, streamNameProblem } from '../../../../src/model/names.ts'
 import type { CatalogEntry } from '../catalog.ts'
 import type { Log } from '../log.ts'
