@@ -51,6 +51,7 @@ export interface Settings {
   readonly basinDomains: readonly string[]
   readonly basin: string | undefined
   readonly maxBodyBytes: number
+  readonly maxBodiesBytes: number
   readonly bodies: Allowance
   /** Without a slash at the end; `''` when there is none. */
   readonly prefix: string
@@ -98,6 +99,7 @@ export function settingsOf(options: HandlerOptions): Settings {
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     basin: options.basin,
     maxBodyBytes,
+    maxBodiesBytes,
     bodies: new Allowance('maxBodiesBytes', maxBodiesBytes),
     prefix: prefix === '' ? '' : encodedPath(prefix),
     onError: (error, request) => {

@@ -27,7 +27,7 @@ export async function optionalBody(context: RequestContext): Promise<Uint8Array 
 /** The body, decompressed. Rejects with the code when it is longer than allowed, damaged or cut off, with `rate_limited` when too much is on its way. */
 export async function wholeBody(context: RequestContext, code: BodyErrorCode): Promise<Uint8Array> {
   const { request } = context
-  const { maxBodyBytes, bodies } = context.settings
+  const { maxBodyBytes, maxBodiesBytes, bodies } = context.settings
   const source = unreadBody(request)
   if (source === null) return new Uint8Array(0)
   const coding = contentCodingOf(context.header('content-encoding')) ?? 'identity'
@@ -37,8 +37,12 @@ export async function wholeBody(context: RequestContext, code: BodyErrorCode): P
   const ignoreAbort = onAbort(request.signal, () => {
     reader.cancel(request.signal.reason).catch(() => {})
   })
-  // Few bytes that are compressed may become as many as are allowed.
-  const hold = (length: number) => held.set(coding === 'identity' ? length : length + maxBodyBytes)
+  // Few bytes that are compressed may become as many as are allowed, but not before all are there: who stalls keeps no more than was sent.
+  const hold = (length: number, isWhole: boolean) => {
+    const decompressed = isWhole && coding !== 'identity' ? maxBodyBytes : 0
+    // One alone always has room: it would be refused for ever.
+    held.set(Math.min(length + decompressed, maxBodiesBytes))
+  }
   try {
     // Compressed, a body may be a little longer than what it holds.
     const sourceMax = coding === 'identity' ? maxBodyBytes : maxBodyBytes + COMPRESSION_ALLOWANCE_BYTES
@@ -87,7 +91,7 @@ function boundedBody(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   bytesMax: number,
   code: BodyErrorCode,
-  hold: (length: number) => void,
+  hold: (length: number, isWhole: boolean) => void,
 ): ReadableStream<Uint8Array> {
   let length = 0
   return new ReadableStream<Uint8Array>(
@@ -97,6 +101,7 @@ function boundedBody(
           throw new HeadwaterError(code, 'the request body could not be read', { cause })
         })
         if (done) {
+          hold(length, true)
           controller.close()
           return
         }
@@ -106,7 +111,7 @@ function boundedBody(
           throw tooLong(bytesMax, code)
         }
         try {
-          hold(length)
+          hold(length, false)
         } catch (error) {
           reader.cancel().catch(() => {})
           throw error

@@ -4,6 +4,7 @@ import { BATCH_ENCODED_BYTES_MAX } from '../model/limits.ts'
 import type { AppendRecord } from '../model/record.ts'
 import type { Clock } from '../storage/clock.ts'
 import { onAbort } from './abort.ts'
+import type { Allowance } from './allowance.ts'
 import type { AppendSession, AppendTicket } from './append-session.ts'
 import type { GatheringOptions, RecordAck, RecordTicket } from './producer.ts'
 
@@ -18,6 +19,7 @@ export class Gathering {
   #cancelLinger: (() => void) | undefined
   readonly #ignoreEndings: () => void
   readonly #closing: AbortSignal
+  readonly #pendingBytes: Allowance
   /** Resolves when the session has taken in the last batch; what is submitted waits for it: that is the back-pressure. */
   #handOver: Promise<unknown> = Promise.resolve()
   #last: Promise<unknown> = Promise.resolve()
@@ -26,12 +28,17 @@ export class Gathering {
 
   constructor(
     openSession: () => Promise<AppendSession>,
-    engine: { readonly clock: Clock; readonly closing: AbortSignal },
+    engine: {
+      readonly clock: Clock
+      readonly closing: AbortSignal
+      readonly pendingBytes: Allowance
+    },
     options: GatheringOptions,
   ) {
     this.#openSession = openSession
     this.#clock = engine.clock
     this.#closing = engine.closing
+    this.#pendingBytes = engine.pendingBytes
     this.#options = options
     this.#matchSeqNum = options.matchSeqNum
     // What has gathered is sent to a session that refuses it: nobody waits for an ack that never comes.
@@ -50,6 +57,7 @@ export class Gathering {
     this.#options.signal?.throwIfAborted()
     const overflows = this.#filling !== undefined && !this.#filling.hasRoom(record, this.#options.bytesMax)
     if (overflows) this.#send()
+    if (this.#failure !== undefined) throw this.#failure
     const batch = this.#fill()
     const index = batch.add(record)
     const isFull =
@@ -89,19 +97,41 @@ export class Gathering {
     if (batch === undefined) return
     this.#filling = undefined
     this.#cancelLinger?.()
+    const { records, meteredBytes } = batch
+    let giveBack: () => void
+    try {
+      giveBack = this.#pendingBytes.take(meteredBytes)
+    } catch (error) {
+      this.#refuse(batch, error)
+      return
+    }
     const conditions = { fencingToken: this.#options.fencingToken, matchSeqNum: this.#matchSeqNum }
     if (this.#matchSeqNum !== undefined) this.#matchSeqNum += batch.records.length
     this.#session ??= this.#openSession()
     const opening = this.#session
-    const { records, meteredBytes } = batch
-    // In the order of the calls, and at once, so that what waits counts as that.
-    const submitted = opening.then((session) => session.submitBatch({ records, meteredBytes, ...conditions }))
+    // In the order of the calls. From here on the session counts it.
+    const submit = (session: AppendSession) => {
+      giveBack()
+      return session.submitBatch({ records, meteredBytes, ...conditions })
+    }
+    const submitted = opening.then(submit, (error: unknown) => {
+      giveBack()
+      throw error
+    })
     this.#handOver = submitted.catch(() => {})
     batch.settleWith(submitted)
     this.#last = batch.acked.catch((error: unknown) => {
       this.#failure ??= error
       this.#ignoreEndings()
     })
+  }
+
+  /** At once, so that nothing is stored behind it; what was sent before is still appended. */
+  #refuse(batch: Batch, error: unknown): void {
+    this.#failure ??= error
+    this.#ignoreEndings()
+    batch.settleWith(Promise.reject(error))
+    this.#session?.then((session) => session.close()).catch(() => {})
   }
 }
 

@@ -12,6 +12,8 @@ import type { HeldStream } from './stream-logs.ts'
 export const INCARNATIONS_MAX = 10
 
 interface Opening {
+  readonly ref: StreamRef
+  readonly creation: CreationPolicy
   readonly opened: (log: StreamLog) => void
   readonly failed: (error: unknown) => void
 }
@@ -132,7 +134,7 @@ export class StreamAccess {
   #open(
     ref: StreamRef,
     purpose: 'append' | 'read',
-    policy: CreationPolicy,
+    creation: CreationPolicy,
     opened: (log: StreamLog) => void,
     failed: (error: unknown) => void,
   ): void {
@@ -143,7 +145,7 @@ export class StreamAccess {
     const key = `${purpose}\0${streamKey(ref.basin, ref.stream)}`
     const opening = this.#opening.get(key)
     if (opening !== undefined) {
-      opening.push({ opened, failed })
+      opening.push({ ref, creation, opened, failed })
       return
     }
     const log = this.#engine.logs.atHand(ref)
@@ -151,28 +153,24 @@ export class StreamAccess {
       opened(log)
       return
     }
-    this.#begin(key, ref, purpose, policy, [{ opened, failed }])
+    this.#begin(key, purpose, [{ ref, creation, opened, failed }])
   }
 
-  #begin(
-    key: string,
-    ref: StreamRef,
-    purpose: 'append' | 'read',
-    policy: CreationPolicy,
-    waiting: Opening[],
-  ): void {
-    const asked = waiting.length
+  #begin(key: string, purpose: 'append' | 'read', waiting: Opening[]): void {
+    const first = waiting[0]!
+    const other = waiting.findIndex((one) => !asksTheSame(one, first))
+    const asked = other === -1 ? waiting.length : other
     this.#opening.set(key, waiting)
-    this.#lookUp(ref, purpose, policy).then(
+    this.#lookUp(first.ref, purpose, first.creation).then(
       ({ log, release }) => {
         this.#settle(key, waiting, (one) => one.opened(log))
         release()
       },
       (error: unknown) => {
-        // Who came later may know better: the stream may have been created since it was looked for.
+        // Who came later may know better: the stream may have been created since it was looked for, or be theirs to create.
         const later = waiting.splice(asked)
         this.#settle(key, waiting, (one) => one.failed(error))
-        if (later.length > 0) this.#begin(key, ref, purpose, policy, later)
+        if (later.length > 0) this.#begin(key, purpose, later)
       },
     )
   }
@@ -209,4 +207,13 @@ export class StreamAccess {
       throw error
     }
   }
+}
+
+/** Whether one look-up can fail for both. */
+function asksTheSame(one: Opening, other: Opening): boolean {
+  return (
+    one.creation.always === other.creation.always &&
+    one.creation.config === other.creation.config &&
+    one.ref.shownAs === other.ref.shownAs
+  )
 }

@@ -107,11 +107,11 @@ export class Stream {
 
   /** Gathers single records into batches. */
   producer(options: ProducerOptions = {}): Producer {
-    const { settings, closing, rest } = this.#view.engine
+    const { settings, closing, rest, pendingBytes } = this.#view.engine
     return new Producer(options, async (checked) => {
       const { Gathering } = await rest.load()
       const openSession = () => this.appendSession({ signal: checked.signal })
-      return new Gathering(openSession, { clock: settings.clock, closing }, checked)
+      return new Gathering(openSession, { clock: settings.clock, closing, pendingBytes }, checked)
     })
   }
 

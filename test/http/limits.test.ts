@@ -102,18 +102,27 @@ describe('maxBodiesBytes', () => {
     expect((await last).status).toBe(200)
   })
 
-  test('a compressed upload counts as what it may become', async () => {
+  test('a compressed upload counts as what it may become, once it is there', async () => {
     const service = await start()
+    const headers = { 'content-encoding': 'gzip' }
     const compressed = await compress('gzip', record)
-    const upload = new Upload()
-    const response = append(service, upload, { 'content-encoding': 'gzip' })
-    upload.write(compressed)
-    expect(await errorOf(await response)).toEqual(REFUSED)
-    const call = service.with({ maxBodiesBytes: 3 * MIB })
-    const headers = { ...JSON_TYPE, 'content-encoding': 'gzip' }
+    const stalled = Array.from({ length: 8 }, () => new Upload())
+    const responses = stalled.map((upload) => append(service, upload, headers))
+    for (const upload of stalled) upload.write(compressed.subarray(0, 1))
+    await service.clock.settle()
+    // Those that stall keep nobody from his place who sends as little.
+    expect((await service.call('POST', RECORDS, { headers: JSON_TYPE, body: record })).status).toBe(200)
+    stalled[0]!.write(compressed.subarray(1))
+    stalled[0]!.end()
+    expect(await errorOf(await responses[0]!)).toEqual(REFUSED)
+    for (const upload of stalled.slice(1)) upload.fail(new Error('cut off'))
+    for (const response of responses.slice(1)) expect((await response).status).toBe(400)
+    // Alone it has room, whatever the limit.
     for (let i = 0; i < 3; i++) {
-      expect((await call('POST', RECORDS, { headers, body: compressed })).status).toBe(200)
+      const again = { headers: { ...JSON_TYPE, ...headers }, body: compressed }
+      expect((await service.call('POST', RECORDS, again)).status).toBe(200)
     }
+    expect(await tailOf(service)).toBe(4)
   })
 
   test('uploads that fail, are too long or are given up leave nothing', async () => {

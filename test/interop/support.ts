@@ -2,7 +2,7 @@ import { S2, type S2ClientOptions, S2Environment, type S2Stream } from '@s2-dev/
 import { afterAll, expect, vi } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
-import { type Clock, type Headwater, open } from '../../src/index.ts'
+import { type Clock, type EngineLimits, type Headwater, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { testStorage } from '../test-storage.ts'
 import { strings } from './records.ts'
@@ -23,13 +23,14 @@ export async function startService(
     storage?: Storage
     port?: number
     clock?: Clock
+    limits?: Partial<EngineLimits>
     demandsTokens?: boolean
     /** Called with each request. */
     onRequest?: (request: Request) => void
   } = {},
 ): Promise<Service> {
-  const { storage = testStorage(), port = 0, demandsTokens = false } = options
-  const hw = await open({ storage, ...(options.clock && { clock: options.clock }) })
+  const { storage = testStorage(), port = 0, demandsTokens = false, limits = {} } = options
+  const hw = await open({ storage, limits, ...(options.clock && { clock: options.clock }) })
   const errors: unknown[] = []
   const onError = (error: unknown) => void errors.push(error)
   const handler = createHandler(hw, { open: !demandsTokens, onError })

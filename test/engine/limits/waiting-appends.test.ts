@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Headwater, HeadwaterError, type Stream } from '../../../src/index.ts'
 import { type GatedStorage, gated } from '../gated-storage.ts'
 import { bodies, openEngine, type TestEngine, testStorage } from '../support.ts'
+import { wrapped } from '../wrapped-storage.ts'
 
 const MIB = 1_048_576
 const WHOLE = new Uint8Array(MIB - 8)
@@ -175,4 +176,39 @@ it('a producer whose records nobody awaits fails as a whole', async () => {
   ])
   expect(await outcome(producer.close())).toBe('rate_limited')
   expect(hw.stats()).toMatchObject({ waitingAppendBytes: 0, openSessions: 0 })
+})
+
+it('what a producer has gathered counts while its session is being opened', async () => {
+  let answer = () => {}
+  const answered = new Promise<void>((go) => {
+    answer = go
+  })
+  const slow = wrapped(testStorage(), {}, (session) => ({
+    get: async (collection, key) => {
+      if (key.endsWith('slow')) await answered
+      return session.get(collection, key)
+    },
+  }))
+  const { hw, clock } = await openEngine({
+    storage: slow,
+    limits: { appendInFlightBytes: IN_FLIGHT * MIB, appendWaitingBytes: WAITING * MIB },
+  })
+  const stream = hw.basin('basin').stream('slow')
+  const producer = stream.producer({ lingerMs: 0, recordsMax: 1 })
+  const submit = async () => (await producer.submit(WHOLE)).ack()
+  const acks = Array.from({ length: IN_FLIGHT + WAITING + BEYOND }, submit)
+  const outcomes = Promise.all(acks.map(outcome))
+  await expect(acks.at(-1)).rejects.toMatchObject(REFUSED)
+  await expect(producer.submit('later')).rejects.toMatchObject(REFUSED)
+  await expect(hw.basin('basin').stream('stream').append('other')).rejects.toMatchObject(REFUSED)
+  answer()
+  expect(await outcomes).toEqual([
+    ...Array(IN_FLIGHT + WAITING).fill('done'),
+    ...Array(BEYOND).fill('rate_limited'),
+  ])
+  await clock.settle()
+  // The session has ended with the producer, which nobody closed.
+  expect(hw.stats()).toMatchObject({ waitingAppendBytes: 0, appendBytesInFlight: 0, openSessions: 0 })
+  expect((await stream.checkTail()).seqNum).toBe(IN_FLIGHT + WAITING)
+  await hw.close()
 })

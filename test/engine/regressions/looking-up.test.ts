@@ -42,4 +42,47 @@ describe('looking a stream up', () => {
       await hw.close()
     },
   )
+
+  it.each(['append', 'read'] as const)(
+    'answers each as it asks, whoever began the look-up that all wait for: %s',
+    async (purpose) => {
+      const hw = await open({ storage: testStorage(), clock: testClock() })
+      await hw.ensureBasin('basin')
+      const use = (autoCreate: boolean) => {
+        const stream = hw.basin('basin', { autoCreate }).stream('stream')
+        return outcome(purpose === 'append' ? stream.append('a') : stream.checkTail())
+      }
+      const outcomes = await Promise.all([false, false, true, false].map(use))
+      expect(outcomes).toEqual(['stream_not_found', 'stream_not_found', 'ok', 'ok'])
+      await hw.close()
+    },
+  )
+
+  it('tells the holder of a token nothing of the names by which others know a stream', async () => {
+    const hw = await open({ storage: testStorage(), clock: testClock() })
+    await hw.ensureBasin('basin')
+    const scope = {
+      basins: { prefix: '' },
+      streams: { prefix: 'tenant/' },
+      opGroups: { stream: { read: true } },
+    }
+    const token = await hw.issueAccessToken({ id: 'tenant', scope, autoPrefixStreams: true })
+    const held = hw.as(token).basin('basin')
+    const message = (call: Promise<unknown>) =>
+      call.then(
+        () => 'ok',
+        (error: Error) => error.message,
+      )
+    // The token is at hand from here on.
+    await message(held.stream('other').checkTail())
+    const owned = hw.basin('basin', { autoCreate: false }).stream('tenant/stream')
+    const look = () => message(owned.checkTail())
+    const messages = await Promise.all([look(), message(held.stream('stream').checkTail()), look()])
+    expect(messages).toEqual([
+      'stream `tenant/stream` in basin `basin` not found',
+      'stream `stream` in basin `basin` not found',
+      'stream `tenant/stream` in basin `basin` not found',
+    ])
+    await hw.close()
+  })
 })

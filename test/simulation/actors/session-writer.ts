@@ -1,5 +1,6 @@
-import type { AppendSession } from '../../../src/index.ts'
+import type { AppendSession, HeadwaterError } from '../../../src/index.ts'
 import { type AttemptGroup, inputOf } from '../append-attempt.ts'
+import { checkFailure } from '../checks/check-failure.ts'
 import { drawBatch } from '../drawing.ts'
 import type { SimulatedEngine } from '../simulated-engine.ts'
 import type { World } from '../world.ts'
@@ -52,11 +53,12 @@ export class SessionWriter implements Actor {
   }
 
   #openSession(): void {
-    const { scheduler, open, history } = this.#world
+    const { scheduler, open, history, observer, inTrouble } = this.#world
     if (open.length === 0) return
     const engine = scheduler.pick(open)
     const stream = this.#world.pickStream()
     const since = this.#world.sessionsSince(stream)
+    const asked = observer.history(stream).observed.records
     this.#opening = true
     history.add(this.name, 'open session', { engine: engine.name, stream })
     engine.call(engine.stream(stream).appendSession(), {
@@ -65,8 +67,11 @@ export class SessionWriter implements Actor {
         this.#open = { engine, stream, session, group: { attempts: [], since } }
         if (this.#isFinished) this.#close()
       },
-      failed: () => {
+      failed: (error) => {
         this.#opening = false
+        history.add(this.name, 'no session', { error: (error as HeadwaterError).code })
+        const isClosing = !engine.isOpen
+        checkFailure(error, { history: observer.history(stream), since: asked, inTrouble, isClosing })
       },
       lost: () => {
         this.#opening = false
