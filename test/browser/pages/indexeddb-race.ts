@@ -11,6 +11,17 @@ export async function closeEngine(): Promise<void> {
   await hw.close()
 }
 
+/** Does it again as long as the other tab was always faster, as the error says to do. */
+async function patiently<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(HeadwaterError.is(error) && error.code === 'transaction_conflict')) throw error
+    }
+  }
+}
+
 /** What a conditional append came to. */
 type Outcome = 'won' | 'lost' | 'fenced'
 
@@ -31,7 +42,7 @@ export async function race(stream: string, name: string, count: number): Promise
   const log = hw.basin('b').stream(stream)
   const won: number[] = []
   for (let seqNum = 0; seqNum < count; seqNum++) {
-    const outcome = await outcomeOf(log.append(`${name} ${seqNum}`, { matchSeqNum: seqNum }))
+    const outcome = await outcomeOf(patiently(() => log.append(`${name} ${seqNum}`, { matchSeqNum: seqNum })))
     if (outcome === 'won') won.push(seqNum)
     if (outcome === 'fenced') throw new Error('nobody fences here')
   }
@@ -47,10 +58,10 @@ export async function fight(stream: string, name: string, rounds: number, count:
   const made: string[] = []
   for (let round = 0; round < rounds; round++) {
     const fencingToken = `${name} ${round}`
-    await log.fence(fencingToken)
+    await patiently(() => log.fence(fencingToken))
     for (let i = 0; i < count; i++) {
       const body = `${fencingToken} ${i}`
-      const outcome = await outcomeOf(log.append(body, { fencingToken }))
+      const outcome = await outcomeOf(patiently(() => log.append(body, { fencingToken })))
       if (outcome !== 'won') break
       made.push(body)
     }
