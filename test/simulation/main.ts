@@ -15,7 +15,14 @@ const { values } = parseArgs({
 const [first, seeds, steps] = [Number(values.seed), Number(values.seeds), Number(values.steps)]
 let broken = 0
 let lines = 0
+let playing = first
+process.on('exit', (code) => {
+  // Node's code for what waits and has nothing left to wait for.
+  const again = `npm run sim -- --seed ${playing} --steps ${steps}`
+  if (code === 13) console.error(`seed ${playing} comes to a standstill\nAgain: ${again}`)
+})
 for (let seed = first; seed < first + seeds; seed++) {
+  playing = seed
   const result = await run({ seed, steps })
   lines += result.lines.length
   if (values.history) for (const line of result.lines) console.log(line)

@@ -10,6 +10,7 @@ import {
 import { LogWriter, WHOLE_LOG } from '../../src/storage/conformance/log-writer.ts'
 import type { StorageSession } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
+import { wrapped } from '../engine/wrapped-storage.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
@@ -177,6 +178,17 @@ describe('a storage that crashes', () => {
     const again = await storage.open(context)
     expect(await again.head('log')).toEqual(writer.head)
     await again.close()
+  })
+
+  test('while it closes waits for no call that never comes back', async () => {
+    const hanging = wrapped(memory(), {}, () => ({ get: () => new Promise(() => {}) }))
+    const storage = faultyStorage(hanging)
+    const session = await storage.open({ clock: virtualClock(), onLogChanged: () => {} })
+    const get = outcome(session.get('streams', 'a'))
+    const closed = session.close()
+    await storage.crash()
+    expect(await get).toBe('io')
+    await closed
   })
 
   test('twice crashes what was opened in between', async () => {

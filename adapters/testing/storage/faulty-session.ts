@@ -40,6 +40,7 @@ export class FaultySession implements StorageSession {
   readonly #holds = new Holds()
   readonly #handOvers = new HandOvers()
   #end: 'closed' | 'crashed' | undefined
+  #stopWaiting: () => void = () => {}
   #closing: Promise<void> | undefined
 
   constructor(
@@ -121,6 +122,8 @@ export class FaultySession implements StorageSession {
     this.#end ??= 'crashed'
     this.#onClose()
     this.sever()
+    // A close that is under way has nobody left to wait for: a call that its storage holds for ever must not hold this one.
+    this.#stopWaiting()
     this.#closing ??= this.#inner.close().finally(this.#onClosed)
     await this.#closing
   }
@@ -129,7 +132,10 @@ export class FaultySession implements StorageSession {
     this.#end = 'closed'
     this.#holds.release()
     this.#onClose()
-    await Promise.all(this.#flights.values())
+    const crashed = new Promise<void>((resolve) => {
+      this.#stopWaiting = resolve
+    })
+    await Promise.race([Promise.all(this.#flights.values()), crashed])
     await this.#inner.close()
   }
 
