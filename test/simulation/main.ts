@@ -15,11 +15,11 @@ const { values } = parseArgs({
 const [first, seeds, steps] = [Number(values.seed), Number(values.seeds), Number(values.steps)]
 let broken = 0
 let lines = 0
-let playing = first
-process.on('exit', (code) => {
-  // Node's code for what waits and has nothing left to wait for.
-  const again = `npm run sim -- --seed ${playing} --steps ${steps}`
-  if (code === 13) console.error(`seed ${playing} comes to a standstill\nAgain: ${again}`)
+let playing: number | undefined = first
+// Node ends what waits and has nothing left to wait for.
+process.on('exit', () => {
+  if (playing === undefined) return
+  console.error(`Seed ${playing} comes to no end.\nAgain: npm run sim -- --seed ${playing} --steps ${steps}`)
 })
 for (let seed = first; seed < first + seeds; seed++) {
   playing = seed
@@ -33,6 +33,7 @@ for (let seed = first; seed < first + seeds; seed++) {
     console.log(`seed ${seed}, ${steps} steps: ${lines} lines of history, digest ${result.digest}`)
   }
 }
+playing = undefined
 if (seeds > 1)
   console.log(
     `${seeds} seeds from ${first} on, ${steps} steps each: ${lines} lines of history, ${broken} broken`,
