@@ -47,11 +47,12 @@ inChromium('IndexedDB in several tabs', (browser) => {
   describe('background work', () => {
     it('is one tab’s turn; when that is closed, the next one’s', async () => {
       const tabs = [await openTab(), await openTab(), await openTab()]
-      for (const { tab } of tabs) {
+      for (const [index, { tab, page }] of tabs.entries()) {
         await tab.takePart('closing')
-        // In the order in which they ask.
-        await expect.poll(() => tabs[0]!.tab.told(), PATIENCE).toEqual([true])
+        // They have it in the order in which they ask, and one asks once it has the code for it.
+        await expect.poll(() => page.evaluate(asking, 'closing'), PATIENCE).toBe(index + 1)
       }
+      await expect.poll(() => tabs[0]!.tab.told(), PATIENCE).toEqual([true])
       expect(await tabs[1]!.tab.told()).toEqual([])
       await tabs[0]!.page.close()
       await expect.poll(() => tabs[1]!.tab.told(), PATIENCE).toEqual([true])
@@ -62,3 +63,9 @@ inChromium('IndexedDB in several tabs', (browser) => {
     })
   })
 })
+
+/** How many have the turn or wait for it. */
+async function asking(database: string): Promise<number> {
+  const { held = [], pending = [] } = await navigator.locks.query()
+  return [...held, ...pending].filter(({ name }) => name === `headwater ${database} background`).length
+}
