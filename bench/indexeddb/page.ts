@@ -4,10 +4,10 @@ import { timed } from '../harness/compare.ts'
 import { openBare } from './bare.ts'
 import { Rows } from './dexie-rows.ts'
 
-/** Runs in a page: one has headwater, another one, of another process, its rivals, so that nobody pays for the garbage of the other. */
+// Runs in two pages: one has headwater; the other, of another process, its rivals. So nobody pays for the garbage of the other.
 
 const BODY_BYTES = 256
-export const BATCH_RECORDS = 1_000
+const BATCH_RECORDS = 1_000
 
 /** Makes ready what takes turns, by name. `count` is of appends, batches or records, as the work has it. */
 type Side = (count: number) => Promise<Prepared>

@@ -57,7 +57,7 @@ async function askForTurns(harness: Harness, count: number): Promise<Turn[]> {
 
 /** That which is given next, whoever asked first, and the others. */
 async function nextOf(turns: readonly Turn[]): Promise<{ given: Turn; others: Turn[] }> {
-  const given = await Promise.any(turns.map(async (turn) => turn.isOurs().then(() => turn)))
+  const given = await Promise.race(turns.map((turn) => turn.isOurs().then(() => turn)))
   for (const turn of turns) turn.stopWaiting()
   return { given, others: turns.filter((turn) => turn !== given) }
 }
@@ -87,7 +87,7 @@ class Turn {
     return this.#cameBack
   }
 
-  /** Waits until it is, or until another one is waited for. */
+  /** Waits until it is. */
   isOurs(): Promise<void> {
     return new Promise((resolve, reject) => {
       const late = () => reject(new Error(`onTurn(true) was not called within ${this.#timeoutMs} ms`))
@@ -101,6 +101,7 @@ class Turn {
     })
   }
 
+  /** It need not come any more: no timer stays. */
   stopWaiting = (): void => {}
 
   giveUp(): void {

@@ -5,6 +5,7 @@ import { Violation } from '../violation.ts'
 import type { World } from '../world.ts'
 import type { Actor } from './actor.ts'
 import type { Appending } from './appending.ts'
+import { Closings } from './closings.ts'
 
 const IN_FLIGHT_MAX = 12
 
@@ -23,7 +24,7 @@ export class Gatherer implements Actor {
   readonly #appending: Appending
   #open: OpenProducer | undefined
   #inFlight = 0
-  #closing = 0
+  readonly #closings = new Closings()
   #isFinished = false
 
   constructor(name: string, world: World, appending: Appending) {
@@ -33,7 +34,7 @@ export class Gatherer implements Actor {
   }
 
   get isIdle(): boolean {
-    return this.#inFlight === 0 && this.#closing === 0 && this.#open === undefined
+    return this.#inFlight === 0 && this.#closings.areOver && this.#open === undefined
   }
 
   act(): void {
@@ -94,11 +95,6 @@ export class Gatherer implements Actor {
   #close(): void {
     const open = this.#open
     this.#open = undefined
-    if (open === undefined || open.engine.isDead) return
-    this.#closing++
-    const closed = () => {
-      this.#closing--
-    }
-    open.engine.call(open.producer.close(), { done: closed, failed: closed, lost: closed })
+    if (open !== undefined) this.#closings.begin(open.engine, () => open.producer.close())
   }
 }

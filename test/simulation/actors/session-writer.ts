@@ -6,6 +6,7 @@ import type { SimulatedEngine } from '../simulated-engine.ts'
 import type { World } from '../world.ts'
 import type { Actor } from './actor.ts'
 import type { Appending } from './appending.ts'
+import { Closings } from './closings.ts'
 
 const IN_FLIGHT_MAX = 6
 
@@ -24,7 +25,7 @@ export class SessionWriter implements Actor {
   #open: OpenSession | undefined
   #opening = false
   #inFlight = 0
-  #closing = 0
+  readonly #closings = new Closings()
   #isFinished = false
 
   constructor(name: string, world: World, appending: Appending) {
@@ -34,7 +35,7 @@ export class SessionWriter implements Actor {
   }
 
   get isIdle(): boolean {
-    return this.#inFlight === 0 && this.#closing === 0 && !this.#opening && this.#open === undefined
+    return this.#inFlight === 0 && this.#closings.areOver && !this.#opening && this.#open === undefined
   }
 
   act(): void {
@@ -108,11 +109,6 @@ export class SessionWriter implements Actor {
   #close(): void {
     const open = this.#open
     this.#open = undefined
-    if (open === undefined || open.engine.isDead) return
-    this.#closing++
-    const closed = () => {
-      this.#closing--
-    }
-    open.engine.call(open.session.close(), { done: closed, failed: closed, lost: closed })
+    if (open !== undefined) this.#closings.begin(open.engine, () => open.session.close())
   }
 }
