@@ -1,19 +1,21 @@
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type AppendPlan, planAgain, planAppends } from './append-plan.ts'
-import { writeAssuming } from './assumed-write.ts'
+import { type AppendPlan, planAgain, planAppends, planAssuming } from './append-plan.ts'
+import { addAssuming } from './assumed-write.ts'
 import type { Connection } from './connection.ts'
 import { full } from './failures.ts'
 import { putLog } from './put-log.ts'
-import { RecentRows } from './recent-rows.ts'
+import { RecentLogs } from './recent-logs.ts'
 import { isQuota, type Reserve } from './reserve.ts'
 import type { StoreName } from './schema.ts'
+import type { SmallAppend } from './small-append.ts'
+import { readLog } from './stored-log.ts'
 import { type Durability, writeIn } from './transactions.ts'
 
 /** Of the data in one transaction, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
 
-const STORES: readonly StoreName[] = ['logs', 'pages', 'parts', 'chores']
+const STORES: readonly StoreName[] = ['logs', 'appends', 'pages', 'parts', 'chores']
 
 interface Entry {
   readonly request: AppendRequest
@@ -24,15 +26,15 @@ interface Entry {
 /**
  * Appends in groups: what comes while a transaction is under way shares the next one. Each log in it is a compare-and-set of its own.
  *
- * To a log whose row is known from the append before, a transaction does not wait for what it reads: it reads the row and writes in one go, and is
- * aborted when the row is another than was assumed. That is what makes an awaited append about as fast as a bare put.
+ * A small append to a log that is known from the append before is one `add` behind the log's row, which waits for nothing that is read: that makes an
+ * awaited append about as fast as a bare put. All others read the log and write its row anew.
  */
 export class AppendWriter {
   readonly #connection: Connection
   readonly #reserve: Reserve
   readonly #durability: Durability
   readonly #onAppended: (requests: readonly AppendRequest[]) => void
-  readonly #recent = new RecentRows()
+  readonly #recent = new RecentLogs()
   #waiting: Entry[] = []
   #isWriting = false
 
@@ -94,8 +96,8 @@ export class AppendWriter {
     for (const plan of plans) this.#settle(plan, logs.get(plan.logId)!)
   }
 
-  #settle({ logId, refusals, write }: AppendPlan, entries: readonly Entry[]): void {
-    this.#recent.set(logId, write?.row)
+  #settle({ logId, refusals, after }: AppendPlan, entries: readonly Entry[]): void {
+    this.#recent.set(logId, after)
     const made: AppendRequest[] = []
     entries.forEach(({ request, resolve, reject }, index) => {
       const refusal = refusals[index]
@@ -117,41 +119,44 @@ export class AppendWriter {
   #commit(logs: ReadonlyMap<string, readonly Entry[]>): Promise<readonly AppendPlan[]> {
     /** What was last tried: a connection that is lost does not tell whether it was done. */
     let tried: readonly AppendPlan[] | undefined
+    let assumed: SmallAppend | undefined
     return this.#connection.run(async (db) => {
       if (tried === undefined) {
-        const plans = this.#plansOfRecent(logs)
-        if (plans !== undefined) {
-          const writing = writeAssuming(db, this.#durability, plans)
-          tried = plans
-          if (await writing) return plans
-          // It was seen to be undone.
+        const plan = this.#planOfRecent(logs)
+        if (plan !== undefined) {
+          const adding = addAssuming(db, this.#durability, plan.added!)
+          assumed = plan.added
+          tried = [plan]
+          if (await adding) return tried
+          // It was seen to be of no account.
           tried = undefined
         }
       }
       return writeIn(db, STORES, this.#durability, async (transaction, raw) => {
-        const store = transaction.objectStore('logs')
-        const rows = await Promise.all([...logs.keys()].map((logId) => store.get(logId)))
+        const found = await Promise.all([...logs.keys()].map((logId) => readLog(transaction, logId)))
         const plans = [...logs].map(([logId, entries], index) =>
           tried === undefined
-            ? planAppends(logId, requestsOf(entries), rows[index])
-            : planAgain(tried[index]!, rows[index]),
+            ? planAppends(logId, requestsOf(entries), found[index])
+            : planAgain(tried[index]!, found[index]),
         )
         tried = plans
-        for (const { logId, write } of plans) if (write !== undefined) putLog(raw, logId, write)
+        const isLeftOver = assumed !== undefined && assumed.row.revision !== found[0]?.row.revision
+        if (isLeftOver) raw.objectStore('appends').delete(assumed!.key)
+        for (const { logId, added, write } of plans) {
+          if (write !== undefined) putLog(raw, logId, write)
+          else if (added !== undefined) raw.objectStore('appends').add(added.row, added.key)
+        }
         return plans
       })
     })
   }
 
-  /** Undefined unless the rows of all the logs are known. */
-  #plansOfRecent(logs: ReadonlyMap<string, readonly Entry[]>): AppendPlan[] | undefined {
-    const plans: AppendPlan[] = []
-    for (const [logId, entries] of logs) {
-      const row = this.#recent.get(logId)
-      if (row === undefined) return undefined
-      plans.push(planAppends(logId, requestsOf(entries), row))
-    }
-    return plans
+  /** For one log: of several, some might be as they are assumed to be, and others not. */
+  #planOfRecent(logs: ReadonlyMap<string, readonly Entry[]>): AppendPlan | undefined {
+    if (logs.size > 1) return undefined
+    const [[logId, entries]] = logs as unknown as [[string, readonly Entry[]]]
+    const recent = this.#recent.get(logId)
+    return recent && planAssuming(logId, requestsOf(entries), recent)
   }
 }
 

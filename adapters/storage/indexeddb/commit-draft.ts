@@ -5,10 +5,11 @@ import type { DocumentName } from './document-key.ts'
 import type { LogRow } from './log-row.ts'
 import { EMPTY_PAGE } from './page.ts'
 import type { DocumentRow } from './schema.ts'
+import { foldedRow, headOf, logOf, type StoredLog } from './stored-log.ts'
 
 /** What there is of something, and whether it becomes something else. */
-interface Drafted<Row> {
-  row: Row | undefined
+interface Drafted<Value> {
+  now: Value | undefined
   isChanged: boolean
 }
 
@@ -17,10 +18,10 @@ export interface DraftedDocument extends Drafted<DocumentRow> {
   readonly key: string
 }
 
-export interface DraftedLog extends Drafted<LogRow> {
+export interface DraftedLog extends Drafted<StoredLog> {
   readonly logId: string
   /** Before the commit. */
-  readonly before: LogRow | undefined
+  readonly before: StoredLog | undefined
   /** A log of that id was deleted, and its pages may still be there. */
   isLeftOver: boolean
 }
@@ -47,34 +48,36 @@ export class CommitDraft {
       case 'put': {
         const document = this.#document(change, change.expect)
         const row = { key: change.key, text: JSON.stringify(change.value), version: ++this.#version }
-        Object.assign(document, { row, isChanged: true })
+        Object.assign(document, { now: row, isChanged: true })
         return
       }
       case 'delete':
-        Object.assign(this.#document(change, change.expect), { row: undefined, isChanged: true })
+        Object.assign(this.#document(change, change.expect), { now: undefined, isChanged: true })
         return
       case 'check':
         this.#document(change, change.expect)
         return
       case 'create-log': {
         const log = this.#logs.get(change.logId)!
-        if (log.row !== undefined || log.isLeftOver) throw new StorageConflict(`log ${log.logId} exists`)
-        Object.assign(log, { row: newLogRow(change.epoch, change.createdAt, change.start), isChanged: true })
+        if (log.now !== undefined || log.isLeftOver) throw new StorageConflict(`log ${log.logId} exists`)
+        const row = newLogRow(change.epoch, change.createdAt, change.start)
+        Object.assign(log, { now: logOf(row), isChanged: true })
         return
       }
       case 'set-epoch': {
         const log = this.#logs.get(change.logId)!
-        if (log.row === undefined) throw new StorageConflict(`there is no log ${log.logId}`)
-        Object.assign(log, { row: withEpoch(log.row, change.epoch), isChanged: true })
+        if (log.now === undefined) throw new StorageConflict(`there is no log ${log.logId}`)
+        const row = withEpoch(foldedRow(log.logId, log.now), change.epoch)
+        Object.assign(log, { now: logOf(row), isChanged: true })
         return
       }
       case 'delete-log': {
         const log = this.#logs.get(change.logId)!
-        if (log.row === undefined) return
-        if (change.expectSeqNum !== undefined && change.expectSeqNum !== log.row.head.tail.seqNum) {
+        if (log.now === undefined) return
+        if (change.expectSeqNum !== undefined && change.expectSeqNum !== headOf(log.now).tail.seqNum) {
           throw new StorageConflict(`the tail of log ${log.logId} is not the expected one`)
         }
-        Object.assign(log, { row: undefined, isLeftOver: true, isChanged: true })
+        Object.assign(log, { now: undefined, isLeftOver: true, isChanged: true })
         return
       }
     }
@@ -83,7 +86,7 @@ export class CommitDraft {
   /** What there is now, which must be what is expected. */
   #document(name: DocumentName, expect: number | null | undefined): DraftedDocument {
     const document = this.#documents.get(nameOf(name))!
-    if (expect !== undefined && (document.row?.version ?? null) !== expect) {
+    if (expect !== undefined && (document.now?.version ?? null) !== expect) {
       const { collection, key } = name
       throw new StorageConflict(
         `the document ${JSON.stringify(key)} of ${collection} is not at the expected version`,
@@ -100,7 +103,13 @@ export function nameOf({ collection, key }: DocumentName): string {
 
 function newLogRow(epoch: number, createdAt: number, start: LogStart | undefined): LogRow {
   const head = emptyHead(epoch, createdAt, start)
-  return { revision: 0, head, meteredBytes: 0, tail: EMPTY_PAGE, freedBelow: head.trimPoint }
+  return { revision: firstRevision(), head, meteredBytes: 0, tail: EMPTY_PAGE, freedBelow: head.trimPoint }
+}
+
+/** A log may have the id of one that was deleted, of whose revisions it must have none: somebody may still think that it is there. */
+function firstRevision(): number {
+  const [random] = crypto.getRandomValues(new Uint32Array(1))
+  return random! * 2 ** 20
 }
 
 function withEpoch(row: LogRow, epoch: number): LogRow {

@@ -1,11 +1,14 @@
 import { idFrom, secureRandom } from '../../../src/engine/ids.ts'
 import type { CatalogChange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { behindRow } from './append-row.ts'
 import { CommitDraft, type DraftedDocument, type DraftedLog, nameOf } from './commit-draft.ts'
 import type { Connection } from './connection.ts'
 import { type DocumentName, documentKey } from './document-key.ts'
 import { choresOf } from './log-row.ts'
+import { putRow } from './put-log.ts'
 import { COMMIT_COUNTER, type CommitCounter, type StoreName, type WriteTransaction } from './schema.ts'
+import { readLog } from './stored-log.ts'
 import { type Durability, writeIn } from './transactions.ts'
 
 const NO_COMMIT: CommitCounter = { version: 0, commitId: '' }
@@ -18,7 +21,7 @@ export function commit(
 ): Promise<void> {
   const commitId = idFrom(secureRandom)
   const stores: StoreName[] = ['documents', 'counters']
-  if (changes.some((change) => 'logId' in change)) stores.push('logs', 'chores')
+  if (changes.some((change) => 'logId' in change)) stores.push('logs', 'appends', 'chores')
   /** The counter that the attempt before rested on: a connection that is lost does not tell whether it was made. */
   let tried: CommitCounter | undefined
   return connection.run((db) =>
@@ -59,8 +62,8 @@ function documentsOf(
   const store = transaction.objectStore('documents')
   return Promise.all(
     [...names.values()].map(async ({ collection, key }) => {
-      const row = await store.get(documentKey({ collection, key }))
-      return { collection, key, row, isChanged: false }
+      const now = await store.get(documentKey({ collection, key }))
+      return { collection, key, now, isChanged: false }
     }),
   )
 }
@@ -69,30 +72,31 @@ function logsOf(transaction: WriteTransaction, changes: readonly CatalogChange[]
   const logIds = new Set(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
   return Promise.all(
     [...logIds].map(async (logId) => {
-      const [row, leftOver] = await Promise.all([
-        transaction.objectStore('logs').get(logId),
+      const [before, leftOver] = await Promise.all([
+        readLog(transaction, logId),
         transaction.objectStore('chores').get(['deleted', 0, logId]),
       ])
-      return { logId, row, before: row, isLeftOver: leftOver !== undefined, isChanged: false }
+      return { logId, before, now: before, isLeftOver: leftOver !== undefined, isChanged: false }
     }),
   )
 }
 
-function putDocument(transaction: IDBTransaction, { row, ...name }: DraftedDocument): void {
+function putDocument(transaction: IDBTransaction, { now, ...name }: DraftedDocument): void {
   const store = transaction.objectStore('documents')
   const key = documentKey(name)
-  if (row === undefined) store.delete(key)
-  else store.put(row, key)
+  if (now === undefined) store.delete(key)
+  else store.put(now, key)
 }
 
-function putLogRow(transaction: IDBTransaction, { logId, row, before }: DraftedLog): void {
-  const [logs, chores] = [transaction.objectStore('logs'), transaction.objectStore('chores')]
-  if (row !== undefined) {
-    logs.put(row, logId)
+function putLogRow(transaction: IDBTransaction, { logId, now, before }: DraftedLog): void {
+  if (now !== undefined) {
+    putRow(transaction, logId, now.row)
     return
   }
-  logs.delete(logId)
+  transaction.objectStore('logs').delete(logId)
   if (before === undefined) return
-  for (const chore of choresOf(logId, before)) chores.delete(chore)
+  transaction.objectStore('appends').delete(behindRow(logId))
+  const chores = transaction.objectStore('chores')
+  for (const chore of choresOf(logId, before.row)) chores.delete(chore)
   chores.put(1, ['deleted', 0, logId])
 }

@@ -3,6 +3,7 @@ import { BlockCollector } from './block-collector.ts'
 import type { Connection } from './connection.ts'
 import { readPages } from './page-reader.ts'
 import { blocksIn } from './page-row.ts'
+import { readAppends, readHead } from './read-behind.ts'
 
 /** What is read of logs. */
 export class LogReader {
@@ -13,14 +14,11 @@ export class LogReader {
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    const row = await this.#connection.read(['logs'], (transaction) =>
-      transaction.objectStore('logs').get(logId),
-    )
-    return row?.head
+    return this.#connection.read(['logs', 'appends'], (transaction) => readHead(transaction, logId))
   }
 
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
-    return this.#connection.read(['logs', 'pages', 'parts'], async (transaction) => {
+    return this.#connection.read(['logs', 'appends', 'pages', 'parts'], async (transaction) => {
       const collector = new BlockCollector<StoredBlock>(range)
       if (collector.isDone) return []
       const reading = transaction.objectStore('logs').get(logId)
@@ -29,6 +27,11 @@ export class LogReader {
       if (row === undefined) return []
       for (const block of blocks) collector.add(block)
       if (!collector.isDone) for (const block of blocksIn(logId, row.tail)) collector.add(block)
+      if (!collector.isDone) {
+        for (const append of await readAppends(transaction, logId, row, range.from)) {
+          for (const block of blocksIn(logId, append)) collector.add(block)
+        }
+      }
       return collector.blocks
     })
   }

@@ -20,6 +20,10 @@ export function sizeInPage({ data }: StoredBlock): number {
   return NUMBERS * Float64Array.BYTES_PER_ELEMENT + data.length
 }
 
+export function sizeOfPage({ numbers, data }: Page): number {
+  return numbers.byteLength + data.length
+}
+
 /** Copies the data: what a block is a view of may be larger by far. */
 export function pageOf(blocks: readonly StoredBlock[]): Page {
   const numbers = new Float64Array(blocks.length * NUMBERS)
@@ -103,6 +107,13 @@ export function isCount(value: number): boolean {
 /** Behind its last record. */
 export function endSeqNumOf({ numbers }: Pick<Page, 'numbers'>): number {
   return numbers[numbers.length - NUMBERS + 1] ?? Number.NaN
+}
+
+/** Of its blocks. */
+export function meteredBytesIn({ numbers }: Pick<Page, 'numbers'>): number {
+  let sum = 0
+  for (let i = 4; i < numbers.length; i += NUMBERS) sum += numbers[i]!
+  return sum
 }
 
 /** When the first of the blocks expires; undefined is never. */

@@ -1,25 +1,24 @@
-import type { LogWrite } from './log-row.ts'
+import { behindRow, type Opening, openingKey } from './append-row.ts'
+import type { LogRow, LogWrite } from './log-row.ts'
 import type { StoredPage } from './page-row.ts'
-import type { StoreName } from './schema.ts'
 
-/** What writing it touches. */
-export function storesOf(write: LogWrite | undefined): StoreName[] {
-  if (write === undefined) return ['logs']
-  const { pages, choresAdded, choresRemoved } = write
-  const stores: StoreName[] = ['logs']
-  if (pages.length > 0) stores.push('pages')
-  if (pages.some(({ parts }) => parts.length > 0)) stores.push('parts')
-  if (choresAdded.length > 0 || choresRemoved.length > 0) stores.push('chores')
-  return stores
-}
-
-/** Asks for everything and waits for nothing: what fails ends the transaction. */
+/** What fails ends the transaction; nothing is waited for. */
 export function putLog(transaction: IDBTransaction, logId: string, write: LogWrite): void {
   const { row, pages, choresAdded, choresRemoved } = write
-  transaction.objectStore('logs').put(row, logId)
+  putRow(transaction, logId, row)
   for (const page of pages) putPage(transaction, logId, page)
   for (const chore of choresRemoved) transaction.objectStore('chores').delete(chore)
   for (const chore of choresAdded) transaction.objectStore('chores').put(1, chore)
+}
+
+/** A row that has all that was behind the one before it. */
+export function putRow(transaction: IDBTransaction, logId: string, row: LogRow): void {
+  transaction.objectStore('logs').put(row, logId)
+  const appends = transaction.objectStore('appends')
+  appends.delete(behindRow(logId))
+  const { revision } = row
+  const opening: Opening = { revision }
+  appends.put(opening, openingKey(logId, revision))
 }
 
 export function putPage(

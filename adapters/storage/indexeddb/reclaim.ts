@@ -2,6 +2,7 @@ import { unwrap } from 'idb'
 import { reclaimablePoint } from '../../../src/core/trims.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { StorageFailure } from '../../../src/storage/errors.ts'
+import { behindRow } from './append-row.ts'
 import type { Connection } from './connection.ts'
 import { Damage } from './damage.ts'
 import { corrupt } from './failures.ts'
@@ -12,6 +13,7 @@ import { endingWithin, partsOfPage } from './page-keys.ts'
 import { blocksIn, type PageRow, pagesOf, summariesIn } from './page-row.ts'
 import { putLog, putPage } from './put-log.ts'
 import type { Chore, ChoreKind, PageKey, WriteTransaction } from './schema.ts'
+import { foldedRow, readLog } from './stored-log.ts'
 import { writeIn } from './transactions.ts'
 
 /** Rows that one call reads at the most, so that appends do not wait long: a few megabytes. */
@@ -35,7 +37,7 @@ type Condition = (block: BlockSummary) => boolean
  */
 export async function reclaim(connection: Connection, limits: ReclaimLimits): Promise<Reclaimed> {
   const { reclaimed, damage, isChanged } = await connection.run((db) =>
-    writeIn(db, ['logs', 'pages', 'parts', 'chores'], 'relaxed', (transaction) =>
+    writeIn(db, ['logs', 'appends', 'pages', 'parts', 'chores'], 'relaxed', (transaction) =>
       new Reclaim(transaction, limits).run(),
     ),
   )
@@ -113,7 +115,11 @@ class Reclaim {
         for (const store of ['pages', 'parts'])
           this.#raw.objectStore(store).delete(endingWithin(logId, -1, last[1]))
       }
-      if (keys.length < count) this.#raw.objectStore('chores').delete(chore)
+      if (keys.length < count) {
+        // Of somebody who did not know that the log is gone.
+        this.#raw.objectStore('appends').delete(behindRow(logId))
+        this.#raw.objectStore('chores').delete(chore)
+      }
     }
   }
 
@@ -236,11 +242,14 @@ class Reclaim {
     return this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX)
   }
 
-  /** The log that a chore is about. A chore without a log is no chore. */
+  /** The log that a chore is about, unless it is damaged. A chore without a log is no chore. */
   async #log(chore: Chore): Promise<OpenLog | undefined> {
     this.#rowsLeft--
-    const log = await this.#openLog(chore[2])
-    if (log !== undefined) return log
+    let log: OpenLog | undefined
+    const isWhole = await this.#damage.meet(async () => {
+      log = await this.#openLog(chore[2])
+    })
+    if (log !== undefined || !isWhole) return log
     this.#isChanged = true
     this.#raw.objectStore('chores').delete(chore)
     return undefined
@@ -249,8 +258,9 @@ class Reclaim {
   async #openLog(logId: string): Promise<OpenLog | undefined> {
     const known = this.#logs.get(logId)
     if (known !== undefined) return known
-    const before = await this.#transaction.objectStore('logs').get(logId)
-    if (before === undefined) return undefined
+    const stored = await readLog(this.#transaction, logId)
+    if (stored === undefined) return undefined
+    const before = foldedRow(logId, stored)
     const log = { logId, before, row: before }
     this.#logs.set(logId, log)
     return log

@@ -1,10 +1,11 @@
 import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { Collection } from '../../../src/storage/contract.ts'
+import type { AppendRow, Opening } from './append-row.ts'
 import type { LogRow } from './log-row.ts'
 import type { PageRow } from './page-row.ts'
 
 /** Counts the {@link UPGRADES}. */
-export const SCHEMA_VERSION = 2
+export const SCHEMA_VERSION = 3
 
 /** The object stores. Persisted: what is here changes only by another upgrade. */
 export interface Schema extends DBSchema {
@@ -12,7 +13,9 @@ export interface Schema extends DBSchema {
   counters: { key: typeof COMMIT_COUNTER; value: CommitCounter }
   /** By the id of the log. */
   logs: { key: string; value: LogRow }
-  /** The blocks of all logs, but for the latest small ones, which are in the rows of their logs. */
+  /** Small appends behind the rows of their logs. */
+  appends: { key: AppendKey; value: AppendRow | Opening }
+  /** The blocks of all logs, but for the latest small ones, which are in the rows of their logs or behind them. */
   pages: {
     key: PageKey
     value: PageRow
@@ -52,6 +55,9 @@ export const RESERVE = 'bytes'
 export type PageKey = [logId: string, endSeqNum: number]
 type PartKey = [...PageKey, part: number]
 
+/** Where it begins, -1 for an opening, and the revision of the log's row that it is behind. */
+export type AppendKey = [logId: string, firstSeqNum: number, revision: number]
+
 /**
  * `deleted`: the pages of a log that is gone (time 0). `expired`: blocks in the log's row expire at this time or later. `trimmed`: blocks of
  * the log were trimmed at this time.
@@ -79,6 +85,10 @@ const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => voi
   (db, transaction) => {
     transaction.objectStore('pages').createIndex('by-timestamp', ['logId', 'lastTimestamp'])
     db.createObjectStore('reserve')
+  },
+  // An append had to wait for the log's row, and to write it anew.
+  (db) => {
+    db.createObjectStore('appends')
   },
 ]
 

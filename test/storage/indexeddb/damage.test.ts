@@ -1,10 +1,12 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { behindRow, openingKey } from '../../../adapters/storage/indexeddb/append-row.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import type { LogRow } from '../../../adapters/storage/indexeddb/log-row.ts'
+import type { Page } from '../../../adapters/storage/indexeddb/page.ts'
 import type { PageRow } from '../../../adapters/storage/indexeddb/page-row.ts'
 import type { PageKey, Schema } from '../../../adapters/storage/indexeddb/schema.ts'
+import { isAppend } from '../../../adapters/storage/indexeddb/stored-log.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
 import { FAR, NOW, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
@@ -28,9 +30,20 @@ async function openDamaged() {
   return {
     session,
     db,
-    async damageLog(logId: string, change: (row: LogRow) => Partial<LogRow>): Promise<void> {
+    /** What is in the log's row and what is behind it. */
+    async damageTail(logId: string, change: (tail: Page) => Partial<Page>): Promise<void> {
       const row = (await db.get('logs', logId))!
-      await db.put('logs', { ...row, revision: row.revision + 1, ...change(row) }, logId)
+      const transaction = db.transaction(['logs', 'appends'], 'readwrite')
+      const appends = transaction.objectStore('appends')
+      const tail = row.tail.data.length === 0 ? row.tail : { ...row.tail, ...change(row.tail) }
+      await transaction.objectStore('logs').put({ ...row, tail }, logId)
+      for (const key of await appends.getAllKeys(behindRow(logId))) {
+        const behind = (await appends.get(key))!
+        if (isAppend(behind)) await appends.put({ ...behind, ...change(behind) }, key)
+      }
+      // Whoever knows the log has to look at it again.
+      await appends.delete(openingKey(logId, row.revision))
+      await transaction.done
     },
     async damagePage(key: PageKey, change: (row: PageRow) => Partial<PageRow>): Promise<void> {
       const row = (await db.get('pages', key))!
@@ -44,7 +57,7 @@ const withNumber = (index: number, value: number) => (row: PageRow) => ({
   numbers: row.numbers.with(index, value),
 })
 
-const cutTail = ({ tail }: LogRow) => ({ tail: { ...tail, data: tail.data.slice(1) } })
+const cutTail = ({ data }: Page) => ({ data: data.slice(1) })
 
 /** Until nothing more is left, or it fails. Returns the logs of which something was freed. */
 async function reclaimAll(session: StorageSession, limits: { now?: number; trimmedBefore?: number }) {
@@ -61,10 +74,10 @@ async function reclaimAll(session: StorageSession, limits: { now?: number; trimm
 
 describe('what is damaged', () => {
   it('a log whose tail is damaged takes no appends and says why; one that shares its transaction does', async () => {
-    const { session, damageLog } = await openDamaged()
+    const { session, damageTail } = await openDamaged()
     const [damaged, other] = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
     await Promise.all([damaged.append(), other.append()])
-    await damageLog('a', cutTail)
+    await damageTail('a', cutTail)
 
     const outcomes = await Promise.allSettled([damaged.append(), other.append()])
 
@@ -107,10 +120,10 @@ describe('what is damaged', () => {
     ['a sequence number', 0, 0.5],
     ['a size', 4, Number.NaN],
   ])('a log whose row has %s that is none takes no appends', async (_, index, value) => {
-    const { session, damageLog } = await openDamaged()
+    const { session, damageTail } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     await writer.append()
-    await damageLog('a', ({ tail }) => ({ tail: { ...tail, numbers: tail.numbers.with(index, value) } }))
+    await damageTail('a', ({ numbers }) => ({ numbers: numbers.with(index, value) }))
     await expect(writer.append()).rejects.toMatchObject(CORRUPT)
     await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
   })
@@ -185,15 +198,15 @@ describe('freeing, when something is damaged', () => {
   })
 
   it('the pages of a log whose tail is damaged are freed, and the log stays listed', async () => {
-    const { session, db, damageLog } = await openDamaged()
+    const { session, db, damageTail } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     await writer.append({ bodyBytes: LARGE, expiresAt: NOW })
     await writer.append({ expiresAt: NOW })
     const tail = (await db.get('logs', 'a'))!.tail
-    await damageLog('a', cutTail)
+    await damageTail('a', cutTail)
     expect(await reclaimAll(session, { now: NOW })).toMatchObject({ freedOf: ['a'], error: CORRUPT })
     expect(await db.count('pages')).toBe(0)
-    await damageLog('a', () => ({ tail }))
+    await damageTail('a', () => tail)
     expect(await reclaimAll(session, { now: NOW })).toEqual({ freedOf: ['a'], error: undefined })
     expect(await session.measure(['a'])).toEqual([0])
     expect(await db.count('chores')).toBe(0)

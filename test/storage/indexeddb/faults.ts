@@ -24,10 +24,16 @@ export function injectFaults(
     const fault = args[1] === faulty && !isReserve ? faults.shift() : undefined
     if (fault === 'close') this.close()
     const transaction = original.apply(this, args)
-    if (fault === 'abort') queueMicrotask(() => transaction.abort())
+    if (fault === 'abort') abortSoon(transaction)
     if (fault === 'lose-answer') loseAnswer(transaction)
     return transaction
   }
+}
+
+/** Though it was told to commit. */
+function abortSoon(transaction: IDBTransaction): void {
+  transaction.commit = () => {}
+  queueMicrotask(() => transaction.abort())
 }
 
 /** How many of the faults have not happened. */
@@ -57,22 +63,25 @@ export function limitSpace(bytes: number | undefined): void {
   spaceBytes = bytes ?? Number.POSITIVE_INFINITY
   if (isLimited) return
   isLimited = true
-  const original = IDBObjectStore.prototype.put
   const written = new WeakMap<IDBTransaction, number>()
-  IDBObjectStore.prototype.put = function (this: IDBObjectStore, ...args: Parameters<typeof original>) {
-    const { transaction } = this
-    const total = (written.get(transaction) ?? 0) + bytesOf(args[0])
-    written.set(transaction, total)
-    const request = original.apply(this, args)
-    if (total > spaceBytes) queueMicrotask(() => refuse(transaction))
-    return request
+  for (const method of ['put', 'add'] as const) {
+    const original = IDBObjectStore.prototype[method]
+    IDBObjectStore.prototype[method] = function (this: IDBObjectStore, ...args: Parameters<typeof original>) {
+      const { transaction } = this
+      const total = (written.get(transaction) ?? 0) + bytesOf(args[0])
+      written.set(transaction, total)
+      const request = original.apply(this, args)
+      if (total > spaceBytes) refuse(transaction)
+      return request
+    }
   }
 }
 
+/** Though it was told to commit. */
 function refuse(transaction: IDBTransaction): void {
   if (transaction.error !== null) return
   Object.defineProperty(transaction, 'error', { value: new DOMException('', 'QuotaExceededError') })
-  transaction.abort()
+  abortSoon(transaction)
 }
 
 /** Of the buffers in it, and a few for the rest. */
