@@ -1,4 +1,6 @@
-import type { Page } from './page.ts'
+import type { Head } from '../../../src/storage/contract.ts'
+import type { LogRow } from './log-row.ts'
+import { endSeqNumOf, type Page } from './page.ts'
 import type { AppendKey } from './schema.ts'
 
 /**
@@ -29,4 +31,17 @@ export function openingKey(logId: string, revision: number): AppendKey {
 /** Of everything behind the row of a log, also of rows that it had before. */
 export function behindRow(logId: string): IDBKeyRange {
   return IDBKeyRange.bound([logId], [logId, []])
+}
+
+export function isAppend(behind: AppendRow | Opening): behind is AppendRow {
+  return 'appendId' in behind
+}
+
+/** Of what is behind the row of a log, or was behind an earlier one. */
+export function appendsTo({ revision }: LogRow, behind: readonly (AppendRow | Opening)[]): AppendRow[] {
+  return behind.filter(isAppend).filter((append) => append.revision === revision)
+}
+
+export function headAfter(head: Head, { numbers, appendId, appendedAt, timestamp }: AppendRow): Head {
+  return { ...head, tail: { seqNum: endSeqNumOf({ numbers }), timestamp }, appendId, appendedAt }
 }

@@ -1,21 +1,16 @@
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type AppendPlan, planAgain, planAppends, planAssuming } from './append-plan.ts'
+import { type AppendPlan, planAssuming } from './append-plan.ts'
+import type { Attempt } from './append-reading.ts'
 import { addAssuming } from './assumed-write.ts'
 import type { Connection } from './connection.ts'
-import { full } from './failures.ts'
-import { putLog } from './put-log.ts'
+import { afterAttempt, full } from './failures.ts'
 import { RecentLogs } from './recent-logs.ts'
 import { isQuota, type Reserve } from './reserve.ts'
-import type { StoreName } from './schema.ts'
-import type { SmallAppend } from './small-append.ts'
-import { readLog } from './stored-log.ts'
-import { type Durability, writeIn } from './transactions.ts'
+import type { Durability } from './transactions.ts'
 
 /** Of the data in one transaction, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
-
-const STORES: readonly StoreName[] = ['logs', 'appends', 'pages', 'parts', 'chores']
 
 interface Entry {
   readonly request: AppendRequest
@@ -27,12 +22,13 @@ interface Entry {
  * Appends in groups: what comes while a transaction is under way shares the next one. Each log in it is a compare-and-set of its own.
  *
  * A small append to a log that is known from the append before is one `add` behind the log's row, which waits for nothing that is read: that makes an
- * awaited append about as fast as a bare put. All others read the log and write its row anew.
+ * awaited append about as fast as a bare put. All others read the log, and mostly write its row anew, with code that is loaded late.
  */
 export class AppendWriter {
   readonly #connection: Connection
   readonly #reserve: Reserve
   readonly #durability: Durability
+  readonly #loadRest: () => Promise<typeof import('./rest.ts')>
   readonly #onAppended: (requests: readonly AppendRequest[]) => void
   readonly #recent = new RecentLogs()
   #waiting: Entry[] = []
@@ -43,11 +39,13 @@ export class AppendWriter {
     connection: Connection,
     reserve: Reserve,
     durability: Durability,
+    loadRest: () => Promise<typeof import('./rest.ts')>,
     onAppended: (requests: readonly AppendRequest[]) => void,
   ) {
     this.#connection = connection
     this.#reserve = reserve
     this.#durability = durability
+    this.#loadRest = loadRest
     this.#onAppended = onAppended
   }
 
@@ -117,46 +115,39 @@ export class AppendWriter {
 
   /** Resolves to what came of each log's appends, once it is durable. */
   #commit(logs: ReadonlyMap<string, readonly Entry[]>): Promise<readonly AppendPlan[]> {
-    /** What was last tried: a connection that is lost does not tell whether it was done. */
-    let tried: readonly AppendPlan[] | undefined
-    let assumed: SmallAppend | undefined
+    const groups = new Map(
+      [...logs].map(([logId, entries]) => [logId, entries.map(({ request }) => request)]),
+    )
+    const attempt: Attempt = { plans: undefined, assumed: undefined }
     return this.#connection.run(async (db) => {
-      if (tried === undefined) {
-        const plan = this.#planOfRecent(logs)
-        if (plan !== undefined) {
-          const adding = addAssuming(db, this.#durability, plan.added!)
-          assumed = plan.added
-          tried = [plan]
-          if (await adding) return tried
-          // It was seen to be of no account.
-          tried = undefined
-        }
+      const plan = attempt.plans === undefined ? this.#planAssuming(groups) : undefined
+      if (plan !== undefined) {
+        const adding = addAssuming(db, this.#durability, plan.added)
+        attempt.assumed = plan.added
+        attempt.plans = [plan]
+        if (await adding) return attempt.plans
+        // It was seen to be of no account.
+        attempt.plans = undefined
       }
-      return writeIn(db, STORES, this.#durability, async (transaction, raw) => {
-        const found = await Promise.all([...logs.keys()].map((logId) => readLog(transaction, logId)))
-        const plans = [...logs].map(([logId, entries], index) =>
-          tried === undefined
-            ? planAppends(logId, requestsOf(entries), found[index])
-            : planAgain(tried[index]!, found[index]),
-        )
-        tried = plans
-        const isLeftOver = assumed !== undefined && assumed.row.revision !== found[0]?.row.revision
-        if (isLeftOver) raw.objectStore('appends').delete(assumed!.key)
-        for (const { logId, added, write } of plans) {
-          if (write !== undefined) putLog(raw, logId, write)
-          else if (added !== undefined) raw.objectStore('appends').add(added.row, added.key)
-        }
-        return plans
-      })
+      const { appendReading } = await this.#codeAfter(attempt)
+      return appendReading(db, this.#durability, groups, attempt)
     })
   }
 
   /** For one log: of several, some might be as they are assumed to be, and others not. */
-  #planOfRecent(logs: ReadonlyMap<string, readonly Entry[]>): AppendPlan | undefined {
-    if (logs.size > 1) return undefined
-    const [[logId, entries]] = logs as unknown as [[string, readonly Entry[]]]
-    const recent = this.#recent.get(logId)
-    return recent && planAssuming(logId, requestsOf(entries), recent)
+  #planAssuming(groups: ReadonlyMap<string, readonly AppendRequest[]>) {
+    for (const [logId, requests] of groups) {
+      const recent = groups.size === 1 ? this.#recent.get(logId) : undefined
+      return recent && planAssuming(logId, requests, recent)
+    }
+  }
+
+  async #codeAfter(attempt: Attempt): Promise<typeof import('./rest.ts')> {
+    try {
+      return await this.#loadRest()
+    } catch (error) {
+      throw attempt.plans !== undefined && StorageFailure.is(error) ? afterAttempt(error) : error
+    }
   }
 }
 
@@ -173,8 +164,4 @@ function byLog(entries: readonly Entry[]): Map<string, Entry[]> {
 /** Whether one of them trims its log. */
 function trims(entries: readonly Entry[]): boolean {
   return entries.some(({ request: { head } }) => head.trims.at(-1)?.at === head.appendedAt)
-}
-
-function requestsOf(entries: readonly Entry[]): AppendRequest[] {
-  return entries.map(({ request }) => request)
 }

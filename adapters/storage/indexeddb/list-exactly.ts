@@ -1,4 +1,5 @@
-import { dueTrim, type LogRow, type LogWrite, relist } from './log-row.ts'
+import type { LogRow } from './log-row.ts'
+import { dueTrim, type LogWrite, relist } from './log-write.ts'
 import { blocksOf, earliestExpiry } from './page.ts'
 
 /** Lists exactly what the row needs. */

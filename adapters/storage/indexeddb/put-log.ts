@@ -1,5 +1,6 @@
 import { behindRow, type Opening, openingKey } from './append-row.ts'
-import type { LogRow, LogWrite } from './log-row.ts'
+import type { LogRow } from './log-row.ts'
+import type { LogWrite } from './log-write.ts'
 import type { StoredPage } from './page-row.ts'
 
 /** What fails ends the transaction; nothing is waited for. */

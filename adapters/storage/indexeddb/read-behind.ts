@@ -1,9 +1,8 @@
 import type { Head, ReadRange } from '../../../src/storage/contract.ts'
-import { type AppendRow, behindRow } from './append-row.ts'
+import { type AppendRow, appendsTo, behindRow, headAfter, isAppend } from './append-row.ts'
 import type { LogRow } from './log-row.ts'
 import type { ReadTransaction } from './schema.ts'
 import { APPEND_RECORDS_MAX } from './small-append.ts'
-import { appendsTo, headAfter, isAppend } from './stored-log.ts'
 
 /** The head of a log, from its row and the last that is behind it. */
 export async function readHead(transaction: ReadTransaction, logId: string): Promise<Head | undefined> {

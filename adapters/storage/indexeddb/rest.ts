@@ -1,6 +1,7 @@
 /**
- * What a page begins without, loaded when it is first needed: it opens, reads and appends to what is there before it creates or lists streams or frees space.
+ * What a page begins without, loaded when it is first needed: it opens and reads before it appends, creates or lists streams or frees space.
  */
+export { appendReading } from './append-reading.ts'
 export { takeTurns } from './background-turn.ts'
 export { commit } from './commit.ts'
 export { listDocuments } from './list-documents.ts'

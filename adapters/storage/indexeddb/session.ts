@@ -61,10 +61,16 @@ export class IndexedDbSession implements StorageSession {
     this.#clock = context.clock
     this.#connection = connection
     this.#reserve = new Reserve(connection, this.#leaving.signal)
-    this.#writer = new AppendWriter(connection, this.#reserve, durability, (requests) => {
-      this.#announcements.tell(requests.map(({ logId }) => logId))
-      space.wrote(requests.reduce((sum, { block }) => sum + block.data.length, 0))
-    })
+    this.#writer = new AppendWriter(
+      connection,
+      this.#reserve,
+      durability,
+      () => this.#rest(),
+      (requests) => {
+        this.#announcements.tell(requests.map(({ logId }) => logId))
+        space.wrote(requests.reduce((sum, { block }) => sum + block.data.length, 0))
+      },
+    )
     this.#reader = new LogReader(connection)
     this.#announcements = new Announcements(name, context.clock, (logId) => {
       if (this.#closing === undefined) context.onLogChanged(logId)

@@ -1,9 +1,8 @@
 import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
-import type { AppendRow } from './append-row.ts'
+import { type AppendRow, headAfter } from './append-row.ts'
 import type { LogRow } from './log-row.ts'
-import { earliestExpiry, pageOf, sizeInPage, sizeOfPage } from './page.ts'
+import { earliestExpiry, pageOf, sizeInPage } from './page.ts'
 import type { AppendKey } from './schema.ts'
-import { headAfter, headOf, type StoredLog } from './stored-log.ts'
 
 /** What is larger, of one group, is worth a page. */
 const APPEND_BYTES_MAX = 2 * 1024
@@ -29,17 +28,6 @@ export interface LogState {
 export interface SmallAppend {
   readonly key: AppendKey
   readonly row: AppendRow
-}
-
-export function stateOf(log: StoredLog): LogState {
-  const { row, appends } = log
-  const bytes = [row.tail, ...appends].reduce((sum, page) => sum + sizeOfPage(page), 0)
-  return { row, head: headOf(log), rowsBehind: appends.length, bytes }
-}
-
-/** Of a row that was just written. */
-export function stateOfRow(row: LogRow): LogState {
-  return { row, head: row.head, rowsBehind: 0, bytes: sizeOfPage(row.tail) }
 }
 
 /**

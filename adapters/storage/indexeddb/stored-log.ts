@@ -1,9 +1,10 @@
 import type { Head } from '../../../src/storage/contract.ts'
-import { type AppendRow, behindRow, type Opening } from './append-row.ts'
+import { type AppendRow, appendsTo, behindRow, headAfter, isAppend } from './append-row.ts'
 import type { LogRow } from './log-row.ts'
-import { endSeqNumOf, meteredBytesIn, pageOf } from './page.ts'
+import { meteredBytesIn, pageOf, sizeOfPage } from './page.ts'
 import { blocksIn } from './page-row.ts'
 import type { ReadTransaction, WriteTransaction } from './schema.ts'
+import type { LogState } from './small-append.ts'
 
 /** A log as it is stored, but for its pages. */
 export interface StoredLog {
@@ -32,22 +33,9 @@ export async function readLog(
   return { row, appends, isOpen: behind.some((one) => !isAppend(one) && one.revision === row.revision) }
 }
 
-/** Of what is behind the row of a log, or was behind an earlier one. */
-export function appendsTo({ revision }: LogRow, behind: readonly (AppendRow | Opening)[]): AppendRow[] {
-  return behind.filter(isAppend).filter((append) => append.revision === revision)
-}
-
-export function isAppend(behind: AppendRow | Opening): behind is AppendRow {
-  return 'appendId' in behind
-}
-
 export function headOf({ row, appends }: StoredLog): Head {
   const last = appends.at(-1)
   return last === undefined ? row.head : headAfter(row.head, last)
-}
-
-export function headAfter(head: Head, { numbers, appendId, appendedAt, timestamp }: AppendRow): Head {
-  return { ...head, tail: { seqNum: endSeqNumOf({ numbers }), timestamp }, appendId, appendedAt }
 }
 
 /** The row with what is behind it. Throws `StorageFailure` of kind `corrupt` when something is damaged. */
@@ -60,4 +48,11 @@ export function foldedRow(logId: string, log: StoredLog): LogRow {
 
 export function meteredBytesOfLog({ row, appends }: StoredLog): number {
   return appends.reduce((sum, append) => sum + meteredBytesIn(append), row.meteredBytes)
+}
+
+/** What it is without its blocks. */
+export function stateOf(log: StoredLog): LogState {
+  const { row, appends } = log
+  const bytes = [row.tail, ...appends].reduce((sum, page) => sum + sizeOfPage(page), 0)
+  return { row, head: headOf(log), rowsBehind: appends.length, bytes }
 }

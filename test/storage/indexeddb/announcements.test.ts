@@ -4,6 +4,7 @@ import { Announcements } from '../../../adapters/storage/indexeddb/announcements
 import { AppendWriter } from '../../../adapters/storage/indexeddb/append-writer.ts'
 import { Connection } from '../../../adapters/storage/indexeddb/connection.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import { loadRest } from '../../../adapters/storage/indexeddb/load-rest.ts'
 import { Reserve } from '../../../adapters/storage/indexeddb/reserve.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open, systemClock } from '../../../src/index.ts'
@@ -59,7 +60,7 @@ describe('where others cannot be told', () => {
     const connection = new Connection('listener', systemClock)
     onTestFinished(() => connection.close())
     const told: string[] = []
-    const appender = new AppendWriter(connection, new Reserve(connection), 'strict', (requests) => {
+    const appender = new AppendWriter(connection, new Reserve(connection), 'strict', loadRest, (requests) => {
       told.push(requests[0]!.logId)
       throw new Error('no listener')
     })

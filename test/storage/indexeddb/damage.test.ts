@@ -1,12 +1,11 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { behindRow, openingKey } from '../../../adapters/storage/indexeddb/append-row.ts'
+import { behindRow, isAppend } from '../../../adapters/storage/indexeddb/append-row.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import type { Page } from '../../../adapters/storage/indexeddb/page.ts'
 import type { PageRow } from '../../../adapters/storage/indexeddb/page-row.ts'
 import type { PageKey, Schema } from '../../../adapters/storage/indexeddb/schema.ts'
-import { isAppend } from '../../../adapters/storage/indexeddb/stored-log.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
 import { FAR, NOW, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
@@ -36,13 +35,14 @@ async function openDamaged() {
       const transaction = db.transaction(['logs', 'appends'], 'readwrite')
       const appends = transaction.objectStore('appends')
       const tail = row.tail.data.length === 0 ? row.tail : { ...row.tail, ...change(row.tail) }
-      await transaction.objectStore('logs').put({ ...row, tail }, logId)
-      for (const key of await appends.getAllKeys(behindRow(logId))) {
-        const behind = (await appends.get(key))!
-        if (isAppend(behind)) await appends.put({ ...behind, ...change(behind) }, key)
-      }
       // Whoever knows the log has to look at it again.
-      await appends.delete(openingKey(logId, row.revision))
+      const revision = row.revision + 1
+      await transaction.objectStore('logs').put({ ...row, revision, tail }, logId)
+      const found = await appends.getAll(behindRow(logId))
+      await appends.delete(behindRow(logId))
+      for (const [index, behind] of found.filter(isAppend).entries()) {
+        await appends.put({ ...behind, ...change(behind), revision }, [logId, index, revision])
+      }
       await transaction.done
     },
     async damagePage(key: PageKey, change: (row: PageRow) => Partial<PageRow>): Promise<void> {

@@ -1,0 +1,97 @@
+import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
+import type { LogRow } from './log-row.ts'
+import { type BlockSummary, EMPTY_PAGE, earliestExpiry, pageOf, sizeInPage } from './page.ts'
+import { blocksIn, pagesOf, type StoredPage } from './page-row.ts'
+import type { Chore } from './schema.ts'
+
+/** A tail that would become larger becomes a page. An append writes its log's tail anew, so it should be small; reads want large pages. */
+const TAIL_BYTES_MAX = 2 * 1024
+
+/** A row as it should become, and what else is written with it. */
+export interface LogWrite {
+  readonly row: LogRow
+  readonly pages: readonly StoredPage[]
+  readonly choresAdded: readonly Chore[]
+  readonly choresRemoved: readonly Chore[]
+}
+
+/**
+ * The row after appends of which each expects the head that the one before leaves, the first the row's. At least one. Throws `StorageFailure` of kind
+ * `corrupt` when the tail is damaged.
+ */
+export function appendAll(logId: string, row: LogRow, appends: readonly AppendRequest[]): LogWrite {
+  const added = appends.map(({ block }) => block)
+  const blocks = [...blocksIn(logId, row.tail), ...added]
+  const fits = blocks.reduce((bytes, block) => bytes + sizeInPage(block), 0) <= TAIL_BYTES_MAX
+  const tail = fits ? blocks : []
+  const next: LogRow = {
+    ...row,
+    revision: row.revision + 1,
+    head: appends.at(-1)!.head,
+    meteredBytes: row.meteredBytes + meteredBytesOf(added),
+    tail: fits ? pageOf(tail) : EMPTY_PAGE,
+  }
+  return listChores(logId, row, next, tail, fits ? [] : pagesOf(logId, blocks))
+}
+
+export function meteredBytesOf(blocks: readonly BlockSummary[]): number {
+  return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
+}
+
+/** Lists what the row needs earlier than it is listed. What is listed too early stays: looking for nothing once costs less than writing each time. */
+function listChores(
+  logId: string,
+  before: LogRow,
+  next: LogRow,
+  tail: readonly StoredBlock[],
+  pages: readonly StoredPage[],
+): LogWrite {
+  const expiryChoreAt = earlier(before.expiryChoreAt, earliestExpiry(tail))
+  const trimChoreAt = earlier(before.trimChoreAt, dueTrim(next))
+  if (expiryChoreAt === before.expiryChoreAt && trimChoreAt === before.trimChoreAt) {
+    return { row: next, pages, choresAdded: [], choresRemoved: [] }
+  }
+  return { ...relist(logId, before, next, { expiryChoreAt, trimChoreAt }), pages }
+}
+
+interface ChoreTimes {
+  readonly expiryChoreAt: number | undefined
+  readonly trimChoreAt: number | undefined
+}
+
+export function relist(
+  logId: string,
+  before: LogRow,
+  next: LogRow,
+  times: ChoreTimes,
+): Omit<LogWrite, 'pages'> {
+  const { expiryChoreAt: _, trimChoreAt: __, ...rest } = next
+  const { expiryChoreAt, trimChoreAt } = times
+  const row: LogRow = {
+    ...rest,
+    ...(expiryChoreAt !== undefined && { expiryChoreAt }),
+    ...(trimChoreAt !== undefined && { trimChoreAt }),
+  }
+  const old = choresOf(logId, before)
+  const wanted = choresOf(logId, row)
+  const lacks = (list: readonly Chore[]) => (chore: Chore) =>
+    !list.some(([kind, at]) => kind === chore[0] && at === chore[1])
+  return { row, choresAdded: wanted.filter(lacks(old)), choresRemoved: old.filter(lacks(wanted)) }
+}
+
+/** Those under which the log is listed. */
+export function choresOf(logId: string, { expiryChoreAt, trimChoreAt }: LogRow): Chore[] {
+  const chores: Chore[] = []
+  if (expiryChoreAt !== undefined) chores.push(['expired', expiryChoreAt, logId])
+  if (trimChoreAt !== undefined) chores.push(['trimmed', trimChoreAt, logId])
+  return chores
+}
+
+/** The time of the first trim below which blocks may be left. */
+export function dueTrim({ head, freedBelow }: LogRow): number | undefined {
+  return head.trims.find(({ point }) => point > freedBelow)?.at
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a
+}

@@ -1,0 +1,235 @@
+import 'fake-indexeddb/auto'
+import { openDB } from 'idb'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { behindRow, isAppend } from '../../../adapters/storage/indexeddb/append-row.ts'
+import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import type { Schema } from '../../../adapters/storage/indexeddb/schema.ts'
+import { systemClock } from '../../../src/engine/system-clock.ts'
+import { conflicts } from '../../../src/storage/conformance/assert.ts'
+import { FAR, NOW, range, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+
+let databases = 0
+
+async function openTwo() {
+  const name = `small-${databases++}`
+  const open = async () => {
+    const session = await indexedDb(name).open({ clock: systemClock, onLogChanged: () => {} })
+    onTestFinished(() => session.close())
+    return session
+  }
+  const sessions: [StorageSession, StorageSession] = [await open(), await open()]
+  const db = await openDB<Schema>(name)
+  onTestFinished(() => db.close())
+  return { sessions, db }
+}
+
+/** The transactions that write, from now on: what each may touch. */
+function watchWrites(): string[][] {
+  const writes: string[][] = []
+  const original = IDBDatabase.prototype.transaction
+  vi.spyOn(IDBDatabase.prototype, 'transaction').mockImplementation(function (this: IDBDatabase, ...args) {
+    const stores = [args[0]].flat().map(String)
+    if (args[1] === 'readwrite' && !stores.includes('reserve')) writes.push(stores)
+    return original.apply(this, args)
+  })
+  return writes
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+async function records(session: StorageSession, from = 0): Promise<number[]> {
+  const blocks = await session.read('a', { ...WHOLE_LOG, from: { seqNum: from } })
+  return seqNumsOf(blocks).filter((seqNum) => seqNum >= from)
+}
+
+describe('a small append', () => {
+  it('to a log that is known is one row behind its row, and touches nothing else', async () => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    await writer.append()
+    const row = await db.get('logs', 'a')
+    const writes = watchWrites()
+    for (let i = 0; i < 10; i++) await writer.append({ count: 2 })
+    expect(writes).toEqual(Array.from({ length: 10 }, () => ['appends']))
+    expect(await db.get('logs', 'a')).toEqual(row)
+    for (const session of sessions) {
+      expect(await session.head('a')).toEqual(writer.head)
+      for (const from of [0, 1, 2, 15, 16, 20, 21]) {
+        expect(await records(session, from)).toEqual(range(from, 21))
+      }
+      const fromTime = await session.read('a', { ...WHOLE_LOG, from: { timestamp: NOW + 10 } })
+      expect(seqNumsOf(fromTime)[0]).toBe(9)
+      const few = await session.read('a', { ...WHOLE_LOG, from: { seqNum: 4 }, recordsMax: 3 })
+      expect(seqNumsOf(few)).toEqual([3, 4, 5, 6])
+      const metered = writer.written.reduce((sum, { block }) => sum + block.meteredBytes, 0)
+      expect(await session.measure(['a'])).toEqual([metered])
+    }
+  })
+
+  it('that has too many others in front of it makes a page of all of them', async () => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    let most = 0
+    for (let i = 0; i < 250; i++) {
+      await writer.append()
+      most = Math.max(most, await db.count('appends'))
+    }
+    expect(most).toBe(101)
+    const pages = await db.getAll('pages')
+    expect(pages.map(({ numbers }) => numbers.length / 7)).toEqual([101, 101])
+    expect(await db.count('appends')).toBe(1 + 48)
+    expect(await records(sessions[1])).toEqual(range(0, 250))
+    expect(await sessions[1].head('a')).toEqual(writer.head)
+  })
+
+  it('that is one too many bytes makes a page of all of them, which fits a page', async () => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    for (let i = 0; i < 60; i++) await writer.append({ bodyBytes: 1_500 })
+    const pages = await db.getAll('pages')
+    expect(pages.length).toBeGreaterThan(1)
+    for (const { data, parts } of pages) {
+      expect(parts).toBe(0)
+      expect(data.length).toBeLessThan(48 * 1024)
+    }
+    expect(await records(sessions[1])).toEqual(range(0, 60))
+  })
+
+  it.each([
+    ['fences', { fencingToken: 'token' }],
+    ['trims', { trimPoint: 1 }],
+    ['expires before all that is listed', { expiresAt: NOW + 5 }],
+    ['is large', { bodyBytes: 2_048 }],
+    ['is of many records', { count: 17 }],
+  ])('and not one that %s, which is written into the row', async (_, spec) => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    await writer.append({ expiresAt: FAR })
+    await writer.append({ expiresAt: FAR + 1 })
+    await writer.append()
+    const before = (await db.get('logs', 'a'))!
+    await writer.append(spec)
+    const after = (await db.get('logs', 'a'))!
+    expect(after.revision).toBe(before.revision + 1)
+    expect(after.head).toEqual(writer.head)
+    expect((await db.getAll('appends')).filter(isAppend)).toEqual([])
+    await writer.append()
+    expect(await sessions[1].head('a')).toEqual(writer.head)
+    const count = writer.written.reduce((sum, { block }) => sum + block.endSeqNum - block.firstSeqNum, 0)
+    expect(await records(sessions[1])).toEqual(range(0, count))
+  })
+
+  it('is freed when it has expired or was trimmed', async () => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    for (let i = 0; i < 10; i++) await writer.append({ expiresAt: NOW + 1_000 + i })
+    expect(await db.count('appends')).toBeGreaterThan(5)
+    const limits = { now: NOW + 1_002, trimmedBefore: 0, blocksMax: 100 }
+    expect(await sessions[1].reclaim(limits)).toEqual({ more: false, logIds: ['a'] })
+    expect(await records(sessions[0])).toEqual(range(3, 10))
+    await writer.append({ expiresAt: NOW + 2_000 })
+    await writer.append({ expiresAt: NOW + 2_001, trimPoint: 6, trimmedAt: NOW + 5 })
+    await writer.append({ expiresAt: NOW + 2_002 })
+    const later = { now: 0, trimmedBefore: NOW + 5, blocksMax: 100 }
+    expect(await sessions[1].reclaim(later)).toEqual({ more: false, logIds: ['a'] })
+    expect(await records(sessions[0])).toEqual(range(6, 13))
+    expect(await sessions[0].head('a')).toEqual(writer.head)
+    const left = writer.written.slice(6).reduce((sum, { block }) => sum + block.meteredBytes, 0)
+    expect(await sessions[0].measure(['a'])).toEqual([left])
+  })
+})
+
+describe('of two sessions that know a log', () => {
+  it('one is refused when the other was first, however each has written', async () => {
+    const { sessions } = await openTwo()
+    const [first, second] = sessions
+    let ours = await LogWriter.create(first, 'a')
+    for (const spec of [{}, { bodyBytes: 3_000 }, { fencingToken: 'x' }, { count: 20 }, {}, {}]) {
+      await ours.append()
+      const theirs = new LogWriter(second, 'a', ours.head)
+      await theirs.append(spec)
+      await conflicts(ours.append(), 'an append behind another')
+      expect(await first.head('a')).toEqual(theirs.head)
+      ours = new LogWriter(first, 'a', theirs.head)
+    }
+    await ours.append()
+    expect(await second.head('a')).toEqual(ours.head)
+    expect(await records(second)).toEqual(range(0, ours.head.tail.seqNum))
+  })
+
+  it('one appends behind a row that the other has replaced: it is refused, and leaves nothing', async () => {
+    const { sessions, db } = await openTwo()
+    const [first, second] = sessions
+    const writer = await LogWriter.create(first, 'a')
+    await writer.append()
+    await second.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }])
+    const replaced = await second.head('a')
+    await conflicts(writer.append(), 'an append under the epoch before')
+    expect((await db.getAll('appends')).filter(isAppend)).toEqual([])
+    expect(await second.head('a')).toEqual(replaced)
+    expect(await records(first)).toEqual([0])
+  })
+
+  it('one goes on behind a row that the other has replaced without an append', async () => {
+    const { sessions, db } = await openTwo()
+    const [first, second] = sessions
+    const writer = await LogWriter.create(first, 'a')
+    for (let i = 0; i < 3; i++) await writer.append({ expiresAt: NOW + i })
+    await second.reclaim({ now: NOW + 1, trimmedBefore: 0, blocksMax: 100 })
+    await writer.append({ expiresAt: FAR })
+    await writer.append({ expiresAt: FAR })
+    expect(await second.head('a')).toEqual(writer.head)
+    expect(await records(second)).toEqual([2, 3, 4])
+    const revisions = new Set((await db.getAll('appends')).map(({ revision }) => revision))
+    expect([...revisions]).toEqual([(await db.get('logs', 'a'))!.revision])
+  })
+
+  it('one appends to a log that the other has deleted, and to one that has its id since: it is refused, and leaves nothing', async () => {
+    const { sessions, db } = await openTwo()
+    const [first, second] = sessions
+    const writer = await LogWriter.create(first, 'a')
+    for (let i = 0; i < 3; i++) await writer.append()
+    const { head } = writer
+    await second.commit([{ kind: 'delete-log', logId: 'a' }])
+    expect(await db.count('appends')).toBe(0)
+    await conflicts(writer.append(), 'an append to a log that is gone')
+    expect(await db.count('appends')).toBe(0)
+
+    await second.reclaim({ now: 0, trimmedBefore: 0, blocksMax: 100 })
+    const again = await LogWriter.create(second, 'a')
+    await conflicts(new LogWriter(first, 'a', head).append(), 'an append to a log that was made anew')
+    for (let i = 0; i < 5; i++) await again.append()
+    expect(await first.head('a')).toEqual(again.head)
+    expect(await records(first)).toEqual(range(0, 5))
+  })
+})
+
+describe('what is behind no row any more', () => {
+  it('is read by nobody, and goes when the log is written anew or freed', async () => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    for (let i = 0; i < 3; i++) await writer.append()
+    const [, some] = await db.getAll('appends', behindRow('a'))
+    const { revision } = (await db.get('logs', 'a'))!
+    for (const seqNum of [0, 2, 3, 90]) {
+      await db.put('appends', { ...some!, revision: revision - 1 }, ['a', seqNum, revision - 1])
+    }
+    expect(await sessions[1].head('a')).toEqual(writer.head)
+    expect(await records(sessions[1])).toEqual([0, 1, 2])
+    const metered = writer.written.reduce((sum, { block }) => sum + block.meteredBytes, 0)
+    expect(await sessions[1].measure(['a'])).toEqual([metered])
+    await writer.append()
+    expect(await records(sessions[1])).toEqual([0, 1, 2, 3])
+    await writer.append({ bodyBytes: 3_000 })
+    expect(await db.count('appends')).toBe(1)
+
+    await sessions[0].commit([{ kind: 'delete-log', logId: 'a' }])
+    await db.put('appends', { ...some!, revision }, ['a', 5, revision])
+    await sessions[0].reclaim({ now: 0, trimmedBefore: 0, blocksMax: 100 })
+    expect(await db.count('appends')).toBe(0)
+  })
+})
