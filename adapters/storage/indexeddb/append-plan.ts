@@ -18,12 +18,16 @@ export interface AppendPlan {
   readonly after: LogState | undefined
 }
 
+export interface AssumedPlan extends AppendPlan {
+  readonly added: SmallAppend
+}
+
 /** A plan for a log that nobody has read again: right if this is what the log still is. Undefined when it has to be read. */
 export function planAssuming(
   logId: string,
   requests: readonly AppendRequest[],
   before: LogState,
-): (AppendPlan & { readonly added: SmallAppend }) | undefined {
+): AssumedPlan | undefined {
   const { accepted, refusals } = judge(logId, requests, before.head)
   if (accepted.length < requests.length) return undefined
   const small = smallAppend(logId, before, accepted)

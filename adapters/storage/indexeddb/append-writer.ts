@@ -1,7 +1,7 @@
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { type AppendPlan, planAssuming } from './append-plan.ts'
-import type { Attempt } from './append-reading.ts'
+import type { Attempt, LogAppends } from './append-reading.ts'
 import { addAssuming } from './assumed-write.ts'
 import type { Connection } from './connection.ts'
 import { afterAttempt, full } from './failures.ts'
@@ -114,32 +114,31 @@ export class AppendWriter {
   }
 
   /** Resolves to what came of each log's appends, once it is durable. */
-  #commit(logs: ReadonlyMap<string, readonly Entry[]>): Promise<readonly AppendPlan[]> {
-    const groups = new Map(
-      [...logs].map(([logId, entries]) => [logId, entries.map(({ request }) => request)]),
-    )
-    const attempt: Attempt = { plans: undefined, assumed: undefined }
+  #commit(entries: ReadonlyMap<string, readonly Entry[]>): Promise<readonly AppendPlan[]> {
+    const attempt: Attempt = { plans: undefined, leftOver: undefined }
     return this.#connection.run(async (db) => {
-      const plan = attempt.plans === undefined ? this.#planAssuming(groups) : undefined
-      if (plan !== undefined) {
-        const adding = addAssuming(db, this.#durability, plan.added)
-        attempt.assumed = plan.added
-        attempt.plans = [plan]
+      const isFirst = attempt.plans === undefined
+      let logs = [...entries].map(([logId, own]) => this.#logAppends(logId, own, isFirst))
+      const [{ assumed }] = logs as [LogAppends]
+      // Of several logs, some might be as they are assumed to be, and others not.
+      if (assumed !== undefined && logs.length === 1) {
+        const adding = addAssuming(db, this.#durability, assumed.added)
+        attempt.plans = [assumed]
+        attempt.leftOver = assumed.added
         if (await adding) return attempt.plans
         // It was seen to be of no account.
         attempt.plans = undefined
+        logs = logs.map((log) => ({ ...log, assumed: undefined }))
       }
       const { appendReading } = await this.#codeAfter(attempt)
-      return appendReading(db, this.#durability, groups, attempt)
+      return appendReading(db, this.#durability, logs, attempt)
     })
   }
 
-  /** For one log: of several, some might be as they are assumed to be, and others not. */
-  #planAssuming(groups: ReadonlyMap<string, readonly AppendRequest[]>) {
-    for (const [logId, requests] of groups) {
-      const recent = groups.size === 1 ? this.#recent.get(logId) : undefined
-      return recent && planAssuming(logId, requests, recent)
-    }
+  #logAppends(logId: string, entries: readonly Entry[], isFirst: boolean): LogAppends {
+    const requests = entries.map(({ request }) => request)
+    const recent = isFirst ? this.#recent.get(logId) : undefined
+    return { logId, requests, assumed: recent && planAssuming(logId, requests, recent) }
   }
 
   async #codeAfter(attempt: Attempt): Promise<typeof import('./rest.ts')> {

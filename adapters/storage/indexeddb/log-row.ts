@@ -1,9 +1,7 @@
 import type { Head } from '../../../src/storage/contract.ts'
 import type { Page } from './page.ts'
 
-/**
- * What changes with every append, in one row: an append that fits its tail writes nothing else. Persisted: keep stable.
- */
+/** What there is to know of a log but for what is behind this row (`append-row.ts`). Persisted: keep stable. */
 export interface LogRow {
   /** Counts the writes of the row: whoever has the row of this revision knows that it is the one that is stored. */
   readonly revision: number

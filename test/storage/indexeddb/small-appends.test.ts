@@ -123,6 +123,29 @@ describe('a small append', () => {
     expect(await records(sessions[1])).toEqual(range(0, count))
   })
 
+  it('to each of several logs that are known looks for no more than whether they are what they were', async () => {
+    const { sessions, db } = await openTwo()
+    const [first, second] = sessions
+    const writers = await Promise.all(['a', 'b', 'c'].map((logId) => LogWriter.create(first, logId)))
+    for (let i = 0; i < 3; i++) await Promise.all(writers.map((writer) => writer.append()))
+    const getAll = vi.spyOn(IDBObjectStore.prototype, 'getAll')
+    await Promise.all(writers.map((writer) => writer.append()))
+    expect(getAll).not.toHaveBeenCalled()
+    // Two of them are something else now.
+    const [a, b, c] = writers as [LogWriter, LogWriter, LogWriter]
+    const theirs = new LogWriter(second, 'a', a.head)
+    await theirs.append()
+    await second.commit([{ kind: 'set-epoch', logId: 'b', epoch: 2 }])
+    const outcomes = await Promise.allSettled([a.append(), b.append(), c.append()])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled'])
+    expect(await second.head('a')).toEqual(theirs.head)
+    expect(await second.head('c')).toEqual(c.head)
+    const tails = await Promise.all(['a', 'b', 'c'].map(async (id) => (await second.head(id))!.tail.seqNum))
+    expect(tails).toEqual([5, 4, 5])
+    expect(seqNumsOf(await second.read('c', WHOLE_LOG))).toEqual(range(0, 5))
+    expect((await db.getAll('appends', behindRow('b'))).filter(isAppend)).toEqual([])
+  })
+
   it('is freed when it has expired or was trimmed', async () => {
     const { sessions, db } = await openTwo()
     const writer = await LogWriter.create(sessions[0], 'a')
