@@ -1,7 +1,8 @@
 import { Late } from '../../../src/engine/late.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 
-const rest = new Late('part of the IndexedDB storage', () => import('./rest.ts'))
+/** Loaded by `loadRest`. */
+export const rest = new Late('part of the IndexedDB storage', () => import('./rest.ts'))
 
 /**
  * Rejects with `StorageFailure` when the code cannot be had; the next call tries again. Rejects with the reason of a signal that does not wait for it
