@@ -1,5 +1,5 @@
 /**
- * The IndexedDB storage in a real Chromium, against bare IndexedDB and Dexie: in turns, each in a page with a process of its own, on one profile on the disk.
+ * The IndexedDB storage in a real Chromium, against bare IndexedDB and Dexie, in turns, on one profile on the disk. Dexie has a page with a process of its own.
  * Ends with code 1 when a demanded ratio is missed.
  *
  *     npm run bench -- indexeddb [work ...] [--quick] [--rounds 5]
@@ -10,6 +10,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
 import { chromium } from 'playwright-core'
@@ -20,6 +21,9 @@ import { WORKS, type Work } from './works.ts'
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const QUICK_SCALE = 0.05
+
+/** In milliseconds: between turns the browser tidies up after the last one, on the other core, at the expense of who comes next. */
+const REST_MS = 300
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -71,10 +75,11 @@ async function pageOf(host: string) {
   return {
     prepare: (side: string, count: number) =>
       module.evaluate(({ prepare }, [name, of]) => prepare(name, of), [side, count] as const),
-    async turn(side: string) {
+    async turn(side: string, repeats: number) {
       // What is hidden is slowed down.
       await page.bringToFront()
-      return module.evaluate(({ turn }, name) => turn(name), side)
+      await setTimeout(REST_MS)
+      return module.evaluate(({ turn }, [name, times]) => turn(name, times), [side, repeats] as const)
     },
     close: (side: string) => module.evaluate(({ close }, name) => close(name), side),
   }
@@ -85,7 +90,7 @@ try {
   const [ours, rivals] = [await pageOf('127.0.0.1'), await pageOf('localhost')]
   for (const name of positionals.length > 0 ? positionals : Object.keys(WORKS)) {
     console.error(`${name} (load ${round(loadavg()[0]!)})`)
-    for (const work of WORKS[name]!) rows.push(await measured(work, ours, work.isOurs ? ours : rivals))
+    for (const work of WORKS[name]!) rows.push(await measured(work, ours, work.samePage ? ours : rivals))
   }
 } finally {
   await context.close()
@@ -100,12 +105,13 @@ async function measured(work: Work, ours: BenchPage, rivals: BenchPage): Promise
   const count = Math.max(1, Math.round((work.count * SCALE) / work.step)) * work.step
   await ours.prepare(work.ours, count)
   await rivals.prepare(work.rival, count)
-  const { rival } = await compare(ROUNDS * work.rounds, () => ours.turn(work.ours), {
-    rival: () => rivals.turn(work.rival),
+  const repeats = work.repeats ?? 1
+  const { rival } = await compare(ROUNDS * work.rounds, () => ours.turn(work.ours, repeats), {
+    rival: () => rivals.turn(work.rival, repeats),
   })
   await ours.close(work.ours)
   await rivals.close(work.rival)
-  return speedRow(work.name, work.against, rival, work.atLeast, { each: work.each, count })
+  return speedRow(work.name, work.against, rival, work.atLeast, { each: work.each, count: count * repeats })
 }
 
 console.log(markdownOf(rows))

@@ -4,7 +4,7 @@ import { timed } from '../harness/compare.ts'
 import { openBare } from './bare.ts'
 import { Rows } from './dexie-rows.ts'
 
-// Runs in two pages: one has headwater; the other, of another process, its rivals. So nobody pays for the garbage of the other.
+// Runs in two pages, of two processes: one has headwater, the other those rivals that have garbage of their own.
 
 const BODY_BYTES = 256
 const BATCH_RECORDS = 1_000
@@ -71,9 +71,11 @@ export async function prepare(name: string, count: number): Promise<void> {
   prepared.set(name, await SIDES[name]!(count))
 }
 
-/** Resolves to the milliseconds that it took. */
-export function turn(name: string): Promise<number> {
-  return timed(() => prepared.get(name)!.turn())
+/** Does it so often. Resolves to the milliseconds that it took. */
+export function turn(name: string, repeats: number): Promise<number> {
+  return timed(async () => {
+    for (let time = 0; time < repeats; time++) await prepared.get(name)!.turn()
+  })
 }
 
 export async function close(name: string): Promise<void> {

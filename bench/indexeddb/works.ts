@@ -2,12 +2,14 @@
 export interface Work {
   readonly ours: string
   readonly rival: string
-  /** Whether it is headwater, too, in another way, so that it has the same page. */
-  readonly isOurs?: boolean
+  /** Whether the rival has headwater's page, and so its process. Absent: it has one of its own, so that nobody pays for the garbage of the other. */
+  readonly samePage?: boolean
   readonly name: string
   readonly against: string
   readonly atLeast?: number
   readonly count: number
+  /** How many times a turn does it; 1 when absent. */
+  readonly repeats?: number
   /** What counts are rounded to when less is measured. */
   readonly step: number
   readonly each: string
@@ -15,13 +17,20 @@ export interface Work {
   readonly rounds: number
 }
 
-const DEXIE_READ = { rival: 'Dexie read', against: 'Dexie, `orderBy`, `toArray`', step: 1_000, rounds: 3 }
+const DEXIE_READ = {
+  rival: 'Dexie read',
+  against: 'Dexie, `orderBy`, `toArray`',
+  step: 1_000,
+  rounds: 3,
+  repeats: 5,
+}
 
 export const WORKS: Readonly<Record<string, readonly Work[]>> = {
   awaited: [
     {
       ours: 'append awaited',
       rival: 'bare put',
+      samePage: true,
       name: 'awaited appends of one record',
       against: 'a bare `put`, each in its own strict transaction',
       atLeast: 0.8,
@@ -35,7 +44,7 @@ export const WORKS: Readonly<Record<string, readonly Work[]>> = {
     {
       ours: 'append at once',
       rival: 'append awaited',
-      isOurs: true,
+      samePage: true,
       name: '100 concurrent appends',
       against: '100 awaited ones',
       atLeast: 10,

@@ -1,15 +1,20 @@
 import { afterDelivering, isExhausted, type ReadLimits, withinBatches } from '../core/read-limits.ts'
+import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import type { ReadRange, StorageSession, StoredBlock } from '../storage/contract.ts'
 import type { EngineContext } from './context.ts'
 import { storageError } from './errors.ts'
 import type { Ahead, ReadAhead } from './read-ahead.ts'
 
 /** A storage that answers another process, as a browser's does, takes far less for one large answer than for several. */
-const AHEAD_BATCHES_MAX = 4
+const AHEAD_BATCHES = 4
+const AHEAD_BATCHES_MAX = 8
+
+/** Metered: batches of large records are fewer. */
+const AHEAD_BYTES_MAX = 4 * READ_METERED_BYTES_MAX
 
 /**
- * Where one read gets stored blocks from. Once it turns out to be longer than what it began with, the storage is asked for what comes next while the
- * blocks before are delivered: for two batches at first, and for more when those were wanted, too.
+ * Where one read gets stored blocks from. Once it turns out to be longer than what it began with, or its count says so from the beginning, the storage is
+ * asked for what comes next while the blocks before are delivered: for four batches at first, and for eight when those were wanted, too.
  */
 export class BlockSource {
   readonly #session: StorageSession
@@ -17,7 +22,7 @@ export class BlockSource {
   readonly #logId: string
   #ahead: Ahead | undefined
   #isLong = false
-  #aheadBatches = 1
+  #aheadBatches = AHEAD_BATCHES
   #isClosed = false
 
   constructor({ session, readAhead }: Pick<EngineContext, 'session' | 'readAhead'>, logId: string) {
@@ -33,6 +38,7 @@ export class BlockSource {
     limits: ReadLimits,
   ): Promise<readonly StoredBlock[]> {
     const blocks = (await this.#takeAhead(from)) ?? (await this.#ask(from, endSeqNum, limits, 1))
+    if (limits.count > READ_RECORDS_MAX && limits.count < Number.POSITIVE_INFINITY) this.#isLong = true
     if (this.#isLong && !this.#isClosed) this.#askAhead(blocks, endSeqNum, limits)
     this.#isLong = true
     return blocks
@@ -55,7 +61,7 @@ export class BlockSource {
     batches: number,
   ): Promise<readonly StoredBlock[]> {
     const { count, bytes } = withinBatches(limits, batches)
-    const range = { from, endSeqNum, bytesMax: bytes, recordsMax: count }
+    const range = { from, endSeqNum, bytesMax: Math.min(bytes, AHEAD_BYTES_MAX), recordsMax: count }
     return storageError(this.#session.read(this.#logId, range))
   }
 
@@ -67,10 +73,9 @@ export class BlockSource {
     const left = afterDelivering(limits, count, meteredBytes)
     if (isExhausted(left)) return
     const from = last.endSeqNum
-    this.#aheadBatches = Math.min(2 * this.#aheadBatches, AHEAD_BATCHES_MAX)
-    this.#ahead = this.#readAhead.begin(from, () =>
-      this.#ask({ seqNum: from }, endSeqNum, left, this.#aheadBatches),
-    )
+    const batches = this.#aheadBatches
+    this.#aheadBatches = AHEAD_BATCHES_MAX
+    this.#ahead = this.#readAhead.begin(from, () => this.#ask({ seqNum: from }, endSeqNum, left, batches))
   }
 
   /** Undefined also when there was nothing: what is there now decides. */

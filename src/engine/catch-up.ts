@@ -13,7 +13,7 @@ import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } fro
 import type { StreamPosition } from '../model/position.ts'
 import type { StoredBlock } from '../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
-import { type RecordSpan, recordSpans } from '../storage/record-spans.ts'
+import { type RecordSpan, spansOf } from '../storage/record-spans.ts'
 import type { BlockSource } from './block-source.ts'
 import { intact } from './damage.ts'
 import type { BlockOpener } from './encryption/block-opener.ts'
@@ -239,19 +239,7 @@ export class CatchUp {
   }
 }
 
-/** Throws `RangeError` when they are not the records that the block should have. */
-function spansOf({ firstSeqNum, endSeqNum, data }: StoredBlock): readonly RecordSpan[] {
-  const spans = recordSpans(data)
-  const isDense = spans.every(({ seqNum }, index) => seqNum === firstSeqNum + index)
-  if (!isDense || spans.length !== endSeqNum - firstSeqNum) throw new RangeError('other records than it says')
-  return spans
-}
-
 /** A copy: a few records must not keep the whole block in memory. */
 function bytesOf({ data }: StoredBlock, spans: readonly RecordSpan[]): Uint8Array {
-  const first = spans[0]
-  const last = spans.at(-1)
-  return first === undefined || last === undefined
-    ? EMPTY_BYTES
-    : new Uint8Array(data.subarray(first.start, last.end))
+  return spans.length === 0 ? EMPTY_BYTES : new Uint8Array(data.subarray(spans[0]!.start, spans.at(-1)!.end))
 }

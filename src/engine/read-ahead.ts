@@ -1,6 +1,6 @@
 import type { StoredBlock } from '../storage/contract.ts'
 
-/** How many reads of an engine may have stored blocks waiting: each at most what four batches take. */
+/** How many reads of an engine may have stored blocks waiting: each at most 4 MiB metered, and 8,000 records. */
 const WAITING_MAX = 16
 
 /** Blocks that a read will most likely want next, asked for while it delivers those before. */

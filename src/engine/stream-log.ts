@@ -211,7 +211,8 @@ export class StreamLog implements AppendTarget {
     }
     const known = this.#head.tail.seqNum
     if (this.live.followers > 0 && head.tail.seqNum > known) {
-      const range = { from: { seqNum: known }, endSeqNum: head.tail.seqNum, bytesMax: this.#lagBytes }
+      const from = { seqNum: known }
+      const range = { from, endSeqNum: head.tail.seqNum, bytesMax: this.#lagBytes, unsplit: true }
       const blocks = await storageError(this.#session.read(logId, range))
       this.#advance(head)
       for (const block of blocks) {

@@ -1,5 +1,6 @@
 import { lossyTextOf } from './bytes.ts'
 import type { Command } from './command.ts'
+import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from './metering.ts'
 
 /** Name and value of a header, as stored: bytes. Names may repeat; their order is kept. */
 export type Header = readonly [name: Uint8Array, value: Uint8Array]
@@ -33,10 +34,6 @@ export interface AppendRecord {
   /** Set when the record is a command. */
   readonly command: Command | undefined
 }
-
-/** What every record, and each of its headers, counts beside its contents. */
-export const RECORD_METERED_BYTES = 8
-export const HEADER_METERED_BYTES = 2
 
 /** Metered size in bytes: `8 + 2 × headers + their lengths + body` (wire-behaviour.md 3.2). */
 export function meteredBytesOf(headers: readonly Header[], body: Uint8Array): number {

@@ -226,7 +226,8 @@ export interface AppendRequest {
 /**
  * Consecutive records of a log: one append's batch as it is given to `append`. A storage may merge neighbours that have the same
  * `expiresAt` by concatenating their `data` and adding their numbers up, within 1,000 records, 1 MiB metered and
- * `BATCH_ENCODED_BYTES_MAX` bytes of `data` (model/limits.ts).
+ * `BATCH_ENCODED_BYTES_MAX` bytes of `data` (model/limits.ts). It may also give a block in pieces, as `splitBlock` cuts it (split-block.ts), unless it is
+ * asked for `unsplit` ones.
  */
 export interface StoredBlock {
   readonly firstSeqNum: number
@@ -250,6 +251,8 @@ export interface ReadRange {
   readonly bytesMax: number
   /** Stop once the returned blocks' records reach this; absent is no limit. */
   readonly recordsMax?: number
+  /** Whether the records of one append have to be in one block: for whoever tells appends apart. Absent is false. */
+  readonly unsplit?: boolean
 }
 
 export interface ReclaimLimits {

@@ -1,4 +1,4 @@
-import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../model/record.ts'
+import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../model/metering.ts'
 import {
   BlockReader,
   TAG_BODY,
@@ -9,6 +9,7 @@ import {
   TAG_TIMESTAMP,
   TAG_VALUE,
 } from './block-reader.ts'
+import type { StoredBlock } from './contract.ts'
 
 /** A record of a block: what decides whether a read gets it, and where its bytes are. */
 export interface RecordSpan {
@@ -33,6 +34,14 @@ export function recordSpans(data: Uint8Array): RecordSpan[] {
     if (reader.byte() !== TAG_RECORD) throw new RangeError('not a block: unexpected field')
     spans.push(readSpan(reader, start, reader.end()))
   }
+  return spans
+}
+
+/** The records of a plain block. Throws `RangeError` when they are not those that the block says it has. */
+export function spansOf({ firstSeqNum, endSeqNum, data }: StoredBlock): RecordSpan[] {
+  const spans = recordSpans(data)
+  const isDense = spans.every(({ seqNum }, index) => seqNum === firstSeqNum + index)
+  if (!isDense || spans.length !== endSeqNum - firstSeqNum) throw new RangeError('other records than it says')
   return spans
 }
 

@@ -31,18 +31,43 @@ test('a read of one batch asks for nothing more', async () => {
   await hw.close()
 })
 
-test('a long read is two batches ahead of its consumer, then four, and no further', async () => {
-  const { hw, stream, asked } = await stored(20)
-  const batches = stream.read({ seqNum: 0, count: 20_000 })[Symbol.asyncIterator]()
-  /** From where the storage is asked to read as each batch is delivered. */
-  const askedWith: (readonly number[])[] = []
-  for (let batch = 0; batch < 10; batch++) {
-    await batches.next()
-    askedWith.push(asked.splice(0))
-  }
-  expect(askedWith).toEqual([[0], [1_000, 2_000], [4_000], [], [8_000], [], [], [], [12_000], []])
-  await batches.return?.()
-  expect(asked).toEqual([])
+test.each<[string, number | undefined, readonly (readonly number[])[]]>([
+  ['that is known to be long', 20_000, [[0, 1_000], [5_000], [], [], [], [13_000], [], [], [], []]],
+  ['that turns out to be long', undefined, [[0], [1_000, 2_000], [6_000], [], [], [], [14_000], [], [], []]],
+])(
+  'a read %s is four batches ahead of its consumer, then eight, and no further',
+  async (_, count, expected) => {
+    const { hw, stream, asked } = await stored(20)
+    const query = count === undefined ? { seqNum: 0 } : { seqNum: 0, count }
+    const batches = stream.read(query)[Symbol.asyncIterator]()
+    /** From where the storage is asked to read as each batch is delivered. */
+    const askedWith: (readonly number[])[] = []
+    for (let batch = 0; batch < 10; batch++) {
+      await batches.next()
+      askedWith.push(asked.splice(0))
+    }
+    expect(askedWith).toEqual(expected)
+    await batches.return?.()
+    expect(asked).toEqual([])
+    await hw.close()
+  },
+)
+
+test('what is ahead is bounded in bytes, too', async () => {
+  const read: [records: number | undefined, bytes: number][] = []
+  const { hw, stream } = await stored(20, (session) => (logId, range) => {
+    read.push([range.recordsMax, range.bytesMax])
+    return session.read(logId, range)
+  })
+  read.length = 0
+  for await (const _ of stream.read({ seqNum: 0, count: 20_000 }));
+  const MIB = 1_048_576
+  expect(read).toEqual([
+    [1_000, MIB],
+    [4_000, 4 * MIB],
+    [8_000, 4 * MIB],
+    [7_000, 4 * MIB],
+  ])
   await hw.close()
 })
 
@@ -55,22 +80,21 @@ test('nothing is asked for behind the end, or beyond the bounds of the read', as
   for await (const _ of stream.read({ seqNum: 0, count: 3_500 }));
   expect(read.splice(0)).toEqual([
     [0, 1_000],
-    [1_000, 1_000],
-    [2_000, 1_500],
+    [1_000, 2_500],
   ])
-  for await (const _ of stream.read({ seqNum: 1_000, count: 3_000 }));
-  expect(asked.at(-1)).toBe(3_000)
   asked.length = 0
+  for await (const _ of stream.read({ seqNum: 0, count: 1_000 }));
+  expect(asked.splice(0)).toEqual([0])
   for await (const _ of stream.read({ seqNum: 3_000, count: 5_000 }));
-  expect(asked).toEqual([3_000, 4_000, 5_000])
+  expect(asked).toEqual([3_000, 4_000])
   await hw.close()
 })
 
 test('what cannot be read ahead is asked for again when it is wanted', async () => {
   let fails = 1
   const { hw, stream } = await stored(5, (session) => async (logId, range) => {
-    const isThird = 'seqNum' in range.from && range.from.seqNum === 2_000
-    if (isThird && fails > 0) {
+    const isSecond = 'seqNum' in range.from && range.from.seqNum === 1_000
+    if (isSecond && fails > 0) {
       fails--
       throw new StorageFailure('io', 'a disk that stutters', { nothingWritten: true })
     }
@@ -94,13 +118,12 @@ test('what cannot be read ahead is asked for again when it is wanted', async () 
 test('one that fails after its read was given up harms nobody', async () => {
   let fail = (): void => {}
   const { hw, stream } = await stored(5, (session) => (logId, range) => {
-    if (!('seqNum' in range.from) || range.from.seqNum !== 2_000) return session.read(logId, range)
+    if (!('seqNum' in range.from) || range.from.seqNum !== 1_000) return session.read(logId, range)
     return new Promise((_, reject) => {
       fail = () => reject(new StorageFailure('io', 'too late', { nothingWritten: true }))
     })
   })
   const batches = stream.read({ seqNum: 0, count: 5_000 })[Symbol.asyncIterator]()
-  await batches.next()
   await batches.next()
   await batches.return?.()
   fail()

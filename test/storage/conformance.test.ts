@@ -10,7 +10,7 @@ import { readMutations } from './mutations/read.ts'
 import { reclaimMutations } from './mutations/reclaim.ts'
 import { sharedMutations } from './mutations/shared.ts'
 import { takingTurns, turnMutations } from './mutations/turns.ts'
-import { realistic } from './wrapped-storage.ts'
+import { realistic, splitting } from './wrapped-storage.ts'
 
 const mutations = [
   ...catalogMutations,
@@ -46,6 +46,12 @@ describe('the conformance suite notices a storage that breaks', () => {
     const [found] = suiteFor(make, manifest).filter(({ title }) => title.includes('one at a time'))
     await expect(found!.run()).rejects.toThrow('second opening: expected a rejection')
   })
+})
+
+describe('the conformance suite accepts a storage that splits blocks', () => {
+  for (const { title, skip, run } of suiteFor(splitting, splitting().manifest)) {
+    if (skip === undefined && /^(logs|read|reclaim)/.test(title)) test(title, run)
+  }
 })
 
 describe('the conformance suite accepts a storage that merges blocks, has one owner and works later', () => {

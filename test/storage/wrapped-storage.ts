@@ -7,6 +7,7 @@ import type {
   StoredBlock,
 } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
+import { splitBlock } from '../../src/storage/split-block.ts'
 
 export type Change = (session: StorageSession, context: StorageContext) => Partial<StorageSession>
 
@@ -85,6 +86,34 @@ function queued(session: StorageSession, release: () => void): StorageSession {
       return closed
     },
   }
+}
+
+/** Gives blocks in pieces, as large as those of IndexedDB. */
+export function splitting(): Storage {
+  return wrapped((session) => ({
+    async read(logId, range) {
+      if (range.unsplit) return session.read(logId, range)
+      const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
+      const blocks = await session.read(logId, { from, endSeqNum, bytesMax: Number.MAX_SAFE_INTEGER })
+      const pieces: StoredBlock[] = []
+      let bytes = 0
+      let records = 0
+      for (const piece of blocks.flatMap((block) => splitBlock(block, 60 * 1024))) {
+        const isReached =
+          'seqNum' in from ? piece.endSeqNum > from.seqNum : piece.lastTimestamp >= from.timestamp
+        if (!isReached) continue
+        if (
+          piece.firstSeqNum >= endSeqNum ||
+          (pieces.length > 0 && (bytes >= bytesMax || records >= recordsMax))
+        )
+          break
+        pieces.push(piece)
+        bytes += piece.meteredBytes
+        records += piece.endSeqNum - piece.firstSeqNum
+      }
+      return pieces
+    },
+  }))
 }
 
 /** Merges neighbours as far as the contract allows. */

@@ -1,7 +1,8 @@
 import { type AppendRequest, type Head, identityOf, isSameHead } from '../../../src/storage/contract.ts'
 import { StorageConflict, type StorageFailure } from '../../../src/storage/errors.ts'
+import type { LogRow } from './log-row.ts'
 import type { LogWrite } from './log-write.ts'
-import { type LogState, type SmallAppend, smallAppend } from './small-append.ts'
+import { isListedAs, type LogState, type SmallAppend, smallAppend } from './small-append.ts'
 
 /** What comes of appends to one log. */
 export interface AppendPlan {
@@ -11,9 +12,10 @@ export interface AppendPlan {
   readonly refusals: readonly (StorageConflict | StorageFailure | undefined)[]
   /** The head that this rests on; undefined when there is no log. */
   readonly before: Head | undefined
-  /** What is written: a row behind the log's, or the log's row. Neither when the log stays as it is. */
+  /** What is written: a row behind the log's, with which that may have to be listed anew, or the log's row. Nothing when the log stays as it is. */
   readonly added?: SmallAppend
-  readonly write?: LogWrite
+  readonly relisted?: Omit<LogWrite, 'pages'>
+  readonly write?: { readonly over: LogRow } & LogWrite
   /** The log as it is then; undefined unless something can be added behind its row. */
   readonly after: LogState | undefined
 }
@@ -31,7 +33,8 @@ export function planAssuming(
   const { accepted, refusals } = judge(logId, requests, before.head)
   if (accepted.length < requests.length) return undefined
   const small = smallAppend(logId, before, accepted)
-  return small && { logId, requests, refusals, before: before.head, ...small }
+  if (small === undefined || !isListedAs(before, small.after)) return undefined
+  return { logId, requests, refusals, before: before.head, ...small }
 }
 
 /** In the order of the requests, each of which is made when the head is the one that it expects. */

@@ -1,11 +1,10 @@
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import type { AppendPlan, AssumedPlan } from './append-plan.ts'
-import { openingKey } from './append-row.ts'
-import { planAgain, planAppends } from './plan-reading.ts'
-import { putLog } from './put-log.ts'
+import { planReading } from './plan-read.ts'
+import { putChores, putLog } from './put-log.ts'
 import type { Database, WriteTransaction } from './schema.ts'
 import type { SmallAppend } from './small-append.ts'
-import { readLog } from './stored-log.ts'
+import { isMarked } from './stored-log.ts'
 import { type Durability, writeIn } from './transactions.ts'
 
 /** Appends to one log. */
@@ -34,31 +33,34 @@ export function appendReading(
   const { plans: tried, leftOver } = attempt
   const stores = ['logs', 'appends', 'pages', 'parts', 'chores'] as const
   return writeIn(db, stores, durability, async (transaction, raw) => {
-    const appends = raw.objectStore('appends')
     const plans = await Promise.all(
       logs.map(async ({ logId, requests, assumed }, index) => {
         if (assumed !== undefined && (await isStill(transaction, assumed))) return assumed
-        const log = await readLog(transaction, logId)
-        if (leftOver !== undefined && leftOver.row.revision !== log?.row.revision)
-          appends.delete(leftOver.key)
-        return tried === undefined ? planAppends(logId, requests, log) : planAgain(tried[index]!, log)
+        return planReading(transaction, logId, requests, tried?.[index])
       }),
     )
-    attempt.plans = plans
-    for (const { logId, added, write } of plans) {
-      if (write !== undefined) putLog(raw, logId, write)
-      else if (added !== undefined) appends.add(added.row, added.key)
+    if (leftOver !== undefined && !(await isMarked(transaction, leftOver.key[0], leftOver.row.revision))) {
+      raw.objectStore('appends').delete(leftOver.key)
     }
+    attempt.plans = plans
+    for (const plan of plans) put(raw, plan)
     return plans
   })
 }
 
 /** Whether the log is what the plan takes it for. */
 async function isStill(transaction: WriteTransaction, { logId, added }: AssumedPlan): Promise<boolean> {
-  const appends = transaction.objectStore('appends')
-  const [opening, next] = await Promise.all([
-    appends.getKey(openingKey(logId, added.row.revision)),
-    appends.getKey(added.key),
+  const [takesAppends, next] = await Promise.all([
+    isMarked(transaction, logId, added.row.revision),
+    transaction.objectStore('appends').getKey(added.key),
   ])
-  return opening !== undefined && next === undefined
+  return takesAppends && next === undefined
+}
+
+function put(transaction: IDBTransaction, { logId, added, relisted, write }: AppendPlan): void {
+  if (write !== undefined) putLog(transaction, logId, write.over, write)
+  if (added !== undefined) transaction.objectStore('appends').add(added.row, added.key)
+  if (relisted === undefined) return
+  transaction.objectStore('logs').put(relisted.row, logId)
+  putChores(transaction, relisted)
 }

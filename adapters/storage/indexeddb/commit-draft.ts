@@ -1,11 +1,12 @@
-import type { CatalogChange, Collection, LogStart } from '../../../src/storage/contract.ts'
+import type { CatalogChange, Collection, Head, LogStart } from '../../../src/storage/contract.ts'
 import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import type { DocumentName } from './document-key.ts'
 import type { LogRow } from './log-row.ts'
 import { EMPTY_PAGE } from './page.ts'
 import type { DocumentRow } from './schema.ts'
-import { foldedRow, headOf, logOf, type StoredLog } from './stored-log.ts'
+import { stateOf } from './small-append.ts'
+import type { StoredLog } from './stored-log.ts'
 
 /** What there is of something, and whether it becomes something else. */
 interface Drafted<Value> {
@@ -61,20 +62,22 @@ export class CommitDraft {
         const log = this.#logs.get(change.logId)!
         if (log.now !== undefined || log.isLeftOver) throw new StorageConflict(`log ${log.logId} exists`)
         const row = newLogRow(change.epoch, change.createdAt, change.start)
-        Object.assign(log, { now: logOf(row), isChanged: true })
+        Object.assign(log, { now: { row, appends: [] }, isChanged: true })
         return
       }
       case 'set-epoch': {
         const log = this.#logs.get(change.logId)!
         if (log.now === undefined) throw new StorageConflict(`there is no log ${log.logId}`)
-        const row = withEpoch(foldedRow(log.logId, log.now), change.epoch)
-        Object.assign(log, { now: logOf(row), isChanged: true })
+        Object.assign(log, { now: withEpoch(log.now, change.epoch), isChanged: true })
         return
       }
       case 'delete-log': {
         const log = this.#logs.get(change.logId)!
         if (log.now === undefined) return
-        if (change.expectSeqNum !== undefined && change.expectSeqNum !== headOf(log.now).tail.seqNum) {
+        if (
+          change.expectSeqNum !== undefined &&
+          change.expectSeqNum !== stateOf(log.now.row, log.now.appends.at(-1)).head.tail.seqNum
+        ) {
           throw new StorageConflict(`the tail of log ${log.logId} is not the expected one`)
         }
         Object.assign(log, { now: undefined, isLeftOver: true, isChanged: true })
@@ -112,6 +115,13 @@ function firstRevision(): number {
   return random! * 2 ** 20
 }
 
-function withEpoch(row: LogRow, epoch: number): LogRow {
-  return { ...row, revision: row.revision + 1, head: { ...row.head, epoch } }
+/** What is behind the row is not looked into: whatever is damaged there stays as it is. */
+function withEpoch({ row, appends }: StoredLog, epoch: number): StoredLog {
+  const revision = row.revision + 1
+  const moved = <Value extends { readonly head: Head }>(value: Value) => ({
+    ...value,
+    revision,
+    head: { ...value.head, epoch },
+  })
+  return { row: moved(row), appends: appends.map(moved) }
 }

@@ -1,12 +1,11 @@
 import { idFrom, secureRandom } from '../../../src/engine/ids.ts'
 import type { CatalogChange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { behindRow } from './append-row.ts'
 import { CommitDraft, type DraftedDocument, type DraftedLog, nameOf } from './commit-draft.ts'
 import type { Connection } from './connection.ts'
 import { type DocumentName, documentKey } from './document-key.ts'
 import { choresOf } from './log-write.ts'
-import { putRow } from './put-log.ts'
+import { deleteBehind, putRow } from './put-log.ts'
 import { COMMIT_COUNTER, type CommitCounter, type StoreName, type WriteTransaction } from './schema.ts'
 import { readLog } from './stored-log.ts'
 import { type Durability, writeIn } from './transactions.ts'
@@ -89,13 +88,13 @@ function putDocument(transaction: IDBTransaction, { now, ...name }: DraftedDocum
 }
 
 function putLogRow(transaction: IDBTransaction, { logId, now, before }: DraftedLog): void {
+  if (before !== undefined) deleteBehind(transaction, logId, before.row)
   if (now !== undefined) {
-    putRow(transaction, logId, now.row)
+    putRow(transaction, logId, now.row, now.appends)
     return
   }
   transaction.objectStore('logs').delete(logId)
   if (before === undefined) return
-  transaction.objectStore('appends').delete(behindRow(logId))
   const chores = transaction.objectStore('chores')
   for (const chore of choresOf(logId, before.row)) chores.delete(chore)
   chores.put(1, ['deleted', 0, logId])

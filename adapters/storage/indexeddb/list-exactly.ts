@@ -1,9 +1,10 @@
-import type { LogRow } from './log-row.ts'
-import { dueTrim, type LogWrite, relist } from './log-write.ts'
-import { blocksOf, earliestExpiry } from './page.ts'
+import { dueTrim, type LogRow } from './log-row.ts'
+import { type LogWrite, relist, settled } from './log-write.ts'
+import { blocksOf, earliestExpiry, pageOf } from './page.ts'
 
-/** Lists exactly what the row needs. */
+/** Lists exactly what the row needs. Throws `RangeError` when its tail is damaged. */
 export function listExactly(logId: string, before: LogRow, next: LogRow): LogWrite {
-  const times = { expiryChoreAt: earliestExpiry(blocksOf(next.tail)), trimChoreAt: dueTrim(next) }
-  return { ...relist(logId, before, next, times), pages: [] }
+  const { tail, pages } = settled(logId, blocksOf(next.tail))
+  const times = { expiryChoreAt: earliestExpiry(tail), trimChoreAt: dueTrim(next) }
+  return { ...relist(logId, before, { ...next, tail: pageOf(tail) }, times), pages }
 }

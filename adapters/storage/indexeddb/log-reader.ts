@@ -1,9 +1,10 @@
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import { allBehind, lastBehind } from './append-row.ts'
 import { BlockCollector } from './block-collector.ts'
 import type { Connection } from './connection.ts'
 import { readPages } from './page-reader.ts'
 import { blocksIn } from './page-row.ts'
-import { readAppends, readHead } from './read-behind.ts'
+import { APPEND_RECORDS_MAX, stateOf } from './small-append.ts'
 
 /** What is read of logs. */
 export class LogReader {
@@ -14,7 +15,10 @@ export class LogReader {
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    return this.#connection.read(['logs', 'appends'], (transaction) => readHead(transaction, logId))
+    return this.#connection.read(['logs', 'appends'], async (transaction) => {
+      const row = await transaction.objectStore('logs').get(logId)
+      return row && stateOf(row, await lastBehind(transaction, logId, row)).head
+    })
   }
 
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
@@ -28,7 +32,9 @@ export class LogReader {
       for (const block of blocks) collector.add(block)
       if (!collector.isDone) for (const block of blocksIn(logId, row.tail)) collector.add(block)
       if (!collector.isDone) {
-        for (const append of await readAppends(transaction, logId, row, range.from)) {
+        // A group may begin in front of what is wanted of it.
+        const first = 'seqNum' in range.from ? range.from.seqNum - APPEND_RECORDS_MAX + 1 : 0
+        for (const append of await allBehind(transaction, logId, row, first)) {
           for (const block of blocksIn(logId, append)) collector.add(block)
         }
       }

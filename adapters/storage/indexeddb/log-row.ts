@@ -2,19 +2,32 @@ import type { Head } from '../../../src/storage/contract.ts'
 import type { Page } from './page.ts'
 
 /** What there is to know of a log but for what is behind this row (`append-row.ts`). Persisted: keep stable. */
-export interface LogRow {
-  /** Counts the writes of the row: whoever has the row of this revision knows that it is the one that is stored. */
+export interface LogRow extends Partial<ChoreTimes> {
+  /** Another whenever what is known of the log is of no use any more: never one that it had before, nor a log of that id that was deleted. */
   readonly revision: number
+  /** Before what is behind the row. */
   readonly head: Head
-  /** Of all blocks of the log. */
+  /** Of all blocks of the log, but for those behind the row. */
   readonly meteredBytes: number
-  /** The latest blocks, while they are small; all pages are in front of them. */
+  /** The latest blocks of that head, while they are small; all pages are in front of them. */
   readonly tail: Page
   /** Blocks wholly below were freed because they were trimmed. */
   readonly freedBelow: number
-  /** The times of its chores `expired` and `trimmed`; absent is none. Not later than they need to be. */
-  readonly expiryChoreAt?: number
-  readonly trimChoreAt?: number
+}
+
+/** The times of a log's chores `expired` and `trimmed`; undefined is none. Not later than they need to be. */
+export interface ChoreTimes {
+  readonly expiryChoreAt: number | undefined
+  readonly trimChoreAt: number | undefined
+}
+
+/** The time of the first trim below which blocks may be left. */
+export function dueTrim({ head, freedBelow }: Pick<LogRow, 'head' | 'freedBelow'>): number | undefined {
+  return head.trims.find(({ point }) => point > freedBelow)?.at
+}
+
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || (b !== undefined && b < a) ? b : a
 }
 
 /** Where the tail begins. */

@@ -1,10 +1,11 @@
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
-import type { LogRow } from './log-row.ts'
-import { type BlockSummary, EMPTY_PAGE, earliestExpiry, pageOf, sizeInPage } from './page.ts'
-import { blocksIn, pagesOf, type StoredPage } from './page-row.ts'
+import { type ChoreTimes, dueTrim, earlier, type LogRow } from './log-row.ts'
+import { type BlockSummary, earliestExpiry, pageOf, sizeInPage } from './page.ts'
+import { blocksIn } from './page-row.ts'
 import type { Chore } from './schema.ts'
+import { pagesOf, type StoredPage } from './stored-page.ts'
 
-/** A tail that would become larger becomes a page. An append writes its log's tail anew, so it should be small; reads want large pages. */
+/** A tail that would become larger becomes a page: whoever wants the head reads the tail with it. */
 const TAIL_BYTES_MAX = 2 * 1024
 
 /** A row as it should become, and what else is written with it. */
@@ -21,17 +22,21 @@ export interface LogWrite {
  */
 export function appendAll(logId: string, row: LogRow, appends: readonly AppendRequest[]): LogWrite {
   const added = appends.map(({ block }) => block)
-  const blocks = [...blocksIn(logId, row.tail), ...added]
-  const fits = blocks.reduce((bytes, block) => bytes + sizeInPage(block), 0) <= TAIL_BYTES_MAX
-  const tail = fits ? blocks : []
+  const { tail, pages } = settled(logId, [...blocksIn(logId, row.tail), ...added])
   const next: LogRow = {
     ...row,
     revision: row.revision + 1,
     head: appends.at(-1)!.head,
     meteredBytes: row.meteredBytes + meteredBytesOf(added),
-    tail: fits ? pageOf(tail) : EMPTY_PAGE,
+    tail: pageOf(tail),
   }
-  return listChores(logId, row, next, tail, fits ? [] : pagesOf(logId, blocks))
+  return listChores(logId, row, next, tail, pages)
+}
+
+/** The latest blocks of a log, in its row or in pages. */
+export function settled(logId: string, blocks: readonly StoredBlock[]) {
+  const fits = blocks.reduce((bytes, block) => bytes + sizeInPage(block), 0) <= TAIL_BYTES_MAX
+  return fits ? { tail: blocks, pages: [] } : { tail: [], pages: pagesOf(logId, blocks) }
 }
 
 export function meteredBytesOf(blocks: readonly BlockSummary[]): number {
@@ -52,11 +57,6 @@ function listChores(
     return { row: next, pages, choresAdded: [], choresRemoved: [] }
   }
   return { ...relist(logId, before, next, { expiryChoreAt, trimChoreAt }), pages }
-}
-
-interface ChoreTimes {
-  readonly expiryChoreAt: number | undefined
-  readonly trimChoreAt: number | undefined
 }
 
 export function relist(
@@ -85,13 +85,4 @@ export function choresOf(logId: string, { expiryChoreAt, trimChoreAt }: LogRow):
   if (expiryChoreAt !== undefined) chores.push(['expired', expiryChoreAt, logId])
   if (trimChoreAt !== undefined) chores.push(['trimmed', trimChoreAt, logId])
   return chores
-}
-
-/** The time of the first trim below which blocks may be left. */
-export function dueTrim({ head, freedBelow }: LogRow): number | undefined {
-  return head.trims.find(({ point }) => point > freedBelow)?.at
-}
-
-function earlier(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || (b !== undefined && b < a) ? b : a
 }

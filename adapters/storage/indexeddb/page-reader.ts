@@ -3,7 +3,7 @@ import { BlockCollector } from './block-collector.ts'
 import { endOfPages, type LogRow } from './log-row.ts'
 import { endSeqNumOf } from './page.ts'
 import { endingWithin } from './page-keys.ts'
-import { blocksOfRow, type PageRow, ROW_BYTES_MAX, summariesIn } from './page-row.ts'
+import { blocksOfRow, ROW_BYTES_MAX, summariesIn } from './page-row.ts'
 import type { ReadTransaction } from './schema.ts'
 
 /** How many pages are asked for at once: a few megabytes at the most. */
@@ -41,8 +41,17 @@ export async function readPages(
     }
     for (const page of pages) {
       if (collector.isDone) break
-      for (const block of summariesIn(page)) collector.add(block)
-      const blocks = load(transaction, page)
+      const pieces = range.unsplit ? undefined : page.pieces
+      const summaries = summariesIn(page, pieces)
+      for (const block of summaries) collector.add(block)
+      const key = [logId, endSeqNumOf(page)] as const
+      // One by one: Chromium needs half as long again for `getAll`.
+      const parts = Array.from({ length: page.parts }, (_, part) =>
+        pieces && !collector.blocks.includes(summaries[part]!)
+          ? null
+          : transaction.objectStore('parts').get([...key, part]),
+      )
+      const blocks = Promise.all(parts).then((parts) => blocksOfRow(page, pieces, parts))
       // It may fail before the others are there and all of them are awaited.
       blocks.catch(() => {})
       loading.push(blocks)
@@ -63,12 +72,4 @@ async function firstOf(
   const range = IDBKeyRange.bound([logId, timestamp], [logId, []])
   const key = await transaction.objectStore('pages').index('by-timestamp').getKey(range)
   return key && key[1] - 1
-}
-
-/** Its parts one by one: Chromium needs half as long again for `getAll`. */
-async function load(transaction: ReadTransaction, page: PageRow): Promise<StoredBlock[]> {
-  const endSeqNum = endSeqNumOf(page)
-  const store = page.parts > 0 ? transaction.objectStore('parts') : undefined
-  const parts = Array.from({ length: page.parts }, (_, part) => store!.get([page.logId, endSeqNum, part]))
-  return blocksOfRow(page, await Promise.all(parts))
 }

@@ -20,17 +20,22 @@ export function sizeInPage({ data }: StoredBlock): number {
   return NUMBERS * Float64Array.BYTES_PER_ELEMENT + data.length
 }
 
-export function sizeOfPage({ numbers, data }: Page): number {
-  return numbers.byteLength + data.length
-}
-
 /** Copies the data: what a block is a view of may be larger by far. */
 export function pageOf(blocks: readonly StoredBlock[]): Page {
+  const numbers = numbersOf(blocks)
+  const data = new Uint8Array(numbers.at(-1) ?? 0)
+  let start = 0
+  for (const block of blocks) {
+    data.set(block.data, start)
+    start += block.data.length
+  }
+  return { numbers, data }
+}
+
+export function numbersOf(blocks: readonly StoredBlock[]): Float64Array {
   const numbers = new Float64Array(blocks.length * NUMBERS)
-  const data = new Uint8Array(blocks.reduce((sum, block) => sum + block.data.length, 0))
   let end = 0
   blocks.forEach((block, index) => {
-    data.set(block.data, end)
     end += block.data.length
     numbers[index * NUMBERS] = block.firstSeqNum
     numbers[index * NUMBERS + 1] = block.endSeqNum
@@ -40,7 +45,7 @@ export function pageOf(blocks: readonly StoredBlock[]): Page {
     numbers[index * NUMBERS + 5] = block.expiresAt ?? Number.POSITIVE_INFINITY
     numbers[index * NUMBERS + 6] = end
   })
-  return { numbers, data }
+  return numbers
 }
 
 /** A block without its data. */
@@ -59,21 +64,26 @@ export function summariesOf({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] 
   return summaries
 }
 
-/** The blocks are views of the page's data. Throws `RangeError` when it is no page. */
-export function blocksOf({ numbers, data }: Page): StoredBlock[] {
+/**
+ * The blocks are views of the page's data, or have the parts that are given instead: one for each block, null to leave it out. Throws `RangeError` when
+ * it is no page.
+ */
+export function blocksOf({ numbers, data }: Page, parts?: readonly Part[]): StoredBlock[] {
   let start = 0
-  const blocks = summariesOf({ numbers }).map((summary, index) => {
+  const blocks = summariesOf({ numbers }).flatMap((summary, index) => {
     const end = numbers[index * NUMBERS + 6]!
-    if (!(Number.isInteger(end) && end >= start && end <= data.length)) {
-      throw new RangeError('a page whose blocks are not in its data')
-    }
-    const block = { ...summary, data: data.subarray(start, end) }
+    const own = parts ? parts[index] : data.subarray(start, end)
+    if (own?.length !== end - start && own !== null)
+      throw new RangeError('a page without the data of its blocks')
     start = end
-    return block
+    return own ? { ...summary, data: own } : []
   })
-  if (start !== data.length) throw new RangeError('a page with data of no block')
+  if (!parts && start !== data.length) throw new RangeError('a page with data of no block')
   return blocks
 }
+
+/** Undefined when it is not there, null when it is not wanted. */
+export type Part = Uint8Array | undefined | null
 
 /** Throws `RangeError` when it is no block: what is computed with later must not be a fraction, or nothing. */
 function summaryAt(numbers: Float64Array, i: number): BlockSummary {
@@ -88,12 +98,8 @@ function summaryAt(numbers: Float64Array, i: number): BlockSummary {
   }
   const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes } = summary
   const isBlock =
-    isCount(firstSeqNum) &&
-    isCount(endSeqNum) &&
+    [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes].every(isCount) &&
     firstSeqNum < endSeqNum &&
-    isCount(firstTimestamp) &&
-    isCount(lastTimestamp) &&
-    isCount(meteredBytes) &&
     (summary.expiresAt === null || Number.isFinite(expiresAt))
   if (!isBlock) throw new RangeError('a page with a block that is none')
   return summary
@@ -107,13 +113,6 @@ export function isCount(value: number): boolean {
 /** Behind its last record. */
 export function endSeqNumOf({ numbers }: Pick<Page, 'numbers'>): number {
   return numbers[numbers.length - NUMBERS + 1] ?? Number.NaN
-}
-
-/** Of its blocks. */
-export function meteredBytesIn({ numbers }: Pick<Page, 'numbers'>): number {
-  let sum = 0
-  for (let i = 4; i < numbers.length; i += NUMBERS) sum += numbers[i]!
-  return sum
 }
 
 /** When the first of the blocks expires; undefined is never. */

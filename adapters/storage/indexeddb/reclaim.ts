@@ -2,7 +2,6 @@ import { unwrap } from 'idb'
 import { reclaimablePoint } from '../../../src/core/trims.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { StorageFailure } from '../../../src/storage/errors.ts'
-import { behindRow } from './append-row.ts'
 import type { Connection } from './connection.ts'
 import { Damage } from './damage.ts'
 import { corrupt } from './failures.ts'
@@ -11,10 +10,11 @@ import type { LogRow } from './log-row.ts'
 import { type LogWrite, meteredBytesOf } from './log-write.ts'
 import { type BlockSummary, pageOf } from './page.ts'
 import { endingWithin, partsOfPage } from './page-keys.ts'
-import { blocksIn, type PageRow, pagesOf, summariesIn } from './page-row.ts'
+import { blocksIn, type PageRow, summariesIn } from './page-row.ts'
 import { putLog, putPage } from './put-log.ts'
 import type { Chore, ChoreKind, PageKey, WriteTransaction } from './schema.ts'
-import { foldedRow, readLog } from './stored-log.ts'
+import { foldedRow, readLog, type StoredLog } from './stored-log.ts'
+import { pagesOf } from './stored-page.ts'
 import { writeIn } from './transactions.ts'
 
 /** Rows that one call reads at the most, so that appends do not wait long: a few megabytes. */
@@ -26,6 +26,10 @@ const ROWS_AT_ONCE = 16
 /** A log of which something is freed. */
 interface OpenLog {
   readonly logId: string
+  /** As it is stored. */
+  readonly stored: StoredLog
+  /** Whether it is freed of with what is behind it, which is damaged otherwise. */
+  readonly isFolded: boolean
   readonly before: LogRow
   row: LogRow
 }
@@ -118,7 +122,7 @@ class Reclaim {
       }
       if (keys.length < count) {
         // Of somebody who did not know that the log is gone.
-        this.#raw.objectStore('appends').delete(behindRow(logId))
+        this.#raw.objectStore('appends').delete(IDBKeyRange.bound([logId], [logId, []]))
         this.#raw.objectStore('chores').delete(chore)
       }
     }
@@ -133,7 +137,8 @@ class Reclaim {
     for (const chore of await this.#chores('expired', this.#limits.now)) {
       if (this.#isExhausted) return
       const log = await this.#log(chore)
-      if (log !== undefined && this.#freeOfTail(log, this.#isExpired)) log.row = { ...log.row }
+      if (log !== undefined && this.#freeOfTail(log, this.#isExpired) && log.isFolded)
+        log.row = { ...log.row }
     }
   }
 
@@ -157,7 +162,7 @@ class Reclaim {
     const isAcrossWhole =
       page === undefined || (await this.#damage.meet(() => this.#freeOfPage(key!, page, isBelow)))
     const isTailWhole = this.#freeOfTail(log, isBelow)
-    if (!areWhole || !isAcrossWhole || !isTailWhole) return
+    if (!areWhole || !isAcrossWhole || !isTailWhole || !log.isFolded) return
     log.row = this.#isExhausted ? { ...log.row } : { ...log.row, freedBelow: point }
   }
 
@@ -226,16 +231,20 @@ class Reclaim {
     this.#freedOf.add(log.logId)
   }
 
-  #putLog({ logId, before, row: freed }: OpenLog): void {
+  #putLog({ logId, stored, isFolded, before, row: freed }: OpenLog): void {
     this.#isChanged = true
+    // Of what is damaged nobody knows what there will be to free: it stays listed as it is.
+    if (!isFolded) {
+      this.#raw.objectStore('logs').put(freed, logId)
+      return
+    }
     const row = { ...freed, revision: freed.revision + 1 }
-    // Of a damaged tail nobody knows what there will be to free: it stays listed as it is.
     let write: LogWrite = { row, pages: [], choresAdded: [], choresRemoved: [] }
     this.#damage.meetNow(() => {
       blocksIn(logId, row.tail)
       write = listExactly(logId, before, row)
     })
-    putLog(this.#raw, logId, write)
+    putLog(this.#raw, logId, stored.row, write)
   }
 
   #chores(kind: ChoreKind, until: number): Promise<Chore[]> {
@@ -243,14 +252,11 @@ class Reclaim {
     return this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX)
   }
 
-  /** The log that a chore is about, unless it is damaged. A chore without a log is no chore. */
+  /** The log that a chore is about. A chore without a log is no chore. */
   async #log(chore: Chore): Promise<OpenLog | undefined> {
     this.#rowsLeft--
-    let log: OpenLog | undefined
-    const isWhole = await this.#damage.meet(async () => {
-      log = await this.#openLog(chore[2])
-    })
-    if (log !== undefined || !isWhole) return log
+    const log = await this.#openLog(chore[2])
+    if (log !== undefined) return log
     this.#isChanged = true
     this.#raw.objectStore('chores').delete(chore)
     return undefined
@@ -261,8 +267,11 @@ class Reclaim {
     if (known !== undefined) return known
     const stored = await readLog(this.#transaction, logId)
     if (stored === undefined) return undefined
-    const before = foldedRow(logId, stored)
-    const log = { logId, before, row: before }
+    let before = stored.row
+    const isFolded = this.#damage.meetNow(() => {
+      before = foldedRow(logId, stored)
+    })
+    const log = { logId, stored, isFolded, before, row: before }
     this.#logs.set(logId, log)
     return log
   }

@@ -1,6 +1,6 @@
 import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { Collection } from '../../../src/storage/contract.ts'
-import type { AppendRow, Opening } from './append-row.ts'
+import type { AppendRow, RowMark } from './append-row.ts'
 import type { LogRow } from './log-row.ts'
 import type { PageRow } from './page-row.ts'
 
@@ -14,7 +14,7 @@ export interface Schema extends DBSchema {
   /** By the id of the log. */
   logs: { key: string; value: LogRow }
   /** Small appends behind the rows of their logs. */
-  appends: { key: AppendKey; value: AppendRow | Opening }
+  appends: { key: AppendKey; value: AppendRow | RowMark }
   /** The blocks of all logs, but for the latest small ones, which are in the rows of their logs or behind them. */
   pages: {
     key: PageKey
@@ -55,11 +55,11 @@ export const RESERVE = 'bytes'
 export type PageKey = [logId: string, endSeqNum: number]
 type PartKey = [...PageKey, part: number]
 
-/** Where it begins, -1 for an opening, and the revision of the log's row that it is behind. */
+/** Where it begins, -1 for a mark, and the revision of the log's row that it is behind. */
 export type AppendKey = [logId: string, firstSeqNum: number, revision: number]
 
 /**
- * `deleted`: the pages of a log that is gone (time 0). `expired`: blocks in the log's row expire at this time or later. `trimmed`: blocks of
+ * `deleted`: the pages of a log that is gone (time 0). `expired`: blocks in the log's row or behind it expire at this time or later. `trimmed`: blocks of
  * the log were trimmed at this time.
  */
 export type ChoreKind = 'deleted' | 'expired' | 'trimmed'

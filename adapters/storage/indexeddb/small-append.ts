@@ -1,6 +1,6 @@
 import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
-import { type AppendRow, headAfter } from './append-row.ts'
-import type { LogRow } from './log-row.ts'
+import type { AppendRow } from './append-row.ts'
+import { type ChoreTimes, dueTrim, earlier, type LogRow } from './log-row.ts'
 import { earliestExpiry, pageOf, sizeInPage } from './page.ts'
 import type { AppendKey } from './schema.ts'
 
@@ -11,17 +11,16 @@ const APPEND_BYTES_MAX = 2 * 1024
 export const APPEND_RECORDS_MAX = 16
 
 /** What is behind a row becomes a page, together with the row's tail: many make that rare, and slow down those who read all of them. */
-const BEHIND_ROWS_MAX = 100
-const BEHIND_BYTES_MAX = 32 * 1024
+const ROWS_MAX = 100
+const BYTES_MAX = 30 * 1024
 
 /** What is known of a log without its blocks. */
-export interface LogState {
-  /** As it is stored: its head is that before all that is behind it. */
-  readonly row: LogRow
+export interface LogState extends ChoreTimes, Pick<LogRow, 'revision' | 'freedBelow'> {
   readonly head: Head
-  readonly rowsBehind: number
-  /** Of the row's tail and what is behind it. */
+  /** Of all that is behind the row, as in {@link AppendRow}. */
+  readonly rows: number
   readonly bytes: number
+  readonly meteredBytes: number
 }
 
 /** What is added behind a row. */
@@ -30,52 +29,46 @@ export interface SmallAppend {
   readonly row: AppendRow
 }
 
+/** `last` is the last that is behind the row. */
+export function stateOf(row: LogRow, last?: AppendRow): LogState {
+  const { revision, freedBelow, expiryChoreAt, trimChoreAt } = row
+  const { head, rows, bytes, meteredBytes } = last ?? { head: row.head, rows: 0, bytes: 0, meteredBytes: 0 }
+  return { revision, freedBelow, expiryChoreAt, trimChoreAt, head, rows, bytes, meteredBytes }
+}
+
 /**
- * Appends of which each expects the head that the one before leaves, the first that of the log, as one row behind the log's; undefined unless that is all
- * that changes: they are small, and the log's row stays right in what it says of the rest.
+ * Appends of which each expects the head that the one before leaves, the first that of the log, as one row behind the log's, and what there is then, with
+ * the times at which the log has to be listed; undefined when they are not small.
  */
 export function smallAppend(
   logId: string,
-  { row, head, rowsBehind, bytes }: LogState,
+  before: LogState,
   appends: readonly AppendRequest[],
 ): { readonly added: SmallAppend; readonly after: LogState } | undefined {
+  const { revision, freedBelow } = before
   const blocks = appends.map(({ block }) => block)
-  const next = appends.at(-1)!.head
+  const { head } = appends.at(-1)!
   const size = blocks.reduce((sum, block) => sum + sizeInPage(block), 0)
-  const firstSeqNum = head.tail.seqNum
-  const fits =
-    rowsBehind < BEHIND_ROWS_MAX &&
-    size <= APPEND_BYTES_MAX &&
-    bytes + size <= BEHIND_BYTES_MAX &&
-    next.tail.seqNum - firstSeqNum <= APPEND_RECORDS_MAX
-  const isAtTail = blocks[0]!.firstSeqNum === firstSeqNum && blocks.at(-1)!.endSeqNum === next.tail.seqNum
-  const expiry = earliestExpiry(blocks) ?? Number.POSITIVE_INFINITY
-  const isListed =
-    expiry === Number.POSITIVE_INFINITY || (row.expiryChoreAt ?? Number.POSITIVE_INFINITY) <= expiry
-  if (!fits || !isAtTail || !isListed || !movesOnly(head, next)) return undefined
-  const added: AppendRow = {
-    revision: row.revision,
-    appendId: next.appendId,
-    appendedAt: next.appendedAt,
-    timestamp: next.tail.timestamp,
-    ...pageOf(blocks),
-  }
+  const firstSeqNum = before.head.tail.seqNum
+  const [rows, bytes] = [before.rows + 1, before.bytes + size]
+  const isSmall = size <= APPEND_BYTES_MAX && head.tail.seqNum - firstSeqNum <= APPEND_RECORDS_MAX
+  if (!isSmall || rows > ROWS_MAX || bytes > BYTES_MAX) return undefined
+  const meteredBytes = blocks.reduce((sum, block) => sum + block.meteredBytes, before.meteredBytes)
   return {
-    added: { key: [logId, firstSeqNum, row.revision], row: added },
-    after: { row, head: headAfter(head, added), rowsBehind: rowsBehind + 1, bytes: bytes + size },
+    added: {
+      key: [logId, firstSeqNum, revision],
+      row: { revision, head, rows, bytes, meteredBytes, ...pageOf(blocks) },
+    },
+    after: {
+      ...before,
+      ...{ head, rows, bytes, meteredBytes },
+      expiryChoreAt: earlier(before.expiryChoreAt, earliestExpiry(blocks)),
+      trimChoreAt: earlier(before.trimChoreAt, dueTrim({ head, freedBelow })),
+    },
   }
 }
 
-/** Whether a head is another's after appends that neither trim nor fence. */
-function movesOnly(before: Head, after: Head): boolean {
-  return (
-    before.epoch === after.epoch &&
-    before.fencingToken === after.fencingToken &&
-    before.trimPoint === after.trimPoint &&
-    before.trims.length === after.trims.length &&
-    before.trims.every(({ point, at }, index) => {
-      const trim = after.trims[index]!
-      return trim.point === point && trim.at === at
-    })
-  )
+/** Whether the log is listed as early as before. */
+export function isListedAs(before: ChoreTimes, after: ChoreTimes): boolean {
+  return after.expiryChoreAt === before.expiryChoreAt && after.trimChoreAt === before.trimChoreAt
 }

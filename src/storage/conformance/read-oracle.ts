@@ -37,10 +37,23 @@ export function checkRead(
     }
   }
   recordsOf(blocks)
+  if (range.unsplit) checkUnsplit(appended, blocks, what)
   const end = Math.min(range.endSeqNum, stoppedAt(range, blocks))
   for (const { record, expected } of known.values()) {
     if (expected.mayBeGone || record.seqNum >= end || !isWanted(range, record)) continue
     ok(returned.has(record.seqNum), `${what}: left out record ${record.seqNum}`)
+  }
+}
+
+function checkUnsplit(
+  appended: readonly ExpectedBlock[],
+  blocks: readonly StoredBlock[],
+  what: string,
+): void {
+  for (const { firstSeqNum, endSeqNum } of blocks) {
+    const cuts = ({ block }: ExpectedBlock) =>
+      [firstSeqNum, endSeqNum].some((cut) => block.firstSeqNum < cut && cut < block.endSeqNum)
+    ok(!appended.some(cuts), `${what}: returned a part of an append, ${firstSeqNum} to ${endSeqNum}`)
   }
 }
 

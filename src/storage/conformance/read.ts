@@ -1,5 +1,5 @@
 import { BATCH_METERED_BYTES_MAX, INTEGER_MAX } from '../../model/limits.ts'
-import type { ReadRange, StorageSession } from '../contract.ts'
+import type { ReadRange, StorageSession, StoredBlock } from '../contract.ts'
 import { equal, ok } from './assert.ts'
 import { FAR, NOW, range, recordsOf, seqNumsOf } from './blocks.ts'
 import type { ConformanceCase } from './harness.ts'
@@ -243,6 +243,30 @@ export const readCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'a large batch is read from anywhere within it, and in one block by who asks for that',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      await writer.append()
+      for (const bodyBytes of [60, 270, 1000]) await writer.append({ count: 1000, bodyBytes })
+      await writer.append({ bodyBytes: 200_000 })
+      for (const seqNum of [1, 500, 1001, 1777, 3001, 3002]) {
+        for (const from of [{ seqNum }, { timestamp: NOW + seqNum }]) {
+          for (const unsplit of [false, true]) {
+            await read(session, writer, { from, unsplit })
+            await read(session, writer, { from, unsplit, bytesMax: 1 })
+            await read(session, writer, { from, unsplit, bytesMax: 100_000 })
+            await read(session, writer, { from, unsplit, endSeqNum: 2222 })
+          }
+          const [first] = await session.read('a', { ...WHOLE_LOG, from, recordsMax: 1 })
+          const holds = first === undefined || (first.firstSeqNum <= seqNum && first.endSeqNum > seqNum)
+          ok(holds && (first === undefined) === seqNum > 3001, `the first block from ${seqNum} is another`)
+        }
+      }
+      equal(await session.measure(['a']), [sizeOf(await session.read('a', WHOLE_LOG))], 'metered bytes')
+    },
+  },
+  {
     title: 'whoever writes into returned bytes damages neither the log nor what was appended',
     async run(harness) {
       const session = await harness.open()
@@ -291,6 +315,10 @@ async function unmergeableBlocks(
   const writer = await LogWriter.create(session, 'a')
   await writer.appendUnmergeable(count, { count: 3, bodyBytes })
   return writer
+}
+
+function sizeOf(blocks: readonly StoredBlock[]): number {
+  return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
 }
 
 /** Reads, and checks what was read against all that was written. */

@@ -168,6 +168,32 @@ export const reclaimCases: readonly ConformanceCase[] = [
     },
   },
   {
+    title:
+      'a large batch keeps what is behind a trim point within it, and is freed once all of it is trimmed or expired',
+    async run(harness) {
+      const session = await harness.open()
+      for (const logId of ['trimmed', 'expired']) {
+        const writer = await LogWriter.create(session, logId)
+        await writer.append({ count: 1000, bodyBytes: 270, expiresAt: NOW + 100 })
+        await writer.append({ trimPoint: 600, trimmedAt: NOW, expiresAt: FAR })
+        await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 1 })
+        const left = (await records(session, logId)).filter((seqNum) => seqNum >= 600)
+        equal(left, range(600, 1001), 'records from the trim point on')
+        equal(await session.measure([logId]), [await measured(session, logId)], 'metered bytes')
+        if (logId === 'trimmed') await writer.append({ trimPoint: 1000, trimmedAt: NOW + 1, expiresAt: FAR })
+        const limits =
+          logId === 'trimmed' ? { now: 0, trimmedBefore: NOW + 1 } : { now: NOW + 100, trimmedBefore: 0 }
+        equal(new Set(await reclaimAll(session, { ...limits, blocksMax: 1 })), new Set([logId]), 'logs')
+        equal(await records(session, logId), range(1000, writer.head.tail.seqNum), 'records when it is freed')
+        equal(
+          await session.measure([logId]),
+          [await measured(session, logId)],
+          'metered bytes when it is freed',
+        )
+      }
+    },
+  },
+  {
     title: 'heads are never touched',
     async run(harness) {
       const session = await harness.open()

@@ -77,6 +77,7 @@ export const TARGETS: readonly AnyTarget[] = [
   segments.chunkBlocks,
   segments.runIndex,
   pages.page,
+  pages.pieces,
   files.fileHeader,
   files.fileNames,
   files.ownerFile,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { blocksOf, pageOf } from '../../../adapters/storage/indexeddb/page.ts'
+import { blocksOf, type Page, type Part, pageOf } from '../../../adapters/storage/indexeddb/page.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { equal } from '../harness/equal.ts'
@@ -28,6 +28,31 @@ export const page = target({
   share: 8,
 })
 
+/** The numbers of pieces and their parts: behind the count of them, for each part whether it is there and wanted, and its length. */
+export const pieces = target({
+  name: 'indexeddb-pieces',
+  models: fc.array(storedBlock, { maxLength: 4 }).map(ascending),
+  encode: (blocks) => {
+    const { numbers, data } = pageOf(blocks)
+    const parts = blocks.map(({ data: { length } }) => Uint8Array.of(0, length & 0xff, length >> 8))
+    return concatBytes([Uint8Array.of(blocks.length), ...parts, new Uint8Array(numbers.buffer), data])
+  },
+  decode: (input: Uint8Array) => blocksOf(...piecesIn(input)),
+  means: (blocks) => blocks,
+  refuses: rangeError,
+  verify(blocks, input) {
+    const [, parts] = piecesIn(input)
+    const wanted = parts.filter((part) => part !== null)
+    equal(
+      blocks.map(({ data }) => data),
+      wanted,
+      'the data of the blocks',
+    )
+    equal(ascending(blocks), blocks, 'the blocks in their order')
+  },
+  share: 4,
+})
+
 /** Without those that have no records or begin before the end of one that begins earlier: they are no blocks of one log. */
 function ascending(blocks: readonly StoredBlock[]): StoredBlock[] {
   const kept: StoredBlock[] = []
@@ -42,4 +67,19 @@ function pageIn(input: Uint8Array) {
   const count = Math.min(input[0] ?? 0, Math.floor((input.length - 1) / NUMBERS_BYTES))
   const start = 1 + Math.max(count, 0) * NUMBERS_BYTES
   return { numbers: new Float64Array(input.slice(1, start).buffer), data: input.subarray(start) }
+}
+
+function piecesIn(input: Uint8Array): [Page, Part[]] {
+  const count = Math.min(input[0] ?? 0, Math.floor((input.length - 1) / (3 + NUMBERS_BYTES)))
+  const start = 1 + Math.max(count, 0) * 3
+  const end = start + Math.max(count, 0) * NUMBERS_BYTES
+  const numbers = new Float64Array(input.slice(start, end).buffer)
+  let offset = end
+  const parts = Array.from({ length: Math.max(count, 0) }, (_, index): Part => {
+    const [kind, low, high] = input.subarray(1 + index * 3)
+    const part = input.subarray(offset, offset + low! + 256 * high!)
+    offset += part.length
+    return kind === 1 ? undefined : kind === 2 ? null : part
+  })
+  return [{ numbers, data: new Uint8Array(0) }, parts]
 }

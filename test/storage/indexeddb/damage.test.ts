@@ -1,7 +1,6 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { behindRow, isAppend } from '../../../adapters/storage/indexeddb/append-row.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import type { Page } from '../../../adapters/storage/indexeddb/page.ts'
 import type { PageRow } from '../../../adapters/storage/indexeddb/page-row.ts'
@@ -10,6 +9,7 @@ import { systemClock } from '../../../src/engine/system-clock.ts'
 import { FAR, NOW, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { behindRowOf, keysOf } from './behind.ts'
 
 /** Too large for the row of its log. */
 const LARGE = 3_000
@@ -32,16 +32,16 @@ async function openDamaged() {
     /** What is in the log's row and what is behind it. */
     async damageTail(logId: string, change: (tail: Page) => Partial<Page>): Promise<void> {
       const row = (await db.get('logs', logId))!
-      const transaction = db.transaction(['logs', 'appends'], 'readwrite')
-      const appends = transaction.objectStore('appends')
       const tail = row.tail.data.length === 0 ? row.tail : { ...row.tail, ...change(row.tail) }
+      const behind = await behindRowOf(db, logId)
       // Whoever knows the log has to look at it again.
       const revision = row.revision + 1
+      const transaction = db.transaction(['logs', 'appends'], 'readwrite')
       await transaction.objectStore('logs').put({ ...row, revision, tail }, logId)
-      const found = await appends.getAll(behindRow(logId))
-      await appends.delete(behindRow(logId))
-      for (const [index, behind] of found.filter(isAppend).entries()) {
-        await appends.put({ ...behind, ...change(behind), revision }, [logId, index, revision])
+      const appends = transaction.objectStore('appends')
+      await appends.delete(keysOf(logId))
+      for (const { key, row } of behind) {
+        await appends.put({ ...row, ...change(row), revision }, [logId, key[1], revision])
       }
       await transaction.done
     },
@@ -202,11 +202,12 @@ describe('freeing, when something is damaged', () => {
     const writer = await LogWriter.create(session, 'a')
     await writer.append({ bodyBytes: LARGE, expiresAt: NOW })
     await writer.append({ expiresAt: NOW })
-    const tail = (await db.get('logs', 'a'))!.tail
+    const [behind] = await behindRowOf(db, 'a')
+    const { numbers, data } = behind!.row
     await damageTail('a', cutTail)
     expect(await reclaimAll(session, { now: NOW })).toMatchObject({ freedOf: ['a'], error: CORRUPT })
     expect(await db.count('pages')).toBe(0)
-    await damageTail('a', () => tail)
+    await damageTail('a', () => ({ numbers, data }))
     expect(await reclaimAll(session, { now: NOW })).toEqual({ freedOf: ['a'], error: undefined })
     expect(await session.measure(['a'])).toEqual([0])
     expect(await db.count('chores')).toBe(0)

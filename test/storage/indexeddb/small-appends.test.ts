@@ -1,7 +1,6 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { behindRow, isAppend } from '../../../adapters/storage/indexeddb/append-row.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import type { Schema } from '../../../adapters/storage/indexeddb/schema.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
@@ -9,6 +8,7 @@ import { conflicts } from '../../../src/storage/conformance/assert.ts'
 import { FAR, NOW, range, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
 import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { behindRowOf, keysOf } from './behind.ts'
 
 let databases = 0
 
@@ -100,27 +100,58 @@ describe('a small append', () => {
   })
 
   it.each([
-    ['fences', { fencingToken: 'token' }],
-    ['trims', { trimPoint: 1 }],
-    ['expires before all that is listed', { expiresAt: NOW + 5 }],
     ['is large', { bodyBytes: 2_048 }],
     ['is of many records', { count: 17 }],
   ])('and not one that %s, which is written into the row', async (_, spec) => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    for (let i = 0; i < 3; i++) await writer.append()
+    const before = (await db.get('logs', 'a'))!
+    await writer.append(spec)
+    const after = (await db.get('logs', 'a'))!
+    expect(after.revision).toBe(before.revision + 1)
+    expect(after.head).toEqual(writer.head)
+    expect(await behindRowOf(db, 'a')).toEqual([])
+    await writer.append()
+    expect(await sessions[1].head('a')).toEqual(writer.head)
+    const count = writer.written.reduce((sum, { block }) => sum + block.endSeqNum - block.firstSeqNum, 0)
+    expect(await records(sessions[1])).toEqual(range(0, count))
+  })
+
+  it('that fences is as small as any other', async () => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    await writer.append()
+    const row = await db.get('logs', 'a')
+    await writer.append({ fencingToken: 'token' })
+    await writer.append()
+    expect(await db.get('logs', 'a')).toEqual(row)
+    expect((await sessions[1].head('a'))!.fencingToken).toBe('token')
+    expect(await sessions[1].head('a')).toEqual(writer.head)
+  })
+
+  it.each([
+    ['that trims', { trimPoint: 1, trimmedAt: NOW + 7 }, ['trimmed', NOW + 7, 'a']],
+    ['that expires before all that is listed', { expiresAt: NOW + 5 }, ['expired', NOW + 5, 'a']],
+  ])('%s is listed to be freed, and writes nothing else of the log', async (_, spec, chore) => {
     const { sessions, db } = await openTwo()
     const writer = await LogWriter.create(sessions[0], 'a')
     await writer.append({ expiresAt: FAR })
     await writer.append({ expiresAt: FAR + 1 })
     await writer.append()
     const before = (await db.get('logs', 'a'))!
+    const kept = await behindRowOf(db, 'a')
     await writer.append(spec)
-    const after = (await db.get('logs', 'a'))!
-    expect(after.revision).toBe(before.revision + 1)
-    expect(after.head).toEqual(writer.head)
-    expect((await db.getAll('appends')).filter(isAppend)).toEqual([])
-    await writer.append()
+    expect(await db.getAllKeys('chores')).toContainEqual(chore)
+    const { expiryChoreAt, trimChoreAt, ...after } = (await db.get('logs', 'a'))!
+    expect([expiryChoreAt, trimChoreAt]).toContain(chore[1])
+    expect({ ...after, expiryChoreAt: FAR }).toEqual(before)
+    expect((await behindRowOf(db, 'a')).slice(0, -1)).toEqual(kept)
     expect(await sessions[1].head('a')).toEqual(writer.head)
-    const count = writer.written.reduce((sum, { block }) => sum + block.endSeqNum - block.firstSeqNum, 0)
-    expect(await records(sessions[1])).toEqual(range(0, count))
+    const writes = watchWrites()
+    await writer.append({ expiresAt: FAR })
+    expect(writes).toEqual([['appends']])
+    expect(await db.count('pages')).toBe(0)
   })
 
   it('to each of several logs that are known looks for no more than whether they are what they were', async () => {
@@ -143,7 +174,10 @@ describe('a small append', () => {
     const tails = await Promise.all(['a', 'b', 'c'].map(async (id) => (await second.head(id))!.tail.seqNum))
     expect(tails).toEqual([5, 4, 5])
     expect(seqNumsOf(await second.read('c', WHOLE_LOG))).toEqual(range(0, 5))
-    expect((await db.getAll('appends', behindRow('b'))).filter(isAppend)).toEqual([])
+    const { revision } = (await db.get('logs', 'b'))!
+    for (const { key, row } of await behindRowOf(db, 'b'))
+      expect([key[2], row.revision]).toEqual([revision, revision])
+    expect(await first.head('b')).toEqual({ ...(await second.head('b')), epoch: 2 })
   })
 
   it('is freed when it has expired or was trimmed', async () => {
@@ -192,8 +226,10 @@ describe('of two sessions that know a log', () => {
     await second.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }])
     const replaced = await second.head('a')
     await conflicts(writer.append(), 'an append under the epoch before')
-    expect((await db.getAll('appends')).filter(isAppend)).toEqual([])
+    const { revision } = (await db.get('logs', 'a'))!
+    expect((await behindRowOf(db, 'a')).map(({ key }) => key)).toEqual([['a', 0, revision]])
     expect(await second.head('a')).toEqual(replaced)
+    expect(replaced?.epoch).toBe(2)
     expect(await records(first)).toEqual([0])
   })
 
@@ -236,7 +272,7 @@ describe('what is behind no row any more', () => {
     const { sessions, db } = await openTwo()
     const writer = await LogWriter.create(sessions[0], 'a')
     for (let i = 0; i < 3; i++) await writer.append()
-    const [, some] = await db.getAll('appends', behindRow('a'))
+    const [, some] = await db.getAll('appends', keysOf('a'))
     const { revision } = (await db.get('logs', 'a'))!
     for (const seqNum of [0, 2, 3, 90]) {
       await db.put('appends', { ...some!, revision: revision - 1 }, ['a', seqNum, revision - 1])

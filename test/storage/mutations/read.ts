@@ -1,4 +1,6 @@
 import type { StoredBlock } from '../../../src/storage/contract.ts'
+import { splitBlock } from '../../../src/storage/split-block.ts'
+import { splitting, wrapped } from '../wrapped-storage.ts'
 import { type Mutation, mutate, mutateRead } from './mutation.ts'
 
 export const readMutations: readonly Mutation[] = [
@@ -71,6 +73,23 @@ export const readMutations: readonly Mutation[] = [
           return blocks.map((block) => ({ ...block, data: appended.get(block.firstSeqNum)! }))
         },
       }
+    }),
+  },
+  {
+    breaks: 'splitting: also for who asks for blocks that are not split',
+    noticedBy: ['read: a large batch is read from anywhere within it, and in one block by who asks for that'],
+    make: () =>
+      wrapped(
+        (session) => ({ read: (logId, range) => session.read(logId, { ...range, unsplit: false }) }),
+        splitting(),
+      ),
+  },
+  {
+    breaks: 'splitting: leaves out the piece behind a position',
+    noticedBy: ['read: a large batch is read from anywhere within it, and in one block by who asks for that'],
+    make: mutateRead((blocks) => {
+      const [first, ...rest] = blocks
+      return first === undefined ? [] : [...splitBlock(first, 60 * 1024).filter((_, i) => i !== 1), ...rest]
     }),
   },
   {

@@ -1,5 +1,5 @@
 import { unwrap } from 'idb'
-import { openingKey } from './append-row.ts'
+import { markKey } from './append-row.ts'
 import type { Database } from './schema.ts'
 import type { SmallAppend } from './small-append.ts'
 import { type Durability, endOf } from './transactions.ts'
@@ -17,12 +17,12 @@ export function addAssuming(db: Database, durability: Durability, append: SmallA
 
 async function add(transaction: IDBTransaction, { key, row }: SmallAppend): Promise<boolean> {
   const ended = endOf(transaction)
-  let isOpen = false
+  let counts = false
   try {
     const store = transaction.objectStore('appends')
-    const opening = store.getKey(openingKey(key[0], row.revision))
-    opening.onsuccess = () => {
-      isOpen = opening.result !== undefined
+    const mark = store.getKey(markKey(key[0], row.revision))
+    mark.onsuccess = () => {
+      counts = mark.result !== undefined
     }
     store.add(row, key)
     transaction.commit()
@@ -32,7 +32,7 @@ async function add(transaction: IDBTransaction, { key, row }: SmallAppend): Prom
     throw error
   }
   return ended.then(
-    () => isOpen,
+    () => counts,
     (error) => {
       // Another was added there before.
       if (transaction.error?.name === 'ConstraintError') return false
