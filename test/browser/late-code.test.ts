@@ -24,14 +24,16 @@ inChromium('code that is loaded late', (browser) => {
     await engine.closeEngine()
   })
 
-  it('is not needed to read and append to what is there', async () => {
+  it('is not needed to read what is there, and an append that lacks it is told so and can be made again', async () => {
     const { engine: first } = await openIn('there', '**/nothing')
     await first.append(['a'])
     await first.closeEngine()
     const { page, engine } = await openIn('there', REST)
+    expect(await engine.readAll()).toEqual(['a'])
+    await expect(engine.append(['lost'])).rejects.toThrow('storage failed')
+    await page.unroute(REST)
     expect(await engine.append(['b'])).toBe(1)
     expect(await engine.readAll()).toEqual(['a', 'b'])
-    await page.unroute(REST)
     await engine.closeEngine()
   })
 })
