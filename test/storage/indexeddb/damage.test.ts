@@ -173,6 +173,38 @@ describe('freeing, when something is damaged', () => {
     expect(await session.read('b', WHOLE_LOG)).toEqual([])
   })
 
+  it('what is damaged behind the row of a log keeps neither its pages nor another log from being freed', async () => {
+    const { session, db, damageTail } = await openDamaged()
+    const writer = await LogWriter.create(session, 'a')
+    for (let i = 0; i < 70; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW + i })
+    for (let i = 0; i < 3; i++) await writer.append({ expiresAt: NOW })
+    const other = await LogWriter.create(session, 'b')
+    await other.append({ bodyBytes: LARGE, expiresAt: NOW + 70 })
+    await other.append({ expiresAt: NOW })
+    await damageTail('a', cutTail)
+    const { freedOf, error } = await reclaimAll(session, { now: FAR })
+    expect(error).toMatchObject(CORRUPT)
+    expect(freedOf).toEqual(['a', 'b'])
+    expect(await db.count('pages')).toBe(0)
+    expect(await session.read('b', WHOLE_LOG)).toEqual([])
+    expect((await session.head('a'))!.tail.seqNum).toBe(73)
+    await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
+    expect(await reclaimAll(session, { now: FAR })).toMatchObject({ freedOf: [], error: CORRUPT })
+  })
+
+  it('a log whose latest blocks are damaged takes another epoch, and can be deleted', async () => {
+    const { session, db, damageTail } = await openDamaged()
+    const writer = await LogWriter.create(session, 'a')
+    for (let i = 0; i < 3; i++) await writer.append()
+    await damageTail('a', cutTail)
+    await session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }])
+    expect(await session.head('a')).toEqual({ ...writer.head, epoch: 2 })
+    await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
+    await session.commit([{ kind: 'delete-log', logId: 'a', expectSeqNum: 3 }])
+    expect(await session.head('a')).toBeUndefined()
+    expect(await db.count('appends')).toBe(0)
+  })
+
   it('with nothing but damage within reach it is told, and does not go on for ever', async () => {
     const { session, damagePage } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')

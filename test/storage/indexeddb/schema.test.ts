@@ -5,6 +5,9 @@ import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { systemClock } from '../../../src/engine/system-clock.ts'
+import { conflicts } from '../../../src/storage/conformance/assert.ts'
+import { range, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
 import { makeVersion1 } from './version-1.ts'
 import { checkVersion1 } from './version-1-check.ts'
 
@@ -20,6 +23,21 @@ describe('the schema', () => {
   it('an upgrade from version 1 keeps everything', async () => {
     await makeVersion1('version 1')
     await checkVersion1(await openSession('version 1'))
+  })
+
+  it('a log of version 1 takes appends, at first in its row and then behind it', async () => {
+    await makeVersion1('appended')
+    const [ours, theirs] = [await openSession('appended'), await openSession('appended')]
+    const head = (await ours.head('a'))!
+    const writer = new LogWriter(ours, 'a', head)
+    for (let i = 0; i < 3; i++) await writer.append()
+    expect(await theirs.head('a')).toEqual(writer.head)
+    const { seqNum } = head.tail
+    const added = await theirs.read('a', { ...WHOLE_LOG, from: { seqNum } })
+    expect(seqNumsOf(added).slice(-3)).toEqual(range(seqNum, seqNum + 3))
+    const other = new LogWriter(theirs, 'a', writer.head)
+    await other.append()
+    await conflicts(writer.append(), 'an append behind another')
   })
 
   it('has the same form when it is new as when it is upgraded', async () => {

@@ -1,0 +1,161 @@
+import 'fake-indexeddb/auto'
+import { openDB } from 'idb'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import type { Schema } from '../../../adapters/storage/indexeddb/schema.ts'
+import { systemClock } from '../../../src/engine/system-clock.ts'
+import { NOW, range, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
+import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { behindRowOf } from './behind.ts'
+import { type Fault, injectFaults, limitSpace } from './faults.ts'
+
+afterEach(() => {
+  injectFaults([])
+  limitSpace(undefined)
+})
+
+const FAULTS: readonly Fault[] = ['abort', 'close', 'lose-answer']
+const SEEDS = Number(process.env.SEEDS ?? 8)
+const FIRST_SEED = Number(process.env.SEED ?? 1)
+const ROUNDS = 80
+
+/** `SEEDS=200 SEED=1 npx vitest run test/storage/indexeddb/random-sessions` looks further. */
+describe('three sessions at random work on two logs', () => {
+  it.each(range(FIRST_SEED, FIRST_SEED + SEEDS))('lose and double nothing (seed %i)', async (seed) => {
+    const prng = new Prng(seed)
+    const withFaults = prng.below(2) === 0
+    const withQuota = !withFaults && prng.below(2) === 0
+    const name = `random-${seed}`
+    const sessions = await Promise.all(
+      [0, 1, 2].map(async () => {
+        const session = await indexedDb(name).open({ clock: systemClock, onLogChanged: () => {} })
+        onTestFinished(() => session.close())
+        return session
+      }),
+    )
+    const db = await openDB<Schema>(name)
+    onTestFinished(() => db.close())
+    const logs = ['a', 'b']
+    for (const logId of logs) await LogWriter.create(sessions[0]!, logId)
+    const made = new Map<string, { expiresAt: number | null; logId: string }>()
+    const refused = new Set<string>()
+    let epoch = 1
+    let reclaimedAt = 0
+    let trimAt = 0
+    for (let round = 0; round < ROUNDS; round++) {
+      const jobs: (() => Promise<void>)[] = []
+      const jobsMax = 1 + prng.below(4)
+      for (let j = 0; j < jobsMax; j++) {
+        const session = prng.pick(sessions)
+        const kind = prng.below(12)
+        if (kind < 9) {
+          const logId = prng.pick(logs)
+          const head = (await sessions[prng.below(3)]!.head(logId))!
+          const writer = new LogWriter(session, logId, head)
+          const group = 1 + prng.below(4)
+          for (let g = 0; g < group; g++) {
+            const tag = `${round}.${j}.${g}`
+            const spec = {
+              tag,
+              count: prng.pick([1, 1, 1, 2, 5, 16, 17]),
+              bodyBytes: prng.pick([undefined, undefined, 30, 400, 2500]) as number | undefined,
+              expiresAt: prng.pick([null, NOW + round + prng.below(30), NOW + prng.below(100)]),
+              ...(prng.below(15) === 0 && { fencingToken: tag }),
+              ...(prng.below(15) === 0 && { trimPoint: head.trimPoint, trimmedAt: ++trimAt }),
+            }
+            const request = writer.request(spec)
+            jobs.push(async () => {
+              await session.append(request).then(
+                () => {
+                  made.set(tag, { expiresAt: spec.expiresAt, logId })
+                },
+                (error) => {
+                  if (StorageConflict.is(error) || (StorageFailure.is(error) && error.nothingWritten))
+                    refused.add(tag)
+                  else expect(StorageFailure.is(error)).toBe(true)
+                },
+              )
+            })
+          }
+        } else if (kind === 9) {
+          const logId = prng.pick(logs)
+          jobs.push(async () => {
+            await session.commit([{ kind: 'set-epoch', logId, epoch: ++epoch }]).catch(() => {})
+          })
+        } else if (kind === 10) {
+          const now = NOW + prng.below(round + 10)
+          reclaimedAt = Math.max(reclaimedAt, now)
+          jobs.push(async () => {
+            await session.reclaim({ now, trimmedBefore: 0, blocksMax: 1 + prng.below(20) }).catch(() => {})
+          })
+        } else {
+          const logId = prng.pick(logs)
+          jobs.push(async () => {
+            const blocks = await session.read(logId, WHOLE_LOG)
+            const nums = seqNumsOf(blocks)
+            expect(nums).toEqual([...new Set(nums)].sort((a, b) => a - b))
+          })
+        }
+      }
+      if (withFaults) injectFaults(jobs.map(() => prng.pick([undefined, undefined, undefined, ...FAULTS])))
+      if (withQuota) limitSpace(prng.pick([undefined, undefined, 300, 3000]))
+      await Promise.all(jobs.map((job) => job()))
+      injectFaults([])
+      limitSpace(undefined)
+      for (const logId of logs) {
+        const heads = await Promise.all(sessions.map((s) => s.head(logId)))
+        expect(heads[1]).toEqual(heads[0])
+        const blocks = await sessions[0]!.read(logId, WHOLE_LOG)
+        const [measured] = await sessions[1]!.measure([logId])
+        expect(measured).toBe(blocks.reduce((sum, b) => sum + b.meteredBytes, 0))
+        const row = (await db.get('logs', logId))!
+        const behind = (await behindRowOf(db, logId)).map((one) => one.row)
+        const leftOver = behind.filter(({ revision }) => revision !== row.revision)
+        if (!withFaults && !withQuota) expect(leftOver).toEqual([])
+        // Everything that expires is listed.
+        const chores = await db.getAllKeys('chores')
+        const listed = chores.filter(([kind, , id]) => kind === 'expired' && id === logId).map(([, at]) => at)
+        expect(listed.length).toBeLessThanOrEqual(1)
+        for (const page of [row.tail, ...behind.filter(({ revision }) => revision === row.revision)]) {
+          for (let i = 5; i < page.numbers.length; i += 7) {
+            if (page.numbers[i] !== Number.POSITIVE_INFINITY)
+              expect(listed[0]).toBeLessThanOrEqual(page.numbers[i]!)
+          }
+        }
+        // Random partial reads agree with the whole.
+        const from = prng.below(heads[0]!.tail.seqNum + 3)
+        const part = await sessions[2]!.read(logId, {
+          ...WHOLE_LOG,
+          from: { seqNum: from },
+          recordsMax: 1 + prng.below(30),
+          endSeqNum: from + prng.below(60),
+        })
+        const whole = seqNumsOf(blocks)
+        const partial = seqNumsOf(part)
+        const start = whole.indexOf(partial[0]!)
+        if (partial.length > 0) expect(whole.slice(start, start + partial.length)).toEqual(partial)
+        const text = blocks.map(
+          ({ data }) => /(\d+\.\d+\.\d+)#/.exec(new TextDecoder('latin1').decode(data))![1]!,
+        )
+        expect(new Set(text).size).toBe(text.length)
+        for (const tag of text) expect(refused.has(tag), tag).toBe(false)
+        const there = new Set(text)
+        for (const [tag, { expiresAt, logId: id }] of made) {
+          if (id !== logId) continue
+          if (expiresAt === null || expiresAt > reclaimedAt)
+            expect(there.has(tag), `${tag} of ${logId} in round ${round}`).toBe(true)
+        }
+        // No holes but expired ones: the last sequence number is below the tail.
+        if (whole.length > 0) expect(whole.at(-1)!).toBeLessThan(heads[0]!.tail.seqNum)
+      }
+    }
+    for (;;)
+      if (!(await sessions[0]!.reclaim({ now: NOW + 100_000, trimmedBefore: 0, blocksMax: 1000 })).more) break
+    for (const logId of logs)
+      for (const { expiresAt } of await sessions[1]!.read(logId, WHOLE_LOG)) expect(expiresAt).toBeNull()
+    expect((await db.getAllKeys('chores')).filter(([kind]) => kind === 'expired')).toEqual([])
+    expect(made.size).toBeGreaterThan(30)
+  })
+})
