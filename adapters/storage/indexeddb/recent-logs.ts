@@ -1,6 +1,6 @@
 import type { LogState } from './small-append.ts'
 
-/** Each has a few kilobytes. */
+/** Each has some hundred bytes. */
 const LOGS_MAX = 256
 
 /** The logs that were last appended to, as they were then. */
