@@ -20,6 +20,7 @@ const ON_EVERY_STORAGE = { memory: TOLD, indexeddb: TOLD }
 
 interface App {
   append(text: string): Promise<number>
+  tail(): Promise<number>
   /** How many basins there are, or why that is not known. */
   list(): Promise<number | string>
   close(): Promise<void>
@@ -63,11 +64,12 @@ inChromium('an app with the package, bundled without configuration', (browser) =
     await page.route(late, (route) => route.abort())
     await page.reload()
     const second = await page.evaluateHandle(() => openApp())
-    expect(await second.evaluate((app) => app.append('b'))).toBe(2)
+    expect(await second.evaluate((app) => app.tail())).toBe(1)
+    expect(await second.evaluate((app) => app.append('lost').catch(({ code }) => code))).toBe('storage')
     expect(await second.evaluate((app) => app.list())).toBe('unavailable')
     await page.unroute(late)
     expect(await second.evaluate((app) => app.list())).toBe(1)
-    expect(await second.evaluate((app) => app.append('c'))).toBe(3)
+    expect(await second.evaluate((app) => app.append('b'))).toBe(2)
     await second.evaluate((app) => app.close())
   })
 

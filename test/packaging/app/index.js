@@ -10,6 +10,7 @@ globalThis.openApp = async () => {
   const stream = hw.basin('my-app').stream('chats/42')
   return {
     append: (text) => stream.append(text).then(({ end }) => end.seqNum),
+    tail: () => stream.checkTail().then(({ seqNum }) => seqNum),
     list: () =>
       hw.listBasins().then(
         ({ items }) => items.length,
