@@ -1,6 +1,6 @@
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import type { AppendPlan, AssumedPlan } from './append-plan.ts'
-import { planReading } from './plan-read.ts'
+import { planReading } from './plan-reading.ts'
 import { putChores, putLog } from './put-log.ts'
 import type { Database, WriteTransaction } from './schema.ts'
 import type { SmallAppend } from './small-append.ts'

@@ -1,3 +1,4 @@
+import { secureRandom } from '../../../src/engine/ids.ts'
 import type { CatalogChange, Collection, Head, LogStart } from '../../../src/storage/contract.ts'
 import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
@@ -5,7 +6,6 @@ import type { DocumentName } from './document-key.ts'
 import type { LogRow } from './log-row.ts'
 import { EMPTY_PAGE } from './page.ts'
 import type { DocumentRow } from './schema.ts'
-import { stateOf } from './small-append.ts'
 import type { StoredLog } from './stored-log.ts'
 
 /** What there is of something, and whether it becomes something else. */
@@ -76,7 +76,7 @@ export class CommitDraft {
         if (log.now === undefined) return
         if (
           change.expectSeqNum !== undefined &&
-          change.expectSeqNum !== stateOf(log.now.row, log.now.appends.at(-1)).head.tail.seqNum
+          change.expectSeqNum !== (log.now.appends.at(-1) ?? log.now.row).head.tail.seqNum
         ) {
           throw new StorageConflict(`the tail of log ${log.logId} is not the expected one`)
         }
@@ -111,8 +111,7 @@ function newLogRow(epoch: number, createdAt: number, start: LogStart | undefined
 
 /** A log may have the id of one that was deleted, of whose revisions it must have none: somebody may still think that it is there. */
 function firstRevision(): number {
-  const [random] = crypto.getRandomValues(new Uint32Array(1))
-  return random! * 2 ** 20
+  return secureRandom() * 2 ** 52
 }
 
 /** What is behind the row is not looked into: whatever is damaged there stays as it is. */

@@ -4,7 +4,7 @@ import { BlockCollector } from './block-collector.ts'
 import type { Connection } from './connection.ts'
 import { readPages } from './page-reader.ts'
 import { blocksIn } from './page-row.ts'
-import { APPEND_RECORDS_MAX, stateOf } from './small-append.ts'
+import { APPEND_RECORDS_MAX } from './small-append.ts'
 
 /** What is read of logs. */
 export class LogReader {
@@ -17,7 +17,7 @@ export class LogReader {
   async head(logId: string): Promise<Head | undefined> {
     return this.#connection.read(['logs', 'appends'], async (transaction) => {
       const row = await transaction.objectStore('logs').get(logId)
-      return row && stateOf(row, await lastBehind(transaction, logId, row)).head
+      return row && ((await lastBehind(transaction, logId, row)) ?? row).head
     })
   }
 

@@ -1,5 +1,5 @@
 import type { Head } from '../../../src/storage/contract.ts'
-import type { Page } from './page.ts'
+import { type BlockSummary, earliestExpiry, type Page } from './page.ts'
 
 /** What there is to know of a log but for what is behind this row (`append-row.ts`). Persisted: keep stable. */
 export interface LogRow extends Partial<ChoreTimes> {
@@ -21,12 +21,27 @@ export interface ChoreTimes {
   readonly trimChoreAt: number | undefined
 }
 
+/**
+ * When a log has to be listed for what is behind its pages: these blocks, too, and the trims of its head. What is listed too early stays: looking for nothing
+ * once costs less than writing each time.
+ */
+export function listedFor(
+  listed: Partial<ChoreTimes>,
+  blocks: readonly BlockSummary[],
+  log: Pick<LogRow, 'head' | 'freedBelow'>,
+): ChoreTimes {
+  return {
+    expiryChoreAt: earlier(listed.expiryChoreAt, earliestExpiry(blocks)),
+    trimChoreAt: earlier(listed.trimChoreAt, dueTrim(log)),
+  }
+}
+
 /** The time of the first trim below which blocks may be left. */
 export function dueTrim({ head, freedBelow }: Pick<LogRow, 'head' | 'freedBelow'>): number | undefined {
   return head.trims.find(({ point }) => point > freedBelow)?.at
 }
 
-export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || (b !== undefined && b < a) ? b : a
 }
 

@@ -1,6 +1,6 @@
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
-import { type ChoreTimes, dueTrim, earlier, type LogRow } from './log-row.ts'
-import { type BlockSummary, earliestExpiry, pageOf, sizeInPage } from './page.ts'
+import { type ChoreTimes, type LogRow, listedFor } from './log-row.ts'
+import { type BlockSummary, pageOf, sizeInPage } from './page.ts'
 import { blocksIn } from './page-row.ts'
 import type { Chore } from './schema.ts'
 import { pagesOf, type StoredPage } from './stored-page.ts'
@@ -30,7 +30,7 @@ export function appendAll(logId: string, row: LogRow, appends: readonly AppendRe
     meteredBytes: row.meteredBytes + meteredBytesOf(added),
     tail: pageOf(tail),
   }
-  return listChores(logId, row, next, tail, pages)
+  return { ...relist(logId, row, next, listedFor(row, tail, next)), pages }
 }
 
 /** The latest blocks of a log, in its row or in pages. */
@@ -43,22 +43,7 @@ export function meteredBytesOf(blocks: readonly BlockSummary[]): number {
   return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
 }
 
-/** Lists what the row needs earlier than it is listed. What is listed too early stays: looking for nothing once costs less than writing each time. */
-function listChores(
-  logId: string,
-  before: LogRow,
-  next: LogRow,
-  tail: readonly StoredBlock[],
-  pages: readonly StoredPage[],
-): LogWrite {
-  const expiryChoreAt = earlier(before.expiryChoreAt, earliestExpiry(tail))
-  const trimChoreAt = earlier(before.trimChoreAt, dueTrim(next))
-  if (expiryChoreAt === before.expiryChoreAt && trimChoreAt === before.trimChoreAt) {
-    return { row: next, pages, choresAdded: [], choresRemoved: [] }
-  }
-  return { ...relist(logId, before, next, { expiryChoreAt, trimChoreAt }), pages }
-}
-
+/** A row with the times at which it is to be listed, and what changes with them. */
 export function relist(
   logId: string,
   before: LogRow,

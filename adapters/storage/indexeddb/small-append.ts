@@ -1,7 +1,7 @@
 import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
 import type { AppendRow } from './append-row.ts'
-import { type ChoreTimes, dueTrim, earlier, type LogRow } from './log-row.ts'
-import { earliestExpiry, pageOf, sizeInPage } from './page.ts'
+import { type ChoreTimes, type LogRow, listedFor } from './log-row.ts'
+import { pageOf, sizeInPage } from './page.ts'
 import type { AppendKey } from './schema.ts'
 
 /** What is larger, of one group, is worth a page. */
@@ -62,8 +62,7 @@ export function smallAppend(
     after: {
       ...before,
       ...{ head, rows, bytes, meteredBytes },
-      expiryChoreAt: earlier(before.expiryChoreAt, earliestExpiry(blocks)),
-      trimChoreAt: earlier(before.trimChoreAt, dueTrim({ head, freedBelow })),
+      ...listedFor(before, blocks, { head, freedBelow }),
     },
   }
 }

@@ -198,6 +198,23 @@ describe('a small append', () => {
     const left = writer.written.slice(6).reduce((sum, { block }) => sum + block.meteredBytes, 0)
     expect(await sessions[0].measure(['a'])).toEqual([left])
   })
+
+  it('that is left when those in front of it are freed makes a page with the others, so that the row stays small', async () => {
+    const { sessions, db } = await openTwo()
+    const writer = await LogWriter.create(sessions[0], 'a')
+    for (let i = 0; i < 30; i++) await writer.append({ bodyBytes: 300, expiresAt: NOW + i })
+    await sessions[1].reclaim({ now: NOW + 4, trimmedBefore: 0, blocksMax: 100 })
+    expect((await db.get('logs', 'a'))!.tail.data).toHaveLength(0)
+    expect(await behindRowOf(db, 'a')).toEqual([])
+    expect(await db.count('pages')).toBe(1)
+    expect(await records(sessions[0])).toEqual(range(5, 30))
+    expect(await sessions[0].head('a')).toEqual(writer.head)
+    // Pages are found by themselves when they expire.
+    expect(await db.getAllKeys('chores')).toEqual([])
+    await sessions[1].reclaim({ now: NOW + 30, trimmedBefore: 0, blocksMax: 100 })
+    expect(await db.count('pages')).toBe(0)
+    expect(await sessions[0].measure(['a'])).toEqual([0])
+  })
 })
 
 describe('of two sessions that know a log', () => {
@@ -290,5 +307,20 @@ describe('what is behind no row any more', () => {
     await db.put('appends', { ...some!, revision }, ['a', 5, revision])
     await sessions[0].reclaim({ now: 0, trimmedBefore: 0, blocksMax: 100 })
     expect(await db.count('appends')).toBe(0)
+  })
+
+  it('is not taken for that of a log which has the id of the one it was of', async () => {
+    const { sessions, db } = await openTwo()
+    const [session] = sessions
+    const writer = await LogWriter.create(session, 'a')
+    for (let i = 0; i < 3; i++) await writer.append()
+    const old = await behindRowOf(db, 'a')
+    await session.commit([{ kind: 'delete-log', logId: 'a' }])
+    await session.reclaim({ now: 0, trimmedBefore: 0, blocksMax: 100 })
+    const again = await LogWriter.create(session, 'a')
+    // Of a tab that did not know.
+    for (const { key, row } of old) await db.put('appends', row, key)
+    expect(await session.head('a')).toEqual(again.head)
+    expect(await records(session)).toEqual([])
   })
 })
