@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import type { Plugin } from 'esbuild'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { build, type Plugin } from 'esbuild'
 import { defineConfig } from 'tsup'
+import { bundledAssets } from './scripts/bundled-assets.mjs'
 
 /**
  * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers choke on the Node modules that
@@ -15,9 +18,22 @@ const embedZstdCodec: Plugin = {
     )
     build.onLoad({ filter: /.*/, namespace: 'not-needed' }, () => ({ contents: 'module.exports = {}' }))
     build.onLoad({ filter: /zstd-codec-binding-wasm\.js$/ }, async ({ path }) => {
-      const code = await readFile(path, 'utf8')
-      const contents = code.replace(/ENVIRONMENT_(IS_WEB|IS_WORKER|HAS_NODE)=typeof [^;]*;/g, '')
-      if (contents.length === code.length) throw new Error('zstd-codec has changed: see embedZstdCodec')
+      let contents = await readFile(path, 'utf8')
+      const replace = (pattern: RegExp, replacement: (...match: string[]) => string): void => {
+        const code = contents
+        contents = code.replace(pattern, replacement)
+        if (contents === code) throw new Error(`zstd-codec has changed: no ${pattern} in it`)
+      }
+      replace(/ENVIRONMENT_(IS_WEB|IS_WORKER|HAS_NODE)=typeof [^;]*;/g, () => '')
+      // Compressed, the binary is a quarter as long. The module awaits what `getBinary` returns.
+      replace(/(?<=;base64,)[A-Za-z0-9+/=]{1000,}/, (base64) =>
+        gzipSync(Buffer.from(base64, 'base64'), { level: 9 }).toString('base64'),
+      )
+      replace(
+        /if\(binary\)\{return binary\}/,
+        () =>
+          'if(binary){return new Response(new Blob([binary]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer()}',
+      )
       return { contents }
     })
   },
@@ -36,32 +52,62 @@ const embedCliProgress: Plugin = {
   },
 }
 
+const DIST = join(import.meta.dirname, 'dist')
+
+/** Makes one minified module of `headwater/browser`, with RxJS and all other dependencies. */
+async function bundleForPages(): Promise<void> {
+  await build({
+    entryPoints: { browser: join(DIST, 'browser.js') },
+    outdir: DIST,
+    allowOverwrite: true,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    logLevel: 'error',
+    banner: { js: '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */' },
+  })
+}
+
 /** One entry for each subpath of `package.json`. Code that they share becomes chunks, so there is one copy of every class. */
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
+    storage: 'src/storage/index.ts',
+    usage: 'src/usage/index.ts',
     memory: 'adapters/storage/memory/index.ts',
     indexeddb: 'adapters/storage/indexeddb/index.ts',
+    'durable-object': 'adapters/storage/durable-object/index.ts',
     filesystem: 'adapters/storage/filesystem/index.ts',
+    postgres: 'adapters/storage/postgres/index.ts',
     http: 'adapters/http/index.ts',
+    browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
+    react: 'adapters/react/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',
+    console: 'adapters/console/index.ts',
+    'console-page': 'adapters/console/page.ts',
     testing: 'adapters/testing/index.ts',
-    conformance: 'src/storage/conformance/index.ts',
+    conformance: 'adapters/conformance/index.ts',
     cli: 'adapters/cli/main.ts',
   },
   format: 'esm',
   target: 'es2022',
   platform: 'neutral',
+  removeNodeProtocol: false,
   external: [/^node:/],
-  noExternal: ['zstd-codec', 'cli-progress'],
-  esbuildPlugins: [embedZstdCodec, embedCliProgress],
+  noExternal: ['zstd-codec', 'citty', 'cli-progress', 'preact', 'uplot'],
+  esbuildPlugins: [embedZstdCodec, embedCliProgress, bundledAssets],
   esbuildOptions(options) {
     // Puts constants where they are used. The bundlers of those who use the package can't: for them constants of other chunks are variables.
     options.minifySyntax = true
+    // Halves the package, together with leaving out the source maps. Names stay, for stack traces.
+    options.minifyWhitespace = true
+    options.lineLimit = 110
   },
   splitting: true,
-  sourcemap: true,
   clean: true,
-  dts: true,
+  dts: { compilerOptions: { stripInternal: true } },
+  onSuccess: bundleForPages,
 })

@@ -1,10 +1,14 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { bundledAssetsOfVite } from './scripts/bundled-assets.mjs'
+import { HAS_POSTGRES } from './test/storage/postgres/cluster.ts'
 
-/** The package by its names, as its users import it, from the sources. */
+/** Resolves the names of the package to its sources. */
 const OWN_PACKAGE = Object.entries({
   headwater: 'src/index.ts',
   'headwater/http': 'adapters/http/index.ts',
+  'headwater/storage': 'src/storage/index.ts',
+  'headwater/usage': 'src/usage/index.ts',
   'headwater/memory': 'adapters/storage/memory/index.ts',
   'headwater/testing': 'adapters/testing/index.ts',
 }).map(([name, path]) => ({
@@ -12,24 +16,57 @@ const OWN_PACKAGE = Object.entries({
   replacement: fileURLToPath(new URL(path, import.meta.url)),
 }))
 
+/** They test a class of the engine by itself, or bring their own storage. */
+const WITHOUT_STORAGE = [
+  'test/engine/api/observables.test.ts',
+  'test/engine/log/{history-phase,live-tail,read-ahead}.test.ts',
+  'test/engine/service/background.test.ts',
+]
+
+/** The tests whose storage calls depend on what the engine does. */
+const ENGINE_TESTS = [
+  'test/engine/{api,log,service}/*.test.ts',
+  'test/engine/encryption/{damage,live,stored-bytes}.test.ts',
+  'test/usage/storage-gauges.test.ts',
+]
+
 export default defineConfig({
+  plugins: [bundledAssetsOfVite],
   test: {
-    // By default one core is left idle, which is half of a small machine.
+    // The default leaves one core idle, which is half of a small machine.
     maxWorkers: '100%',
-    // What does not end at all ends then; how long something takes on a busy machine says nothing.
+    setupFiles: [fileURLToPath(new URL('test/support/compare-bytes.ts', import.meta.url))],
+    // Only ends tests that hang: how long a test takes on a busy machine means nothing.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },
-      // What is above the storages once more, on real directories.
+      // The engine again, on real directories.
       {
         extends: true,
         test: {
           name: 'filesystem',
-          include: ['test/engine/**/*.test.ts', 'test/http/**/*.test.ts'],
+          include: ENGINE_TESTS,
+          exclude: WITHOUT_STORAGE,
           env: { TEST_STORAGE: 'filesystem' },
         },
       },
+      // And on PostgreSQL behind a proxy that fails, where it is installed.
+      ...(HAS_POSTGRES
+        ? [
+            {
+              extends: true as const,
+              test: {
+                name: 'postgres',
+                include: ENGINE_TESTS,
+                // It claims that no other engine has the storage open, and expects answers before any delay.
+                exclude: [...WITHOUT_STORAGE, 'test/engine/log/append-recovery.test.ts'],
+                env: { TEST_STORAGE: 'postgres' },
+                globalSetup: 'test/storage/postgres/engine-tests.ts',
+              },
+            },
+          ]
+        : []),
       {
         extends: true,
         resolve: { alias: OWN_PACKAGE },

@@ -1,4 +1,4 @@
-// Bundles an example for browsers: `src/main.ts`, what is in `public`, and a service worker that knows which files belong to the app.
+// Bundles an example for browsers: `src/main.ts`, the files in `public`, and a service worker that caches them.
 import { createHash } from 'node:crypto'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,19 +10,19 @@ const OPTIONS = {
   minify: true,
   platform: 'browser',
   target: 'es2022',
-  // The package as it is installed, not its sources, which `paths` in `tsconfig.json` names for editors.
+  // Ignores `paths` in tsconfig.json, so that the built package is used instead of its sources.
   tsconfigRaw: {},
-  // The published client asks for HTTP/2 in Node only. The codec for zstd has 860 kB, and no page can ask for zstd.
+  // The published client uses HTTP/2 in Node only. The zstd codec has 860 kB, and pages cannot request zstd.
   external: ['node:http2', './zstd-module-*'],
   logLevel: 'error',
 }
 
-/** Resolves to the directory that is to be served, which is emptied first. */
+/** Deletes and rewrites the output directory. Resolves to its path. */
 export async function buildExample(name, output = join(import.meta.dirname, name, 'dist')) {
   const directory = join(import.meta.dirname, name)
   await rm(output, { recursive: true, force: true })
   await cp(join(directory, 'public'), output, { recursive: true })
-  // One file: nothing is left to be loaded later, when there may be no network.
+  // A single file, so that nothing has to be loaded later, when there may be no network.
   await bundle(join(directory, 'src/main.ts'), join(output, 'main.js'), { format: 'esm' })
   const files = (await readdir(output)).sort()
   const ownFiles = JSON.stringify({ version: await hashOf(output, files), files: files.map(addressOf) })

@@ -1,7 +1,7 @@
 import { context } from 'esbuild'
 import { buildExample } from './build.mjs'
 
-/** Builds an example and serves it to this machine. Port 0 is one that is free. */
+/** Builds an example and serves it on localhost. Port 0 selects a free port. */
 export async function serveExample(name, port) {
   const servedir = await buildExample(name)
   const files = await context({ logLevel: 'silent' })

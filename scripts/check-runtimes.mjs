@@ -1,4 +1,6 @@
-// `npm run check:runtimes`: what is built, in Node, Bun and Deno: the conformance suite on the storages that need no browser, and the engine on a directory.
+// `npm run check:runtimes` tests the built package in Node, Bun and Deno: the conformance suite on the
+// storages that need no browser, and the engine on a directory; in Deno also with the least permissions. In
+// workerd, both on a Durable Object.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,25 +12,42 @@ const CHECKS = ['conformance.mjs', 'engine-on-a-directory.mjs']
 ensureInstalled()
 ensureBuilt()
 
-// Not among the dependencies, for a clone is installed without 200 MB of other runtimes.
+// Not among the dependencies, so that `npm ci` does not download 200 MB of other runtimes.
 const installed = mkdtempSync(join(tmpdir(), 'headwater-runtimes-'))
 process.on('exit', () => rmSync(installed, { recursive: true, force: true }))
-run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--prefix', installed, 'bun@1', 'deno@2'])
+run('npm', [
+  'install',
+  '--no-save',
+  '--no-audit',
+  '--no-fund',
+  '--prefix',
+  installed,
+  'bun@1',
+  'deno@2',
+  'workerd@1',
+])
 const binary = (name) => join(installed, 'node_modules', '.bin', name)
 
 const RUNTIMES = [
   { command: process.execPath, args: [] },
   { command: binary('bun'), args: ['run'] },
   { command: binary('deno'), args: ['run', '--allow-all', '--no-lock'] },
+  {
+    command: binary('deno'),
+    args: ['run', '--no-prompt', '--allow-read', '--allow-write', '--allow-net', '--allow-env', '--no-lock'],
+    checks: ['least-permissions.mjs'],
+  },
 ]
 
 let failed = 0
-for (const { command, args } of RUNTIMES) {
-  for (const check of CHECKS) {
+for (const { command, args, checks = CHECKS } of RUNTIMES) {
+  for (const check of checks) {
     const script = inProject('scripts', 'runtimes', check)
     const { status, error } = spawnSync(command, [...args, script, ...args], { stdio: 'inherit' })
     if (error) console.error(error.message)
     if (status !== 0) failed++
   }
 }
+const workerd = inProject('scripts', 'runtimes', 'workerd', 'check.mjs')
+if (spawnSync(process.execPath, [workerd, binary('workerd')], { stdio: 'inherit' }).status !== 0) failed++
 process.exit(failed === 0 ? 0 : 1)

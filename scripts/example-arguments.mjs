@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util'
 
-// What a browser stores belongs to the address, port included: each example has its own, and the same each time.
+// Browsers store data by origin, which includes the port, so each example has a fixed port of its own.
 const PORTS = { 'local-first-chat': 8788, 'published-client': 8789 }
 
 export const USAGE = `usage: npm run example -- NAME [--port PORT]\nexamples: ${Object.keys(PORTS).join(', ')}`
 
-/** Undefined when they make no sense. */
+/** Returns undefined if the arguments are invalid. */
 export function exampleArguments(args) {
   try {
     const { positionals, values } = parseArgs({

@@ -1,4 +1,5 @@
-// `npm run example -- NAME [--port PORT]`: builds an example and serves it on this machine, from a fresh clone on.
+// `npm run example -- NAME [--port PORT]` builds an example and serves it on this machine. Works in a fresh
+// clone.
 import { exampleArguments, USAGE } from './example-arguments.mjs'
 import { ensureBuilt, ensureInstalled } from './project.mjs'
 
@@ -14,7 +15,7 @@ ensureBuilt()
 const { serveExample } = await import('../examples/serve.mjs')
 try {
   const { url } = await serveExample(given.name, given.port)
-  console.log(`${given.name} is at ${url} (end it with Ctrl-C)`)
+  console.log(`${given.name} is at ${url} (press Ctrl-C to stop it)`)
 } catch (error) {
   console.error(`${given.name} could not be served: ${error.message}`)
   process.exit(1)

@@ -9,35 +9,58 @@ export function inProject(...path) {
   return join(root, ...path)
 }
 
-/** Installs what the lock file says when that has not been done since the lock file changed. */
+/** Installs the dependencies if the lock file has changed since the last installation. */
 export function ensureInstalled() {
   // npm writes its own copy of the lock file last.
   const installed = modifiedAt(inProject('node_modules', '.package-lock.json'))
-  // With what builds, also where the environment says `production`.
-  if (installed < modifiedAt(inProject('package-lock.json'))) run('npm', ['ci', '--include=dev'])
+  // Includes the development dependencies, even if `NODE_ENV` is `production`.
+  if (installed < modifiedAt(inProject('package-lock.json'))) {
+    console.log('Installing dependencies …')
+    runQuietly('npm', ['ci', '--include=dev'])
+  }
 }
 
-/** Builds what runs, without the type declarations, when nothing is built or something it is built from is newer. */
+/** Builds the JavaScript, without type declarations, if it is missing or older than a source. */
 export function ensureBuilt() {
   const built = modifiedAt(inProject('dist', 'cli.js'))
   const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsup.config.ts']
-  if (Math.max(...sources.map((path) => newestIn(inProject(path)))) > built) run('npm', ['run', 'build:js'])
+  if (Math.max(...sources.map((path) => newestIn(inProject(path)))) > built) {
+    console.log('Building …')
+    runQuietly('npm', ['run', 'build:js'])
+  }
 }
 
 export function build() {
   run('npm', ['run', 'build'])
 }
 
-/** Runs a command in the project and ends this process with its exit code when that is not 0. */
+/** Runs a command in the project. Exits with its code if that is not 0. */
 export function run(command, args) {
-  // On Windows npm is a script, which only a shell starts.
+  exitUnlessDone(spawn(command, args, { stdio: 'inherit' }))
+}
+
+/** Runs a command in the project, and shows its output only if it fails. */
+function runQuietly(command, args) {
+  const done = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: Number.POSITIVE_INFINITY,
+  })
+  if (done.status !== 0) process.stderr.write(`${done.stdout ?? ''}${done.stderr ?? ''}`)
+  exitUnlessDone(done)
+}
+
+function spawn(command, args, options) {
+  // On Windows, npm is a script, which only a shell can start.
   const shell = process.platform === 'win32'
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', shell })
+  return spawnSync(command, args, { cwd: root, shell, ...options })
+}
+
+function exitUnlessDone({ status, error }) {
   if (error) console.error(error.message)
   if (status !== 0) process.exit(status ?? 1)
 }
 
-/** 0 for what does not exist. */
+/** Returns 0 if the path does not exist. */
 function modifiedAt(path) {
   return existsSync(path) ? statSync(path).mtimeMs : 0
 }

@@ -1,4 +1,5 @@
-// `npm test`: builds, because some tests look at what is published, and runs all tests. Arguments after `--` go to vitest.
+// `npm test` builds the package, because some tests check what is published, and runs all tests. Arguments
+// after `--` are passed to Vitest.
 import { build, ensureInstalled, inProject, run } from './project.mjs'
 
 ensureInstalled()

@@ -1,44 +1,91 @@
+/** @internal */
 export type { Resource } from './core/permission.ts'
-export type { AppendSession, AppendTicket } from './engine/append-session.ts'
-export { Basin } from './engine/basin.ts'
-export type { Connection } from './engine/context.ts'
-export type { CreateBasinOptions } from './engine/control/basins.ts'
-export type { RestoredStream } from './engine/control/restored-stream.ts'
+export type { AppendOptions, AppendSession, AppendTicket } from './engine/api/append-session.ts'
+export type { Basin, CreateStreamOptions } from './engine/api/basin.ts'
+export type { CallOptions } from './engine/api/call-options.ts'
+export type {
+  BasinOptions,
+  CreateBasinOptions,
+  EnsureBasinOptions,
+  Headwater,
+} from './engine/api/headwater.ts'
+export type { JsonRecord } from './engine/api/json-codec.ts'
+export type { JsonBatch, JsonReadSession, JsonStream } from './engine/api/json-stream.ts'
+export type { ListAllQuery } from './engine/api/list-all.ts'
+export type { Producer, ProducerOptions, RecordAck, RecordTicket } from './engine/api/producer.ts'
+export type {
+  ReadOptions,
+  ReadSession,
+  RecordSession,
+  RecordSessionEvent,
+  SessionEvent,
+} from './engine/api/read-session.ts'
+export type { StandardIssue, StandardResult, StandardSchema } from './engine/api/standard-schema.ts'
+export type { Stream, StreamOptions } from './engine/api/stream.ts'
 export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
-export { type BasinOptions, Headwater } from './engine/headwater.ts'
+/** @internal */
+export type { ReadCursor, ReadEvent } from './engine/log/read-cursor.ts'
 export { open } from './engine/open.ts'
 export type { EngineLimits, OpenOptions } from './engine/options.ts'
-export { Producer, type ProducerOptions, type RecordAck, type RecordTicket } from './engine/producer.ts'
-export type { ReadCursor, ReadEvent } from './engine/read-cursor.ts'
-export { type ReadOptions, ReadSession } from './engine/read-session.ts'
-export type { EngineStats } from './engine/stats.ts'
-export { Stream, type StreamOptions } from './engine/stream.ts'
-export { systemClock } from './engine/system-clock.ts'
-export type { UsageCounters } from './engine/usage/usage-counters.ts'
-export type { ViewOptions } from './engine/views.ts'
+export type { EngineStats } from './engine/service/stats.ts'
+export type { RestoredStream } from './engine/service/stream-service.ts'
+export type { Connection } from './engine/service/stream-target.ts'
+export type { HistogramCounts, UsageCounters, UsageModule } from './engine/service/usage.ts'
 export type {
   AccessScope,
   AccessScopeInput,
   AccessTokenInfo,
   AccessTokenInput,
   GroupPermissions,
+  Operation,
   OperationGroups,
+  OperationLevel,
   ResourceSet,
 } from './model/access.ts'
+export { OPERATIONS } from './model/access.ts'
 export type { AppendConditions, BytesOrText, RecordInput } from './model/append-input.ts'
-export { type Command, fenceRecord, trimRecord } from './model/command.ts'
-export type * from './model/config.ts'
-export type { EncryptionKey, EncryptionKeyInput } from './model/encryption-key.ts'
+export { fenceRecord, trimRecord } from './model/command.ts'
+export type {
+  BasinConfig,
+  BasinConfigInput,
+  BasinReconfiguration,
+  Cipher,
+  RetentionPolicy,
+  StorageClass,
+  StreamConfig,
+  StreamConfigInput,
+  StreamReconfiguration,
+  TimestampingMode,
+} from './model/config.ts'
+export type { EncryptionKey } from './model/encryption-key.ts'
 export { type ErrorCode, type ErrorDetails, HeadwaterError } from './model/errors.ts'
-export type * from './model/info.ts'
-export type * from './model/metrics.ts'
-export type { Operation, OperationLevel } from './model/operations.ts'
-export { OPERATIONS } from './model/operations.ts'
+export type { EncryptionKeyInput } from './model/given-key.ts'
+export type {
+  AppendAck,
+  BasinInfo,
+  ListQuery,
+  LocationInfo,
+  Page,
+  Provisioned,
+  ProvisionResult,
+  StreamInfo,
+} from './model/info.ts'
+export type {
+  AccountMetricSet,
+  BasinMetricSet,
+  Metric,
+  MetricInterval,
+  MetricPoint,
+  MetricSet,
+  MetricsQuery,
+  MetricUnit,
+  StreamMetricSet,
+} from './model/metrics.ts'
 export type { StreamPosition } from './model/position.ts'
 export type { ReadQuery } from './model/read-query.ts'
-export { type Header, type SequencedRecord, type TextRecord, textRecord } from './model/record.ts'
-export type { Clock, ScheduleOptions } from './storage/clock.ts'
-export type * from './storage/contract.ts'
-export { emptyHead } from './storage/empty-head.ts'
-export { StorageConflict, StorageFailure, type StorageFailureKind } from './storage/errors.ts'
+export type { Command, Header, RecordAs, RecordFormat, SequencedRecord, TextRecord } from './model/record.ts'
+export type { Time } from './model/validation.ts'
+export type { Clock, ScheduleOptions } from './runtime/clock.ts'
+export { systemClock } from './runtime/clock.ts'
+export type { Storage } from './storage/contract.ts'
 export type { ReadBatch } from './storage/record-batch.ts'

@@ -1,10 +1,14 @@
 import type { CipherSuite } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 
+/** The message of libsodium for a wrong tag. It has one error class for everything. */
+const WRONG_TAG = 'ciphertext cannot be decrypted using that key'
+
 /**
- * The cipher `aegis-256`, by libsodium (the peer dependency `libsodium-wrappers`, WebAssembly), for `open({ ciphers: [await aegis256()] })`.
- * Ready when it resolves: from then on it answers at once. Rejects with `unavailable` where a page
- * permits no WebAssembly.
+ * Loads the cipher `aegis-256` for `open({ ciphers: [await aegis256()] })`. It is implemented by libsodium in
+ * WebAssembly (the peer dependency `libsodium-wrappers`).
+ *
+ * Rejects with `unavailable` in a page that does not permit WebAssembly.
  */
 export async function aegis256(): Promise<CipherSuite> {
   requireWebAssembly()
@@ -19,14 +23,14 @@ export async function aegis256(): Promise<CipherSuite> {
       try {
         return sodium.crypto_aead_aegis256_decrypt(null, ciphertext, associatedData, nonce, key.bytes)
       } catch (error) {
-        if ((error as Error).message === REFUSED) return undefined
+        if ((error as Error).message === WRONG_TAG) return undefined
         throw error
       }
     },
   }
 }
 
-/** libsodium begins to compile when it is imported, and what keeps it from that is then an error that nobody handles. */
+/** libsodium compiles on import, and a failure there would be an unhandled rejection. */
 function requireWebAssembly(): void {
   try {
     new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0))
@@ -36,6 +40,3 @@ function requireWebAssembly(): void {
     })
   }
 }
-
-/** What libsodium says when the tag is another: it has one class of errors for everything. */
-const REFUSED = 'ciphertext cannot be decrypted using that key'

@@ -1,11 +1,15 @@
 #!/usr/bin/env node
 import { systemClock } from '../../src/index.ts'
-import { KNOWN_STORAGES } from './known-storages.ts'
-import { runCli } from './run-cli.ts'
+import { filesystem } from '../storage/filesystem/index.ts'
+import { memory } from '../storage/memory/index.ts'
+import { postgres } from '../storage/postgres/index.ts'
+import { runCli } from './run.ts'
 
-// The code, not `process.exit`: what is printed must get out first.
+// Messages that nobody can read any more must not end a server.
+process.stderr.on('error', () => {})
+// `process.exit` would drop output that has not been flushed.
 process.exitCode = await runCli(process.argv.slice(2), {
-  storages: KNOWN_STORAGES,
+  storages: { memory, filesystem, postgres: (connectionString) => postgres({ connectionString }) },
   env: process.env,
   fetch: (request) => fetch(request),
   clock: systemClock,

@@ -1,11 +1,15 @@
-import { rootTokenProblem } from '../../src/engine/access/token-text.ts'
+import { rootTokenProblem } from '../../src/engine/service/tokens/token-format.ts'
 import { type Headwater, HeadwaterError } from '../../src/index.ts'
-import type { CliContext } from './cli-context.ts'
-import { CliError } from './failure.ts'
+import { hasStreamResetLimits } from '../node/limits.ts'
+import type { CliContext } from './context.ts'
+import { CliError } from './errors.ts'
 
 export const ROOT_TOKEN_VARIABLE = 'HEADWATER_ROOT_TOKEN'
 
-/** Where the root token of a server comes from: `option` and `environment`, set at this start; `new`, made at this start; `stored`, earlier. */
+/**
+ * Where the root token of a server comes from: `option` and `environment` set it at this start, `new` was
+ * created at this start, `stored` at an earlier one.
+ */
 export type RootToken =
   | { readonly source: 'option' | 'environment' | 'stored' }
   | { readonly source: 'new'; readonly token: string }
@@ -15,7 +19,7 @@ export interface GivenRootToken {
   readonly token: string
 }
 
-/** The root token that this start sets, if any. An empty environment variable is none. */
+/** Returns the root token that the user sets, if any. An empty environment variable counts as unset. */
 export function givenRootToken(
   option: string | undefined,
   env: CliContext['env'],
@@ -25,15 +29,15 @@ export function givenRootToken(
   return token ? { source: 'environment', token } : undefined
 }
 
-/** @throws CliError with exit code 2 for what cannot be a root token. */
+/** @throws CliError with exit code 2 for an invalid root token. */
 export function checkRootToken(given: GivenRootToken): void {
   const problem = rootTokenProblem(given.token)
-  if (problem !== undefined) throw refusal(given, problem)
+  if (problem !== undefined) throw invalidToken(given, problem)
 }
 
 /**
- * Sets the root token that was given, else makes one unless there is one. Replaces what holders rely on, or tells what is told only once: called when
- * nothing can prevent the start any more.
+ * Sets the given root token, or creates one if the storage has none. Replaces the token that clients use, and
+ * a new token is printed only once: call it when nothing can prevent the start any more.
  *
  * @throws CliError with exit code 2 for a token that was issued on this storage.
  */
@@ -49,11 +53,75 @@ export async function establishRootToken(
     await hw.setRootToken(given.token)
   } catch (error) {
     if (!HeadwaterError.is(error) || error.code !== 'invalid') throw error
-    throw refusal(given, error.message)
+    throw invalidToken(given, error.message)
   }
   return { source: given.source }
 }
 
-function refusal({ source }: GivenRootToken, problem: string): CliError {
-  return new CliError(2, `${source === 'option' ? '--root-token' : ROOT_TOKEN_VARIABLE}: ${problem}`)
+function invalidToken({ source }: GivenRootToken, problem: string): CliError {
+  return new CliError(2, `${source === 'option' ? '`--root-token`' : ROOT_TOKEN_VARIABLE}: ${problem}`)
+}
+
+export interface WelcomeDetails {
+  readonly url: string
+  /** A one-line description. */
+  readonly storage: string
+  /** The version of Node. */
+  readonly node: string
+  /** `open` without authentication, else where the root token comes from. */
+  readonly access: 'open' | RootToken
+}
+
+/**
+ * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
+ */
+export function welcome({ url, storage, access, node }: WelcomeDetails): string[] {
+  const authorization = authorizationOption(access)
+  const json = `-H 'content-type: application/json'`
+  const basin = `-H 'svc-basin: my-basin'`
+  const records = `${url}/v1/streams/greetings/records`
+  return [
+    `headwater listens on ${url}`,
+    `Storage: ${storage}`,
+    ...nodeLines(node),
+    ...accessLines(access),
+    '',
+    'Create a basin, append a record, read it:',
+    `curl -X PUT ${url}/v1/basins/my-basin${authorization} ${json} -d '{"config":{"create_stream_on_append":true}}'`,
+    `curl ${records}${authorization} ${basin} ${json} -d '{"records":[{"body":"hello"}]}'`,
+    `curl '${records}?seq_num=0'${authorization} ${basin}`,
+    'Press Ctrl+C to stop.',
+  ]
+}
+
+function nodeLines(version: string): string[] {
+  if (hasStreamResetLimits(version)) return []
+  return [`Node ${version}: use 22.10 or later if HTTP/2 clients cancel many requests (docs/limits.md)`]
+}
+
+function authorizationOption(access: WelcomeDetails['access']): string {
+  if (access === 'open') return ''
+  if (access.source === 'new') return ` -H 'authorization: Bearer ${access.token}'`
+  return ` -H "authorization: Bearer $${ROOT_TOKEN_VARIABLE}"`
+}
+
+function accessLines(access: WelcomeDetails['access']): string[] {
+  if (access === 'open') return ['Access: no authentication; anyone who can connect has full access']
+  const hint = `To run the commands below, export it as ${ROOT_TOKEN_VARIABLE}.`
+  switch (access.source) {
+    case 'new':
+      return [
+        `Root token: ${access.token}`,
+        `Store it now: it has every permission and is not shown again. Commands read ${ROOT_TOKEN_VARIABLE}.`,
+      ]
+    case 'environment':
+      return [`Root token: from ${ROOT_TOKEN_VARIABLE}`]
+    case 'option':
+      return [`Root token: from --root-token. ${hint}`]
+    case 'stored':
+      return [
+        `Root token: created at an earlier start. ${hint}`,
+        `If you lost it, set ${ROOT_TOKEN_VARIABLE} to a new one and restart.`,
+      ]
+  }
 }

@@ -1,34 +1,89 @@
-import { vendorHeaderName } from '../../src/wire/words.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { Check } from '../../src/model/validation.ts'
+import type { Exchange } from './exchange.ts'
+import type { Reply } from './reply.ts'
+
+/** The origins whose pages may call the handler, besides its own. */
+export type AllowedOrigins = 'any' | readonly string[]
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'
 
-/** Answers a preflight: whatever is asked for is allowed (wire-behaviour.md 1.4). */
-export function preflightHeaders(request: Request): Record<string, string> {
-  const { headers } = request
-  return {
-    ...originHeaders(request),
-    'access-control-allow-methods': headers.get('access-control-request-method') ?? METHODS,
-    'access-control-allow-headers': headers.get('access-control-request-headers') ?? '*',
-    'access-control-max-age': String(PREFLIGHT_MAX_AGE_SECONDS),
-    vary: 'origin, access-control-request-method, access-control-request-headers',
-  }
+/** The rule of the option `cors`. */
+export const assertCors: Check = (value, field, fail) => {
+  if (typeof value === 'boolean' || (Array.isArray(value) && value.every(isOrigin))) return
+  throw fail(`\`${field}\` must be true, false or an array of origins such as https://app.example`, field)
 }
 
-/** For every other response, errors too: without them a page is not even told the status. */
-export function corsHeaders(request: Request, words: readonly string[]): Record<string, string> {
-  const exposed = words.map((word) => vendorHeaderName(word, 'provision-result'))
+/** Whether a text is an origin as browsers send it. */
+export function isOrigin(text: unknown): boolean {
+  return typeof text === 'string' && URL.canParse(text) && new URL(text).origin === text && text !== 'null'
+}
+
+/** Whether pages of the origin of a request may call the handler. Requests without one are not from pages. */
+function isAllowed(exchange: Exchange, allowed: AllowedOrigins): boolean {
+  const origin = exchange.header('origin')
+  return allowed === 'any' || (origin !== undefined && allowed.includes(origin))
+}
+
+/**
+ * Throws `permission_denied` for a request of a page that may not call a handler without authentication.
+ * Leaving out the CORS headers would not be enough: a browser sends simple requests without asking, and only
+ * hides the responses.
+ */
+export function assertAllowedOrigin(exchange: Exchange, allowed: AllowedOrigins): void {
+  // Browsers send this header to HTTPS and localhost origins, and pages cannot change it.
+  const site = exchange.header('sec-fetch-site')
+  const origin = exchange.header('origin')
+  if (site === undefined ? origin === undefined : site === 'same-origin' || site === 'none') return
+  if (isAllowed(exchange, allowed) || (site === undefined && isOwn(origin!, exchange))) return
+  throw new HeadwaterError(
+    'permission_denied',
+    'without authentication, only pages of the same origin may call this server; ' +
+      'allow others with the option `cors`, or `--allow-origin` of `headwater serve`',
+  )
+}
+
+/** Whether an origin is that of the host that a request addresses. */
+function isOwn(origin: string, exchange: Exchange): boolean {
+  if (!URL.canParse(origin)) return false
+  const { host, protocol } = new URL(origin)
+  const own = `${protocol}//${exchange.host}`
+  return URL.canParse(own) && new URL(own).host === host
+}
+
+/** Returns the CORS headers of a response. */
+export function corsHeaders(
+  exchange: Exchange,
+  allowed: AllowedOrigins,
+  exposedHeaders: string,
+): Record<string, string> {
+  if (allowed.length === 0) return {}
+  if (!isAllowed(exchange, allowed)) return { vary: 'origin' }
   return {
-    ...originHeaders(request),
-    // With credentials a `*` would stand for itself.
-    'access-control-expose-headers': [...exposed, 'retry-after', 'retry-after-ms', 'allow'].join(', '),
+    ...originHeaders(exchange),
+    // For requests with credentials, `*` would mean a header of that name.
+    'access-control-expose-headers': exposedHeaders,
     vary: 'origin',
   }
 }
 
-function originHeaders(request: Request): Record<string, string> {
-  const origin = request.headers.get('origin')
-  return origin === null
+/** Replies to a CORS preflight of an allowed origin: every requested method and header is allowed. */
+export function preflightReply(exchange: Exchange, allowed: AllowedOrigins): Reply | undefined {
+  if (!isAllowed(exchange, allowed)) return undefined
+  const headers = {
+    ...originHeaders(exchange),
+    'access-control-allow-methods': exchange.header('access-control-request-method') ?? METHODS,
+    'access-control-allow-headers': exchange.header('access-control-request-headers') ?? '*',
+    'access-control-max-age': String(PREFLIGHT_MAX_AGE_SECONDS),
+    vary: 'origin, access-control-request-method, access-control-request-headers',
+  }
+  return { status: 204, headers }
+}
+
+function originHeaders(exchange: Exchange): Record<string, string> {
+  const origin = exchange.header('origin')
+  return origin === undefined
     ? { 'access-control-allow-origin': '*' }
     : { 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
 }

@@ -1,113 +1,211 @@
-import { Allowance } from '../../src/engine/allowance.ts'
 import { MIB } from '../../src/model/limits.ts'
 import { basinNameProblem } from '../../src/model/names.ts'
+import {
+  assertOptions,
+  assertText,
+  listOf,
+  type Members,
+  type MembersOf,
+  oneOf,
+} from '../../src/model/validation.ts'
+import { RejectingQuota } from '../../src/runtime/quota.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
-import { VENDOR_WORDS } from '../../src/wire/words.ts'
-import { bearerToken } from './authorization.ts'
+import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
+import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import { type AllowedOrigins, assertCors } from './cors.ts'
+import type { Exchange } from './exchange.ts'
+import { assertPage, type Page } from './page.ts'
 
+/** Options of a handler. */
 export interface HandlerOptions {
-  /** Permits everything to everybody who reaches the handler. Without it every request but `/health` needs an access token. */
-  readonly open?: boolean
   /**
-   * Where the access token of a request comes from, when not from `Authorization: Bearer`: a cookie, a session of the app. Undefined is none.
-   * Throw a `HeadwaterError` to refuse the request in another way.
+   * `'token'` (default) requires an access token with every request except `/health` and `/ping`. `'none'`
+   * disables authentication: anyone who can reach the handler has full access.
    */
-  readonly tokenOf?: (request: Request) => string | undefined | Promise<string | undefined>
-  /** Lets everybody read `/metrics`, which holds counts and no names. By default it needs a token that permits `account-metrics`. */
+  readonly auth?: 'token' | 'none'
+  /**
+   * Returns the access token of a request, or undefined if it has none. Default: the header
+   * `Authorization: Bearer`. Throw a `HeadwaterError` to reject the request with another status.
+   */
+  readonly getToken?: (exchange: Exchange) => string | undefined | Promise<string | undefined>
+  /**
+   * Serves `/metrics` without a token; it contains counts and no names. Default false: it requires the
+   * operation `account-metrics`.
+   */
   readonly publicMetrics?: boolean
-  /** The vendor words that are accepted in header names and in the session content type: `['svc', 's2']`. */
-  readonly words?: readonly string[]
+  /** The accepted prefixes of protocol headers and of the session content type. Default `['svc', 's2']`. */
+  readonly headerPrefixes?: readonly string[]
   /**
-   * Lets any web page call the handler (CORS), with credentials. Default true, unless there is `tokenOf`: where the token is a cookie, any
-   * page could call in the name of its visitors.
+   * The origins whose pages may call the handler, with credentials (CORS): `true` for any, or a list such as
+   * `['https://app.example']`. Default true; false with `auth: 'none'`, where the requests of other origins
+   * are rejected with 403, and with `getToken`: if the token is a cookie, any page could act on behalf of its
+   * visitors.
    */
-  readonly cors?: boolean
-  /** A request to `{basin}.{domain}` is one to that basin. Default `['localhost']`; ports do not matter. */
+  readonly cors?: boolean | readonly string[]
+  /**
+   * Compresses responses above 1 KiB if `Accept-Encoding` allows it. Default true. Disable it where something
+   * in front of the handler compresses responses. Does not apply to binary sessions, which compress each
+   * message.
+   */
+  readonly compression?: boolean
+  /** Requests to `{basin}.{domain}` address that basin, on any port. Default `['localhost']`. */
   readonly basinDomains?: readonly string[]
-  /** The basin of requests that name none, for where there is only one: `EventSource` sends no headers. By default they are refused. */
-  readonly basin?: string
-  /** Largest body of a request that is no session, in bytes after decompression: at most, and by default, 2 MiB. */
-  readonly maxBodyBytes?: number
   /**
-   * Bytes of all request bodies, and unfinished frames of append sessions, that are held while the rest of them is still to come: beyond it a
-   * request is refused with 429 `rate_limited`. At least 2 MiB; 256 MiB by default.
+   * The basin of requests that name none, such as those of `EventSource`, which cannot set headers. Default:
+   * they are rejected.
    */
-  readonly maxBodiesBytes?: number
-  /** Where the handler is mounted, as in `/streams`. It is taken off paths that begin with it; others are taken as they are. */
+  readonly basin?: string
+  /** Limits of requests. */
+  readonly limits?: HandlerLimits
+  /**
+   * The path at which the handler is mounted, such as `/streams`. Removed from paths that begin with it;
+   * others are used unchanged.
+   */
   readonly prefix?: string
-  /** Told of failures with status 500, whose details clients do not get, and of what else was not foreseen. */
-  readonly onError?: (error: unknown, request: Request) => void
+  /**
+   * A page for people, served at `/` (after the prefix) without a token. Default: none, so that an app keeps
+   * its own.
+   */
+  readonly page?: Page
+  /**
+   * Receives every failure that clients see only as status 500, and other unexpected errors. A lasting
+   * failure, such as the loss of the storage's directory, is reported once. Default: `console.error`.
+   */
+  readonly onError?: (error: unknown, exchange: Exchange) => void
 }
 
-/** Options with every default filled in. */
+/** Limits of a handler; requests beyond them are rejected. */
+export interface HandlerLimits {
+  /**
+   * The longest body of a request, except append sessions, in bytes before and after decompression. Default
+   * and maximum 2 MiB.
+   */
+  readonly bodyBytes?: number
+  /**
+   * Bytes of all incomplete request bodies and incomplete frames of append sessions. Beyond it requests fail
+   * with 429 `rate_limited`. At least 2 MiB; default 256 MiB.
+   */
+  readonly pendingBodyBytes?: number
+}
+
+/** The members of {@link HandlerLimits}. */
+export const HANDLER_LIMITS: MembersOf<HandlerLimits> = { bodyBytes: 'number', pendingBodyBytes: 'number' }
+
+/** The members of {@link HandlerOptions}. */
+export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
+  auth: oneOf(['token', 'none']),
+  getToken: 'function',
+  publicMetrics: 'boolean',
+  headerPrefixes: listOf(assertText),
+  cors: assertCors,
+  compression: 'boolean',
+  basinDomains: listOf(assertText),
+  basin: 'string',
+  limits: HANDLER_LIMITS,
+  prefix: 'string',
+  page: assertPage,
+  onError: 'function',
+}
+
+/** The options with all defaults. */
 export interface Settings {
-  readonly open: boolean
-  readonly tokenOf: NonNullable<HandlerOptions['tokenOf']>
+  readonly auth: 'token' | 'none'
+  readonly getToken: NonNullable<HandlerOptions['getToken']>
   readonly publicMetrics: boolean
-  /** Stands for the connections of requests of which the runtime tells none. */
+  /** The connection of requests whose runtime does not expose it. */
   readonly connection: object
-  readonly words: readonly string[]
-  readonly cors: boolean
+  readonly headerPrefixes: readonly string[]
+  readonly allowedOrigins: AllowedOrigins
+  readonly compression: boolean
+  /** The response headers that pages of other origins may read, as a list. */
+  readonly exposedHeaders: string
   readonly basinDomains: readonly string[]
   readonly basin: string | undefined
-  readonly maxBodyBytes: number
-  readonly maxBodiesBytes: number
-  readonly bodies: Allowance
-  /** Without a slash at the end; `''` when there is none. */
+  readonly limits: Required<HandlerLimits>
+  readonly pendingBodies: RejectingQuota
+  /** Without a trailing slash; `''` if there is none. */
   readonly prefix: string
-  readonly onError: (error: unknown, request: Request) => void
+  readonly page: Page | undefined
+  readonly onError: NonNullable<HandlerOptions['onError']>
 }
 
-/** As it stands in the path of a URL. */
+/** Returns the token in the header `Authorization: Bearer`. */
+export function bearerToken(exchange: Exchange): string | undefined {
+  return /^bearer +([!-~]+) *$/i.exec(exchange.header('authorization') ?? '')?.[1]
+}
+
+/** Returns the prefix as it appears in the path of a URL. */
 function encodedPath(prefix: string): string {
   return new URL(prefix.startsWith('/') ? prefix : `/${prefix}`, 'http://localhost').pathname
 }
 
-/** Throws `RangeError` for options that make no sense. */
-export function settingsOf(options: HandlerOptions): Settings {
-  const {
-    words = VENDOR_WORDS,
-    basinDomains = ['localhost'],
-    maxBodyBytes = REQUEST_BODY_BYTES_MAX,
-    maxBodiesBytes = 256 * MIB,
-  } = options
-  if (words.length === 0 || !words.every((word) => /^[a-z0-9]+$/.test(word))) {
-    throw new RangeError('words must be one or more words of lower-case letters and digits')
+/** Throws `RangeError` for invalid options. */
+export function settingsOf(options: HandlerOptions, members: Members = HANDLER_OPTIONS): Settings {
+  assertOptions(options, members)
+  const { auth = 'token', headerPrefixes = HEADER_PREFIXES, basinDomains = ['localhost'] } = options
+  if (headerPrefixes.length === 0 || !headerPrefixes.every((prefix) => /^[a-z0-9]+$/.test(prefix))) {
+    throw new RangeError('headerPrefixes must be a non-empty list of lower-case letters and digits')
   }
-  if (!(maxBodyBytes >= 0 && maxBodyBytes <= REQUEST_BODY_BYTES_MAX)) {
-    throw new RangeError(`maxBodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${maxBodyBytes}`)
-  }
-  if (!(maxBodiesBytes >= REQUEST_BODY_BYTES_MAX)) {
-    throw new RangeError(`maxBodiesBytes must be at least ${REQUEST_BODY_BYTES_MAX}, not ${maxBodiesBytes}`)
-  }
+  const cors = options.cors ?? (auth === 'token' && options.getToken === undefined)
   const basinProblem = options.basin === undefined ? undefined : basinNameProblem(options.basin)
   if (basinProblem !== undefined) throw new RangeError(basinProblem)
-  for (const name of ['open', 'publicMetrics', 'cors'] as const) {
-    // What comes from an environment is text, and 'false' would be true.
-    if (options[name] !== undefined && typeof options[name] !== 'boolean') {
-      throw new RangeError(`${name} must be true or false`)
-    }
-  }
+  const limits = limitsOf(options.limits)
+  const provisionResults = headerPrefixes.map((prefix) => vendorHeaderName(prefix, 'provision-result'))
+  const onError = options.onError ?? logError
+  const reported = new WeakSet<object>()
   const prefix = (options.prefix ?? '').replace(/\/+$/, '')
   return {
-    open: options.open ?? false,
-    tokenOf: options.tokenOf ?? bearerToken,
+    auth,
+    getToken: options.getToken ?? bearerToken,
     publicMetrics: options.publicMetrics ?? false,
     connection: {},
-    words,
-    cors: options.cors ?? options.tokenOf === undefined,
+    headerPrefixes,
+    allowedOrigins: cors === true ? 'any' : cors || [],
+    compression: options.compression ?? true,
+    exposedHeaders: [...provisionResults, 'retry-after', 'retry-after-ms', 'allow'].join(', '),
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     basin: options.basin,
-    maxBodyBytes,
-    maxBodiesBytes,
-    bodies: new Allowance('maxBodiesBytes', maxBodiesBytes),
+    limits,
+    pendingBodies: new RejectingQuota('limits.pendingBodyBytes', limits.pendingBodyBytes),
     prefix: prefix === '' ? '' : encodedPath(prefix),
-    onError: (error, request) => {
+    page: options.page,
+    onError: (error, exchange) => {
+      // A storage that has failed for good rejects every call with the same error.
+      const reason = rootCauseOf(error)
+      if (reported.has(reason)) return
+      reported.add(reason)
       try {
-        options.onError?.(error, request)
+        onError(error, exchange)
       } catch {
-        // A log that fails must not fail a request too.
+        // A failing logger must not fail the request as well.
       }
     },
   }
+}
+
+/** Causes may be circular. */
+const CAUSES_MAX = 10
+
+function rootCauseOf(error: unknown): object {
+  let reason: Error = Object(error)
+  for (let depth = 0; depth < CAUSES_MAX && reason.cause instanceof Error; depth++) reason = reason.cause
+  return reason
+}
+
+/** Logs nothing of the request, whose headers and query may contain secrets. */
+function logError(error: unknown): void {
+  console.error(error)
+}
+
+function limitsOf(limits: HandlerLimits = {}): Required<HandlerLimits> {
+  const { bodyBytes = REQUEST_BODY_BYTES_MAX, pendingBodyBytes = 256 * MIB } = limits
+  if (!(bodyBytes >= 0 && bodyBytes <= REQUEST_BODY_BYTES_MAX)) {
+    throw new RangeError(`limits.bodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${bodyBytes}`)
+  }
+  if (!(pendingBodyBytes >= REQUEST_BODY_BYTES_MAX)) {
+    throw new RangeError(
+      `limits.pendingBodyBytes must be at least ${REQUEST_BODY_BYTES_MAX}, not ${pendingBodyBytes}`,
+    )
+  }
+  return { bodyBytes, pendingBodyBytes }
 }

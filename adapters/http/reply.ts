@@ -1,23 +1,48 @@
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { errorBody } from '../../src/wire/error-body.ts'
 
-/** A response as an endpoint gives it: encoding and CORS are added when it is sent. */
+/** A response in any runtime. */
 export interface Reply {
   readonly status: number
-  readonly headers?: Readonly<Record<string, string>>
-  /** A stream is sent as it is, anything else compressed if the client likes. */
-  readonly body?: string | Uint8Array | ReadableStream<Uint8Array>
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** A stream is sent as it produces chunks. */
+  readonly body?: string | Uint8Array | ReplyStream | undefined
 }
 
-export function jsonReply(json: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body: json }
+/** A body that is produced while it is sent. An async iterable is one. */
+export interface ReplyStream {
+  [Symbol.asyncIterator](): ReplyChunks
+  /**
+   * Set by the bridge. Called when the memory of a client that does not read is needed: what was not sent is
+   * dropped, and the response breaks off.
+   */
+  onEvicted?: (() => void) | undefined
+}
+
+/** An async iterator, except that `next` may return a chunk that is ready without a promise. */
+export interface ReplyChunks {
+  next(): MaybePromise<IteratorResult<Uint8Array, unknown>>
+  /** Called when the client leaves, even during a pending `next`. */
+  return?(): Promise<unknown>
+}
+
+const JSON_HEADERS = { 'content-type': 'application/json' }
+const PROTOBUF_HEADERS = { 'content-type': 'application/protobuf' }
+
+export function jsonReply(json: string, status = 200, headers?: Readonly<Record<string, string>>): Reply {
+  return {
+    status,
+    headers: headers === undefined ? JSON_HEADERS : { ...JSON_HEADERS, ...headers },
+    body: json,
+  }
 }
 
 export function protobufReply(message: Uint8Array): Reply {
-  return { status: 200, headers: { 'content-type': 'application/protobuf' }, body: message }
+  return { status: 200, headers: PROTOBUF_HEADERS, body: message }
 }
 
-/** A stream of events or frames, which proxies are to pass on as it comes (wire-behaviour.md 1.9). */
-export function streamReply(contentType: string, body: ReadableStream<Uint8Array>): Reply {
+/** A stream of events or frames. The headers keep proxies from buffering it. */
+export function streamReply(contentType: string, body: ReplyStream): Reply {
   const headers = {
     'content-type': contentType,
     'cache-control': 'no-cache, no-transform',
@@ -26,8 +51,17 @@ export function streamReply(contentType: string, body: ReadableStream<Uint8Array
   return { status: 200, headers, body }
 }
 
-/** An error as a response (wire-behaviour.md 2.1). */
 export function errorReply(error: unknown): Reply {
   const { status, text } = errorBody(error)
-  return jsonReply(text, status, status === 401 ? { 'www-authenticate': 'Bearer' } : {})
+  return jsonReply(text, status, status === 401 ? { 'www-authenticate': 'Bearer' } : undefined)
+}
+
+/** A rejection of the HTTP layer, with a code that no engine error has. */
+export function rejection(
+  status: number,
+  code: string,
+  message: string,
+  headers?: Readonly<Record<string, string>>,
+): Reply {
+  return jsonReply(JSON.stringify({ code, message }), status, headers)
 }

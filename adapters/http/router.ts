@@ -1,68 +1,74 @@
-import type { Headwater, Operation } from '../../src/index.ts'
-import type { Reply } from './reply.ts'
-import type { RequestContext } from './request-context.ts'
-
-/** The second argument is the engine itself, for what is not done in the name of the caller. */
-export type Endpoint = (context: RequestContext, owner: Headwater) => Reply | Promise<Reply>
-
-export interface Method {
-  readonly endpoint: Endpoint
-  /**
-   * What a caller must be permitted to be let in: at least one of these. `public` needs no token, `as configured` either none or the permission
-   * for `account-metrics`.
-   */
-  readonly operations: readonly Operation[] | 'public' | 'as configured'
-}
-
-export interface Route {
-  /** As in `/v1/streams/{stream}/records`: a name in braces stands for one segment that is not empty. */
+export interface Route<Target> {
+  /** Such as `/v1/streams/{stream}/records`: a name in braces stands for one non-empty segment. */
   readonly pattern: string
-  readonly methods: Readonly<Record<string, Method>>
+  readonly target: Target
 }
 
-export interface RouteMatch {
-  readonly route: Route
-  /** Segments as they stand in the path, still percent-encoded: a `/` in a name is `%2F` and does not split it. */
-  readonly parameters: ReadonlyMap<string, string>
+export interface RouteMatch<Target> extends Route<Target> {
+  /** Segments of the path, still percent-encoded. */
+  readonly parameters: Readonly<Record<string, string>>
 }
 
-/** Finds the route of a path. Segments are compared before they are decoded. */
-export class Router {
-  readonly #routes: readonly { readonly route: Route; readonly segments: readonly string[] }[]
+/** A node of the trie: the routes that share a prefix. */
+interface TrieNode<Target> {
+  route: Route<Target> | undefined
+  readonly literals: Map<string, TrieNode<Target>>
+  parameter: { readonly name: string; readonly node: TrieNode<Target> } | undefined
+}
 
-  constructor(routes: readonly Route[]) {
-    this.#routes = routes.map((route) => ({ route, segments: route.pattern.split('/') }))
+/**
+ * Finds the route of a path, one segment at a time; a literal takes precedence over a parameter. Names are
+ * not decoded first: a `/` in a name is `%2F` and separates nothing.
+ */
+export class Router<Target> {
+  readonly #root: TrieNode<Target> = newNode()
+
+  constructor(routes: readonly Route<Target>[]) {
+    for (const route of routes) {
+      let node = this.#root
+      for (const segment of route.pattern.split('/')) node = childOf(node, segment)
+      node.route = route
+    }
   }
 
   /**
-   * A path that begins with the prefix is looked up without it, then as it is: frameworks that mount a handler differ in whether they
-   * take the prefix off.
+   * Tries a path that begins with the prefix without it first: some frameworks remove the prefix of a mounted
+   * handler, others do not.
    */
-  match(path: string, prefix: string): RouteMatch | undefined {
-    const mounted = prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined
+  match(path: string, prefix: string): RouteMatch<Target> | undefined {
+    const isMounted = prefix !== '' && `${path}/`.startsWith(`${prefix}/`)
+    const mounted = isMounted ? path.slice(prefix.length) || '/' : undefined
     return (mounted === undefined ? undefined : this.#find(mounted)) ?? this.#find(path)
   }
 
-  #find(path: string): RouteMatch | undefined {
-    const segments = path.split('/')
-    for (const { route, segments: pattern } of this.#routes) {
-      const parameters = parametersOf(segments, pattern)
-      if (parameters !== undefined) return { route, parameters }
+  #find(path: string): RouteMatch<Target> | undefined {
+    const parameters: Record<string, string> = {}
+    let node = this.#root
+    for (const segment of path.split('/')) {
+      const { literals, parameter } = node
+      const literal = literals.get(segment)
+      if (literal !== undefined) node = literal
+      else if (parameter === undefined || segment === '') return undefined
+      else {
+        parameters[parameter.name] = segment
+        node = parameter.node
+      }
     }
-    return undefined
+    return node.route && { pattern: node.route.pattern, target: node.route.target, parameters }
   }
 }
 
-function parametersOf(
-  segments: readonly string[],
-  pattern: readonly string[],
-): Map<string, string> | undefined {
-  if (segments.length !== pattern.length) return undefined
-  const parameters = new Map<string, string>()
-  for (const [i, expected] of pattern.entries()) {
-    const segment = segments[i]!
-    if (expected.startsWith('{') && segment !== '') parameters.set(expected.slice(1, -1), segment)
-    else if (segment !== expected) return undefined
+function newNode<Target>(): TrieNode<Target> {
+  return { route: undefined, literals: new Map(), parameter: undefined }
+}
+
+function childOf<Target>(node: TrieNode<Target>, segment: string): TrieNode<Target> {
+  const name = /^\{(\w+)\}$/.exec(segment)?.[1]
+  if (name !== undefined) {
+    node.parameter ??= { name, node: newNode() }
+    return node.parameter.node
   }
-  return parameters
+  const child = node.literals.get(segment) ?? newNode<Target>()
+  node.literals.set(segment, child)
+  return child
 }

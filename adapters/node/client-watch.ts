@@ -1,57 +1,68 @@
-import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-exchange.ts'
-import { watchSocket } from './socket-watch.ts'
+import type { Socket } from 'node:net'
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
+
+/** Returns a signal that aborts when the client leaves: see {@link onClientLeft}. */
+export function clientSignal(req: NodeRequest, res: NodeResponse): AbortSignal {
+  const controller = new AbortController()
+  onClientLeft(req, res, () =>
+    controller.abort(new DOMException('The client closed the connection', 'AbortError')),
+  )
+  return controller.signal
+}
 
 /**
- * Notices that the client of one request went away before it had the whole response.
+ * Calls back, perhaps more than once, when the client leaves before it has the whole response. A signal for
+ * each of thousands of followers would take more memory than their connections.
  *
- * On HTTP/2 that is a reset or a lost connection. On HTTP/1.1 a client that leaves and one that only half-closes look the same
- * (a FIN), and the difference shows only when something is written. So a FIN aborts the signal at once, which frees whatever
- * waits, but the connection stays open for an answer that is ready or nearly so.
+ * Over HTTP/2 that is a reset or a lost connection. Over HTTP/1.1 a client that leaves and one that only
+ * half-closes look the same (a FIN) until something is written. A FIN therefore calls back at once, which
+ * ends whatever waits, but the connection stays open for a response that is ready or nearly so.
  */
-export class ClientWatch {
-  readonly response: NodeResponse
-  readonly #left = new AbortController()
-  #connected = true
-  readonly #held = new Set<Request>()
-
-  /** `onClosed` is called once, when the response has been taken or its client has left. */
-  constructor(req: NodeRequest, res: NodeResponse, onClosed: () => void = () => {}) {
-    this.response = res
-    const stream = http2StreamOf(res)
-    const outlet = stream ?? res
-
-    const leave = () => this.#left.abort(new DOMException('The client closed the connection', 'AbortError'))
-    const close = () => {
-      if (!this.#connected) return
-      this.#connected = false
-      this.#held.clear()
-      stopWatching()
-      if (!outlet.writableFinished) leave()
-      onClosed()
-    }
-    const onHalfClose = () => {
-      if (!res.writableEnded) leave()
-    }
-    let stopWatching = () => {}
-    outlet.once('close', close)
-    if (stream) stream.once('aborted', leave)
-    // A pipelined response that waits for its turn has no socket yet, and no `close` event when the connection is lost.
-    else stopWatching = watchSocket(req.socket, { onEnd: onHalfClose, onClose: close })
-    if (outlet.destroyed || req.socket.destroyed) close()
+export function onClientLeft(req: NodeRequest, res: NodeResponse, leave: () => void): void {
+  const stream = http2StreamOf(res)
+  const outlet = stream ?? res
+  let stopWatching = () => {}
+  const onClose = () => {
+    stopWatching()
+    if (!outlet.writableFinished) leave()
   }
-
-  /** Keeps the request until its client has left: Node aborts its signal only while it exists, even if a handler holds on to the signal. */
-  hold(request: Request): void {
-    if (this.#connected) this.#held.add(request)
+  const onEnd = () => {
+    if (!res.writableEnded) leave()
   }
+  outlet.once('close', onClose)
+  if (stream) stream.once('aborted', leave)
+  // A pipelined response that waits for its turn has no socket yet, and emits no `close` when the connection
+  // is lost.
+  else stopWatching = watchSocket(req.socket, { onEnd, onClose })
+  if (outlet.destroyed || req.socket.destroyed) onClose()
+}
 
-  /** Aborts when the client has left, or has half-closed an HTTP/1.1 connection. */
-  get signal(): AbortSignal {
-    return this.#left.signal
-  }
+interface SocketWatcher {
+  readonly onEnd: () => void
+  readonly onClose: () => void
+}
 
-  /** Whether an answer may still arrive. */
-  get connected(): boolean {
-    return this.#connected
-  }
+const watchersOf = new WeakMap<Socket, Set<SocketWatcher>>()
+
+/**
+ * Watches a socket, with one listener for all its pipelined requests. Calls `onEnd` at once if the peer has
+ * half-closed before.
+ */
+function watchSocket(socket: Socket, watcher: SocketWatcher): () => void {
+  if (socket.readableEnded) watcher.onEnd()
+  const watchers = watchersOf.get(socket) ?? listen(socket)
+  watchers.add(watcher)
+  return () => watchers.delete(watcher)
+}
+
+function listen(socket: Socket): Set<SocketWatcher> {
+  const watchers = new Set<SocketWatcher>()
+  watchersOf.set(socket, watchers)
+  socket.once('end', () => {
+    for (const watcher of watchers) watcher.onEnd()
+  })
+  socket.once('close', () => {
+    for (const watcher of watchers) watcher.onClose()
+  })
+  return watchers
 }

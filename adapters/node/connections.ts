@@ -1,31 +1,45 @@
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { PIPELINED_REQUESTS_MAX } from './limits.ts'
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
-/** What is open at the moment. */
+/** What a server has open. */
 export interface ConnectionCounts {
+  /** Accepted TCP connections. */
   readonly connections: number
+  /** Connections that speak HTTP/2. */
   readonly http2Sessions: number
   /** Requests whose response is not complete. */
   readonly requests: number
 }
 
-/** Everything a server has open, so that it can be counted and closed. */
+/** Counts and closes everything that a server has open. */
 export class Connections {
   readonly #sockets = new Set<Socket>()
-  /** Those that have not shown their protocol yet: nobody waits for them at the end. */
-  readonly #silent = new Set<Socket>()
+  /** Connections whose protocol is not known yet. They do not delay shutting down. */
+  readonly #undetected = new Set<Socket>()
   readonly #sessions = new Set<ServerHttp2Session>()
-  readonly #requestsOn = new WeakMap<object, number>()
+  /** Incomplete HTTP/1.1 responses by connection. */
+  readonly #responses = new Map<Socket, Set<NodeResponse>>()
+  /** Called after every response during shutdown. */
+  readonly #onDrained: () => void
   #requests = 0
-  #draining = false
+  #isDraining = false
   #onEmpty: (() => void) | undefined
+  /** Shared by all HTTP/1.1 responses: a closure for each would take memory. */
+  readonly #onResponseClosed: (this: NodeResponse) => void
+
+  constructor(onDrained: () => void) {
+    this.#onDrained = onDrained
+    const responses = this.#responses
+    const ended = () => this.#requestsEnded(1)
+    this.#onResponseClosed = function () {
+      if (responses.get(this.req.socket)?.delete(this)) ended()
+    }
+  }
 
   get counts(): ConnectionCounts {
     return { connections: this.#sockets.size, http2Sessions: this.#sessions.size, requests: this.#requests }
-  }
-
-  get draining(): boolean {
-    return this.#draining
   }
 
   accepted(socket: Socket): void {
@@ -36,16 +50,19 @@ export class Connections {
     })
   }
 
-  /** Under TLS, the decrypted socket, which lies above the accepted one. The function returned says that it has spoken. */
-  silent(socket: Socket): () => void {
-    const spoke = () => {
-      this.#silent.delete(socket)
-      socket.off('close', spoke)
+  /**
+   * Adds a connection whose protocol is not known yet; with TLS, the decrypted socket. The returned function
+   * removes it.
+   */
+  detecting(socket: Socket): () => void {
+    const detected = () => {
+      this.#undetected.delete(socket)
+      socket.off('close', detected)
     }
-    this.#silent.add(socket)
-    socket.once('close', spoke)
-    if (this.#draining) socket.destroy()
-    return spoke
+    this.#undetected.add(socket)
+    socket.once('close', detected)
+    if (this.#isDraining) socket.destroy()
+    return detected
   }
 
   sessionOpened(session: ServerHttp2Session): void {
@@ -54,31 +71,34 @@ export class Connections {
       this.#sessions.delete(session)
       this.#checkEmpty()
     })
-    if (this.#draining) session.close()
+    if (this.#isDraining) session.close()
   }
 
-  /** Returns how many requests the HTTP/1.1 connection has now, or the HTTP/2 stream. */
-  requestStarted(carrier: object): number {
-    const count = (this.#requestsOn.get(carrier) ?? 0) + 1
-    this.#requestsOn.set(carrier, count)
+  requestStarted(req: NodeRequest, res: NodeResponse): void {
     this.#requests++
-    return count
-  }
-
-  requestEnded(carrier: object): void {
-    this.#requestsOn.set(carrier, (this.#requestsOn.get(carrier) ?? 1) - 1)
-    this.#requests--
-    this.#checkEmpty()
+    const stream = http2StreamOf(res)
+    if (stream !== undefined) {
+      stream.once('close', () => this.#requestsEnded(1))
+      return
+    }
+    const { socket } = req
+    const responses = this.#responses.get(socket) ?? this.#track(socket)
+    responses.add(res)
+    res.on('close', this.#onResponseClosed)
+    if (this.#isDraining) closeAfter(res)
+    // Node reads on while no response has begun, and would accept any number of waiting requests.
+    if (responses.size > PIPELINED_REQUESTS_MAX) socket.destroy()
   }
 
   /**
-   * Tells HTTP/2 clients to go away once their streams are done, and drops the connections that carry nothing. Resolves when nothing
-   * is open any more, provided that nothing new is accepted.
+   * Asks clients to leave after their requests, and drops connections without any. Resolves when nothing is
+   * open, provided that nothing new is accepted.
    */
   drain(): Promise<void> {
-    this.#draining = true
-    for (const socket of this.#silent) socket.destroy()
+    this.#isDraining = true
+    for (const socket of this.#undetected) socket.destroy()
     for (const session of this.#sessions) session.close()
+    for (const responses of this.#responses.values()) for (const res of responses) closeAfter(res)
     return new Promise((resolve) => {
       this.#onEmpty = resolve
       this.#checkEmpty()
@@ -90,7 +110,31 @@ export class Connections {
     for (const socket of this.#sockets) socket.destroy()
   }
 
+  /** A pipelined response that waits for its turn emits no `close` when its connection is lost. */
+  #track(socket: Socket): Set<NodeResponse> {
+    const responses = new Set<NodeResponse>()
+    this.#responses.set(socket, responses)
+    socket.once('close', () => {
+      this.#responses.delete(socket)
+      const { size } = responses
+      responses.clear()
+      this.#requestsEnded(size)
+    })
+    return responses
+  }
+
+  #requestsEnded(count: number): void {
+    this.#requests -= count
+    if (this.#isDraining) this.#onDrained()
+    this.#checkEmpty()
+  }
+
   #checkEmpty(): void {
     if (this.#sockets.size + this.#sessions.size + this.#requests === 0) this.#onEmpty?.()
   }
+}
+
+/** Asks an HTTP/1.1 client to open another connection for its next request. */
+function closeAfter(res: NodeResponse): void {
+  if (!res.headersSent) res.setHeader('connection', 'close')
 }

@@ -1,5 +1,9 @@
 export type { ConnectionCounts } from './connections.ts'
-export type { FetchHandler } from './fetch-handler.ts'
-export type { TlsIdentity } from './http1-server.ts'
-export { type ListenerOptions, toNodeListener } from './listener.ts'
-export { type NodeServer, type ServeOptions, serve } from './serve.ts'
+export {
+  type NodeHandler,
+  type NodeHandlerLimits,
+  type NodeHandlerOptions,
+  toNodeHandler,
+} from './handler.ts'
+export type { TlsIdentity } from './protocols.ts'
+export { type ListenOptions, type NodeServer, type ServeOptions, serve } from './serve.ts'

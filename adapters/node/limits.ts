@@ -1,16 +1,99 @@
-/** All header fields of a request together. */
-export const MAX_HEADER_BYTES = 32 * 1024
-/** From accepting a connection until it has shown which protocol it speaks, the TLS handshake included. */
-export const FIRST_BYTES_TIMEOUT_MS = 10_000
-/** From the first byte of an HTTP/1.1 request until the end of its headers. */
-export const HEADERS_TIMEOUT_MS = 20_000
-/** How many requests one HTTP/1.1 connection may have waiting: as many as an HTTP/2 connection has streams. */
-export const PIPELINED_REQUESTS_MAX = 1_000
-/** How long an HTTP/1.1 connection may wait for its next request. Clients keep theirs for some seconds: leave first to them. */
-export const KEEP_ALIVE_TIMEOUT_MS = 65_000
-/** How long an upload may go on after its response is complete. */
+import type { ServerOptions } from 'node:http'
+import type { ServerOptions as Http2ServerOptions, ServerHttp2Session } from 'node:http2'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+/** How long a new connection may take until its protocol is known, including the TLS handshake. */
+export const HANDSHAKE_MS = 10_000
+/** How long the headers of an HTTP/1.1 request may take. */
+export const HEADERS_MS = 20_000
+/** How long an upload may continue after its response is complete. */
 export const LINGER_MS = 5_000
-/** When an idle connection is first probed for a peer that vanished without a word. */
-export const TCP_KEEP_ALIVE_MS = 30_000
-/** How long `close` waits for what is in flight (wire-behaviour.md 1.4). */
+/** How long `close` waits for requests in flight. */
 export const SHUTDOWN_GRACE_MS = 10_000
+/**
+ * Pipelined requests that one HTTP/1.1 connection may have in flight: as many as an HTTP/2 connection has
+ * streams.
+ */
+export const PIPELINED_REQUESTS_MAX = 1_000
+
+const HEADERS_BYTES_MAX = 32 * KIB
+/** What one stream may have in flight towards the server: more than a whole batch with its framing. */
+const STREAM_WINDOW_BYTES = 2 * MIB
+/** What all streams of a connection may have in flight towards the server. */
+const CONNECTION_WINDOW_BYTES = 16 * MIB
+
+/**
+ * Streams of an HTTP/2 connection that its client may cancel at once, and per second in the long run. Leaving
+ * a read session cancels one. Beyond it, the connection is closed, which stops floods of requests that are
+ * cancelled at once.
+ */
+const STREAM_RESETS_BURST = 20_000
+const STREAM_RESETS_PER_SECOND = 1_000
+/** What Node before 22.10 allows, which has no options for it: this many at once, and 33 a second. */
+export const STREAM_RESETS_OF_OLD_NODE = 1_000
+
+/** Returns whether a version of Node has options for the limit of cancelled HTTP/2 streams. */
+export function hasStreamResetLimits(version: string): boolean {
+  const [major, minor] = version.split('.').map(Number) as [number, number]
+  return major > 22 || (major === 22 && minor >= 10)
+}
+
+export const HTTP1_OPTIONS: ServerOptions = {
+  noDelay: true,
+  keepAlive: true,
+  // When an idle connection is first probed for a peer that has vanished.
+  keepAliveInitialDelay: 30_000,
+  // Longer than clients keep idle connections, so that they close first and never send a request into a
+  // closing one.
+  keepAliveTimeout: 65_000,
+  // An upload may last as long as an append session.
+  requestTimeout: 0,
+  maxHeaderSize: HEADERS_BYTES_MAX,
+}
+
+export const HTTP2_OPTIONS: Http2ServerOptions & StreamResetLimits = {
+  settings: {
+    maxConcurrentStreams: PIPELINED_REQUESTS_MAX,
+    initialWindowSize: STREAM_WINDOW_BYTES,
+    maxFrameSize: 2 * MIB,
+    maxHeaderListSize: HEADERS_BYTES_MAX,
+    enablePush: false,
+  },
+  // In MiB; beyond it new streams are rejected. Node's default of 10 is less than one connection window.
+  maxSessionMemory: 64,
+  streamResetBurst: STREAM_RESETS_BURST,
+  streamResetRate: STREAM_RESETS_PER_SECOND,
+}
+
+/** Not in the types of Node 20. */
+interface StreamResetLimits {
+  readonly streamResetBurst: number
+  readonly streamResetRate: number
+}
+
+/** How Node enforces the limit of slow headers. */
+export function headersTimeoutOptions(headersMs: number): ServerOptions {
+  // By default Node looks for late headers every 30 seconds, which adds up to as much to the limit.
+  return { headersTimeout: headersMs, connectionsCheckingInterval: Math.max(1, Math.ceil(headersMs / 20)) }
+}
+
+/** Ends an HTTP/2 connection whose first request has not arrived in time. */
+export function limitFirstRequest(session: ServerHttp2Session, headersMs: number): void {
+  if (headersMs === 0) return
+  const timer = setTimeout(() => session.destroy(), headersMs)
+  const stop = () => clearTimeout(timer)
+  session.once('stream', stop).once('close', stop)
+}
+
+/** Sets the window of the connection, which is possible only for an existing session. */
+export function widenConnectionWindow(session: ServerHttp2Session): void {
+  if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
+}
+
+/** Checks a limit that is a duration. Throws `RangeError`. */
+export function durationOf(name: string, milliseconds: number): number {
+  if (milliseconds >= 0) return milliseconds
+  throw new RangeError(`limits.${name} must be at least 0 milliseconds, not ${milliseconds}`)
+}

@@ -1,19 +1,229 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
+import { EMPTY_BYTES } from '../../src/model/bytes.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { bodyAlreadyRead, type Exchange, withChunk } from '../http/exchange.ts'
+import { clientSignal } from './client-watch.ts'
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
-/** What Node hands to a request listener, for HTTP/1.1 and for HTTP/2. */
-export type NodeRequest = IncomingMessage | Http2ServerRequest
-export type NodeResponse = ServerResponse | Http2ServerResponse
+/**
+ * The exchange of Node's request and response, over HTTP/1.1 or HTTP/2. Nothing is read or watched before it
+ * is asked for.
+ */
+export class NodeExchange implements Exchange {
+  readonly source: NodeRequest
+  readonly path: string
+  readonly query: string
+  readonly host: string
+  readonly hostname: string
+  readonly #headers: IncomingHttpHeaders
+  readonly #res: NodeResponse
+  #signal: AbortSignal | undefined
 
-/** The HTTP/2 stream behind a response; `undefined` for HTTP/1.1. */
-export function http2StreamOf(res: NodeResponse): ServerHttp2Stream | undefined {
-  return 'stream' in res ? res.stream : undefined
+  /** Throws 400 `bad_header` for an invalid host, 400 `bad_path` for an invalid target. */
+  constructor(req: NodeRequest, res: NodeResponse) {
+    this.source = req
+    this.#headers = req.headers
+    this.#res = res
+    this.host = authorityOf(req)
+    const { hostname, path, query } = parseTarget(req.url ?? '/', this.host)
+    this.path = path
+    this.query = query
+    this.hostname = hostname
+  }
+
+  get method(): string {
+    return this.source.method ?? 'GET'
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= clientSignal(this.source, this.#res)
+    return this.#signal
+  }
+
+  get connection(): object {
+    return http2StreamOf(this.#res)?.session ?? this.source.socket
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  bytesIfReceived(): Uint8Array | undefined {
+    const req = this.source
+    // Over HTTP/2, `complete` is also true of an aborted request.
+    if (http2StreamOf(this.#res) !== undefined || !req.complete || req.destroyed) return undefined
+    if (wasRead(req)) throw bodyAlreadyRead()
+    const body: Buffer | null = req.read()
+    return body === null ? EMPTY_BYTES : plainBytes(body)
+  }
+
+  bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined> {
+    const req = this.source
+    return new Promise((resolve, reject) => {
+      if (wasRead(req)) throw bodyAlreadyRead()
+      let body: Uint8Array = EMPTY_BYTES
+      let length = 0
+      const stop = () => {
+        req.off('data', onData).off('end', onEnd).off('error', onClose).off('close', onClose)
+        // The rest is discarded. Destroying the request instead would end the connection for later requests.
+        req.resume()
+      }
+      const onData = (chunk: Buffer) => {
+        if (length + chunk.length > limit) {
+          stop()
+          resolve(undefined)
+          return
+        }
+        body = withChunk(body, length, plainBytes(chunk), limit)
+        length += chunk.length
+        try {
+          onProgress?.(length)
+        } catch (error) {
+          stop()
+          reject(error)
+        }
+      }
+      const onClose = () => {
+        stop()
+        reject(this.#brokenOff())
+      }
+      const onEnd = () => {
+        // A reset HTTP/2 stream also emits `end`.
+        if (req.aborted) return onClose()
+        stop()
+        resolve(body.subarray(0, length))
+      }
+      req.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose)
+      if (req.destroyed) onClose()
+    })
+  }
+
+  chunks(): AsyncIterableIterator<Uint8Array> {
+    if (wasRead(this.source)) throw bodyAlreadyRead()
+    return new BodyChunks(this.source, () => this.#brokenOff())
+  }
+
+  /** The reason for the end of an incomplete body. */
+  #brokenOff(): unknown {
+    return this.signal.aborted ? this.signal.reason : new Error('the request body broke off')
+  }
 }
 
-/** Drops the connection (HTTP/1.1) or resets the stream (HTTP/2), so that what was sent is not taken for a whole response. */
-export function abortExchange(res: NodeResponse): void {
-  const stream = http2StreamOf(res)
-  // Without an error, Node would end the stream cleanly. The error goes nowhere but into the reset's code.
-  if (stream) stream.destroy(new Error('The response was aborted'))
-  else res.destroy()
+const DONE = { done: true, value: undefined } as const
+const EVENTS = ['readable', 'end', 'error', 'close'] as const
+
+/**
+ * The chunks of a body at the pace of its consumer. Node's own iterator destroys the request when it is left
+ * early.
+ */
+class BodyChunks implements AsyncIterableIterator<Uint8Array> {
+  readonly #req: NodeRequest
+  readonly #brokenOff: () => unknown
+  readonly #wake = () => this.#resolve?.()
+  #resolve: (() => void) | undefined
+  #state: 'new' | 'reading' | 'over' = 'new'
+
+  constructor(req: NodeRequest, brokenOff: () => unknown) {
+    this.#req = req
+    this.#brokenOff = brokenOff
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    const req = this.#req
+    if (this.#state === 'new') {
+      this.#state = 'reading'
+      for (const event of EVENTS) req.on(event, this.#wake)
+    }
+    for (;;) {
+      if (this.#state === 'over') return DONE
+      // A reset HTTP/2 stream also ends.
+      if (req.aborted) throw this.#end(this.#brokenOff())
+      const chunk: Buffer | null = req.read()
+      if (chunk !== null) return { done: false, value: plainBytes(chunk) }
+      if (req.readableEnded) return this.#end(DONE)
+      if (req.destroyed) throw this.#end(this.#brokenOff())
+      await new Promise<void>((resolve) => {
+        this.#resolve = resolve
+      })
+    }
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#end(DONE)
+    this.#wake()
+    return DONE
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #end<Result>(result: Result): Result {
+    this.#state = 'over'
+    for (const event of EVENTS) this.#req.off(event, this.#wake)
+    this.#req.resume()
+    return result
+  }
+}
+
+/** Whether something else, such as a body parser, has read of the body. */
+function wasRead(req: NodeRequest): boolean {
+  return req.readableDidRead || req.readableEnded
+}
+
+/** Without the methods of `Buffer`, whose `slice` does not copy. */
+function plainBytes(buffer: Buffer): Uint8Array {
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+}
+
+interface Target {
+  readonly hostname: string
+  readonly path: string
+  readonly query: string
+}
+
+/**
+ * Splits a request target. The path is used as it was sent: a `URL` would resolve dot segments, even encoded
+ * ones, and cut at `#`, and the result could be the path of another resource. Such targets are rejected
+ * instead.
+ */
+function parseTarget(target: string, authority: string): Target {
+  let hostname = hostnameOf(authority)
+  let origin = target
+  if (!target.startsWith('/') && target !== '*') {
+    const [, host, rest] = /^https?:\/\/([^/?#@\\]+)((?:[/?].*)?)$/is.exec(target) ?? []
+    if (host === undefined || !URL.canParse(`http://${host}`)) throw invalidTarget()
+    hostname = hostnameOf(host)
+    origin = rest!.startsWith('/') ? rest! : `/${rest}`
+  }
+  const mark = origin.indexOf('?')
+  const path = mark < 0 ? origin : origin.slice(0, mark)
+  if (target.includes('#') || DOT_SEGMENT.test(path)) throw invalidTarget()
+  return { hostname, path, query: mark < 0 ? '' : origin.slice(mark + 1) }
+}
+
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i
+
+/** RFC 9113, 8.3.1: `:authority` takes precedence over `host`. */
+function authorityOf(req: NodeRequest): string {
+  return (req as Http2ServerRequest).authority || req.headers.host || 'localhost'
+}
+
+let lastHost = { authority: 'localhost', hostname: 'localhost' }
+
+/** Remembers the last host, because most clients send the same one with every request. */
+function hostnameOf(authority: string): string {
+  if (authority !== lastHost.authority) {
+    if (!/^[^\s/?#@\\]+$/.test(authority) || !URL.canParse(`http://${authority}`)) {
+      throw new HeadwaterError('bad_header', 'Invalid header `host`', { field: 'host' })
+    }
+    lastHost = { authority, hostname: new URL(`http://${authority}`).hostname }
+  }
+  return lastHost.hostname
+}
+
+function invalidTarget(): HeadwaterError {
+  return new HeadwaterError('bad_path', 'Invalid request target')
 }

@@ -2,111 +2,163 @@ import type { Server as HttpServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import type { Headwater } from '../../src/index.ts'
+import { assertOptions, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
-import type { FetchHandler } from './fetch-handler.ts'
-import { handOverToHttp1, handOverToHttp2 } from './hand-over.ts'
-import { createHttp1Server, type TlsIdentity } from './http1-server.ts'
-import { HTTP2_OPTIONS, widenConnectionWindow } from './http2-limits.ts'
-import { FIRST_BYTES_TIMEOUT_MS, PIPELINED_REQUESTS_MAX, SHUTDOWN_GRACE_MS } from './limits.ts'
-import { toNodeListener } from './listener.ts'
-import { http2StreamOf } from './node-exchange.ts'
-import { sniffProtocol } from './sniff-protocol.ts'
+import {
+  NODE_HANDLER_OPTIONS,
+  type NodeHandler,
+  type NodeHandlerLimits,
+  type NodeHandlerOptions,
+  nodeHandlerOf,
+} from './handler.ts'
+import {
+  durationOf,
+  HANDSHAKE_MS,
+  HEADERS_MS,
+  HTTP2_OPTIONS,
+  limitFirstRequest,
+  SHUTDOWN_GRACE_MS,
+  widenConnectionWindow,
+} from './limits.ts'
+import {
+  createHttp1Server,
+  detectProtocol,
+  handOverToHttp1,
+  handOverToHttp2,
+  type TlsIdentity,
+} from './protocols.ts'
 
-export interface ServeOptions {
+/** Where and how a server listens. */
+export interface ListenOptions {
   /** Default 0: any free port. */
   readonly port?: number
   /** Default `127.0.0.1`. */
   readonly host?: string
-  /** Serves `https`. */
+  /** Serves `https` with this certificate. */
   readonly tls?: TlsIdentity
-  /** Told what the handler threw and why a response broke off. Default: `console.error`. */
-  readonly onError?: (error: unknown) => void
-  /** How long a new connection may take to show which protocol it speaks. Default 10,000. */
-  readonly firstBytesTimeoutMs?: number
-  /** How long an upload may go on after its response is complete. Default 5,000. */
-  readonly lingerMs?: number
+  /** Limits of connections. */
+  readonly limits?: {
+    /**
+     * How long a new connection may take until its protocol is known, including the TLS handshake, in
+     * milliseconds. Default 10,000.
+     */
+    readonly handshakeMs?: number
+    /**
+     * How long the headers of an HTTP/1.1 request may take from its first byte, and an HTTP/2 connection
+     * until its first request, in milliseconds. Default 20,000; 0 is unlimited.
+     */
+    readonly headersMs?: number
+  }
 }
 
+/** Options of {@link serve}. */
+export interface ServeOptions extends NodeHandlerOptions, ListenOptions {
+  /** Limits of requests and connections. */
+  readonly limits?: NodeHandlerLimits & NonNullable<ListenOptions['limits']>
+}
+
+const SERVE_OPTIONS: MembersOf<ServeOptions> = {
+  ...NODE_HANDLER_OPTIONS,
+  port: 'number',
+  host: 'string',
+  tls: { cert: unchecked, key: unchecked } satisfies MembersOf<TlsIdentity>,
+  limits: { ...NODE_HANDLER_OPTIONS.limits, handshakeMs: 'number', headersMs: 'number' },
+}
+
+/** A server that listens. */
 export interface NodeServer {
-  /** Without a slash at the end: `http://127.0.0.1:8787`. */
+  /** Without a trailing slash: `http://127.0.0.1:8787`. */
   readonly url: string
+  /** The host as it was given. */
   readonly host: string
+  /** The port that the server listens on. */
   readonly port: number
+  /** The address that the server is bound to. */
   readonly address: AddressInfo
-  /** What is open at the moment. */
+  /** Counts what is open now. */
   counts(): ConnectionCounts
   /**
-   * Stops accepting, tells the clients, waits up to `graceMs` (default 10,000) for the requests in flight, then drops what is left.
-   * Resolves when nothing is open. Calls after the first return the same promise.
+   * Stops accepting, asks clients to leave, waits up to `graceMs` (default 10,000) for requests in flight,
+   * then drops the rest. Resolves when nothing is open. Later calls return the same promise.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>
+  /** Closes the server for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * Serves a fetch handler over HTTP/1.1 and HTTP/2 on the same port: in plain text told apart by the first bytes, as clients with prior
- * knowledge need it, under TLS by ALPN. Rejects with Node's error when it cannot listen (`EADDRINUSE`, `EACCES`, ...).
+ * Serves an engine over HTTP/1.1 and HTTP/2 on one port: without TLS, it detects HTTP/2 with prior knowledge
+ * by the first bytes, with TLS it negotiates by ALPN. Rejects with Node's error if it cannot listen
+ * (`EADDRINUSE`, `EACCES`). Closing the server does not close the engine.
+ *
+ * ```ts
+ * const server = await serve(hw, { port: 8787 })
+ * ```
  */
-export async function serve(handler: FetchHandler, options: ServeOptions = {}): Promise<NodeServer> {
-  const { port = 0, host = '127.0.0.1', tls, firstBytesTimeoutMs = FIRST_BYTES_TIMEOUT_MS } = options
-  const connections = new Connections()
-  const onRequest = toNodeListener(handler, {
-    onError: options.onError,
-    lingerMs: options.lingerMs,
-    isDraining: () => connections.draining,
-    onStart: (req, res) => {
-      const carrier = http2StreamOf(res) ?? req.socket
-      // Node reads on while no response has begun, and would take any number of requests that wait.
-      if (connections.requestStarted(carrier) > PIPELINED_REQUESTS_MAX) req.socket.destroy()
-      return () => {
-        connections.requestEnded(carrier)
-        // What a response that began before the end left behind is an idle connection now.
-        if (connections.draining) http1.closeIdleConnections()
-      }
-    },
-  })
+export async function serve(hw: Headwater, options: ServeOptions = {}): Promise<NodeServer> {
+  assertOptions(options, SERVE_OPTIONS)
+  return serveHandler(nodeHandlerOf(hw, options, SERVE_OPTIONS), options)
+}
 
-  const http1 = createHttp1Server(onRequest, tls, firstBytesTimeoutMs)
+/** Serves any request listener in the same way. */
+export async function serveHandler(handler: NodeHandler, options: ListenOptions = {}): Promise<NodeServer> {
+  const { port = 0, host = '127.0.0.1', tls } = options
+  const handshakeMs = durationOf('handshakeMs', options.limits?.handshakeMs ?? HANDSHAKE_MS)
+  const headersMs = durationOf('headersMs', options.limits?.headersMs ?? HEADERS_MS)
+  // What a response that began before the shutdown leaves behind is an idle connection.
+  const connections = new Connections(() => http1.closeIdleConnections())
+  const onRequest: NodeHandler = (req, res) => {
+    connections.requestStarted(req, res)
+    if (!req.socket.destroyed) handler(req, res)
+  }
+  const http1 = createHttp1Server(onRequest, tls, { handshakeMs, headersMs })
   const http2 = createHttp2Server(HTTP2_OPTIONS, onRequest)
   http2.on('session', (session) => {
     connections.sessionOpened(session)
+    limitFirstRequest(session, headersMs)
     widenConnectionWindow(session)
   })
 
-  const speaks = tls ? 'secureConnection' : 'connection'
-  const [speakHttp1] = http1.listeners(speaks) as [(socket: Socket) => void]
-  http1.off(speaks, speakHttp1)
+  const ready = tls ? 'secureConnection' : 'connection'
+  const [onHttp1Connection] = http1.listeners(ready) as [(socket: Socket) => void]
+  http1.off(ready, onHttp1Connection)
   http1.prependListener('connection', (socket: Socket) => {
     connections.accepted(socket)
-    // A connection may fail while nobody else listens to it, such as before its first byte.
+    // A connection may fail before its first byte, when nothing else listens to it.
     socket.on('error', () => {})
   })
-  http1.on(speaks, (socket: Socket | TLSSocket) => {
+  http1.on(ready, (socket: Socket | TLSSocket) => {
     socket.on('error', () => {})
     if ('alpnProtocol' in socket && socket.alpnProtocol === 'h2') {
       handOverToHttp2(http2, socket)
       return
     }
-    const spoke = connections.silent(socket)
-    sniffProtocol(socket, firstBytesTimeoutMs, (protocol, received) => {
-      spoke()
-      // Under TLS, HTTP/2 must have been negotiated.
+    const detected = connections.detecting(socket)
+    detectProtocol(socket, handshakeMs, (protocol, received) => {
+      detected()
+      // With TLS, HTTP/2 must have been negotiated.
       if (protocol === 'h2' && !tls) handOverToHttp2(http2, socket, received)
-      else handOverToHttp1(speakHttp1.bind(http1), socket, received)
+      else handOverToHttp1(onHttp1Connection.bind(http1), socket, received)
     })
   })
 
   const address = await listen(http1, port, host)
   let closed: Promise<void> | undefined
+  const close: NodeServer['close'] = (options = {}) => {
+    assertOptions(options, { graceMs: 'number' })
+    const { graceMs = SHUTDOWN_GRACE_MS } = options
+    closed ??= shutDown(http1, connections, graceMs)
+    return closed
+  }
   return {
     url: `${tls ? 'https' : 'http'}://${urlHost(host)}:${address.port}`,
     host,
     port: address.port,
     address,
     counts: () => connections.counts,
-    close: ({ graceMs = SHUTDOWN_GRACE_MS } = {}) => {
-      closed ??= shutDown(http1, connections, graceMs)
-      return closed
-    },
+    close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }
 

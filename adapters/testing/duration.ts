@@ -1,13 +1,16 @@
 const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** An error need not repeat a novel. */
+/** Limits the text of an error. */
 const SHOWN_CHARACTERS_MAX = 100
 
-/** Milliseconds of `'500ms'`, `'60s'`, `'2m'`, `'1h'`, `'7d'` (decimals allowed) or a number. Throws `RangeError`. */
+/**
+ * Parses `'500ms'`, `'60s'`, `'2m'`, `'1h'`, `'7d'` (decimals allowed) or a number of milliseconds. Throws
+ * `RangeError`.
+ */
 export function durationMs(duration: number | string): number {
   const ms = typeof duration === 'number' ? duration : parse(duration)
   if (!(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER)) {
-    throw new RangeError(`not a duration: ${String(duration).slice(0, SHOWN_CHARACTERS_MAX)}`)
+    throw new RangeError(`invalid duration: ${String(duration).slice(0, SHOWN_CHARACTERS_MAX)}`)
   }
   return ms
 }

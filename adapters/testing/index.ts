@@ -1,5 +1,5 @@
-export type { DelayRange } from './faults/chance.ts'
-export type { FaultPoint } from './faults/fault-points.ts'
+export type { FaultPoint } from './faults/planned-faults.ts'
+export type { DelayRange } from './faults/random-faults.ts'
 export {
   type FaultyHandler,
   type FaultyHandlerOptions,
@@ -13,12 +13,12 @@ export type {
   RequestDelayOptions,
   RequestPoint,
 } from './network/handler-faults.ts'
+export type { FetchClient, FetchClientOptions } from './network/in-process-service.ts'
 export {
   type InProcessService,
   type InProcessServiceOptions,
   inProcessService,
 } from './network/in-process-service.ts'
-export type { FetchClient, FetchClientOptions } from './network/published-client.ts'
 export { type FaultyStorage, type FaultyStorageOptions, faultyStorage } from './storage/faulty-storage.ts'
 export type {
   CallRates,

@@ -1,64 +1,66 @@
-import { macrotask } from '../../src/engine/macrotask.ts'
-import type { Clock } from '../../src/storage/clock.ts'
+import { assertOptions, type MembersOf, millisecondsOf, unchecked } from '../../src/model/validation.ts'
+import { awaitExternalWork, type Clock } from '../../src/runtime/clock.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
 import { OrderedList } from '../../src/storage/ordered-list.ts'
-import { unclockedWorkEnded } from '../../src/storage/unclocked.ts'
 import { durationMs } from './duration.ts'
 
+/** Options of `virtualClock`. */
 export interface VirtualClockOptions {
-  /** Where the time starts: milliseconds since the Unix epoch, or a date. Default: 2025-01-01T00:00:00Z. */
+  /** The start time: a `Date` or milliseconds since the Unix epoch. Default: 2025-01-01T00:00:00Z. */
   readonly now?: number | Date
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that advances only when a test advances it. */
 export interface VirtualClock extends Clock {
   /**
-   * Moves the time on by milliseconds or by `'500ms'`, `'60s'`, `'2m'`, `'1h'`, `'7d'`. Timers that become due fire in the
-   * order of their times, those of the same time in the order in which they were made, each with `now()` at its time;
-   * in between, the code that they woke runs, and what it schedules within the span fires too. Calls made meanwhile
-   * queue up.
+   * Advances the time by milliseconds or by `'500ms'`, `'60s'`, `'2m'`, `'1h'`, `'7d'`. Due timers fire in
+   * the order of their times, then of their creation, each with `now()` at its time. Between two timers, the
+   * code that they woke runs, and timers that it schedules within the span fire too. Concurrent calls are
+   * queued.
    *
-   * Rejects with `RangeError` when the duration is none, with what a callback threw (the time stays there), and with
-   * `Error` when timers re-arm themselves without delay for ever.
+   * Rejects with `RangeError` for an invalid duration, with the error of a callback (the time stays there),
+   * and with `Error` if timers re-arm without delay forever.
    */
   advance(duration: number | string): Promise<void>
   /**
-   * Lets everything run that waits for no timer: promises, several turns of the event loop, and what headwater leaves to others, such as code that is being loaded, and threads that
-   * compress or encrypt.
+   * Runs everything that waits for no timer: promises, several turns of the event loop, and work of headwater
+   * outside the event loop, such as loading code, compression and encryption.
    */
   settle(): Promise<void>
-  /** How many timers are armed. 0 once everything is closed, or something leaks. */
+  /** The number of armed timers. If it is not 0 after everything is closed, something leaks. */
   readonly pending: number
 }
 
 interface Timer {
   readonly dueMs: number
   readonly serial: number
-  /** How many timers without delay, each made after the one before had fired, led to this one. */
+  /** The length of the chain of timers without delay that led to this one. */
   readonly generation: number
   readonly callback: () => void
 }
 
-/** Enough for a storage that needs some turns for one transaction. */
+/** Enough for a storage that needs several turns for one transaction. */
 const SETTLE_TURNS = 8
-/** Code that compresses again and again, without an end, must not keep the time from going on. */
-const UNCLOCKED_ROUNDS_MAX = 100
+/** Code that compresses in an endless loop must not stop the clock. */
+const SETTLE_ROUNDS_MAX = 100
 const GENERATIONS_MAX = 10_000
 const START_MS = Date.UTC(2025, 0, 1)
 
-/** A {@link Clock} for tests, see {@link VirtualClock}. Throws `RangeError` for a time to start at that is none. */
+/** Creates a {@link VirtualClock}. Throws `RangeError` for an invalid start time. */
 export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
+  assertOptions(options, { now: unchecked } satisfies MembersOf<VirtualClockOptions>)
   const timers = new OrderedList<Timer>((a, b) => a.dueMs - b.dueMs || a.serial - b.serial)
-  let nowMs = Number(options.now ?? START_MS)
-  if (!Number.isFinite(nowMs)) throw new RangeError(`not a time: ${options.now}`)
+  let nowMs = millisecondsOf(options.now ?? START_MS)
+  if (!Number.isFinite(nowMs)) throw new RangeError(`invalid start time: ${options.now}`)
   let serial = 0
-  /** Of the timer that fired last. */
+  /** The generation of the timer that fired last. */
   let generation = 0
   let advances = Promise.resolve()
 
   async function settle(): Promise<void> {
-    for (let round = 0; round < UNCLOCKED_ROUNDS_MAX; round++) {
+    for (let round = 0; round < SETTLE_ROUNDS_MAX; round++) {
       for (let turn = 0; turn < SETTLE_TURNS; turn++) await macrotask()
-      if (!(await unclockedWorkEnded())) return
+      if (!(await awaitExternalWork())) return
     }
   }
 
@@ -68,9 +70,7 @@ export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
       const timer = timers.first()
       if (timer === undefined || timer.dueMs > endMs) break
       if (timer.generation > GENERATIONS_MAX) {
-        throw new Error(
-          `timers re-arm themselves without delay: ${GENERATIONS_MAX} fired one after the other at ${nowMs}`,
-        )
+        throw new Error(`timers re-arm without delay: ${GENERATIONS_MAX} fired in succession at ${nowMs}`)
       }
       timers.delete(timer)
       nowMs = timer.dueMs
@@ -85,7 +85,7 @@ export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
     now: () => nowMs,
 
     schedule(delayMs, callback) {
-      if (Number.isNaN(delayMs)) throw new RangeError('not a delay: NaN')
+      if (Number.isNaN(delayMs)) throw new RangeError('invalid delay: NaN')
       const dueMs = nowMs + Math.max(delayMs, 0)
       const timer = { dueMs, serial: serial++, generation: dueMs > nowMs ? 0 : generation + 1, callback }
       timers.add(timer)

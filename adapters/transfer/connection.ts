@@ -1,86 +1,90 @@
 import type { Clock } from '../../src/index.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { VENDOR_WORDS, type VendorHeader, vendorHeaderName } from '../../src/wire/words.ts'
+import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import { TransferError } from './transfer-error.ts'
 
 const SILENCE_MS_MAX = 30_000
-/** A slow line needs time for what it sends before there can be an answer. */
-const SENT_BYTES_PER_MS_MIN = 16
+/** The slowest upload that is given time to finish before a response is expected. */
+const UPLOAD_BYTES_PER_MS_MIN = 16
 const ATTEMPTS_MAX = 6
 const FIRST_PAUSE_MS = 200
 const PAUSE_MS_MAX = 5_000
 /** Far above a page of 1,000 names and a batch of records. */
-const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 const NEVER = new AbortController().signal
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504])
 
-/** A service that speaks the wire protocol, on a network or in this process. */
+/** A service on the network, or the handler of an engine in this process. */
 export interface ConnectionOptions {
   readonly fetch: (request: Request) => Promise<Response>
-  /** Without `/v1` and without a slash at the end. */
+  /** Without `/v1` and without a trailing slash. */
   readonly url: string
-  /** The service for messages, where its address might hold a secret. */
+  /** Stands for the URL in messages, because the URL may contain a secret. */
   readonly name: string
   readonly token?: string | undefined
-  /** In base64; sent with requests about records of encrypted streams only. */
+  /** In base64. Sent only with requests for records of encrypted streams. */
   readonly encryptionKey?: string | undefined
   readonly clock: Clock
-  /** Ends the transfer between two requests, and the request that is under way. */
+  /** Ends the transfer, and aborts a request in flight. */
   readonly signal: AbortSignal
 }
 
 export interface Call {
   readonly method: 'GET' | 'PUT' | 'POST'
-  /** Behind `/v1`, with its query. */
+  /** After `/v1`, with the query. */
   readonly path: string
   readonly basin?: string
   readonly withKey?: boolean
-  /** Made to its end, also when the transfer was aborted: it changes, or puts back, what must not stay so. */
+  /** Completes even if the transfer is aborted: for temporary changes and their reversal. */
   readonly uninterrupted?: boolean | undefined
   readonly accept?: 'application/json' | 'application/protobuf'
   readonly body?: { readonly type: 'application/json' | 'application/protobuf'; readonly bytes: Uint8Array }
 }
 
-export interface Answer {
+export interface ServiceResponse {
   readonly status: number
   readonly body: Uint8Array
-  /** How often it was asked: from 2 on, an earlier attempt may have had its effect. */
+  /** If it exceeds 1, an earlier attempt may have taken effect. */
   readonly attempts: number
 }
 
 /**
- * Makes requests, and makes them again where they failed for the moment (no connection, 408, 429, 5xx): six times, with growing pauses. What it is asked
- * for must therefore be harmless to repeat. Fails with {@link TransferError} when nothing comes for 30 s, and when the signal aborts.
+ * Sends requests, and retries up to five times with growing pauses after a transient failure: no connection,
+ * 408, 429 or 5xx. Requests must therefore be safe to repeat. Rejects with {@link TransferError} after 30 s
+ * without data, and when the signal aborts.
  */
 export class Connection {
   readonly options: ConnectionOptions
-  /** Whether it has ever answered: what never did is hardly away for a moment. */
-  #isKnown = false
+  /**
+   * A service that has never responded is more likely wrong than restarting: refused connections are final.
+   */
+  #hasResponded = false
 
   constructor(options: ConnectionOptions) {
     this.options = options
   }
 
-  async call(call: Call): Promise<Answer> {
+  async call(call: Call): Promise<ServiceResponse> {
     for (let attempts = 1; ; attempts++) {
       const signal = call.uninterrupted ? NEVER : this.options.signal
       checkAborted(signal)
-      const answer = await this.#attempt(call, attempts, signal)
-      if (!(answer instanceof TransferError) && !TRANSIENT.has(answer.status)) return { ...answer, attempts }
-      if (attempts >= ATTEMPTS_MAX || (!this.#isKnown && isRefused(answer))) {
-        if (answer instanceof TransferError) throw answer
-        return { ...answer, attempts }
+      const result = await this.#attempt(call, attempts, signal)
+      if (!(result instanceof TransferError) && !TRANSIENT.has(result.status)) return { ...result, attempts }
+      if (attempts >= ATTEMPTS_MAX || (!this.#hasResponded && isRefused(result))) {
+        if (result instanceof TransferError) throw result
+        return { ...result, attempts }
       }
       await this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), PAUSE_MS_MAX), signal)
     }
   }
 
-  /** An answer, or why there is none, which may be different the next time. */
+  /** Resolves to the error if there was no response. */
   async #attempt(
     call: Call,
     attempt: number,
     signal: AbortSignal,
-  ): Promise<Omit<Answer, 'attempts'> | TransferError> {
+  ): Promise<Omit<ServiceResponse, 'attempts'> | TransferError> {
     const { fetch, url, name, clock } = this.options
     const control = new AbortController()
     let isSilent = false
@@ -88,16 +92,16 @@ export class Connection {
       isSilent = true
       control.abort()
     }
-    const sendingMs = (call.body?.bytes.length ?? 0) / SENT_BYTES_PER_MS_MIN
+    const sendingMs = (call.body?.bytes.length ?? 0) / UPLOAD_BYTES_PER_MS_MIN
     let cancel = clock.schedule(SILENCE_MS_MAX + sendingMs, silence)
-    const heard = () => {
+    const onData = () => {
       cancel()
       cancel = clock.schedule(SILENCE_MS_MAX, silence)
     }
     const onAbort = () => control.abort()
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      // A redirection is not followed: it would take the token elsewhere.
+      // Following a redirect could send the token to another host.
       const init: RequestInit = {
         method: call.method,
         headers: this.#headers(call),
@@ -105,17 +109,17 @@ export class Connection {
         signal: control.signal,
       }
       if (call.body !== undefined) init.body = call.body.bytes as Uint8Array<ArrayBuffer>
-      const response = await abandonable(fetch(new Request(`${url}/v1${call.path}`, init)), control.signal)
-      heard()
-      this.#isKnown = true
-      return { status: response.status, body: await wholeBody(response, control.signal, heard) }
+      const response = await abortable(fetch(new Request(`${url}/v1${call.path}`, init)), control.signal)
+      onData()
+      this.#hasResponded = true
+      return { status: response.status, body: await wholeBody(response, control.signal, onData) }
     } catch (error) {
       if (error instanceof TooLong)
-        throw new TransferError(`${name} is no such service: its answer is too long`)
+        throw new TransferError(`unexpected response from ${name}: its body is too long`)
       checkAborted(signal)
-      const reason = isSilent ? `no answer within ${SILENCE_MS_MAX / 1000} seconds` : reasonOf(error)
-      const again = attempt === 1 ? '' : `, ${attempt} times`
-      return new TransferError(`cannot reach ${name}: ${reason}${again}`, {
+      const reason = isSilent ? `no response within ${SILENCE_MS_MAX / 1000} seconds` : reasonOf(error)
+      const tries = attempt === 1 ? '' : ` (${attempt} attempts)`
+      return new TransferError(`cannot reach ${name}: ${reason}${tries}`, {
         kind: 'unreachable',
         cause: error,
       })
@@ -149,7 +153,6 @@ export class Connection {
   }
 }
 
-/** JSON as the body of a call. */
 export function jsonBody(text: string): NonNullable<Call['body']> {
   return { type: 'application/json', bytes: utf8(text) }
 }
@@ -160,23 +163,25 @@ function checkAborted(signal: AbortSignal): void {
   if (signal.aborted) throw new TransferError('interrupted', { kind: 'aborted' })
 }
 
-/** Every word that a service may expect: one that knows several sees the same value twice. */
+/**
+ * Sends the header under every prefix, because services differ; one that knows several gets the same value.
+ */
 function setVendorHeader(headers: Headers, header: VendorHeader, value: string): void {
-  for (const word of VENDOR_WORDS) headers.set(vendorHeaderName(word, header), value)
+  for (const word of HEADER_PREFIXES) headers.set(vendorHeaderName(word, header), value)
 }
 
-async function wholeBody(response: Response, signal: AbortSignal, heard: () => void): Promise<Uint8Array> {
+async function wholeBody(response: Response, signal: AbortSignal, onData: () => void): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
   const reader = response.body?.getReader()
   if (reader === undefined) return new Uint8Array(0)
   try {
     for (;;) {
-      const { done, value } = await abandonable(reader.read(), signal)
+      const { done, value } = await abortable(reader.read(), signal)
       if (done) return concatBytes(chunks)
-      heard()
+      onData()
       length += value.length
-      if (length > ANSWER_BYTES_MAX) throw new TooLong()
+      if (length > RESPONSE_BYTES_MAX) throw new TooLong()
       chunks.push(value)
     }
   } catch (error) {
@@ -185,18 +190,18 @@ async function wholeBody(response: Response, signal: AbortSignal, heard: () => v
   }
 }
 
-/** Not every `fetch` heeds its signal at once. */
-function abandonable<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+/** Rejects when the signal aborts: not every `fetch` reacts to its signal immediately. */
+function abortable<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
-    const abandon = () => reject(new Error('abandoned'))
-    if (signal.aborted) abandon()
-    signal.addEventListener('abort', abandon, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abandon))
+    const abort = () => reject(new Error('aborted'))
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
 
-function isRefused(answer: unknown): boolean {
-  const error = answer instanceof TransferError ? answer.cause : undefined
+function isRefused(result: unknown): boolean {
+  const error = result instanceof TransferError ? result.cause : undefined
   const { code } = (error as { cause?: { code?: unknown } } | undefined)?.cause ?? {}
   return code === 'ECONNREFUSED' || code === 'ENOTFOUND'
 }

@@ -1,15 +1,42 @@
-import type { BasinConfig, Cipher, SequencedRecord, StreamConfig, StreamPosition } from '../../src/index.ts'
+import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
+import type { Header, SequencedRecord, StreamPosition } from '../../src/index.ts'
+import { appendRecord } from '../../src/model/append-input.ts'
+import { textOf, utf8 } from '../../src/model/bytes.ts'
+import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
+import { assertBasinConfig, assertStreamConfig } from '../../src/model/config.ts'
+import { assertValid, invalid } from '../../src/model/errors.ts'
+import { basinNameProblem, fencingTokenProblem, streamNameProblem } from '../../src/model/names.ts'
+import { assertInteger } from '../../src/model/validation.ts'
+import { decodeBase64, encodeBase64 } from '../../src/wire/base64.ts'
+import {
+  basinConfigJson,
+  basinConfigOf,
+  cipherOf,
+  streamConfigJson,
+  streamConfigOf,
+} from '../../src/wire/json-config.ts'
+import {
+  arrayOf,
+  type Decoder,
+  integerOf,
+  keptStringOf,
+  nullable,
+  objectOf,
+  optional,
+  required,
+  stringOf,
+} from '../../src/wire/json-members.ts'
+import { type JsonObject, type ParsedJson, readJson } from '../../src/wire/json-reader.ts'
+import { positionJson } from '../../src/wire/json-records.ts'
+import { positionOf, timeTextOf } from './responses.ts'
 
-/** The version of the format that this version writes, and the one that it reads. */
-export const EXPORT_VERSION = 1
+/** The version of the format that this program reads and writes. */
+const EXPORT_VERSION = 1
 
-/**
- * A line of an export holds at most so many bytes. A record has at most 1 MiB, and a byte of it takes at most six: a control character that
- * JSON escapes.
- */
+/** A record has at most 1 MiB, and JSON escapes a control character with six bytes. */
 export const LINE_BYTES_MAX = 8 * 1024 * 1024
 
-/** A line of an export (docs/export-format.md). */
+/** A line of an export (docs/export-format.md "Lines"). */
 export type ExportEntry =
   | ExportHeader
   | { readonly kind: 'basin'; readonly name: string; readonly config: BasinConfig }
@@ -32,13 +59,13 @@ export interface ExportedStream {
   readonly name: string
   readonly config: StreamConfig
   readonly cipher: Cipher | null
-  /** RFC 3339: tells it from another stream of this name. Undefined: not known. */
+  /** RFC 3339. Distinguishes the stream from a later one with the same name. Undefined: unknown. */
   readonly createdAt: string | undefined
-  /** The first sequence number that existed; that of the tail when there was none. */
+  /** The sequence number of the first record that existed, of the tail if none did. */
   readonly start: number
-  /** When the export of the stream began: its records end here. */
+  /** When the export of the stream began. Later records are not part of it. */
   readonly tail: StreamPosition
-  /** `''`: it is not fenced. Undefined: not known. */
+  /** Empty without a fence. Undefined: unknown. */
   readonly fencingToken: string | undefined
 }
 
@@ -48,6 +75,180 @@ export interface ExportCounts {
   readonly records: number
 }
 
-/** How each kind of line begins. */
+/** How lines of records and streams begin. */
 export const RECORD_PREFIX = '{"seq_num":'
 export const STREAM_PREFIX = '{"stream":'
+
+/**
+ * Encodes a line without its line break. The order of members is part of the format: the first one names the
+ * kind.
+ */
+export function encodeEntry(entry: ExportEntry): string {
+  switch (entry.kind) {
+    case 'header': {
+      const { exportedAt, basins, streams } = entry
+      return JSON.stringify({ headwater_export: EXPORT_VERSION, exported_at: exportedAt, basins, streams })
+    }
+    case 'basin':
+      return `{"basin":${JSON.stringify(entry.name)},"config":${basinConfigJson(entry.config)}}`
+    case 'stream': {
+      const { name, basin, config, cipher, createdAt, start, tail, fencingToken } = entry.stream
+      const names = `{"stream":${JSON.stringify(name)},"basin":${JSON.stringify(basin)}`
+      const state = `"start":${start},"tail":${positionJson(tail)},"fencing_token":${JSON.stringify(fencingToken ?? null)}}`
+      const kind = `"cipher":${JSON.stringify(cipher)},"created_at":${JSON.stringify(createdAt ?? null)}`
+      return `${names},"config":${streamConfigJson(config)},${kind},${state}`
+    }
+    case 'record':
+      return encodeRecord(entry.record)
+    case 'stream-end':
+      return JSON.stringify({ stream_end: entry.name, records: entry.records })
+    case 'end': {
+      const { basins, streams, records } = entry.counts
+      return JSON.stringify({ export_end: { basins, streams, records } })
+    }
+  }
+}
+
+function encodeRecord({ seqNum, timestamp, headers, body }: SequencedRecord): string {
+  const position = `{"seq_num":${seqNum},"timestamp":${timestamp}`
+  const text = textOf(body)
+  const bodyMember =
+    text === undefined ? `"body_base64":"${encodeBase64(body)}"` : `"body":${JSON.stringify(text)}`
+  return `${position}${headers.length === 0 ? '' : `,${headersMember(headers)}`},${bodyMember}}`
+}
+
+/** Encodes headers as text if all of them are text. */
+function headersMember(headers: readonly Header[]): string {
+  const texts: string[] = []
+  for (const header of headers) {
+    for (const bytes of header) {
+      const text = textOf(bytes)
+      if (text === undefined) return `"headers_base64":${pairs(headers.flat().map(encodeBase64))}`
+      texts.push(text)
+    }
+  }
+  return `"headers":${pairs(texts)}`
+}
+
+function pairs(flat: readonly string[]): string {
+  const items: string[] = []
+  for (let i = 0; i < flat.length; i += 2)
+    items.push(`[${JSON.stringify(flat[i])},${JSON.stringify(flat[i + 1])}]`)
+  return `[${items.join(',')}]`
+}
+
+/**
+ * Decodes a line of an export.
+ *
+ * @throws HeadwaterError `bad_json` for another form, `invalid` for values that every service would reject.
+ */
+export function decodeEntry(line: Uint8Array): ExportEntry {
+  const object = objectOf(readJson(line), 'line')
+  const [first] = object.members()
+  switch (first?.[0]) {
+    case 'seq_num':
+      return { kind: 'record', record: recordOf(object) }
+    case 'stream':
+      return { kind: 'stream', stream: streamOf(object) }
+    case 'stream_end':
+      return {
+        kind: 'stream-end',
+        name: required(object, 'stream_end', stringOf),
+        records: required(object, 'records', count),
+      }
+    case 'basin': {
+      const name = required(object, 'basin', keptStringOf)
+      assertValid(basinNameProblem(name), 'basin')
+      const config = required(object, 'config', basinConfigOf)
+      assertBasinConfig(config)
+      return { kind: 'basin', name, config: basinConfig(config) }
+    }
+    case 'export_end':
+      return { kind: 'end', counts: required(object, 'export_end', countsOf) }
+    case 'headwater_export': {
+      const version = required(object, 'headwater_export', integerOf)
+      if (version !== EXPORT_VERSION) {
+        throw invalid(`the format has version ${version}; this program reads version ${EXPORT_VERSION}`)
+      }
+      return {
+        kind: 'header',
+        exportedAt: required(object, 'exported_at', keptStringOf),
+        basins: optional(object, 'basins', keptStringOf) ?? '*',
+        streams: optional(object, 'streams', keptStringOf) ?? '*',
+      }
+    }
+    default:
+      throw invalid('not a line of an export')
+  }
+}
+
+function recordOf(object: JsonObject): SequencedRecord {
+  const seqNum = required(object, 'seq_num', count)
+  const timestamp = required(object, 'timestamp', count)
+  const headers = optional(object, 'headers', headersOf(utf8))
+  const binaryHeaders = optional(object, 'headers_base64', headersOf(binary))
+  const body = optional(object, 'body', stringOf)
+  const binaryBody = optional(object, 'body_base64', stringOf)
+  if (headers && binaryHeaders) throw invalid('`headers` cannot be combined with `headers_base64`', 'headers')
+  if (body !== undefined && binaryBody !== undefined)
+    throw invalid('`body` cannot be combined with `body_base64`', 'body')
+  const record = {
+    headers: headers ?? binaryHeaders ?? [],
+    body: binaryBody === undefined ? utf8(body ?? '') : binary(binaryBody),
+  }
+  // Rejects records that no service accepts: too large, empty header names, malformed commands.
+  appendRecord(record)
+  return { seqNum, timestamp, ...record }
+}
+
+function headersOf(bytesOf: (text: string) => Uint8Array): Decoder<Header[]> {
+  return (value, name) =>
+    arrayOf(value, name).map((item) => {
+      const pair = arrayOf(item, name)
+      if (pair.length !== 2) throw invalid('a header must be an array of exactly 2 strings', name)
+      return [bytesOf(stringOf(pair[0]!, name)), bytesOf(stringOf(pair[1]!, name))]
+    })
+}
+
+function binary(text: string): Uint8Array {
+  const bytes = decodeBase64(text)
+  if (bytes === undefined) throw invalid('invalid Base64 encoding')
+  return bytes
+}
+
+function streamOf(object: JsonObject): ExportedStream {
+  const name = required(object, 'stream', keptStringOf)
+  assertValid(streamNameProblem(name), 'stream')
+  const config = required(object, 'config', streamConfigOf)
+  assertStreamConfig(config)
+  const fencingToken = nullable(object, 'fencing_token', keptStringOf)
+  if (fencingToken !== undefined) assertValid(fencingTokenProblem(fencingToken), 'fencing_token')
+  const start = required(object, 'start', count)
+  const tail = positionOf(required(object, 'tail', objectOf))
+  if (start > tail.seqNum) throw invalid('`start` must not exceed the tail', 'start')
+  return {
+    basin: required(object, 'basin', keptStringOf),
+    name,
+    config: mergeStreamConfig(config, {}),
+    cipher: nullable(object, 'cipher', cipherOf) ?? null,
+    createdAt: nullable(object, 'created_at', timeTextOf),
+    start,
+    tail,
+    fencingToken,
+  }
+}
+
+function countsOf(value: ParsedJson, name: string): ExportCounts {
+  const object = objectOf(value, name)
+  return {
+    basins: required(object, 'basins', count),
+    streams: required(object, 'streams', count),
+    records: required(object, 'records', count),
+  }
+}
+
+function count(value: ParsedJson, name: string): number {
+  const number = integerOf(value, name)
+  assertInteger(number, name)
+  return number
+}

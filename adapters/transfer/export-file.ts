@@ -6,15 +6,14 @@ import {
   MEMBER_PLAIN_BYTES_MAX,
   memberContent,
   memberLength,
-} from './gzip-members.ts'
-import { type ByteSink, LineSink } from './line-sink.ts'
-import { linesOf } from './lines.ts'
+} from './gzip.ts'
+import { type ByteSink, LineSink, linesOf } from './lines.ts'
 import { type ResumePoint, ResumeScan, startsWith } from './resume-point.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ExportFile {
   readonly sink: LineSink
-  /** What the file holds already; undefined for a new one. */
+  /** How far the file goes; undefined for a new one. */
   readonly point: ResumePoint | undefined
 }
 
@@ -22,30 +21,30 @@ const GZIP_START = 0x1f
 const CHUNK_BYTES = 1024 * 1024
 const FILE_START = utf8('{"headwater_export":')
 
-/** A new file; one that exists is refused. */
+/** Creates a file. Rejects with {@link TransferError} if it exists. */
 export async function createExportFile(path: string, gzip: boolean): Promise<ExportFile> {
-  const file = await opened(path, 'wx')
+  const file = await create(path)
   return { sink: new LineSink(new FileSink(file, path, 0), gzip), point: undefined }
 }
 
-/** Goes on with a file behind its last whole line, or, in a compressed one, its last whole member; a file that is missing is made. */
+/** Opens a file to continue after its last complete line or gzip member. Creates a missing file. */
 export async function resumeExportFile(path: string, gzip: boolean): Promise<ExportFile> {
   let file: FileHandle
   try {
     file = await open(path, 'r+')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return createExportFile(path, gzip)
-    throw unusable(path, error)
+    throw fileError(path, error)
   }
   try {
     const { size } = await file.stat()
     const start = await readAt(file, 0, Math.min(size, FILE_START.length))
-    // One byte may be all that there is of gzip's two.
+    // Compare one byte only: a truncated file may have no more of gzip's two.
     const isCompressed = size === 0 ? gzip : start[0] === GZIP_START
     const scan = new ResumeScan()
     const end = isCompressed ? await scanMembers(file, size, scan) : await scanLines(file, start, scan)
     const point = scan.point()
-    // A complete one is left as it is, whatever stands behind it.
+    // A complete export stays unchanged, whatever follows it.
     if (!point?.isComplete) await file.truncate(end)
     return {
       sink: new LineSink(new FileSink(file, path, point?.isComplete ? size : end), isCompressed),
@@ -54,14 +53,14 @@ export async function resumeExportFile(path: string, gzip: boolean): Promise<Exp
   } catch (error) {
     await file.close()
     if (error instanceof TransferError) throw new TransferError(`${path}: ${error.message}`, { cause: error })
-    throw unusable(path, error)
+    throw fileError(path, error)
   }
 }
 
-/** Where the last whole line ends. */
+/** Returns where the last complete line ends. */
 async function scanLines(file: FileHandle, start: Uint8Array, scan: ResumeScan): Promise<number> {
-  // A file that is something else must not be cut to nothing.
-  if (!startsWith(FILE_START, start)) throw new TransferError('this is no export')
+  // Another kind of file must not be truncated.
+  if (!startsWith(FILE_START, start)) throw new TransferError('not an export')
   let end = 0
   for await (const lines of linesOf(chunksOf(file))) {
     for (const line of lines) {
@@ -72,7 +71,7 @@ async function scanLines(file: FileHandle, start: Uint8Array, scan: ResumeScan):
   return end
 }
 
-/** Where the last whole member ends. */
+/** Returns where the last complete gzip member ends. */
 async function scanMembers(file: FileHandle, size: number, scan: ResumeScan): Promise<number> {
   const model = await gzipMember(new Uint8Array(0))
   let at = 0
@@ -83,14 +82,14 @@ async function scanMembers(file: FileHandle, size: number, scan: ResumeScan): Pr
     const fixed = Math.min(header.length, MEMBER_HEADER_BYTES - 4)
     if (!startsWith(header, model.subarray(0, fixed)) || (length ?? 0) > MEMBER_PLAIN_BYTES_MAX) {
       throw new TransferError(
-        `it was compressed by another program, or is damaged at byte ${at}: it cannot be gone on with`,
+        `compressed by another program or damaged at byte ${at}; it cannot be continued`,
       )
     }
     if (length === undefined || at + length > size) break
     const content = await memberContent(await readAt(file, at, length))
     if (content === undefined) {
       if (at + length === size) break
-      throw new TransferError(`it is damaged at byte ${at}`)
+      throw new TransferError(`damaged at byte ${at}`)
     }
     for await (const lines of linesOf(once(content))) {
       for (const line of lines) scan.add({ ...line, number: ++number })
@@ -124,7 +123,10 @@ async function readAt(file: FileHandle, at: number, length: number): Promise<Uin
   return bytes.subarray(0, filled)
 }
 
-/** Writes behind a position, and closes the file when all of it is on the disk. A file that stays empty is removed: it would be in the way of another try. */
+/**
+ * Writes from a position on, and syncs before closing. Removes a file that stays empty, so that a retry can
+ * create it.
+ */
 class FileSink implements ByteSink {
   readonly #file: FileHandle
   readonly #path: string
@@ -140,7 +142,7 @@ class FileSink implements ByteSink {
     let written = 0
     while (written < bytes.length) {
       const writing = this.#file.write(bytes, written, bytes.length - written, this.#end)
-      const { bytesWritten } = await this.#usable(writing)
+      const { bytesWritten } = await this.#withPath(writing)
       written += bytesWritten
       this.#end += bytesWritten
     }
@@ -148,31 +150,32 @@ class FileSink implements ByteSink {
 
   async close(): Promise<void> {
     try {
-      await this.#usable(this.#file.sync())
+      await this.#withPath(this.#file.sync())
     } finally {
       await this.#file.close()
       if (this.#end === 0) await rm(this.#path, { force: true })
     }
   }
 
-  async #usable<Value>(call: Promise<Value>): Promise<Value> {
+  async #withPath<Value>(call: Promise<Value>): Promise<Value> {
     try {
       return await call
     } catch (error) {
-      throw unusable(this.#path, error)
+      throw fileError(this.#path, error)
     }
   }
 }
 
-async function opened(path: string, flags: 'wx'): Promise<FileHandle> {
+async function create(path: string): Promise<FileHandle> {
   try {
-    return await open(path, flags)
+    // Encrypted records are decrypted in it.
+    return await open(path, 'wx', 0o600)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw unusable(path, error)
-    throw new TransferError(`${path} exists: --resume goes on with it`)
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileError(path, error)
+    throw new TransferError(`${path} already exists; continue it with \`--resume\``)
   }
 }
 
-function unusable(path: string, cause: unknown): TransferError {
-  return new TransferError(`cannot use ${path}: ${(cause as Error).message}`, { cause })
+function fileError(path: string, cause: unknown): TransferError {
+  return new TransferError(`cannot access ${path}: ${(cause as Error).message}`, { cause })
 }

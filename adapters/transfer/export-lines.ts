@@ -1,32 +1,30 @@
 import type { SequencedRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { dateTimeText } from '../../src/wire/date-time.ts'
-import { beginStream } from './begin-stream.ts'
-import { encodeEntry } from './encode-entry.ts'
-import type { ExportCounts, ExportEntry } from './export-entry.ts'
+import { dateTimeText } from '../../src/wire/json-members.ts'
+import { type ExportCounts, type ExportEntry, encodeEntry } from './export-entry.ts'
+import { checkUnchanged, startStream, streamRecords } from './export-stream.ts'
 import { listRange, matchesName, nameFilterText, type TransferFilter } from './name-filter.ts'
 import type { OpenStream, ResumePoint } from './resume-point.ts'
-import type { Service, StreamFacts } from './service.ts'
-import { checkSame, streamRecords } from './stream-records.ts'
+import type { Service, StreamInfo } from './service.ts'
 import { isGone } from './transfer-error.ts'
 
-/** Some whole lines of an export. */
+/** Complete lines of an export. */
 export interface ExportedLines {
   readonly bytes: Uint8Array
-  /** How many of them are records. */
+  /** The number of lines that are records. */
   readonly records: number
-  /** What they are about. */
+  /** The stream that the lines belong to. */
   readonly basin?: string
   readonly stream?: string
-  /** How far the export of the stream came: the sequence number behind its last record, in the end that of its tail. */
+  /** The position that the export of the stream has reached. */
   readonly seqNum?: number
-  /** Of the whole export, with its last line. */
+  /** The totals, with the last line. */
   readonly counts?: ExportCounts
 }
 
 /**
- * The lines of an export: every stream that passes the filter up to the tail that it has when its turn comes. With a point to go on from, the lines behind
- * it. Holds two batches of records at the most, and reads nothing ahead but the next batch.
+ * Yields the lines of an export: every stream that matches the filter, up to its tail when its export begins.
+ * With `resume`, yields the lines after that point. Holds at most two batches of records in memory.
  */
 export async function* exportLines(
   service: Service,
@@ -36,12 +34,12 @@ export async function* exportLines(
 ): AsyncGenerator<ExportedLines> {
   const counts = { basins: 0, streams: 0, records: 0, ...resume?.counts }
 
-  async function* stream(facts: StreamFacts): AsyncGenerator<ExportedLines> {
-    const begun = await beginStream(service, facts)
-    if (begun === undefined) return
-    yield lines([{ kind: 'stream', stream: begun.stream }], facts)
-    const open = { stream: begun.stream, nextSeqNum: begun.stream.start, lastTimestamp: 0, records: 0 }
-    yield* records(open, begun.first)
+  async function* stream(facts: StreamInfo): AsyncGenerator<ExportedLines> {
+    const started = await startStream(service, facts)
+    if (started === undefined) return
+    yield lines([{ kind: 'stream', stream: started.stream }], facts)
+    const open = { stream: started.stream, nextSeqNum: started.stream.start, lastTimestamp: 0, records: 0 }
+    yield* records(open, started.first)
   }
 
   async function* records(
@@ -69,13 +67,13 @@ export async function* exportLines(
   }
 
   if (resume === undefined) {
-    // Where nothing can be listed there is no export, not the beginning of one.
+    // Fails before the first line if the service cannot be reached.
     await service.basins(listRange(filter.basins)).next()
     const [basins, streams] = [nameFilterText(filter.basins), nameFilterText(filter.streams)]
     yield lines([{ kind: 'header', exportedAt: dateTimeText(new Date(now)), basins, streams }])
   }
   if (resume?.openStream !== undefined) {
-    await checkSame(service, resume.openStream)
+    await checkUnchanged(service, resume.openStream)
     yield* records(resume.openStream)
   }
   if (resume?.basin !== undefined && !isPast(filter.streams, resume.lastStream)) {
@@ -84,7 +82,7 @@ export async function* exportLines(
   if (!isPast(filter.basins, resume?.basin)) {
     for await (const name of service.basins({ ...listRange(filter.basins), startAfter: resume?.basin })) {
       const config = matchesName(filter.basins, name) ? await service.basinConfig(name) : undefined
-      // It may have been deleted since it was listed.
+      // Undefined if it was deleted since it was listed.
       if (config === undefined) continue
       counts.basins++
       yield { ...lines([{ kind: 'basin', name, config }]), basin: name }
@@ -94,13 +92,13 @@ export async function* exportLines(
   yield { ...lines([{ kind: 'end', counts }]), counts }
 }
 
-/** Whether nothing that passes the filter comes behind the name. */
+/** Whether no name after this one can match the filter. */
 function isPast(filter: TransferFilter['streams'], name: string | undefined): boolean {
   return 'exact' in filter && filter.exact === name
 }
 
-/** A list that ends where its basin is deleted. */
-async function* untilGone(list: AsyncGenerator<StreamFacts>): AsyncGenerator<StreamFacts> {
+/** Ends the list if its basin is deleted. */
+async function* untilGone(list: AsyncGenerator<StreamInfo>): AsyncGenerator<StreamInfo> {
   try {
     yield* list
   } catch (error) {
@@ -115,4 +113,33 @@ function lines(
   const bytes = utf8(entries.map((entry) => `${encodeEntry(entry)}\n`).join(''))
   const records = entries[0]?.kind === 'record' ? entries.length : 0
   return { bytes, records, ...(about && { basin: about.basin, stream: about.name }) }
+}
+
+/** Counts the positions of all streams that match the filter, to estimate the size of an export. */
+export async function countPositions(service: Service, filter: TransferFilter): Promise<number> {
+  let positions = 0
+  for await (const basin of service.basins(listRange(filter.basins))) {
+    if (!matchesName(filter.basins, basin)) continue
+    try {
+      for await (const count of countsOf(service, basin, filter)) positions += count
+    } catch (error) {
+      if (!isGone(error)) throw error
+    }
+  }
+  return positions
+}
+
+async function* countsOf(
+  service: Service,
+  basin: string,
+  { streams }: TransferFilter,
+): AsyncGenerator<number> {
+  const config = await service.basinConfig(basin)
+  if (config === undefined) return
+  for await (const stream of service.streams(basin, listRange(streams))) {
+    if (!matchesName(streams, stream.name)) continue
+    // Reading the tail of a stream that was deleted since it was listed would create it.
+    if (config.createStreamOnRead && (await service.findStream(stream)) === undefined) continue
+    yield (await service.tail(stream))?.seqNum ?? 0
+  }
 }

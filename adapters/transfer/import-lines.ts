@@ -1,28 +1,29 @@
 import { sameConfig } from '../../src/core/provision.ts'
-import type { BasinConfig } from '../../src/index.ts'
-import { compareUtf8 } from '../../src/model/compare-utf8.ts'
-import type { ExportCounts, ExportEntry, ExportedStream } from './export-entry.ts'
+import { compareUtf8, utf8 } from '../../src/model/bytes.ts'
+import type { BasinConfig } from '../../src/model/config.ts'
+import { type ExportCounts, type ExportEntry, type ExportedStream, STREAM_PREFIX } from './export-entry.ts'
 import { StreamImport } from './import-stream.ts'
 import type { Line } from './lines.ts'
 import { matchesName, type TransferFilter } from './name-filter.ts'
-import { entryOf, notAsItShouldBe } from './resume-point.ts'
-import { aboutStream, type Service } from './service.ts'
+import { lineError, parseLine, startsWith } from './resume-point.ts'
+import { type Service, type StreamRef, streamLabel } from './service.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ImportOptions {
   readonly filter: TransferFilter
-  /** Whether to go on with what was imported before. */
+  /** Continues streams that already have records. */
   readonly resume: boolean
-  /** Told as lines were worked on, of the stream that they belong to. */
+  /** Called after each chunk of lines, with the stream that they belong to. */
   readonly onProgress?: (counts: ExportCounts, stream: string | undefined) => void
-  /** Told what could not be made sure of. */
+  /** Called for a condition that could not be verified. */
   readonly onWarning?: (message: string) => void
 }
 
 /**
- * Imports the lines of an export, one stream after the other, and resolves to how much of it passed the filter.
+ * Imports the lines of an export, one stream after the other. Resolves to the counts of what matched the
+ * filter.
  *
- * @throws TransferError with the number of the line; of kind `incomplete` when the lines end before the export does.
+ * @throws TransferError with the line number; of kind `incomplete` if the export is truncated.
  */
 export async function importLines(
   input: AsyncIterable<readonly Line[]>,
@@ -32,8 +33,8 @@ export async function importLines(
   const importing = new Import(service, options)
   try {
     for await (const lines of input) {
-      for (const line of lines) await importing.take(entryOf(line), line)
-      importing.tell()
+      for (const line of lines) await importing.add(parseLine(line), line)
+      importing.reportProgress()
     }
     return await importing.finish()
   } finally {
@@ -44,7 +45,6 @@ export async function importLines(
 class Import {
   readonly #service: Service
   readonly #options: ImportOptions
-  /** How far the lines are in order. */
   #isBegun = false
   #isComplete = false
   #basin: ImportedBasin | undefined
@@ -52,7 +52,7 @@ class Import {
     | { readonly stream: ExportedStream; readonly import: StreamImport | undefined; records: number }
     | undefined
   #lastStream: string | undefined
-  /** Of the input, and of what passed the filter. */
+  /** Counts of the input, and of what matched the filter. */
   readonly #seen = { basins: 0, streams: 0, records: 0 }
   readonly #imported = { basins: 0, streams: 0, records: 0 }
 
@@ -61,17 +61,17 @@ class Import {
     this.#options = options
   }
 
-  async take(entry: ExportEntry, line: Line): Promise<void> {
+  async add(entry: ExportEntry, line: Line): Promise<void> {
     try {
       this.#checkPlace(entry)
       await this.#import(entry)
     } catch (error) {
       if (!(error instanceof TransferError) || error.kind === 'aborted') throw error
-      throw notAsItShouldBe(line, error.message)
+      throw lineError(line, error.message)
     }
   }
 
-  tell(): void {
+  reportProgress(): void {
     const { basins, streams, records } = this.#imported
     const open = this.#open?.import === undefined ? 0 : this.#open.records
     this.#options.onProgress?.({ basins, streams, records: records + open }, this.#open?.stream.name)
@@ -81,8 +81,8 @@ class Import {
     if (this.#isComplete) return this.#imported
     await this.#open?.import?.leave()
     const problem = this.#isBegun
-      ? 'the input ends before its end: it was cut off. What it holds is imported; --resume goes on with the whole one'
-      : 'the input is no export: it is empty'
+      ? 'the input is truncated; its complete lines are imported. Continue with the complete input and `--resume`'
+      : 'the input is empty'
     throw new TransferError(problem, { kind: 'incomplete' })
   }
 
@@ -91,12 +91,14 @@ class Import {
   }
 
   #checkPlace(entry: ExportEntry): void {
-    if (this.#isComplete) throw new TransferError('it stands behind the end of the export')
+    if (this.#isComplete) throw new TransferError('unexpected line after the end of the export')
     if ((entry.kind === 'header') === this.#isBegun)
-      throw new TransferError('an export begins with its header')
+      throw new TransferError('an export must begin with its header')
     const isOfStream = entry.kind === 'record' || entry.kind === 'stream-end'
     if (isOfStream !== (this.#open !== undefined)) {
-      throw new TransferError(isOfStream ? 'it belongs to no stream' : 'the stream before it has no end')
+      throw new TransferError(
+        isOfStream ? 'unexpected line outside a stream' : 'the previous stream has no end',
+      )
     }
   }
 
@@ -115,14 +117,15 @@ class Import {
       case 'stream-end':
         return this.#endStream(entry.name, entry.records)
       case 'end':
-        if (!sameCounts(entry.counts, this.#seen)) throw new TransferError('parts of the export are missing')
+        if (!sameCounts(entry.counts, this.#seen))
+          throw new TransferError('the export has other counts than its last line: parts are missing')
         this.#isComplete = true
     }
   }
 
   async #beginBasin(name: string, config: BasinConfig): Promise<void> {
     if (this.#basin !== undefined && compareUtf8(name, this.#basin.name) <= 0) {
-      throw new TransferError('basins must be in the order of their names, each once')
+      throw new TransferError('basins must be unique and in the order of their names')
     }
     this.#seen.basins++
     this.#lastStream = undefined
@@ -131,12 +134,12 @@ class Import {
     if (isWanted) this.#imported.basins++
   }
 
-  /** Whether the basin was made. */
+  /** Resolves to whether the basin is new. */
   async #ensureBasin(name: string, config: BasinConfig): Promise<boolean> {
     const existing = await this.#service.basinConfig(name)
     if (existing !== undefined && !this.#options.resume && !sameConfig(existing, config)) {
       throw new TransferError(
-        `basin ${name} exists with another configuration: --resume gives it that of the export`,
+        `basin ${name} already exists with another configuration; \`--resume\` replaces it`,
       )
     }
     if (existing === undefined || !sameConfig(existing, config)) await this.#service.ensureBasin(name, config)
@@ -147,11 +150,11 @@ class Import {
     const basin = this.#basin
     if (stream.basin !== basin?.name) throw new TransferError('a stream must follow its basin')
     if (this.#lastStream !== undefined && compareUtf8(stream.name, this.#lastStream) <= 0) {
-      throw new TransferError('streams must be in the order of their names, each once')
+      throw new TransferError('streams must be unique and in the order of their names')
     }
     this.#lastStream = stream.name
     const isWanted = basin.isWanted && matchesName(this.#options.filter.streams, stream.name)
-    const begun = isWanted
+    const started = isWanted
       ? await StreamImport.begin(stream, {
           service: this.#service,
           withCipher: (create) => this.#withCipher(basin, stream, create),
@@ -160,14 +163,14 @@ class Import {
           warn: (message) => this.#options.onWarning?.(message),
         })
       : undefined
-    this.#open = { stream, import: begun, records: 0 }
+    this.#open = { stream, import: started, records: 0 }
   }
 
   async #endStream(name: string, records: number): Promise<void> {
     const open = this.#open!
-    if (name !== open.stream.name) throw new TransferError('another stream ends than began')
+    if (name !== open.stream.name) throw new TransferError('the line ends another stream')
     if (records !== open.records) {
-      throw new TransferError(`${aboutStream(open.stream)} has ${open.records} records, not ${records}`)
+      throw new TransferError(`${streamLabel(open.stream)} has ${open.records} records, not ${records}`)
     }
     await open.import?.finish()
     this.#open = undefined
@@ -177,7 +180,7 @@ class Import {
     }
   }
 
-  /** A stream gets its cipher from its basin, whose configuration may have changed since. */
+  /** A new stream gets the cipher of its basin, whose configuration may have changed since. */
   async #withCipher(
     basin: ImportedBasin,
     stream: ExportedStream,
@@ -190,7 +193,7 @@ class Import {
     }
     if (cipher === null && !basin.isNew && !this.#options.resume) {
       throw new TransferError(
-        `${aboutStream(stream)} is not encrypted, and to make it so, all new streams of the basin would not be for a moment: --resume does it, when nobody else makes streams there`,
+        `${streamLabel(stream)} is not encrypted, but its basin is. Importing it turns off encryption for all streams created in the basin at that moment; use \`--resume\` if no others are`,
       )
     }
     const uninterrupted = true
@@ -216,4 +219,43 @@ interface ImportedBasin {
 
 function sameCounts(a: ExportCounts, b: ExportCounts): boolean {
   return a.basins === b.basins && a.streams === b.streams && a.records === b.records
+}
+
+const STREAM_START = utf8(STREAM_PREFIX)
+
+/**
+ * Rejects with {@link TransferError} if a stream of the export already has records at the target, so that an
+ * import fails before it writes anything. Does not read the input if the target has no basins.
+ */
+export async function assertUnoccupied(
+  input: () => AsyncIterable<readonly Line[]>,
+  service: Service,
+  filter: TransferFilter,
+): Promise<void> {
+  const basinExists = new Map<string, boolean>()
+  if ((await service.basins({ prefix: '' }).next()).done) return
+  for await (const lines of input()) {
+    for (const line of lines) {
+      if (!startsWith(line.bytes, STREAM_START)) continue
+      const entry = parseLine(line)
+      if (entry.kind !== 'stream') continue
+      const { basin, name } = entry.stream
+      if (!matchesName(filter.basins, basin) || !matchesName(filter.streams, name)) continue
+      // The streams of a basin are adjacent, so only the latest basin is kept.
+      if (!basinExists.has(basin)) {
+        basinExists.clear()
+        basinExists.set(basin, (await service.basinConfig(basin)) !== undefined)
+      }
+      if (!basinExists.get(basin) || !(await hasRecords(service, entry.stream))) continue
+      throw new TransferError(
+        `line ${line.number}: ${streamLabel(entry.stream)} already has records; continue it with \`--resume\``,
+      )
+    }
+  }
+}
+
+/** Reading a tail may create the stream, so only a listed one is read. */
+async function hasRecords(service: Service, stream: StreamRef): Promise<boolean> {
+  const found = await service.findStream(stream)
+  return found !== undefined && ((await service.tail(found))?.seqNum ?? 0) > 0
 }

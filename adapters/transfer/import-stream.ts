@@ -1,86 +1,93 @@
 import type { SequencedRecord, StreamPosition } from '../../src/index.ts'
 import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
+import {
+  BATCH_ENCODED_BYTES_MAX,
+  BATCH_METERED_BYTES_MAX,
+  BATCH_RECORDS_MAX,
+} from '../../src/model/limits.ts'
+import { encodedBytesMaxOf, meteredBytesOf } from '../../src/model/record.ts'
 import type { ExportedStream } from './export-entry.ts'
-import { fillers, type Gap, isTooNarrow, isTrimmed } from './fillers.ts'
-import { HeldConfig } from './held-config.ts'
-import { proveKey } from './prove-key.ts'
-import { RecordBatch } from './record-batch.ts'
-import { aboutStream, appendedByOthers, type Service } from './service.ts'
+import { type Gap, gapRecords, isTooNarrow, isTrimmed } from './gap-records.ts'
+import { ImportConfig } from './import-config.ts'
+import { concurrentAppend, type Service, streamLabel } from './service.ts'
 import { isConflict, TransferError } from './transfer-error.ts'
+import { verifyKey } from './verify-key.ts'
 
-/** Above, a gap is refused: filling it would take a service 100,000 requests. */
+/** Filling a larger gap would take more than 100,000 requests. */
 const GAP_POSITIONS_MAX = 100_000_000
 
 export interface StreamTarget {
   readonly service: Service
-  /** Makes the stream while new streams of its basin get its cipher. */
+  /** Runs `create` while the basin gives new streams the cipher of this one. */
   readonly withCipher: (create: () => Promise<unknown>) => Promise<unknown>
-  /** Whether the stream cannot exist, because its basin did not. */
+  /** Whether the basin is new, so that the stream cannot exist. */
   readonly isNew: boolean
-  /** Whether to go on where the stream ends, when it has records. */
+  /** Continues at the tail of a stream that has records. */
   readonly resume: boolean
   readonly warn: (message: string) => void
 }
 
 /**
- * One stream on its way into a service: its records go to the positions that they had. As long as it is not complete it has a configuration of its own,
- * under which records keep their timestamps and nothing deletes it. One append is under way while the next batch is gathered.
+ * Imports one stream: its records get their original positions. Until it is complete, the stream has a
+ * temporary configuration ({@link ImportConfig}). One append is in flight while the next batch is collected.
  */
 export class StreamImport {
   readonly #stream: ExportedStream
   readonly #target: StreamTarget
-  readonly #config: HeldConfig
+  readonly #config: ImportConfig
   readonly #batch = new RecordBatch()
-  /** The tail of the target once everything that was handed over is stored. */
+  /** The tail of the target when the append in flight has completed. */
   #end: StreamPosition
-  /** The last record of the export so far. */
+  /** The last record that was read. */
   #last: SequencedRecord | undefined
-  /** The record of the export that should be the last one of the target, which had some before. */
+  /** The record of the export that must equal the last record of a continued stream. */
   #before: SequencedRecord | undefined
-  /** The fencing token of the target; undefined when it is not known. */
+  /** The fencing token of the target; undefined if unknown. */
   #fencingToken: string | undefined
   #inFlight: Promise<void> = Promise.resolve()
   #isPrepared: boolean
-  /** Whether it is still to be found out that the target holds the beginning of this stream. */
-  #isUnproven: boolean
+  /** Whether a continued stream is known to contain the beginning of the exported one. */
+  #isVerified: boolean
 
   private constructor(stream: ExportedStream, target: StreamTarget, existing: StreamPosition | undefined) {
     this.#stream = stream
     this.#target = target
-    this.#config = new HeldConfig(target.service, stream)
+    this.#config = new ImportConfig(target.service, stream)
     this.#end = existing ?? { seqNum: 0, timestamp: 0 }
     this.#isPrepared = existing === undefined
-    this.#isUnproven = this.#end.seqNum > 0
-    this.#fencingToken = this.#isUnproven ? undefined : ''
+    this.#isVerified = this.#end.seqNum === 0
+    this.#fencingToken = this.#isVerified ? '' : undefined
   }
 
   static async begin(stream: ExportedStream, target: StreamTarget): Promise<StreamImport> {
     const { service } = target
-    const about = aboutStream(stream)
+    const about = streamLabel(stream)
     if (stream.cipher !== null && stream.tail.seqNum > 0 && !service.hasKey) {
-      throw new TransferError(`${about} is encrypted, and there is no key for it`)
+      throw new TransferError(`${about} is encrypted; a key is required`)
     }
     const existing = target.isNew ? undefined : await service.findStream(stream)
     if (existing !== undefined && existing.cipher !== stream.cipher) {
-      throw new TransferError(`${about} exists with another cipher: ${existing.cipher ?? 'none'}`)
+      throw new TransferError(`${about} already exists with another cipher: ${existing.cipher ?? 'none'}`)
     }
     const tail = existing && (await service.tail(stream))
     if (tail !== undefined && tail.seqNum > 0 && !target.resume) {
-      throw new TransferError(`${about} exists and has records: --resume goes on with it`)
+      throw new TransferError(`${about} already has records; continue it with \`--resume\``)
     }
     if (tail !== undefined && tail.seqNum > stream.tail.seqNum) {
-      throw new TransferError(`${about} has ${tail.seqNum} records already, more than are to be imported`)
+      throw new TransferError(
+        `${about} already ends at ${tail.seqNum}, after the exported tail ${stream.tail.seqNum}`,
+      )
     }
-    const begun = new StreamImport(stream, target, tail)
-    if (tail === undefined) await begun.#create()
-    return begun
+    const started = new StreamImport(stream, target, tail)
+    if (tail === undefined) await started.#create()
+    return started
   }
 
-  /** Takes records in the order of their positions, each above the one before. */
+  /** Adds the next record. Sequence numbers must increase. */
   async add(record: SequencedRecord): Promise<void> {
     this.#check(record)
     if (record.seqNum >= this.#end.seqNum) {
-      this.#prove(record)
+      this.#verifyTail(record)
       if (!this.#batch.add(record)) {
         await this.#flush()
         this.#batch.add(record)
@@ -89,31 +96,33 @@ export class StreamImport {
     this.#last = record
   }
 
-  /** Resolves when the stream is complete, with the configuration that it had, and nobody came in between. */
+  /** Completes the stream and sets its final configuration. Rejects if others changed it meanwhile. */
   async finish(): Promise<void> {
     const { tail } = this.#stream
     await this.#flush()
-    this.#prove(undefined)
+    this.#verifyTail(undefined)
     if (this.#end.seqNum < tail.seqNum) await this.#fill(tail.seqNum, tail.timestamp)
     await this.leave()
   }
 
-  /** The same for one of which the rest is missing: it can be gone on with later. */
+  /**
+   * Sets the final configuration of a stream whose remaining records are missing. It can be continued later.
+   */
   async leave(): Promise<void> {
     await this.#flush()
     await this.#inFlight
-    // What may be another stream of this name is left as it is.
-    if (this.#isUnproven) return
+    // It may be another stream with this name: leave it unchanged.
+    if (!this.#isVerified) return
     await this.#config.change(this.#stream.config)
     const tail = await this.#tail()
     if (tail < this.#end.seqNum) {
       throw new TransferError(
-        `${aboutStream(this.#stream)} was deleted meanwhile: it ends at ${tail}, not at ${this.#end.seqNum}`,
+        `${streamLabel(this.#stream)} was deleted during the import: it ends at ${tail}, not at ${this.#end.seqNum}`,
       )
     }
   }
 
-  /** To be called when nothing more comes of it. */
+  /** Ignores the append in flight after a failure. */
   abandon(): void {
     this.#inFlight.catch(() => {})
   }
@@ -143,13 +152,13 @@ export class StreamImport {
       record.timestamp >= (last?.timestamp ?? 0) &&
       record.timestamp <= tail.timestamp &&
       (record.seqNum < tail.seqNum - 1 || record.timestamp === tail.timestamp)
-    if (!fits) throw new TransferError('the record does not fit the one before and the ends of its stream')
+    if (!fits) throw new TransferError('the record is out of order or outside the bounds of its stream')
   }
 
-  /** Before the first write to a stream that has records: whether its last one can be that of the export. */
-  #prove(next: SequencedRecord | undefined): void {
-    if (!this.#isUnproven) return
-    this.#isUnproven = false
+  /** Checks, before the first append to a continued stream, that its tail is a position of the export. */
+  #verifyTail(next: SequencedRecord | undefined): void {
+    if (this.#isVerified) return
+    this.#isVerified = true
     const end = this.#end
     const before = this.#last
     if (before?.seqNum === end.seqNum - 1) this.#before = before
@@ -161,7 +170,7 @@ export class StreamImport {
         : (before?.timestamp ?? 0) <= end.timestamp && end.timestamp <= after.timestamp
     if (fits && (!isAtTail || end.timestamp === this.#stream.tail.timestamp)) return
     throw new TransferError(
-      `${aboutStream(this.#stream)} ends at ${end.seqNum} with timestamp ${end.timestamp}: those are not the records that are to be imported`,
+      `${streamLabel(this.#stream)} ends at ${end.seqNum} with timestamp ${end.timestamp}: its records are not those of the export`,
     )
   }
 
@@ -173,7 +182,7 @@ export class StreamImport {
     await this.#append(records)
   }
 
-  /** Waits for the append before this one, not for this one. */
+  /** Waits for the previous append, not for this one. */
   async #append(records: readonly SequencedRecord[]): Promise<void> {
     await this.#inFlight
     await this.#prepare()
@@ -181,7 +190,7 @@ export class StreamImport {
     this.#end = { seqNum: last.seqNum + 1, timestamp: last.timestamp }
     for (const record of records) this.#fencingToken = tokenAfter(record) ?? this.#fencingToken
     this.#inFlight = this.#target.service.append(this.#stream, records)
-    // It is awaited later.
+    // Awaited before the next append.
     this.#inFlight.catch(() => {})
   }
 
@@ -196,38 +205,39 @@ export class StreamImport {
     }
     if (to - from.seqNum > GAP_POSITIONS_MAX) {
       throw new TransferError(
-        `${aboutStream(this.#stream)}: the records ${from.seqNum} to ${to - 1} are missing: too many to fill up. Import into a new directory instead`,
+        `${streamLabel(this.#stream)}: the records ${from.seqNum} to ${to - 1} are missing, which is too many to fill; import into a new directory`,
       )
     }
     if (isTooNarrow(gap) && from.seqNum > 0) {
       throw new TransferError(
-        `${aboutStream(this.#stream)}: position ${from.seqNum} cannot both set the fencing token and trim what is before it: delete the stream and import it anew`,
+        `${streamLabel(this.#stream)}: position ${from.seqNum} cannot contain both a fence and a trim; delete the stream and import it again`,
       )
     }
-    if (isTrimmed(gap)) for (const records of fillers(gap)) await this.#append(records)
-    else await this.#fillFleeting(gap)
+    if (isTrimmed(gap)) for (const records of gapRecords(gap)) await this.#append(records)
+    else await this.#fillExpiring(gap)
   }
 
-  /** Fills a gap with records that expire. */
-  async #fillFleeting(gap: Gap): Promise<void> {
+  /** Fills a gap with records that expire after a second. */
+  async #fillExpiring(gap: Gap): Promise<void> {
     await this.#prepare()
     await this.#inFlight
-    // What somebody else appends must not expire with them.
+    // Records that others append must not expire as well.
     const tail = await this.#tail()
-    if (tail !== gap.from.seqNum) throw appendedByOthers(this.#stream, tail, gap.from.seqNum)
-    await this.#config.change(this.#config.fleeting)
+    if (tail !== gap.from.seqNum) throw concurrentAppend(this.#stream, tail, gap.from.seqNum)
+    await this.#config.change(this.#config.expiring)
     try {
-      for (const records of fillers(gap)) await this.#append(records)
+      for (const records of gapRecords(gap)) await this.#append(records)
       await this.#inFlight
     } catch (error) {
-      // Otherwise an append of unknown outcome could come after this.
-      if (isConflict(error)) await this.#config.change(this.#config.provisional)
+      // After any other error the outcome of the append is unknown: it may still arrive, and must then
+      // expire.
+      if (isConflict(error)) await this.#config.change(this.#config.importing)
       throw error
     }
-    await this.#config.change(this.#config.provisional)
+    await this.#config.change(this.#config.importing)
   }
 
-  /** The fencing token that the gap before the next record has to set; undefined when there is none, or the target has it. */
+  /** The fencing token that a gap must set; undefined if there is none or the target already has it. */
   async #tokenToSet(): Promise<string | undefined> {
     const wanted = this.#stream.fencingToken
     if (wanted === undefined) return undefined
@@ -242,13 +252,13 @@ export class StreamImport {
     return (await this.#target.service.tail(this.#stream))?.seqNum ?? 0
   }
 
-  /** Before the first write to a stream that existed. */
+  /** Prepares an existing stream for the first append. */
   async #prepare(): Promise<void> {
     if (this.#isPrepared) return
     const { service, warn } = this.#target
     const isSealed = this.#stream.cipher !== null && this.#end.seqNum > 0
-    if (isSealed) await proveKey(service, this.#stream, { end: this.#end, before: this.#before, warn })
-    await this.#config.change(this.#config.provisional)
+    if (isSealed) await verifyKey(service, this.#stream, { end: this.#end, before: this.#before, warn })
+    await this.#config.change(this.#config.importing)
     this.#isPrepared = true
   }
 }
@@ -257,4 +267,39 @@ function tokenAfter({ headers, body }: SequencedRecord): string | undefined {
   if (!isCommandShaped(headers)) return undefined
   const command = parseCommand(headers[0]![1], body)
   return command.kind === 'fence' ? command.token : undefined
+}
+
+/** Collects consecutive records for one append. */
+class RecordBatch {
+  #records: SequencedRecord[] = []
+  #meteredBytes = 0
+  #encodedBytes = 0
+
+  /** Returns false if the record does not follow the last one or exceeds the limits of a batch. */
+  add(record: SequencedRecord): boolean {
+    const { headers, body } = record
+    const meteredBytes = this.#meteredBytes + meteredBytesOf(headers, body)
+    const encodedBytes = this.#encodedBytes + encodedBytesMaxOf(headers, body)
+    const last = this.#records.at(-1)
+    if (last !== undefined) {
+      const isFull =
+        this.#records.length >= BATCH_RECORDS_MAX ||
+        meteredBytes > BATCH_METERED_BYTES_MAX ||
+        encodedBytes > BATCH_ENCODED_BYTES_MAX
+      if (isFull || record.seqNum !== last.seqNum + 1) return false
+    }
+    this.#records.push(record)
+    this.#meteredBytes = meteredBytes
+    this.#encodedBytes = encodedBytes
+    return true
+  }
+
+  /** Removes and returns the records. */
+  take(): readonly SequencedRecord[] {
+    const records = this.#records
+    this.#records = []
+    this.#meteredBytes = 0
+    this.#encodedBytes = 0
+    return records
+  }
 }

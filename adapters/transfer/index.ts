@@ -1,12 +1,17 @@
+export { copy } from './copy.ts'
+export { CopySource } from './copy-service.ts'
 export type { ExportCounts } from './export-entry.ts'
 export { createExportFile, type ExportFile, resumeExportFile } from './export-file.ts'
-export { exportLines } from './export-lines.ts'
-export { importLines } from './import-lines.ts'
-export { type ByteSink, LineSink } from './line-sink.ts'
-export { linesOf } from './lines.ts'
-export { matchesName, nameFilter, nameFilterText, type TransferFilter } from './name-filter.ts'
-export { refuseOccupied } from './occupied-streams.ts'
-export { plainInput } from './plain-input.ts'
+export { countPositions, type ExportedLines, exportLines } from './export-lines.ts'
+export { gunzipped } from './gzip.ts'
+export { assertUnoccupied, importLines } from './import-lines.ts'
+export { type ByteSink, LineSink, linesOf } from './lines.ts'
+export {
+  type NameFilter,
+  nameFilterText,
+  parseNameFilter,
+  type TransferFilter,
+} from './name-filter.ts'
+export { recordsOf } from './responses.ts'
 export { Service } from './service.ts'
-export { countPositions } from './survey.ts'
 export { TransferError } from './transfer-error.ts'

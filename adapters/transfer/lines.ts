@@ -1,5 +1,6 @@
 import { concatBytes } from '../../src/model/bytes.ts'
 import { LINE_BYTES_MAX } from './export-entry.ts'
+import { gzipMember } from './gzip.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface Line {
@@ -7,14 +8,15 @@ export interface Line {
   readonly number: number
   /** Without its line break. */
   readonly bytes: Uint8Array
-  /** How many bytes the input has up to the end of the line, the line break included. */
+  /** The offset in the input after the line break. */
   readonly end: number
 }
 
 const NEWLINE = 0x0a
 
 /**
- * The lines of an input, those of a chunk at a time. A last line without a line break was cut off and is left out.
+ * Yields the lines of an input, grouped by chunk. Omits a last line without a line break, which is
+ * incomplete.
  *
  * @throws TransferError for a line of more than 8 MiB.
  */
@@ -49,5 +51,54 @@ export async function* linesOf(input: AsyncIterable<Uint8Array>): AsyncGenerator
 function check(bytes: number, number: number): void {
   if (bytes > LINE_BYTES_MAX) {
     throw new TransferError(`line ${number} is longer than ${LINE_BYTES_MAX} bytes`)
+  }
+}
+
+/** A destination of bytes. `write` resolves when it is ready for more. */
+export interface ByteSink {
+  write(bytes: Uint8Array): Promise<void>
+  /** Resolves when all bytes are as durable as the destination allows. */
+  close(): Promise<void>
+}
+
+/**
+ * The minimum of a gzip member and of a write. Members must stay far below {@link MEMBER_PLAIN_BYTES_MAX}.
+ */
+const GZIP_BYTES_MIN = 4 * 1024 * 1024
+const PLAIN_BYTES_MIN = 256 * 1024
+
+/** Buffers complete lines and writes them in large pieces, compressed or not. A piece ends with a line. */
+export class LineSink {
+  readonly #sink: ByteSink
+  readonly #gzip: boolean
+  #buffered: Uint8Array[] = []
+  #bufferedBytes = 0
+
+  constructor(sink: ByteSink, gzip: boolean) {
+    this.#sink = sink
+    this.#gzip = gzip
+  }
+
+  async write(lines: Uint8Array): Promise<void> {
+    this.#buffered.push(lines)
+    this.#bufferedBytes += lines.length
+    if (this.#bufferedBytes >= (this.#gzip ? GZIP_BYTES_MIN : PLAIN_BYTES_MIN)) await this.#flush()
+  }
+
+  /** Writes the buffered lines, also after a failed transfer, which can then be continued. */
+  async close(): Promise<void> {
+    try {
+      await this.#flush()
+    } finally {
+      await this.#sink.close()
+    }
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#bufferedBytes === 0) return
+    const lines = concatBytes(this.#buffered)
+    this.#buffered = []
+    this.#bufferedBytes = 0
+    await this.#sink.write(this.#gzip ? await gzipMember(lines) : lines)
   }
 }

@@ -1,4 +1,4 @@
-/** Which basins or streams a transfer is about: one by its name, or all whose names begin so. */
+/** Selects basins or streams by name or by prefix. */
 export type NameFilter = { readonly exact: string } | { readonly prefix: string }
 
 export interface TransferFilter {
@@ -8,8 +8,8 @@ export interface TransferFilter {
 
 export const EVERYTHING: TransferFilter = { basins: { prefix: '' }, streams: { prefix: '' } }
 
-/** `NAME`, `PREFIX*`, or `*` for all. */
-export function nameFilter(text: string): NameFilter {
+/** Parses `NAME`, `PREFIX*`, or `*` for all. */
+export function parseNameFilter(text: string): NameFilter {
   return text.endsWith('*') ? { prefix: text.slice(0, -1) } : { exact: text }
 }
 
@@ -21,7 +21,10 @@ export function matchesName(filter: NameFilter, name: string): boolean {
   return 'prefix' in filter ? name.startsWith(filter.prefix) : name === filter.exact
 }
 
-/** What to ask a list for. No other name with the prefix comes before the name that is the prefix. */
+/**
+ * Returns the range of a list that covers the filter. An exact name is the first of all names with that
+ * prefix.
+ */
 export function listRange(filter: NameFilter): { readonly prefix: string; readonly limit: number } {
   return 'prefix' in filter ? { prefix: filter.prefix, limit: 1000 } : { prefix: filter.exact, limit: 1 }
 }

@@ -1,7 +1,7 @@
 import { HeadwaterError } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { decodeEntry } from './decode-entry.ts'
 import {
+  decodeEntry,
   type ExportCounts,
   type ExportEntry,
   type ExportedStream,
@@ -11,38 +11,38 @@ import {
 import type { Line } from './lines.ts'
 import { TransferError } from './transfer-error.ts'
 
-/** How far an interrupted export came. */
+/** How far an interrupted export goes. */
 export interface ResumePoint {
   readonly header: ExportHeader
-  /** Of records: those of the streams that are complete. */
+  /** Records are counted in complete streams only. */
   readonly counts: ExportCounts
   readonly basin: string | undefined
-  /** The last stream of the basin that is there, complete or not. */
+  /** The last stream of the basin, complete or not. */
   readonly lastStream: string | undefined
   readonly openStream: OpenStream | undefined
   readonly isComplete: boolean
 }
 
-/** A stream that an export has begun with. */
+/** A stream whose export is incomplete. */
 export interface OpenStream {
   readonly stream: ExportedStream
   readonly nextSeqNum: number
-  /** Of its last record that is there; 0 when there is none. */
+  /** Of the last exported record; 0 without one. */
   readonly lastTimestamp: number
-  /** How many of its records are there. */
+  /** The number of exported records. */
   readonly records: number
 }
 
 interface ScannedStream {
   readonly stream: ExportedStream
   records: number
-  /** The line of its last record. */
+  /** The line of the last record. */
   last: Line | undefined
 }
 
 const RECORD_START = utf8(RECORD_PREFIX)
 
-/** Looks through the lines of an export for the point that it came to. Of the records it reads the last of a stream only. */
+/** Finds the resume point in the lines of an export. Decodes only the last record of each stream. */
 export class ResumeScan {
   #header: ExportHeader | undefined
   #counts = { basins: 0, streams: 0, records: 0 }
@@ -52,15 +52,15 @@ export class ResumeScan {
   #isComplete = false
 
   add(line: Line): void {
-    if (this.#isComplete) throw notAsItShouldBe(line, 'it stands behind the end')
+    if (this.#isComplete) throw lineError(line, 'unexpected line after the end of the export')
     if (startsWith(line.bytes, RECORD_START)) {
-      if (this.#open === undefined) throw notAsItShouldBe(line, 'a record stands outside of a stream')
+      if (this.#open === undefined) throw lineError(line, 'unexpected record outside a stream')
       this.#open.records++
       this.#open.last = line
-    } else this.#take(entryOf(line), line)
+    } else this.#take(parseLine(line), line)
   }
 
-  /** Undefined when there is nothing to go on from. */
+  /** Returns undefined without a header line. */
   point(): ResumePoint | undefined {
     if (this.#header === undefined) return undefined
     return {
@@ -76,9 +76,10 @@ export class ResumeScan {
   #take(entry: ExportEntry, line: Line): void {
     const { name: open } = this.#open?.stream ?? {}
     if ((entry.kind === 'header') !== (this.#header === undefined)) {
-      throw notAsItShouldBe(line, 'an export begins with its header')
+      throw lineError(line, 'an export must begin with its header')
     }
-    if (open !== undefined && entry.kind !== 'stream-end') throw notAsItShouldBe(line, 'a stream has no end')
+    if (open !== undefined && entry.kind !== 'stream-end')
+      throw lineError(line, 'the previous stream has no end')
     switch (entry.kind) {
       case 'header':
         this.#header = entry
@@ -89,18 +90,18 @@ export class ResumeScan {
         this.#lastStream = undefined
         return
       case 'stream':
-        if (entry.stream.basin !== this.#basin) throw notAsItShouldBe(line, 'its basin is not there')
+        if (entry.stream.basin !== this.#basin) throw lineError(line, 'the stream does not follow its basin')
         this.#lastStream = entry.stream.name
         this.#open = { stream: entry.stream, records: 0, last: undefined }
         return
       case 'stream-end':
-        if (entry.name !== open) throw notAsItShouldBe(line, 'another stream ends than began')
+        if (entry.name !== open) throw lineError(line, 'the line ends another stream')
         this.#counts.streams++
         this.#counts.records += this.#open!.records
         this.#open = undefined
         return
       case 'record':
-        throw notAsItShouldBe(line, 'a record stands outside of a stream')
+        throw lineError(line, 'unexpected record outside a stream')
       case 'end':
         this.#isComplete = true
     }
@@ -108,23 +109,23 @@ export class ResumeScan {
 }
 
 function openStream({ stream, records, last }: ScannedStream): OpenStream {
-  const entry = last && entryOf(last)
+  const entry = last && parseLine(last)
   if (entry?.kind !== 'record') return { stream, records, nextSeqNum: stream.start, lastTimestamp: 0 }
   const { seqNum, timestamp } = entry.record
   return { stream, records, nextSeqNum: seqNum + 1, lastTimestamp: timestamp }
 }
 
-/** A line as what it says. Throws {@link TransferError} with its number. */
-export function entryOf(line: Line): ExportEntry {
+/** Decodes a line. Throws {@link TransferError} with the line number. */
+export function parseLine(line: Line): ExportEntry {
   try {
     return decodeEntry(line.bytes)
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
-    throw notAsItShouldBe(line, error.message)
+    throw lineError(line, error.message)
   }
 }
 
-export function notAsItShouldBe({ number }: Line, problem: string): TransferError {
+export function lineError({ number }: Line, problem: string): TransferError {
   return new TransferError(`line ${number}: ${problem}`)
 }
 

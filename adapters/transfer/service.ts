@@ -1,20 +1,22 @@
 import { create, toBinary } from '@bufbuild/protobuf'
-import { basinConfig } from '../../src/core/basin-config.ts'
-import { mergeStreamConfig } from '../../src/core/stream-config.ts'
+import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
 import {
-  type BasinConfig,
-  type Cipher,
   HeadwaterError,
   type RestoredStream,
   type SequencedRecord,
-  type StreamConfig,
   type StreamPosition,
 } from '../../src/index.ts'
-import { compareUtf8 } from '../../src/model/compare-utf8.ts'
+import { compareUtf8 } from '../../src/model/bytes.ts'
+import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
-import { basinConfigOf, cipherOf, streamConfigOf } from '../../src/wire/json-config-input.ts'
-import { basinConfigJson, streamConfigJson } from '../../src/wire/json-config-output.ts'
+import {
+  basinConfigJson,
+  basinConfigOf,
+  cipherOf,
+  streamConfigJson,
+  streamConfigOf,
+} from '../../src/wire/json-config.ts'
 import {
   arrayOf,
   booleanOf,
@@ -24,22 +26,31 @@ import {
   required,
   stringOf,
 } from '../../src/wire/json-members.ts'
-import type { JsonObject } from '../../src/wire/json-values.ts'
-import { type Answer, type Call, Connection, type ConnectionOptions, jsonBody } from './connection.ts'
+import type { JsonObject } from '../../src/wire/json-reader.ts'
+import {
+  type Call,
+  Connection,
+  type ConnectionOptions,
+  jsonBody,
+  type ServiceResponse,
+} from './connection.ts'
 import {
   ackEndOf,
-  codeOf,
-  jsonOf,
+  decodeJson,
+  errorBodyOf,
+  errorOf,
   mismatchOf,
   recordsOf,
-  refusal,
   tailOf,
   timeTextOf,
-} from './read-answer.ts'
+} from './responses.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ServiceOptions extends ConnectionOptions {
-  /** Where the engine is in this process, what the wire protocol has no operation for. */
+  /**
+   * Creates a stream that starts above 0. Only for an engine in this process: the HTTP API has no such
+   * operation.
+   */
   readonly restoreStream?: (ref: StreamRef, restored: RestoredStream) => Promise<unknown>
 }
 
@@ -48,16 +59,16 @@ export interface StreamRef {
   readonly name: string
 }
 
-/** A stream as a list tells of it. */
-export interface StreamFacts extends StreamRef {
+/** A stream in a list. */
+export interface StreamInfo extends StreamRef {
   /** Of its records. */
   readonly cipher: Cipher | null
-  /** RFC 3339; undefined when the service does not say. */
+  /** RFC 3339; undefined if the service does not return it. */
   readonly createdAt: string | undefined
 }
 
-/** What requests about records have to know of a stream. */
-type SealedRef = StreamRef & Pick<StreamFacts, 'cipher'>
+/** A stream and whether requests for its records need the key. */
+type RecordsRef = StreamRef & Pick<StreamInfo, 'cipher'>
 
 export interface ListRange {
   readonly prefix: string
@@ -65,10 +76,12 @@ export interface ListRange {
   readonly limit?: number
 }
 
-/** A fencing token that no stream has, with a sequence number that none reaches: an append that asks for both changes nothing. */
+/**
+ * A fencing token that no stream has. An append with this token and the highest sequence number always fails.
+ */
 const NO_FENCING_TOKEN = 'headwater export asks for the token'
 
-/** What a transfer asks of a service, in its own words. Everything rejects with {@link TransferError}. */
+/** The operations of the HTTP API that transfers need. Every method rejects with {@link TransferError}. */
 export class Service {
   readonly restoreStream: ServiceOptions['restoreStream']
   readonly hasKey: boolean
@@ -77,19 +90,19 @@ export class Service {
   constructor(options: ServiceOptions) {
     const { restoreStream } = options
     this.restoreStream =
-      restoreStream && ((ref, restored) => asTransferError(aboutStream(ref), restoreStream(ref, restored)))
+      restoreStream && ((ref, restored) => asTransferError(streamLabel(ref), restoreStream(ref, restored)))
     this.hasKey = options.encryptionKey !== undefined
     this.#connection = new Connection(options)
   }
 
-  /** Names in the order of their UTF-8 bytes; basins that are being deleted are left out. */
+  /** Lists names in the order of their UTF-8 bytes, without basins that are being deleted. */
   basins(range: ListRange): AsyncGenerator<string> {
     return this.#list('/basins', range, 'basins', undefined, (item) =>
       required(item, 'state', stringOf) === 'deleting' ? undefined : nameOf(item),
     )
   }
 
-  async *streams(basin: string, range: ListRange): AsyncGenerator<StreamFacts> {
+  async *streams(basin: string, range: ListRange): AsyncGenerator<StreamInfo> {
     const items = this.#list('/streams', range, 'streams', basin, (item) => ({
       basin,
       name: nameOf(item),
@@ -100,26 +113,26 @@ export class Service {
     for await (const { isGone, ...facts } of items) if (!isGone) yield facts
   }
 
-  async findStream({ basin, name }: StreamRef): Promise<StreamFacts | undefined> {
+  async findStream({ basin, name }: StreamRef): Promise<StreamInfo | undefined> {
     for await (const facts of this.streams(basin, { prefix: name, limit: 1 })) {
       return facts.name === name ? facts : undefined
     }
     return undefined
   }
 
-  /** Undefined when there is no such basin. */
+  /** Resolves to undefined if the basin does not exist. */
   async basinConfig(basin: string): Promise<BasinConfig | undefined> {
     const about = `basin ${basin}`
-    const answer = await this.#ask(
+    const response = await this.#call(
       { method: 'GET', path: `/basins/${encodeURIComponent(basin)}` },
       about,
       404,
     )
-    if (answer.status === 404) return undefined
-    return jsonOf(answer.body, about, (object) => basinConfig(basinConfigOf(object, 'config')))
+    if (response.status === 404) return undefined
+    return decodeJson(response.body, about, (object) => basinConfig(basinConfigOf(object, 'config')))
   }
 
-  /** `uninterrupted`: to its end, also when the transfer was aborted. */
+  /** Creates or reconfigures a basin. With `uninterrupted`, completes even if the transfer is aborted. */
   async ensureBasin(
     basin: string,
     config: BasinConfig,
@@ -127,36 +140,38 @@ export class Service {
   ): Promise<void> {
     const body = jsonBody(`{"config":${basinConfigJson(config)}}`)
     const path = `/basins/${encodeURIComponent(basin)}`
-    await this.#ask({ method: 'PUT', path, body, uninterrupted }, `basin ${basin}`)
+    await this.#call({ method: 'PUT', path, body, uninterrupted }, `basin ${basin}`)
   }
 
-  /** Undefined when there is no such stream. */
+  /** Resolves to undefined if the stream does not exist. */
   async streamConfig(ref: StreamRef): Promise<StreamConfig | undefined> {
-    const about = aboutStream(ref)
-    const answer = await this.#ask({ method: 'GET', path: streamPath(ref), basin: ref.basin }, about, 404)
-    if (answer.status === 404) return undefined
-    return jsonOf(answer.body, about, (object) => mergeStreamConfig(streamConfigOf(object, 'config'), {}))
+    const about = streamLabel(ref)
+    const response = await this.#call({ method: 'GET', path: streamPath(ref), basin: ref.basin }, about, 404)
+    if (response.status === 404) return undefined
+    return decodeJson(response.body, about, (object) =>
+      mergeStreamConfig(streamConfigOf(object, 'config'), {}),
+    )
   }
 
   async ensureStream(ref: StreamRef, config: StreamConfig): Promise<void> {
     const body = jsonBody(streamConfigJson(config))
-    await this.#ask({ method: 'PUT', path: streamPath(ref), basin: ref.basin, body }, aboutStream(ref))
+    await this.#call({ method: 'PUT', path: streamPath(ref), basin: ref.basin, body }, streamLabel(ref))
   }
 
-  /** Undefined when there is no such stream. */
+  /** Resolves to undefined if the stream does not exist. */
   async tail(ref: StreamRef): Promise<StreamPosition | undefined> {
     const path = `${streamPath(ref)}/records/tail`
-    const answer = await this.#ask({ method: 'GET', path, basin: ref.basin }, aboutStream(ref), 404)
-    return answer.status === 404 ? undefined : tailOf(answer.body, aboutStream(ref))
+    const response = await this.#call({ method: 'GET', path, basin: ref.basin }, streamLabel(ref), 404)
+    return response.status === 404 ? undefined : tailOf(response.body, streamLabel(ref))
   }
 
-  /** Records from a position on, at least one and no more than asked for; or the tail, where there are none. */
+  /** Reads 1 to `count` records from a position on. Resolves to the tail if there are none. */
   async read(
-    stream: SealedRef,
+    stream: RecordsRef,
     seqNum: number,
     count = READ_RECORDS_MAX,
   ): Promise<{ readonly records: readonly SequencedRecord[] } | { readonly tail: StreamPosition }> {
-    const about = aboutStream(stream)
+    const about = streamLabel(stream)
     const { basin, cipher } = stream
     const path = `${streamPath(stream)}/records?seq_num=${seqNum}&count=${count}`
     const call: Call = {
@@ -166,46 +181,48 @@ export class Service {
       withKey: cipher !== null,
       accept: 'application/protobuf',
     }
-    const answer = await this.#ask(call, about, 416)
-    if (answer.status === 416) return { tail: tailOf(answer.body, about) }
-    const records = recordsOf(answer.body, about)
+    const response = await this.#call(call, about, 416)
+    if (response.status === 416) return { tail: tailOf(response.body, about) }
+    const records = recordsOf(response.body, about)
     let next = seqNum
     let earliest = 0
     for (const record of records) {
       if (record.seqNum < next || record.timestamp < earliest)
-        throw new TransferError(`${about}: the service gives records in no order`)
+        throw new TransferError(`${about}: the service returned records out of order`)
       next = record.seqNum + 1
       earliest = record.timestamp
     }
-    if (records.length === 0)
-      throw new TransferError(`${about}: the service gives no records where there are some`)
+    if (records.length === 0) throw new TransferError(`${about}: the service returned no records`)
     return { records }
   }
 
-  /** Appends at a position, once, however often the request has to be made. */
-  async append(stream: SealedRef, records: readonly SequencedRecord[]): Promise<void> {
-    const about = aboutStream(stream)
+  /** Appends at the positions of the records. Retries do not append twice. */
+  async append(stream: RecordsRef, records: readonly SequencedRecord[]): Promise<void> {
+    const about = streamLabel(stream)
     const first = records[0]!
     const last = records.at(-1)!
     const end = { seqNum: last.seqNum + 1, timestamp: last.timestamp }
     const bytes = appendInput(records, { matchSeqNum: first.seqNum })
-    const answer = await this.#ask(appendCall(stream, bytes), about, 412)
-    if (answer.status !== 412) return checkEnd(ackEndOf(answer.body, about), end, about)
-    const { seqNum } = mismatchOf(answer.body, about)
-    // An attempt whose answer got lost was made after all.
-    if (answer.attempts > 1 && seqNum === end.seqNum) return checkEnd(await this.tail(stream), end, about)
-    throw appendedByOthers(stream, seqNum ?? 'fenced', first.seqNum)
+    const response = await this.#call(appendCall(stream, bytes), about, 412)
+    if (response.status !== 412) return checkEnd(ackEndOf(response.body, about), end, about)
+    const { seqNum } = mismatchOf(response.body, about)
+    // An earlier attempt succeeded, and its response was lost.
+    if (response.attempts > 1 && seqNum === end.seqNum) return checkEnd(await this.tail(stream), end, about)
+    throw concurrentAppend(stream, seqNum ?? 'fenced', first.seqNum)
   }
 
-  /** The fencing token, `''` when there is none; undefined when the caller may not know it. Asks by an append that cannot succeed. */
-  async fencingToken(stream: SealedRef): Promise<string | undefined> {
-    const about = aboutStream(stream)
+  /**
+   * Reads the fencing token by an append that always fails. Empty without one; undefined if the caller may
+   * not append.
+   */
+  async fencingToken(stream: RecordsRef): Promise<string | undefined> {
+    const about = streamLabel(stream)
     const record = { seqNum: 0, timestamp: 0, headers: [], body: new Uint8Array(0) }
     const conditions = { matchSeqNum: INTEGER_MAX, fencingToken: NO_FENCING_TOKEN }
-    const answer = await this.#connection.call(appendCall(stream, appendInput([record], conditions)))
-    if (answer.status === 412) return mismatchOf(answer.body, about).fencingToken ?? NO_FENCING_TOKEN
-    if (answer.status === 403 || answer.status === 404) return undefined
-    throw refusal(answer, about)
+    const response = await this.#connection.call(appendCall(stream, appendInput([record], conditions)))
+    if (response.status === 412) return mismatchOf(response.body, about).fencingToken ?? NO_FENCING_TOKEN
+    if (response.status === 403 || response.status === 404) return undefined
+    throw errorOf(response, about)
   }
 
   async *#list<Item>(
@@ -220,15 +237,15 @@ export class Service {
     for (;;) {
       const query = new URLSearchParams({ prefix, start_after: after, limit: String(limit) })
       const call: Call = { method: 'GET', path: `${path}?${query}`, ...(basin !== undefined && { basin }) }
-      const { body } = await this.#ask(call, about)
-      const { items, hasMore } = jsonOf(body, about, (page) => ({
+      const { body } = await this.#call(call, about)
+      const { items, hasMore } = decodeJson(body, about, (page) => ({
         items: required(page, member, arrayOf).map((item) => objectOf(item, member)),
         hasMore: required(page, 'has_more', booleanOf),
       }))
       for (const item of items) {
         const name = jsonOfItem(about, () => nameOf(item))
-        // Otherwise a page could be this one again, for ever.
-        if (compareUtf8(name, after) <= 0) throw new TransferError(`${about} is in no order`)
+        // Without progress, the next page could be the same one, forever.
+        if (compareUtf8(name, after) <= 0) throw new TransferError(`${about} is out of order`)
         after = name
         const decoded = jsonOfItem(about, () => decode(item))
         if (decoded !== undefined) yield decoded
@@ -237,24 +254,27 @@ export class Service {
     }
   }
 
-  /** An answer that tells success, or has the status that is expected beside. */
-  async #ask(call: Call, about: string, expected?: number): Promise<Answer> {
-    const answer = await this.#connection.call(call)
-    if (answer.status >= 200 && answer.status < 300) return answer
-    const isMissing = answer.status === 404 && codeOf(answer.body) === undefined
-    if (answer.status === expected && !isMissing) return answer
-    throw refusal(answer, about)
+  /** Resolves to a successful response, or to one with the expected error status. */
+  async #call(call: Call, about: string, expected?: number): Promise<ServiceResponse> {
+    const response = await this.#connection.call(call)
+    if (response.status >= 200 && response.status < 300) return response
+    const isMissing =
+      response.status === 404 && (errorBodyOf(response.body)?.code ?? 'not_found') === 'not_found'
+    if (response.status === expected && !isMissing) return response
+    throw errorOf(response, about)
   }
 }
 
-/** A stream for messages. */
-export function aboutStream({ basin, name }: StreamRef): string {
+/** Names a stream in messages. */
+export function streamLabel({ basin, name }: StreamRef): string {
   return `stream ${name} of basin ${basin}`
 }
 
-export function appendedByOthers(ref: StreamRef, tail: number | 'fenced', expected: number): TransferError {
+export function concurrentAppend(ref: StreamRef, tail: number | 'fenced', expected: number): TransferError {
   const tails = `its tail is ${tail}, not ${expected}`
-  return new TransferError(`${aboutStream(ref)}: somebody else appends to it: ${tails}`, { kind: 'conflict' })
+  return new TransferError(`${streamLabel(ref)}: another client appends to it: ${tails}`, {
+    kind: 'conflict',
+  })
 }
 
 async function asTransferError<Value>(about: string, call: Promise<Value>): Promise<Value> {
@@ -282,7 +302,7 @@ function streamPath({ name }: StreamRef): string {
   return `/streams/${encodeURIComponent(name)}`
 }
 
-function appendCall(stream: SealedRef, bytes: Uint8Array): Call {
+function appendCall(stream: RecordsRef, bytes: Uint8Array): Call {
   return {
     method: 'POST',
     path: `${streamPath(stream)}/records`,
@@ -312,6 +332,6 @@ function appendInput(
 function checkEnd(actual: StreamPosition | undefined, wanted: StreamPosition, about: string): void {
   if (actual?.seqNum === wanted.seqNum && actual.timestamp === wanted.timestamp) return
   throw new TransferError(
-    `${about}: records were stored at other positions or times than they had: it ends at ${actual?.seqNum} with timestamp ${actual?.timestamp}, not at ${wanted.seqNum} with ${wanted.timestamp}`,
+    `${about}: records were stored at other positions or times: it ends at ${actual?.seqNum} with timestamp ${actual?.timestamp}, not at ${wanted.seqNum} with ${wanted.timestamp}`,
   )
 }

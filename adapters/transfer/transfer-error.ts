@@ -6,13 +6,13 @@ const GONE: readonly unknown[] = [
 ]
 
 /**
- * What keeps a transfer from its end. `aborted`: somebody asked for it. `incomplete`: the input ends before its end, and what it holds was
- * imported. `unreachable`: there was no answer.
- * `conflict`: somebody else appends to the stream, and this append was refused. The message is for people; it may hold text from a service or a file, but no secret.
+ * The failure of a transfer. `aborted`: by the signal. `incomplete`: the input is truncated, and its complete
+ * lines are imported. `unreachable`: no response. `conflict`: another client appends to the stream. The
+ * message may contain text from a service or a file, but no secrets.
  */
 export class TransferError extends Error {
   readonly kind: 'failed' | 'aborted' | 'incomplete' | 'unreachable' | 'conflict'
-  /** What the service answered with, if that is the reason. */
+  /** The code of an error response. */
   readonly code: string | undefined
 
   constructor(
@@ -26,7 +26,7 @@ export class TransferError extends Error {
   }
 }
 
-/** Whether a service said that a stream or its basin is not there, or is being deleted. */
+/** Whether a stream or its basin does not exist, or is being deleted. */
 export function isGone(error: unknown): boolean {
   return error instanceof TransferError && GONE.includes(error.code)
 }

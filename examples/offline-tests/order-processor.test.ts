@@ -6,7 +6,7 @@ let shop: Shop
 beforeEach(async () => {
   shop = await Shop.open()
 })
-// Nothing is left behind: no timer, in whatever way a test ended.
+// No test leaves a timer.
 afterEach(async () => {
   await shop.close()
   expect(shop.clock.pending).toBe(0)
@@ -14,14 +14,14 @@ afterEach(async () => {
 
 const shipments = (...goods: string[]) => goods.map((one, order) => ({ order, goods: one }))
 
-test('ships what was ordered, in order', async () => {
+test('ships orders in order', async () => {
   await shop.order('tea', 'cups')
   const processor = shop.start('worker-1')
   expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
   expect(await processor.stop()).toBe('stopped')
 })
 
-test('ships what is ordered after an hour without an order', async () => {
+test('ships an order after an hour without one', async () => {
   shop.start('worker-1')
   await shop.order('tea')
   await shop.shipped(1)
@@ -33,7 +33,7 @@ test('ships what is ordered after an hour without an order', async () => {
 describe('ships each order once', () => {
   const isAppend = (request: Request) => request.method === 'POST'
 
-  test('although the answer to a shipment gets lost', async () => {
+  test('if the response to a shipment is lost', async () => {
     shop.network.loseAnswer({ when: isAppend, nth: 2 })
     shop.start('worker-1')
     await shop.order('tea', 'cups')
@@ -42,7 +42,7 @@ describe('ships each order once', () => {
     expect(shop.network.log).toMatchObject([{ fault: 'answer lost' }])
   })
 
-  test('although the network delivers a shipment twice', async () => {
+  test('if the network delivers a shipment twice', async () => {
     shop.network.duplicate({ when: isAppend, nth: 2 })
     shop.start('worker-1')
     await shop.order('tea', 'cups')
@@ -50,7 +50,7 @@ describe('ships each order once', () => {
     expect(await shop.shipmentCount()).toBe(2)
   })
 
-  test('although the disk is full for a moment', async () => {
+  test('if the disk is full for a moment', async () => {
     shop.start('worker-1')
     await shop.order('tea')
     await shop.shipped(1)
@@ -60,7 +60,7 @@ describe('ships each order once', () => {
     expect(shop.storage.log).toMatchObject([{ operation: 'append', kind: 'quota' }])
   })
 
-  test('although the line to the orders breaks in the middle of one', async () => {
+  test('if the connection to the orders breaks in the middle of one', async () => {
     shop.network.cut(300, {
       when: (request) => request.headers.get('accept') === 'text/event-stream',
       nth: 2,
@@ -71,7 +71,7 @@ describe('ships each order once', () => {
     expect(shop.network.log).toMatchObject([{ fault: 'cut' }])
   })
 
-  test('although another processor takes over', async () => {
+  test('if another processor takes over', async () => {
     await shop.order('tea')
     const first = shop.start('worker-1')
     await shop.shipped(1)
@@ -83,16 +83,16 @@ describe('ships each order once', () => {
     expect(await second.stop()).toBe('stopped')
   })
 
-  test('although the service crashes with a shipment under way', async () => {
+  test('if the service crashes during a shipment', async () => {
     await shop.order('tea')
     shop.start('worker-1')
     await shop.shipped(1)
-    // It is stored, but the service dies before it says so.
+    // The shipment is stored, but the service crashes before it responds.
     shop.storage.delay('append', '1s', { after: true, nth: 2 })
     await shop.order('cups')
     await expect.poll(() => shop.storage.log.length, { interval: 1 }).toBe(1)
     await shop.crashAndRestart()
-    // The first one goes on, unless its client has given up: then it is good that there is another.
+    // The first processor continues, unless its client has given up; then the second one does.
     shop.start('worker-2')
     await shop.order('spoons')
     expect(await shop.shipped(3)).toEqual(shipments('tea', 'cups', 'spoons'))
@@ -100,7 +100,7 @@ describe('ships each order once', () => {
   })
 })
 
-describe('whatever fails by chance, ships each order once', () => {
+describe('ships each order once despite random failures', () => {
   const GOODS = Array.from({ length: 20 }, (_, i) => `goods ${i}`)
 
   test.each([1, 2, 3])('(seed %i)', async (seed) => {
@@ -109,7 +109,7 @@ describe('whatever fails by chance, ships each order once', () => {
     flaky.storage.rates = { append: { before: 0.1, after: 0.1 } }
     flaky.network.rates = { drop: 0.05, unavailable: 0.05, duplicate: 0.05, loseAnswer: 0.05, cut: 0.1 }
     const done = flaky.shipped(GOODS.length)
-    // Whatever starts processors anew where they end: a service manager, or the next deployment.
+    // Restarts processors that end, like a service manager.
     for (let attempt = 1, isDone = false; !isDone; attempt++) {
       const processor = flaky.start(`worker-${attempt}`)
       isDone = await Promise.race([

@@ -8,7 +8,7 @@ import {
   SeqNumMismatchError,
 } from '@s2-dev/streamstore'
 
-/** What `shipments` has of each order, as JSON. */
+/** A record of `shipments`, as JSON. */
 export interface Shipment {
   /** The sequence number of the order in `orders`. */
   readonly order: number
@@ -16,10 +16,11 @@ export interface Shipment {
 }
 
 /**
- * Ships orders: follows the stream `orders`, and appends to `shipments` what it did. Each order is shipped once, in order, whatever fails in between, and by one processor at a
- * time: the one that was started last. Names must differ.
+ * Ships orders: follows the stream `orders` and appends to `shipments`. Each order is shipped once and in
+ * order, despite failures. Only the processor that was started last is active. Names must be unique.
  *
- * Resolves to why it ended. Rejects with the client's error when the service could not be reached or has refused, also after several attempts: then start another one.
+ * Resolves to the reason for its end. Rejects with the client's error if the service fails even after
+ * retries; then start another processor.
  */
 export async function processOrders(
   basin: S2Basin,
@@ -42,11 +43,11 @@ export async function processOrders(
   }
 }
 
-/** The stream `shipments`, while nobody else may append to it. */
+/** Exclusive access to the stream `shipments`. */
 class Ledger {
   readonly #stream: S2Stream
   readonly #name: string
-  /** Where the next shipment goes. */
+  /** The sequence number of the next shipment. */
   #seqNum: number
   #nextOrder: number
 
@@ -57,7 +58,7 @@ class Ledger {
     this.#nextOrder = nextOrder
   }
 
-  /** From now on appends of other processors are refused. What they appended before counts. */
+  /** Fences off other processors, and finds the next order from what they have shipped. */
   static async takeOver(stream: S2Stream, name: string): Promise<Ledger> {
     const { end } = await stream.append(AppendInput.create([AppendRecord.fence(name)]))
     let nextOrder = 0
@@ -82,7 +83,7 @@ class Ledger {
         AppendInput.create([record], { fencingToken: this.#name, matchSeqNum: this.#seqNum }),
       )
     } catch (error) {
-      // Something is there already. When it is this shipment, an attempt was made whose answer got lost.
+      // If the existing record is this shipment, an earlier attempt succeeded and its response was lost.
       if (!(error instanceof SeqNumMismatchError) || !(await this.#hasShipped(shipment))) throw error
     }
     this.#seqNum++

@@ -14,7 +14,10 @@ import {
 import { filter, firstValueFrom, map, take, toArray } from 'rxjs'
 import { processOrders, type Shipment } from './order-processor.ts'
 
-/** A shop for one test: a service in this process whose storage and network fail as the test says, and an hour passes when the test says so. */
+/**
+ * A shop for one test: an in-process service. The test controls the time and the faults of storage and
+ * network.
+ */
 export class Shop {
   readonly clock: VirtualClock = virtualClock()
   readonly storage: FaultyStorage
@@ -28,8 +31,8 @@ export class Shop {
     this.storage = storage
     this.clock = clock
     this.#hw = hw
-    // Whichever engine is there: after a crash it is another one.
-    this.network = faultyHandler((request) => createHandler(this.#hw, { open: true })(request), {
+    // The current engine; a crash replaces it.
+    this.network = faultyHandler((request) => createHandler(this.#hw, { auth: 'none' })(request), {
       clock,
       seed,
     })
@@ -60,19 +63,19 @@ export class Shop {
       control.abort()
       return ended
     }
-    // One that fails does so to whoever looks at `ended`.
+    // Failures are reported by `ended`.
     ended.catch(() => {})
     this.#stops.push(() => stop().catch(() => {}))
     return { ended, stop }
   }
 
-  /** The first shipments, when there are so many. */
+  /** Resolves to the first `count` shipments once they exist. */
   shipped(count: number): Promise<Shipment[]> {
     return firstValueFrom(
       this.#stream('shipments')
-        .read({ seqNum: 0 })
-        .text$.pipe(
-          // Records of commands have one header, without a name.
+        .readSession({ seqNum: 0 })
+        .records$.pipe(
+          // Commands have one header with an empty name.
           filter(({ headers }) => headers.length === 0),
           map(({ body }): Shipment => JSON.parse(body)),
           take(count),
@@ -81,15 +84,15 @@ export class Shop {
     )
   }
 
-  /** How many shipments there are. */
+  /** Resolves to the number of shipments. */
   async shipmentCount(): Promise<number> {
     const { seqNum } = await this.#stream('shipments').checkTail()
     if (seqNum === 0) return 0
-    const { text } = await this.#stream('shipments').readBatch({ seqNum: 0 })
-    return text.filter(({ headers }) => headers.length === 0).length
+    const { records } = await this.#stream('shipments').read({ seqNum: 0 })
+    return records.filter(({ headers }) => headers.length === 0).length
   }
 
-  /** The process of the service dies, and another one takes its place. */
+  /** Crashes the service and starts it again. */
   async crashAndRestart(): Promise<void> {
     const dead = this.#hw
     await this.storage.crash()

@@ -1,19 +1,19 @@
 declare const self: ServiceWorkerGlobalScope
 
 export interface OwnFiles {
-  /** Another one for every other content. */
+  /** Changes with the content of the files. */
   readonly version: string
   /** Relative to the scope; `./` is the page. */
   readonly files: readonly string[]
 }
 
 /**
- * Makes an app of a few files work offline: they are stored when the service worker is installed, all of one version, and served from there. Other
- * requests go to the network.
+ * Makes an app work offline: stores all its files when the service worker is installed, and serves them from
+ * the cache. Other requests go to the network.
  */
 export function serveOwnFiles({ version, files }: OwnFiles): void {
   const { scope } = self.registration
-  // An origin may have other apps, whose caches are none of our business.
+  // Must not touch the caches of other apps of the origin.
   const cacheNames = `own-files ${scope} `
   const cacheName = cacheNames + version
   const urls = new Set(files.map((file) => new URL(file, scope).href))
@@ -31,13 +31,13 @@ export function serveOwnFiles({ version, files }: OwnFiles): void {
   }
 
   async function stored(url: string, request: Request): Promise<Response> {
-    // What the browser threw away is still on the network, perhaps.
+    // The browser may have deleted the cache.
     return (await caches.match(url, { cacheName })) ?? fetch(request)
   }
 
   self.addEventListener('install', (event) => event.waitUntil(store()))
   self.addEventListener('activate', (event) => event.waitUntil(takeOver()))
-  // A page that was reloaded past its cache is without its service worker until it asks.
+  // After a forced reload, a page has no service worker until it asks.
   self.addEventListener('message', (event) => {
     if (event.data === 'claim') event.waitUntil(self.clients.claim())
   })

@@ -1,11 +1,12 @@
 /**
- * Registers `service-worker.js` and resolves when it answers what this page fetches. Rejects where there are no service workers: on pages that are
- * neither `https` nor `localhost`, and in some private windows; and where it cannot be installed, because a file of the app is missing or there is no space.
+ * Registers `service-worker.js` and resolves when it controls this page. Rejects without service workers (on
+ * pages that are neither `https` nor `localhost`, and in some private windows), and if the installation
+ * fails, because a file of the app is missing or there is no space.
  */
 export async function serviceWorkerInControl(): Promise<void> {
   const { serviceWorker } = navigator
   if (serviceWorker === undefined)
-    throw new Error('this page has no service workers: it needs https or localhost')
+    throw new Error('service workers are not available; they need https or localhost')
   const { installing } = await serviceWorker.register('service-worker.js')
   const { active } = await Promise.race([serviceWorker.ready, failureOf(installing)])
   if (serviceWorker.controller !== null) return
@@ -16,7 +17,7 @@ export async function serviceWorkerInControl(): Promise<void> {
   await inControl
 }
 
-/** Rejects when the service worker cannot be installed: one that is not there is never ready. */
+/** Rejects if the installation fails; `ready` would then never resolve. */
 function failureOf(worker: ServiceWorker | null): Promise<never> {
   return new Promise((_, reject) => {
     worker?.addEventListener('statechange', () => {

@@ -1,4 +1,4 @@
-// The conformance suite of what is built, in whatever runs this file.
+// Runs the conformance suite on the built package, in the runtime that executes this file.
 import { join } from 'node:path'
 import { conformanceSuite } from '../../dist/conformance.js'
 import { filesystem } from '../../dist/filesystem.js'

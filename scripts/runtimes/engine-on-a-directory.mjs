@@ -1,4 +1,5 @@
-// The engine on `headwater/filesystem`, in whatever runs this file. Its arguments are those that the runtime takes before a script.
+// Tests the engine on `headwater/filesystem` in the runtime that executes this file. The arguments are those
+// that the runtime needs before a script.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +12,7 @@ import { remove, runTests, temporaryDirectory } from './runtime.mjs'
 const runtimeArguments = process.argv.slice(2)
 const ACKS_BEFORE_KILL = 20
 
-/** Runs with an open engine, which is closed again. */
+/** Passes an open engine to `use` and closes it afterwards. */
 async function withEngine(directory, use) {
   const hw = await open({ storage: filesystem(directory) })
   try {
@@ -24,14 +25,14 @@ async function withEngine(directory, use) {
 async function bodies(stream, query = {}) {
   const found = []
   const { seqNum } = await stream.checkTail()
-  for await (const batch of stream.read({
+  for await (const { body } of stream.readSession({
     seqNum: 0,
     count: Math.max(seqNum, 1),
     clamp: true,
-    wait: 0,
+    waitSeconds: 0,
     ...query,
   })) {
-    found.push(...batch.text.map(({ body }) => body))
+    found.push(body)
   }
   return found
 }
@@ -39,7 +40,7 @@ async function bodies(stream, query = {}) {
 const isError = (code) => (error) => HeadwaterError.is(error) && error.code === code
 
 const TESTS = {
-  'what was appended is read, and there after a restart': async (directory) => {
+  'reads appended records, also after a restart': async (directory) => {
     await withEngine(directory, async (hw) => {
       const stream = hw.basin('my-app').stream('a')
       const { start, end } = await stream.append(['one', 'two'])
@@ -53,20 +54,20 @@ const TESTS = {
     })
   },
 
-  'a follower gets history and what comes live': (directory) =>
+  'delivers history and live records to a follower': (directory) =>
     withEngine(directory, async (hw) => {
       const stream = hw.basin('my-app').stream('a')
       await stream.append('history')
       const seen = []
-      for await (const batch of stream.read({ seqNum: 0 })) {
-        seen.push(...batch.text.map(({ body }) => body))
+      for await (const { body } of stream.readSession({ seqNum: 0 })) {
+        seen.push(body)
         if (seen.length === 1) await stream.append('live')
         if (seen.length === 2) break
       }
       assert.deepEqual(seen, ['history', 'live'])
     }),
 
-  'a session pipelines many appends': (directory) =>
+  'pipelines many appends in a session': (directory) =>
     withEngine(directory, async (hw) => {
       const stream = hw.basin('my-app').stream('a')
       await stream.append('first')
@@ -77,7 +78,7 @@ const TESTS = {
       assert.equal((await stream.checkTail()).seqNum, 501)
     }),
 
-  'a fence and a trim hold after a restart': async (directory) => {
+  'keeps a fence and a trim after a restart': async (directory) => {
     await withEngine(directory, async (hw) => {
       const stream = hw.basin('my-app').stream('a')
       await stream.append(['one', 'two', 'three'])
@@ -88,33 +89,38 @@ const TESTS = {
       const stream = hw.basin('my-app').stream('a')
       await assert.rejects(stream.append('x', { fencingToken: 'other' }), isError('fencing_token_mismatch'))
       await stream.append('four', { fencingToken: 'worker-7' })
-      const { records } = await stream.readBatch({ seqNum: 2, count: 1 })
+      const { records } = await stream.read({ seqNum: 2, count: 1 })
       assert.equal(records[0].seqNum, 2)
-      assert.equal((await stream.readBatch({ seqNum: 0 })).records[0].seqNum, 2)
+      assert.equal((await stream.read({ seqNum: 0 })).records[0].seqNum, 2)
     })
   },
 
-  'a directory is opened once at a time': (directory) =>
-    withEngine(directory, async () => {
-      await assert.rejects(open({ storage: filesystem(directory) }), isError('storage'))
+  'shares a directory that is opened again': (directory) =>
+    withEngine(directory, async (hw) => {
+      await hw.basin('my-app').stream('a').append('one')
+      await withEngine(directory, async (again) => {
+        assert.deepEqual(await bodies(again.basin('my-app').stream('a')), ['one'])
+      })
+      assert.equal((await hw.basin('my-app').stream('a').append('two')).start.seqNum, 1)
     }),
 
-  'a process that is killed leaves what it acknowledged, and its directory is taken over': async (
-    directory,
-  ) => {
+  'recovers everything that a killed process acknowledged, and reclaims its lock': async (directory) => {
     for (let round = 0; round < 3; round++) {
       const acknowledged = await killed(directory)
       await withEngine(directory, async (hw) => {
         const stream = hw.basin('my-app').stream('killed')
         const { seqNum } = await stream.checkTail()
-        assert.ok(seqNum >= acknowledged, `${acknowledged} acknowledged, ${seqNum} there`)
+        assert.ok(seqNum >= acknowledged, `${acknowledged} acknowledged, ${seqNum} stored`)
         assert.equal((await bodies(stream)).length, seqNum)
       })
     }
   },
 }
 
-/** Resolves to the last that a process acknowledged which was killed, after it was seen that it holds the directory. */
+/**
+ * Kills a process that appends to the directory, after checking that it holds the lock. Resolves to its last
+ * acknowledgement.
+ */
 async function killed(directory) {
   const holder = fileURLToPath(new URL('holder.mjs', import.meta.url))
   const child = spawn(process.execPath, [...runtimeArguments, holder, directory], {
@@ -129,7 +135,7 @@ async function killed(directory) {
     count++
   })
   while (count < ACKS_BEFORE_KILL)
-    await Promise.race([once(lines, 'line'), ended.then(() => assert.fail('it ended by itself'))])
+    await Promise.race([once(lines, 'line'), ended.then(() => assert.fail('the process exited'))])
   await assert.rejects(open({ storage: filesystem(directory) }), isError('storage'))
   child.kill('SIGKILL')
   await ended

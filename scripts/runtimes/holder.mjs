@@ -1,4 +1,4 @@
-// Opens a directory, appends without end and tells each acknowledgement, until it is killed.
+// Opens a directory and appends until it is killed. Prints each acknowledgement.
 import { writeSync } from 'node:fs'
 import { filesystem } from '../../dist/filesystem.js'
 import { open } from '../../dist/index.js'

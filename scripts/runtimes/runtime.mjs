@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** A hung test is a failed one. */
+/** A test that hangs fails. */
 const TEST_MS_MAX = 60_000
 
 export const RUNTIME =
@@ -20,7 +20,7 @@ export async function remove(directory) {
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Runs tests, `{ title, skip, run }`, one after another, tells those that fail, and ends the process. */
+/** Runs tests, `{ title, skip, run }`, in sequence, prints the failures, and exits. */
 export async function runTests(subject, tests) {
   const failures = []
   const wanted = tests.filter(({ skip }) => skip === undefined)
@@ -42,7 +42,7 @@ export async function runTests(subject, tests) {
 async function inTime(work) {
   let timer
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no end within ${TEST_MS_MAX} ms`)), TEST_MS_MAX)
+    timer = setTimeout(() => reject(new Error(`not finished within ${TEST_MS_MAX} ms`)), TEST_MS_MAX)
   })
   try {
     return await Promise.race([work, late])

@@ -1,12 +1,12 @@
 import type { Page } from '../model/info.ts'
 import { LIST_LIMIT_MAX } from '../model/limits.ts'
 
-/** How many items a page holds: 1 to 1,000, anything else is 1,000 (wire-behaviour.md 1.8). */
+/** The size of a page: 1 to 1,000, and 1,000 for anything else (docs/protocol.md "Lists"). */
 export function listLimit(limit: number | undefined): number {
   return limit === undefined || !(limit >= 1 && limit <= LIST_LIMIT_MAX) ? LIST_LIMIT_MAX : Math.floor(limit)
 }
 
-/** A page out of up to `limit + 1` matches: the one too many only tells that there are more. */
+/** A page of up to `limit + 1` matches. The last one only shows that the list continues. */
 export function pageOf<Match, Item>(
   matches: readonly Match[],
   limit: number,

@@ -1,27 +1,35 @@
-import type { AccessScope, ResourceSet } from '../model/access.ts'
-import { OPERATION_LEVELS, type Operation, type OperationLevel } from '../model/operations.ts'
+import {
+  type AccessScope,
+  OPERATION_LEVELS,
+  type Operation,
+  type OperationLevel,
+  type ResourceSet,
+} from '../model/access.ts'
 
-/** What a caller may do: that of an access token, or everything. */
+/** The permissions of a caller. */
 export interface Grant {
-  /** Null: not that of an issued token. */
+  /** The id of the issued token; null for the owner. */
   readonly tokenId: string | null
   readonly scope: AccessScope
   /** Milliseconds; null is never. */
   readonly expiresAt: number | null
-  /** Stands before every stream name that the caller gives or gets; `''` is none. */
+  /** The prefix of every stream name that the caller uses; `''` is none. */
   readonly streamPrefix: string
 }
 
-/** What an operation is about; a stream by its whole name. Undefined: nothing of the kind. */
+/** The object of an operation. Streams have their names in the storage. Absent members do not restrict it. */
 export interface Resource {
+  /** The name of the basin. */
   readonly basin?: string | undefined
+  /** The name of the stream in the storage. */
   readonly stream?: string | undefined
+  /** The id of the access token. */
   readonly tokenId?: string | undefined
 }
 
 type GroupPermission = readonly [level: OperationLevel, access: 'read' | 'write']
 
-/** Which group each operation belongs to (rulings.md "Tokens"). */
+/** The group of each operation (docs/protocol.md "Permissions"). */
 export const GROUP_OF: Readonly<Record<Operation, GroupPermission>> = {
   'list-basins': ['account', 'read'],
   'create-basin': ['account', 'write'],
@@ -52,7 +60,7 @@ export const GROUP_OF: Readonly<Record<Operation, GroupPermission>> = {
 const ALL: ResourceSet = { prefix: '' }
 const READ_AND_WRITE = { read: true, write: true }
 
-/** Whoever holds the engine, and the root token: everything, for ever (rulings.md "Tokens"). */
+/** The permissions of the root token and of the owner of the process: everything, without expiry. */
 export const OWNER: Grant = {
   tokenId: null,
   scope: {
@@ -66,7 +74,7 @@ export const OWNER: Grant = {
   streamPrefix: '',
 }
 
-/** Whether a grant permits an operation on a resource. The one decision of access: everything asks it. */
+/** Whether a grant permits an operation on a resource. All authorization uses it. */
 export function permits({ scope }: Grant, operation: Operation, resource: Resource): boolean {
   return (
     permitsOperation(scope, operation) &&
@@ -76,32 +84,36 @@ export function permits({ scope }: Grant, operation: Operation, resource: Resour
   )
 }
 
-/** The union of the groups, as they are now, and the single operations. */
+/** Whether a scope contains an operation, by its group or by itself. */
 export function permitsOperation(scope: AccessScope, operation: Operation): boolean {
   const [level, access] = GROUP_OF[operation]
   return scope.opGroups[level][access] || scope.ops.includes(operation)
 }
 
-/** Whether the scope permits anything at all. A group does, whatever belongs to it at the moment. */
+/** Whether a scope permits nothing. A group counts, even if no operation belongs to it at present. */
 export function isEmptyScope({ opGroups, ops }: AccessScope): boolean {
   return (
     ops.length === 0 && OPERATION_LEVELS.every((level) => !opGroups[level].read && !opGroups[level].write)
   )
 }
 
+/** Whether a resource set contains a name. */
 export function covers(set: ResourceSet | null, name: string): boolean {
   if (set === null) return false
   return 'prefix' in set ? name.startsWith(set.prefix) : set.exact !== '' && set.exact === name
 }
 
-/** What of its issuer's permissions a token to issue exceeds, or undefined (rulings.md "Tokens"). */
+/**
+ * The part of its issuer's permissions that a token to issue exceeds, or undefined (docs/protocol.md
+ * "Permissions").
+ */
 export function exceeds(
   issuer: Grant,
   wanted: { readonly scope: AccessScope; readonly expiresAt: number | null },
 ): 'operations' | 'basins' | 'streams' | 'access tokens' | 'expiry' | undefined {
   const { scope } = wanted
   if (!scope.ops.every((operation) => permitsOperation(issuer.scope, operation))) return 'operations'
-  // A group is more than the operations that it has now: those will be in it that are added later.
+  // A group is more than its present operations: it includes those of later versions.
   const hasGroup = (level: OperationLevel, access: 'read' | 'write') =>
     issuer.scope.opGroups[level][access] || !scope.opGroups[level][access]
   if (!OPERATION_LEVELS.every((level) => hasGroup(level, 'read') && hasGroup(level, 'write'))) {

@@ -1,26 +1,28 @@
 import type { BasinConfig, BasinConfigInput, StreamConfig, StreamConfigInput } from '../model/config.ts'
-import { basinConfig } from './basin-config.ts'
-import { normalizeStreamConfig } from './stream-reconfiguration.ts'
+import { basinConfig, normalizeStreamConfig } from './config.ts'
 
 /**
- * Identifies one creation: the request token together with the configuration as it was sent, before any default (wire-behaviour.md 8.2).
- * Null when the request had no token: then it can't be told from another. Persisted: keep stable.
+ * Identifies the creation of a basin by its request token and its configuration before defaults
+ * (docs/protocol.md "Creating"). Null if the request had no token, because it cannot be told from another.
+ * Persisted.
  */
 export function basinCreationKey(token: string | undefined, sent: BasinConfigInput): string | null {
   return token === undefined ? null : JSON.stringify([token, basinConfig(sent)])
 }
 
+/** Identifies the creation of a stream, as {@link basinCreationKey} does. */
 export function streamCreationKey(token: string | undefined, sent: StreamConfigInput): string | null {
   return token === undefined ? null : JSON.stringify([token, normalizeStreamConfig(sent)])
 }
 
+/** A basin or stream that exists. */
 export interface Existing {
   readonly deleting: boolean
-  /** The key of the creation that made it, null when it had none. */
+  /** The key of its creation; null if the request had no token. */
   readonly creationKey: string | null
 }
 
-/** What a creation does (wire-behaviour.md 8.2): `noop` is an idempotent replay. */
+/** Decides about a creation (docs/protocol.md "Creating"). `noop` is a repeated request. */
 export function decideCreate(
   existing: Existing | undefined,
   creationKey: string | null,
@@ -30,7 +32,7 @@ export function decideCreate(
   return creationKey !== null && creationKey === existing.creationKey ? 'noop' : 'exists'
 }
 
-/** What an ensure does (wire-behaviour.md 8.3). */
+/** Decides about ensuring a basin or stream (docs/protocol.md "Ensuring"). */
 export function decideEnsure<Config extends BasinConfig | StreamConfig>(
   existing: { readonly deleting: boolean; readonly config: Config } | undefined,
   desired: Config,
@@ -40,7 +42,9 @@ export function decideEnsure<Config extends BasinConfig | StreamConfig>(
   return sameConfig(existing.config, desired) ? 'noop' : 'update'
 }
 
-/** Equality of configurations that came from the functions of this room, which write members in one order. */
+/**
+ * Whether two configurations are equal. Both must come from the functions of this room, which order members.
+ */
 export function sameConfig<Config extends BasinConfig | StreamConfig>(a: Config, b: Config): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }

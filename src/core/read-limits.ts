@@ -1,32 +1,38 @@
 import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import { meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+import { millisecondsOf } from '../model/validation.ts'
 
-/** What a read may still deliver. Infinity where nothing bounds it. */
+/** What a read may still deliver; Infinity is unlimited. */
 export interface ReadLimits {
+  /** Records. */
   readonly count: number
+  /** Metered bytes. */
   readonly bytes: number
-  /** Exclusive timestamp. */
+  /** Only records with a smaller timestamp, in milliseconds. */
   readonly until: number
 }
 
-/** The bounds of a query; a unary read is capped at 1,000 records and 1 MiB (service-interface.md "Read records" rule 5). */
+/**
+ * The bounds of a query. A unary read returns at most 1,000 records and 1 MiB (docs/protocol.md
+ * "Unary reads").
+ */
 export function readLimits(query: ReadQuery, kind: 'unary' | 'session'): ReadLimits {
   const count = query.count ?? Number.POSITIVE_INFINITY
   const bytes = query.bytes ?? Number.POSITIVE_INFINITY
   return {
     count: kind === 'unary' ? Math.min(count, READ_RECORDS_MAX) : count,
     bytes: kind === 'unary' ? Math.min(bytes, READ_METERED_BYTES_MAX) : bytes,
-    until: query.until ?? Number.POSITIVE_INFINITY,
+    until: query.until === undefined ? Number.POSITIVE_INFINITY : millisecondsOf(query.until),
   }
 }
 
-/** The smaller of each: what one batch of a session may hold of what the session may still deliver. */
+/** The limits of the next batch of a session. */
 export function withinOneBatch(limits: ReadLimits): ReadLimits {
   return withinBatches(limits, 1)
 }
 
-/** The same for so many batches. */
+/** The limits of the next batches of a session. */
 export function withinBatches(limits: ReadLimits, batches: number): ReadLimits {
   return {
     count: Math.min(limits.count, batches * READ_RECORDS_MAX),
@@ -35,16 +41,18 @@ export function withinBatches(limits: ReadLimits, batches: number): ReadLimits {
   }
 }
 
+/** The limits that remain after delivering records. */
 export function afterDelivering(limits: ReadLimits, count: number, bytes: number): ReadLimits {
+  if (limits.count === Number.POSITIVE_INFINITY && limits.bytes === Number.POSITIVE_INFINITY) return limits
   return { count: limits.count - count, bytes: limits.bytes - bytes, until: limits.until }
 }
 
-/** True once a bound is used up to the last record or byte: nothing more can be delivered. */
+/** Whether no further record can be delivered, however small. */
 export function isExhausted(limits: ReadLimits): boolean {
   return limits.count <= 0 || limits.bytes <= 0
 }
 
-/** Whether all of these records are within the limits; `lastTimestamp` is the largest of their timestamps. */
+/** Whether all of these records are within the limits. `lastTimestamp` is the largest timestamp of them. */
 export function admitsAll(
   limits: ReadLimits,
   records: { readonly count: number; readonly meteredBytes: number; readonly lastTimestamp: number },
@@ -56,21 +64,23 @@ export function admitsAll(
   )
 }
 
+/** The records that limits admit: the first `count` of them. */
 export interface Admitted {
-  /** How many records from the first one on. */
+  /** The number of records. */
   readonly count: number
+  /** Their metered size. */
   readonly meteredBytes: number
 }
 
-/** A record, as far as limits go. */
+/** The properties of a record that limits apply to. */
 export interface SizedRecord {
   readonly timestamp: number
   readonly meteredBytes: number
 }
 
 /**
- * How many records, from the first on, the limits admit. The first that they do not admit ends it: no later, smaller record is
- * taken instead, and there is no minimum of one (wire-behaviour.md 5.5).
+ * Counts the records that the limits admit, from the first one. It stops at the first record that does not
+ * fit, even if a later one would, and has no minimum of one record (docs/protocol.md "Bounds").
  */
 export function admitSized(limits: ReadLimits, records: Iterable<SizedRecord>): Admitted {
   let meteredBytes = 0
@@ -86,7 +96,7 @@ export function admitSized(limits: ReadLimits, records: Iterable<SizedRecord>): 
   return { count, meteredBytes }
 }
 
-/** The same for records that have yet to be metered. */
+/** Does the same for records that are not metered yet. */
 export function admit(limits: ReadLimits, records: readonly SequencedRecord[]): Admitted {
   return admitSized(limits, sizesOf(records))
 }

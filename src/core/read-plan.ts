@@ -1,41 +1,49 @@
 import { UNARY_WAIT_SECONDS_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
+import { millisecondsOf } from '../model/validation.ts'
 import { type ReadLimits, readLimits } from './read-limits.ts'
 import type { StreamState } from './stream-state.ts'
 
-/** A unary read returns one batch and is always bounded; a session delivers batches as they come. */
+/** A unary read returns one batch and is always bounded; a session delivers batches as they arrive. */
 export type ReadKind = 'unary' | 'session'
 
+/** How a read is performed. */
 export interface ReadPlan {
+  /** The first record: by sequence number, or the first with this timestamp or a later one. */
   readonly start: { readonly seqNum: number } | { readonly timestamp: number }
-  /** Records below do not exist for this read: the trim point when it was opened. */
+  /** The trim point when the read was opened: it never returns records below it. */
   readonly floor: number
+  /** The bounds of the read. */
   readonly limits: ReadLimits
-  /** How long to wait at the tail, in milliseconds: 0 is not at all, Infinity for ever. */
+  /** Milliseconds to wait at the tail; Infinity waits forever. */
   readonly waitMs: number
-  /** An unbounded session that does not wait catches up to the tail as it moves; others to the tail as it was. */
+  /** Whether the read ends at the tail as it moves, instead of the tail as it was at the start. */
   readonly chasesTail: boolean
 }
 
+/** The decision about a read. */
 export type ReadOutcome =
   | { readonly kind: 'read'; readonly plan: ReadPlan }
-  /** 416: answered with the tail. */
+  /** Rejected with `range_not_satisfiable` and the tail. */
   | { readonly kind: 'unsatisfiable' }
-  /** Nothing to read, and that is fine: 200. */
+  /** Succeeds without records. */
   | { readonly kind: 'empty' }
 
+/** Deviations from the table of docs/protocol.md "Out of range". */
 export interface ReadPolicy {
   /**
-   * What published clients of the public service rely on (rulings.md "Reading"): an unbounded session with an explicit `wait=0` that
-   * starts exactly at the tail is empty instead of unsatisfiable.
+   * Succeeds without records, instead of rejecting, an unbounded session with an explicit `wait=0` that
+   * starts exactly at the tail, and a read below the tail of a stream whose records are all trimmed or
+   * expired. Published clients of the public service rely on it.
    */
-  readonly emptyAtTail?: boolean
+  readonly allowsEmpty?: boolean
 }
 
 /**
- * Where a read starts, what bounds it, or that it is a 416: the table of service-interface.md "Read records" rule 9, by effective wait.
- * A start that is below the tail may still turn out to have no record left: see `afterLocating`.
+ * Decides where a read starts and ends, or that its range cannot be satisfied (docs/protocol.md
+ * "Out of range"). A start below the tail may still turn out to have no record left: see
+ * {@link afterLocating}.
  */
 export function planRead(
   query: ReadQuery,
@@ -55,7 +63,7 @@ export function planRead(
 
   if (waitMs === 0) {
     const atTail = tail.seqNum === 0 || ('seqNum' in from && from.seqNum === tail.seqNum)
-    if (atTail) return { kind: chasesTail && policy.emptyAtTail === true ? 'empty' : 'unsatisfiable' }
+    if (atTail) return { kind: chasesTail && policy.allowsEmpty === true ? 'empty' : 'unsatisfiable' }
   }
   return {
     kind: 'read',
@@ -64,11 +72,16 @@ export function planRead(
 }
 
 /**
- * What becomes of a plan once the storage was asked for its first record: without waiting, a read of a stream whose records are all
- * trimmed or expired is a 416 too (rulings.md "Reading").
+ * The decision after the storage has looked for the first record. A read that does not wait is unsatisfiable
+ * if all records of its stream are trimmed or expired.
  */
-export function afterLocating(plan: ReadPlan, hasRecord: boolean): 'read' | 'unsatisfiable' {
-  return hasRecord || plan.waitMs > 0 ? 'read' : 'unsatisfiable'
+export function afterLocating(
+  plan: ReadPlan,
+  hasRecord: boolean,
+  policy: ReadPolicy = {},
+): ReadOutcome['kind'] {
+  if (hasRecord || plan.waitMs > 0) return 'read'
+  return policy.allowsEmpty === true ? 'empty' : 'unsatisfiable'
 }
 
 function effectiveWaitMs(waitSeconds: number | undefined, kind: ReadKind, bounded: boolean): number {
@@ -76,8 +89,27 @@ function effectiveWaitMs(waitSeconds: number | undefined, kind: ReadKind, bounde
   return waitSeconds === undefined ? (bounded ? 0 : Number.POSITIVE_INFINITY) : waitSeconds * 1000
 }
 
-function startOf(query: ReadQuery, tail: StreamPosition): ReadPlan['start'] {
-  if (query.seqNum !== undefined) return { seqNum: query.seqNum }
-  if (query.timestamp !== undefined) return { timestamp: query.timestamp }
-  return { seqNum: Math.max(0, tail.seqNum - (query.tailOffset ?? 0)) }
+function startOf({ seqNum, timestamp, tailOffset = 0 }: ReadQuery, tail: StreamPosition): ReadPlan['start'] {
+  if (seqNum !== undefined) return { seqNum }
+  if (timestamp !== undefined) return { timestamp: millisecondsOf(timestamp) }
+  return { seqNum: Math.max(0, tail.seqNum - tailOffset) }
+}
+
+const HEARTBEAT_GAP_MS_MIN = 5_000
+const HEARTBEAT_GAP_MS_MAX = 15_000
+
+/**
+ * Milliseconds of silence before the next heartbeat: from 5 s to below 15 s, so that many sessions do not
+ * send theirs at the same time (docs/protocol.md "Heartbeats"). `random` is in [0, 1).
+ */
+export function heartbeatGapMs(random: number): number {
+  return HEARTBEAT_GAP_MS_MIN + Math.floor(random * (HEARTBEAT_GAP_MS_MAX - HEARTBEAT_GAP_MS_MIN))
+}
+
+/**
+ * When a waiting session ends (docs/protocol.md "Waiting"): `waitMs` after `since`, the time of the last
+ * delivered batch or, if there was none, of first reaching the tail. Heartbeats do not postpone it.
+ */
+export function waitDeadline(since: number, waitMs: number): number {
+  return since + waitMs
 }

@@ -4,10 +4,9 @@ import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
-import { applyCommand } from './command.ts'
-import type { StreamState } from './stream-state.ts'
-import { assignTimestamp } from './timestamping.ts'
+import { applyCommand, type StreamState } from './stream-state.ts'
 
+/** A batch with its positions. */
 export interface Sequenced {
   readonly kind: 'sequenced'
   readonly records: readonly SequencedRecord[]
@@ -16,17 +15,22 @@ export interface Sequenced {
   readonly end: StreamPosition
 }
 
+/** A rejected batch. */
 export interface Refused {
   readonly kind: 'refused'
   readonly error: HeadwaterError
 }
 
-/** Random nonces of AES-256-GCM are safe for this many records under one key (wire-behaviour.md 10.5). */
+/**
+ * The number of records that may be encrypted with random nonces under one AES-256-GCM key (docs/protocol.md
+ * "Limit of AES-256-GCM").
+ */
 const AES_GCM_SEQ_NUM_MAX = 0xff_ff_ff_ff
 
 /**
- * Gives a batch its sequence numbers and timestamps, or refuses it whole. In this order (wire-behaviour.md 3.6): fencing token, sequence
- * number, then record by record. Commands in the batch take effect after the checks, in order.
+ * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole. Checks the fencing token, the
+ * sequence number, then each record (docs/protocol.md "Append conditions"). Commands in the batch take effect
+ * after the checks. `now` is in milliseconds.
  */
 export function sequence(
   state: StreamState,
@@ -34,16 +38,17 @@ export function sequence(
   config: Pick<StreamConfig, 'timestamping'> & { readonly cipher: Cipher | null },
   now: number,
 ): Sequenced | Refused {
-  const refusal = checkConditions(state, batch)
+  const isConditional = batch.fencingToken !== undefined || batch.matchSeqNum !== undefined
+  const refusal = isConditional ? checkConditions(state, batch) : undefined
   if (refusal !== undefined) return { kind: 'refused', error: refusal }
 
   const records: SequencedRecord[] = []
   let next = state
   let seqNum = state.tail.seqNum
   let timestamp = state.tail.timestamp
+  const recordMax = config.cipher === 'aes-256-gcm' ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
   for (const record of batch.records) {
-    const seqNumMax =
-      config.cipher === 'aes-256-gcm' && !record.command ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
+    const seqNumMax = record.command ? INTEGER_MAX - 1 : recordMax
     if (seqNum > seqNumMax) {
       return refuse(invalid(`max assignable sequence number is ${seqNumMax}; attempted ${seqNum}`, 'records'))
     }
@@ -70,7 +75,7 @@ function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError
   const { fencingToken, matchSeqNum } = batch
   if (fencingToken !== undefined && fencingToken !== state.fencingToken) {
     return new HeadwaterError('fencing_token_mismatch', 'the stream has another fencing token', {
-      field: 'fencing_token',
+      field: 'fencingToken',
       fencingToken: state.fencingToken,
     })
   }
@@ -78,7 +83,7 @@ function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError
     return new HeadwaterError(
       'seq_num_mismatch',
       `the next record gets sequence number ${state.tail.seqNum}, not ${matchSeqNum}`,
-      { field: 'match_seq_num', seqNum: state.tail.seqNum },
+      { field: 'matchSeqNum', seqNum: state.tail.seqNum },
     )
   }
   return undefined
@@ -86,4 +91,22 @@ function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError
 
 function refuse(error: HeadwaterError): Refused {
   return { kind: 'refused', error }
+}
+
+/**
+ * The timestamp of a record (docs/protocol.md "Timestamps"), or undefined if the mode requires one and the
+ * writer gave none. Never less than `previous`, the timestamp of the preceding record. Times are in
+ * milliseconds.
+ */
+export function assignTimestamp(
+  given: number | undefined,
+  previous: number,
+  timestamping: StreamConfig['timestamping'],
+  now: number,
+): number | undefined {
+  const chosen = timestamping.mode === 'arrival' ? now : given
+  if (chosen === undefined && timestamping.mode === 'client-require') return undefined
+  const wanted = chosen ?? now
+  const capped = timestamping.uncapped ? wanted : Math.min(wanted, now)
+  return Math.max(capped, previous)
 }

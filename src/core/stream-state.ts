@@ -1,11 +1,23 @@
 import type { StreamPosition } from '../model/position.ts'
+import type { Command } from '../model/record.ts'
 
-/** What deciding about an append needs to know of a stream. */
+/** The state of a stream that decides about appends. */
 export interface StreamState {
-  /** Where the next record goes, and the timestamp of the last one. */
+  /** The position of the next record, and the timestamp of the last one. */
   readonly tail: StreamPosition
-  /** Records below are trimmed. */
+  /** Records below it are trimmed. */
   readonly trimPoint: number
   /** `''` when the stream is not fenced. */
   readonly fencingToken: string
+}
+
+/**
+ * Applies a command whose record has the sequence number `seqNum` (docs/protocol.md "Command records"). A
+ * trim removes at most the records up to and including the command itself, and never moves the trim point
+ * back.
+ */
+export function applyCommand(state: StreamState, command: Command, seqNum: number): StreamState {
+  if (command.kind === 'fence') return { ...state, fencingToken: command.token }
+  const trimPoint = Math.min(command.seqNum, seqNum + 1)
+  return trimPoint > state.trimPoint ? { ...state, trimPoint } : state
 }

@@ -1,22 +1,25 @@
-import { Allowance } from './allowance.ts'
-import { ByteBudget } from './byte-budget.ts'
-import { Catalog } from './catalog.ts'
-import type { EngineContext } from './context.ts'
-import { deferred } from './deferred.ts'
-import { closedError, storageError } from './errors.ts'
-import { Headwater } from './headwater.ts'
-import { Late } from './late.ts'
-import { LateRest } from './late-rest.ts'
+import { SharedSignal } from '../runtime/abort.ts'
+import { LazyModule } from '../runtime/lazy-module.ts'
+import { Caller } from './api/caller.ts'
+import { Headwater } from './api/headwater.ts'
+import { closedError, mapStorageErrors, opened } from './log/errors.ts'
+import { ReadBudget } from './log/read-budget.ts'
+import { StreamCache } from './log/stream-cache.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
-import { ReadAhead } from './read-ahead.ts'
-import { Reading } from './reading.ts'
-import { Records } from './records.ts'
-import type { CallerServices } from './services.ts'
-import { statsOf } from './stats.ts'
-import { StreamAccess } from './stream-access.ts'
-import { StreamLogs } from './stream-logs.ts'
-import { UsageTeller } from './usage/usage-teller.ts'
-import { Views } from './views.ts'
+import { Admission } from './service/admission.ts'
+import { AppendService } from './service/append-service.ts'
+import { BackgroundWork } from './service/background.ts'
+import { BasinService } from './service/basin-service.ts'
+import { Catalog } from './service/catalog.ts'
+import { Cleanup } from './service/cleanup.ts'
+import { LocationService } from './service/location-service.ts'
+import { ReadService } from './service/read-service.ts'
+import { statsOf } from './service/stats.ts'
+import { StreamChanges } from './service/stream-changes.ts'
+import { StreamCreator } from './service/stream-creator.ts'
+import { StreamOpener } from './service/stream-opener.ts'
+import { StreamService } from './service/stream-service.ts'
+import { WorkSignal } from './service/work-signal.ts'
 
 /**
  * Opens an engine on a storage.
@@ -27,91 +30,111 @@ import { Views } from './views.ts'
  * await chat.append('hello')
  * ```
  *
- * Errors: `storage` when the storage cannot be opened; `RangeError` for limits that make no sense.
+ * Errors: `storage` when the storage cannot be opened; `RangeError` for invalid options.
  */
 export async function open(options: OpenOptions): Promise<Headwater> {
   const settings = settingsOf(options)
-  const closing = new AbortController()
-  let logs: StreamLogs | undefined
-  const session = await storageError(
-    settings.storage.open({
-      clock: settings.clock,
-      onLogChanged: (logId) => {
-        if (!closing.signal.aborted) logs?.onLogChanged(logId)
-      },
-    }),
+  const { storage, clock, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
+  const { shared, notifications, readsIntoNewMemory } = storage.manifest
+  const closing = new SharedSignal()
+  let hint = (_logId: string): void => {}
+  const session = mapStorageErrors(
+    await opened(storage.open({ clock, onLogChanged: (logId) => hint(logId) })),
   )
+  const usage = settings.usage.open({ session, clock, onBackgroundError })
   const catalog = new Catalog(session)
-  const { clock, limits, trimGraceMs } = settings
-  const rest = new LateRest(settings, closing.signal, async () => {
-    const { Rest } = await import('./rest.ts')
-    return new Rest(engine)
-  })
-  const onTrim = () => {
-    const at = clock.now() + trimGraceMs
-    rest.tell(({ background }) => background.reclaimSoon(at - clock.now()))
-  }
-  logs = new StreamLogs(session, catalog, settings, onTrim)
-  const usage = new UsageTeller(clock, (record) => rest.tell(({ usage }) => record(usage)))
-  const engine: EngineContext = {
-    settings,
+  const work = new WorkSignal()
+  const readBudget = new ReadBudget(limits.readBufferBytes, clock)
+  const cache = new StreamCache({
     session,
-    catalog,
-    logs,
-    rest,
-    usage,
-    appendBudget: new ByteBudget(limits.appendInFlightBytes),
-    pendingBytes: new Allowance(
-      'limits.appendWaitingBytes',
-      limits.appendWaitingBytes,
-      limits.appendInFlightBytes,
-    ),
-    sessions: new Allowance('limits.openSessions', limits.openSessions),
-    readAhead: new ReadAhead(),
-    closing: closing.signal,
-  }
-  const access = new Late('the access tokens', async () => {
-    const { Access } = await import('./access/index.ts')
-    return new Access(engine)
+    clock,
+    limits,
+    readBudget,
+    shared,
+    isShared: () => shared && session.isExclusive?.() !== true,
+    notifications,
+    newAppendId: settings.newAppendId,
+    trimGraceMs,
+    readsIntoNewMemory,
+    loadDocument: async (basin, stream) => (await catalog.stream({ basin, stream }))?.value,
+    codecFor: (document) => ciphers.codecFor(document, closing),
+    onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
+    onFollow: () => work.stayInMemory(),
+    onBackgroundError,
   })
-  const streamAccess = new StreamAccess(engine)
-  const reading = new Reading(engine, streamAccess)
-  const services: CallerServices = {
-    basins: deferred(async () => (await rest.loadToCreate()).control.basins),
-    streams: deferred(async () => (await rest.loadToCreate()).control.streams),
-    records: new Records(engine, streamAccess, reading),
-    tokens: deferred(async () => (await access.load(closing.signal)).service),
-    metrics: deferred(async () => (await rest.load()).control.metrics),
-    locations: deferred(async () => (await rest.loadToCreate()).control.locations),
+  hint = (logId) => {
+    if (!closing.aborted) cache.hint(logId)
   }
-  const views = new Views(engine, services, access)
+  const locations = new LocationService(session, catalog, settings.locations)
+  const basins = new BasinService(session, catalog, locations, work, clock, (cipher) =>
+    ciphers.assertAvailable(cipher),
+  )
+  const creator = new StreamCreator(catalog, basins, usage, clock, settings.newId)
+  const changes = new StreamChanges(cache, usage, work, clock)
+  const streams = new StreamService(session, catalog, creator, changes)
+  const opener = new StreamOpener(cache, creator, closing)
+  const admission = new Admission(limits)
+  const appends = new AppendService(opener, admission, usage, work, clock, onBackgroundError)
+  const reads = new ReadService(opener, admission, readBudget, usage, clock, random, closing)
+  const tokens = new LazyModule('the code of the access tokens', async () => {
+    const { openTokens } = await import('./service/tokens/index.ts')
+    const context = { session, isShared: shared, clock, onBackgroundError, closing }
+    return openTokens(catalog, context)
+  })
+  const cleanup = new Cleanup({
+    session,
+    changes,
+    usage,
+    clock,
+    trimGraceMs,
+    onBackgroundError,
+    closing,
+  })
+  const background = new BackgroundWork({
+    backgroundTurn: session.backgroundTurn?.bind(session),
+    cleanup,
+    usage,
+    isInUse: () => options.usage !== undefined || cache.hasFollowers,
+    clock,
+    random,
+    onBackgroundError,
+  })
+  work.connect(background)
 
-  let closed: Promise<void> | undefined
-  const close = async () => {
+  const closeAll = async () => {
     closing.abort(closedError())
-    reading.close()
-    await engine.logs.close()
-    await rest.close()
-    access.part?.close()
+    reads.close()
+    await cache.close()
+    await background.close()
+    await usage.close()
+    tokens.part?.close()
     await session.close()
   }
-  const started = rest.start()
-  // Code on a disk is there at once, so nothing has to wait for it later: who works in memory may never let the event loop turn.
-  if (isCodeOnDisk()) await started
-  const opened = {
-    views,
-    stats: () => statsOf(engine, reading),
-    counters: async () => (await rest.load()).usage.counters(),
-    close: () => {
-      closed ??= close()
-      return closed
+  let closed: Promise<void> | undefined
+  background.start()
+  const caller = Caller.owner({ tokens, usage, clock, closing })
+  return new Headwater(
+    {
+      basins,
+      streams,
+      locations,
+      admission,
+      appends,
+      reads,
+      readBudget,
+      tokens,
+      usage,
+      clock,
+      autoCreate: settings.autoCreate,
+      sessionInFlightBytes: limits.sessionInFlightBytes,
+      closing,
+      checkStorage: async () => void (await (session.check?.() ?? session.get('settings', ''))),
+      stats: () => statsOf(cache, admission, reads, readBudget, session.isFull?.() ?? false),
+      close: () => {
+        closed ??= closeAll()
+        return closed
+      },
     },
-  }
-  return new Headwater(opened, views.owner)
-}
-
-/** In Node and its like, as opposed to browsers. */
-function isCodeOnDisk(): boolean {
-  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } }
-  return process?.getBuiltinModule !== undefined
+    caller,
+  )
 }

@@ -1,39 +1,54 @@
 import { DEFAULT_SCOPE, type LocationInfo } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, MIB } from '../model/limits.ts'
-import { locationNameProblem } from '../model/location-name.ts'
-import type { Clock } from '../storage/clock.ts'
+import { locationNameProblem } from '../model/names.ts'
+import {
+  assertMembers,
+  assertOptions,
+  hasMethod,
+  listOf,
+  type MembersOf,
+  mistakeIn,
+  unchecked,
+} from '../model/validation.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import { idFrom, secureRandom } from '../runtime/ids.ts'
 import type { Storage } from '../storage/contract.ts'
 import type { CipherSuite } from './encryption/cipher-suite.ts'
 import { Ciphers } from './encryption/ciphers.ts'
-import { idFrom, secureRandom } from './ids.ts'
-import { systemClock } from './system-clock.ts'
+import { NO_USAGE, type UsageModule } from './service/usage.ts'
 
-/** Bounds of what the engine holds in memory. */
+/** Limits of an engine, for all of its callers together. Sizes are metered bytes. */
 export interface EngineLimits {
   /**
-   * Metered bytes of all appends that wait to become durable: beyond it appends wait, they do not fail. At least 1 MiB; 128 MiB by
+   * Bytes of the appends that are being made durable. Further appends wait. At least 1 MiB; 128 MiB by
    * default.
    */
   readonly appendInFlightBytes: number
   /**
-   * Metered bytes of the appends that wait for that: beyond it appends are refused with 429 `rate_limited` and not made, and a session ends
-   * with the first that is refused. At least 1 MiB; 256 MiB by default.
+   * Bytes of the appends that wait. Further appends reject with `rate_limited`, without effect. At least 1
+   * MiB; 256 MiB by default.
    */
   readonly appendWaitingBytes: number
-  /** The same for one append session; 8 MiB by default. */
+  /** Bytes in flight of one append session. `submit` waits. At least 1 MiB; 8 MiB by default. */
   readonly sessionInFlightBytes: number
   /**
-   * How many appends a live follower may fall behind before it reads from the storage again, without missing or repeating a record;
-   * 100 by default.
+   * How many appends a live follower may lag behind before it reads from the storage again. No record is
+   * missed. 100 by default.
    */
   readonly followerLagBatches: number
-  /** The same in metered bytes; 8 MiB by default. Kept once for all followers of a stream. */
+  /** The same in bytes, kept once for all followers of a stream. 8 MiB by default. */
   readonly followerLagBytes: number
-  /** How many streams without readers or pending appends are kept at hand; 10,000 by default. */
+  /**
+   * Bytes that open reads hold together: what is read ahead, and what is not sent or consumed yet. Beyond it
+   * reads wait, and those without progress for a second end with `rate_limited`. At least 16 MiB; 256 MiB
+   * by default.
+   */
+  readonly readBufferBytes: number
+  /** How many idle streams stay in the cache. 131,072 by default. */
   readonly cachedStreams: number
   /**
-   * How many reads (sessions, long polls, reads of one batch) and append sessions may be open, in this process and over HTTP together: beyond
-   * it opening one is refused with 429 `rate_limited`. 50,000 by default.
+   * Open reads and append sessions, in this process and over HTTP. Further ones reject with `rate_limited`.
+   * 50,000 by default.
    */
   readonly openSessions: number
 }
@@ -44,42 +59,98 @@ const DEFAULT_LIMITS: EngineLimits = {
   sessionInFlightBytes: 8 * MIB,
   followerLagBatches: 100,
   followerLagBytes: 8 * MIB,
-  cachedStreams: 10_000,
+  readBufferBytes: 256 * MIB,
+  cachedStreams: 131_072,
   openSessions: 50_000,
 }
 
-/** Limits that a whole batch has to fit in. */
-const HOLDING_A_BATCH = ['appendInFlightBytes', 'appendWaitingBytes', 'sessionInFlightBytes']
-
-export interface OpenOptions {
-  readonly storage: Storage
-  /** Where time comes from; the system's by default. `headwater/testing` has a virtual one. */
-  readonly clock?: Clock
-  /** Where chance comes from, in [0, 1): heartbeat gaps, background jitter, ids of logs. `crypto` and `Math.random` by default. */
-  readonly random?: () => number
-  readonly limits?: Partial<EngineLimits>
-  /**
-   * Whether the handles of `hw.basin(name)` create a missing basin or stream on first use, with default configurations. True by default:
-   * code that holds the database needs no ceremony. The wire protocol never does this; there the basin's configuration decides.
-   */
-  readonly autoCreate?: boolean
-  /**
-   * How long trimmed records stay readable for sessions that were open before the trim, in milliseconds; 10,000 by default. New reads
-   * never see them.
-   */
-  readonly trimGraceMs?: number
-  /** The places where basins can be, the first being the default until another is chosen. One, `aws:us-east-1`, by default. */
-  readonly locations?: readonly (string | LocationInfo)[]
-  /**
-   * Ciphers for encrypted streams beside AES-256-GCM, which the runtime has: `[await aegis256()]`, from `headwater/aegis-256`. One that is given
-   * comes before the runtime's.
-   */
-  readonly ciphers?: readonly CipherSuite[]
-  /** Told of failures of background work, which is tried again later. By default they are ignored. */
-  readonly onBackgroundError?: (error: unknown) => void
+/** Limits that must admit the largest batch, or several reads of one. */
+const LEAST: Readonly<Record<string, number>> = {
+  appendInFlightBytes: BATCH_METERED_BYTES_MAX,
+  appendWaitingBytes: BATCH_METERED_BYTES_MAX,
+  sessionInFlightBytes: BATCH_METERED_BYTES_MAX,
+  readBufferBytes: 16 * MIB,
 }
 
-/** Options with every default filled in. */
+/** Options of `open`. */
+export interface OpenOptions {
+  /** Where the data is kept: `memory()`, `filesystem(directory)`, `indexedDb(name)`. */
+  readonly storage: Storage
+  /** The source of time; the system's by default. `headwater/testing` has a virtual clock. */
+  readonly clock?: Clock | undefined
+  /**
+   * Returns random numbers in [0, 1), for log ids, heartbeat gaps and background jitter. `crypto` and
+   * `Math.random` by default.
+   */
+  readonly random?: (() => number) | undefined
+  /** Bounds of what the engine holds in memory (docs/limits.md). */
+  readonly limits?: Partial<EngineLimits> | undefined
+  /**
+   * Whether appends and read sessions create a missing basin and stream, with default configurations. True by
+   * default. Does not apply over HTTP, where the basin's configuration decides.
+   */
+  readonly autoCreate?: boolean | undefined
+  /**
+   * How long trimmed records stay readable for sessions that were open before the trim, in milliseconds.
+   * 10,000 by default.
+   */
+  readonly trimGraceMs?: number | undefined
+  /**
+   * The locations of basins, the first being the default until another is chosen. `['aws:us-east-1']` by
+   * default.
+   */
+  readonly locations?: readonly (string | LocationInfo)[] | undefined
+  /**
+   * Ciphers for encrypted streams beside AES-256-GCM, which the runtime provides: `[await aegis256()]` from
+   * `headwater/aegis-256`. A given AES-256-GCM replaces the runtime's.
+   */
+  readonly ciphers?: readonly CipherSuite[] | undefined
+  /**
+   * Meters usage: `usageMetrics()` from `headwater/usage`. By default nothing is metered, and metrics calls
+   * reject with `unavailable`.
+   */
+  readonly usage?: UsageModule | undefined
+  /** Receives errors of background work, which is retried. By default they are ignored. */
+  readonly onBackgroundError?: ((error: unknown) => void) | undefined
+}
+
+const OPEN_OPTIONS: MembersOf<OpenOptions> = {
+  storage: unchecked,
+  clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
+  random: 'function',
+  limits: {
+    appendInFlightBytes: 'number',
+    appendWaitingBytes: 'number',
+    sessionInFlightBytes: 'number',
+    followerLagBatches: 'number',
+    followerLagBytes: 'number',
+    readBufferBytes: 'number',
+    cachedStreams: 'number',
+    openSessions: 'number',
+  } satisfies MembersOf<EngineLimits>,
+  autoCreate: 'boolean',
+  trimGraceMs: 'number',
+  locations: listOf((value, field, fail) => {
+    if (typeof value !== 'string') assertMembers(value, { name: 'string', isPrivate: 'boolean' }, field, fail)
+  }),
+  ciphers: listOf(hasMethod('seal', 'a cipher, such as `await aegis256()`')),
+  usage: hasMethod('open', 'a usage module, such as `usageMetrics()`'),
+  onBackgroundError: 'function',
+}
+
+/** Throws `RangeError` for options that are not valid, and says what to pass instead of common mistakes. */
+function assertOpenOptions(options: OpenOptions): void {
+  const { storage, manifest } = Object(options) as Partial<OpenOptions & Storage>
+  if (storage === undefined && manifest !== undefined) {
+    throw new RangeError('open takes options, not a storage: `open({ storage: memory() })`')
+  }
+  if (typeof storage?.open !== 'function' || typeof storage.manifest !== 'object') {
+    throw new RangeError(`open needs a storage: \`open({ storage: memory() })\`${mistakeIn(storage)}`)
+  }
+  assertOptions(options, OPEN_OPTIONS)
+}
+
+/** Options with defaults applied. */
 export interface Settings {
   readonly storage: Storage
   readonly clock: Clock
@@ -92,40 +163,51 @@ export interface Settings {
   readonly trimGraceMs: number
   readonly locations: readonly LocationInfo[]
   readonly ciphers: Ciphers
+  readonly usage: UsageModule
   readonly onBackgroundError: (error: unknown) => void
 }
 
 export function settingsOf(options: OpenOptions): Settings {
-  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  assertOpenOptions(options)
+  const given = Object.entries(options.limits ?? {}).filter(([, value]) => value !== undefined)
+  const limits: EngineLimits = { ...DEFAULT_LIMITS, ...Object.fromEntries(given) }
   for (const [name, value] of Object.entries(limits)) {
-    const least = HOLDING_A_BATCH.includes(name) ? BATCH_METERED_BYTES_MAX : 1
+    const least = LEAST[name] ?? 1
     if (!(value >= least)) throw new RangeError(`limits.${name} must be at least ${least}, not ${value}`)
   }
   const { random } = options
   const trimGraceMs = options.trimGraceMs ?? 10_000
-  if (!(trimGraceMs >= 0)) throw new RangeError(`trimGraceMs must not be negative, not ${trimGraceMs}`)
+  if (!(trimGraceMs >= 0)) throw new RangeError(`trimGraceMs must be at least 0, not ${trimGraceMs}`)
   const newId = () => idFrom(random ?? secureRandom)
-  // Of no seeded source: an engine that is opened with the same seed again must not take appends of an earlier one for its own.
-  const engineId = idFrom(secureRandom)
+  // Never from a seeded source: engines opened with the same seed must not mistake each other's appends for
+  // their own.
+  let engineId: string | undefined
   let appends = 0
   return {
     storage: options.storage,
-    clock: wholeMilliseconds(options.clock ?? systemClock),
+    clock: options.clock === undefined ? systemClock : wholeMilliseconds(options.clock),
     random: random ?? Math.random,
     newId,
-    newAppendId: () => `${engineId}:${++appends}`,
+    newAppendId: () => {
+      // Not before the first append: workerd has no random numbers outside of requests.
+      engineId ??= idFrom(secureRandom)
+      return `${engineId}:${++appends}`
+    },
     limits,
     autoCreate: options.autoCreate ?? true,
     trimGraceMs,
     locations: locationsOf(options.locations ?? [DEFAULT_SCOPE]),
     ciphers: new Ciphers(options.ciphers ?? []),
+    usage: options.usage ?? NO_USAGE,
     onBackgroundError: neverThrowing(options.onBackgroundError),
   }
 }
 
 function locationsOf(given: readonly (string | LocationInfo)[]): readonly LocationInfo[] {
   const locations = given.map((one) =>
-    typeof one === 'string' ? { name: one, isPrivate: false } : { name: one.name, isPrivate: one.isPrivate },
+    typeof one === 'string'
+      ? { name: one, isPrivate: false }
+      : { name: one.name, isPrivate: one.isPrivate === true },
   )
   if (locations.length === 0) throw new RangeError('locations must not be empty')
   for (const { name } of locations) {
@@ -138,7 +220,7 @@ function locationsOf(given: readonly (string | LocationInfo)[]): readonly Locati
   return locations
 }
 
-/** Timestamps are whole milliseconds, whatever the clock has. */
+/** Timestamps are whole milliseconds, whatever the clock's resolution. */
 function wholeMilliseconds(clock: Clock): Clock {
   return {
     now: () => Math.floor(clock.now()),
@@ -151,7 +233,7 @@ function neverThrowing(callback: ((error: unknown) => void) | undefined): (error
     try {
       callback?.(error)
     } catch {
-      // Whoever is told of failures must not add to them.
+      // An error handler must not cause further errors.
     }
   }
 }

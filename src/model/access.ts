@@ -1,5 +1,4 @@
-import { isWellFormed, utf8Length } from './bytes.ts'
-import { invalid, refuse } from './errors.ts'
+import { assertValid, invalid } from './errors.ts'
 import { ACCESS_TOKEN_ID_BYTES_MAX } from './limits.ts'
 import {
   basinNameProblem,
@@ -7,127 +6,235 @@ import {
   type NameRole,
   streamNameProblem,
   streamPrefixProblem,
+  textProblem,
 } from './names.ts'
-import { OPERATIONS, type Operation, type OperationLevel } from './operations.ts'
+import { assertMembers, type MembersOf, millisecondsOf, orNull, type Time, unchecked } from './validation.ts'
 
-/** All operations of a level that read, or write: those that exist and those that will (service-interface.md "Access token"). */
+/**
+ * Every operation that a token can permit, in the order of lists (docs/protocol.md "Operations"). Persisted.
+ */
+export const OPERATIONS = [
+  'list-basins',
+  'create-basin',
+  'delete-basin',
+  'reconfigure-basin',
+  'get-basin-config',
+  'issue-access-token',
+  'revoke-access-token',
+  'list-access-tokens',
+  'list-streams',
+  'create-stream',
+  'delete-stream',
+  'get-stream-config',
+  'reconfigure-stream',
+  'check-tail',
+  'append',
+  'read',
+  'trim',
+  'fence',
+  'account-metrics',
+  'basin-metrics',
+  'stream-metrics',
+  'list-locations',
+  'get-default-location',
+  'set-default-location',
+] as const
+
+/** An operation that a token can permit. */
+export type Operation = (typeof OPERATIONS)[number]
+
+/** The levels of operation groups. */
+export const OPERATION_LEVELS = ['account', 'basin', 'stream'] as const
+
+/** A level of operation groups. */
+export type OperationLevel = (typeof OPERATION_LEVELS)[number]
+
+/** Permits the operations of a level that read or write, including those of later versions. */
 export interface GroupPermissions {
+  /** Permits every operation of the level that reads. */
   readonly read: boolean
+  /** Permits every operation of the level that writes. */
   readonly write: boolean
 }
 
+/** The permitted operation groups, by level. */
 export type OperationGroups = Readonly<Record<OperationLevel, GroupPermissions>>
 
-/** The resources with this very name (none has the empty one), or all whose name begins with the prefix (an empty one: all). */
+/**
+ * The resource with exactly this name, or all whose names begin with the prefix. `''` matches none or all of
+ * them.
+ */
 export type ResourceSet = { readonly exact: string } | { readonly prefix: string }
 
-/** What a token permits: the operations of its groups and the single ones, on the resources. `null` matches no resource. */
+/**
+ * The operations that a token permits, and the resources that it permits them on. `null` matches no resource.
+ */
 export interface AccessScope {
+  /** The basins. */
   readonly basins: ResourceSet | null
+  /** The streams, in all of these basins. */
   readonly streams: ResourceSet | null
+  /** The access tokens, by id. */
   readonly accessTokens: ResourceSet | null
+  /** Permitted groups of operations. */
   readonly opGroups: OperationGroups
-  /** In the order of {@link OPERATIONS}, each once. */
+  /**
+   * Permitted single operations, in addition to the groups. Without duplicates, in the order of
+   * {@link OPERATIONS}.
+   */
   readonly ops: readonly Operation[]
 }
 
-/** A scope as given: what is absent permits nothing. */
+/** The scope of a token to issue. Absent members permit nothing; at least one operation is required. */
 export interface AccessScopeInput {
+  /** The basins. */
   readonly basins?: ResourceSet | null | undefined
+  /** The streams, in all of these basins. */
   readonly streams?: ResourceSet | null | undefined
+  /** The access tokens, by id. */
   readonly accessTokens?: ResourceSet | null | undefined
+  /** Permitted groups of operations. */
   readonly opGroups?: Partial<Record<OperationLevel, Partial<GroupPermissions> | null>> | null | undefined
+  /** Permitted single operations, in addition to the groups. */
   readonly ops?: readonly Operation[] | null | undefined
 }
 
-/** A token to issue (wire-behaviour.md 9.1). */
+/** A token to issue (docs/protocol.md "Issuing a token"). */
 export interface AccessTokenInput {
-  /** Unique to the account, 1 to 96 bytes, neither `.` nor `..`. */
+  /** Unique in the account; 1 to 96 bytes, neither `.` nor `..`. */
   readonly id: string
   /** In the future. By default, and at the latest, when the issuer's own token expires. */
-  readonly expiresAt?: Date | null | undefined
-  /** Puts the prefix of `scope.streams` before every stream name in requests and takes it off in responses. */
+  readonly expiresAt?: Time | null | undefined
+  /** @internal How `expiresAt` was written over HTTP, which lists it in the same way. */
+  readonly expiresAtText?: string | undefined
+  /**
+   * Adds the prefix of `scope.streams` to stream names in requests and removes it from responses. Default
+   * false.
+   */
   readonly autoPrefixStreams?: boolean | undefined
+  /** The operations and resources that the token permits. */
   readonly scope: AccessScopeInput
 }
 
-/** What lists tell of a token. */
+/** An issued token in a list. */
 export interface AccessTokenInfo {
+  /** The id that it was issued with. */
   readonly id: string
-  /** From then on it is invalid; null is never. */
+  /** When it becomes invalid; null is never. */
   readonly expiresAt: Date | null
+  /** @internal How it was written over HTTP; undefined for a token that was issued otherwise. */
+  readonly expiresAtText?: string | undefined
+  /** Whether stream names are prefixed with the prefix of `scope.streams`. */
   readonly autoPrefixStreams: boolean
+  /** The operations and resources that the token permits. */
   readonly scope: AccessScope
 }
 
+/** The problem with the id of an access token, or undefined. */
 export function accessTokenIdProblem(id: string): string | undefined {
   if (id === '') return 'access token id must not be empty'
   if (id === '.' || id === '..') return 'access token id must not be "." or ".."'
   return accessTokenPrefixProblem(id, 'id')
 }
 
+/** The problem with a `prefix` or `startAfter` of a list of access tokens, or undefined. */
 export function accessTokenPrefixProblem(text: string, role: NameRole | 'id'): string | undefined {
-  if (!isWellFormed(text)) return `access token ${role} must be valid Unicode`
-  return utf8Length(text) > ACCESS_TOKEN_ID_BYTES_MAX
-    ? `access token ${role} must not exceed ${ACCESS_TOKEN_ID_BYTES_MAX} bytes in length`
-    : undefined
+  return textProblem(`access token ${role}`, text, ACCESS_TOKEN_ID_BYTES_MAX)
 }
 
 type NameProblem = (name: string) => string | undefined
 type PrefixProblem = (prefix: string, role: 'prefix') => string | undefined
 
-/** The rules of the names in each kind of resource set (wire-behaviour.md 8.1, 9.1). */
+/** The rules of names and prefixes in each kind of resource set (docs/protocol.md "Names"). */
 const RESOURCE_RULES = {
   basins: [(name) => basinNameProblem(name), basinPrefixProblem],
   streams: [streamNameProblem, streamPrefixProblem],
   accessTokens: [accessTokenIdProblem, accessTokenPrefixProblem],
 } as const satisfies Record<string, readonly [NameProblem, PrefixProblem]>
 
+/** A kind of resource that a scope restricts. */
 export type ResourceKind = keyof typeof RESOURCE_RULES
 
-/** What is wrong with the name or the prefix of a resource set. An empty name is right: it matches nothing. */
+/**
+ * The problem with the name or prefix of a resource set, or undefined. An empty name is valid and matches
+ * nothing.
+ */
 export function resourceSetProblem(kind: ResourceKind, set: ResourceSet): string | undefined {
   const [nameProblem, prefixProblem] = RESOURCE_RULES[kind]
   if ('prefix' in set) return prefixProblem(set.prefix, 'prefix')
   return set.exact === '' ? undefined : nameProblem(set.exact)
 }
 
-/** A token to issue, complete and independent of what it was made of. */
+const PERMISSIONS = orNull({ read: 'boolean', write: 'boolean' })
+const RESOURCES = orNull({ exact: unchecked, prefix: unchecked })
+
+const SCOPE: MembersOf<AccessScopeInput> = {
+  basins: RESOURCES,
+  streams: RESOURCES,
+  accessTokens: RESOURCES,
+  opGroups: orNull({ account: PERMISSIONS, basin: PERMISSIONS, stream: PERMISSIONS }),
+  ops: orNull((value, field) => {
+    if (!Array.isArray(value)) throw invalid(`\`${field}\` must be an array`, field)
+  }),
+}
+
+/** The members of {@link AccessTokenInput}; {@link newAccessToken} checks their values. */
+export const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
+  id: unchecked,
+  expiresAt: unchecked,
+  expiresAtText: 'string',
+  autoPrefixStreams: unchecked,
+  scope: unchecked,
+}
+
+/** A validated token to issue, which shares no object with its input. */
 export interface NewAccessToken {
+  /** 1 to 96 bytes. */
   readonly id: string
-  /** Milliseconds; null when none was asked for. */
+  /** Milliseconds since the Unix epoch; null if none was given. */
   readonly expiresAt: number | null
+  readonly expiresAtText: string | undefined
+  /** Whether stream names are prefixed. */
   readonly autoPrefixStreams: boolean
+  /** The complete scope. */
   readonly scope: AccessScope
 }
 
-/** Takes in a token to issue, each member once. Throws 422 `invalid` for what is wrong with it by itself (wire-behaviour.md 9.7). */
+/**
+ * Validates a token to issue; reads each member once, because a caller may pass an object with getters. `now`
+ * is in milliseconds. Throws 422 `invalid`.
+ */
 export function newAccessToken(input: AccessTokenInput, now: number): NewAccessToken {
-  const { id, expiresAt, autoPrefixStreams = false } = input
-  if (typeof id !== 'string') throw invalid('id must be a string', 'id')
-  const expiresAtMs = expiresAt == null ? null : millisecondsOf(expiresAt)
-  const token = { id, expiresAt: expiresAtMs, autoPrefixStreams, scope: accessScope(input.scope) }
-  refuse(accessTokenIdProblem(token.id), 'id')
+  assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
+  const { id, expiresAt, expiresAtText, autoPrefixStreams = false } = input
+  if (typeof id !== 'string') throw invalid('`id` must be a string', 'id')
+  const expiresAtMs = expiresAt == null ? null : expiryOf(expiresAt)
+  const scope = accessScope(input.scope)
+  const token = { id, expiresAt: expiresAtMs, expiresAtText, autoPrefixStreams, scope }
+  assertValid(accessTokenIdProblem(token.id), 'id')
   if (typeof autoPrefixStreams !== 'boolean') {
-    throw invalid('auto_prefix_streams must be true or false', 'auto_prefix_streams')
+    throw invalid('`autoPrefixStreams` must be true or false', 'autoPrefixStreams')
   }
   if (expiresAtMs !== null && expiresAtMs <= now) {
-    throw invalid('expires_at must be in the future', 'expires_at')
+    throw invalid('`expiresAt` must be in the future', 'expiresAt')
   }
   const { streams } = token.scope
   if (autoPrefixStreams && !(streams !== null && 'prefix' in streams)) {
-    throw invalid('Auto prefixing is only allowed for streams with prefix matching', 'auto_prefix_streams')
+    throw invalid('Auto prefixing is only allowed for streams with prefix matching', 'autoPrefixStreams')
   }
   return token
 }
 
-/** Fills in what is absent, and brings the operations into their order. Throws 422 `invalid` for names and operations that are none. */
+/**
+ * Completes a scope and sorts its operations. Throws 422 `invalid` for an invalid name or an unknown
+ * operation.
+ */
 export function accessScope(input: AccessScopeInput): AccessScope {
-  if (typeof input !== 'object' || input === null) throw invalid('scope must be an object', 'scope')
-  const asked = new Set<unknown>(input.ops ?? [])
-  for (const operation of asked) {
+  assertMembers(input, SCOPE, 'scope', invalid, 'scope.')
+  const ops = new Set<unknown>(input.ops ?? [])
+  for (const operation of ops) {
     if (!OPERATIONS.includes(operation as Operation)) {
-      throw invalid(`scope.ops must be of ${OPERATIONS.join(', ')}`, 'scope.ops')
+      throw invalid(`\`scope.ops\` must be of ${OPERATIONS.join(', ')}`, 'scope.ops')
     }
   }
   return {
@@ -139,30 +246,33 @@ export function accessScope(input: AccessScopeInput): AccessScope {
       basin: groupPermissions(input.opGroups?.basin),
       stream: groupPermissions(input.opGroups?.stream),
     },
-    ops: OPERATIONS.filter((operation) => asked.has(operation)),
+    ops: OPERATIONS.filter((operation) => ops.has(operation)),
   }
 }
 
 function resourceSet(kind: ResourceKind, input: ResourceSet | null | undefined): ResourceSet | null {
   if (input == null) return null
+  const field = `scope.${kind}`
   const { exact, prefix } = input as { readonly exact?: unknown; readonly prefix?: unknown }
   const name = prefix ?? exact
   if (typeof name !== 'string' || (prefix != null && exact != null)) {
-    throw invalid(`scope.${kind} must have one of exact and prefix, a string`, `scope.${kind}`)
+    throw invalid(`\`${field}\` must have either \`exact\` or \`prefix\`, a string`, field)
   }
   const set = prefix == null ? { exact: name } : { prefix: name }
-  refuse(resourceSetProblem(kind, set), `scope.${kind}`)
-  return set
+  assertValid(resourceSetProblem(kind, set), field)
+  return name === '' && prefix == null ? null : set
 }
 
-/** Dates beyond the year 9999 cannot be written as RFC 3339. */
-const DATE_MS_MAX = 253_402_300_799_999
+/** The last millisecond of the year 9999: RFC 3339 cannot represent later times. */
+const TIME_MAX = 253_402_300_799_999
 
-function millisecondsOf(date: Date): number {
-  const milliseconds = typeof date.getTime === 'function' ? date.getTime() : Number.NaN
-  if (Number.isNaN(milliseconds)) throw invalid('expires_at is not a date', 'expires_at')
-  if (milliseconds > DATE_MS_MAX) throw invalid('expires_at must not be after the year 9999', 'expires_at')
-  return milliseconds
+function expiryOf(time: Time): number {
+  const milliseconds = millisecondsOf(time)
+  if (!Number.isFinite(milliseconds)) {
+    throw invalid('`expiresAt` must be a Date or milliseconds since the Unix epoch', 'expiresAt')
+  }
+  if (milliseconds > TIME_MAX) throw invalid('`expiresAt` must not be after the year 9999', 'expiresAt')
+  return Math.floor(milliseconds)
 }
 
 function groupPermissions(input: Partial<GroupPermissions> | null | undefined): GroupPermissions {

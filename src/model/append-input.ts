@@ -1,8 +1,6 @@
-import { utf8 } from './bytes.ts'
+import { EMPTY_BYTES, isWellFormed, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
 import { isCommandShaped, parseCommand } from './command.ts'
-import { invalid, refuse } from './errors.ts'
-import { fencingTokenProblem } from './fencing-token.ts'
-import { checkInteger } from './integers.ts'
+import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
@@ -10,119 +8,297 @@ import {
   RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
 } from './limits.ts'
-import { type AppendRecord, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
-import { SharedCopies } from './shared-copies.ts'
+import { fencingTokenProblem } from './names.ts'
+import { type AppendRecord, type Command, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
+import {
+  assertInteger,
+  assertMembers,
+  assertSignal,
+  type Check,
+  type MembersOf,
+  millisecondsOf,
+  type Time,
+  unchecked,
+  unknownMember,
+} from './validation.ts'
 
+/** Bytes, or a string that is stored as UTF-8. */
 export type BytesOrText = Uint8Array | string
 
-/** A record to append: a body alone, or with headers and a timestamp. Strings are stored as UTF-8. */
+/** A record to append: a body alone, or an object with body, headers and timestamp. */
 export type RecordInput =
   | BytesOrText
   | {
+      /** Empty by default. */
       readonly body?: BytesOrText
+      /** Pairs of name and value, in order; names may repeat but must not be empty. */
       readonly headers?: readonly (readonly [name: BytesOrText, value: BytesOrText])[]
-      /** Milliseconds since the Unix epoch, 0 to 2^53 - 1. What becomes of it is the stream's `timestamping`. */
-      readonly timestamp?: number | undefined
+      /**
+       * The stream's `timestamping` decides whether and how it is used. By default the time of the append.
+       */
+      readonly timestamp?: Time | undefined
     }
 
-export function asArray(records: RecordInput | readonly RecordInput[]): readonly RecordInput[] {
-  return Array.isArray(records) ? records : [records as RecordInput]
-}
-
-/** Conditions of an append: refused with `fencing_token_mismatch` or `seq_num_mismatch`, checked in this order. */
+/** Conditions of an append, checked in this order. An append that does not meet them stores nothing. */
 export interface AppendConditions {
+  /**
+   * The stream's fencing token, at most 36 bytes. Otherwise the append rejects with `fencing_token_mismatch`.
+   */
   readonly fencingToken?: string | undefined
-  /** The sequence number that the first record must get. 0 is a condition like any other. */
+  /**
+   * The sequence number of the first record, 0 included. Otherwise the append rejects with
+   * `seq_num_mismatch`.
+   */
   readonly matchSeqNum?: number | undefined
 }
 
-/** A validated, metered batch: what the engine sequences. */
+/** The rule of a fencing token. */
+export const isFencingToken: Check = (value, field) =>
+  assertValid(fencingTokenProblem(value as string), field)
+
+/** The members of {@link AppendConditions}. */
+export const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
+  fencingToken: isFencingToken,
+  matchSeqNum: assertInteger,
+}
+
+/** The members of conditions with the options of a call. */
+const APPEND_OPTIONS = { ...APPEND_CONDITIONS, signal: assertSignal }
+
+/** The decoded body of an append request, which {@link appendBatch} validates. */
+export interface AppendInput {
+  /** The records. A decoder may stop after one more than the limit of a batch. */
+  readonly inputs: readonly RecordInput[]
+  /** The conditions, unchecked. */
+  readonly conditions: AppendConditions
+}
+
+/** A validated and metered batch that is ready for sequencing. */
 export interface AppendBatch extends AppendConditions {
-  readonly records: readonly AppendRecord[]
+  /** The records, 1 to 1,000. */
+  records: readonly AppendRecord[]
+  /**
+   * Whether records refer to byte arrays of the caller, or to memory that the next batch overwrites: both may
+   * change once the call has returned.
+   */
+  borrows: boolean
+  /** The sum of the records' metered sizes. */
   readonly meteredBytes: number
 }
 
 /**
- * Validates and meters a batch in the order of wire-behaviour.md 3.3: each record (header and command rules, size), then
- * empty, count, total size; then the conditions. Throws 422 `invalid`.
+ * Validates and meters a batch in the order of docs/protocol.md "Append request": each record, the number of
+ * records, their size, then the conditions. Throws 422 `invalid`.
  */
-export function appendBatch(inputs: readonly RecordInput[], conditions: AppendConditions = {}): AppendBatch {
+export function appendBatch(
+  input: RecordInput | readonly RecordInput[],
+  conditions?: AppendConditions,
+): AppendBatch {
   const records: AppendRecord[] = []
-  const copies = inputs.length > 1 ? new SharedCopies() : undefined
+  const lent = scratch
+  const shared = new SharedBytes(lent)
+  const inputs: readonly RecordInput[] = Array.isArray(input) ? input : [input]
   let meteredBytes = 0
   let encodedBytes = 0
-  for (const input of inputs) {
-    const record = appendRecord(input, copies)
-    encodedBytes += record.encodedBytesMax
-    meteredBytes += record.meteredBytes
-    records.push(record)
-    // A batch that is far too long is refused below; its records need not all be kept for that.
-    if (records.length > BATCH_RECORDS_MAX) break
+  // A getter of what is passed may append to another stream.
+  scratch = undefined
+  try {
+    for (const input of inputs) {
+      const record = appendRecord(input, shared)
+      encodedBytes += record.encodedBytesMax
+      meteredBytes += record.meteredBytes
+      records.push(record)
+      // A batch that is far too long is rejected below without keeping all of its records.
+      if (records.length > BATCH_RECORDS_MAX) break
+    }
+    if (records.length === 0) throw invalid('record batch must not be empty', 'records')
+    if (records.length > BATCH_RECORDS_MAX) {
+      throw invalid(`record batch must not exceed ${BATCH_RECORDS_MAX} records`, 'records')
+    }
+    if (meteredBytes > BATCH_METERED_BYTES_MAX) {
+      throw invalid('record batch must not exceed a metered size of 1 MiB', 'records')
+    }
+    if (encodedBytes > BATCH_ENCODED_BYTES_MAX) throw tooLargeEncoded('record batch')
+    if (conditions !== undefined) assertMembers(conditions, APPEND_OPTIONS, 'options')
+    return {
+      records,
+      meteredBytes,
+      borrows: shared.isBorrowed,
+      fencingToken: conditions?.fencingToken,
+      matchSeqNum: conditions?.matchSeqNum,
+    }
+  } finally {
+    scratch = lent
   }
-  if (records.length === 0) throw invalid('record batch must not be empty', 'records')
-  if (records.length > BATCH_RECORDS_MAX) {
-    throw invalid(`record batch must not exceed ${BATCH_RECORDS_MAX} records`, 'records')
-  }
-  if (meteredBytes > BATCH_METERED_BYTES_MAX) {
-    throw invalid('record batch must not exceed a metered size of 1 MiB', 'records')
-  }
-  checkEncodedSize(encodedBytes, 'record batch')
-  const { fencingToken, matchSeqNum } = conditions
-  if (fencingToken !== undefined) refuse(fencingTokenProblem(fencingToken), 'fencing_token')
-  if (matchSeqNum !== undefined) checkInteger(matchSeqNum, 'match_seq_num')
-  return { records, meteredBytes, fencingToken, matchSeqNum }
 }
 
-/** Validates and meters one record, whose bytes are copied, where there are several records, to what these share. Throws 422 `invalid`. */
-export function appendRecord(input: RecordInput, copies?: SharedCopies): AppendRecord {
-  const { body, headers, timestamp } = partsOf(input)
-  if (timestamp !== undefined) checkInteger(timestamp, 'timestamp')
-  const headerBytes = (headers ?? []).map((header) => headerOf(header, copies))
-  const bodyBytes = bytesOf(body ?? '', copies)
-  const command = isCommandShaped(headerBytes) ? parseCommand(headerBytes[0]![1], bodyBytes) : undefined
-  if (command === undefined && headerBytes.some(([name]) => name.length === 0)) {
-    throw invalid('invalid header: empty name', 'headers')
-  }
-  if (headerBytes.length > RECORD_HEADERS_MAX) throw invalid('invalid header: too many', 'headers')
-  const meteredBytes = meteredBytesOf(headerBytes, bodyBytes)
+/**
+ * Copies the byte arrays that the batch borrows. Call it before the batch outlives the call that passed it.
+ */
+export function ownBytes(batch: AppendBatch): void {
+  if (!batch.borrows) return
+  batch.borrows = false
+  const shared = new SharedBytes()
+  batch.records = batch.records.map((record) => ownRecord(record, shared))
+}
+
+/** Returns the record with copies of its byte arrays. */
+export function ownRecord(record: AppendRecord, shared = new SharedBytes()): AppendRecord {
+  const headers = record.headers.map(([name, value]) => [shared.copy(name), shared.copy(value)] as const)
+  return { ...record, headers, body: shared.copy(record.body) }
+}
+
+type RecordParts = Exclude<RecordInput, BytesOrText>
+
+/** Shared by the many records without headers. */
+const NO_HEADERS: readonly Header[] = Object.freeze([])
+
+/**
+ * Validates and meters one record, and encodes its text into `shared`. Byte arrays are not copied. Throws 422
+ * `invalid`.
+ */
+export function appendRecord(input: RecordInput, shared = new SharedBytes()): AppendRecord {
+  const isBody = typeof input === 'string' || input instanceof Uint8Array
+  const parts: RecordParts = isBody ? { body: input } : partsOf(input)
+  const timestamp = parts.timestamp === undefined ? undefined : millisecondsOf(parts.timestamp)
+  if (timestamp !== undefined) assertInteger(timestamp, 'timestamp')
+  const headers = parts.headers === undefined ? NO_HEADERS : headersOf(parts.headers, shared)
+  const body = parts.body === undefined ? EMPTY_BYTES : bytesOf(parts.body, 'body', shared)
+  const command = headers.length > 0 ? commandOf(headers, body) : undefined
+  const meteredBytes = meteredBytesOf(headers, body)
   if (meteredBytes > RECORD_METERED_BYTES_MAX) {
     throw invalid('record must have metered size less than 1 MiB', 'records')
   }
-  const encodedBytesMax = encodedBytesMaxOf(headerBytes, bodyBytes)
-  checkEncodedSize(encodedBytesMax, 'record')
-  return { timestamp, headers: headerBytes, body: bodyBytes, meteredBytes, encodedBytesMax, command }
+  const encodedBytesMax = encodedBytesMaxOf(headers, body)
+  if (encodedBytesMax > BATCH_ENCODED_BYTES_MAX) throw tooLargeEncoded('record')
+  return { timestamp, headers, body, meteredBytes, encodedBytesMax, command }
 }
 
-function checkEncodedSize(bytes: number, what: string): void {
-  if (bytes > BATCH_ENCODED_BYTES_MAX) {
-    throw invalid(
-      `${what} must not exceed ${BATCH_ENCODED_BYTES_MAX} bytes in its protobuf encoding`,
-      'records',
-    )
+/** The command that a record with headers is, if any. Throws if the headers break a rule. */
+function commandOf(headers: readonly Header[], body: Uint8Array): Command | undefined {
+  if (isCommandShaped(headers)) return parseCommand(headers[0]![1], body)
+  if (headers.some(([name]) => name.length === 0)) throw invalid('invalid header: empty name', 'headers')
+  if (headers.length > RECORD_HEADERS_MAX) {
+    throw invalid(`invalid header: a record has at most ${RECORD_HEADERS_MAX} headers`, 'headers')
   }
+  return undefined
 }
 
-function partsOf(input: RecordInput): Exclude<RecordInput, BytesOrText> {
-  if (typeof input === 'string' || input instanceof Uint8Array) return { body: input }
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    throw invalid('a record must be a string, a Uint8Array or an object', 'records')
+function tooLargeEncoded(what: string): HeadwaterError {
+  return invalid(
+    `${what} must not exceed ${BATCH_ENCODED_BYTES_MAX} bytes in its protobuf encoding`,
+    'records',
+  )
+}
+
+/** The members of a record. They are checked where they are used. */
+const RECORD: MembersOf<RecordParts> = { body: unchecked, headers: unchecked, timestamp: unchecked }
+const NOT_JSON = '; to append JSON values, use `stream.json()`'
+
+function partsOf(input: RecordParts): RecordParts {
+  if (typeof input !== 'object' || input === null || Array.isArray(input) || ArrayBuffer.isView(input)) {
+    throw invalid(`a record must be a string, a Uint8Array or an object${NOT_JSON}`, 'records')
+  }
+  for (const name in input) {
+    if (!Object.hasOwn(RECORD, name)) throw unknownMember(name, name, RECORD, invalid, NOT_JSON)
+  }
+  if (input.body === undefined && input.headers === undefined && input.timestamp === undefined) {
+    throw invalid(`a record must have \`body\`, \`headers\` or \`timestamp\`${NOT_JSON}`, 'records')
   }
   if (input.headers !== undefined && !Array.isArray(input.headers)) {
-    throw invalid('headers must be an array of pairs', 'headers')
+    throw invalid('`headers` must be an array of pairs', 'headers')
   }
   return input
 }
 
-function headerOf(header: readonly [BytesOrText, BytesOrText], copies: SharedCopies | undefined): Header {
-  if (!Array.isArray(header) || header.length !== 2) {
-    throw invalid('a header must be a pair of name and value', 'headers')
+function headersOf(inputs: NonNullable<RecordParts['headers']>, shared: SharedBytes): Header[] {
+  const headers: Header[] = []
+  // Not `map`, which would skip the holes of a sparse array.
+  for (const header of inputs) {
+    if (!Array.isArray(header) || header.length !== 2) {
+      throw invalid('a header must be a pair of name and value', 'headers')
+    }
+    headers.push([bytesOf(header[0], 'headers', shared), bytesOf(header[1], 'headers', shared)])
   }
-  return [bytesOf(header[0], copies), bytesOf(header[1], copies)]
+  return headers
 }
 
-function bytesOf(value: BytesOrText, copies: SharedCopies | undefined): Uint8Array {
-  if (typeof value === 'string') return utf8(value)
-  // A copy: the caller may use its buffer again as soon as the call returns. Not `slice`, which on a Node `Buffer` makes a view.
-  if (value instanceof Uint8Array) return copies === undefined ? new Uint8Array(value) : copies.of(value)
-  throw invalid('a record body, header name or header value must be a string or a Uint8Array', 'records')
+function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBytes): Uint8Array {
+  if (typeof value === 'string') {
+    const bytes = value.length <= UNBUFFERED_BYTES_MAX ? utf8(value) : shared.utf8(value)
+    // Bytes as many as characters are ASCII.
+    if (bytes.length !== value.length && !isWellFormed(value)) {
+      throw invalid('a record must be valid Unicode; it has a lone surrogate', 'records')
+    }
+    return bytes
+  }
+  if (value instanceof Uint8Array) {
+    shared.isBorrowed = true
+    return value
+  }
+  const what = field === 'body' ? '`body`' : 'a name or value in `headers`'
+  throw invalid(`${what} must be a string or a Uint8Array`, field)
+}
+
+/**
+ * Each piece is twice as long as the previous one, so that a batch of a few bytes allocates little more than
+ * these.
+ */
+const FIRST_BYTES = 256
+const PIECE_BYTES_MAX = 64 * 1024
+/** Longer arrays get memory of their own, because they would waste the end of a piece. */
+const SHARING_BYTES_MAX = PIECE_BYTES_MAX / 8
+
+/** For the first texts of a batch: most batches are encoded before the next one is made. */
+let scratch: Uint8Array | undefined = new Uint8Array(PIECE_BYTES_MAX)
+
+/**
+ * Memory for many small byte arrays of one lifetime, such as those of a batch. One allocation for each would
+ * take longer than the rest of appending a record.
+ */
+export class SharedBytes {
+  /** Whether arrays are in borrowed memory, or belong to the caller, which `bytesOf` sets. */
+  isBorrowed = false
+  readonly #borrowed: Uint8Array
+  #piece: Uint8Array
+  #used = 0
+
+  /** Encodes the first texts into the given memory, which is used again later. */
+  constructor(borrowed: Uint8Array = EMPTY_BYTES) {
+    this.#borrowed = borrowed
+    this.#piece = borrowed
+  }
+
+  /** A copy of the bytes. */
+  copy(bytes: Uint8Array): Uint8Array {
+    const { length } = bytes
+    // Not `slice`, which would not copy a Node `Buffer`.
+    if (length > SHARING_BYTES_MAX) return new Uint8Array(bytes)
+    this.#reserve(length)
+    this.#piece.set(bytes, this.#used)
+    return this.#take(length)
+  }
+
+  /** The UTF-8 encoding of a text. */
+  utf8(text: string): Uint8Array {
+    const { length } = text
+    if (length > SHARING_BYTES_MAX / 3) return utf8(text)
+    this.#reserve(3 * length)
+    if (this.#piece === this.#borrowed) this.isBorrowed = true
+    return this.#take(utf8Into(text, this.#piece, this.#used))
+  }
+
+  #reserve(length: number): void {
+    if (this.#used + length <= this.#piece.length) return
+    const doubled = Math.max(FIRST_BYTES, 2 * this.#piece.length, 2 * length)
+    this.#piece = new Uint8Array(Math.min(doubled, PIECE_BYTES_MAX))
+    this.#used = 0
+  }
+
+  #take(length: number): Uint8Array {
+    const start = this.#used
+    this.#used += length
+    // Not `subarray`, which takes longer.
+    return new Uint8Array(this.#piece.buffer, start, length)
+  }
 }

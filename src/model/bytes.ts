@@ -2,13 +2,38 @@ const encoder = new TextEncoder()
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
+/** Shared by everything that has no bytes. */
 export const EMPTY_BYTES: Uint8Array = new Uint8Array(0)
 
+/**
+ * Arrays of up to this length have no buffer until they are asked for one: engines allocate them faster than
+ * views.
+ */
+export const UNBUFFERED_BYTES_MAX = 64
+
+/** Up to this length, a loop is faster than a call of the encoder. */
+const LOOP_LENGTH_MAX = 64
+
+/** The UTF-8 encoding of a text. */
 export function utf8(text: string): Uint8Array {
-  return text.length === 0 ? EMPTY_BYTES : encoder.encode(text)
+  const { length } = text
+  if (length === 0) return EMPTY_BYTES
+  if (length > LOOP_LENGTH_MAX) return encoder.encode(text)
+  const bytes = new Uint8Array(length)
+  for (let i = 0; i < length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit >= 0x80) return encoder.encode(text)
+    bytes[i] = unit
+  }
+  return bytes
 }
 
-/** Length of `text` in UTF-8, without encoding it. A lone surrogate counts as the replacement character (3 bytes). */
+/** Writes the UTF-8 encoding of a text. Needs room for three bytes a character. Returns the length. */
+export function utf8Into(text: string, bytes: Uint8Array, start: number): number {
+  return encoder.encodeInto(text, bytes.subarray(start)).written
+}
+
+/** The length of a text in UTF-8, without encoding it. A lone surrogate counts as U+FFFD: 3 bytes. */
 export function utf8Length(text: string): number {
   let length = text.length
   for (let i = 0; i < text.length; i++) {
@@ -23,7 +48,7 @@ export function utf8Length(text: string): number {
   return length
 }
 
-/** Decodes UTF-8, or returns undefined when the bytes are not UTF-8. A leading byte order mark is kept. */
+/** Decodes UTF-8, or returns undefined if the bytes are not UTF-8. Keeps a leading byte order mark. */
 export function textOf(bytes: Uint8Array): string | undefined {
   try {
     return strictDecoder.decode(bytes)
@@ -32,12 +57,12 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Decodes UTF-8 with U+FFFD for each ill-formed part, never failing (wire-behaviour.md 7.3). */
+/** Decodes UTF-8 with U+FFFD for each ill-formed part (docs/protocol.md "Data format"). Never throws. */
 export function lossyTextOf(bytes: Uint8Array): string {
   return bytes.length === 0 ? '' : lossyDecoder.decode(bytes)
 }
 
-/** True when the text holds no lone surrogate, so that it survives a round trip through UTF-8. */
+/** Whether a text has no lone surrogate, so that it survives a round trip through UTF-8. */
 export function isWellFormed(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
@@ -48,10 +73,12 @@ export function isWellFormed(text: string): boolean {
   return true
 }
 
+/** Whether two arrays have the same bytes. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
 
+/** Concatenates arrays. The result of a single one is that array itself, not a copy. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   if (parts.length === 1) return parts[0]!
   let length = 0
@@ -67,4 +94,19 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
 
 function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff
+}
+
+/** Compares strings by their UTF-8 bytes, which is by code point. `<` differs from it on surrogate pairs. */
+export function compareUtf8(a: string, b: string): number {
+  const shared = Math.min(a.length, b.length)
+  for (let i = 0; i < shared; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x === y) continue
+    const xIsSurrogate = x >= 0xd800 && x <= 0xdfff
+    const yIsSurrogate = y >= 0xd800 && y <= 0xdfff
+    if (xIsSurrogate !== yIsSurrogate) return xIsSurrogate ? 1 : -1
+    return x - y
+  }
+  return a.length - b.length
 }

@@ -1,22 +1,15 @@
-import { textOf, utf8 } from './bytes.ts'
-import { invalid } from './errors.ts'
-import { fencingTokenProblem } from './fencing-token.ts'
+import { EMPTY_BYTES, textOf, utf8 } from './bytes.ts'
+import { assertValid, invalid } from './errors.ts'
 import { INTEGER_MAX } from './limits.ts'
-import type { Header } from './record.ts'
+import { fencingTokenProblem } from './names.ts'
+import type { Command, Header } from './record.ts'
 
-/** What a command record asks for (service-interface.md "Command records"). */
-export type Command =
-  /** Sets the fencing token; an empty one clears it. */
-  | { readonly kind: 'fence'; readonly token: string }
-  /** Asks for the removal of records below `seqNum`; values beyond 2^53 - 1 saturate, meaning everything. */
-  | { readonly kind: 'trim'; readonly seqNum: number }
-
-/** True for a record that is a command or pretends to be one: exactly one header, and its name is empty. */
+/** Whether a record has the form of a command: exactly one header, with an empty name. */
 export function isCommandShaped(headers: readonly Header[]): boolean {
   return headers.length === 1 && headers[0]![0].length === 0
 }
 
-/** Reads the command of a command-shaped record, or throws 422 `invalid` (wire-behaviour.md 3.5). */
+/** Parses a record that has the form of a command. Throws 422 `invalid` if it is not one. */
 export function parseCommand(operation: Uint8Array, payload: Uint8Array): Command {
   switch (textOf(operation)) {
     case 'fence': {
@@ -42,24 +35,25 @@ export function parseCommand(operation: Uint8Array, payload: Uint8Array): Comman
   }
 }
 
-const EMPTY = new Uint8Array(0)
-
-/** The record that sets the fencing token (clears it when empty). */
+/**
+ * A record that sets the fencing token, or clears it if `token` is empty. Throws 422 `invalid` for a token of
+ * more than 36 bytes.
+ */
 export function fenceRecord(token: string): { headers: Header[]; body: Uint8Array } {
-  return { headers: [[EMPTY, utf8('fence')]], body: utf8(token) }
+  assertValid(fencingTokenProblem(token), 'fencingToken')
+  return { headers: [[EMPTY_BYTES, utf8('fence')]], body: utf8(token) }
 }
 
 /**
- * The record that asks for the removal of all records below `seqNum`, an integer; values beyond 2^53 - 1 saturate, meaning everything
- * (rulings.md "Numbers"). Throws 422 `invalid` for anything else.
+ * A record that removes all records below `seqNum`. Integers beyond 2^53 - 1 saturate: they remove
+ * everything. Throws 422 `invalid` for a negative number or a fraction.
  */
 export function trimRecord(seqNum: number): { headers: Header[]; body: Uint8Array } {
-  const saturated = Math.min(seqNum, INTEGER_MAX)
   // The payload is unsigned: -1 would wrap around to everything.
-  if (!Number.isSafeInteger(saturated) || saturated < 0) {
-    throw invalid('a trim point must be an integer, 0 or more', 'seq_num')
+  if (!Number.isInteger(seqNum) || seqNum < 0) {
+    throw invalid('`seqNum` of a trim must be an integer, 0 or more', 'seqNum')
   }
   const body = new Uint8Array(8)
-  new DataView(body.buffer).setBigUint64(0, BigInt(saturated))
-  return { headers: [[EMPTY, utf8('trim')]], body }
+  new DataView(body.buffer).setBigUint64(0, BigInt(Math.min(seqNum, INTEGER_MAX)))
+  return { headers: [[EMPTY_BYTES, utf8('trim')]], body }
 }

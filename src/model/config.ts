@@ -1,63 +1,169 @@
+import { invalid } from './errors.ts'
+import { INTEGER_MAX } from './limits.ts'
+import { assertInteger, assertMembers, type MembersOf, oneOf, orNull, unchecked } from './validation.ts'
+
+/** The storage class of a stream. It has no effect here, but is stored, listed and metered. */
 export type StorageClass = 'standard' | 'express'
+
+/**
+ * Which timestamps records get: `client-prefer` uses the writer's if it gave one, `client-require` rejects
+ * records without one, and `arrival` always uses the time of the append.
+ */
 export type TimestampingMode = 'client-prefer' | 'client-require' | 'arrival'
+
+/** A cipher that encrypts records at rest. */
 export type Cipher = 'aegis-256' | 'aes-256-gcm'
+
+/** How long records are kept: seconds, at least 1, or forever. */
 export type RetentionPolicy = { readonly ageSeconds: number } | 'infinite'
 
-/** The whole configuration of a stream (wire-behaviour.md 8.4). */
+/** The complete configuration of a stream (docs/protocol.md "Configuration"). */
 export interface StreamConfig {
+  /** The storage class. */
   readonly storageClass: StorageClass
-  /** How long a record is kept, counted from when it was appended. The policy at that time sticks to the record. */
+  /** How long a record is kept after its append. A change of the policy applies to later records only. */
   readonly retentionPolicy: RetentionPolicy
+  /** How records get their timestamps. */
   readonly timestamping: {
+    /** Which timestamps records get. */
     readonly mode: TimestampingMode
-    /** Whether a client's timestamp may lie in the future. */
+    /**
+     * Whether a writer's timestamp may lie in the future. Otherwise it is capped at the time of the append.
+     */
     readonly uncapped: boolean
   }
-  /** A stream without records is deleted once nothing was written for this long; 0 is never. */
-  readonly deleteOnEmpty: { readonly minAgeSeconds: number }
+  /** When a stream without records is deleted. */
+  readonly deleteOnEmpty: {
+    /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
+    readonly minAgeSeconds: number
+  }
 }
 
-/** A stream configuration as given: what is absent comes from the basin's default, then from the system's. */
+/**
+ * The configuration of a new stream. Absent members come from the basin's default, then from the system's.
+ */
 export interface StreamConfigInput {
+  /** The storage class. System default: `express`. */
   readonly storageClass?: StorageClass | undefined
+  /** How long a record is kept after its append. System default: 7 days. */
   readonly retentionPolicy?: RetentionPolicy | undefined
+  /** How records get their timestamps. System default: `client-prefer`, capped. */
   readonly timestamping?:
-    | { readonly mode?: TimestampingMode | undefined; readonly uncapped?: boolean | undefined }
+    | {
+        /** Which timestamps records get. */
+        readonly mode?: TimestampingMode | undefined
+        /** Whether a writer's timestamp may lie in the future. */
+        readonly uncapped?: boolean | undefined
+      }
     | undefined
-  readonly deleteOnEmpty?: { readonly minAgeSeconds?: number | undefined } | undefined
+  /** When a stream without records is deleted. System default: never. */
+  readonly deleteOnEmpty?:
+    | {
+        /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
+        readonly minAgeSeconds?: number | undefined
+      }
+    | undefined
 }
 
+/** The complete configuration of a basin. */
 export interface BasinConfig {
-  /** Only what was set explicitly. */
+  /** The defaults of new streams: only members that were set explicitly. */
   readonly defaultStreamConfig: StreamConfigInput
-  /** Copied to each new stream; never changed on an existing one. */
+  /** The cipher of new streams; null stores them in plain form. Existing streams keep theirs. */
   readonly streamCipher: Cipher | null
+  /** Whether an append creates a stream that does not exist. */
   readonly createStreamOnAppend: boolean
+  /** Whether a session that follows a stream creates it if it does not exist. */
   readonly createStreamOnRead: boolean
 }
 
+/** The configuration of a new basin. */
 export interface BasinConfigInput {
+  /** The defaults of new streams. */
   readonly defaultStreamConfig?: StreamConfigInput | undefined
+  /** The cipher of new streams. Default: null, which stores them in plain form. */
   readonly streamCipher?: Cipher | null | undefined
+  /** Whether an append creates a stream that does not exist. Default: false. */
   readonly createStreamOnAppend?: boolean | undefined
+  /** Whether a session that follows a stream creates it if it does not exist. Default: false. */
   readonly createStreamOnRead?: boolean | undefined
 }
 
-/** A change of a stream: absent keeps, `null` returns to the basin's default, a value sets (wire-behaviour.md 8.5). */
+/**
+ * A change of a stream (docs/protocol.md "Reconfiguring"). Absent members stay as they are, `null` returns
+ * them to the basin's default, a value sets them.
+ */
 export interface StreamReconfiguration {
+  /** The storage class. */
   readonly storageClass?: StorageClass | null | undefined
+  /** How long a record is kept after its append. Applies to later records only. */
   readonly retentionPolicy?: RetentionPolicy | null | undefined
+  /** How records get their timestamps. */
   readonly timestamping?:
-    | { readonly mode?: TimestampingMode | null | undefined; readonly uncapped?: boolean | null | undefined }
+    | {
+        /** Which timestamps records get. */
+        readonly mode?: TimestampingMode | null | undefined
+        /** Whether a writer's timestamp may lie in the future. */
+        readonly uncapped?: boolean | null | undefined
+      }
     | null
     | undefined
-  readonly deleteOnEmpty?: { readonly minAgeSeconds?: number | null | undefined } | null | undefined
+  /** When a stream without records is deleted. */
+  readonly deleteOnEmpty?:
+    | {
+        /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
+        readonly minAgeSeconds?: number | null | undefined
+      }
+    | null
+    | undefined
 }
 
-/** A change of a basin: absent keeps, `null` clears, a value sets. `null` keeps the two booleans as they are. */
+/** A change of a basin. Absent members stay as they are, `null` clears them, a value sets them. */
 export interface BasinReconfiguration {
+  /** The defaults of new streams. Existing streams keep their configuration. */
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined
+  /** The cipher of new streams. Existing streams keep theirs. */
   readonly streamCipher?: Cipher | null | undefined
+  /** Whether an append creates a stream that does not exist. `null` keeps the value. */
   readonly createStreamOnAppend?: boolean | null | undefined
+  /** Whether a session that follows a stream creates it if it does not exist. `null` keeps the value. */
   readonly createStreamOnRead?: boolean | null | undefined
+}
+
+const STREAM_CONFIG: MembersOf<StreamReconfiguration> = {
+  storageClass: orNull(oneOf(['standard', 'express'])),
+  retentionPolicy: orNull((value, field) => {
+    if (value === 'infinite') return
+    const age = `${field}.ageSeconds`
+    if (typeof value === 'object')
+      assertMembers(value, { ageSeconds: unchecked }, field, invalid, `${field}.`)
+    const { ageSeconds } = value as { readonly ageSeconds?: unknown }
+    if (ageSeconds === 0) throw invalid(`\`${age}\` must be greater than 0 seconds`, age)
+    if (!Number.isSafeInteger(ageSeconds) || (ageSeconds as number) < 1) {
+      throw invalid(`\`${age}\` must be an integer from 1 to ${INTEGER_MAX}`, age)
+    }
+  }),
+  timestamping: orNull({
+    mode: orNull(oneOf(['client-prefer', 'client-require', 'arrival'])),
+    uncapped: orNull('boolean'),
+  }),
+  deleteOnEmpty: orNull({ minAgeSeconds: orNull(assertInteger) }),
+}
+
+const BASIN_CONFIG: MembersOf<BasinReconfiguration> = {
+  // Its members are named without their path, like those of a stream's configuration.
+  defaultStreamConfig: orNull((value) => assertStreamConfig(value as StreamReconfiguration)),
+  streamCipher: orNull(oneOf(['aegis-256', 'aes-256-gcm'])),
+  createStreamOnAppend: orNull('boolean'),
+  createStreamOnRead: orNull('boolean'),
+}
+
+/** Throws 422 `invalid` for a configuration of a stream, or a change of one, with an invalid member. */
+export function assertStreamConfig(config: StreamConfigInput | StreamReconfiguration): void {
+  assertMembers(config, STREAM_CONFIG, 'config')
+}
+
+/** Throws 422 `invalid` for a configuration of a basin, or a change of one, with an invalid member. */
+export function assertBasinConfig(config: BasinConfigInput | BasinReconfiguration): void {
+  assertMembers(config, BASIN_CONFIG, 'config')
 }

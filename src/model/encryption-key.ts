@@ -1,41 +1,41 @@
 import type { Cipher } from './config.ts'
 import { HeadwaterError } from './errors.ts'
-import type { GivenKey } from './given-key.ts'
-
-/** 32 bytes, or the same in padded base64 (44 characters). */
-export type EncryptionKeyInput = string | Uint8Array
+import type { EncryptionKeyInput, RedactedKey } from './given-key.ts'
 
 /** Both ciphers take keys of this length. */
 const ENCRYPTION_KEY_BYTES = 32
-/** Of 32 bytes in padded base64. */
+/** The length of 32 bytes in padded base64. */
 export const KEY_CHARACTERS_MAX = 44
 
 /**
- * A caller's key for the records of an encrypted stream (wire-behaviour.md 10.2). The material is private, so that neither a log nor an error can
- * show it.
+ * A validated key of an encrypted stream (docs/protocol.md "Encryption keys"). The key material is private,
+ * so that logs and errors cannot reveal it.
  */
 export class EncryptionKey {
   /** Undefined for what is no key at all. */
   readonly #given: EncryptionKeyInput | undefined
   #bytes: Uint8Array | undefined
 
-  /** What is given must not change any more. */
+  /** The bytes must not change afterwards. */
   constructor(given: EncryptionKeyInput | undefined) {
     this.#given = given
   }
 
-  /** The 32 bytes. Throws 400 `bad_header` when it is neither bytes nor standard base64, or has another length. */
+  /**
+   * The 32 bytes. Throws 400 `bad_header` if the key is neither bytes nor standard base64, or has another
+   * length.
+   */
   get bytes(): Uint8Array {
     this.#bytes ??= keyBytes(this.#given)
     return this.#bytes
   }
 }
 
-/** The key to use on a stream with this cipher. Throws 400 `bad_header` when it is missing or malformed. */
-export function requiredKey(givenKey: GivenKey | undefined, cipher: Cipher): EncryptionKey {
+/** The key of a stream with this cipher. Throws 400 `bad_header` if it is missing or malformed. */
+export function requiredKey(givenKey: RedactedKey | undefined, cipher: Cipher): EncryptionKey {
   if (givenKey === undefined) throw badKey(`missing encryption key for stream cipher '${cipher}'`)
   const key = givenKey.key((given) => new EncryptionKey(given))
-  // Malformed keys are told before anything is done with the stream.
+  // Rejects a malformed key before the stream is used.
   void key.bytes
   return key
 }
@@ -56,7 +56,8 @@ function base64Bytes(text: string): Uint8Array {
     throw badKey(`invalid encryption key: key material length ${text.length} is out of range`)
   }
   const binary = binaryOf(text)
-  // The decoder is lenient: white space, missing padding, trailing bits. What it encodes to the same text again was strict.
+  // `atob` accepts white space, missing padding and trailing bits. Only strict base64 is the encoding of its
+  // bytes.
   if (binary === undefined || btoa(binary) !== text) throw badKey('invalid encryption key: invalid base64')
   return Uint8Array.from(binary, (character) => character.charCodeAt(0))
 }
@@ -70,5 +71,5 @@ function binaryOf(text: string): string | undefined {
 }
 
 function badKey(message: string): HeadwaterError {
-  return new HeadwaterError('bad_header', message, { field: 'encryption-key' })
+  return new HeadwaterError('bad_header', message, { field: 'encryptionKey' })
 }

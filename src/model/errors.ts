@@ -1,84 +1,128 @@
 import type { StreamPosition } from './position.ts'
 
 interface ErrorKind {
-  /** HTTP status that carries the error on the wire. */
+  /** HTTP status of the error. */
   readonly status: number
-  /** Whether the same call may succeed when it is made again. */
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean
-  /** Whether the failed call may have had an effect (an append may be stored although it failed). */
+  /** Whether the failed call may have had an effect, as an append that is stored although it failed. */
   readonly mayHaveEffects: boolean
 }
 
 const final = (status: number): ErrorKind => ({ status, retryable: false, mayHaveEffects: false })
 const retry = (status: number): ErrorKind => ({ status, retryable: true, mayHaveEffects: false })
-const unknown = (status: number): ErrorKind => ({ status, retryable: true, mayHaveEffects: true })
+const uncertain = (status: number): ErrorKind => ({ status, retryable: true, mayHaveEffects: true })
 
-/** Every error code, as in wire-behaviour.md 2.2. The last three are 412 and 416, which have no code on the wire. */
+/** Every error code, with its cause and remedy (docs/protocol.md "Error codes"). */
 export const ERROR_KINDS = {
+  /** No access token has this id. List the tokens. */
   access_token_not_found: final(404),
+  /** The access token is missing, malformed, unknown, revoked or expired. Use a valid one. */
   authn: final(401),
+  /** A session frame or its message is malformed. Correct the client. */
   bad_frame: final(400),
+  /** A header, or the encryption key, is missing, malformed or contradicts another. Correct the request. */
   bad_header: final(400),
+  /** The JSON of a request or record is malformed, has the wrong shape or is too long. Correct it. */
   bad_json: final(400),
+  /** A name in the path is invalid. Correct the path. */
   bad_path: final(400),
+  /** The protobuf body is malformed or too long. Correct the request. */
   bad_proto: final(400),
+  /** A query parameter is malformed. Correct the query. */
   bad_query: final(400),
+  /** The basin is being deleted. Wait until its deletion is complete. */
   basin_deletion_pending: final(409),
+  /** The basin does not exist. Create it. */
   basin_not_found: final(404),
+  /** A record could not be decrypted. Use the encryption key that it was appended with. */
   decryption_failed: final(400),
-  hot_server: retry(502),
+  /** The input breaks a rule or a limit. Correct the member that `field` names. */
   invalid: final(422),
-  not_implemented: final(501),
-  other: unknown(500),
+  /** An unexpected failure. Check the state before retrying, and see `cause`. */
+  other: uncertain(500),
+  /** The access token does not permit the operation. Use a token with a wider scope. */
   permission_denied: final(403),
-  quota_exhausted: final(403),
+  /** A limit of the engine is reached. Retry later, or raise the limit that the message names. */
   rate_limited: retry(429),
-  request_timeout: unknown(408),
+  /** A basin, stream or access token of this name exists. Choose another name. */
   resource_already_exists: final(409),
-  server_draining: retry(503),
-  storage: unknown(500),
+  /** The storage failed or holds damaged data. Check the state before retrying, and see `cause`. */
+  storage: uncertain(500),
+  /** The disk is full or the storage quota is exceeded. Free space, then retry. */
+  storage_full: uncertain(500),
+  /** The stream was deleted during the call. Create it again if it is still needed. */
   stream_deletion_pending: final(409),
+  /** The stream does not exist. Create it. */
   stream_not_found: final(404),
+  /** Concurrent calls changed the same configuration. Retry. */
   transaction_conflict: retry(409),
-  unavailable: unknown(503),
-  upstream_timeout: unknown(504),
+  /** The engine or session is closed, the stream was deleted, or a module is missing. See the message. */
+  unavailable: uncertain(503),
+  /** The stream has another fencing token: `fencingToken`. Another writer has taken over. */
   fencing_token_mismatch: final(412),
+  /**
+   * The next record would get another sequence number: `seqNum`. Read the records before it, then decide
+   * again.
+   */
   seq_num_mismatch: final(412),
+  /**
+   * The stream has no record at the start of the read; `tail` is its end. Read later, or wait with
+   * `waitSeconds`.
+   */
   range_not_satisfiable: final(416),
 } as const satisfies Record<string, ErrorKind>
 
+/** The code of an error: what callers branch on. */
 export type ErrorCode = keyof typeof ERROR_KINDS
 
+/** What an error states besides its code and message. */
 export interface ErrorDetails {
-  /** What was wrong with the input: the name of the member, parameter or header. */
+  /** The invalid field, parameter or header. In-process errors use the name of the API: `matchSeqNum`. */
   readonly field?: string
   /** `range_not_satisfiable`: the tail of the stream. */
   readonly tail?: StreamPosition
-  /** `fencing_token_mismatch`: the token that the stream has, `''` when it has none. */
+  /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken?: string
-  /** `seq_num_mismatch`: the sequence number that the next record would get. */
+  /**
+   * `seq_num_mismatch`: the sequence number that the next record would get. `bad_json` of `stream.json()`:
+   * that of the record.
+   */
   readonly seqNum?: number
-  /** Where more is known than the code tells. */
+  /** Replaces the default of the code where more is known. */
   readonly mayHaveEffects?: boolean
+  /** The underlying failure. */
   readonly cause?: unknown
 }
 
 const BRAND = Symbol.for('headwater.error')
 
 /**
- * The one error class of headwater. Branch on `code`. Check with `HeadwaterError.is(e)`, which holds across two copies of
- * the package, where `instanceof` does not.
+ * The one error class of headwater. Branch on `code`. Check with `HeadwaterError.is(error)`, which works
+ * across two copies of the package, unlike `instanceof`.
  */
 export class HeadwaterError extends Error {
+  /** Identifies the error; stable across versions, unlike the message. */
   readonly code: ErrorCode
+  /** HTTP status of the error. */
   readonly status: number
+  /** Whether the same call may succeed later. */
   readonly retryable: boolean
+  /** Whether the failed call may have had an effect. If false, nothing was stored or changed. */
   readonly mayHaveEffects: boolean
+  /** The invalid field, parameter or header; undefined if no single one is at fault. */
   readonly field: string | undefined
+  /** `range_not_satisfiable`: the tail of the stream. */
   readonly tail: StreamPosition | undefined
+  /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken: string | undefined
+  /**
+   * `seq_num_mismatch`: the sequence number that the next record would get. `bad_json` of `stream.json()`:
+   * that of the record.
+   */
   readonly seqNum: number | undefined
 
+  /** Creates an error whose status and flags follow from its code. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     const kind: ErrorKind = ERROR_KINDS[code]
@@ -94,17 +138,18 @@ export class HeadwaterError extends Error {
     Object.defineProperty(this, BRAND, { value: true })
   }
 
+  /** Whether a value is a `HeadwaterError`, from this or another copy of the package. */
   static is(value: unknown): value is HeadwaterError {
     return typeof value === 'object' && value !== null && BRAND in value
   }
 }
 
-/** Input that decodes but means nothing (422). */
+/** A 422 `invalid` error. The message quotes the field in backticks. */
 export function invalid(message: string, field?: string): HeadwaterError {
   return new HeadwaterError('invalid', message, field === undefined ? {} : { field })
 }
 
-/** Throws 422 `invalid` when there is a problem. */
-export function refuse(problem: string | undefined, field: string): void {
+/** Throws 422 `invalid` if there is a problem: what a function named `…Problem` returns. */
+export function assertValid(problem: string | undefined, field: string): void {
   if (problem !== undefined) throw invalid(problem, field)
 }

@@ -1,13 +1,15 @@
-import type { EncryptionKey, EncryptionKeyInput } from './encryption-key.ts'
+/** 32 bytes, or the same in padded base64 (44 characters). */
+export type EncryptionKeyInput = string | Uint8Array
 
 /**
- * A key as a caller gave it. It is looked at only when a stream needs it: a plain stream ignores its key. The material is private, so that neither a log
- * nor an error can show it.
+ * An encryption key as the caller passed it. It is validated when a stream needs it; a plain stream ignores
+ * it. Separate from `EncryptionKey`, which loads with the ciphers. The key material is private, so that logs
+ * and errors cannot reveal it.
  */
-export class GivenKey {
+export class RedactedKey {
   /** Undefined for what is no key at all. */
   readonly #given: EncryptionKeyInput | undefined
-  #key: EncryptionKey | undefined
+  #key: object | undefined
 
   constructor(given: EncryptionKeyInput) {
     if (typeof given === 'string') this.#given = given
@@ -15,9 +17,14 @@ export class GivenKey {
     else if (given instanceof Uint8Array) this.#given = new Uint8Array(given)
   }
 
-  /** The key that it is, made once: ciphers keep what they derive from a key by this object. */
-  key(make: (given: EncryptionKeyInput | undefined) => EncryptionKey): EncryptionKey {
+  /** Returns whether both were given the same key, or none. */
+  static equal(one: RedactedKey | undefined, other: RedactedKey | undefined): boolean {
+    return one === other || (!!one && !!other && String(one.#given) === String(other.#given))
+  }
+
+  /** The validated key, made once: ciphers cache derived keys by this object. */
+  key<Key extends object>(make: (given: EncryptionKeyInput | undefined) => Key): Key {
     this.#key ??= make(this.#given)
-    return this.#key
+    return this.#key as Key
   }
 }

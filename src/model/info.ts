@@ -1,62 +1,90 @@
 import type { Cipher } from './config.ts'
 import type { StreamPosition } from './position.ts'
+import type { MembersOf } from './validation.ts'
 
-/** The one scope of the specification; a basin keeps it for ever. */
+/** The scope of basins whose location has no other name. */
 export const DEFAULT_SCOPE = 'aws:us-east-1'
 
-/** What lists and creations tell of a basin (rulings.md "Basins"). */
+/** A basin in lists and after creation (docs/protocol.md "Basin and stream infos"). */
 export interface BasinInfo {
+  /** The name of the basin. */
   readonly name: string
+  /** The location of the basin in the words of older clients. It never changes. */
   readonly scope: string
+  /** The location of the basin. It never changes. */
   readonly location: string | null
+  /** Whether the basin can be used. */
   readonly state: 'active' | 'creating' | 'deleting'
+  /** When the basin was created. */
   readonly createdAt: Date
-  /** Null unless the basin is being deleted. */
+  /** When its deletion was requested; null unless it is being deleted. */
   readonly deletedAt: Date | null
 }
 
-/** What lists and creations tell of a stream (wire-behaviour.md 1.8). */
+/** A stream in lists and after creation (docs/protocol.md "Basin and stream infos"). */
 export interface StreamInfo {
+  /** The name of the stream. */
   readonly name: string
+  /** When the stream was created. */
   readonly createdAt: Date
+  /** When its deletion was requested; null unless it is being deleted. */
   readonly deletedAt: Date | null
+  /** The cipher that encrypts its records; null if they are plain. */
   readonly cipher: Cipher | null
 }
 
-/** A place where basins can be (wire-behaviour.md 1.8). */
+/** A location of basins (docs/protocol.md "Locations"). */
 export interface LocationInfo {
+  /** The name of the location. */
   readonly name: string
+  /** Whether the location is reserved for the account. */
   readonly isPrivate: boolean
 }
 
+/** The effect of ensuring a basin or stream. */
 export type ProvisionResult = 'created' | 'updated' | 'noop'
 
+/** The result of ensuring a basin or stream. */
 export interface Provisioned<Info> {
+  /** Whether it was created, changed, or already as requested. */
   readonly result: ProvisionResult
+  /** The basin or stream. */
   readonly info: Info
 }
 
 /** One page of a list. */
 export interface Page<Item> {
+  /** The items in the order of their names' UTF-8 bytes. */
   readonly items: readonly Item[]
-  /** Whether a further match exists beyond this page. */
+  /** Whether the list continues after this page. */
   readonly hasMore: boolean
 }
 
-/** Which part of a list to return: both conditions apply, in the order of the names' UTF-8 bytes. */
+/** Selects a page of a list, in the order of the names' UTF-8 bytes. Both conditions apply. */
 export interface ListQuery {
+  /** Only names that begin with it. */
   readonly prefix?: string | undefined
-  /** Exclusive lower bound; need not have the prefix. */
+  /** Only names greater than it. It need not have the prefix. */
   readonly startAfter?: string | undefined
-  /** 1 to 1000; anything else is 1000. */
+  /** The size of a page, 1 to 1,000. Anything else is 1,000. */
   readonly limit?: number | undefined
 }
 
+/** The members of {@link ListQuery}. The rules of names and prefixes depend on what is listed. */
+export const LIST_QUERY: MembersOf<ListQuery> = {
+  prefix: 'string',
+  startAfter: 'string',
+  limit: (value, field, fail) => {
+    if (!Number.isInteger(value)) throw fail(`\`${field}\` must be an integer`, field)
+  },
+}
+
+/** The positions of an append that is durable. */
 export interface AppendAck {
-  /** Sequence number and timestamp of the first record. */
+  /** The sequence number and timestamp of the first record. */
   readonly start: StreamPosition
-  /** Sequence number after the last record, and the timestamp of the last record. */
+  /** The sequence number after the last record, and the timestamp of the last record. */
   readonly end: StreamPosition
-  /** The durable tail when the ack was released: at or beyond `end`. */
+  /** The tail of the stream when the ack was sent, at or beyond `end`. */
   readonly tail: StreamPosition
 }

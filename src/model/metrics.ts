@@ -1,5 +1,8 @@
-/** Usage metrics (service-interface.md "Metrics response", wire-behaviour.md 11). */
+import type { Time } from './validation.ts'
+
+/** The metric sets of the account (docs/protocol.md "Metric sets"). */
 export const ACCOUNT_METRIC_SETS = ['active-basins', 'account-ops'] as const
+/** The metric sets of a basin. */
 export const BASIN_METRIC_SETS = [
   'storage',
   'append-ops',
@@ -8,45 +11,80 @@ export const BASIN_METRIC_SETS = [
   'append-throughput',
   'basin-ops',
 ] as const
+/** The metric sets of a stream. */
 export const STREAM_METRIC_SETS = ['storage'] as const
 
+/** A metric set of the account. */
 export type AccountMetricSet = (typeof ACCOUNT_METRIC_SETS)[number]
+/** A metric set of a basin. */
 export type BasinMetricSet = (typeof BASIN_METRIC_SETS)[number]
+/** A metric set of a stream. */
 export type StreamMetricSet = (typeof STREAM_METRIC_SETS)[number]
+/** A metric set of any level. */
 export type MetricSet = AccountMetricSet | BasinMetricSet | StreamMetricSet
 
+/** The intervals of metrics. */
 export const METRIC_INTERVALS = ['minute', 'hour', 'day'] as const
+/** The interval of one value. */
 export type MetricInterval = (typeof METRIC_INTERVALS)[number]
 
+/** Selects usage metrics of a range of time. */
 export interface MetricsQuery<Set extends MetricSet = MetricSet> {
+  /** The metric set. */
   readonly set: Set
-  /** Seconds since the Unix epoch, inclusive; the interval that it lies in is included whole. */
-  readonly start?: number | undefined
-  /** Seconds since the Unix epoch, exclusive; at most 30 days after `start`. */
-  readonly end?: number | undefined
+  /** Start of the range, required. The interval that contains it is included as a whole. */
+  readonly start?: Time | undefined
+  /** End of the range, exclusive and required: at most 30 days after `start` and 5 minutes in the future. */
+  readonly end?: Time | undefined
+  /** The interval of each value. The default depends on the set; old usage is kept in longer intervals. */
   readonly interval?: MetricInterval | undefined
 }
 
+/** The unit of a metric's values. */
 export type MetricUnit = 'bytes' | 'operations'
 
-/** Seconds since the Unix epoch, and the value. */
+/** The start of an interval in milliseconds since the Unix epoch, and its value. */
 export type MetricPoint = readonly [time: number, value: number]
 
+/** One metric of a set (docs/protocol.md "Metrics responses"). */
 export type Metric =
-  | { readonly kind: 'scalar'; readonly name: string; readonly unit: MetricUnit; readonly value: number }
-  /** Each value is the total of the interval that begins at its time; intervals without anything are left out. */
   | {
+      /** A single value. */
+      readonly kind: 'scalar'
+      /** The name of the metric. */
+      readonly name: string
+      /** The unit of the value. */
+      readonly unit: MetricUnit
+      /** The value. */
+      readonly value: number
+    }
+  | {
+      /** Totals of intervals. Intervals without usage are absent. */
       readonly kind: 'accumulation'
+      /** The name of the metric. */
       readonly name: string
+      /** The unit of the values. */
       readonly unit: MetricUnit
+      /** The length of the intervals. */
       readonly interval: MetricInterval
+      /** The totals, by time. */
       readonly values: readonly MetricPoint[]
     }
-  /** Each value is what was there in the interval that begins at its time, at its end or, while it lasts, now. */
   | {
+      /** Measurements: the last one of each interval, or now for the current interval. */
       readonly kind: 'gauge'
+      /** The name of the metric. */
       readonly name: string
+      /** The unit of the values. */
       readonly unit: MetricUnit
+      /** The measurements, by time. */
       readonly values: readonly MetricPoint[]
     }
-  | { readonly kind: 'label'; readonly name: string; readonly values: readonly string[] }
+  | {
+      /** Names, as those of the active basins. */
+      readonly kind: 'label'
+      /** The name of the metric. */
+      readonly name: string
+      /** The names. */
+      readonly values: readonly string[]
+    }

@@ -1,14 +1,32 @@
 import { isWellFormed, utf8Length } from './bytes.ts'
-import { BASIN_NAME_BYTES_MAX, REQUEST_TOKEN_BYTES_MAX, STREAM_NAME_BYTES_MAX } from './limits.ts'
+import {
+  BASIN_NAME_BYTES_MAX,
+  FENCING_TOKEN_BYTES_MAX,
+  REQUEST_TOKEN_BYTES_MAX,
+  STREAM_NAME_BYTES_MAX,
+} from './limits.ts'
+
+/** Names a stream. */
+export interface StreamRef {
+  readonly basin: string
+  readonly stream: string
+  /** The name that error messages show, when the caller's name for the stream differs. */
+  readonly shownAs?: string
+}
 
 /**
- * Name rules (wire-behaviour.md 8.1, rulings.md "Basins"). Each function returns what is wrong, or undefined. The caller decides
- * what a wrong name is: `bad_path`, `bad_query`, `bad_header`, `bad_json`, or in-process `invalid`.
+ * What a text is in the request that contains it. The rules of names (docs/protocol.md "Names") are functions
+ * that return the problem with a text, or undefined. The caller decides on the error: `bad_path`,
+ * `bad_query`, `bad_header`, `bad_json`, or `invalid` in-process.
  */
 export type NameRole = 'name' | 'prefix' | 'start-after'
 
-/** `bytesMin` is 1 for `PUT` and in-process calls, 8 for `POST` and the metrics paths. */
+/**
+ * The problem with the name of a basin: lower-case letters, digits and hyphens, none at the ends. `bytesMin`
+ * is 1 for `PUT` and in-process calls, and 8 for `POST` and the metrics paths.
+ */
 export function basinNameProblem(name: string, bytesMin = 1): string | undefined {
+  if (typeof name !== 'string') return 'basin name must be a string'
   if (utf8Length(name) > BASIN_NAME_BYTES_MAX) {
     return `basin name must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
   }
@@ -23,8 +41,9 @@ export function basinNameProblem(name: string, bytesMin = 1): string | undefined
   return undefined
 }
 
-/** A `prefix` or `start_after` of a list of basins: may be empty, may end in a hyphen. */
+/** The problem with a `prefix` or `startAfter` of a list of basins: may be empty, may end in a hyphen. */
 export function basinPrefixProblem(text: string, role: NameRole): string | undefined {
+  if (typeof text !== 'string') return `basin ${role} must be a string`
   if (utf8Length(text) > BASIN_NAME_BYTES_MAX) {
     return `basin ${role} must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
   }
@@ -37,22 +56,50 @@ export function basinPrefixProblem(text: string, role: NameRole): string | undef
   return undefined
 }
 
+/** The problem with the name of a stream: 1 to 512 bytes, neither `.` nor `..`. */
 export function streamNameProblem(name: string): string | undefined {
   if (name === '') return 'stream name must not be empty'
   if (name === '.' || name === '..') return 'stream name must not be "." or ".."'
-  return streamPrefixProblem(name, 'name')
+  return textProblem('stream name', name, STREAM_NAME_BYTES_MAX)
 }
 
+/** The problem with a `prefix` or `startAfter` of a list of streams: at most 512 bytes, may be empty. */
 export function streamPrefixProblem(text: string, role: NameRole): string | undefined {
-  if (!isWellFormed(text)) return `stream ${role} must be valid Unicode`
-  if (utf8Length(text) > STREAM_NAME_BYTES_MAX) {
-    return `stream ${role} must not exceed ${STREAM_NAME_BYTES_MAX} bytes in length`
-  }
-  return undefined
+  return textProblem(`stream ${role}`, text, STREAM_NAME_BYTES_MAX)
 }
 
+/** The problem with a request token: at most 36 bytes. */
 export function requestTokenProblem(token: string): string | undefined {
-  return utf8Length(token) > REQUEST_TOKEN_BYTES_MAX
-    ? `request token must not exceed ${REQUEST_TOKEN_BYTES_MAX} bytes in length`
-    : undefined
+  return textProblem('request token', token, REQUEST_TOKEN_BYTES_MAX)
+}
+
+/** The names of a stream and its basin. */
+export interface StreamRef {
+  /** The name of the basin. */
+  readonly basin: string
+  /** The name of the stream in the storage. */
+  readonly stream: string
+  /** The name in error messages, where the caller knows the stream without a prefix. */
+  readonly shownAs?: string
+}
+
+/** The problem with a fencing token: at most 36 bytes. */
+export function fencingTokenProblem(token: string): string | undefined {
+  return textProblem('fencing token', token, FENCING_TOKEN_BYTES_MAX)
+}
+
+/** The problem with a text that is stored as UTF-8, or undefined. */
+export function textProblem(what: string, text: string, bytesMax: number): string | undefined {
+  if (typeof text !== 'string') return `${what} must be a string`
+  const bytes = utf8Length(text)
+  // Bytes as many as characters are ASCII.
+  if (bytes !== text.length && !isWellFormed(text)) return `${what} must be valid Unicode`
+  return bytes > bytesMax ? `${what} must not exceed ${bytesMax} bytes in length` : undefined
+}
+
+/** The problem with the name of a location. */
+export function locationNameProblem(name: string): string | undefined {
+  return typeof name === 'string' && /^[A-Za-z0-9:.-]{1,64}$/.test(name)
+    ? undefined
+    : 'location must be 1 to 64 letters, digits, colons, hyphens and dots'
 }

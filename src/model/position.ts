@@ -1,10 +1,13 @@
-/** A place in a stream (service-interface.md "Stream position"). */
+/** A position in a stream (docs/protocol.md "Stream position"). */
 export interface StreamPosition {
-  /** Sequence number that the next record gets, or that a record has. */
+  /** The sequence number of a record, or of the next record if the position is a tail. */
   readonly seqNum: number
-  /** Timestamp of the record before `seqNum` (a tail) or of the record at `seqNum` (the start of an ack). */
+  /**
+   * The timestamp of the record at `seqNum`, or of the last record if the position is a tail or the end of an
+   * ack.
+   */
   readonly timestamp: number
 }
 
-/** The tail of a stream that never held a record. */
+/** The tail of a stream without any records, past or present. */
 export const STREAM_START: StreamPosition = Object.freeze({ seqNum: 0, timestamp: 0 })

@@ -1,43 +1,79 @@
 import { lossyTextOf } from './bytes.ts'
-import type { Command } from './command.ts'
-import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from './metering.ts'
 
-/** Name and value of a header, as stored: bytes. Names may repeat; their order is kept. */
+/** The name and value of a header as bytes. Names may repeat; their order is kept. */
 export type Header = readonly [name: Uint8Array, value: Uint8Array]
 
-/** A record as readers get it (service-interface.md "Record"). Its byte arrays are shared: read, do not write. */
+/**
+ * A stored record with bytes (docs/protocol.md "Records"). Its byte arrays are shared and must not be written
+ * to.
+ */
 export interface SequencedRecord {
+  /** The position in the stream, from 0. */
   readonly seqNum: number
-  /** Milliseconds since the Unix epoch where the service assigned it; never smaller than the record's before it. */
+  /**
+   * Milliseconds since the Unix epoch unless the writer uses another unit; never less than the previous
+   * record's.
+   */
   readonly timestamp: number
+  /** The headers in the order in which they were appended. */
   readonly headers: readonly Header[]
+  /** The content. */
   readonly body: Uint8Array
 }
 
-/** The same with strings: UTF-8, each ill-formed part replaced by U+FFFD. */
+/** A stored record with strings: UTF-8, with U+FFFD for each ill-formed part. */
 export interface TextRecord {
+  /** The position in the stream, from 0. */
   readonly seqNum: number
+  /**
+   * Milliseconds since the Unix epoch unless the writer uses another unit; never less than the previous
+   * record's.
+   */
   readonly timestamp: number
+  /** The headers in the order in which they were appended. */
   readonly headers: readonly (readonly [name: string, value: string])[]
+  /** The content. */
   readonly body: string
 }
 
-/** A validated record that waits for its sequence number. */
+/** How a read returns bodies and headers. */
+export type RecordFormat = 'string' | 'bytes'
+
+/** A record with bodies and headers in a format. */
+export type RecordAs<Format extends RecordFormat> = Format extends 'bytes' ? SequencedRecord : TextRecord
+
+/** The meaning of a command record (docs/protocol.md "Command records"). */
+export type Command =
+  /** Sets the fencing token; an empty one clears it. */
+  | { readonly kind: 'fence'; readonly token: string }
+  /** Removes all records below `seqNum`. Values beyond 2^53 - 1 saturate: they remove everything. */
+  | { readonly kind: 'trim'; readonly seqNum: number }
+
+/** A validated record without a sequence number. */
 export interface AppendRecord {
-  /** Undefined when the writer gave none. */
+  /** Milliseconds; undefined if the writer gave none. */
   readonly timestamp: number | undefined
+  /** The headers. */
   readonly headers: readonly Header[]
+  /** The content. */
   readonly body: Uint8Array
+  /** See {@link meteredBytesOf}. */
   readonly meteredBytes: number
-  /** See `encodedBytesMaxOf`. */
+  /** See {@link encodedBytesMaxOf}. */
   readonly encodedBytesMax: number
-  /** Set when the record is a command. */
+  /** Set if the record is a command. */
   readonly command: Command | undefined
 }
 
-/** Metered size in bytes: `8 + 2 × headers + their lengths + body` (wire-behaviour.md 3.2). */
+/** The metered size of a record without headers and body, in bytes. */
+export const RECORD_METERED_BYTES = 8
+/** The metered size of a header without name and value, in bytes. */
+export const HEADER_METERED_BYTES = 2
+
+/** Metered size in bytes: `8 + 2 × headers + their lengths + body` (docs/protocol.md "Metered size"). */
 export function meteredBytesOf(headers: readonly Header[], body: Uint8Array): number {
   let bytes = RECORD_METERED_BYTES + HEADER_METERED_BYTES * headers.length + body.length
+  if (headers.length === 0) return bytes
   for (const [name, value] of headers) bytes += name.length + value.length
   return bytes
 }
@@ -45,20 +81,25 @@ export function meteredBytesOf(headers: readonly Header[], body: Uint8Array): nu
 /** Largest size of a sequence number or a timestamp with its tag. */
 const NUMBER_BYTES_MAX = 9
 
-/** The most that the record can take in its protobuf encoding (wire-behaviour.md 6.6), wherever in a stream it comes to lie. */
+/**
+ * The largest size of the record's protobuf encoding (docs/protocol.md "Protobuf messages") at any position.
+ */
 export function encodedBytesMaxOf(headers: readonly Header[], body: Uint8Array): number {
   let bytes = 2 * NUMBER_BYTES_MAX + fieldBytes(body.length)
+  if (headers.length === 0) return fieldBytes(bytes)
   for (const [name, value] of headers) bytes += fieldBytes(fieldBytes(name.length) + fieldBytes(value.length))
   return fieldBytes(bytes)
 }
 
-/** Tag, length and content of a field; none is written for one without content. */
+/** The size of a field with tag, length and content; empty fields are not written. */
 function fieldBytes(length: number): number {
   if (length === 0) return 0
   return length + (length < 0x80 ? 2 : length < 0x4000 ? 3 : length < 0x20_0000 ? 4 : 5)
 }
 
-/** The same record with strings: UTF-8, each ill-formed part replaced by U+FFFD (wire-behaviour.md 7.3). */
+/**
+ * Decodes a record's bytes as UTF-8, with U+FFFD for each ill-formed part (docs/protocol.md "Data format").
+ */
 export function textRecord(record: SequencedRecord): TextRecord {
   const { seqNum, timestamp } = record
   const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)

@@ -1,26 +1,32 @@
+import { UNBUFFERED_BYTES_MAX } from '../model/bytes.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
-import {
-  BlockReader,
-  TAG_BODY,
-  TAG_HEADER,
-  TAG_NAME,
-  TAG_RECORD,
-  TAG_SEQ_NUM,
-  TAG_TIMESTAMP,
-  TAG_VALUE,
-} from './block-reader.ts'
+
+/** Field numbers and wire types; see {@link encodeRecords}. */
+export const TAG_RECORD = (1 << 3) | 2
+export const TAG_SEQ_NUM = 1 << 3
+export const TAG_TIMESTAMP = 2 << 3
+export const TAG_HEADER = (3 << 3) | 2
+export const TAG_BODY = (4 << 3) | 2
+export const TAG_NAME = (1 << 3) | 2
+export const TAG_VALUE = (2 << 3) | 2
 
 /**
- * Records as bytes: the protobuf encoding of the wire's `ReadBatch` message with nothing but `records` (wire-behaviour.md 6.6),
- * field numbers 1 `seq_num`, 2 `timestamp`, 3 `headers` (1 `name`, 2 `value`), 4 `body`; defaults are left out. Persisted: keep
- * stable. Two properties make it worth writing by hand:
+ * Encodes records as a block: a `ReadBatch` message with only `records` (docs/protocol.md "Protobuf
+ * messages"). Field numbers: 1 `seq_num`, 2 `timestamp`, 3 `headers` (1 `name`, 2 `value`), 4 `body`;
+ * defaults are omitted. Persisted: keep stable.
  *
- * - what is stored is what binary readers are sent: no decoding in between;
- * - the concatenation of two blocks is the block of their records, so small appends are merged by copying bytes.
+ * Written by hand for two properties:
+ * - binary readers receive the stored bytes without decoding;
+ * - the concatenation of two blocks is the block of their records, so small appends are merged by copying
+ *   bytes.
  *
- * `test/wire/block-oracle.test.ts` holds it to the generated code of `@bufbuild/protobuf`, `bench/block-codec.ts` says what it gains.
+ * `test/wire/block-oracle.test.ts` compares it with the generated code of `@bufbuild/protobuf`, and
+ * `npm run bench -- codec` measures the gain.
  */
-export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {
+export function encodeRecords(
+  records: readonly SequencedRecord[],
+  allocate?: (bytes: number) => Uint8Array,
+): Uint8Array {
   let length = 0
   const sizes = new Array<number>(records.length)
   for (let i = 0; i < records.length; i++) {
@@ -28,7 +34,8 @@ export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {
     sizes[i] = size
     length += 1 + varintSize(size) + size
   }
-  const bytes = new Uint8Array(length)
+  const isShort = length <= UNBUFFERED_BYTES_MAX
+  const bytes = allocate === undefined || isShort ? new Uint8Array(length) : allocate(length)
   let offset = 0
   for (let i = 0; i < records.length; i++) {
     bytes[offset++] = TAG_RECORD
@@ -38,7 +45,7 @@ export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {
   return bytes
 }
 
-/** The records of a block. Their byte arrays are views of `data`. Throws `RangeError` when `data` is no block. */
+/** Decodes the records of a block, with views of `data`. Throws `RangeError` if `data` is not a block. */
 export function decodeRecords(data: Uint8Array): SequencedRecord[] {
   const reader = new BlockReader(data)
   const records: SequencedRecord[] = []
@@ -51,18 +58,24 @@ export function decodeRecords(data: Uint8Array): SequencedRecord[] {
 }
 
 const NO_BYTES: Uint8Array = new Uint8Array(0)
-/** Of most records, and shared by them. */
+/** Shared by the many records without headers. */
 const NO_HEADERS: readonly Header[] = Object.freeze([])
 
 function recordSize(record: SequencedRecord): number {
   let size = 0
   if (record.seqNum !== 0) size += 1 + varintSize(record.seqNum)
   if (record.timestamp !== 0) size += 1 + varintSize(record.timestamp)
-  for (const header of record.headers) {
+  if (record.headers.length > 0) size += headersSize(record.headers)
+  return size + bytesSize(record.body)
+}
+
+function headersSize(headers: readonly Header[]): number {
+  let size = 0
+  for (const header of headers) {
     const inner = headerSize(header)
     size += 1 + varintSize(inner) + inner
   }
-  return size + bytesSize(record.body)
+  return size
 }
 
 function headerSize([name, value]: Header): number {
@@ -73,22 +86,30 @@ function bytesSize(bytes: Uint8Array): number {
   return bytes.length === 0 ? 0 : 1 + varintSize(bytes.length) + bytes.length
 }
 
+/** Smaller values take at most four bytes, and 32-bit operations suffice. */
+const LOW_BITS = 0x1000_0000
+
 function varintSize(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2
   if (value < 0x20_0000) return 3
-  if (value < 0x1000_0000) return 4
-  let size = 4
-  for (let rest = value / 0x1000_0000; rest >= 1; rest /= 128) size++
-  return size
+  if (value < LOW_BITS) return 4
+  return 4 + varintSize(Math.floor(value / LOW_BITS))
 }
 
-function writeVarint(bytes: Uint8Array, start: number, value: number): number {
+/** Writes a number of up to 2^53 - 1 as a protobuf varint. Returns its end. */
+export function writeVarint(bytes: Uint8Array, start: number, value: number): number {
   let offset = start
   let rest = value
-  while (rest >= 0x1000_0000) {
-    bytes[offset++] = (rest % 128) | 0x80
-    rest = Math.floor(rest / 128)
+  if (value >= LOW_BITS) {
+    const high = Math.floor(value / LOW_BITS)
+    const low = value - high * LOW_BITS
+    bytes[offset] = (low & 0x7f) | 0x80
+    bytes[offset + 1] = ((low >>> 7) & 0x7f) | 0x80
+    bytes[offset + 2] = ((low >>> 14) & 0x7f) | 0x80
+    bytes[offset + 3] = (low >>> 21) | 0x80
+    offset += 4
+    rest = high
   }
   while (rest >= 0x80) {
     bytes[offset++] = (rest & 0x7f) | 0x80
@@ -108,13 +129,19 @@ function writeRecord(bytes: Uint8Array, start: number, record: SequencedRecord):
     bytes[offset++] = TAG_TIMESTAMP
     offset = writeVarint(bytes, offset, record.timestamp)
   }
-  for (const header of record.headers) {
+  if (record.headers.length > 0) offset = writeHeaders(bytes, offset, record.headers)
+  return writeBytes(bytes, offset, TAG_BODY, record.body)
+}
+
+function writeHeaders(bytes: Uint8Array, start: number, headers: readonly Header[]): number {
+  let offset = start
+  for (const header of headers) {
     bytes[offset++] = TAG_HEADER
     offset = writeVarint(bytes, offset, headerSize(header))
     offset = writeBytes(bytes, offset, TAG_NAME, header[0])
     offset = writeBytes(bytes, offset, TAG_VALUE, header[1])
   }
-  return writeBytes(bytes, offset, TAG_BODY, record.body)
+  return offset
 }
 
 function writeBytes(bytes: Uint8Array, start: number, tag: number, value: Uint8Array): number {
@@ -165,4 +192,60 @@ function readHeader(reader: BlockReader): Header {
   }
   if (reader.offset !== end) throw new RangeError('not a block: a header overruns its length')
   return [name, value]
+}
+
+/** Reads the fields of a block in order. Throws `RangeError` if they are truncated. */
+export class BlockReader {
+  offset = 0
+  readonly #data: Uint8Array
+
+  constructor(data: Uint8Array) {
+    this.#data = data
+  }
+
+  byte(): number {
+    const byte = this.#data[this.offset++]
+    if (byte === undefined) throw new RangeError('not a block: truncated')
+    return byte
+  }
+
+  varint(): number {
+    let value = 0
+    let scale = 1
+    for (let i = 0; i < 8; i++) {
+      const byte = this.byte()
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80) {
+        if (value > Number.MAX_SAFE_INTEGER) break
+        return value
+      }
+      scale *= 128
+    }
+    throw new RangeError('not a block: number beyond 2^53 - 1')
+  }
+
+  /** Reads a length. Returns the offset of the end of the field. */
+  end(): number {
+    const end = this.varint() + this.offset
+    if (end > this.#data.length) throw new RangeError('not a block: truncated')
+    return end
+  }
+
+  /** Reads a length and that many bytes: a view. */
+  bytes(): Uint8Array {
+    const end = this.end()
+    const { buffer, byteOffset } = this.#data
+    // Not `subarray`, which takes four times as long.
+    const bytes = new Uint8Array(buffer, byteOffset + this.offset, end - this.offset)
+    this.offset = end
+    return bytes
+  }
+
+  /** Skips what {@link bytes} would return, and returns its length. */
+  skipBytes(): number {
+    const end = this.end()
+    const length = end - this.offset
+    this.offset = end
+    return length
+  }
 }

@@ -1,124 +1,164 @@
-import type { Trim } from '../core/trims.ts'
+import type { Trim } from '../core/retention.ts'
 import type { StreamPosition } from '../model/position.ts'
-import type { Clock } from './clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /**
- * The storage contract. A storage keeps two things: a **catalog** of small documents and the **logs** of the streams. It decides
- * nothing about the protocol: sequence numbers, timestamps, trim points and tokens arrive computed.
+ * The storage contract. A storage keeps a **catalog** of small documents and the **logs** of the streams. It
+ * knows nothing about the protocol: sequence numbers, timestamps, trim points and tokens arrive computed.
  *
- * A storage is a factory that costs nothing until an engine opens it. One storage may be opened by several engines (tabs,
- * processes, or two engines in one test) when its manifest says `shared`; every engine then sees what the others did.
+ * Creating a storage costs nothing until an engine opens it. If its manifest says `shared`, several engines
+ * may have it open (tabs, processes, or two engines in one test), and each sees the changes of the others.
  *
- * `headwater/conformance` holds the suite that every storage passes.
+ * Every storage passes the test suite of `headwater/conformance`.
  */
 export interface Storage {
+  /** What the storage guarantees. */
   readonly manifest: StorageManifest
-  /** Opens, creating what is missing. Rejects with {@link StorageFailure} when it cannot. */
+  /** Opens the storage and creates what is missing. Rejects with {@link StorageFailure} if it cannot. */
   open(context: StorageContext): Promise<StorageSession>
 }
 
-/** What a storage promises beyond the contract. Decides which parts of the conformance suite run. */
+/** What a storage guarantees beyond the contract. Selects the parts of the conformance suite that run. */
 export interface StorageManifest {
-  /** For messages and test titles: `memory`, `indexeddb`, `filesystem`, `postgres`. */
+  /** A short name for messages and test titles, such as `memory` or `postgres`. */
   readonly name: string
-  /** What an append has survived when it resolves. */
+  /** What an append survives once it resolves. */
   readonly durability: 'none' | 'process-crash' | 'power-loss'
-  /** Whether several engines may have it open at once. */
+  /** Whether several engines may have it open at the same time. */
   readonly shared: boolean
   /**
-   * How changes made by other engines are told: `reliable` loses none, `hint` may lose, repeat or delay them (the engine polls
-   * heads as well), `none` tells nothing (the engine only polls).
+   * How an engine learns of changes by other engines:
+   * - `reliable`: from every notification;
+   * - `hint`: notifications may be lost, repeated or late, so the engine also polls the heads;
+   * - `none`: the engine only polls.
    */
   readonly notifications: 'reliable' | 'hint' | 'none'
+  /**
+   * Whether nothing else refers to the memory of the blocks that `read` returns. Callers of the engine, who
+   * may modify what they get, then receive it without a copy. Default: false.
+   */
+  readonly readsIntoNewMemory?: boolean
 }
 
+/** What an engine passes to a storage. */
 export interface StorageContext {
-  /** All timers and times of the storage come from here. */
+  /** The source of all times and timers of the storage. */
   readonly clock: Clock
   /**
-   * Called after another engine changed a log: appended to it, changed its epoch, created or deleted it. May also be called for
-   * this engine's own changes. Must not be called synchronously from within a call of the engine.
+   * Called after another engine appended to a log, changed its epoch, created or deleted it. May also be
+   * called for changes by this engine. Must not be called synchronously within a call of the engine.
    */
   readonly onLogChanged: (logId: string) => void
 }
 
 /** An open storage. After `close`, every call rejects with {@link StorageFailure} of kind `closed`. */
 export interface StorageSession {
-  // Catalog ---------------------------------------------------------------------------------------------------------
+  // Catalog
 
-  /** The document, as of the last commit that resolved before this call (of any engine) or a later one. */
+  /** Returns a document. Reflects every commit, by any engine, that resolved before this call. */
   get(collection: Collection, key: string): Promise<Document | undefined>
 
   /**
-   * Documents whose key has the prefix and is greater than `after`, ascending by the UTF-8 bytes of the keys, at most `limit`.
-   * As fresh as `get`.
+   * Returns the documents whose key has the prefix and is greater than `after`, at most `limit`, in ascending
+   * order of the UTF-8 bytes of their keys. As fresh as `get`.
    */
   list(collection: Collection, range: ListRange): Promise<Document[]>
 
   /**
-   * Makes all changes or none, atomically towards every other call of every engine, and durably before it resolves. Rejects with
-   * {@link StorageConflict}, having changed nothing, when an expectation does not hold.
+   * Applies all changes or none, atomically towards all calls of all engines, and durably before it resolves.
+   * Rejects with {@link StorageConflict} and changes nothing if an expectation does not hold.
    */
   commit(changes: readonly CatalogChange[]): Promise<void>
 
-  // Logs ------------------------------------------------------------------------------------------------------------
+  // Logs
 
-  /** The log's head, or undefined when there is no such log. Includes every append that resolved before this call. */
+  /** Returns the head of a log, or undefined if there is none. Reflects every append that resolved before. */
   head(logId: string): Promise<Head | undefined>
 
   /**
-   * Adds one block and replaces the head, atomically, on condition that the log exists and its head still has `expected`. Durable,
-   * as the manifest says, before it resolves.
+   * Adds a block and replaces the head, atomically, if the log exists and its head is still `expected`.
+   * Durable, as the manifest says, before it resolves.
    *
-   * Calls for one log may be made before earlier ones have resolved: they take effect in the order of the calls, each expecting
-   * the head that the one before leaves. When one is not made, those behind it fail too, for their expectation does not hold.
-   * Calls for different logs are independent. A storage is expected to write what waits together (group commit).
+   * A caller may append to a log before earlier appends have resolved. They take effect in the order of the
+   * calls, and each expects the head that the previous one leaves: if one fails, those after it fail too.
+   * Calls for different logs are independent. A storage should write pending appends together (group commit).
    *
-   * Rejects with {@link StorageConflict} when the expectation does not hold (nothing was written), or {@link StorageFailure}.
-   * The block's bytes may be kept: the engine does not change them.
+   * Rejects with {@link StorageConflict} if the expectation does not hold (nothing was written), otherwise
+   * with {@link StorageFailure}. The storage may keep the request: the engine does not modify it.
    */
   append(request: AppendRequest): Promise<void>
 
   /**
-   * Blocks that hold records at or after `from` and below `endSeqNum`, ascending, without a gap other than what was reclaimed.
-   * Whole blocks: the first may begin before `from`, the last may end after `endSeqNum`. Includes every append that resolved
-   * before this call. At least one block when there is one; stops after the block that reaches `bytesMax` or `recordsMax`.
-   * Trimmed and expired blocks may still be returned: the engine leaves them out. The engine may change the returned bytes.
-   * A log that does not exist reads as empty. Damage rejects with {@link StorageFailure} of kind `corrupt`: never skipped.
+   * Returns zeroed memory for the `data` of a block that is about to be appended, so that the storage can
+   * keep it without a copy. It may be a view of a larger buffer. Never throws. If absent, or for a short
+   * block, the engine allocates the memory.
+   */
+  allocate?(logId: string, bytes: number): Uint8Array
+
+  /**
+   * Returns the blocks that contain records at or after `from` and below `endSeqNum`, ascending, without gaps
+   * except for reclaimed blocks. The first may begin before `from`, and the last may end after `endSeqNum`.
+   * Reflects every append that resolved before this call. Returns at least one block if there is one, and
+   * stops after the block that reaches `bytesMax` or `recordsMax`. Of the first block, a storage should
+   * return only the records that the read wants.
+   *
+   * May return trimmed and expired blocks, which the engine filters, and views of bytes that it keeps: unless
+   * the manifest says `readsIntoNewMemory`, nothing writes to them. A missing log reads as empty. Rejects
+   * with {@link StorageFailure} of kind `corrupt` if a block is damaged: never skips it.
    */
   read(logId: string, range: ReadRange): Promise<StoredBlock[]>
 
   /**
-   * Frees blocks that have expired at `now`, blocks wholly below a point of `Head.trims` whose time is at or before
-   * `trimmedBefore`, and what deleted logs left. Never touches a head or any other block. Bounded work: tells when more is left.
-   * Failing here loses nothing.
+   * Frees expired blocks, blocks entirely below a point of `Head.trims` whose time is at or before
+   * `trimmedBefore`, and the blocks of deleted logs. Never changes a head or any other block. Does a bounded
+   * amount of work. A failure loses nothing.
    */
   reclaim(limits: ReclaimLimits): Promise<Reclaimed>
 
   /**
-   * The metered bytes of the blocks that `read` would give of each whole log, in the order of the ids: trimmed and expired ones count until
-   * they are freed. 0 for a log that does not exist. As fresh as `head`. Costs about as much as reading the heads: a storage keeps count, it does not read blocks.
+   * Returns, in the order of the ids, the metered bytes of all blocks that `read` would return for each log:
+   * trimmed and expired blocks count until they are freed. 0 for a missing log. As fresh as `head`, and about
+   * as cheap: a storage keeps a counter and does not read blocks.
    */
   measure(logIds: readonly string[]): Promise<number[]>
 
   /**
-   * On a storage that many engines share, of which most would look at the same things in vain: tells an engine when background work is its
-   * business, and when it is not any more (freeing blocks, deleting empty streams, finishing deletions, dropping expired tokens; not what
-   * each engine does for itself). `onTurn` may be called at once. Before its first call it is not this engine's business. The returned function gives the turn
-   * up for good; `close` does so, too, and so does whatever else keeps an engine from working, so that another one has its turn.
+   * Rejects if nothing can be written any more until the storage is opened again. Cheap enough for health
+   * checks, which call `get` if it is absent.
+   */
+  check?(): Promise<void>
+
+  /**
+   * Returns whether appends fail for lack of space, as far as is known. Trims, deletions and reads should
+   * work nevertheless: a storage reserves space for them. If absent, it is not known.
+   */
+  isFull?(): boolean
+
+  /**
+   * Returns whether no other session has been open since this one was opened. The engine then trusts the
+   * heads that it knows. Never true again once it was false. If absent, the manifest decides.
+   */
+  isExclusive?(): boolean
+
+  /**
+   * Elects one of the engines that share a storage to do the background work: freeing blocks, deleting empty
+   * streams, finishing deletions, removing expired tokens. Calls `onTurn(true)` when this engine is elected,
+   * possibly at once, and `onTurn(false)` when it no longer is. The returned function withdraws for good; so
+   * does `close`, and so does anything else that stops an engine, so that another one is elected.
    *
-   * It saves work, and nothing relies on it: several engines may have the turn at once. Absent: it always is its business.
+   * Saves work, but correctness must not depend on it: several engines may be elected at the same time. If
+   * absent, every engine does the background work.
    */
   backgroundTurn?(onTurn: (isOurs: boolean) => void): () => void
 
-  /** Waits for what is in flight, then releases everything: handles, timers, listeners. A second call does nothing. */
+  /** Waits for calls in flight, then releases handles, timers and listeners. A second call does nothing. */
   close(): Promise<void>
 }
 
 /** The kinds of document. Persisted: keep stable. */
 export type Collection = 'basins' | 'streams' | 'deadlines' | 'tokens' | 'usage' | 'settings'
 
-/** Plain JSON, copied on the way in and out. */
+/** Plain JSON. Storages copy it on the way in and out. */
 export type JsonValue =
   | string
   | number
@@ -127,53 +167,69 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [member: string]: JsonValue }
 
+/** A document of the catalog. */
 export interface Document {
-  /** Well-formed Unicode, at most 1,024 bytes of UTF-8; may hold any code point, U+0000 included. */
+  /** Well-formed Unicode, at most 1,024 bytes of UTF-8. May contain any code point, U+0000 included. */
   readonly key: string
+  /** The content of the document. */
   readonly value: JsonValue
-  /** Changes with every write of the key and never returns, not even after the document was deleted and made anew. */
+  /**
+   * Changes with every write of the key, and is never reused, even if the document is deleted and created
+   * again.
+   */
   readonly version: number
 }
 
+/** Selects documents by key. */
 export interface ListRange {
+  /** Prefix of the keys; `''` selects all. */
   readonly prefix: string
-  /** Exclusive; `''` is before every key. */
+  /** Exclusive; `''` precedes every key. */
   readonly after: string
+  /** The largest number of documents to return. */
   readonly limit: number
 }
 
+/** A change within a {@link StorageSession.commit}. */
 export type CatalogChange =
+  /** Creates or replaces a document. */
   | {
       readonly kind: 'put'
       readonly collection: Collection
       readonly key: string
       readonly value: JsonValue
-      /** The version that must be there, `null` for "no document", absent for "whatever is there". */
+      /** The required version; `null` requires that there is no document, absent requires nothing. */
       readonly expect?: number | null
     }
+  /** Deletes a document if it exists. */
   | {
       readonly kind: 'delete'
       readonly collection: Collection
       readonly key: string
+      /** The required version; absent requires nothing. */
       readonly expect?: number
     }
-  /** Makes an empty log with the head of `emptyHead`. Log ids are unique for ever; one that exists is a conflict. */
+  /** Creates an empty log with the head of `emptyHead`. Conflicts if the log exists; ids are never reused. */
   | {
       readonly kind: 'create-log'
       readonly logId: string
       readonly epoch: number
+      /** Milliseconds since the Unix epoch. */
       readonly createdAt: number
-      /** Where its first record goes; absent is the beginning. */
+      /** Where the log starts. Default: at 0. */
       readonly start?: LogStart
     }
-  /** Sets the epoch of the head, so that appends sequenced under another configuration conflict. Missing log: conflict. */
+  /**
+   * Sets the epoch of the head, so that appends of an earlier epoch conflict. Conflicts if the log is
+   * missing.
+   */
   | { readonly kind: 'set-epoch'; readonly logId: string; readonly epoch: number }
   /**
-   * From this moment the log does not exist; its bytes are freed at once or by `reclaim`. Missing log: nothing. With `expectSeqNum`
-   * it is a conflict when the log exists and its tail is elsewhere.
+   * Deletes a log if it exists. Its blocks are freed at once or by `reclaim`. With `expectSeqNum`, conflicts
+   * if the log exists with another tail.
    */
   | { readonly kind: 'delete-log'; readonly logId: string; readonly expectSeqNum?: number }
-  /** Changes nothing: a conflict unless the document has this version (`null`: unless there is none). */
+  /** Changes nothing. Conflicts unless the document has this version; `null` requires that there is none. */
   | {
       readonly kind: 'check'
       readonly collection: Collection
@@ -181,99 +237,157 @@ export type CatalogChange =
       readonly expect: number | null
     }
 
-/** What a log is created with that goes on where another one was: everything before counts as trimmed. */
+/** The initial state of a log that continues another one: everything before its tail counts as trimmed. */
 export interface LogStart {
+  /** The position of the first record. */
   readonly tail: StreamPosition
+  /** The initial fencing token; `''` for none. */
   readonly fencingToken: string
 }
 
-/** The state of a log that is replaced with every append. */
+/** The state of a log, which every append replaces. */
 export interface Head {
-  /** Set by `create-log` and `set-epoch`: which version of the stream's configuration appends are sequenced under. */
+  /**
+   * Version of the stream's configuration that appends are sequenced under. Set by `create-log` and
+   * `set-epoch`.
+   */
   readonly epoch: number
+  /** The position of the next record. */
   readonly tail: StreamPosition
-  /** Records below are gone for new readers. */
+  /** New readers do not get records below it. */
   readonly trimPoint: number
+  /** The current fencing token; `''` for none. */
   readonly fencingToken: string
   /**
-   * Names the append that left this head, `''` when none did: unique to it for ever, as are engine and attempt. Appends are pipelined, so the tail
-   * alone would not do: when the first of two conflicts because somebody else appended as many records, the second must not find the head
-   * that it expects.
+   * Globally unique id of the append that left this head; `''` before the first one. The tail alone is not
+   * enough, because appends are pipelined: if another engine appends as many records as the first of two
+   * appends, which then conflicts, the second must not find the head that it expects.
    */
   readonly appendId: string
-  /** Time of the last append or, before it, of the creation; milliseconds. */
+  /** When the last append was made, or else the log was created. Milliseconds since the Unix epoch. */
   readonly appendedAt: number
-  /** The latest trims, ascending, at most three: which blocks `reclaim` may free, and from when on (`core/trims.ts`). */
+  /**
+   * The latest trims, at most three, ascending: which blocks `reclaim` may free, and when
+   * (`core/retention.ts`).
+   */
   readonly trims: readonly Trim[]
 }
 
-/** Tells two heads of a log apart. */
+/** The fields that distinguish the heads of a log. */
 export interface HeadIdentity {
+  /** Epoch of the head. */
   readonly epoch: number
-  /** That of the tail. */
+  /** Sequence number of the tail. */
   readonly seqNum: number
+  /** Id of the append that left the head. */
   readonly appendId: string
 }
 
+/** The argument of {@link StorageSession.append}. */
 export interface AppendRequest {
+  /** Id of the log. */
   readonly logId: string
+  /** The head that the append is sequenced against. */
   readonly expected: HeadIdentity
+  /** The records to add. */
   readonly block: StoredBlock
-  /** The head after this append; its epoch is the expected one. */
+  /** The head after this append, with the expected epoch. */
   readonly head: Head
 }
 
 /**
- * Consecutive records of a log: one append's batch as it is given to `append`. A storage may merge neighbours that have the same
- * `expiresAt` by concatenating their `data` and adding their numbers up, within 1,000 records, 1 MiB metered and
- * `BATCH_ENCODED_BYTES_MAX` bytes of `data` (model/limits.ts). It may also give a block in pieces, as `splitBlock` cuts it (split-block.ts), unless it is
- * asked for `unsplit` ones.
+ * Consecutive records of a log: the batch of one append. A storage may merge adjacent blocks with the same
+ * `expiresAt`: it concatenates their `data` and adds up their numbers, within 1,000 records, 1 MiB metered
+ * and `BATCH_ENCODED_BYTES_MAX` bytes of `data` (`model/limits.ts`). It may also return a part of a block, or
+ * several, cut between records (as `splitBlock` does), unless the read asks for `unsplit` blocks.
  */
 export interface StoredBlock {
+  /** Sequence number of the first record. */
   readonly firstSeqNum: number
-  /** One after the last record's. */
+  /** One after the last record. */
   readonly endSeqNum: number
+  /** Milliseconds since the Unix epoch. */
   readonly firstTimestamp: number
+  /** Milliseconds since the Unix epoch. */
   readonly lastTimestamp: number
+  /** Metered bytes of the records. */
   readonly meteredBytes: number
-  /** Time from which the records no longer exist for new readers; null is never. */
+  /** When the records expire for new readers, in milliseconds since the Unix epoch; null for never. */
   readonly expiresAt: number | null
-  /** Opaque to the storage. That of one append has at most `SEALED_BLOCK_BYTES_MAX` bytes (sealed-block.ts). */
+  /**
+   * Opaque to the storage. At most `SEALED_BLOCK_BYTES_MAX` bytes for one append (`sealed-block.ts`). Must
+   * not be modified, unless it was read from a storage that reads into new memory.
+   */
   readonly data: Uint8Array
 }
 
+/** Selects blocks of a log. */
 export interface ReadRange {
   /** A sequence number, or the first block whose `lastTimestamp` is at or after a timestamp. */
   readonly from: { readonly seqNum: number } | { readonly timestamp: number }
   /** Exclusive. */
   readonly endSeqNum: number
-  /** Stop once the returned blocks' metered bytes reach this. */
+  /** Stops once the metered bytes of the returned blocks reach this. */
   readonly bytesMax: number
-  /** Stop once the returned blocks' records reach this; absent is no limit. */
+  /** Stops once the records of the returned blocks reach this. Default: no limit. */
   readonly recordsMax?: number
-  /** Whether the records of one append have to be in one block: for whoever tells appends apart. Absent is false. */
+  /**
+   * Whether the records of one append must be in one block, for callers that tell appends apart. Default:
+   * false.
+   */
   readonly unsplit?: boolean
 }
 
+/** Bounds of a {@link StorageSession.reclaim}. */
 export interface ReclaimLimits {
+  /** The current time in milliseconds: blocks that expire at or before it are freed. */
   readonly now: number
+  /** Blocks are freed below trims made at or before this time, in milliseconds. */
   readonly trimmedBefore: number
-  /** How many blocks to free at the most. */
+  /** The largest number of blocks to free. */
   readonly blocksMax: number
 }
 
+/** The result of a {@link StorageSession.reclaim}. */
 export interface Reclaimed {
-  /** Whether more is left to free. */
+  /** Whether more blocks can be freed. */
   readonly more: boolean
-  /** The logs that exist and of which blocks were freed, each once. */
+  /** Existing logs whose blocks were freed, each once. */
   readonly logIds: readonly string[]
 }
 
-/** What an append that was sequenced against this head expects. */
+/** Returns what an append expects that is sequenced against this head. */
 export function identityOf(head: Head): HeadIdentity {
   return { epoch: head.epoch, seqNum: head.tail.seqNum, appendId: head.appendId }
 }
 
+/** Whether both identify the same head of a log. */
 export function isSameHead(a: HeadIdentity, b: HeadIdentity): boolean {
   return a.epoch === b.epoch && a.seqNum === b.seqNum && a.appendId === b.appendId
+}
+
+/** Whether the append that left this head trimmed the log, so that it may use reserved space. */
+export function hasNewTrim({ trims, appendedAt }: Head): boolean {
+  return trims.at(-1)?.at === appendedAt
+}
+
+const BEGINNING: LogStart = { tail: { seqNum: 0, timestamp: 0 }, fencingToken: '' }
+
+/**
+ * Returns the head of a log that was just created.
+ *
+ * @param createdAt Milliseconds since the Unix epoch.
+ * @param start Where the log starts. Default: at 0.
+ */
+export function emptyHead(epoch: number, createdAt: number, start: LogStart = BEGINNING): Head {
+  const { tail, fencingToken } = start
+  return {
+    epoch,
+    tail: { seqNum: tail.seqNum, timestamp: tail.timestamp },
+    trimPoint: tail.seqNum,
+    fencingToken,
+    appendId: '',
+    appendedAt: createdAt,
+    trims: [],
+  }
 }

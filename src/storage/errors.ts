@@ -1,29 +1,39 @@
 const CONFLICT = Symbol.for('headwater.storage.conflict')
 const FAILURE = Symbol.for('headwater.storage.failure')
 
-/** An expectation of `commit` or `append` did not hold. Nothing was changed. Checked by brand, not by class. */
+/**
+ * Thrown if an expectation of `commit` or `append` does not hold. Nothing was changed. Recognized by a symbol
+ * instead of its class, so that several copies of the library work together.
+ */
 export class StorageConflict extends Error {
+  /** @param message Names the expectation. */
   constructor(message: string) {
     super(message)
     this.name = 'StorageConflict'
     Object.defineProperty(this, CONFLICT, { value: true })
   }
 
+  /** Whether the value is a conflict, of any copy of the library. */
   static is(value: unknown): value is StorageConflict {
     return typeof value === 'object' && value !== null && CONFLICT in value
   }
 }
 
 /**
- * `io`: the medium failed; `quota`: no space left; `closed`: the storage is closed; `blocked`: another holder has it;
- * `corrupt`: what is stored is damaged.
+ * Why a storage failed:
+ * - `io`: the medium failed;
+ * - `quota`: no space is left;
+ * - `closed`: the storage is closed;
+ * - `blocked`: another process has it open;
+ * - `corrupt`: stored data is damaged.
  */
 export type StorageFailureKind = 'io' | 'quota' | 'closed' | 'blocked' | 'corrupt'
 
-/** Anything else that goes wrong in a storage. */
+/** Any failure of a storage other than a conflict. */
 export class StorageFailure extends Error {
+  /** Why the storage failed. */
   readonly kind: StorageFailureKind
-  /** Whether the failed call certainly changed nothing. When false, what it wrote may turn up later. */
+  /** Whether the failed call certainly changed nothing. If false, its changes may appear later. */
   readonly nothingWritten: boolean
 
   constructor(
@@ -38,6 +48,7 @@ export class StorageFailure extends Error {
     Object.defineProperty(this, FAILURE, { value: true })
   }
 
+  /** Whether the value is a failure of a storage, of any copy of the library. */
   static is(value: unknown): value is StorageFailure {
     return typeof value === 'object' && value !== null && FAILURE in value
   }

@@ -1,15 +1,19 @@
-/** Small enough that moving a chunk's items is cheap, large enough that a million items are only thousands of chunks. */
+/**
+ * Small enough that inserting into a chunk is cheap, large enough that a million items are only thousands of
+ * chunks.
+ */
 const CHUNK_ITEMS_MAX = 512
 
 /**
- * Distinct items kept in order, as a list of short sorted arrays. Adding at the end and taking from the front, which is what
- * logs and queues do, cost next to nothing; adding anywhere else moves one chunk instead of everything behind it, so that
- * 100,000 names in random order are as good as a balanced tree, with a fraction of its code and memory.
+ * Distinct items in order, as a list of short sorted arrays. Appending and removing from the front, as logs
+ * and queues do, cost next to nothing. Inserting elsewhere moves one chunk instead of all later items, so
+ * that 100,000 names in random order are as fast as in a balanced tree, with a fraction of its code and
+ * memory.
  */
 export class OrderedList<Item> {
   readonly #compare: (a: Item, b: Item) => number
-  /** None is empty. */
-  readonly #chunks: Item[][] = []
+  /** Chunks are never empty. */
+  #chunks: Item[][] = []
   #size = 0
 
   constructor(compare: (a: Item, b: Item) => number) {
@@ -24,23 +28,29 @@ export class OrderedList<Item> {
     return this.#chunks[0]?.[0]
   }
 
-  /** Adds an item that compares equal to none in the list. */
-  add(item: Item): void {
+  /** Adds an item. None in the list may compare equal to it. Returns whether it is now the first. */
+  add(item: Item): boolean {
     this.#size++
     const last = this.#chunks.at(-1)
-    if (last === undefined || this.#compare(last.at(-1)!, item) < 0) {
-      if (last === undefined || last.length >= CHUNK_ITEMS_MAX) this.#chunks.push([item])
+    if (last === undefined) {
+      // Not pushed, which would make room for seventeen: there may be 100,000 lists of one item.
+      this.#chunks = [[item]]
+      return true
+    }
+    if (this.#compare(last.at(-1)!, item) < 0) {
+      if (last.length >= CHUNK_ITEMS_MAX) this.#chunks.push([item])
       else last.push(item)
-      return
+      return false
     }
     const reached = (other: Item) => this.#compare(other, item) >= 0
     const index = this.#chunkIndex(reached)
     const chunk = this.#chunks[index]!
     chunk.splice(lowerBound(chunk, reached), 0, item)
     if (chunk.length > CHUNK_ITEMS_MAX) this.#chunks.splice(index + 1, 0, chunk.splice(CHUNK_ITEMS_MAX / 2))
+    return this.#chunks[0]![0] === item
   }
 
-  /** Removes the item that compares equal, and returns whether there was one. */
+  /** Removes the item that compares equal. Returns whether there was one. */
   delete(item: Item): boolean {
     const reached = (other: Item) => this.#compare(other, item) >= 0
     const index = this.#chunkIndex(reached)
@@ -55,8 +65,8 @@ export class OrderedList<Item> {
   }
 
   /**
-   * The items from the first for which `reached` holds to the last. `reached` must hold for all items behind that one.
-   * The list must not change during the iteration.
+   * Iterates from the first item for which `reached` is true to the last. `reached` must be monotonic, and
+   * the list must not change during the iteration.
    */
   *from(reached: (item: Item) => boolean): Generator<Item, void, undefined> {
     let index = this.#chunkIndex(reached)
@@ -75,8 +85,8 @@ export class OrderedList<Item> {
   }
 }
 
-/** Index of the first item for which `reached` holds, or the length. */
-function lowerBound<Item>(items: readonly Item[], reached: (item: Item) => boolean): number {
+/** Index of the first item for which `reached` is true, or the length. `reached` must be monotonic. */
+export function lowerBound<Item>(items: readonly Item[], reached: (item: Item) => boolean): number {
   let low = 0
   let high = items.length
   while (low < high) {

@@ -1,23 +1,33 @@
 import { concatBytes } from '../model/bytes.ts'
 import type { StreamPosition } from '../model/position.ts'
-import { type SequencedRecord, type TextRecord, textRecord } from '../model/record.ts'
+import {
+  type RecordAs,
+  type RecordFormat,
+  type SequencedRecord,
+  type TextRecord,
+  textRecord,
+} from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
 /**
- * Consecutive records, as objects and as block bytes, each form made when it is first asked for and then kept: a thousand readers of
- * one batch share both.
+ * Consecutive records, as objects and as the bytes of a block. Each form is created on first use and then
+ * kept, so that all readers of a batch share it.
  */
 export class RecordBatch {
   #records: readonly SequencedRecord[] | undefined
-  /** Blocks that are the batch one after another. */
+  #text: readonly TextRecord[] | undefined
+  /** Blocks whose concatenation is the batch. */
   #blocks: readonly Uint8Array[] | undefined
+  #copy: RecordBatch | undefined
 
   private constructor(
     records: readonly SequencedRecord[] | undefined,
     blocks: readonly Uint8Array[] | undefined,
+    isOwned = false,
   ) {
     this.#records = records
     this.#blocks = blocks
+    if (isOwned) this.#copy = this
   }
 
   static ofRecords(records: readonly SequencedRecord[]): RecordBatch {
@@ -28,15 +38,31 @@ export class RecordBatch {
     return new RecordBatch(undefined, [data])
   }
 
-  /** Joined only when somebody asks for the bytes: who reads records in the process never does. */
-  static ofBlocks(blocks: readonly Uint8Array[]): RecordBatch {
-    return new RecordBatch(undefined, blocks)
+  /**
+   * Joins the blocks only when `data` is read, which in-process readers never do.
+   *
+   * @param isOwned Whether nothing else refers to the memory of the blocks, so that `copy` need not copy it.
+   */
+  static ofBlocks(blocks: readonly Uint8Array[], isOwned = false): RecordBatch {
+    return new RecordBatch(undefined, blocks, isOwned)
+  }
+
+  /** The same records in memory that a caller may write to. Shared by all callers. */
+  get copy(): RecordBatch {
+    this.#copy ??= RecordBatch.ofBlocks((this.#blocks ?? [this.data]).map((block) => new Uint8Array(block)))
+    return this.#copy
   }
 
   get records(): readonly SequencedRecord[] {
     this.#records ??=
       this.#blocks!.length === 1 ? decodeRecords(this.#blocks![0]!) : this.#blocks!.flatMap(decodeRecords)
     return this.#records
+  }
+
+  /** The records with strings in place of bytes. */
+  get text(): readonly TextRecord[] {
+    this.#text ??= this.records.map(textRecord)
+    return this.#text
   }
 
   /** See `block-codec.ts`: also the bytes of a wire `ReadBatch` without its tail. */
@@ -47,37 +73,67 @@ export class RecordBatch {
   }
 }
 
-/** What a read delivers (service-interface.md "Read batch"). */
-export class ReadBatch {
-  readonly #batch: RecordBatch
-  /** Position after the append that this batch came from; only on batches that were followed live. */
-  readonly tail: StreamPosition | undefined
+interface BatchSummary {
   readonly count: number
   readonly meteredBytes: number
   readonly lastSeqNum: number
+}
 
+/**
+ * Consecutive records of a read (docs/protocol.md "Unary reads"), with bodies and headers in the format of
+ * the read.
+ */
+export class ReadBatch<Format extends RecordFormat = 'bytes'> {
+  /**
+   * The tail of the stream, if the batch was read as it was appended, or if it ends at the tail. Otherwise
+   * undefined.
+   */
+  readonly tail: StreamPosition | undefined
+  /** The number of records. */
+  readonly count: number
+  /** The metered size of the records, in bytes. */
+  readonly meteredBytes: number
+  /** The sequence number of the last record, -1 in an empty batch. */
+  readonly lastSeqNum: number
+  readonly #batch: RecordBatch
+  readonly #format: RecordFormat
+
+  /** @internal */
   constructor(
     batch: RecordBatch,
-    summary: { readonly count: number; readonly meteredBytes: number; readonly lastSeqNum: number },
+    { count, meteredBytes, lastSeqNum }: BatchSummary,
     tail?: StreamPosition,
+    format: RecordFormat = 'bytes',
   ) {
     this.#batch = batch
-    this.count = summary.count
-    this.meteredBytes = summary.meteredBytes
-    this.lastSeqNum = summary.lastSeqNum
+    this.count = count
+    this.meteredBytes = meteredBytes
+    this.lastSeqNum = lastSeqNum
     this.tail = tail
+    this.#format = format
   }
 
-  get records(): readonly SequencedRecord[] {
-    return this.#batch.records
+  /** The records, in order. Shared with other readers: do not write to their bytes. */
+  get records(): readonly RecordAs<Format>[] {
+    const records = this.#format === 'bytes' ? this.#batch.records : this.#batch.text
+    return records as readonly RecordAs<RecordFormat>[] as readonly RecordAs<Format>[]
   }
 
-  /** The records with strings for bytes. */
-  get text(): readonly TextRecord[] {
-    return this.records.map(textRecord)
+  /**
+   * @internal The same batch in a format, for a caller of the library: what it writes to the bytes of a
+   * record must not change what is stored.
+   */
+  as<Other extends RecordFormat>(format: Other): ReadBatch<Other> {
+    const batch = format === 'bytes' ? this.#batch.copy : this.#batch
+    return new ReadBatch<Other>(batch, this, this.tail, format)
   }
 
-  /** The records as a block: see `block-codec.ts`. */
+  /** @internal The same batch with a tail. */
+  withTail(tail: StreamPosition): ReadBatch<Format> {
+    return new ReadBatch<Format>(this.#batch, this, tail, this.#format)
+  }
+
+  /** @internal The records as a block: see `block-codec.ts`. */
   get data(): Uint8Array {
     return this.#batch.data
   }

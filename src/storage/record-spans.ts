@@ -1,4 +1,5 @@
-import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../model/metering.ts'
+import type { StreamPosition } from '../model/position.ts'
+import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../model/record.ts'
 import {
   BlockReader,
   TAG_BODY,
@@ -8,23 +9,26 @@ import {
   TAG_SEQ_NUM,
   TAG_TIMESTAMP,
   TAG_VALUE,
-} from './block-reader.ts'
+} from './block-codec.ts'
 import type { StoredBlock } from './contract.ts'
 
-/** A record of a block: what decides whether a read gets it, and where its bytes are. */
+/** The position and size of a record in a block. */
 export interface RecordSpan {
   readonly seqNum: number
   readonly timestamp: number
   readonly meteredBytes: number
-  /** Of the record within the block's data, with its tag: what lies between two spans is a block of its own. */
+  /**
+   * Offset of the record and its tag in the block's data. The bytes between two such offsets are a block of
+   * their own.
+   */
   readonly start: number
   /** Exclusive. */
   readonly end: number
 }
 
 /**
- * The records of a block without their contents: for a read that wants some of them, and knows which by their places. As strict as
- * `decodeRecords`: throws `RangeError` when `data` is no block.
+ * Scans the records of a block without their contents, for reads that select records by position. As strict
+ * as `decodeRecords`: throws `RangeError` if `data` is not a block.
  */
 export function recordSpans(data: Uint8Array): RecordSpan[] {
   const reader = new BlockReader(data)
@@ -37,15 +41,19 @@ export function recordSpans(data: Uint8Array): RecordSpan[] {
   return spans
 }
 
-/** The records of a plain block. Throws `RangeError` when they are not those that the block says it has. */
+/**
+ * The records of an unencrypted block. Throws `RangeError` if they do not match the metadata of the block.
+ */
 export function spansOf({ firstSeqNum, endSeqNum, data }: StoredBlock): RecordSpan[] {
   const spans = recordSpans(data)
   const isDense = spans.every(({ seqNum }, index) => seqNum === firstSeqNum + index)
-  if (!isDense || spans.length !== endSeqNum - firstSeqNum) throw new RangeError('other records than it says')
+  if (!isDense || spans.length !== endSeqNum - firstSeqNum)
+    throw new RangeError('the records of a block do not match its metadata')
   return spans
 }
 
-function readSpan(reader: BlockReader, start: number, end: number): RecordSpan {
+/** Reads the record that begins at `start`; the reader has read its tag and length, and `end` is its end. */
+export function readSpan(reader: BlockReader, start: number, end: number): RecordSpan {
   let seqNum = 0
   let timestamp = 0
   let headerBytes = 0
@@ -72,7 +80,23 @@ function readSpan(reader: BlockReader, start: number, end: number): RecordSpan {
   return { seqNum, timestamp, meteredBytes: RECORD_METERED_BYTES + headerBytes + bodyBytes, start, end }
 }
 
-/** Returns the length of name and value. */
+/** The position of the record that begins at `start`. Throws `RangeError` if there is none. */
+export function positionAt(data: Uint8Array, start: number): StreamPosition {
+  const reader = new BlockReader(data)
+  reader.offset = start + 1
+  const end = reader.end()
+  let seqNum = 0
+  let timestamp = 0
+  while (reader.offset < end) {
+    const tag = reader.byte()
+    if (tag === TAG_SEQ_NUM) seqNum = reader.varint()
+    else if (tag === TAG_TIMESTAMP) timestamp = reader.varint()
+    else break
+  }
+  return { seqNum, timestamp }
+}
+
+/** Returns the length of the name and the value. */
 function skipHeader(reader: BlockReader): number {
   const end = reader.end()
   let nameBytes = 0
@@ -85,4 +109,52 @@ function skipHeader(reader: BlockReader): number {
   }
   if (reader.offset !== end) throw new RangeError('not a block: a header overruns its length')
   return nameBytes + valueBytes
+}
+
+/**
+ * Cuts a block into consecutive blocks with at most `bytesMax` bytes of data each, unless a single record is
+ * larger: for storages that keep a large value in pieces and would have to join them. The data are views.
+ * Returns the block itself if it cannot be cut, because it is encrypted or does not match its metadata.
+ */
+export function splitBlock(block: StoredBlock, bytesMax: number): StoredBlock[] {
+  if (block.data.length <= bytesMax) return [block]
+  const pieces: StoredBlock[] = []
+  let spans: RecordSpan[] = []
+  let meteredBytes = 0
+  try {
+    for (const span of spansOf(block)) {
+      if (spans.length > 0 && span.end - spans[0]!.start > bytesMax) {
+        pieces.push(blockOf(block.data, spans, block.expiresAt))
+        spans = []
+      }
+      spans.push(span)
+      meteredBytes += span.meteredBytes
+    }
+  } catch {
+    return [block]
+  }
+  const last = blockOf(block.data, spans, block.expiresAt)
+  const agrees =
+    meteredBytes === block.meteredBytes &&
+    (pieces[0] ?? last).firstTimestamp === block.firstTimestamp &&
+    last.lastTimestamp === block.lastTimestamp
+  return agrees ? [...pieces, last] : [block]
+}
+
+/** The block of consecutive records in `data`, of which it has a view. */
+export function blockOf(
+  data: Uint8Array,
+  spans: readonly RecordSpan[],
+  expiresAt: number | null,
+): StoredBlock {
+  const [first, last] = [spans[0]!, spans.at(-1)!]
+  return {
+    firstSeqNum: first.seqNum,
+    endSeqNum: last.seqNum + 1,
+    firstTimestamp: first.timestamp,
+    lastTimestamp: last.timestamp,
+    meteredBytes: spans.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+    expiresAt,
+    data: data.subarray(first.start, last.end),
+  }
 }

@@ -6,33 +6,35 @@ import { meteredBytesOf, type SequencedRecord } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
 /**
- * A block of an encrypted stream: one or more **segments**, each the records of one append, so that the concatenation of two blocks is the
- * block of their records, as it is for plain ones. Persisted: keep stable. Numbers are unsigned and big-endian.
+ * A block of an encrypted stream: one or more **segments**, each with the records of one append. As for plain
+ * blocks, the concatenation of two blocks is the block of their records. Persisted: keep stable. Numbers are
+ * unsigned and big-endian.
  *
  * | Offset | Bytes | |
  * |---|---|---|
- * | 0 | 1 | 0x07: what no protobuf message begins with, so nobody takes a segment for a plain block |
+ * | 0 | 1 | 0x07, which no protobuf message begins with, so a segment never passes for a plain block |
  * | 1 | 1 | format: 0x01 AEGIS-256, 0x02 AES-256-GCM |
  * | 2 | 4 | metered bytes of the records |
  * | 6 | 4 | length of the skeleton, *s* |
- * | 10 | 4 | length of what is sealed, *n*: 0 when all records are commands |
- * | 14 | *s* | skeleton: the records as a plain block (`block-codec.ts`), but without headers and body where they are sealed |
+ * | 10 | 4 | length of the sealed part, *n*; 0 if all records are commands |
+ * | 14 | *s* | skeleton: the records as a plain block, with neither headers nor body where they are sealed |
  * | 14 + *s* | *n* | nonce (AEGIS-256 32, AES-256-GCM 12), ciphertext, tag (32, 16) |
  *
- * The plaintext is the plain block of the ordinary records, in order, without sequence numbers and timestamps. Command records are
- * whole in the skeleton and nowhere else (wire-behaviour.md 10.3): they are the records there that have a header.
+ * The plaintext is the plain block of the ordinary records, in order, without sequence numbers and
+ * timestamps. Command records are only in the skeleton, complete (docs/protocol.md "What is encrypted");
+ * there, they are the records with headers.
  */
 export interface Segment {
   readonly cipher: Cipher
   readonly meteredBytes: number
   readonly skeleton: Uint8Array
-  /** Undefined when all records are commands. */
+  /** Undefined if all records are commands. */
   readonly sealed: Sealed | undefined
 }
 
 export interface Sealed {
   readonly nonce: Uint8Array
-  /** With the tag at its end. */
+  /** Includes the tag at its end. */
   readonly ciphertext: Uint8Array
 }
 
@@ -51,8 +53,8 @@ const MARK = 0x07
 const PREFIX_BYTES = 14
 
 /**
- * Largest segment: that of a batch which is as long as a plain block may be (`BATCH_ENCODED_BYTES_MAX`). Each record has tag and length twice;
- * beside them come prefix, nonce and tag.
+ * Length of the largest segment, that of a batch with `BATCH_ENCODED_BYTES_MAX` bytes as a plain block. Each
+ * record stores its tag and length twice; prefix, nonce and tag come on top.
  */
 export const SEALED_BLOCK_BYTES_MAX = BATCH_ENCODED_BYTES_MAX + 2 * BATCH_RECORDS_MAX + PREFIX_BYTES + 64
 
@@ -72,19 +74,22 @@ export function encodeSegment({ cipher, meteredBytes, skeleton, sealed }: Segmen
   return bytes
 }
 
-/** The segments of a block and where each lies. Their byte arrays are views of `data`. Throws `RangeError` when `data` is no sealed block. */
+/**
+ * Decodes the segments of a block. `data` and all other byte arrays are views. Throws `RangeError` if `data`
+ * is not an encrypted block.
+ */
 export function decodeSegments(data: Uint8Array): (Segment & { readonly data: Uint8Array })[] {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
   const segments: (Segment & { readonly data: Uint8Array })[] = []
   let start = 0
   while (start < data.length) {
-    if (data.length - start < PREFIX_BYTES) throw new RangeError('not a sealed block: cut short')
-    if (view.getUint8(start) !== MARK) throw new RangeError('not a sealed block: no segment')
+    if (data.length - start < PREFIX_BYTES) throw new RangeError('not an encrypted block: truncated')
+    if (view.getUint8(start) !== MARK) throw new RangeError('not an encrypted block: no segment')
     const cipher = cipherOf(view.getUint8(start + 1))
     const skeletonStart = start + PREFIX_BYTES
     const sealedStart = skeletonStart + view.getUint32(start + 6)
     const end = sealedStart + view.getUint32(start + 10)
-    if (end > data.length) throw new RangeError('not a sealed block: cut short')
+    if (end > data.length) throw new RangeError('not an encrypted block: truncated')
     segments.push({
       cipher,
       meteredBytes: view.getUint32(start + 2),
@@ -97,14 +102,14 @@ export function decodeSegments(data: Uint8Array): (Segment & { readonly data: Ui
   return segments
 }
 
-/** What of the records is stored in plain text. */
+/** Encodes what is stored of the records in plain text. */
 export function encodeSkeleton(records: readonly SequencedRecord[]): Uint8Array {
   return encodeRecords(
     records.map((record) => (isSealed(record) ? { ...record, headers: [], body: EMPTY_BYTES } : record)),
   )
 }
 
-/** The records as far as they are stored in plain text. Throws `RangeError` when it is no skeleton. */
+/** Decodes what is stored of the records in plain text. Throws `RangeError` if it is not a skeleton. */
 export function decodeSkeleton(skeleton: Uint8Array): SequencedRecord[] {
   const records = decodeRecords(skeleton)
   const isPlain = ({ headers, body }: SequencedRecord) => headers.length > 0 || body.length > 0
@@ -114,12 +119,12 @@ export function decodeSkeleton(skeleton: Uint8Array): SequencedRecord[] {
   return records
 }
 
-/** Whether it is an ordinary record, whose headers and body are sealed, and no command. */
+/** Whether the record is not a command, so that its headers and body are encrypted. */
 export function isSealed({ headers }: Pick<SequencedRecord, 'headers'>): boolean {
   return !isCommandShaped(headers)
 }
 
-/** What is sealed of an append's records; undefined when all of them are commands. */
+/** Encodes the plaintext of an append; undefined if all records are commands. */
 export function encodePlaintext(
   records: readonly Pick<SequencedRecord, 'headers' | 'body'>[],
 ): Uint8Array | undefined {
@@ -129,8 +134,8 @@ export function encodePlaintext(
 }
 
 /**
- * The records of a segment, from its plaintext, of which their byte arrays are views. Throws `RangeError` when they do not belong together: it
- * has other records than the skeleton, or they have another metered size than the segment.
+ * Joins the skeleton and the plaintext of a segment to its records, with views of the plaintext. Throws
+ * `RangeError` if they do not match: the number of records or the metered size differs.
  */
 export function joinRecords(
   skeleton: readonly SequencedRecord[],
@@ -142,7 +147,7 @@ export function joinRecords(
   let metered = 0
   const records = skeleton.map((record) => {
     const content = isSealed(record) ? ordinary[next++] : record
-    if (content === undefined) throw new RangeError('a sealed block lacks a record')
+    if (content === undefined) throw new RangeError('an encrypted block has too few records')
     metered += meteredBytesOf(content.headers, content.body)
     return {
       seqNum: record.seqNum,
@@ -151,8 +156,8 @@ export function joinRecords(
       body: content.body,
     }
   })
-  if (next !== ordinary.length) throw new RangeError('a sealed block has a record too many')
-  if (metered !== meteredBytes) throw new RangeError('a sealed block has another metered size')
+  if (next !== ordinary.length) throw new RangeError('an encrypted block has too many records')
+  if (metered !== meteredBytes) throw new RangeError('the metered size of an encrypted block is wrong')
   return records
 }
 
@@ -160,12 +165,13 @@ function cipherOf(id: number): Cipher {
   for (const cipher of ['aegis-256', 'aes-256-gcm'] as const) {
     if (SEALED_FORMATS[cipher].id === id) return cipher
   }
-  throw new RangeError('not a sealed block: unknown format')
+  throw new RangeError('not an encrypted block: unknown format')
 }
 
 function sealedOf(cipher: Cipher, bytes: Uint8Array): Sealed | undefined {
   if (bytes.length === 0) return undefined
   const { nonceBytes, tagBytes } = SEALED_FORMATS[cipher]
-  if (bytes.length < nonceBytes + tagBytes) throw new RangeError('not a sealed block: ciphertext cut short')
+  if (bytes.length < nonceBytes + tagBytes)
+    throw new RangeError('not an encrypted block: ciphertext is truncated')
   return { nonce: bytes.subarray(0, nonceBytes), ciphertext: bytes.subarray(nonceBytes) }
 }

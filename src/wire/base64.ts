@@ -1,72 +1,94 @@
 import { EMPTY_BYTES } from '../model/bytes.ts'
-import { decodePortable, encodePortable, paddingOf } from './base64-portable.ts'
 
 /**
- * Strict standard base64 (wire-behaviour.md 7.2): padding and zero trailing bits are required; white space and the URL-safe alphabet
- * are refused. The fastest codec that the platform has is used.
+ * A base64 implementation of the platform. Its decoder may be lenient: {@link selectBase64Codec} makes it
+ * strict.
  */
 interface Base64Codec {
   readonly encode: (bytes: Uint8Array) => string
+  /** Returns undefined if the text is not strict base64. */
   readonly decode: (text: string) => Uint8Array | undefined
 }
 
-// The library's types do not know the newest of these yet.
 const codec = selectBase64Codec(globalThis as unknown as Base64Platform)
 
-/** Decodes, or returns undefined when the text is not strict base64. */
-export function decodeBase64(text: string): Uint8Array | undefined {
-  return text === '' ? EMPTY_BYTES : codec.decode(text)
-}
-
+/** Encodes bytes as padded base64 with the standard alphabet (docs/protocol.md "Base64"). */
 export function encodeBase64(bytes: Uint8Array): string {
   return bytes.length === 0 ? '' : codec.encode(bytes)
 }
 
-/** What a platform may have: neither codec is a given, and neither may be imported. */
+/**
+ * Decodes strict base64, or returns undefined: padding and zero trailing bits are required, and white space
+ * and the URL-safe alphabet are rejected.
+ */
+export function decodeBase64(text: string): Uint8Array | undefined {
+  return text === '' ? EMPTY_BYTES : codec.decode(text)
+}
+
+/** The base64 functions that a platform may have. Every one has `atob` and `btoa`. */
 export interface Base64Platform {
   readonly Buffer?: {
     from(text: string, encoding: 'base64'): Uint8Array
     from(bytes: ArrayBufferLike, byteOffset: number, length: number): { toString(encoding: 'base64'): string }
   }
   readonly Uint8Array: {
-    readonly fromBase64?: (text: string, options: { lastChunkHandling: 'strict' }) => Uint8Array
+    readonly fromBase64?: (text: string) => Uint8Array
     readonly prototype: { readonly toBase64?: (this: Uint8Array) => string }
   }
 }
 
+/** Selects the fastest implementation of the platform: `Uint8Array`, `Buffer`, or `atob` and `btoa`. */
 export function selectBase64Codec({ Buffer, Uint8Array: native }: Base64Platform): Base64Codec {
-  const { toBase64 } = native.prototype
-  if (native.fromBase64 !== undefined && toBase64 !== undefined) {
-    return { encode: (bytes) => toBase64.call(bytes), decode: standardDecoder(native.fromBase64) }
+  const { fromBase64, prototype } = native
+  const { toBase64 } = prototype
+  if (fromBase64 !== undefined && toBase64 !== undefined) {
+    return strict(
+      (bytes) => toBase64.call(bytes),
+      (text) => fromBase64.call(Uint8Array, text),
+    )
   }
-  return Buffer === undefined ? { encode: encodePortable, decode: decodePortable } : bufferCodec(Buffer)
+  if (Buffer === undefined) return strict(encodeBinaryString, decodeBinaryString)
+  return strict(
+    (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64'),
+    (text) => {
+      const { buffer, byteOffset, length } = Buffer.from(text, 'base64')
+      return new Uint8Array(buffer, byteOffset, length)
+    },
+  )
 }
 
-/** `fromBase64` is strict but for white space, which shows in the length of the result. */
-function standardDecoder(
-  fromBase64: NonNullable<Base64Platform['Uint8Array']['fromBase64']>,
-): Base64Codec['decode'] {
-  return (text) => {
-    let bytes: Uint8Array
-    try {
-      bytes = fromBase64.call(Uint8Array, text, { lastChunkHandling: 'strict' })
-    } catch {
-      return undefined
-    }
-    return bytes.length === (text.length / 4) * 3 - paddingOf(text) ? bytes : undefined
-  }
-}
-
-/** `Buffer` decodes almost anything; only what it encodes again to the same text was strict. */
-function bufferCodec(buffer: NonNullable<Base64Platform['Buffer']>): Base64Codec {
-  const encode = (bytes: Uint8Array) =>
-    buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64')
+/**
+ * Every decoder accepts some texts that are not strict base64. Only a strict one is the encoding of its
+ * bytes.
+ */
+function strict(encode: Base64Codec['encode'], decode: (text: string) => Uint8Array): Base64Codec {
   return {
     encode,
     decode: (text) => {
-      const decoded = buffer.from(text, 'base64')
-      if (encode(decoded) !== text) return undefined
-      return new Uint8Array(decoded.buffer, decoded.byteOffset, decoded.length)
+      try {
+        const bytes = decode(text)
+        return encode(bytes) === text ? bytes : undefined
+      } catch {
+        return undefined
+      }
     },
   }
+}
+
+/** Short enough to be spread into arguments on every platform. */
+const PART_BYTES = 8_192
+
+function encodeBinaryString(bytes: Uint8Array): string {
+  let binary = ''
+  for (let start = 0; start < bytes.length; start += PART_BYTES) {
+    binary += String.fromCharCode(...bytes.subarray(start, start + PART_BYTES))
+  }
+  return btoa(binary)
+}
+
+function decodeBinaryString(text: string): Uint8Array {
+  const binary = atob(text)
+  const bytes = new Uint8Array(binary.length)
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i)
+  return bytes
 }

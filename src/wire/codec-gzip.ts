@@ -1,16 +1,18 @@
 import { concatBytes } from '../model/bytes.ts'
 import { type Codec, CompressedDataError } from './codec.ts'
-import { crc32 } from './crc32.ts'
 
 type Fflate = Pick<typeof import('fflate'), 'Gunzip' | 'gzipSync'>
 
-/** Input is fed in pieces, for a piece makes at most 1,032 times its length before the limit is looked at. */
+/** Input is passed in pieces: a piece makes at most 1,032 times its length before the limit is checked. */
 const PIECE_BYTES = 1024
-/** Every member costs the decoder a buffer, however short it is. */
+/** Each member costs the decoder a buffer, however short it is. */
 const MEMBERS_MAX = 256
 const TRAILER_LENGTH = 8
 
-/** gzip where the runtime has none. fflate neither looks at checksums nor minds a missing end: both are checked here. */
+/**
+ * gzip for runtimes without their own. fflate neither checks checksums nor rejects truncated data, so this
+ * does.
+ */
 export function portableGzip(fflate: Fflate): Codec {
   return {
     async compress(data) {
@@ -53,11 +55,24 @@ function gunzip(fflate: Fflate, data: Uint8Array, bytesMax: number): Uint8Array 
   return concatBytes(parts)
 }
 
-/** A member ends with the CRC-32 and the length of what it holds. */
+/** A member ends with the CRC-32 and the length of its content. */
 function checkTrailer(data: Uint8Array, end: number, member: { crc: number; bytes: number }): void {
   if (end < TRAILER_LENGTH) throw new CompressedDataError('malformed', 'gzip data is cut short')
   const trailer = new DataView(data.buffer, data.byteOffset + end - TRAILER_LENGTH, TRAILER_LENGTH)
   if (trailer.getUint32(0, true) !== member.crc || trailer.getUint32(4, true) !== member.bytes) {
     throw new CompressedDataError('malformed', 'checksum of gzip data does not match')
   }
+}
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let rest = byte
+  for (let bit = 0; bit < 8; bit++) rest = rest & 1 ? 0xedb8_8320 ^ (rest >>> 1) : rest >>> 1
+  return rest
+})
+
+/** The CRC-32 of gzip. `previous` is the checksum of the preceding data. */
+export function crc32(data: Uint8Array, previous = 0): number {
+  let crc = ~previous
+  for (let i = 0; i < data.length; i++) crc = TABLE[(crc ^ data[i]!) & 0xff]! ^ (crc >>> 8)
+  return ~crc >>> 0
 }

@@ -2,7 +2,7 @@ import { concatBytes } from '../model/bytes.ts'
 import { type Codec, CompressedDataError } from './codec.ts'
 import { zstdFrames } from './zstd-frames.ts'
 
-/** What is used of `node:zlib`. The two for zstd came with Node 22.15. */
+/** The part of `node:zlib` in use. Its zstd functions exist since Node 22.15. */
 export interface NodeZlib {
   gzip(data: Uint8Array, callback: Callback): void
   gunzip(data: Uint8Array, options: Options & { info: true }, callback: InfoCallback): void
@@ -18,7 +18,7 @@ type InfoCallback = (error: NodeError | null, result: Info) => void
 
 const CHUNK_BYTES = 65_536
 
-/** `node:zlib` where the runtime has it, found without an import that a browser's bundler would follow. */
+/** `node:zlib` if the runtime has it, without an import that bundlers for browsers would follow. */
 export function nodeZlib(): NodeZlib | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
   return process?.getBuiltinModule?.('node:zlib') as NodeZlib | undefined
@@ -32,7 +32,7 @@ export function nodeGzip(zlib: NodeZlib): Codec {
       const { buffer, engine } = await decompressed<Info>((callback) =>
         zlib.gunzip(data, { maxOutputLength: bytesMax, chunkSize: CHUNK_BYTES, info: true }, callback),
       )
-      // Node leaves out what follows the last member without a word.
+      // Node silently ignores data after the last member.
       if (engine.bytesWritten !== data.length)
         throw new CompressedDataError('malformed', 'data after the end of gzip data')
       return plain(buffer)
@@ -40,7 +40,7 @@ export function nodeGzip(zlib: NodeZlib): Codec {
   }
 }
 
-/** zstd on the runtime's thread pool, or undefined where the runtime lacks it. */
+/** zstd on the runtime's thread pool; undefined if the runtime lacks it. */
 export function nodeZstd({ zstdCompress, zstdDecompress }: NodeZlib): Codec | undefined {
   if (zstdCompress === undefined || zstdDecompress === undefined) return undefined
   return {
@@ -49,7 +49,7 @@ export function nodeZstd({ zstdCompress, zstdDecompress }: NodeZlib): Codec | un
       const parts: Uint8Array[] = []
       let budget = bytesMax
       for (const { bytes } of zstdFrames(data, bytesMax)) {
-        // Node takes 0 for no limit given; one byte too much is caught below.
+        // To Node, 0 is no limit. The excess byte is rejected below.
         const options = { maxOutputLength: Math.max(budget, 1), chunkSize: CHUNK_BYTES }
         const part = await decompressed<Uint8Array>((callback) => zstdDecompress(bytes, options, callback))
         budget -= part.length
@@ -61,7 +61,7 @@ export function nodeZstd({ zstdCompress, zstdDecompress }: NodeZlib): Codec | un
   }
 }
 
-/** Buffers look like `Uint8Array`s, but for a `slice` that does not copy. */
+/** A view without the `slice` of Node buffers, which does not copy. */
 function plain(data: Uint8Array): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }

@@ -6,14 +6,17 @@ import { type ZstdFrame, zstdFrames } from './zstd-frames.ts'
 type ZstdCodec = InstanceType<ZstdBinding['ZstdCodec']>
 
 const LEVEL = 3
-/** What is compressed in one piece; more goes through in parts, so that it fits into the codec's memory. */
+/**
+ * The largest input that is compressed at once. Longer input is compressed in parts, to fit into the memory
+ * of the codec.
+ */
 const ONE_SHOT_BYTES_MAX = 2_097_152
 const PART_BYTES = 262_144
 
 /**
- * zstd where the runtime has none: a wasm module with 16 MiB of memory, which aborts when that is not enough and is unreliable
- * afterwards. `zstdFrames` keeps out what would not fit: declared sizes and windows beyond the limits. Should it abort all the same,
- * `load` gives a fresh instance for the next call.
+ * zstd for runtimes without their own: a WebAssembly module with 16 MiB of memory, which aborts if that is
+ * too little and is unreliable afterwards. `zstdFrames` rejects declared sizes and windows that would not
+ * fit. After an abort, `load` creates a new instance for the next call.
  */
 export function portableZstd(load: () => Promise<ZstdBinding>): Codec {
   let instance: Promise<ZstdBinding> | undefined
@@ -24,7 +27,7 @@ export function portableZstd(load: () => Promise<ZstdBinding>): Codec {
     try {
       return work(await current)
     } catch (error) {
-      // What the module throws is not trusted to have left it whole, unlike our own findings.
+      // An error of the module may have left it inconsistent, unlike our own.
       if (!(error instanceof CompressedDataError) && instance === current) instance = undefined
       throw error
     }
@@ -47,13 +50,13 @@ export function portableZstd(load: () => Promise<ZstdBinding>): Codec {
   }
 }
 
-/** Makes an instance of the wasm module. */
+/** Creates an instance of the WebAssembly module. */
 export async function loadZstdBinding(): Promise<ZstdBinding> {
-  // A CommonJS module: which of its names an import sees is up to the runtime or bundler, its default is there with all of them.
+  // Runtimes and bundlers disagree on the named exports of CommonJS modules, but not on the default one.
   const { run } = (await import('./zstd-module.ts')).default
   return new Promise((resolve) => {
     run((module) => {
-      // The module is a thenable that calls back with itself: a promise must not be resolved with it.
+      // The module is a thenable that resolves to itself, so a promise must not be resolved with it.
       const { then: _then, ...binding } = module as ZstdBinding & { then?: unknown }
       resolve(binding)
     })
@@ -88,9 +91,9 @@ function compressInParts(binding: ZstdBinding, data: Uint8Array): Uint8Array {
 
 function decompress(binding: ZstdBinding, frame: ZstdFrame, bytesMax: number): Uint8Array {
   const { contentSize } = frame
-  // Frames before it that do not declare their size may have left less than it declares.
+  // Preceding frames without a declared size may have left less than this one declares.
   if (contentSize !== undefined && contentSize > bytesMax) throw tooLarge()
-  // The codec takes a size of 0 for a failure.
+  // The codec reports a size of 0 as a failure.
   if (contentSize === undefined || contentSize === 0) return decompressInParts(binding, frame, bytesMax)
   return withCodec(binding, frame.bytes, (codec, source, target) => {
     target.resize(contentSize, 0)

@@ -1,14 +1,17 @@
-/** One way to compress, by whatever means a runtime has. Both directions take whole messages. */
+/** The compression algorithms of the protocol. */
+export type Compression = 'zstd' | 'gzip'
+
+/** A compression algorithm. Both directions take whole messages. */
 export interface Codec {
   compress(data: Uint8Array): Promise<Uint8Array>
   /**
-   * Rejects with {@link CompressedDataError} when the data is not what it should be, or would make more than `bytesMax`. The memory
-   * it takes is in proportion to `data` and `bytesMax`, whatever the data claims.
+   * Rejects with {@link CompressedDataError} if the data is damaged or decompresses to more than `bytesMax`.
+   * Uses memory in proportion to `data` and `bytesMax`, whatever size the data declares.
    */
   decompress(data: Uint8Array, bytesMax: number): Promise<Uint8Array>
 }
 
-/** Compressed data that cannot be used. */
+/** Compressed data that is damaged or too large. */
 export class CompressedDataError extends Error {
   readonly reason: 'malformed' | 'too-large'
 

@@ -1,26 +1,27 @@
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
-import { unclocked } from '../storage/unclocked.ts'
-import { type Codec, CompressedDataError } from './codec.ts'
+import { trackExternalWork } from '../runtime/clock.ts'
+import { type Codec, CompressedDataError, type Compression } from './codec.ts'
 import { portableGzip } from './codec-gzip.ts'
 import { nodeGzip, nodeZlib, nodeZstd } from './codec-node.ts'
 import { loadZstdBinding, portableZstd } from './codec-zstd.ts'
-import type { Compression } from './frame.ts'
 
-/** Compresses one message, at the algorithm's default level. */
+/** Compresses one message at the default level of the algorithm. */
 export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint8Array> {
-  return unclocked(codecFor(algorithm).then((codec) => codec.compress(data)))
+  return trackExternalWork(codecFor(algorithm).then((codec) => codec.compress(data)))
 }
 
+/** The limit of a decompression, and the error if it is exceeded. */
 export interface DecompressionLimits {
-  /** Largest output; at most 2,097,152. */
+  /** The largest output, at most 2,097,152 bytes. */
   readonly bytesMax: number
-  /** What to call data that is damaged or makes more than that. */
+  /** The code of the error for damaged or larger data. */
   readonly code: ErrorCode
 }
 
 /**
- * Decompresses one message. Rejects with a `HeadwaterError` of the given code when the data is damaged, cut short, followed by
- * something else, or makes more than `bytesMax`: then before much memory is spent on it.
+ * Decompresses one message. Rejects with a `HeadwaterError` of the given code if the data is damaged,
+ * truncated, followed by other data, or decompresses to more than `bytesMax`, without using much memory for
+ * it.
  */
 export async function decompress(
   algorithm: Compression,
@@ -28,7 +29,7 @@ export async function decompress(
   { bytesMax, code }: DecompressionLimits,
 ): Promise<Uint8Array> {
   try {
-    return await unclocked(codecFor(algorithm).then((codec) => codec.decompress(data, bytesMax)))
+    return await trackExternalWork(codecFor(algorithm).then((codec) => codec.decompress(data, bytesMax)))
   } catch (cause) {
     if (!(cause instanceof CompressedDataError)) throw cause
     const message =
@@ -46,13 +47,13 @@ function codecFor(algorithm: Compression): Promise<Codec> {
   if (codec === undefined) {
     codec = algorithm === 'gzip' ? loadGzip() : loadZstd()
     codecs.set(algorithm, codec)
-    // A module that could not be fetched now may be later.
+    // A module that could not be loaded now may load later.
     codec.catch(() => codecs.delete(algorithm))
   }
   return codec
 }
 
-/** The runtime's own codecs come first, libraries only where it has none. */
+/** Prefers the codecs of the runtime to libraries. */
 async function loadGzip(): Promise<Codec> {
   const zlib = nodeZlib()
   return zlib === undefined ? portableGzip(await import('fflate')) : nodeGzip(zlib)

@@ -1,30 +1,30 @@
-import { textOf, utf8 } from '../model/bytes.ts'
+import { EMPTY_BYTES, textOf, utf8 } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
+import type { Compression } from './codec.ts'
+import { compress, decompress } from './compression.ts'
 
-/** Largest length that a frame's prefix may announce: the flag byte and the payload (wire-behaviour.md 6.1). */
+/** The largest length in the prefix of a frame: flag byte and payload (docs/protocol.md "Frames"). */
 const FRAME_LENGTH_MAX = 2_097_152
-/** Largest payload of a frame, compressed or not. */
+/** The largest payload of a frame, compressed or not, in bytes. */
 export const FRAME_PAYLOAD_MAX = FRAME_LENGTH_MAX - 1
-
-export type Compression = 'zstd' | 'gzip'
 
 /** A frame that carries one protobuf message. */
 export interface MessageFrame {
   readonly kind: 'message'
-  /** How the payload is compressed; undefined is not at all. */
+  /** The compression of the payload; undefined for none. */
   readonly compression: Compression | undefined
-  /** The server is about to go away: finish, then reconnect. */
+  /** Whether the server is about to close: the client should finish, then reconnect. */
   readonly reconnectAdvised: boolean
-  /** May be a view of the chunk that it came in. */
+  /** The message. May be a view of the received chunk. */
   readonly payload: Uint8Array
 }
 
 /** The last frame of a session that failed. */
 interface TerminalFrame {
   readonly kind: 'terminal'
-  /** HTTP status that the error would have had. */
+  /** The HTTP status of the error. */
   readonly status: number
-  /** JSON text of the body that it would have had. */
+  /** The JSON text of the error's body. */
   readonly body: string
 }
 
@@ -38,7 +38,10 @@ const FLAG_GZIP = 0x40
 const FLAG_RECONNECT_ADVISED = 0x10
 const STATUS_LENGTH = 2
 
-/** Frames a message (wire-behaviour.md 6.1 and 6.2). Throws `RangeError` when the payload is larger than {@link FRAME_PAYLOAD_MAX}. */
+/**
+ * Frames a message (docs/protocol.md "Frames"). Throws `RangeError` if the payload is larger than {@link
+ * FRAME_PAYLOAD_MAX}.
+ */
 export function encodeMessageFrame(
   payload: Uint8Array,
   options: { readonly compression?: Compression | undefined; readonly reconnectAdvised?: boolean } = {},
@@ -53,7 +56,7 @@ export function encodeMessageFrame(
   return frame
 }
 
-/** Frames an error: its HTTP status and the JSON text of its body (wire-behaviour.md 6.3). */
+/** Frames an error: its HTTP status and the JSON text of its body (docs/protocol.md "Terminal frames"). */
 export function encodeTerminalFrame(status: number, body: string): Uint8Array {
   const text = utf8(body)
   const frame = emptyFrame(FLAG_TERMINAL, STATUS_LENGTH + text.length)
@@ -63,12 +66,22 @@ export function encodeTerminalFrame(status: number, body: string): Uint8Array {
   return frame
 }
 
+/** The beginning of the frame of a message, whose payload of this length follows. Throws `RangeError`. */
+export function messageFrameHead(payloadLength: number): Uint8Array {
+  return frameHead(0, payloadLength, 0)
+}
+
 function emptyFrame(flag: number, payloadLength: number): Uint8Array {
+  return frameHead(flag, payloadLength, payloadLength)
+}
+
+/** A frame with room for the first `room` bytes of its payload. */
+function frameHead(flag: number, payloadLength: number, room: number): Uint8Array {
   if (payloadLength > FRAME_PAYLOAD_MAX) {
     throw new RangeError(`a frame's payload must not exceed ${FRAME_PAYLOAD_MAX} bytes`)
   }
   const length = payloadLength + 1
-  const frame = new Uint8Array(PREFIX_LENGTH + length)
+  const frame = new Uint8Array(PREFIX_LENGTH + 1 + room)
   frame[0] = length >> 16
   frame[1] = length >> 8
   frame[2] = length
@@ -76,36 +89,49 @@ function emptyFrame(flag: number, payloadLength: number): Uint8Array {
   return frame
 }
 
-/** First piece of memory for a frame that comes in several chunks; grown as bytes really arrive. */
+/** The first allocation for a frame that arrives in several chunks. It grows with the bytes that arrive. */
 const GATHER_LENGTH_MIN = 16_384
+/** How many times as long an allocation is as the bytes that have arrived. */
+const GATHER_GROWTH = 4
+
+/** Memory of a frame that is no longer used, for the next one of any session. At most as long as a frame. */
+let spare: Uint8Array = EMPTY_BYTES
 
 /**
- * Takes a session's bytes in whatever chunks they arrive, and yields its frames. Holds no more than one incomplete frame, and
- * memory for no more than twice of what has arrived of it.
+ * Splits the bytes of a session into frames. Holds at most one incomplete frame, in at most four times the
+ * memory of the bytes that have arrived, or in the memory of an earlier frame.
  */
 export class FrameDecoder {
-  /** The prefix, and how many of its bytes have arrived. */
+  /** The length in the prefix, as far as its bytes have arrived. */
   #frameLength = 0
   #prefixLength = 0
-  /** What has arrived of the frame (flag and payload) after the prefix. */
-  #gathered: Uint8Array = new Uint8Array(0)
+  /** The bytes of the frame (flag and payload) that have arrived. */
+  #gathered: Uint8Array = EMPTY_BYTES
   #gatheredLength = 0
+  /** The memory of the last frame that did not arrive in one chunk. */
+  #lastGathered: Uint8Array = EMPTY_BYTES
   #ended = false
 
-  /** Memory for the frame that is incomplete. */
+  /** The memory of the incomplete frame, in bytes. */
   get heldBytes(): number {
     return this.#gathered.length
   }
 
-  /** To be called when the bytes have ended. Throws `bad_frame` when they ended within a frame. */
+  /** Overwrites the payload of the last frame some time from now on. */
+  reclaim(): void {
+    if (this.#lastGathered.length > spare.length) spare = this.#lastGathered
+    this.#lastGathered = EMPTY_BYTES
+  }
+
+  /** Ends the session. Throws `bad_frame` if it ends within a frame. */
   end(): void {
     if (this.#prefixLength > 0) throw badFrame('the last frame is cut short')
   }
 
   /**
-   * The frames that the chunk completes. Run it to its end before the next chunk. The payload of a frame that lies wholly in
-   * the chunk is a view of it. Throws `bad_frame`, as soon as the prefix is read when that is what is wrong; the decoder is of no
-   * further use then.
+   * Yields the frames that a chunk completes; run it to its end before the next chunk. The payload of a frame
+   * within one chunk is a view of it. Throws `bad_frame` as early as possible; the decoder cannot be used
+   * afterwards.
    */
   *decode(chunk: Uint8Array): Generator<Frame, void, undefined> {
     let offset = 0
@@ -132,7 +158,9 @@ export class FrameDecoder {
   #gather(part: Uint8Array): void {
     const length = this.#gatheredLength + part.length
     if (length > this.#gathered.length) {
-      const grown = new Uint8Array(Math.min(this.#frameLength, Math.max(GATHER_LENGTH_MIN, 2 * length)))
+      const grown =
+        takeSpare(this.#frameLength) ??
+        new Uint8Array(Math.min(this.#frameLength, Math.max(GATHER_LENGTH_MIN, GATHER_GROWTH * length)))
       grown.set(this.#gathered.subarray(0, this.#gatheredLength))
       this.#gathered = grown
     }
@@ -145,14 +173,22 @@ export class FrameDecoder {
     if (this.#gatheredLength > 0) {
       this.#gather(lastPart)
       content = this.#gathered.subarray(0, this.#gatheredLength)
-      // The frame keeps the memory: the next one must not be gathered into it.
-      this.#gathered = new Uint8Array(0)
+      // The frame keeps this memory until `reclaim`, so the next one needs its own.
+      this.#lastGathered = this.#gathered
+      this.#gathered = EMPTY_BYTES
     }
     this.#frameLength = 0
     this.#prefixLength = 0
     this.#gatheredLength = 0
     return content
   }
+}
+
+function takeSpare(length: number): Uint8Array | undefined {
+  if (spare.length < length) return undefined
+  const taken = spare
+  spare = EMPTY_BYTES
+  return taken
 }
 
 function checkLength(length: number): void {
@@ -186,4 +222,42 @@ function parseTerminal(payload: Uint8Array): TerminalFrame {
 
 function badFrame(message: string): HeadwaterError {
   return new HeadwaterError('bad_frame', message)
+}
+
+/**
+ * Shorter messages are never compressed; others are, if the session has an algorithm (docs/protocol.md
+ * "Compressed frames").
+ */
+const COMPRESSION_BYTES_MIN = 1024
+
+/**
+ * The algorithm of the server's messages: zstd if `Accept-Encoding` contains it, else gzip, else none.
+ * Weights do not count, not even 0, and `*` stands for nothing.
+ */
+export function sessionCompressionOf(acceptEncoding: string | null): Compression | undefined {
+  const names = (acceptEncoding ?? '').split(',').map((item) => item.split(';')[0]!.trim().toLowerCase())
+  return names.includes('zstd') ? 'zstd' : names.includes('gzip') ? 'gzip' : undefined
+}
+
+/** Frames a protobuf message, compressed if the session has an algorithm and the message is long enough. */
+export async function frameMessage(
+  message: Uint8Array,
+  compression: Compression | undefined,
+): Promise<Uint8Array> {
+  if (compression === undefined || message.length < COMPRESSION_BYTES_MIN) return encodeMessageFrame(message)
+  try {
+    return encodeMessageFrame(await compress(compression, message), { compression })
+  } catch {
+    // Compression is optional: a strict content security policy may prevent loading the codec.
+    return encodeMessageFrame(message)
+  }
+}
+
+/**
+ * The protobuf message of a frame. Rejects with `bad_frame` if it is damaged or decompresses to more than a
+ * frame may hold.
+ */
+export async function messageOf(frame: MessageFrame): Promise<Uint8Array> {
+  if (frame.compression === undefined) return frame.payload
+  return decompress(frame.compression, frame.payload, { bytesMax: FRAME_PAYLOAD_MAX, code: 'bad_frame' })
 }

@@ -5,42 +5,45 @@ import {
   type AccessTokenInput,
   accessTokenIdProblem,
   type GroupPermissions,
+  OPERATIONS,
   type ResourceKind,
   type ResourceSet,
   resourceSetProblem,
 } from '../model/access.ts'
 import type { Page } from '../model/info.ts'
-import { OPERATIONS } from '../model/operations.ts'
-import { dateTimeOf, dateTimeText } from './date-time.ts'
 import {
   arrayOf,
   booleanOf,
   type Decoder,
+  dateTimeOf,
+  dateTimeText,
   keptStringOf,
   nullable,
   objectOf,
   oneOf,
   required,
+  stringOf,
 } from './json-members.ts'
-import { readJson } from './json-reader.ts'
-import { badJson } from './json-values.ts'
+import { badJson, readJson } from './json-reader.ts'
 
-/** POST access-tokens (wire-behaviour.md 9.1). Throws 400 `bad_json`. */
+/** Decodes the body of POST access-tokens (docs/protocol.md "Issuing a token"). Throws 400 `bad_json`. */
 export function decodeAccessToken(body: Uint8Array): AccessTokenInput {
   const object = objectOf(readJson(body), 'body')
   return {
     id: required(object, 'id', idOf),
     expiresAt: nullable(object, 'expires_at', dateTimeOf),
+    expiresAtText: nullable(object, 'expires_at', stringOf),
     autoPrefixStreams: nullable(object, 'auto_prefix_streams', booleanOf),
     scope: required(object, 'scope', scopeOf),
   }
 }
 
-/** The answer to POST, and the only place where a token is told. */
+/** The response to POST: the only one that contains the token. */
 export function issuedTokenJson(token: string): string {
   return JSON.stringify({ access_token: token })
 }
 
+/** The list of access tokens. */
 export function accessTokenPageJson(page: Page<AccessTokenInfo>): string {
   return JSON.stringify({ access_tokens: page.items.map(accessTokenForm), has_more: page.hasMore })
 }
@@ -101,10 +104,11 @@ const operationOf = oneOf(OPERATIONS)
 const opsOf: Decoder<NonNullable<AccessScopeInput['ops']>> = (value, name) =>
   arrayOf(value, name).map((operation) => operationOf(operation, name))
 
-function accessTokenForm({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInfo): object {
+function accessTokenForm(token: AccessTokenInfo): object {
+  const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = token
   return {
     id,
-    expires_at: expiresAt && dateTimeText(expiresAt),
+    expires_at: expiresAtText ?? (expiresAt && dateTimeText(expiresAt)),
     auto_prefix_streams: autoPrefixStreams,
     scope: scopeForm(scope),
   }

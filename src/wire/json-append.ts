@@ -1,44 +1,43 @@
-import type { RecordInput } from '../model/append-input.ts'
+import type { AppendInput, RecordInput } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
-import { fencingTokenProblem } from '../model/fencing-token.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
+import { fencingTokenProblem } from '../model/names.ts'
 import { decodeBase64 } from './base64.ts'
-import type { DataFormat } from './data-format.ts'
-import type { DecodedAppend } from './decoded-append.ts'
 import { arrayOf, integerOf, nullable, objectOf, optional, required, stringOf } from './json-members.ts'
-import { positionJson } from './json-position.ts'
-import { readJson } from './json-reader.ts'
-import { badJson, type ParsedJson } from './json-values.ts'
-
-interface TextInput {
-  readonly body: string
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly timestamp: number | undefined
-}
+import { badJson, jsonText, type ParsedJson, readJsonText } from './json-reader.ts'
+import { positionJson } from './json-records.ts'
+import { decodePlainAppend, type TextAppend, type TextInput } from './plain-append.ts'
+import type { DataFormat } from './vendor-headers.ts'
 
 /**
- * Decodes the JSON form of `AppendInput` (wire-behaviour.md 3.1). Throws 400 `bad_json` for anything of a wrong shape, then 422
- * `invalid` for base64 that is none. A timestamp or `match_seq_num` beyond 2^53 - 1 comes out as `Infinity`, which `appendBatch`
- * refuses with 422 `invalid`.
+ * Decodes the JSON form of `AppendInput` (docs/protocol.md "Append request"). Throws 400 `bad_json` for an
+ * invalid form, then 422 `invalid` for invalid base64. A timestamp or `match_seq_num` beyond 2^53 - 1 becomes
+ * `Infinity`, which `appendBatch` rejects.
  */
-export function decodeAppendJson(bytes: Uint8Array, format: DataFormat): DecodedAppend {
-  const root = objectOf(readJson(bytes), 'append input')
+export function decodeAppendJson(bytes: Uint8Array, format: DataFormat): AppendInput {
+  const text = jsonText(bytes)
+  const append = decodePlainAppend(text) ?? decodeAppendText(text)
+  return format === 'raw' ? append : { ...append, inputs: append.inputs.map(binaryInput) }
+}
+
+/** Decodes any append. Throws 400 `bad_json`. */
+export function decodeAppendText(text: string): TextAppend {
+  const root = objectOf(readJsonText(text), 'append input')
   const inputs = textInputs(required(root, 'records', arrayOf))
   const conditions = {
     matchSeqNum: nullable(root, 'match_seq_num', integerOf),
     fencingToken: nullable(root, 'fencing_token', fencingToken),
   }
-  return { inputs: format === 'raw' ? inputs : inputs.map(binaryInput), conditions }
+  return { inputs, conditions }
 }
 
+/** The JSON form of an ack. */
 export function appendAckJson(ack: AppendAck): string {
   return `{"start":${positionJson(ack.start)},"end":${positionJson(ack.end)},"tail":${positionJson(ack.tail)}}`
 }
 
-const NO_HEADERS: TextInput['headers'] = []
-
-/** All are checked, but of a batch that is far too long only as many are kept as `appendBatch` needs to refuse it. */
+/** Checks all records, but keeps only one more than the limit of a batch, for `appendBatch` to reject. */
 function textInputs(values: readonly ParsedJson[]): TextInput[] {
   const inputs: TextInput[] = []
   for (const value of values) {
@@ -48,11 +47,16 @@ function textInputs(values: readonly ParsedJson[]): TextInput[] {
   return inputs
 }
 
+const RECORD_MEMBERS = ['body', 'headers', 'timestamp']
+
 function textInput(value: ParsedJson): TextInput {
   const record = objectOf(value, 'record')
+  if (record.size > 0 && !RECORD_MEMBERS.some((name) => record.get(name) !== undefined)) {
+    throw badJson('a record has none of the members `body`, `headers` and `timestamp`', 'records')
+  }
   return {
     timestamp: nullable(record, 'timestamp', integerOf),
-    headers: optional(record, 'headers', arrayOf)?.map(headerPair) ?? NO_HEADERS,
+    headers: optional(record, 'headers', arrayOf)?.map(headerPair) ?? [],
     body: optional(record, 'body', stringOf) ?? '',
   }
 }

@@ -1,22 +1,89 @@
 import { isWellFormed, textOf } from '../model/bytes.ts'
-import type { HeadwaterError } from '../model/errors.ts'
+import { HeadwaterError } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
-import { badJson, JsonNumber, JsonObject, type ParsedJson } from './json-values.ts'
 
-/** As deep as arrays and objects may nest. */
+/**
+ * A JSON document. Unlike the result of `JSON.parse`, it never rounds integers and reveals duplicate members.
+ */
+export type ParsedJson = null | boolean | number | string | JsonNumber | JsonObject | readonly ParsedJson[]
+
+/** A number other than an integer from 0 to 2^53 - 1. */
+export class JsonNumber {
+  /** The literal in the document. */
+  readonly source: string
+
+  constructor(source: string) {
+    this.source = source
+  }
+
+  /** Whether this is an integer from 2^53 to 2^64 - 1. */
+  get isUint64(): boolean {
+    return /^[0-9]{16,20}$/.test(this.source) && BigInt(this.source) <= 0xffff_ffff_ffff_ffffn
+  }
+}
+
+/**
+ * An object whose members are stored in a flat array, because a document may contain a million tiny objects.
+ */
+export class JsonObject {
+  /** Names at even indexes, each followed by its value. */
+  readonly #entries: readonly ParsedJson[]
+
+  constructor(entries: readonly ParsedJson[]) {
+    this.#entries = entries
+  }
+
+  /** The number of members, including duplicates. */
+  get size(): number {
+    return this.#entries.length / 2
+  }
+
+  /** The value of a member, or undefined. Throws 400 `bad_json` if the member occurs twice. */
+  get(name: string): ParsedJson | undefined {
+    const entries = this.#entries
+    let found: ParsedJson | undefined
+    for (let i = 0; i < entries.length; i += 2) {
+      if (entries[i] !== name) continue
+      if (found !== undefined) throw badJson(`duplicate member \`${name}\``, name)
+      found = entries[i + 1]
+    }
+    return found
+  }
+
+  /** All members, duplicates included. */
+  *members(): IterableIterator<[name: string, value: ParsedJson]> {
+    for (let i = 0; i < this.#entries.length; i += 2) {
+      yield [this.#entries[i] as string, this.#entries[i + 1]!]
+    }
+  }
+}
+
+/** A 400 `bad_json` error (docs/protocol.md "JSON"). */
+export function badJson(message: string, field?: string): HeadwaterError {
+  return new HeadwaterError('bad_json', message, field === undefined ? {} : { field })
+}
+
+/** The deepest nesting of arrays and objects. */
 export const JSON_DEPTH_MAX = 128
 
 /**
- * Reads a JSON document (RFC 8259) from UTF-8. Throws 400 `bad_json` for ill-formed UTF-8, a byte order mark, any departure from the
- * grammar, an escaped lone surrogate, nesting beyond {@link JSON_DEPTH_MAX} and trailing bytes. Takes time and memory linear in
- * the length of the document, which the caller bounds. Strings may be slices that keep the document's text alive.
+ * Parses a JSON document (RFC 8259) in UTF-8. Throws 400 `bad_json` for invalid UTF-8, a byte order mark, any
+ * deviation from the grammar, an escaped lone surrogate, nesting beyond {@link JSON_DEPTH_MAX} and trailing
+ * bytes. Time and memory are linear in the length of the document. Strings may be slices that keep its text
+ * in memory.
  */
 export function readJson(bytes: Uint8Array): ParsedJson {
-  const text = textOf(bytes)
-  if (text === undefined) throw badJson('invalid JSON: not UTF-8')
-  return readJsonText(text)
+  return readJsonText(jsonText(bytes))
 }
 
+/** Decodes the UTF-8 of a document. Throws 400 `bad_json`. */
+export function jsonText(bytes: Uint8Array): string {
+  const text = textOf(bytes)
+  if (text === undefined) throw badJson('invalid JSON: not UTF-8')
+  return text
+}
+
+/** Parses a JSON document, as {@link readJson} does, from text. */
 export function readJsonText(text: string): ParsedJson {
   return new JsonParser(text).document()
 }
@@ -32,10 +99,12 @@ class JsonParser {
   readonly #text: string
   #at = 0
   #depth = 0
-  /** Elements of the arrays and objects that are still open; taken off when one closes, as an array of the exact length. */
+  /**
+   * Elements of the open arrays and objects. Closing one removes its elements into an array of exact length.
+   */
   readonly #open: ParsedJson[] = []
-  // The first backslash and the first control character at or after the last string that began, so that a document is searched for
-  // each once, not once a string.
+  // The first backslash and the first control character at or after the last string that began, so that a
+  // document is searched for each once, not once a string.
   #backslash = -1
   #control = -1
 
@@ -128,7 +197,7 @@ class JsonParser {
       this.#at = end + 1
       return text.slice(start, end)
     }
-    while (end !== -1 && isEscaped(text, start, end)) end = text.indexOf('"', end + 1)
+    while (end !== -1 && isEscaped(text, end, start)) end = text.indexOf('"', end + 1)
     if (end === -1) throw this.#unexpected(text.length)
     this.#at = end + 1
     return this.#unescape(text.slice(start - 1, end + 1), start)
@@ -141,7 +210,7 @@ class JsonParser {
     } catch {
       throw badJson(`invalid JSON: bad escape or control character in the string at character ${start - 1}`)
     }
-    // Unescaped text comes from UTF-8 and is well-formed; only \u can bring in half a pair.
+    // Text from UTF-8 is well-formed; only \u escapes can contain a lone surrogate.
     if (literal.includes('\\u') && !isWellFormed(value)) {
       throw badJson(`invalid JSON: lone surrogate in the string at character ${start - 1}`)
     }
@@ -163,7 +232,7 @@ class JsonParser {
     return value
   }
 
-  /** Skips white space and returns the code unit behind it, or END. */
+  /** Skips white space and returns the next code unit, or END. */
   #next(): number {
     for (;;) {
       const code = this.#text.charCodeAt(this.#at)
@@ -183,8 +252,11 @@ class JsonParser {
   }
 }
 
-/** Whether an odd number of backslashes stands before the quote. Runs of different quotes do not overlap: linear in all. */
-function isEscaped(text: string, start: number, quote: number): boolean {
+/**
+ * Whether a quote follows an odd number of backslashes. Runs before different quotes do not overlap, so the
+ * total time is linear.
+ */
+export function isEscaped(text: string, quote: number, start = 0): boolean {
   let at = quote
   while (at > start && text.charCodeAt(at - 1) === BACKSLASH) at--
   return (quote - at) % 2 === 1

@@ -1,64 +1,84 @@
 import { HeadwaterError } from '../model/errors.ts'
-import { sessionContentType, VENDOR_WORDS } from './words.ts'
 
-/** What a media type means to the protocol. */
+/** The meaning of a media type to the protocol. */
 export type MediaKind = 'json' | 'protobuf' | 'session' | 'event-stream' | 'other'
 
-/** A header as `Headers.get` gives it. */
+/** A header as `Headers.get` returns it. */
 export type HeaderValue = string | null | undefined
+
+/** The prefixes of header names and of the session content type that are accepted by default. */
+export const HEADER_PREFIXES: readonly string[] = ['svc', 's2']
 
 const MEDIA_TYPE = /^[ \t]*([!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+)[ \t]*(?:[;,]|$)/
 
+/** The content type of binary sessions: `svcs/proto`. */
+export function sessionContentType(headerPrefix: string): string {
+  return `${headerPrefix}s/proto`
+}
+
 /**
- * Type and subtype, in lower case, of the first media type in a header; undefined when the header is absent or begins otherwise.
- * Parameters are not looked at.
+ * The type and subtype, in lower case, of the first media type in a header; undefined if the header is absent
+ * or does not begin with a media type. Parameters are ignored.
  */
 export function mediaTypeEssence(header: HeaderValue): string | undefined {
   return MEDIA_TYPE.exec(header ?? '')?.[1]?.toLowerCase()
 }
 
 /**
- * Classifies the first media type of an `Accept` or `Content-Type` header (wire-behaviour.md 1.5). Parameters and quality values do
- * not count. Undefined when the header is absent or does not begin with a media type.
+ * Classifies the first media type of an `Accept` or `Content-Type` header (docs/protocol.md "Content types").
+ * Ignores parameters and quality values. Returns undefined if the header is absent or does not begin with a
+ * media type.
  */
 export function mediaKind(
   header: HeaderValue,
-  words: readonly string[] = VENDOR_WORDS,
+  headerPrefixes: readonly string[] = HEADER_PREFIXES,
 ): MediaKind | undefined {
+  // What most requests send.
+  if (header === undefined) return undefined
+  if (header === 'application/json') return 'json'
+  if (header === '*/*') return 'other'
   const essence = mediaTypeEssence(header)
   if (essence === undefined) return undefined
   if (essence === 'application/json' || /^application\/.+\+json$/.test(essence)) return 'json'
   if (essence === 'application/protobuf' || essence === 'application/x-protobuf') return 'protobuf'
   if (essence === 'text/event-stream') return 'event-stream'
-  return words.some((word) => essence === sessionContentType(word)) ? 'session' : 'other'
+  return headerPrefixes.some((prefix) => essence === sessionContentType(prefix)) ? 'session' : 'other'
 }
 
-/** What a read answers with: a session by `Content-Type` wins over `Accept`; nothing is ever refused. */
+/**
+ * The form of a read's response. The session content type takes precedence over `Accept`; nothing is
+ * rejected.
+ */
 export function readForm(
   contentType: HeaderValue,
   accept: HeaderValue,
-  words: readonly string[] = VENDOR_WORDS,
+  headerPrefixes: readonly string[] = HEADER_PREFIXES,
 ): 'session' | 'event-stream' | 'protobuf' | 'json' {
-  if (mediaKind(contentType, words) === 'session') return 'session'
-  const accepted = mediaKind(accept, words)
+  if (mediaKind(contentType, headerPrefixes) === 'session') return 'session'
+  const accepted = mediaKind(accept, headerPrefixes)
   return accepted === 'event-stream' || accepted === 'protobuf' ? accepted : 'json'
 }
 
-/** How the body of an append is read. Whatever is neither session nor protobuf goes the way of JSON: {@link requireJson}. */
+/**
+ * The form of an append's request body. Other types are read as JSON, which {@link requireJson} then rejects.
+ */
 export function appendForm(
   contentType: HeaderValue,
-  words: readonly string[] = VENDOR_WORDS,
+  headerPrefixes: readonly string[] = HEADER_PREFIXES,
 ): 'session' | 'protobuf' | 'json' {
-  const kind = mediaKind(contentType, words)
+  const kind = mediaKind(contentType, headerPrefixes)
   return kind === 'session' || kind === 'protobuf' ? kind : 'json'
 }
 
-/** What a unary append answers with; errors are JSON in any case. */
+/** The form of a unary append's ack. Errors are always JSON. */
 export function ackForm(accept: HeaderValue): 'protobuf' | 'json' {
   return mediaKind(accept) === 'protobuf' ? 'protobuf' : 'json'
 }
 
-/** For endpoints whose JSON body is mandatory. Throws 400 `bad_json` unless the content type is JSON. */
+/**
+ * Checks the content type of an endpoint whose JSON body is mandatory. Throws 400 `bad_json` unless it is
+ * JSON.
+ */
 export function requireJson(contentType: HeaderValue): void {
   if (mediaKind(contentType) === 'json') return
   throw new HeadwaterError('bad_json', 'Expected request with `Content-Type: application/json`', {
@@ -67,8 +87,8 @@ export function requireJson(contentType: HeaderValue): void {
 }
 
 /**
- * For endpoints whose JSON body is optional (PUT): undefined when the body counts as absent, because there is no content type or no
- * byte. Throws 400 `bad_json` for any content type but JSON.
+ * The body of an endpoint whose JSON body is optional (PUT), or undefined if it counts as absent: without a
+ * content type, or empty. Throws 400 `bad_json` for any content type other than JSON.
  */
 export function optionalJsonBody(contentType: HeaderValue, body: Uint8Array): Uint8Array | undefined {
   if (mediaKind(contentType) === undefined) return undefined

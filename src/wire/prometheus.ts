@@ -1,6 +1,6 @@
-/** One metric with its samples, for Prometheus. */
+/** A Prometheus metric with its samples. */
 export interface PrometheusMetric {
-  /** With its unit, as in `headwater_appended_bytes_total`. */
+  /** The name with its unit, as in `headwater_appended_bytes_total`. */
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
@@ -8,7 +8,7 @@ export interface PrometheusMetric {
 }
 
 export interface PrometheusSample {
-  /** Behind the metric's name: `_bucket`, `_sum` and `_count` of a histogram. */
+  /** Appended to the name of the metric: `_bucket`, `_sum` and `_count` of a histogram. */
   readonly suffix?: string
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number
@@ -18,19 +18,19 @@ export interface PrometheusSample {
 export interface PrometheusHistogram {
   /** Upper bounds, ascending, each inclusive. */
   readonly bounds: readonly number[]
-  /** One for each bound, and one for what lies beyond the last. */
+  /** One for each bound and one for larger observations. */
   readonly counts: readonly number[]
   readonly sum: number
 }
 
 export const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The text exposition format 0.0.4 (wire-behaviour.md 1.3). */
+/** The metrics in the text exposition format 0.0.4 (docs/protocol.md "Health and Prometheus"). */
 export function prometheusText(metrics: readonly PrometheusMetric[]): string {
   return metrics.map(metricText).join('')
 }
 
-/** The samples of a histogram: each bucket counts what is at or below its bound. */
+/** The samples of a histogram. Each bucket counts the observations up to its bound. */
 export function histogramSamples({ bounds, counts, sum }: PrometheusHistogram): PrometheusSample[] {
   let total = 0
   const buckets = counts.map((count, i) => {
@@ -57,4 +57,95 @@ function labelText(labels: Readonly<Record<string, string>>): string {
 
 function escaped(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+}
+
+/** Numbers of open sessions, reads and appends. */
+export interface OpenCounts {
+  readonly openSessions: number
+  readonly openReads: number
+  readonly waitingReads: number
+  readonly readBufferBytes: number
+  readonly pendingAppends: number
+  readonly appendBytesInFlight: number
+  readonly waitingAppends: number
+  readonly waitingAppendBytes: number
+  readonly cachedStreams: number
+  readonly storageFull: boolean
+}
+
+/** Totals since the engine was opened. */
+export interface Totals {
+  readonly operations: Readonly<Record<string, number>>
+  readonly appends: number
+  readonly appendedRecords: number
+  readonly appendedBytes: number
+  readonly readBatches: number
+  readonly readBytes: number
+  readonly unaryReads: number
+  readonly streamingReads: number
+  readonly appendPermitSeconds: PrometheusHistogram
+  readonly appendAckSeconds: PrometheusHistogram
+  readonly appendBatchRecords: PrometheusHistogram
+  readonly appendBatchBytes: PrometheusHistogram
+}
+
+/** The metrics of `/metrics`. None of them names a basin or a stream. */
+export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMetric[] {
+  const operations = Object.entries(totals.operations).map(([operation, value]) => ({
+    labels: { operation },
+    value,
+  }))
+  return [
+    gauge('open_sessions', 'Reads and append sessions that are open', open.openSessions),
+    gauge('open_reads', 'Read sessions and long polls that are open', open.openReads),
+    gauge('waiting_reads', 'Open reads waiting at the tail of a stream', open.waitingReads),
+    gauge('read_buffer_bytes', 'Bytes that open reads hold in memory', open.readBufferBytes),
+    gauge('pending_appends', 'Appends that are not durable yet', open.pendingAppends),
+    gauge('append_in_flight_bytes', 'Metered bytes of the appends in flight', open.appendBytesInFlight),
+    gauge('waiting_appends', 'Appends that wait for room among those in flight', open.waitingAppends),
+    gauge(
+      'waiting_append_bytes',
+      'Metered bytes of the appends that are not in flight yet',
+      open.waitingAppendBytes,
+    ),
+    gauge('cached_streams', 'Streams in the cache', open.cachedStreams),
+    gauge('storage_full', '1 while appends fail for lack of space in the storage', Number(open.storageFull)),
+    {
+      name: 'headwater_operations_total',
+      help: 'Control operations, by name',
+      type: 'counter',
+      samples: operations,
+    },
+    counter('appends_total', 'Appends that became durable', totals.appends),
+    counter('appended_records_total', 'Records that became durable', totals.appendedRecords),
+    counter('appended_bytes_total', 'Metered bytes that became durable', totals.appendedBytes),
+    counter('unary_reads_total', 'Reads of one batch', totals.unaryReads),
+    counter('streaming_reads_total', 'Read sessions that were opened', totals.streamingReads),
+    counter('read_batches_total', 'Batches that were delivered', totals.readBatches),
+    counter('read_bytes_total', 'Metered bytes that were delivered', totals.readBytes),
+    histogram(
+      'append_permit_latency_seconds',
+      'How long appends waited for room among those in flight',
+      totals.appendPermitSeconds,
+    ),
+    histogram(
+      'append_ack_latency_seconds',
+      'How long it took from then until they were durable',
+      totals.appendAckSeconds,
+    ),
+    histogram('append_batch_records', 'Records of an append', totals.appendBatchRecords),
+    histogram('append_batch_bytes', 'Metered bytes of an append', totals.appendBatchBytes),
+  ]
+}
+
+function gauge(name: string, help: string, value: number): PrometheusMetric {
+  return { name: `headwater_${name}`, help, type: 'gauge', samples: [{ value }] }
+}
+
+function counter(name: string, help: string, value: number): PrometheusMetric {
+  return { name: `headwater_${name}`, help, type: 'counter', samples: [{ value }] }
+}
+
+function histogram(name: string, help: string, counts: PrometheusHistogram): PrometheusMetric {
+  return { name: `headwater_${name}`, help, type: 'histogram', samples: histogramSamples(counts) }
 }

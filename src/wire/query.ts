@@ -1,15 +1,16 @@
-import { invalid } from '../model/errors.ts'
+import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { ListQuery } from '../model/info.ts'
-import { checkInteger } from '../model/integers.ts'
 import { LIST_LIMIT_MAX, WAIT_SECONDS_MAX } from '../model/limits.ts'
+import { METRIC_INTERVALS, type MetricSet, type MetricsQuery } from '../model/metrics.ts'
 import type { NameRole } from '../model/names.ts'
 import type { ReadQuery } from '../model/read-query.ts'
-import { badQuery, QueryParameters } from './query-parameters.ts'
+import { assertInteger } from '../model/validation.ts'
 
 /**
- * Decodes the query of a read (wire-behaviour.md 5.1). Throws 400 `bad_query` for what is malformed, then 422 `invalid` for a start
- * beyond 2^53 - 1 and for more than one start. Other numbers beyond it are `Infinity`, since they can only mean everything. That `timestamp` lies before `until` is left to `checkReadQuery`, because a
- * resumed SSE read replaces the start in between.
+ * Decodes the query of a read (docs/protocol.md "Read parameters"). Throws 400 `bad_query` if it is
+ * malformed, then 422 `invalid` for a start beyond 2^53 - 1 or more than one start. Larger bounds stay
+ * larger, rounded: they can only mean everything. `assertReadQuery` compares `timestamp` with `until`,
+ * because a resumed SSE read replaces the start first.
  */
 export function decodeReadQuery(search: string): ReadQuery {
   const parameters = new QueryParameters(search)
@@ -27,15 +28,15 @@ export function decodeReadQuery(search: string): ReadQuery {
   if ([seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length > 1) {
     throw invalid('only one of seq_num, timestamp, or tail_offset can be provided', 'seq_num')
   }
-  if (seqNum !== undefined) checkInteger(seqNum, 'seq_num')
-  if (timestamp !== undefined) checkInteger(timestamp, 'timestamp')
+  if (seqNum !== undefined) assertInteger(seqNum, 'seq_num')
+  if (timestamp !== undefined) assertInteger(timestamp, 'timestamp')
   return query
 }
 
-/** What is wrong with a `prefix` or `start_after` of a kind of name: `basinPrefixProblem`, `streamPrefixProblem`. */
+/** The rule of a `prefix` or `start_after`: `basinPrefixProblem` or `streamPrefixProblem`. */
 export type PrefixRule = (text: string, role: NameRole) => string | undefined
 
-/** Decodes the query of a list (wire-behaviour.md 1.8). Throws 400 `bad_query`. */
+/** Decodes the query of a list (docs/protocol.md "Lists"). Throws 400 `bad_query`. */
 export function decodeListQuery(search: string, prefixProblem: PrefixRule): ListQuery {
   const parameters = new QueryParameters(search)
   const checked = (name: string, role: NameRole) => {
@@ -48,4 +49,93 @@ export function decodeListQuery(search: string, prefixProblem: PrefixRule): List
   const startAfter = checked('start_after', 'start-after')
   const limit = parameters.integer('limit') || LIST_LIMIT_MAX
   return { prefix, startAfter, limit: Math.min(limit, LIST_LIMIT_MAX) }
+}
+
+/**
+ * The form-urlencoded parameters of a query (docs/protocol.md "Query parameters"). Unknown ones are ignored.
+ * Bytes that are not UTF-8 become U+FFFD.
+ */
+export class QueryParameters {
+  readonly #parameters: URLSearchParams
+
+  /** Parses a query with or without its question mark. */
+  constructor(search: string) {
+    this.#parameters = new URLSearchParams(search)
+  }
+
+  /** The value, or undefined if it is absent. Throws 400 `bad_query` if it occurs twice. */
+  text(name: string): string | undefined {
+    const values = this.#parameters.getAll(name)
+    if (values.length > 1) throw badQuery(`parameter \`${name}\` is given more than once`, name)
+    return values[0]
+  }
+
+  /** `true` or `false`, or undefined if it is absent. Throws 400 `bad_query` for anything else. */
+  boolean(name: string): boolean | undefined {
+    switch (this.text(name)) {
+      case undefined:
+        return undefined
+      case 'true':
+        return true
+      case 'false':
+        return false
+      default:
+        throw badQuery(`parameter \`${name}\` must be true or false`, name)
+    }
+  }
+
+  /**
+   * An unsigned decimal of at most `max`, by default 2^64 - 1, rounded beyond 2^53 - 1. Throws 400
+   * `bad_query` for anything else.
+   */
+  integer(name: string, max?: number): number | undefined {
+    const text = this.text(name)
+    if (text === undefined) return undefined
+    const digits = /^0*([0-9]{1,20})$/.exec(text)?.[1]
+    if (digits === undefined || BigInt(digits) > BigInt(max ?? UINT64_MAX)) {
+      throw badQuery(`parameter \`${name}\` must be an integer from 0 to ${max ?? UINT64_MAX}`, name)
+    }
+    return Number(digits)
+  }
+}
+
+const UINT64_MAX = 0xffff_ffff_ffff_ffffn
+
+/** A 400 `bad_query` error. */
+function badQuery(message: string, field: string): HeadwaterError {
+  return new HeadwaterError('bad_query', message, { field })
+}
+
+/** The largest time on the wire: an unsigned 32-bit number of seconds. */
+const SECONDS_MAX = 0xff_ff_ff_ff
+
+/**
+ * Decodes the query of a metrics request for one of these sets (docs/protocol.md "Metrics queries"). Throws
+ * 400 `bad_query`. The engine rejects missing times.
+ */
+export function decodeMetricsQuery<Set extends MetricSet>(
+  search: string,
+  sets: readonly Set[],
+): MetricsQuery<Set> {
+  const parameters = new QueryParameters(search)
+  const oneOf = <Value extends string>(name: string, allowed: readonly Value[]): Value | undefined => {
+    const text = parameters.text(name)
+    const value = allowed.find((candidate) => candidate === text)
+    if (text !== undefined && value === undefined) {
+      throw badQuery(`parameter \`${name}\` must be one of ${allowed.join(', ')}`, name)
+    }
+    return value
+  }
+  const milliseconds = (name: string) => {
+    const seconds = parameters.integer(name, SECONDS_MAX)
+    return seconds === undefined ? undefined : seconds * 1000
+  }
+  const set = oneOf('set', sets)
+  if (set === undefined) throw badQuery('missing parameter `set`', 'set')
+  return {
+    set,
+    start: milliseconds('start'),
+    end: milliseconds('end'),
+    interval: oneOf('interval', METRIC_INTERVALS),
+  }
 }

@@ -1,64 +1,120 @@
 import { HeadwaterError } from '../model/errors.ts'
-import { mediaTypeEssence } from './media-type.ts'
-import {
-  DEFAULT_VENDOR_WORD,
-  sessionContentType,
-  VENDOR_HEADERS,
-  VENDOR_WORDS,
-  type VendorHeader,
-  vendorHeaderName,
-} from './words.ts'
+import { HEADER_PREFIXES, mediaTypeEssence, sessionContentType } from './media-type.ts'
 
-/** What is read of a request's headers; the platform's `Headers` is one. */
+/** The headers whose names begin with a header prefix (docs/protocol.md "Header prefixes"). */
+const VENDOR_HEADERS = [
+  'basin',
+  'encryption-key',
+  'format',
+  'provision-result',
+  'request-token',
+  'stream-config',
+] as const
+
+export type VendorHeader = (typeof VENDOR_HEADERS)[number]
+
+/** The prefix of a response whose request used none. */
+const DEFAULT_HEADER_PREFIX = 'svc'
+
+/** The headers of a request. */
 export interface RequestHeaders {
-  get(name: string): string | null
+  /** The value of a header, by its name in lower case. */
+  header(name: string): string | undefined
+}
+
+type HeaderNames = Readonly<Record<VendorHeader, string>>
+
+/** The names of the headers by prefix, so that no request has to make them. */
+const namesByPrefix = new Map<string, HeaderNames>()
+
+/** The name of a header, in lower case: `svc-basin`. */
+export function vendorHeaderName(headerPrefix: string, header: VendorHeader): string {
+  let names = namesByPrefix.get(headerPrefix)
+  if (names === undefined) {
+    names = Object.fromEntries(VENDOR_HEADERS.map((one) => [one, `${headerPrefix}-${one}`])) as HeaderNames
+    namesByPrefix.set(headerPrefix, names)
+  }
+  return names[header]
 }
 
 /**
- * The value of a header under any of the accepted words, or undefined when there is none. Throws 400 `bad_header` when two words
- * give it different values: which one was meant cannot be told.
+ * The value of a header under any of the accepted prefixes, or undefined if it is absent. Throws 400
+ * `bad_header` if it is present under two prefixes with different values.
  */
 export function vendorHeader(
   headers: RequestHeaders,
   header: VendorHeader,
-  words: readonly string[] = VENDOR_WORDS,
+  headerPrefixes: readonly string[] = HEADER_PREFIXES,
 ): string | undefined {
-  let found: { readonly name: string; readonly value: string } | undefined
-  for (const word of words) {
-    const name = vendorHeaderName(word, header)
-    const value = headers.get(name)
-    if (value === null) continue
-    if (found !== undefined && found.value !== value) {
-      throw new HeadwaterError('bad_header', `Headers \`${found.name}\` and \`${name}\` differ`, {
-        field: name,
-      })
+  let first: string | undefined
+  let found: string | undefined
+  for (const prefix of headerPrefixes) {
+    const name = vendorHeaderName(prefix, header)
+    const value = headers.header(name)
+    if (value === undefined) continue
+    if (found !== undefined && found !== value) {
+      const message = `headers \`${first}\` and \`${name}\` have different values`
+      throw new HeadwaterError('bad_header', message, { field: name })
     }
-    found ??= { name, value }
+    first ??= name
+    found = value
   }
-  return found?.value
+  return found
 }
 
 /**
- * The word that a request used, as its session content type or else in a header of the protocol, so that the response uses the
- * same. The first of `words` when it used several; when it used none, `svc`, or the first of `words` where `svc` is not accepted.
+ * The prefix that the response to a request uses: the request's own, as {@link usedHeaderPrefix} finds it,
+ * otherwise `svc`, or the first accepted prefix if `svc` is not among them.
  */
-export function wordOfRequest(headers: RequestHeaders, words: readonly string[] = VENDOR_WORDS): string {
+export function headerPrefixOf(
+  headers: RequestHeaders,
+  headerPrefixes: readonly string[] = HEADER_PREFIXES,
+): string {
+  const used = usedHeaderPrefix(headers, headerPrefixes)
+  if (used !== undefined) return used
+  const [first = DEFAULT_HEADER_PREFIX] = headerPrefixes
+  return headerPrefixes.includes(DEFAULT_HEADER_PREFIX) ? DEFAULT_HEADER_PREFIX : first
+}
+
+/**
+ * The prefix in a request's session content type or else in its vendor headers; the first accepted one if it
+ * used several, undefined if it used none.
+ */
+export function usedHeaderPrefix(
+  headers: RequestHeaders,
+  headerPrefixes: readonly string[] = HEADER_PREFIXES,
+): string | undefined {
+  const contentType = mediaTypeEssence(headers.header('content-type'))
   return (
-    usedWord(headers, words) ??
-    (words.includes(DEFAULT_VENDOR_WORD) ? DEFAULT_VENDOR_WORD : (words[0] ?? DEFAULT_VENDOR_WORD))
+    headerPrefixes.find((prefix) => contentType === sessionContentType(prefix)) ??
+    headerPrefixes.find((prefix) =>
+      VENDOR_HEADERS.some((header) => headers.header(vendorHeaderName(prefix, header)) !== undefined),
+    )
   )
 }
 
-/** The same, but undefined when the request used none: then it can't be told which of them its client reads. */
-export function usedWord(
-  headers: RequestHeaders,
-  words: readonly string[] = VENDOR_WORDS,
-): string | undefined {
-  const contentType = mediaTypeEssence(headers.get('content-type'))
-  return (
-    words.find((word) => contentType === sessionContentType(word)) ??
-    words.find((word) =>
-      VENDOR_HEADERS.some((header) => headers.get(vendorHeaderName(word, header)) !== null),
-    )
-  )
+/**
+ * How JSON strings encode the bytes of header names, header values and bodies (docs/protocol.md
+ * "Data format").
+ */
+export type DataFormat = 'raw' | 'base64'
+
+/**
+ * Parses the `svc-format` header; an absent one is `raw`. Throws 400 `bad_header`, naming the header as
+ * `name`, for any other value.
+ */
+export function parseDataFormat(value: string | null | undefined, name = 'svc-format'): DataFormat {
+  switch (value?.trim()) {
+    case undefined:
+    case 'raw':
+    case 'json':
+      return 'raw'
+    case 'base64':
+    case 'json-binsafe':
+      return 'base64'
+    default:
+      throw new HeadwaterError('bad_header', `Invalid header \`${name}\`: must be \`raw\` or \`base64\``, {
+        field: 'format',
+      })
+  }
 }

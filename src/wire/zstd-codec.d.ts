@@ -1,4 +1,7 @@
-/** What is used of `zstd-codec`, which ships no types. Codecs, vectors and streams live in wasm memory until `delete`. */
+/**
+ * What is used of `zstd-codec`, which ships no types. Codecs, vectors and streams live in wasm memory until
+ * `delete`.
+ */
 declare module 'zstd-codec/lib/module.js' {
   export interface ZstdVector {
     resize(length: number, fill: number): void

@@ -2,21 +2,24 @@ import { concatBytes } from '../model/bytes.ts'
 import { CompressedDataError } from './codec.ts'
 
 /**
- * The layout of zstd data (RFC 8878), read without decompressing: where frames begin and end, and how much they make. What a decoder
- * would spend memory on is known, and refused, before a decoder sees it.
+ * A frame of zstd data (RFC 8878), located without decompressing it: data that would cost a decoder too much
+ * memory is rejected before decoding.
  */
 export interface ZstdFrame {
   /** The whole frame, its window capped at {@link WINDOW_BYTES_MAX}. */
   readonly bytes: Uint8Array
-  /** Decompressed size as declared; undefined when the frame does not say. */
+  /** The declared decompressed size; undefined if the frame declares none. */
   readonly contentSize: number | undefined
-  /** Offsets into `bytes`, ascending, at block ends: what lies between two can make at most 4 MiB and a block. */
+  /**
+   * Offsets of block ends in `bytes`, ascending. The data between two decompresses to at most 4 MiB and one
+   * block.
+   */
   readonly cuts: readonly number[]
 }
 
 /**
- * A frame may ask for a window of gigabytes, which a decoder allocates at once. Matches reach no further back than the beginning of
- * the output, which no caller allows to be larger than this, so that a larger window serves nothing.
+ * The largest useful window. A frame may request gigabytes, which a decoder would allocate at once, but
+ * matches reach back only to the start of the output, and no caller allows more output than this.
  */
 export const WINDOW_BYTES_MAX = 2_097_152
 const WINDOW_DESCRIPTOR_OF_MAX = 11 << 3
@@ -28,9 +31,9 @@ const CHECKSUM_LENGTH = 4
 const BLOCK_HEADER_LENGTH = 3
 const BLOCK_BYTES_MAX = 131_072
 const CUT_OUTPUT_BYTES = 4_194_304
-/** Every frame costs a decoder its set-up, and nine bytes make one. */
+/** Each frame costs a decoder its set-up, and can be as short as nine bytes. */
 const FRAMES_MAX = 256
-/** Three bytes make a block. Encoders make one of 128 KiB of input, or of what was flushed. */
+/** A block can be as short as three bytes. Encoders write one for each 128 KiB of input or flush. */
 const BLOCKS_MAX = 16_384
 const FLAG_SINGLE_SEGMENT = 0x20
 const FLAG_RESERVED = 0x08
@@ -41,9 +44,9 @@ const RLE_BLOCK = 1
 const COMPRESSED_BLOCK = 2
 
 /**
- * The frames of `data`, skippable ones left out. Throws {@link CompressedDataError} for data that is malformed, cut short, needs a
- * dictionary, has over 256 frames or 16,384 blocks, or certainly decompresses to more than `bytesMax`, which must not exceed
- * {@link WINDOW_BYTES_MAX}.
+ * Locates the frames of `data` without skippable ones. Throws {@link CompressedDataError} if the data is
+ * malformed, truncated, needs a dictionary, has more than 256 frames or 16,384 blocks, or certainly
+ * decompresses to more than `bytesMax`, which must not exceed {@link WINDOW_BYTES_MAX}.
  */
 export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
   const frames: ZstdFrame[] = []
@@ -67,7 +70,7 @@ export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
   return frames
 }
 
-/** What the rest of the data may still make and have. */
+/** What the remaining data may contain. */
 interface Budget {
   bytes: number
   blocks: number
@@ -144,7 +147,7 @@ function readBlocks(
   }
 }
 
-/** A little-endian number of 1 to 8 bytes; rounded beyond 2^53, which is beyond every limit as well. */
+/** A little-endian number of 1 to 8 bytes, rounded beyond 2^53, where it exceeds every limit. */
 function read(view: DataView, offset: number, length: number): number {
   if (offset + length > view.byteLength) throw cutShort()
   let value = 0

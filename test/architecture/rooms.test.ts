@@ -17,7 +17,7 @@ describe('the house', () => {
       'src/model/errors.ts',
       'src/core/sequence.ts',
       'src/storage/contract.ts',
-      'src/storage/conformance/index.ts',
+      'adapters/conformance/index.ts',
       'src/engine/open.ts',
       'src/index.ts',
       'adapters/storage/memory/index.ts',
@@ -39,6 +39,14 @@ describe('the rules', () => {
     ['src/storage/a.ts', "export * from '../engine/x.ts'", ['src/storage/a.ts imports src/engine/x.ts']],
     ['src/wire/a.ts', "const x = import('../engine/x.ts')", ['src/wire/a.ts imports src/engine/x.ts']],
     ['src/wire/a.ts', "type X = import('../engine/x.ts').X", ['src/wire/a.ts imports src/engine/x.ts']],
+    ['src/engine/a.ts', "import './log/x.ts'", []],
+    ['src/engine/log/a.ts', "import '../x.ts'", ['src/engine/log/a.ts imports src/engine/x.ts']],
+    [
+      'src/engine/log/a.ts',
+      "import type { X } from '../encryption/x.ts'",
+      ['src/engine/log/a.ts imports src/engine/encryption/x.ts'],
+    ],
+    ['src/engine/encryption/a.ts', "import '../log/x.ts'", []],
     ['src/engine/a.ts', "import '../wire/x.ts'", ['src/engine/a.ts imports src/wire/x.ts']],
     ['src/engine/a.ts', "import '../index.ts'", ['src/engine/a.ts imports src/index.ts']],
     ['src/engine/a.ts', "import '../../test/x.ts'", ['src/engine/a.ts imports test/x.ts']],
@@ -47,7 +55,14 @@ describe('the rules', () => {
     ['src/index.ts', "export * from './engine/x.ts'", []],
     ['src/cellar/a.ts', '', ['src/cellar/a.ts is in no room']],
     ['adapters/attic/a.ts', '', ['adapters/attic/a.ts is in no room']],
-    ['adapters/http/a.ts', "import '../../src/engine/x.ts'\nimport '../../src/wire/x.ts'", []],
+    ['adapters/http/a.ts', "import '../../src/index.ts'\nimport '../../src/wire/x.ts'", []],
+    [
+      'adapters/http/a.ts',
+      "import type { X } from '../../src/engine/x.ts'",
+      ['adapters/http/a.ts imports src/engine/x.ts'],
+    ],
+    ['adapters/node/a.ts', "import '../../src/core/x.ts'", ['adapters/node/a.ts imports src/core/x.ts']],
+    ['adapters/transfer/a.ts', "import '../../src/engine/x.ts'", []],
     ['adapters/http/a.ts', "import '../node/x.ts'", ['adapters/http/a.ts imports adapters/node/x.ts']],
     ['adapters/node/a.ts', "import '../http/x.ts'", []],
     ['adapters/console/a.ts', "import '../http/x.ts'", []],
@@ -66,8 +81,10 @@ describe('the rules', () => {
       "import '../filesystem/x.ts'",
       ['adapters/storage/memory/a.ts imports adapters/storage/filesystem/x.ts'],
     ],
-    ['src/core/a.ts', "import 'rxjs'", ['src/core/a.ts imports the package rxjs']],
-    ['src/engine/a.ts', "import 'rxjs'", []],
+    ['src/core/a.ts', "import type { X } from 'rxjs'", ['src/core/a.ts imports the package rxjs']],
+    ['src/engine/a.ts', "import type { X } from 'rxjs'", []],
+    ['src/engine/a.ts', "import { X } from 'rxjs'", ['src/engine/a.ts imports more than types of rxjs']],
+    ['src/runtime/a.ts', "import { X } from 'rxjs/internal/X'", []],
   ])('%s with %j', (path, text, expected) => {
     expect(violationsOf([[path, text]])).toEqual(expected)
   })
@@ -105,9 +122,9 @@ describe('the rules', () => {
     ['src/engine', "import type { X } from 'node:fs'", undefined],
     ['src/engine', "type X = typeof import('node:fs')", undefined],
     ['src/engine', "process.getBuiltinModule('node:fs')", undefined],
-    ['src/wire', "import 'srvx'", 'srvx'],
+    ['src/wire', "import 'pg'", 'pg'],
     ['adapters/http', "import 'citty'", 'citty'],
-    ['adapters/testing', "import 'srvx/node'", 'srvx/node'],
+    ['adapters/testing', "import 'pg/lib/x'", 'pg/lib/x'],
     ['adapters/storage/memory', "import 'node:path'", 'node:path'],
     ['adapters/storage/indexeddb', "import 'idb'", undefined],
     ['adapters/storage/filesystem', "import 'node:fs'", undefined],
@@ -126,6 +143,20 @@ describe('the rules', () => {
     expect(violationsOf(sources)).toEqual([
       'adapters/http/index.ts imports adapters/node/helper.ts',
       'adapters/node/helper.ts brings node:http into the browser',
+    ])
+  })
+
+  it('forbids import cycles, of types as well', () => {
+    const sources = [
+      ['src/wire/a.ts', "import { b } from './b.ts'"],
+      ['src/wire/b.ts', "import type { C } from './c.ts'\nimport './d.ts'"],
+      ['src/wire/c.ts', "export * from './a.ts'"],
+      ['src/wire/d.ts', ''],
+    ] as const
+    expect(violationsOf(sources)).toEqual([
+      'src/wire/a.ts is in an import cycle: src/wire/a.ts -> src/wire/b.ts -> src/wire/c.ts -> src/wire/a.ts',
+      'src/wire/b.ts is in an import cycle: src/wire/b.ts -> src/wire/c.ts -> src/wire/a.ts -> src/wire/b.ts',
+      'src/wire/c.ts is in an import cycle: src/wire/c.ts -> src/wire/a.ts -> src/wire/b.ts -> src/wire/c.ts',
     ])
   })
 

@@ -1,23 +1,52 @@
 import { builtinModules } from 'node:module'
+import { importCycles } from './cycles.ts'
 import type { SourceModule } from './source-module.ts'
 
-/** What each room may import besides itself. A room that is not listed is a violation: name it here first. */
+/**
+ * What each room may import besides itself; a slash at the end stands for all below. A path belongs to the
+ * first room that it is in; one that is in none is a violation.
+ */
 const SRC_ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/model': [],
   'src/core': ['src/model'],
-  'src/storage': ['src/core', 'src/model'],
-  'src/engine': ['src/storage', 'src/core', 'src/model'],
-  'src/wire': ['src/storage', 'src/core', 'src/model'],
-  'src/index.ts': ['src/wire', 'src/engine', 'src/storage', 'src/core', 'src/model'],
+  'src/runtime': ['src/model'],
+  'src/storage': ['src/runtime', 'src/core', 'src/model'],
+  'src/engine/log': ['src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/engine/encryption': ['src/engine/log', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/engine/service': ['src/engine/log', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/engine/api': [
+    'src/engine/service',
+    'src/engine/log',
+    'src/storage',
+    'src/runtime',
+    'src/core',
+    'src/model',
+  ],
+  'src/engine': ['src/engine/', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/usage': ['src/engine/service', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/wire': ['src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/index.ts': [
+    'src/wire',
+    'src/engine',
+    'src/engine/',
+    'src/storage',
+    'src/runtime',
+    'src/core',
+    'src/model',
+  ],
 }
-/** What an adapter may import besides itself and `src`; a slash at the end stands for all below. */
+/** What an adapter may import besides itself and `src`. */
 const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/storage/memory': [],
   'adapters/storage/indexeddb': [],
+  'adapters/storage/durable-object': [],
   'adapters/storage/filesystem': [],
   'adapters/storage/postgres': [],
   'adapters/testing': [],
+  'adapters/conformance': [],
   'adapters/aegis-256': [],
+  'adapters/react': [],
+  'adapters/browser': ['adapters/storage/'],
   'adapters/http': [],
   'adapters/node': ['adapters/http'],
   'adapters/console': ['adapters/http'],
@@ -25,11 +54,20 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/cli': [
     'adapters/http',
     'adapters/node',
+    'adapters/console',
     'adapters/storage/',
     'adapters/aegis-256',
     'adapters/transfer',
   ],
 }
+/** Adapters that use the engine only through its public API, and the rooms of `src` that they may import. */
+const ON_PUBLIC_API: readonly string[] = [
+  'adapters/http',
+  'adapters/node',
+  'adapters/react',
+  'adapters/console',
+]
+const PUBLIC_ROOMS: readonly string[] = ['src/index.ts', 'src/wire', 'src/runtime', 'src/model']
 /** Rooms that decide, without packages, time, chance or asynchrony. */
 const PURE_ROOMS = ['src/model', 'src/core']
 /** All of `src` runs in a browser, and these adapters. */
@@ -38,13 +76,24 @@ const BROWSER_ROOMS = [
   ...[
     'adapters/storage/memory',
     'adapters/storage/indexeddb',
+    'adapters/storage/durable-object',
     'adapters/http',
     'adapters/testing',
     'adapters/aegis-256',
+    'adapters/react',
+    'adapters/console',
+    'adapters/browser',
   ],
 ]
-const SERVER_PACKAGES = ['srvx', 'citty', 'pg', ...builtinModules]
+const SERVER_PACKAGES = ['citty', 'pg', ...builtinModules]
+/** Loaded for their types only: `src/runtime/observable.ts`. */
+const TYPE_PACKAGES = ['rxjs']
 const LINES_MAX = 400
+/**
+ * How many modules of a room may be part of an import cycle: none, but for these, which may only become
+ * fewer.
+ */
+const CYCLE_MODULES_MAX: Readonly<Record<string, number>> = {}
 const GENERATED = 'src/wire/gen/'
 
 /** Every breach of the rules of the house, as a sentence. */
@@ -52,7 +101,9 @@ export function violations(modules: readonly SourceModule[]): string[] {
   return [
     ...modules.flatMap(roomViolations),
     ...modules.flatMap(purityViolations),
+    ...modules.flatMap(typePackageViolations),
     ...modules.flatMap(lengthViolations),
+    ...cycleViolations(modules),
     ...browserViolations(modules),
   ]
 }
@@ -68,9 +119,11 @@ function isPackage(target: string): boolean {
 
 function mayImport(from: string, to: string): boolean {
   if (from === to) return true
-  if (from in SRC_ROOMS) return SRC_ROOMS[from]!.includes(to)
-  if (to in SRC_ROOMS) return true
-  return ADAPTERS[from]!.some((allowed) => (allowed.endsWith('/') ? to.startsWith(allowed) : to === allowed))
+  if (!(from in SRC_ROOMS) && to in SRC_ROOMS) {
+    return !ON_PUBLIC_API.includes(from) || PUBLIC_ROOMS.includes(to)
+  }
+  const targets = SRC_ROOMS[from] ?? ADAPTERS[from]!
+  return targets.some((allowed) => (allowed.endsWith('/') ? to.startsWith(allowed) : to === allowed))
 }
 
 function roomViolations({ path, imports }: SourceModule): string[] {
@@ -88,8 +141,24 @@ function purityViolations({ path, impurities }: SourceModule): string[] {
   return isPure ? impurities.map((impurity) => `${path} uses ${impurity}`) : []
 }
 
+function typePackageViolations({ path, imports }: SourceModule): string[] {
+  return imports
+    .filter(({ target, isTypeOnly }) => !isTypeOnly && TYPE_PACKAGES.includes(target))
+    .map(({ target }) => `${path} imports more than types of ${target}`)
+}
+
 function lengthViolations({ path, lines }: SourceModule): string[] {
   return lines > LINES_MAX && !path.startsWith(GENERATED) ? [`${path} has ${lines} lines`] : []
+}
+
+function cycleViolations(modules: readonly SourceModule[]): string[] {
+  const cycles = [...importCycles(modules)]
+  return cycles.flatMap(([path, cycle]) => {
+    const room = roomOf(path)
+    const count = cycles.filter(([other]) => roomOf(other) === room).length
+    const allowed = CYCLE_MODULES_MAX[room ?? ''] ?? 0
+    return count > allowed ? [`${path} is in an import cycle: ${cycle.join(' -> ')}`] : []
+  })
 }
 
 function browserViolations(modules: readonly SourceModule[]): string[] {

@@ -29,7 +29,7 @@ export function readSources(root: string, directories: readonly string[]): Map<s
   for (const directory of directories) {
     for (const entry of readdirSync(`${root}/${directory}`, { recursive: true, encoding: 'utf8' })) {
       const path = posix.join(directory, entry.replaceAll('\\', '/'))
-      if (path.endsWith('.ts')) sources.set(path, readFileSync(`${root}/${path}`, 'utf8'))
+      if (/\.tsx?$/.test(path)) sources.set(path, readFileSync(`${root}/${path}`, 'utf8'))
     }
   }
   return sources
@@ -74,7 +74,10 @@ function impurityOf(node: ts.Node): string | undefined {
   return ts.isIdentifier(node) && !isMemberName(node) && IMPURE_GLOBALS.has(node.text) ? node.text : undefined
 }
 
-/** True for `x` in `y.x` and `{ x: 1 }`, which say nothing about a global `x`; a member of `globalThis` is one. */
+/**
+ * True for `x` in `y.x` and `{ x: 1 }`, which say nothing about a global `x`; a member of `globalThis` is
+ * one.
+ */
 function isMemberName(node: ts.Identifier): boolean {
   const { parent } = node
   if (ts.isPropertyAccessExpression(parent)) {

@@ -3,16 +3,16 @@ import type { Variant } from './bundle.ts'
 import type * as Access from './pages/access.ts'
 import { inChromium, scriptIn } from './support.ts'
 
-/** No address of this machine's own, and so not secure without TLS. Nobody asks for it in earnest: the test answers itself. */
+/** Not a local address, so the page is not a secure context. The test answers the requests itself. */
 const INSECURE = 'http://insecure.test'
 const NO_TOKENS = '503 unavailable: access tokens need WebCrypto, which insecure pages lack: use https'
 const NO_CIPHER =
-  '422 invalid: stream_cipher aes-256-gcm is not available: WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
+  '422 invalid: `streamCipher` aes-256-gcm is not available: WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
 
 const METERED_PER_RECORD = 8
 
-/** Throughput, as the handler tells it. */
-interface Told {
+/** The handler's response to a query for throughput. */
+interface Throughput {
   readonly values: readonly {
     readonly accumulation: { readonly name: string; readonly values: readonly [number, number][] }
   }[]
@@ -22,7 +22,7 @@ inChromium('access and usage in a browser', (browser) => {
   describe.each<Variant>(['sources', 'package'])('from the %s', (variant) => {
     const load = async () => scriptIn<typeof Access>(await browser.page(), 'access', variant)
 
-    it('the holder of a token sees what it permits, until it is revoked', async () => {
+    it('the holder of a token has the permissions of its scope until it is revoked', async () => {
       const { holder } = await load()
       expect(await holder()).toEqual({
         names: ['orders'],
@@ -34,7 +34,7 @@ inChromium('access and usage in a browser', (browser) => {
       })
     })
 
-    it('the handler demands tokens', async () => {
+    it('the handler requires tokens', async () => {
       const { handler } = await load()
       const { table, batch, end, ...rest } = await handler()
       expect(table).toEqual({
@@ -49,9 +49,9 @@ inChromium('access and usage in a browser', (browser) => {
       expect(rest).toEqual({ errors: [], left: 0 })
     })
 
-    it('usage is told', async () => {
+    it('metrics report usage', async () => {
       const { metrics } = await load()
-      const { size, operations, told } = await metrics()
+      const { size, operations, response } = await metrics()
       const bytes = METERED_PER_RECORD * 3 + 'first'.length + 'x'.length + 'y'.length
       expect(size).toMatchObject({ kind: 'gauge', name: 'metered_size', unit: 'bytes' })
       expect(size).toHaveProperty('values', expect.arrayContaining([[expect.any(Number), bytes]]))
@@ -59,8 +59,8 @@ inChromium('access and usage in a browser', (browser) => {
         points.reduce((sum, [, n]) => sum + n, 0)
       const lists = operations.find(({ name }) => name === 'list-streams')
       expect(lists?.kind === 'accumulation' && total(lists.values)).toBe(2)
-      expect(told.status).toBe(200)
-      const { values } = told.body as Told
+      expect(response.status).toBe(200)
+      const { values } = response.body as Throughput
       const appended = values.map(({ accumulation: { name, values } }) => [name, total(values)])
       expect(appended).toEqual([
         ['standard', 0],
@@ -68,7 +68,7 @@ inChromium('access and usage in a browser', (browser) => {
       ])
     })
 
-    it('a page that is not secure has plain streams, and neither ciphers nor tokens', async () => {
+    it('an insecure page has plain streams, but neither ciphers nor tokens', async () => {
       const page = await browser.page()
       await page.route(`${INSECURE}/**`, async (route) => {
         const { pathname } = new URL(route.request().url())

@@ -14,14 +14,14 @@ const TYPES: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 }
 
-/** A directory on a server that can be stopped, and started again at the same address. */
+/** Serves a directory; can be stopped and restarted at the same address. */
 export interface AppServer {
   readonly url: string
-  /** Paths that were asked for since it was started. */
+  /** The paths requested since the last start. */
   readonly requests: readonly string[]
   stop(): Promise<void>
   start(): Promise<void>
-  /** Stops it for good. */
+  /** Stops the server and deletes the directory. */
   remove(): Promise<void>
 }
 
@@ -29,7 +29,6 @@ export async function serveExample(name: string): Promise<AppServer> {
   return serveDirectory(await buildExample(name, await mkdtemp(join(tmpdir(), 'headwater-example-'))))
 }
 
-/** The directory is deleted with the server. */
 export async function serveDirectory(directory: string): Promise<AppServer> {
   const requests: string[] = []
   let server: Server | undefined

@@ -3,21 +3,23 @@ import { build, type Plugin } from 'esbuild'
 
 const PROJECT = resolve(import.meta.dirname, '../..')
 
-/** What pages are bundled with: the sources, or the package as it was built. */
+/** What pages are bundled from: the sources or the built package. */
 export type Variant = 'sources' | 'package'
 
-/** The entries of the package that pages use, by the source that they are built from. */
+/** The entries of the built package by their sources. */
 const BUILT: Readonly<Record<string, string>> = {
   'src/index.ts': 'dist/index.js',
+  'src/usage/index.ts': 'dist/usage.js',
   'adapters/http/index.ts': 'dist/http.js',
   'adapters/storage/memory/index.ts': 'dist/memory.js',
   'adapters/storage/indexeddb/index.ts': 'dist/indexeddb.js',
   'adapters/aegis-256/index.ts': 'dist/aegis-256.js',
+  'adapters/react/index.ts': 'dist/react.js',
 }
 
-/** Lets pages name their imports once, by the sources. */
-const takeThePackage: Plugin = {
-  name: 'take-the-package',
+/** Redirects imports of the sources to the built package. */
+const usePackage: Plugin = {
+  name: 'use-package',
   setup({ onResolve }) {
     onResolve({ filter: /\/index\.ts$/ }, ({ path, resolveDir }) => {
       const source = resolve(resolveDir, path)
@@ -28,21 +30,21 @@ const takeThePackage: Plugin = {
 }
 
 /**
- * Packages that the sources import where a bundle of them could not follow. The build embeds `zstd-codec` in a way that bundlers can take;
- * the published client looks for HTTP/2 only where it finds itself in Node.
+ * Packages that bundles of the sources cannot include. Only the build makes `zstd-codec` suitable for
+ * bundlers; the published client uses HTTP/2 in Node only.
  */
-const LEFT_OUT: Readonly<Record<Variant, readonly string[]>> = {
+const EXTERNAL: Readonly<Record<Variant, readonly string[]>> = {
   sources: ['zstd-codec', 'node:http2'],
   package: [],
 }
 
-/** Bundles a script of `pages/` for browsers. Rejects when it needs Node, or when esbuild has anything else to say against it. */
+/** Bundles a script of `pages/`. Rejects if it needs Node, and on warnings of esbuild. */
 export async function bundle(script: string, variant: Variant): Promise<Map<string, Uint8Array>> {
   const outdir = join(PROJECT, 'dist', 'pages')
   const { outputFiles, warnings } = await build({
     entryPoints: [join(import.meta.dirname, 'pages', `${script}.ts`)],
-    plugins: variant === 'package' ? [takeThePackage] : [],
-    external: [...LEFT_OUT[variant]],
+    plugins: variant === 'package' ? [usePackage] : [],
+    external: [...EXTERNAL[variant]],
     outdir,
     write: false,
     bundle: true,
@@ -51,7 +53,7 @@ export async function bundle(script: string, variant: Variant): Promise<Map<stri
     format: 'esm',
     target: 'es2022',
     logLevel: 'silent',
-    // esbuild does not tell users of a package about its style; here it lies outside `node_modules`.
+    // esbuild reports style warnings only for packages outside `node_modules`.
     ...(variant === 'package' && {
       logOverride: { 'ignored-bare-import': 'silent', 'suspicious-boolean-not': 'silent' },
     }),
@@ -60,11 +62,11 @@ export async function bundle(script: string, variant: Variant): Promise<Map<stri
   return new Map(outputFiles.map(({ path, contents }) => [path.slice(outdir.length), contents]))
 }
 
-/** Bundles the script of a service worker, which cannot load anything later, into one. */
+/** Bundles the script of a service worker, which cannot use `import()`, into one file. */
 export async function bundleServiceWorker(script: string): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [join(import.meta.dirname, 'pages', `${script}.ts`)],
-    external: [...LEFT_OUT.sources],
+    external: [...EXTERNAL.sources],
     write: false,
     bundle: true,
     platform: 'browser',

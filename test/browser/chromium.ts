@@ -20,21 +20,21 @@ const ARGUMENTS = [
 const { CHROMIUM_PATH, CI } = process.env
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const found = (CHROMIUM_PATH ? [CHROMIUM_PATH] : PLACES).find((path) => existsSync(path))
-/** Where there is none, no suite comes so far. */
+/** Not used if Chromium is missing. */
 const executablePath = found ?? ''
 
-/** A suite for where there is Chromium. Elsewhere it is skipped, unless `CI` is set: then it fails. */
+/** A suite that needs Chromium. Without it, it is skipped, or fails if `CI` is set. */
 export function describeInChromium(title: string, suite: () => void): void {
   if (found !== undefined) {
     describe(title, suite)
   } else if (CI) {
-    it(title, () => expect.fail('there is no Chromium here: CHROMIUM_PATH tells where one is'))
+    it(title, () => expect.fail('Chromium was not found; set CHROMIUM_PATH'))
   } else {
-    describe.skip(`${title} (skipped: no Chromium here, CHROMIUM_PATH tells where one is)`, suite)
+    describe.skip(`${title} (skipped: Chromium was not found; set CHROMIUM_PATH)`, suite)
   }
 }
 
-/** What a browser keeps when it ends. */
+/** The user data directory of a browser. */
 export interface Profile {
   readonly directory: string
   remove(): Promise<void>
@@ -45,13 +45,13 @@ export async function newProfile(): Promise<Profile> {
   return { directory, remove: () => rm(directory, { recursive: true, force: true, maxRetries: 5 }) }
 }
 
-/** A browser that runs on a profile. */
+/** A running browser. */
 export interface Launched {
   readonly context: BrowserContext
   close(): Promise<void>
 }
 
-/** How a browser is started on a profile, with further arguments. */
+/** Starts a browser on a profile, with further arguments. */
 export type Launch<Result extends Launched = Launched> = (
   profile: Profile,
   args?: readonly string[],
@@ -66,18 +66,21 @@ export const launch: Launch = async ({ directory }, args = []) => {
   return { context, close: () => context.close() }
 }
 
-/** A private window, as it were: the profile is not used, and nothing is kept. */
+/** Opens a private window, which does not use the profile. */
 export const launchPrivate: Launch = async (_, args = []) => {
   const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...args], headless: true })
   return { context: await browser.newContext(), close: () => browser.close() }
 }
 
-/** A browser of its own process, which can be killed. Its tabs are hidden when others are in front; else Playwright makes all of them believe to be. */
-export const launchOnItsOwn: Launch<Launched & { kill(): Promise<void> }> = async (
+/**
+ * Starts a separate browser process, which can be killed. Its background tabs are hidden, while Playwright
+ * makes all tabs of browsers that it launches itself believe that they are visible.
+ */
+export const launchProcess: Launch<Launched & { kill(): Promise<void> }> = async (
   { directory },
   args = [],
 ) => {
-  // Of a browser that was killed.
+  // Left by a browser that was killed.
   await rm(join(directory, 'DevToolsActivePort'), { force: true })
   const debugging = ['--headless', '--remote-debugging-port=0', `--user-data-dir=${directory}`]
   const child = spawn(executablePath, [...ARGUMENTS, ...args, ...debugging, 'about:blank'], {

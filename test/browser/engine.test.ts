@@ -11,12 +11,12 @@ inChromium('the engine in a browser', (browser) => {
     ['a worker', ['WorkerGlobalScope'], async () => scriptInWorker(await browser.page(), 'engine')],
   ]
 
-  it.each(places)('in %s: has nothing of Node around it', async (_, globals, load) => {
+  it.each(places)('in %s: has no globals of Node', async (_, globals, load) => {
     const { surroundings } = await load()
     expect(await surroundings()).toEqual(globals)
   })
 
-  it.each(places)('in %s: appends under conditions', async (_, __, load) => {
+  it.each(places)('in %s: checks the conditions of appends', async (_, __, load) => {
     const { appendUnderConditions } = await load()
     expect(await appendUnderConditions()).toEqual({
       ends: [2, 4],
@@ -28,7 +28,7 @@ inChromium('the engine in a browser', (browser) => {
     })
   })
 
-  it.each(places)('in %s: keeps every byte', async (_, __, load) => {
+  it.each(places)('in %s: preserves every byte', async (_, __, load) => {
     const { everyByte } = await load()
     const { body, name, value, text } = await everyByte()
     const bytes = Array.from({ length: 256 }, (_, byte) => byte)
@@ -38,7 +38,7 @@ inChromium('the engine in a browser', (browser) => {
     expect(text).toBe(new TextDecoder().decode(Uint8Array.from(bytes)))
   })
 
-  it.each(places)('in %s: follows live by RxJS and by for await', async (_, __, load) => {
+  it.each(places)('in %s: follows live records with RxJS and for await', async (_, __, load) => {
     const { follow } = await load()
     expect(await follow()).toEqual({
       observed: ['0 a', '1 b', '2 c', '3 d', '4 e'],
@@ -55,7 +55,7 @@ inChromium('the engine in a browser', (browser) => {
     })
   })
 
-  it.each(places)('in %s: closes', async (_, __, load) => {
+  it.each(places)('in %s: ends open calls when it closes', async (_, __, load) => {
     const { close } = await load()
     expect(await close()).toEqual({
       codes: ['unavailable', 'unavailable', 'unavailable'],

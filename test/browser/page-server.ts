@@ -2,12 +2,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { bundle, bundleServiceWorker, type Variant } from './bundle.ts'
 
-/** As tight as a page with scripts can be. It permits neither `eval` nor WebAssembly. */
+/** The strictest policy that permits scripts: no `eval`, no WebAssembly. */
 const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src *"
-/** What the wasm module for zstd needs besides: its glue makes functions out of text. */
+/** Adds what the zstd module needs, which uses `eval`. */
 const WITH_WASM = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'")
 
-/** At the root, so that its scope is everything. */
+/** At the root, so that its scope is the whole origin. */
 const SERVICE_WORKER = '/service-worker.js'
 
 const HTML = '<!doctype html><title>headwater</title><link rel="icon" href="data:,">'
@@ -17,14 +17,17 @@ export interface PageServer {
   close(): Promise<void>
 }
 
-/** Serves empty pages, `/` under a strict policy and `/wasm`, the bundles of `pages/` below the name of their variant, and a service worker. */
+/**
+ * Serves two empty pages (`/` with a strict policy, `/wasm` with one that permits WebAssembly), the bundles
+ * of `pages/` under the name of their variant, and a service worker.
+ */
 export async function servePages(): Promise<PageServer> {
   const files = new Map<string, Uint8Array>()
   const bundled = new Map<string, Promise<void>>()
 
   async function bundleOnce(path: string): Promise<void> {
     const [, variant, script] = /^\/(sources|package)\/([a-z-]+)\.js$/.exec(path) ?? []
-    // A chunk comes with the script that imports it.
+    // Chunks are bundled with the script that imports them.
     if (variant === undefined || script === undefined || files.has(path)) return
     const bundling =
       bundled.get(path) ??
@@ -48,10 +51,10 @@ export async function servePages(): Promise<PageServer> {
       }
       await bundleOnce(path)
       const contents = files.get(path)
-      if (contents === undefined) throw new Error(`there is no ${path}`)
+      if (contents === undefined) throw new Error(`${path} does not exist`)
       res.setHeader('content-type', 'text/javascript').end(contents)
     } catch (error) {
-      // Where a script should be, the page gets one that throws what went wrong.
+      // Reports the error in the page.
       res
         .setHeader('content-type', 'text/javascript')
         .end(`throw new Error(${JSON.stringify(String(error))})`)

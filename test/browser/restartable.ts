@@ -2,16 +2,16 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { type Launched, launch, newProfile, type Profile } from './chromium.ts'
 
-/** A browser for a suite whose tests end it and start it again. */
+/** A browser that tests can restart. */
 export interface RestartableBrowser {
   readonly context: BrowserContext
-  /** Opens a page, which is closed with the test. */
+  /** Opens a page, which is closed after the test. */
   page(url: string): Promise<Page>
-  /** Ends the browser and starts it again with what it had stored. */
+  /** Closes the browser and starts it again with the same profile. */
   restart(): Promise<void>
 }
 
-/** One for a suite, with a fresh profile. What was thrown in its pages fails the suite. */
+/** A browser with a new profile for the current suite, which fails if its pages have uncaught errors. */
 export function restartableBrowser(): RestartableBrowser {
   let profile: Profile
   let launched: Launched

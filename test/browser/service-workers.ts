@@ -3,13 +3,13 @@ import { expect } from 'vitest'
 import { PATIENCE } from './support.ts'
 
 export interface ServiceWorkers {
-  /** Stops all of them at once, as a browser does with idle ones. */
+  /** Stops all service workers, as browsers do with idle ones. */
   stop(): Promise<void>
-  /** Resolves when one has been started since it was stopped. */
+  /** Resolves when one has started again. */
   started(): Promise<void>
 }
 
-/** The service workers of the browser, by the development tools of a page. */
+/** Controls the service workers of the browser through the DevTools protocol. */
 export async function serviceWorkersOf(page: Page): Promise<ServiceWorkers> {
   const devTools = await page.context().newCDPSession(page)
   let starts = 0

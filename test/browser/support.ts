@@ -1,9 +1,11 @@
+import type { IncomingMessage } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
-import { type NodeServer, serve } from '../../adapters/node/index.ts'
+import type { HandlerOptions, Exchange as ServedExchange } from '../../adapters/http/index.ts'
+import type { NodeServer } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Headwater, open } from '../../src/index.ts'
+import { serveObserved } from '../support/observed-server.ts'
 import type { Variant } from './bundle.ts'
 import {
   describeInChromium,
@@ -16,17 +18,19 @@ import {
 import { servePages } from './page-server.ts'
 import type * as WorkerCaller from './pages/worker-caller.ts'
 
-/** For conditions that nothing announces. The machine may be busy. */
+/** For polling. The machine may be busy. */
 export const PATIENCE = { timeout: 15_000, interval: 5 }
 
 export interface Browser {
   /** The origin of the pages. */
   readonly origin: string
-  /** For what a page cannot do by itself. */
   readonly context: BrowserContext
-  /** Starts the browser again, on the same profile, after `end` brought it to its end. */
+  /** Ends the browser with `end`, and starts it again on the same profile. */
   relaunch(end: () => Promise<void>): Promise<void>
-  /** Opens an empty page, `/` or `/wasm`: see `servePages`. It is closed with the test, and nothing may have been thrown in it unseen. */
+  /**
+   * Opens an empty page, `/` or `/wasm`; see `servePages`. It is closed after the test, which fails if the
+   * page had an uncaught error.
+   */
   page(path?: string): Promise<Page>
 }
 
@@ -35,7 +39,7 @@ export interface BrowserOptions {
   readonly launch?: Launch
 }
 
-/** A suite in Chromium, with a fresh profile. Where there is none it is skipped, unless `CI` is set: then it fails. */
+/** A suite in Chromium with a new profile. Without Chromium it is skipped, or fails if `CI` is set. */
 export function inChromium(
   title: string,
   suite: (browser: Browser) => void,
@@ -86,27 +90,27 @@ function browserOfSuite(options: BrowserOptions): Browser {
 
 type Exports = Readonly<Record<string, (...args: never[]) => unknown>>
 
-/** The functions of a script of `pages/`, called from here. Arguments and results are copied; bytes stay bytes. */
+/** The functions of a script of `pages/`, called remotely. Arguments and results are cloned. */
 export type Remote<Script extends Exports> = {
   readonly [Name in keyof Script]: (
     ...args: Parameters<Script[Name]>
   ) => Promise<Awaited<ReturnType<Script[Name]>>>
 }
 
-/** A script of `pages/` loaded into a page. */
+/** Loads a script of `pages/` into a page. */
 export async function scriptIn<Script extends object>(
   page: Page,
   script: string,
   variant: Variant = 'sources',
 ): Promise<Remote<Script & Exports>> {
-  // As text: what transforms this file would make another function of `import`.
+  // As a string, because the transformation of this file would replace `import()`.
   const module = await page.evaluateHandle<Exports>(`import('/${variant}/${script}.js')`)
   return remote((name, args) =>
     module.evaluate((exports, call) => exports[call.name]!(...(call.args as never[])), { name, args }),
   )
 }
 
-/** The same loaded into a dedicated worker of the page. */
+/** Loads a script into a new worker of the page for each call. */
 export async function scriptInWorker<Script extends object>(
   page: Page,
   script: string,
@@ -116,7 +120,7 @@ export async function scriptInWorker<Script extends object>(
   return remote((name, args) => call({ path: `/${variant}/${script}.js`, name, args }))
 }
 
-/** The same loaded into a dedicated worker that lives as long as the page: its functions see what those called before have left. */
+/** Loads a script into one worker that lives as long as the page, so that it keeps state between calls. */
 export async function scriptInKeptWorker<Script extends object>(
   page: Page,
   script: string,
@@ -129,13 +133,13 @@ export async function scriptInKeptWorker<Script extends object>(
 function remote<Script extends Exports>(
   call: (name: string, args: readonly unknown[]) => Promise<unknown>,
 ): Remote<Script> {
-  // A promise resolved with it must not take it for one.
+  // Must not look like a thenable.
   const get = (_: object, name: string) =>
     name === 'then' ? undefined : (...args: unknown[]) => call(name, args)
   return new Proxy({}, { get }) as Remote<Script>
 }
 
-/** A request as it came from the browser, and how it was answered. */
+/** A request from the browser and the status of its response. */
 interface Exchange {
   readonly method: string
   readonly path: string
@@ -143,39 +147,37 @@ interface Exchange {
   readonly status: number
 }
 
-/** An engine behind a server on an origin of its own. */
+/** An engine behind a server with a separate origin. */
 export interface Service {
   readonly hw: Headwater
   readonly url: string
   readonly exchanges: readonly Exchange[]
-  /** The address of a basin: `EventSource` can name it in no other way. */
+  /** The address of a basin by subdomain, because `EventSource` cannot send headers. */
   urlOf(basin: string): string
-  /** Drops every connection at once and listens again on the same port. */
+  /** Drops all connections and listens again on the same port. */
   restart(): Promise<void>
-  /** What is open in the engine and the server, streams kept at hand aside. */
+  /** Counts of what is open in the engine and the server, without cached streams. */
   open(): Readonly<Record<string, number>>
-  /** Waits until nothing is. */
+  /** Resolves when nothing is open. */
   idle(): Promise<void>
 }
 
-/** Is closed with the test; then nothing may be open in it, and nothing have gone wrong inside. */
-export async function startService(options: HandlerOptions = { open: true }): Promise<Service> {
+/** Starts a service that is closed after the test, which fails if there were internal errors. */
+export async function startService(options: HandlerOptions = { auth: 'none', cors: true }): Promise<Service> {
   const hw = await open({ storage: memory() })
   const errors: unknown[] = []
   const exchanges: Exchange[] = []
   const onError = (error: unknown) => void errors.push(error)
-  const handler = createHandler(hw, { ...options, onError })
-  const recorded = async (request: Request) => {
-    const response = await handler(request)
-    const { pathname: path } = new URL(request.url)
-    exchanges.push({ method: request.method, path, headers: request.headers, status: response.status })
-    return response
+  const onReply = ({ method, path, source }: ServedExchange, { status }: { readonly status: number }) => {
+    const headers = new Headers((source as IncomingMessage).headers as Record<string, string>)
+    exchanges.push({ method, path, headers, status })
   }
-  const listen = (port: number): Promise<NodeServer> => serve(recorded, { port, onError })
+  const listen = (port: number): Promise<NodeServer> =>
+    serveObserved(hw, { ...options, port, onError }, { onReply })
   let server = await listen(0)
   const { port, url } = server
   const openNow = () => {
-    const { cachedStreams: _, ...stats } = hw.stats()
+    const { cachedStreams: _, storageFull: __, ...stats } = hw.stats()
     return { ...stats, requests: server.counts().requests }
   }
   const idle = () =>

@@ -1,9 +1,14 @@
+import { PassThrough } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { directoryKind, memoryKind, resultOf } from './run.ts'
+import { resultOf } from './run.ts'
+
+const COMMANDS =
+  'serve, append, read, tail, ls, create, config, delete, fence, trim, check-tail, token, metrics, verify, export, import, copy, bench, completion, help'
 
 describe('headwater', () => {
-  it.each([['--version'], ['-v']])('%s prints its version', async (option) => {
+  it.each([['--version'], ['-v']])('%s prints the version', async (option) => {
     expect(await resultOf([option])).toEqual({ exitCode: 0, out: [packageJson.version], err: [] })
   })
 
@@ -17,10 +22,12 @@ describe('headwater', () => {
         '--host',
         '--storage',
         '--dir',
-        '--open',
+        '--no-auth',
+        '--allow-origin',
         '--root-token',
         'HEADWATER_ROOT_TOKEN',
-        'processes',
+        'process list',
+        'postgres://HOST/DATABASE',
       ],
     ],
     [
@@ -35,7 +42,16 @@ describe('headwater', () => {
           '--op-groups',
           '--scope',
         ],
-        ...['--expires-in', '--expires-at', '--auto-prefix', '--url', '--token', '--dir', '--json'],
+        ...[
+          '--expires-in',
+          '--expires-at',
+          '--auto-prefix',
+          '--url',
+          '--token',
+          '--dir',
+          '--storage',
+          '--json',
+        ],
         ...['PREFIX*', '$(headwater token issue', 'HEADWATER_TOKEN', 'set-default-location'],
       ],
     ],
@@ -47,7 +63,7 @@ describe('headwater', () => {
       ['token', 'revoke'],
       ['ID', '--url', '--token', '--dir', '--json', 'HEADWATER_TOKEN'],
     ],
-  ])('%j has help', async (command, words) => {
+  ])('%j --help describes its options', async (command, words) => {
     for (const option of ['--help', '-h']) {
       const { exitCode, out, err } = await resultOf([...command, option])
       expect([exitCode, err]).toEqual([0, []])
@@ -55,33 +71,41 @@ describe('headwater', () => {
     }
   })
 
-  it('names the storages that there are', async () => {
-    const { out } = await resultOf(['serve', '--help'], { storages: [memoryKind(), directoryKind()] })
-    expect(out.join('\n')).toContain('memory, shelf')
+  it.each([['append'], ['token issue']])('help %s prints the same as --help', async (command) => {
+    const words = command.split(' ')
+    expect((await resultOf(['help', ...words])).out).toEqual((await resultOf([...words, '--help'])).out)
   })
 
-  it('takes what stands behind -- for names, not for options', async () => {
+  it('prints help in colour only to a terminal, and not with NO_COLOR', async () => {
+    const terminal = Object.assign(new PassThrough(), { isTTY: true })
+    const output = () => terminal
+    const [plain] = (await resultOf(['append', '--help'])).out
+    const [coloured] = (await resultOf(['append', '--help'], { output })).out
+    const [refused] = (await resultOf(['append', '--help'], { output, env: { NO_COLOR: '1' } })).out
+    expect(plain).not.toContain('\u001b')
+    expect(refused).toBe(plain)
+    expect(stripVTControlCharacters(coloured!)).toBe(plain)
+  })
+
+  it('treats arguments after -- as names, not as options', async () => {
     const { err } = await resultOf(['token', 'revoke', '--', '--help'])
     expect(err).toEqual([expect.stringContaining('cannot reach')])
   })
 
   it.each([
-    [[], 'no command given. Commands: serve, token, export, import, verify. See headwater --help'],
+    [[], `a command is required; expected one of ${COMMANDS}; see \`headwater --help\``],
+    [['drink'], `unknown command \`drink\`; expected one of ${COMMANDS}; see \`headwater --help\``],
+    [['token'], 'a command is required; expected one of issue, list, revoke; see `headwater token --help`'],
     [
-      ['drink'],
-      'unknown command drink. Commands: serve, token, export, import, verify. See headwater --help',
+      ['token', 'drink'],
+      'unknown command `drink`; expected one of issue, list, revoke; see `headwater token --help`',
     ],
-    [['token'], 'no command given. Commands: issue, list, revoke. See headwater token --help'],
-    [['token', 'drink'], 'unknown command drink. Commands: issue, list, revoke. See headwater token --help'],
     [
       ['token', 'a-secret-of-somebody'],
-      'unknown command (what was given). Commands: issue, list, revoke. See headwater token --help',
+      'unknown command (redacted); expected one of issue, list, revoke; see `headwater token --help`',
     ],
-    [
-      ['\u001b[2J'],
-      'unknown command \\u{1b}[2J. Commands: serve, token, export, import, verify. See headwater --help',
-    ],
-  ])('refuses %j with one line and exit code 2', async (args, message) => {
+    [['\u001b[2J'], `unknown command \`\\u{1b}[2J\`; expected one of ${COMMANDS}; see \`headwater --help\``],
+  ])('rejects %j with one line and exit code 2', async (args, message) => {
     expect(await resultOf(args)).toEqual({ exitCode: 2, out: [], err: [`headwater: ${message}`] })
   })
 })

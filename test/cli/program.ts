@@ -5,8 +5,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterAll, beforeAll } from 'vitest'
+import { bundledAssets } from '../../scripts/bundled-assets.mjs'
 
-/** The command line as a program, made anew for the tests of a file, in a directory that is removed after them. */
+/**
+ * The command line as a program, made anew for the tests of a file, in a directory that is removed after
+ * them.
+ */
 export function program(): {
   readonly directory: string
   start(args: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess
@@ -24,6 +28,7 @@ export function program(): {
       format: 'esm',
       logLevel: 'error',
       external: ['libsodium-wrappers'],
+      plugins: [bundledAssets],
       // Packages that are CommonJS ask for Node's modules.
       banner: {
         js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)",

@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { bytesText } from '../../adapters/cli/bytes-text.ts'
-import type { CliContext } from '../../adapters/cli/cli-context.ts'
-import { progressBar } from '../../adapters/cli/progress-bar.ts'
+import type { CliContext } from '../../adapters/cli/context.ts'
+import { bytesText, progressBar } from '../../adapters/cli/progress.ts'
 import { fakeTerminal } from './terminal.ts'
 
 const MIB = 1_048_576

@@ -1,12 +1,16 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { CliContext } from '../../adapters/cli/cli-context.ts'
+import type { CliContext } from '../../adapters/cli/context.ts'
+import { welcome } from '../../adapters/cli/root-token.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
-import { counted, directoryKind, memoryKind, ROOT_TOKEN, run } from './run.ts'
+import type { Storage, StorageSession } from '../../src/storage/contract.ts'
+import { counted, ROOT_TOKEN, run, testStorages } from './run.ts'
 
 const SERVE = ['serve', '--port', '0']
 
-/** Starts a server, and stops it with the test or when told to. */
+/** Starts a server that stops with the test, or earlier with `stop`. */
 async function started(args: string[], world: Partial<CliContext> = {}) {
   const server = run([...SERVE, ...args], world)
   const url = await server.ready()
@@ -25,15 +29,23 @@ async function started(args: string[], world: Partial<CliContext> = {}) {
   }
 }
 
+it.each([
+  ['20.20.2', 1],
+  ['22.10.0', 0],
+])('the welcome on Node %s recommends a newer one in %i lines', (node, count) => {
+  const lines = welcome({ url: 'http://127.0.0.1:8787', storage: 'memory', access: 'open', node })
+  expect(lines.filter((line) => line.startsWith(`Node ${node}: use 22.10 or later`))).toHaveLength(count)
+})
+
 describe('the root token', () => {
-  it('is made and shown at the first start on a storage, and at no other', async () => {
-    const storages = [memoryKind(), directoryKind()]
-    const first = await started(['--dir', 'here'], { storages })
+  it('is created and shown only at the first start on a storage', async () => {
+    const storages = testStorages()
+    const first = await started(['--storage', './here'], { storages })
     const token = /^Root token: (\S{40,})$/m.exec(first.text)![1]!
-    expect(first.text).toMatch(/shown only now/)
-    expect(first.text).toMatch(/Authorization: Bearer/)
+    expect(first.text).toMatch(/not shown again/)
     expect(first.text).toMatch(/HEADWATER_ROOT_TOKEN/)
-    expect(first.text).toMatch(/S2_ACCESS_TOKEN/)
+    const isAboutNode = (line: string) => line.startsWith('Node ')
+    expect(first.text.split('\n').filter((line) => !isAboutNode(line))).toHaveLength(10)
     expect(first.curl).toHaveLength(3)
     for (const line of first.curl) expect(line).toContain(` -H 'authorization: Bearer ${token}'`)
     expect([await first.status(), await first.status('wrong'), await first.status(token)]).toEqual([
@@ -41,29 +53,29 @@ describe('the root token', () => {
     ])
     await first.stop()
 
-    const second = await started(['--dir', 'here'], { storages })
+    const second = await started(['--storage', './here'], { storages })
     expect(second.text).not.toContain(token)
-    expect(second.text).toMatch(/^Root token: this storage has one/m)
+    expect(second.text).toMatch(/^Root token: created at an earlier start/m)
     for (const line of second.curl)
       expect(line).toContain(` -H "authorization: Bearer $HEADWATER_ROOT_TOKEN"`)
     expect([await second.status(), await second.status(token)]).toEqual([401, 200])
     await second.stop()
 
-    const elsewhere = await started(['--dir', 'there'], { storages })
+    const elsewhere = await started(['--storage', './there'], { storages })
     expect(/^Root token: (\S{40,})$/m.exec(elsewhere.text)![1]).not.toBe(token)
   })
 
   it.each([
-    ['the option', ['--root-token', ROOT_TOKEN], {}, /that of --root-token/],
-    ['the environment', [], { HEADWATER_ROOT_TOKEN: ROOT_TOKEN }, /that of HEADWATER_ROOT_TOKEN/],
+    ['the option', ['--root-token', ROOT_TOKEN], {}, /from --root-token/],
+    ['the environment', [], { HEADWATER_ROOT_TOKEN: ROOT_TOKEN }, /from HEADWATER_ROOT_TOKEN/],
     [
       'the option rather than the environment',
       [`--root-token=${ROOT_TOKEN}`],
       { HEADWATER_ROOT_TOKEN: 'another-token-altogether' },
-      /that of --root-token/,
+      /from --root-token/,
     ],
-  ])('is that of %s, which is not printed', async (_, args, env, source) => {
-    const storages = [memoryKind(memory())]
+  ])('comes from %s and is not printed', async (_, args, env, source) => {
+    const storages = testStorages({ storage: memory() })
     const before = await started([], { storages })
     const old = /^Root token: (\S{40,})$/m.exec(before.text)![1]!
     await before.stop()
@@ -76,47 +88,71 @@ describe('the root token', () => {
     expect(server.err).toEqual([])
   })
 
-  it('is not taken from an empty variable', async () => {
+  it('is in force before the first response, when it replaces another', async () => {
+    const inner = memory()
+    const hw = await open({ storage: inner })
+    onTestFinished(() => hw.close())
+    const old = (await hw.createRootToken())!
+    const port = await freePort()
+    const { storage, isHeld, release } = heldCommits(inner)
+    run(['serve', '--port', `${port}`, '--root-token', ROOT_TOKEN], { storages: testStorages({ storage }) })
+    await isHeld
+    const url = `http://127.0.0.1:${port}`
+    const statuses = Promise.all(
+      [ROOT_TOKEN, old].map(async (token) => {
+        const headers = { authorization: `Bearer ${token}` }
+        return (await fetch(`${url}/v1/basins`, { headers })).status
+      }),
+    )
+    // Without the hold, this response comes after the others.
+    expect((await fetch(`${url}/health`)).status).toBe(200)
+    release()
+    expect(await statuses).toEqual([200, 401])
+  })
+
+  it('ignores an empty variable', async () => {
     const { text } = await started([], { env: { HEADWATER_ROOT_TOKEN: '' } })
     expect(text).toMatch(/^Root token: \S{40,}$/m)
   })
 
-  it('is neither made nor set for an open server, which says so', async () => {
-    const storages = [memoryKind(memory())]
-    const opened = await started(['--open'], { storages, env: { HEADWATER_ROOT_TOKEN: ROOT_TOKEN } })
-    expect(opened.err).toEqual(['Warning: HEADWATER_ROOT_TOKEN is not used: --open demands no token'])
+  it('is neither created nor set with --no-auth, and a given one causes a warning', async () => {
+    const storages = testStorages({ storage: memory() })
+    const opened = await started(['--no-auth'], { storages, env: { HEADWATER_ROOT_TOKEN: ROOT_TOKEN } })
+    expect(opened.err).toEqual(['Warning: HEADWATER_ROOT_TOKEN is ignored because of --no-auth'])
     expect(await opened.status()).toBe(200)
     await opened.stop()
     const { text } = await started([], { storages })
-    expect(text).toMatch(/shown only now/)
+    expect(text).toMatch(/not shown again/)
   })
 
-  it('must not be one that was issued, which is found out on the storage', async () => {
+  it('must not be a token that was issued on the storage', async () => {
     const storage = memory()
     const hw = await open({ storage })
     onTestFinished(() => hw.close())
     const token = await hw.issueAccessToken({ id: 'a', scope: { ops: ['read'] } })
-    const { exitCode, out, err } = run([...SERVE, '--root-token', token], { storages: [memoryKind(storage)] })
+    const { exitCode, out, err } = run([...SERVE, '--root-token', token], {
+      storages: testStorages({ storage }),
+    })
     expect(await exitCode).toBe(2)
     expect(out).toEqual([])
-    expect(err).toEqual(['headwater: --root-token: the root token must not be a token that was issued'])
+    expect(err).toEqual(['headwater: `--root-token`: the root token must not be a token that was issued'])
   })
 
   it.each([
-    ['', 'empty'],
-    ['fifteen-letters', 'too short'],
-    ['x'.repeat(1025), 'too long'],
-    ['with a space in it', 'of words'],
-    ['naïve-but-long-enough', 'not ASCII'],
-    ['a-line\nand-another-line', 'of lines'],
-  ])('%j is refused, being %s', async (token) => {
+    ['', 'an empty one'],
+    ['fifteen-letters', 'one that is too short'],
+    ['x'.repeat(1025), 'one that is too long'],
+    ['with a space in it', 'one with spaces'],
+    ['naïve-but-long-enough', 'one that is not ASCII'],
+    ['a-line\nand-another-line', 'one with line breaks'],
+  ])('%j is rejected: %s', async (token) => {
     for (const [name, args, env] of [
-      ['--root-token', [`--root-token=${token}`], {}],
+      ['`--root-token`', [`--root-token=${token}`], {}],
       ['HEADWATER_ROOT_TOKEN', [], { HEADWATER_ROOT_TOKEN: token }],
     ] as const) {
-      if (token === '' && name !== '--root-token') continue
+      if (token === '' && name === 'HEADWATER_ROOT_TOKEN') continue
       const { storage, counts } = counted(memory())
-      const { exitCode, out, err } = run([...SERVE, ...args], { env, storages: [memoryKind(storage)] })
+      const { exitCode, out, err } = run([...SERVE, ...args], { env, storages: testStorages({ storage }) })
       expect(await exitCode).toBe(2)
       expect(counts.opened).toBe(0)
       expect(out).toEqual([])
@@ -126,3 +162,41 @@ describe('the root token', () => {
     }
   })
 })
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A storage whose commits wait for `release`. */
+function heldCommits(inner: Storage) {
+  let hold!: () => void
+  let release!: () => void
+  const isHeld = new Promise<void>((resolve) => {
+    hold = resolve
+  })
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const storage: Storage = {
+    manifest: inner.manifest,
+    async open(context) {
+      const session = await inner.open(context)
+      const commit: StorageSession['commit'] = async (changes) => {
+        hold()
+        await released
+        return session.commit(changes)
+      }
+      return new Proxy(session, {
+        get: (target, property: keyof StorageSession) =>
+          property === 'commit' ? commit : target[property]?.bind(target),
+      })
+    },
+  }
+  onTestFinished(release)
+  return { storage, isHeld, release }
+}

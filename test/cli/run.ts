@@ -1,12 +1,13 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import type { CliContext } from '../../adapters/cli/cli-context.ts'
-import { runCli } from '../../adapters/cli/run-cli.ts'
-import type { StorageKind } from '../../adapters/cli/storages.ts'
+import type { CliContext, StorageFactory } from '../../adapters/cli/context.ts'
+import { runCli } from '../../adapters/cli/run.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type Headwater, open, type Storage, systemClock } from '../../src/index.ts'
+import { type Headwater, open, systemClock } from '../../src/index.ts'
+import type { Storage } from '../../src/storage/contract.ts'
+import { usageMetrics } from '../../src/usage/index.ts'
 
 export const ROOT_TOKEN = 'the-root-token-of-a-test'
 
@@ -17,11 +18,11 @@ export interface Run {
   readonly signals: EventEmitter
   readonly exitCode: Promise<number>
   advance(ms: number): void
-  /** Waits until a server is ready, and resolves to its address. */
+  /** Waits until a server is ready, and resolves to its URL. */
   ready(): Promise<string>
 }
 
-/** Runs the command in this process, with a world of its own. */
+/** Runs the command in this process, with a context of its own. */
 export function run(args: readonly string[], world: Partial<CliContext> = {}): Run {
   const out: string[] = []
   const err: string[] = []
@@ -30,7 +31,7 @@ export function run(args: readonly string[], world: Partial<CliContext> = {}): R
   let now = 0
   let printed: (() => void) | undefined
   const exitCode = runCli(args, {
-    storages: [memoryKind()],
+    storages: testStorages(),
     env: {},
     fetch: () => Promise.reject(new Error('no service in this test')),
     clock: systemClock,
@@ -38,7 +39,10 @@ export function run(args: readonly string[], world: Partial<CliContext> = {}): R
       out.push(line)
       printed?.()
     },
-    printError: (line) => err.push(line),
+    printError: (line) => {
+      err.push(line)
+      printed?.()
+    },
     input: () => Readable.from([]),
     output: () => new PassThrough(),
     terminal: undefined,
@@ -61,8 +65,11 @@ export function run(args: readonly string[], world: Partial<CliContext> = {}): R
       now += ms
     },
     ready: async () => {
-      while (!out.includes('Press Ctrl+C to stop.')) await new Promise<void>((resolve) => (printed = resolve))
-      return /http:\S+/.exec(out[0]!)![0]
+      const said = () => [...out, ...err]
+      while (!said().includes('Press Ctrl+C to stop.')) {
+        await new Promise<void>((resolve) => (printed = resolve))
+      }
+      return /https?:\S+/.exec(said().find((line) => line.includes('listens on'))!)![0]
     },
   }
 }
@@ -73,28 +80,40 @@ export interface Result {
   readonly err: readonly string[]
 }
 
-/** Runs a command that ends by itself. */
+/** Runs a command that ends on its own. */
 export async function resultOf(args: readonly string[], world: Partial<CliContext> = {}): Promise<Result> {
   const { exitCode, out, err } = run(args, world)
   return { exitCode: await exitCode, out, err }
 }
 
-/** `memory`, on a storage to look at if one is given. */
-export function memoryKind(storage?: Storage): StorageKind {
-  return { name: 'memory', place: 'process', note: 'soon gone', create: () => storage ?? memory() }
+/** Standard output for commands that write bytes, and the lines that were written. */
+export function byteOutput(): { readonly output: () => PassThrough; lines(): string[] } {
+  const stream = new PassThrough()
+  const chunks: Buffer[] = []
+  stream.on('data', (chunk) => chunks.push(chunk))
+  const lines = () => Buffer.concat(chunks).toString().split('\n').slice(0, -1)
+  return { output: () => stream, lines }
 }
 
-/** A storage that lives in directories: what was left in one is found again. */
-export function directoryKind(storages = new Map<string, Storage>()): StorageKind {
+/**
+ * Storages in memory. Each directory has one, which keeps its data from one command to the next, and is
+ * `storage` unless it is listed.
+ */
+export function testStorages({
+  storage,
+  directories = new Map(),
+}: {
+  readonly storage?: Storage
+  readonly directories?: Map<string, Storage>
+} = {}): StorageFactory {
   return {
-    name: 'shelf',
-    place: 'directory',
-    note: 'stays',
-    create: (directory) => {
-      const storage = storages.get(directory) ?? memory()
-      storages.set(directory, storage)
-      return storage
+    memory: () => storage ?? memory(),
+    filesystem(directory) {
+      const existing = directories.get(directory) ?? storage ?? memory()
+      directories.set(directory, existing)
+      return existing
     },
+    postgres: (connectionString) => directories.get(connectionString) ?? memory(),
   }
 }
 
@@ -123,18 +142,18 @@ export function counted(storage: Storage, beforeClose = async () => {}) {
   return { storage: watched, counts }
 }
 
-/** A service that demands tokens, without a socket between. */
+/** A service that requires tokens unless it is `open`, called without a socket. */
 export async function service(options: { open?: boolean; clock?: CliContext['clock'] } = {}): Promise<{
   hw: Headwater
   requests: Request[]
   world: Pick<CliContext, 'fetch' | 'clock'>
 }> {
   const { open: isOpen = false, clock = systemClock } = options
-  const hw = await open({ storage: memory(), clock })
+  const hw = await open({ storage: memory(), clock, usage: usageMetrics() })
   onTestFinished(() => hw.close())
   await hw.setRootToken(ROOT_TOKEN)
   const requests: Request[] = []
-  const handler = createHandler(hw, { open: isOpen })
+  const handler = createHandler(hw, { auth: isOpen ? 'none' : 'token' })
   const fetch = (request: Request) => {
     requests.push(request.clone())
     return handler(request)

@@ -1,19 +1,28 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:http2'
+import { get } from 'node:https'
 import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { open, StorageFailure } from '../../src/index.ts'
-import { counted, directoryKind, memoryKind, run } from './run.ts'
+import { open } from '../../src/index.ts'
+import { StorageFailure } from '../../src/storage/errors.ts'
+import { counted, ROOT_TOKEN, run, testStorages } from './run.ts'
 
-const OPEN = ['serve', '--open', '--port', '0']
+const fixture = (name: string) => fileURLToPath(new URL(`../node/fixtures/${name}`, import.meta.url))
+const CERT = fixture('test-only-cert.pem')
+const KEY = fixture('test-only-key.pem')
+const NO_AUTH = ['serve', '--no-auth', '--port', '0']
 
 describe('headwater serve', () => {
-  it('serves, tells where and how, and stops when asked to', async () => {
+  it('prints how to use it, and stops at a signal', async () => {
     const { storage, counts } = counted(memory())
-    const { ready, out, err, signals, exitCode } = run(OPEN, { storages: [memoryKind(storage)] })
+    const { ready, out, err, signals, exitCode } = run(NO_AUTH, { storages: testStorages({ storage }) })
     const url = await ready()
     expect((await fetch(`${url}/v1/basins`)).status).toBe(200)
-    expect(out).toContain(`Health:  ${url}/health`)
-    expect(out).toContain('Storage: memory (soon gone)')
+    expect(out[0]).toBe(`headwater listens on ${url}`)
+    expect(out).toContain('Storage: directory ./data')
     expect(out.filter((line) => line.startsWith('curl '))).toHaveLength(3)
     expect(out.join('\n')).not.toMatch(/bearer|root token/i)
     signals.emit('SIGINT')
@@ -24,11 +33,29 @@ describe('headwater serve', () => {
     await expect(fetch(`${url}/health`)).rejects.toThrow()
   })
 
-  it('stops at once with a second signal, which a repeat of the first press is not', async () => {
+  it('says that a storage in memory is lost', async () => {
+    const { ready, out } = run([...NO_AUTH, '--storage', 'memory'])
+    await ready()
+    expect(out).toContain('Storage: memory (lost when the process ends)')
+  })
+
+  it.each([
+    [[], 'https://page.example', 403],
+    [['--allow-origin', 'https://page.example'], 'https://page.example', 200],
+    [['--allow-origin', 'https://page.example'], 'https://other.example', 403],
+    [['--allow-origin', '*'], 'https://other.example', 200],
+  ])('without authentication and with %j, answers a page of %s with %i', async (args, origin, status) => {
+    const { ready } = run([...NO_AUTH, ...args])
+    const url = await ready()
+    expect((await fetch(`${url}/v1/basins`, { headers: { origin } })).status).toBe(status)
+    expect((await fetch(`${url}/v1/basins`, { headers: { origin: url } })).status).toBe(200)
+  })
+
+  it('stops immediately at a second signal, but not at a repetition of the first', async () => {
     let finish!: () => void
     const closing = new Promise<void>((resolve) => (finish = resolve))
     const { storage } = counted(memory(), () => closing)
-    const { ready, signals, exits, exitCode, advance } = run(OPEN, { storages: [memoryKind(storage)] })
+    const { ready, signals, exits, exitCode, advance } = run(NO_AUTH, { storages: testStorages({ storage }) })
     await ready()
     signals.emit('SIGINT')
     advance(100)
@@ -43,27 +70,29 @@ describe('headwater serve', () => {
     expect(await exitCode).toBe(0)
   })
 
-  it('says that a port is in use, frees what it had opened, and makes no token that nobody sees', async () => {
+  it('reports a port in use, closes the storage, and creates no root token', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void taken.close())
     await new Promise((resolve) => taken.once('listening', resolve))
     const { port } = taken.address() as { port: number }
     const { storage, counts } = counted(memory())
-    const storages = [memoryKind(storage)]
+    const storages = testStorages({ storage })
     const { exitCode, err, signals } = run(['serve', '--port', String(port)], { storages })
     expect(await exitCode).toBe(1)
-    expect(err).toEqual([`headwater: port ${port} of 127.0.0.1 is in use. Choose another with --port`])
+    expect(err).toEqual([
+      `headwater: port ${port} of \`127.0.0.1\` is already in use; choose another with \`--port\``,
+    ])
     expect(counts).toEqual({ opened: 1, closed: 1 })
     expect(signals.eventNames()).toEqual([])
     const next = run(['serve', '--port', '0'], { storages })
     await next.ready()
-    expect(next.out.join('\n')).toContain('shown only now')
+    expect(next.out.join('\n')).toContain('not shown again')
   })
 
   it.each([
     ['a port in use', (port: number) => ['--port', String(port)]],
     ['an address of another machine', () => ['--port', '0', '--host', '192.0.2.1']],
-  ])('a start that fails for %s leaves the root token as it was', async (_, options) => {
+  ])('keeps the root token when the start fails because of %s', async (_, options) => {
     const taken = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void taken.close())
     await new Promise((resolve) => taken.once('listening', resolve))
@@ -73,61 +102,135 @@ describe('headwater serve', () => {
     onTestFinished(() => hw.close())
     const token = (await hw.createRootToken())!
     const args = ['serve', ...options(port), '--root-token', 'another-token-altogether']
-    expect(await run(args, { storages: [memoryKind(storage)] }).exitCode).toBe(1)
+    expect(await run(args, { storages: testStorages({ storage }) }).exitCode).toBe(1)
     await expect(hw.as(token).listBasins()).resolves.toBeDefined()
     await expect(hw.as('another-token-altogether').listBasins()).rejects.toMatchObject({ code: 'authn' })
   })
 
-  it('warns when everybody may come in', async () => {
-    const { ready, err } = run([...OPEN, '--host', '0.0.0.0'])
+  it('warns about --no-auth on an address that others can reach', async () => {
+    const { ready, err } = run([...NO_AUTH, '--host', '0.0.0.0'])
     await ready()
-    expect(err).toEqual([expect.stringMatching(/^Warning: .*0\.0\.0\.0/)])
+    expect(err).toEqual(['Warning: --no-auth on 0.0.0.0: anyone who can reach it has full access'])
   })
 
-  it('does not warn of those who need a token', async () => {
+  it('does not warn when tokens are required', async () => {
     const { ready, err } = run(['serve', '--port', '0', '--host', '0.0.0.0'])
     await ready()
     expect(err).toEqual([])
   })
 
-  it('says why a storage does not open', async () => {
+  it('reports why a storage does not open', async () => {
     const storage = {
       manifest: memory().manifest,
-      open: () => Promise.reject(new StorageFailure('io', 'the disk is away', { nothingWritten: true })),
+      open: () => Promise.reject(new StorageFailure('io', 'the disk is gone', { nothingWritten: true })),
     }
-    const { exitCode, err } = run(OPEN, { storages: [memoryKind(storage)] })
+    const { exitCode, err } = run(NO_AUTH, { storages: testStorages({ storage }) })
     expect(await exitCode).toBe(1)
-    expect(err).toEqual(['headwater: the storage failed (io): the disk is away'])
+    expect(err).toEqual(['headwater: the storage cannot be opened: the disk is gone'])
   })
 
-  it.each([[['--dir', 'here']], [['--storage', 'shelf', '--dir', 'here']]])(
-    'keeps streams in a directory: %j',
+  it.each([[['--dir', './here']], [['--storage', './here']], [['--storage', 'file:./here']]])(
+    'keeps streams in the directory of %j',
     async (options) => {
-      const storages = [memoryKind(), directoryKind()]
-      const first = run([...OPEN, ...options], { storages })
+      const storages = testStorages()
+      const first = run([...NO_AUTH, ...options], { storages })
       const url = await first.ready()
-      expect(first.out).toContain('Storage: shelf in here (stays)')
+      expect(first.out).toContain('Storage: directory ./here')
       expect((await fetch(`${url}/v1/basins/my-basin`, { method: 'PUT' })).status).toBe(201)
       first.signals.emit('SIGTERM')
       await first.exitCode
-      const second = run([...OPEN, ...options], { storages })
+      const second = run([...NO_AUTH, ...options], { storages })
       expect(await (await fetch(`${await second.ready()}/v1/basins`)).json()).toMatchObject({
         basins: [{ name: 'my-basin' }],
       })
     },
   )
 
-  it('tells what goes wrong inside to whoever runs it', async () => {
+  it('prints internal errors', async () => {
     const { storage } = counted(memory())
     const failing = {
       manifest: storage.manifest,
       open: async (context: Parameters<typeof storage.open>[0]) =>
         Object.assign(await storage.open(context), {
-          list: () => Promise.reject(new StorageFailure('io', 'the disk is away', { nothingWritten: true })),
+          list: () => Promise.reject(new StorageFailure('io', 'the disk is gone', { nothingWritten: true })),
         }),
     }
-    const { ready, err } = run(OPEN, { storages: [memoryKind(failing)] })
+    const { ready, err } = run(NO_AUTH, { storages: testStorages({ storage: failing }) })
     expect((await fetch(`${await ready()}/v1/basins`)).status).toBe(500)
     expect(err.join('\n')).toContain('the storage failed')
+  })
+
+  it('serves HTTPS with a certificate', async () => {
+    const { ready } = run([...NO_AUTH, '--tls-cert', CERT, '--tls-key', KEY])
+    const url = await ready()
+    expect(url).toMatch(/^https:/)
+    const [response] = await once(get(`${url}/health`, { ca: readFileSync(CERT), agent: false }), 'response')
+    expect(response.statusCode).toBe(200)
+    response.resume()
+  })
+
+  it.each([
+    [CERT, './missing.pem', 'cannot read `./missing.pem` of `--tls-key`: ENOENT'],
+    ['./missing.pem', KEY, 'cannot read `./missing.pem` of `--tls-cert`: ENOENT'],
+    [KEY, KEY, 'cannot use the certificate '],
+  ])('reports that %s and %s are no identity', async (cert, key, message) => {
+    const { storage, counts } = counted(memory())
+    const { exitCode, err } = run([...NO_AUTH, '--tls-cert', cert, '--tls-key', key], {
+      storages: testStorages({ storage }),
+    })
+    expect([await exitCode, err]).toEqual([1, [expect.stringContaining(message)]])
+    expect(counts.opened).toBe(0)
+  })
+
+  it.each([
+    [[], 401],
+    [['--public-metrics'], 200],
+  ])('with %j answers /metrics without a token with %i', async (options, status) => {
+    const { ready } = run(['serve', '--port', '0', ...options])
+    expect((await fetch(`${await ready()}/metrics`)).status).toBe(status)
+  })
+
+  it('logs each request on a line, without secrets', async () => {
+    const { ready, out } = run(['serve', '--port', '0', '--log', 'text', '--root-token', ROOT_TOKEN])
+    const url = await ready()
+    const started = out.length
+    const headers = { authorization: `Bearer ${ROOT_TOKEN}`, 'svc-basin': 'app' }
+    const paths = [
+      '/v1/streams/web%2F1?limit=secret',
+      '/v1/access-tokens/secret',
+      '/secret',
+      '/v1/basinssecret',
+      '/health',
+    ]
+    for (const path of paths) await (await fetch(url + path, { headers })).text()
+    await expect.poll(() => out.length).toBe(started + paths.length)
+    const lines = out.slice(started).map((line) => line.replace(/^\S+Z /, '').replace(/ [\d.]+ ms$/, ''))
+    expect(lines).toEqual([
+      'GET /v1/streams/web%2F1 app 404',
+      'GET /v1/access-tokens/(id) app 405',
+      'GET (unknown) app 404',
+      'GET (unknown) app 404',
+      'GET /health app 200',
+    ])
+  })
+
+  it('logs JSON, and nothing else on standard output', async () => {
+    const { ready, out, err } = run([...NO_AUTH, '--log', 'json'])
+    const url = await ready()
+    const session = connect(url)
+    onTestFinished(() => session.close())
+    const request = session.request({ ':path': '/v1/basins', ':authority': 'app.localhost' })
+    request.resume()
+    await once(request, 'close')
+    await expect.poll(() => out.length).toBe(1)
+    expect(JSON.parse(out[0]!)).toEqual({
+      time: expect.stringMatching(/Z$/),
+      method: 'GET',
+      path: '/v1/basins',
+      basin: 'app',
+      status: 200,
+      ms: expect.any(Number),
+    })
+    expect(err[0]).toMatch(/^headwater listens on /)
   })
 })

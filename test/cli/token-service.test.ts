@@ -4,28 +4,28 @@ import { ROOT_TOKEN, resultOf, run, service } from './run.ts'
 
 const LIST = ['token', 'list']
 const ISSUE = ['token', 'issue', 'ci', '--ops', 'read']
-const SECRET = 'a-secret-of-somebody'
+const SECRET = 'the-token-of-a-client'
 
-/** A service that gives this answer to everything. */
-function answering(answer: () => Response | Promise<Response>) {
-  return { fetch: async () => answer(), env: { HEADWATER_TOKEN: SECRET } }
+/** A service that responds to every request with `response`. */
+function respondingWith(response: () => Response | Promise<Response>) {
+  return { fetch: async () => response(), env: { HEADWATER_TOKEN: SECRET } }
 }
 
 function refusedConnection(code: string): Error {
   return new TypeError('fetch failed', { cause: Object.assign(new Error(`connect ${code}`), { code }) })
 }
 
-describe('headwater token at a service', () => {
+describe('headwater token with a service', () => {
   it.each([
     [['--token', ROOT_TOKEN], { HEADWATER_TOKEN: 'wrong', HEADWATER_ROOT_TOKEN: 'wrong' }],
     [[], { HEADWATER_TOKEN: ROOT_TOKEN, HEADWATER_ROOT_TOKEN: 'wrong' }],
     [[], { HEADWATER_TOKEN: '', HEADWATER_ROOT_TOKEN: ROOT_TOKEN }],
-  ])('takes its token from %j and %j', async (options, env) => {
+  ])('sends the first token of %j and %j', async (options, env) => {
     const { world } = await service()
     expect((await resultOf([...LIST, ...options], { ...world, env })).exitCode).toBe(0)
   })
 
-  it('works without a token where none is demanded', async () => {
+  it('sends no token if none is given', async () => {
     const { world, requests } = await service({ open: true })
     expect((await resultOf(LIST, world)).exitCode).toBe(0)
     expect(requests[0]!.headers.has('authorization')).toBe(false)
@@ -36,38 +36,38 @@ describe('headwater token at a service', () => {
     [['--url', 'http://127.0.0.1:8787/'], 'http://127.0.0.1:8787/v1/access-tokens'],
     [['--url', 'https://here.example/v1/'], 'https://here.example/v1/access-tokens'],
     [['--url', 'https://here.example/streams'], 'https://here.example/streams/v1/access-tokens'],
-  ])('with %j asks at %s', async (options, expected) => {
+  ])('with %j requests %s', async (options, expected) => {
     const { world, requests } = await service()
     await resultOf([...LIST, ...options, '--token', ROOT_TOKEN], world)
     expect(requests.map(({ url }) => url.split('?')[0])).toEqual([expected])
   })
 
-  it('says when a token is missing', async () => {
+  it('reports a missing token and the variable to set', async () => {
     const { world } = await service()
     expect(await resultOf(LIST, world)).toEqual({
       exitCode: 1,
       out: [],
       err: [
-        'No token was given: see HEADWATER_TOKEN in the --help of the command',
+        'No access token was given; set HEADWATER_TOKEN',
         'headwater: a valid access token is required (authn)',
       ],
     })
   })
 
-  it('says when a token is wrong, without it', async () => {
+  it('reports a wrong token without printing it', async () => {
     const { world } = await service()
     const { exitCode, err } = await resultOf([...LIST, '--token', SECRET], world)
     expect([exitCode, err]).toEqual([1, ['headwater: a valid access token is required (authn)']])
   })
 
-  it('stops revoking at what is not about one token', async () => {
+  it('stops revoking at an error that concerns all tokens', async () => {
     const { world, requests } = await service()
     const { exitCode, err } = await resultOf(['token', 'revoke', 'a', 'b', '--token', SECRET], world)
     expect([exitCode, err]).toEqual([1, ['headwater: a valid access token is required (authn)']])
     expect(requests).toHaveLength(1)
   })
 
-  it('goes on when one token is out of reach', async () => {
+  it('continues revoking after a token that is out of scope', async () => {
     const { hw, world } = await service()
     const scope = { accessTokens: { prefix: 'mine/' }, ops: ['revoke-access-token'] } as const
     const token = await hw.issueAccessToken({ id: 'mine/me', scope })
@@ -76,28 +76,24 @@ describe('headwater token at a service', () => {
       ['token', 'revoke', 'theirs', 'mine/other', '--token', token],
       world,
     )
-    expect([exitCode, out]).toEqual([1, ['revoked mine/other']])
-    expect(err[0]).toMatch(/^headwater: theirs: .* \(permission_denied\)$/)
+    expect([exitCode, out]).toEqual([1, ['Revoked mine/other']])
+    expect(err[0]).toMatch(/^headwater: `theirs`: .* \(permission_denied\)$/)
   })
 
   it.each([
     [refusedConnection('ECONNREFUSED'), 'connection refused', ''],
     [refusedConnection('ENOTFOUND'), 'connect ENOTFOUND', ''],
-    [
-      refusedConnection('ECONNRESET'),
-      'connect ECONNRESET',
-      '. What was asked for may have been done all the same',
-    ],
-    [new TypeError('fetch failed'), 'fetch failed', '. What was asked for may have been done all the same'],
-  ])('says what it cannot reach: %s', async (error, reason, doubt) => {
-    const world = answering(() => Promise.reject(error))
+    [refusedConnection('ECONNRESET'), 'connect ECONNRESET', '; the request may have taken effect'],
+    [new TypeError('fetch failed'), 'fetch failed', '; the request may have taken effect'],
+  ])('reports which URL it cannot reach: %s', async (error, reason, doubt) => {
+    const world = respondingWith(() => Promise.reject(error))
     const message = `headwater: cannot reach http://there:1: ${reason}`
     expect((await resultOf([...LIST, '--url', 'http://there:1'], world)).err).toEqual([message])
     const { exitCode, err } = await resultOf([...ISSUE, '--url', 'http://there:1'], world)
     expect([exitCode, err]).toEqual([1, [`${message}${doubt}`]])
   })
 
-  it('does not wait for ever', async () => {
+  it('gives up after 30 seconds without a response', async () => {
     const clock = virtualClock()
     const fetch = (request: Request) =>
       new Promise<Response>((_, reject) => {
@@ -106,13 +102,13 @@ describe('headwater token at a service', () => {
     const { exitCode, err } = run(LIST, { fetch, clock })
     await clock.advance('30s')
     expect(await exitCode).toBe(1)
-    expect(err).toEqual(['headwater: cannot reach http://127.0.0.1:8787: no answer within 30 seconds'])
+    expect(err).toEqual(['headwater: cannot reach http://127.0.0.1:8787: no response within 30 seconds'])
     expect(clock.pending).toBe(0)
   })
 
   it('leaves no timer behind', async () => {
     const clock = virtualClock()
-    const world = { ...answering(() => Response.json({ access_tokens: [], has_more: false })), clock }
+    const world = { ...respondingWith(() => Response.json({ access_tokens: [], has_more: false })), clock }
     expect((await resultOf(LIST, world)).exitCode).toBe(0)
     expect(clock.pending).toBe(0)
   })
@@ -125,73 +121,75 @@ describe('headwater token at a service', () => {
       'no\\u{1b}[2J (odd)',
     ],
     [
-      'a page of a proxy',
+      'an error page of a proxy',
       () => new Response('<html>', { status: 502 }),
-      `${URL} is no such service: it answered with status 502`,
+      `unexpected response from ${URL}: its status is 502`,
     ],
     [
       'an error without a code',
       () => Response.json({ message: 'x' }, { status: 500 }),
-      `${URL} is no such service: it answered with status 500`,
+      `unexpected response from ${URL}: its status is 500`,
     ],
     [
-      'a redirection',
+      'a redirect',
       () => new Response(null, { status: 307, headers: { location: 'http://evil' } }),
-      `${URL} is no such service: it answered with status 307`,
+      `unexpected response from ${URL}: its status is 307`,
     ],
     [
-      'no JSON',
+      'a body that is not JSON',
       () => new Response('hello'),
-      `${URL} is no such service: its answer is none to this question`,
+      `unexpected response from ${URL}: its body is not what the API specifies`,
     ],
     [
-      'other JSON',
+      'unexpected JSON',
       () => Response.json({ access_tokens: [{ id: 1 }], has_more: false }),
-      `${URL} is no such service: its answer is none to this question`,
+      `unexpected response from ${URL}: its body is not what the API specifies`,
     ],
     [
-      'too much',
+      'a response that is too long',
       () => new Response(new Uint8Array(16 * 1024 * 1024 + 1)),
-      `${URL} is no such service: its answer is too long`,
+      `unexpected response from ${URL}: its body is too long`,
     ],
     [
       'an endless list',
       () => Response.json({ access_tokens: [], has_more: true }),
-      'the service lists tokens in no order',
+      'the server lists tokens out of order',
     ],
     [
-      'the same page again and again',
+      'the same page forever',
       () =>
         Response.json({
           access_tokens: [{ id: 'a', expires_at: null, auto_prefix_streams: false, scope: {} }],
           has_more: true,
         }),
-      'the service lists tokens in no order',
+      'the server lists tokens out of order',
     ],
-  ])('copes with %s', async (_, answer, message) => {
-    const { exitCode, out, err } = await resultOf(LIST, answering(answer))
+  ])('reports %s', async (_, answer, message) => {
+    const { exitCode, out, err } = await resultOf(LIST, respondingWith(answer))
     expect([exitCode, out, err]).toEqual([1, [], [`headwater: ${message}`]])
   })
 
   it.each([
     ['no token', {}],
-    ['what is no token', { access_token: 'two\nlines' }],
-  ])('prints no token when the answer holds %s', async (_, body) => {
+    ['an invalid token', { access_token: 'two\nlines' }],
+  ])('prints no token if the response contains %s', async (_, body) => {
     const { exitCode, out, err } = await resultOf(
       ISSUE,
-      answering(() => Response.json(body, { status: 201 })),
+      respondingWith(() => Response.json(body, { status: 201 })),
     )
     expect([exitCode, out]).toEqual([1, []])
-    expect(err).toEqual([`headwater: ${URL} is no such service: its answer is none to this question`])
+    expect(err).toEqual([
+      `headwater: unexpected response from ${URL}: its body is not what the API specifies`,
+    ])
   })
 
-  it('shows operations that it does not know', async () => {
+  it('lists operations that it does not know', async () => {
     const token = { id: 'a', expires_at: null, auto_prefix_streams: false, scope: { ops: ['levitate'] } }
-    const world = answering(() => Response.json({ access_tokens: [token], has_more: false }))
+    const world = respondingWith(() => Response.json({ access_tokens: [token], has_more: false }))
     expect((await resultOf(LIST, world)).out[1]).toContain('levitate')
   })
 
-  it('never sends its token elsewhere than asked', async () => {
+  it('does not follow redirects, which would forward its token', async () => {
     const requests: Request[] = []
     const fetch = async (request: Request) => {
       requests.push(request)

@@ -14,7 +14,7 @@ interface Outcome {
   readonly stderr: string
 }
 
-/** Runs a script of the shell in the directory of the test, in which `headwater` is the program. */
+/** Runs a shell script in the directory of the test. It calls the program as `headwater`. */
 function shell(script: string): Promise<Outcome> {
   const body = `headwater() { "${process.execPath}" "${at('main.mjs')}" "$@"; }\n${script}`
   const options = { cwd: headwater.directory, env: { PATH: process.env.PATH } }
@@ -44,14 +44,14 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('in a shell',
     expect(await shell('headwater import a.ndjson --dir source')).toMatchObject({ code: 0 })
   })
 
-  it('an export that is redirected to a file that cannot take it all fails', async () => {
+  it('an export fails if it is redirected to a file that cannot hold it', async () => {
     const { code, stderr } = await shell('ulimit -f 4; headwater export --dir source > part')
     expect(await readFile(at('part'), 'utf8')).not.toContain('export_end')
     expect(code).toBe(1)
     expect(stderr).toMatch(/^headwater: cannot write to standard output: EFBIG.*\n$/)
   })
 
-  it('an export that is redirected is whole, and stands behind what was there', async () => {
+  it('an export redirected with >> is complete and is appended to the file', async () => {
     const script = 'echo before > whole; headwater export --dir source >> whole; echo behind >> whole'
     expect(await shell(script)).toMatchObject({
       code: 0,
@@ -67,7 +67,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('in a shell',
   })
 
   it.skipIf(process.platform !== 'linux' /* the device is Linux's */)(
-    'an export to what takes nothing says so in one line',
+    'an export to a full device fails with one line',
     async () => {
       const { code, stderr } = await shell('headwater export --dir source > /dev/full')
       expect(code).toBe(1)
@@ -75,11 +75,11 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('in a shell',
     },
   )
 
-  it('an export to nowhere succeeds', async () => {
+  it('an export to /dev/null succeeds', async () => {
     expect(await shell('headwater export --dir source > /dev/null')).toMatchObject({ code: 0 })
   })
 
-  it('an export that nobody reads does not say that it has exported', async () => {
+  it('an export without a reader prints no summary', async () => {
     const { code, stderr } = await shell('set -o pipefail; headwater export --dir source | exec 0<&-')
     expect(code).toBe(0)
     expect(stderr).toBe('')

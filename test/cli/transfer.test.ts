@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { S2, S2Environment } from '@s2-dev/streamstore'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createHandler } from '../../adapters/http/index.ts'
-import { type NodeServer, serve } from '../../adapters/node/index.ts'
+import { type NodeServer, serve, serveHandler } from '../../adapters/node/serve.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { fenceRecord, type Headwater, open, trimRecord } from '../../src/index.ts'
@@ -19,7 +18,7 @@ const at = (name: string) => join(headwater.directory, name)
 const run = (args: readonly string[], env?: Readonly<Record<string, string>>) =>
   ended(headwater.start(args, env))
 
-/** A directory with what is worth to be exported. */
+/** Fills an engine with one stream of each kind. */
 async function fill(hw: Headwater): Promise<void> {
   await hw.createBasin('plain-basin', { createStreamOnAppend: true })
   const plain = hw.basin('plain-basin')
@@ -49,7 +48,7 @@ describe('headwater export and import', () => {
   async function service(): Promise<{ hw: Headwater; url: string }> {
     const hw = await open({ storage: memory(), autoCreate: false })
     await hw.setRootToken(ROOT_TOKEN)
-    const server = await serve(createHandler(hw), { port: 0, host: '127.0.0.1' })
+    const server = await serve(hw)
     services.push({ hw, server })
     return { hw, url: server.url }
   }
@@ -57,7 +56,7 @@ describe('headwater export and import', () => {
 
   beforeAll(async () => {
     source = at('source')
-    const closed = await serve(() => Promise.reject(new Error('closed')), { port: 0, host: '127.0.0.1' })
+    const closed = await serveHandler(() => {})
     nowhere = closed.url
     await closed.close()
     const hw = await open({ storage: filesystem(source), autoCreate: false })
@@ -72,7 +71,7 @@ describe('headwater export and import', () => {
     await Promise.all(services.flatMap(({ hw, server }) => [server.close(), hw.close()]))
   })
 
-  it('writes lines that jq and grep can read', () => {
+  it('writes lines for jq and grep', () => {
     const lines = whole.trimEnd().split('\n')
     expect(JSON.parse(lines[0]!)).toMatchObject({ headwater_export: 1 })
     expect(lines.at(-1)).toBe('{"export_end":{"basins":2,"streams":4,"records":3504}}')
@@ -83,7 +82,7 @@ describe('headwater export and import', () => {
     expect(JSON.parse(trimmed)).toMatchObject({ start: 2, tail: { seq_num: 5 }, fencing_token: 'the owner' })
   })
 
-  it('copies a directory by a compressed file', async () => {
+  it('copies a directory through a compressed file', async () => {
     const file = at('all.ndjson.gz')
     expect(await run(['export', '--dir', source, '--out', file], KEYS)).toMatchObject({ code: 0 })
     expect(contentOf(gunzipSync(await readFile(file)).toString())).toBe(contentOf(whole))
@@ -94,7 +93,7 @@ describe('headwater export and import', () => {
     expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
-  it('copies a directory to a service and from there on by pipes, and published clients read it', async () => {
+  it('copies a directory to a service, and from there through a pipe to another', async () => {
     const first = await service()
     const file = at('plain.ndjson')
     await run(['export', '--dir', source, '--out', file], KEYS)
@@ -127,7 +126,7 @@ describe('headwater export and import', () => {
     expect(trimmed.records.map(({ seqNum }) => seqNum)).toEqual([2, 3, 4])
   })
 
-  it.each(['plain', 'gzip'])('goes on with an interrupted export: %s', async (form) => {
+  it.each(['plain', 'gzip'])('continues an interrupted export: %s', async (form) => {
     const file = at(`torn.${form}`)
     const gzip = form === 'gzip' ? ['--gzip'] : []
     const all = ['export', '--dir', source, '--out', file, ...gzip]
@@ -136,7 +135,7 @@ describe('headwater export and import', () => {
     await truncate(file, Math.floor((await stat(file)).size * 0.6))
     expect(await run(all, KEYS)).toMatchObject({
       code: 1,
-      err: expect.stringContaining('exists: --resume goes on'),
+      err: expect.stringContaining('already exists; continue it with `--resume`'),
     })
     expect(await run([...all, '--resume'], KEYS)).toMatchObject({ code: 0 })
     expect(contentOf(content(await readFile(file)))).toBe(contentOf(whole))
@@ -144,12 +143,12 @@ describe('headwater export and import', () => {
     expect(again).toMatchObject({ code: 0, err: 'Exported 2 basins, 4 streams, 3,504 records\n' })
   })
 
-  it('imports what a torn file holds, says so, and goes on with the whole one', async () => {
+  it('imports a truncated file, reports it, and continues with the complete one', async () => {
     const torn = at('torn-input.gz')
     await writeFile(torn, gzipSync(whole.slice(0, whole.indexOf('record 3 100"'))))
     const target = ['--dir', at('from-torn')]
     const first = await run(['import', torn, ...target], KEYS)
-    expect(first).toMatchObject({ code: 1, err: expect.stringContaining('it was cut off') })
+    expect(first).toMatchObject({ code: 1, err: expect.stringContaining('the input is truncated') })
     const complete = at('whole')
     await writeFile(complete, whole)
     const refused = await run(['import', complete, ...target], KEYS)
@@ -159,7 +158,7 @@ describe('headwater export and import', () => {
     expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
-  it('stops at a signal, and goes on later', async () => {
+  it('stops at a signal and continues later', async () => {
     const input = headwater.start(['import', '--dir', at('stopped')], KEYS)
     const end = ended(input)
     const header = whole.indexOf('record 2 0"')
@@ -167,7 +166,7 @@ describe('headwater export and import', () => {
     // Read before the signal comes: what is in the pipe is taken, and the stream is there.
     await vi.waitFor(() => stat(at('stopped')), { timeout: 20_000 })
     input.kill('SIGINT')
-    expect(await end).toMatchObject({ code: 1, err: expect.stringContaining('--resume goes on') })
+    expect(await end).toMatchObject({ code: 130, err: expect.stringContaining('continue with `--resume`') })
     const rest = headwater.start(['import', '-', '--resume', '--dir', at('stopped')], KEYS)
     const done = ended(rest)
     // It may not read all of it.
@@ -177,7 +176,7 @@ describe('headwater export and import', () => {
     expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
-  it('ends quietly when nobody reads it', async () => {
+  it('ends without an error when its reader is gone', async () => {
     const child = headwater.start(['export', '--dir', source], KEYS)
     const end = ended(child)
     await once(child.stdout!, 'data')
@@ -191,7 +190,7 @@ describe('headwater export and import', () => {
       ['export', '--dir', 'SOURCE'],
       {},
       1,
-      /stream s of basin sealed is encrypted, and there is no key/,
+      /stream s of basin sealed is encrypted; a key is required/,
     ],
     [
       'with another key',
@@ -207,24 +206,24 @@ describe('headwater export and import', () => {
       2,
       /HEADWATER_ENCRYPTION_KEY: invalid encryption key/,
     ],
-    ['from no directory', ['export', '--dir', 'NONE'], {}, 1, /no directory/],
+    ['from no directory', ['export', '--dir', 'NONE'], {}, 1, /does not exist/],
     ['from no service', ['export', '--url', 'NOWHERE'], {}, 1, /cannot reach http:\S+: connection refused$/m],
     [
       'of no such name',
       ['export', '--dir', 'SOURCE', '--basin', 'No'],
       {},
       2,
-      /--basin: basin name must begin/,
+      /`--basin`: basin name must begin/,
     ],
     [
       'that cannot be gone on with',
       ['export', '--dir', 'SOURCE', '--resume'],
       {},
       2,
-      /--resume needs --out FILE/,
+      /`--resume` requires `--out FILE`/,
     ],
-    ['from no file', ['import', 'NONE', '--dir', 'NONE'], {}, 1, /there is no file/],
-    ['from two files', ['import', 'a', 'b'], {}, 2, /import takes one FILE/],
+    ['from no file', ['import', 'NONE', '--dir', 'NONE'], {}, 1, /file .* does not exist/],
+    ['from two files', ['import', 'a', 'b'], {}, 2, /`import` accepts one FILE/],
   ])(
     'fails %s',
     async (_, args, env, code, message) => {
@@ -242,23 +241,23 @@ describe('headwater export and import', () => {
     60_000,
   )
 
-  it('says what to do when the service demands a token', async () => {
+  it('names the variable to set when the service requires a token', async () => {
     const { url } = await service()
     const file = at('not-permitted')
     const { code, err } = await run(['export', '--url', url, '--out', file])
     expect(code).toBe(1)
-    expect(err).toContain('No token was given: see HEADWATER_TOKEN')
+    expect(err).toContain('No access token was given; set HEADWATER_TOKEN')
     expect(err).toContain('(authn)')
     await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  it('leaves out what does not pass the filters', async () => {
+  it('exports only what the filters match', async () => {
     const { code, out } = await run(['export', '--dir', source, '--basin', 'plain-basin', '--stream', 't*'])
     expect(code).toBe(0)
     expect(out.toString().match(/"stream":"[^"]*"/g)).toEqual(['"stream":"trimmed"'])
   })
 
-  it('exports all that there is but the tokens', () => {
+  it('exports no tokens and no keys', () => {
     expect(whole).not.toContain(ROOT_TOKEN)
     expect(whole).not.toContain(KEY)
   })

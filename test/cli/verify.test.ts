@@ -1,30 +1,31 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { KNOWN_STORAGES } from '../../adapters/cli/known-storages.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
+import { bundleProgram, Child } from '../support/child-process.ts'
 import { resultOf, run } from './run.ts'
 import { fakeTerminal } from './terminal.ts'
 
 describe('headwater verify', () => {
-  it('says that a directory is sound, and what it holds', async () => {
+  it('reports an intact directory and its contents', async () => {
     const directory = await written()
     expect(await resultOf(['verify', directory])).toEqual({
       exitCode: 0,
       out: [
         expect.stringMatching(
-          /^Sound\. Read 1 file with [\d.]+ KiB: \d+ documents, 1 log, 1 block, 2 records$/,
+          /^Intact\. Read 1 file \([\d.]+ (?:B|KiB)\): \d+ documents, 1 log, 1 block, 2 records$/,
         ),
       ],
       err: [],
     })
   })
 
-  it('does not take a directory for sound or damaged to which nothing was written', async () => {
+  it('reports a directory without data as neither intact nor damaged', async () => {
     const directory = await temporaryDirectory()
-    const err = [`headwater: nothing was written to ${directory} yet, if it is the right one`]
+    const err = [`headwater: \`${directory}\` contains no data; is it the right directory?`]
     const summary = expect.stringMatching(/^Empty\. Read 0 files/)
     expect(await resultOf(['verify', directory])).toEqual({ exitCode: 3, out: [summary], err })
     const { exitCode, out } = await resultOf(['verify', directory, '--json'])
@@ -32,23 +33,28 @@ describe('headwater verify', () => {
     expect(await resultOf(['verify', directory, '--quiet'])).toEqual({ exitCode: 3, out: [], err })
   })
 
-  it('tells each problem on a line, with file, offset and stream, and ends with code 1', async () => {
+  it('prints each problem on a line, with file, offset and stream, and exits with code 1', async () => {
     const { directory, file } = await damaged()
     const { exitCode, out, err } = await resultOf(['verify', directory])
     expect(exitCode).toBe(1)
     expect(out).toContainEqual(
-      expect.stringMatching(new RegExp(`^${file} at \\d+: a group is not whole, and others`)),
+      expect.stringMatching(new RegExp(`^${file} at \\d+: a group is damaged and others`)),
     )
-    expect(out).toContainEqual(expect.stringMatching(/^Note: .*something is lost/))
+    expect(out).toContainEqual(expect.stringMatching(/^Note: .*some data is lost/))
     expect(out.at(-1)).toMatch(/^Damaged: 1 problem\. Read 1 file/)
     expect(err).toEqual(['headwater: 1 problem found'])
   })
 
-  it('with --quiet tells problems only', async () => {
+  it('with --quiet prints only problems', async () => {
     expect(await resultOf(['verify', await written(), '--quiet'])).toEqual({ exitCode: 0, out: [], err: [] })
     const { directory } = await damaged()
     const { exitCode, out } = await resultOf(['verify', '--quiet', directory])
-    expect([exitCode, out]).toEqual([1, [expect.stringContaining('a group is not whole')]])
+    expect([exitCode, out]).toEqual([1, [expect.stringContaining('a group is damaged and others follow it')]])
+  })
+
+  it.each([['--dir'], ['--storage']])('verifies the directory of %s', async (option) => {
+    const { exitCode, out } = await resultOf(['verify', option, await written(), '--quiet'])
+    expect([exitCode, out]).toEqual([0, []])
   })
 
   it('with --json prints the report', async () => {
@@ -62,7 +68,7 @@ describe('headwater verify', () => {
     })
   })
 
-  it('draws a bar where standard error is a terminal, and takes it off again', async () => {
+  it('draws a progress bar on a terminal and removes it', async () => {
     const directory = await written()
     const { terminal, drawn } = fakeTerminal()
     const { out, err } = await resultOf(['verify', directory], { terminal })
@@ -77,13 +83,13 @@ describe('headwater verify', () => {
     }
   })
 
-  it('stops at a signal, and gives the directory up', async () => {
+  it('stops at a signal and releases the directory', async () => {
     const directory = await written()
     const before = await readdir(directory)
     const { signals, exitCode, err, out } = run(['verify', directory])
     signals.emit('SIGINT')
-    expect(await exitCode).toBe(1)
-    expect([out, err]).toEqual([[], ['headwater: stopped before all was read']])
+    expect(await exitCode).toBe(130)
+    expect([out, err]).toEqual([[], ['headwater: stopped before everything was read']])
     expect(signals.eventNames()).toEqual([])
     expect(await readdir(directory)).toEqual(before)
   })
@@ -91,31 +97,37 @@ describe('headwater verify', () => {
   it.each([
     ['verify', (directory: string) => [directory]],
     ['export', (directory: string) => ['--dir', directory]],
-    ['serve', (directory: string) => ['--dir', directory, '--open']],
-  ])('says once who has the directory open, as %s does', async (command, argsOf) => {
+    ['serve', (directory: string) => ['--dir', directory, '--no-auth']],
+  ])('names the process that has the directory open: %s', async (command, argsOf) => {
     const directory = await written()
-    const hw = await open({ storage: filesystem(directory) })
-    onTestFinished(() => hw.close())
-    const { exitCode, err } = run([command, ...argsOf(directory)], { storages: KNOWN_STORAGES })
+    const program = new URL('../storage/filesystem/children/holder.ts', import.meta.url)
+    const holder = new Child(await bundleProgram(program), [directory])
+    onTestFinished(() => holder.kill())
+    await holder.printed(1)
+    const { exitCode, err } = run([command, ...argsOf(directory)], {
+      storages: { memory, filesystem, postgres: memory },
+    })
     expect(await exitCode).toBe(1)
-    const holder = `${directory} is open in process ${process.pid} on .*`
-    const remedy = 'If that process is gone for certain, remove .*/owner-[0-9a-f-]+'
-    expect(err).toEqual([expect.stringMatching(new RegExp(`^headwater: ${holder}\\. ${remedy}$`))])
+    const message = `^headwater: ${directory} is open in process ${holder.pid} on (?!.*remove)`
+    expect(err).toEqual([expect.stringMatching(new RegExp(message))])
   })
 
   it.each([
-    [['/nowhere/at all'], 1, 'there is no directory /nowhere/at all'],
-    [[], 2, 'verify needs DIR. See headwater verify --help'],
-    [['a', 'b'], 2, 'verify takes one DIR, but more was given. See headwater verify --help'],
-    [['a', '--loud'], 2, 'unknown option --loud. See headwater verify --help'],
-    [[''], 2, 'DIR must not be empty'],
-  ])('refuses %j with code %i', async (args, exitCode, message) => {
+    [['/nowhere/at all'], 1, 'directory /nowhere/at all does not exist'],
+    [[], 2, '`verify` requires DIRECTORY; see `headwater verify --help`'],
+    [['a', 'b'], 2, 'unexpected argument `b`: `verify` accepts one DIRECTORY; see `headwater verify --help`'],
+    [['a', '--loud'], 2, 'unknown option `--loud`; see `headwater verify --help`'],
+    [['a', '--dir', 'b'], 2, 'DIRECTORY cannot be combined with `--storage` and `--dir`'],
+    [['--storage', 'memory'], 2, '`--storage memory` has no files to verify; name a directory'],
+    [[''], 2, 'DIRECTORY must not be empty'],
+  ])('rejects %j with code %i', async (args, exitCode, message) => {
     expect(await resultOf(['verify', ...args])).toEqual({ exitCode, out: [], err: [`headwater: ${message}`] })
   })
 
-  it('has help', async () => {
+  it('--help describes its options', async () => {
     const { out } = await resultOf(['verify', '--help'])
-    for (const word of ['DIR', '--json', '--quiet', 'Exit code']) expect(out.join('\n')).toContain(word)
+    for (const word of ['DIRECTORY', '--storage', '--json', '--quiet', 'Exit code'])
+      expect(out.join('\n')).toContain(word)
   })
 })
 

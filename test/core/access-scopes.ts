@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { type Grant, permitsOperation } from '../../src/core/permission.ts'
-import type { AccessScope, ResourceSet } from '../../src/model/access.ts'
-import { OPERATIONS } from '../../src/model/operations.ts'
+import { type AccessScope, OPERATIONS, type ResourceSet } from '../../src/model/access.ts'
 
 const NEITHER = { read: false, write: false }
 export const NO_GROUPS = { account: NEITHER, basin: NEITHER, stream: NEITHER }
 export const ALL: ResourceSet = { prefix: '' }
 
-/** A scope with every resource and no operation, but for what is given. */
+/** A scope with every resource and no operation, except for the overrides. */
 export function scopeWith(parts: Partial<AccessScope> = {}): AccessScope {
   return { basins: ALL, streams: ALL, accessTokens: ALL, opGroups: NO_GROUPS, ops: [], ...parts }
 }
@@ -16,7 +15,7 @@ export function grantWith(parts: Partial<AccessScope> = {}, expiresAt: number | 
   return { tokenId: 'issuer', scope: scopeWith(parts), expiresAt, streamPrefix: '' }
 }
 
-/** Few letters, so that names and prefixes meet. */
+/** Few letters, so that names match prefixes. */
 export const arbitraryName = fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 3 })
 
 export const arbitrarySet: fc.Arbitrary<ResourceSet | null> = fc.oneof(
@@ -35,7 +34,7 @@ export const arbitraryScope: fc.Arbitrary<AccessScope> = fc.record({
   ops: fc.subarray([...OPERATIONS], { maxLength: 4 }),
 })
 
-/** Scopes of which most have nothing that the given one has not. */
+/** Scopes that mostly stay within the given one. */
 export function arbitraryScopeWithin(outer: AccessScope): fc.Arbitrary<AccessScope> {
   const mostly = <Value>(within: fc.Arbitrary<Value>, any: fc.Arbitrary<Value>) =>
     fc.oneof({ weight: 9, arbitrary: within }, { weight: 1, arbitrary: any })

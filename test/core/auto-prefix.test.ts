@@ -1,27 +1,27 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { shownName, wholeName, wholeQuery } from '../../src/core/auto-prefix.ts'
+import { prefixedName, shownName, wholeQuery } from '../../src/core/scope.ts'
 import { refusal } from '../model/refusal.ts'
 
 const TENANT = { streamPrefix: 'tenant/' }
 
-it('puts the prefix before names, and takes it off again', () => {
-  expect(wholeName(TENANT, 'a')).toBe('tenant/a')
+it('adds the prefix to names and removes it again', () => {
+  expect(prefixedName(TENANT, 'a')).toBe('tenant/a')
   expect(shownName(TENANT, 'tenant/a')).toBe('a')
   fc.assert(
     fc.property(fc.string({ maxLength: 20 }), fc.string({ maxLength: 20 }), (streamPrefix, name) => {
-      expect(shownName({ streamPrefix }, wholeName({ streamPrefix }, name))).toBe(name)
+      expect(shownName({ streamPrefix }, prefixedName({ streamPrefix }, name))).toBe(name)
     }),
   )
 })
 
 it.each([
-  [{}, { prefix: 'tenant/', startAfter: '' }],
-  [{ prefix: 'a' }, { prefix: 'tenant/a', startAfter: '' }],
+  [{}, { prefix: 'tenant/', startAfter: 'tenant/' }],
+  [{ prefix: 'a' }, { prefix: 'tenant/a', startAfter: 'tenant/' }],
   [{ startAfter: 'a' }, { prefix: 'tenant/', startAfter: 'tenant/a' }],
   [
     { startAfter: '', limit: 3 },
-    { prefix: 'tenant/', startAfter: '', limit: 3 },
+    { prefix: 'tenant/', startAfter: 'tenant/', limit: 3 },
   ],
 ])('the list %j means %j', (query, expected) => {
   expect(wholeQuery(TENANT, query)).toEqual(expected)
@@ -29,10 +29,10 @@ it.each([
 })
 
 it.each([
-  ['name', 'stream', (text: string) => wholeName(TENANT, text)],
+  ['name', 'stream', (text: string) => prefixedName(TENANT, text)],
   ['prefix', 'prefix', (text: string) => wholeQuery(TENANT, { prefix: text })],
-  ['start-after', 'start_after', (text: string) => wholeQuery(TENANT, { startAfter: text })],
-])('a %s is at most 512 bytes long together with its prefix', (role, field, use) => {
+  ['start-after', 'startAfter', (text: string) => wholeQuery(TENANT, { startAfter: text })],
+])('a %s has at most 512 bytes, including the prefix', (role, field, use) => {
   expect(refusal(() => use(`${'é'.repeat(252)}x`))).toBeUndefined()
   const error = refusal(() => use(`${'é'.repeat(252)}xx`))
   expect([error?.code, error?.field]).toEqual(['invalid', field])

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinConfig, reconfigureBasin } from '../../src/core/basin-config.ts'
-import { NEW_BASIN_CONFIG } from '../../src/core/new-basin-config.ts'
+import { basinConfig, NEW_BASIN_CONFIG, reconfigureBasin } from '../../src/core/config.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../src/model/config.ts'
 import { anyBasinChange } from './configs.ts'
 
@@ -18,19 +17,19 @@ const FULL: BasinConfig = {
   createStreamOnRead: true,
 }
 
-describe('a basin configuration as given (wire-behaviour.md 8.3)', () => {
+describe('the input of a basin configuration', () => {
   it.each<[string, BasinConfigInput, BasinConfig]>([
     ['nothing', {}, DEFAULT],
     ['everything', FULL, FULL],
     ['a cipher of null', { streamCipher: null }, DEFAULT],
     ['groups without leaves', { defaultStreamConfig: { timestamping: {}, deleteOnEmpty: {} } }, DEFAULT],
     [
-      'an explicit 0, which counts as set',
+      'an explicit 0 counts as set',
       { defaultStreamConfig: { deleteOnEmpty: { minAgeSeconds: 0 } } },
       { ...DEFAULT, defaultStreamConfig: { deleteOnEmpty: { minAgeSeconds: 0 } } },
     ],
     [
-      'a value of the system, which counts as set',
+      'an explicit system default counts as set',
       { defaultStreamConfig: { storageClass: 'express' } },
       { ...DEFAULT, defaultStreamConfig: { storageClass: 'express' } },
     ],
@@ -38,15 +37,15 @@ describe('a basin configuration as given (wire-behaviour.md 8.3)', () => {
     expect(basinConfig(input)).toStrictEqual(config)
   })
 
-  it('of a basin that is created on first use is that of nothing given, down to the order of members', () => {
+  it('is empty for a basin created on first use, down to the order of members', () => {
     expect(JSON.stringify(NEW_BASIN_CONFIG)).toBe(JSON.stringify(basinConfig({})))
   })
 })
 
-describe('a change of a basin (wire-behaviour.md 8.5)', () => {
+describe('a reconfiguration of a basin', () => {
   it.each<[string, BasinReconfiguration, Partial<BasinConfig>]>([
     ['nothing', {}, {}],
-    ['nothing by undefined', { streamCipher: undefined, createStreamOnRead: undefined }, {}],
+    ['undefined changes nothing', { streamCipher: undefined, createStreamOnRead: undefined }, {}],
     ['null unsets all defaults of streams', { defaultStreamConfig: null }, { defaultStreamConfig: {} }],
     [
       'null unsets one default',
@@ -59,7 +58,7 @@ describe('a change of a basin (wire-behaviour.md 8.5)', () => {
       { defaultStreamConfig: { storageClass: 'standard' } },
     ],
     [
-      'a default is set, the others stay',
+      'a default is set without affecting the others',
       { defaultStreamConfig: { retentionPolicy: 'infinite' } },
       { defaultStreamConfig: { ...FULL.defaultStreamConfig, retentionPolicy: 'infinite' } },
     ],
@@ -77,7 +76,7 @@ describe('a change of a basin (wire-behaviour.md 8.5)', () => {
     expect(reconfigureBasin(DEFAULT, change)).toStrictEqual({ ...DEFAULT, ...change })
   })
 
-  it('of nothing changes nothing, and made twice is made once', () => {
+  it('changes nothing if it is empty, and is idempotent', () => {
     fc.assert(
       fc.property(anyBasinChange, anyBasinChange, (first, change) => {
         const current = reconfigureBasin(DEFAULT, first)

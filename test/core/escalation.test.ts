@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exceeds, type Grant, permits } from '../../src/core/permission.ts'
-import type { AccessScope, ResourceSet } from '../../src/model/access.ts'
 import {
+  type AccessScope,
   OPERATION_LEVELS,
   OPERATIONS,
   type Operation,
   type OperationLevel,
-} from '../../src/model/operations.ts'
+  type ResourceSet,
+} from '../../src/model/access.ts'
 import {
   ALL,
   arbitraryName,
@@ -26,7 +27,7 @@ const grantOf = (scope: AccessScope, expiresAt: number | null = null): Grant => 
   scope,
 })
 
-describe('operations that the issuer does not have (rulings.md "Tokens")', () => {
+describe('rejects operations that the issuer does not have', () => {
   it.each(OPERATIONS)('%s', (operation) => {
     const others = OPERATIONS.filter((one) => one !== operation)
     expect(exceeds(grantWith({ ops: [operation] }), wantedWith({ ops: [operation] }))).toBeUndefined()
@@ -34,7 +35,7 @@ describe('operations that the issuer does not have (rulings.md "Tokens")', () =>
     expect(exceeds(grantWith({ ops: others }), wantedWith({ ops: others }))).toBeUndefined()
   })
 
-  it('a group is more than the operations that it has now: it grants those to come', () => {
+  it('a group exceeds its current operations, because it grants future ones', () => {
     const issuer = grantWith({ ops: OPERATIONS })
     for (const level of OPERATION_LEVELS) {
       for (const access of ['read', 'write'] as const) {
@@ -69,7 +70,7 @@ describe('operations that the issuer does not have (rulings.md "Tokens")', () =>
     expect(exceeds(grantWith(issuer), wantedWith({ ops }))).toBe(expected)
   })
 
-  it('a group is more than some of its operations', () => {
+  it('a group exceeds a subset of its operations', () => {
     expect(exceeds(grantWith({ ops: ['append'] }), wantedWith(having(['stream', 'write'])))).toBe(
       'operations',
     )
@@ -80,7 +81,7 @@ describe.each([
   ['basins', 'basins'],
   ['streams', 'streams'],
   ['accessTokens', 'access tokens'],
-] as const)('resources that the issuer does not have: %s', (kind, told) => {
+] as const)('rejects resources that the issuer does not have: %s', (kind, told) => {
   const more = told
   it.each<[outer: ResourceSet | null, inner: ResourceSet | null, typeof more | undefined]>([
     [null, null, undefined],
@@ -115,7 +116,7 @@ describe.each([
     [{ prefix: '' }, { exact: 'a' }, undefined],
     [{ prefix: '' }, { prefix: 'a' }, undefined],
     [{ prefix: '' }, { prefix: '' }, undefined],
-    // A set that says both is what `covers` takes it for: all with the prefix.
+    // A set with both members covers everything with the prefix.
     [{ exact: 'a' }, { exact: 'a', prefix: '' } as ResourceSet, more],
     [{ exact: 'a' }, { exact: '', prefix: '' } as ResourceSet, more],
     [{ prefix: 'a' }, { exact: 'ab', prefix: 'b' } as ResourceSet, more],
@@ -138,7 +139,7 @@ describe('an expiry', () => {
   })
 })
 
-describe('a token that is issued', () => {
+describe('an issued token', () => {
   const resource = fc.record(
     { basin: arbitraryName, stream: arbitraryName, tokenId: arbitraryName },
     { requiredKeys: [] },
@@ -148,7 +149,7 @@ describe('a token that is issued', () => {
     fc.tuple(fc.constant(first), fc.constant(second), arbitraryScopeWithin(second)),
   )
 
-  it('permits nothing that its issuer is not permitted', () => {
+  it('permits nothing beyond its issuer', () => {
     fc.assert(
       fc.property(pair, resource, ([outer, inner], resource) => {
         if (exceeds(grantOf(outer), { scope: inner, expiresAt: null }) !== undefined) return
@@ -161,7 +162,7 @@ describe('a token that is issued', () => {
     )
   })
 
-  it('may permit all that its issuer is permitted', () => {
+  it('may permit everything that its issuer may do', () => {
     const expiry = fc.option(fc.nat())
     fc.assert(
       fc.property(arbitraryScope, expiry, (scope, expiresAt) => {
@@ -170,7 +171,7 @@ describe('a token that is issued', () => {
     )
   })
 
-  it('hands on no more than it got', () => {
+  it('can issue no more than its own permissions', () => {
     const expiries = fc.tuple(fc.option(fc.nat(3)), fc.option(fc.nat(3)), fc.option(fc.nat(3)))
     fc.assert(
       fc.property(triple, expiries, ([a, b, c], [aExpiry, bExpiry, cExpiry]) => {
@@ -182,7 +183,7 @@ describe('a token that is issued', () => {
     )
   })
 
-  it('is refused for what it has more, not for what it has less', () => {
+  it('is rejected for an excess, not for fewer permissions', () => {
     const issuer = grantWith({ basins: { prefix: 'a' }, ops: ['read'] }, 1000)
     expect(exceeds(issuer, wantedWith({ basins: ALL, ops: ['append'] }, null))).toBe('operations')
     expect(

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { heartbeatGapMs, waitDeadline } from '../../src/core/follow.ts'
+import { heartbeatGapMs, waitDeadline } from '../../src/core/read-plan.ts'
 
 /** The largest number below 1 that a random source yields. */
 const ALMOST_ONE = 1 - 2 ** -53
 
-describe('gap between heartbeats (wire-behaviour.md 5.9)', () => {
+describe('the gap between heartbeats', () => {
   it.each([
     [0, 5000],
     [0.5, 10_000],
@@ -25,8 +25,8 @@ describe('gap between heartbeats (wire-behaviour.md 5.9)', () => {
   })
 })
 
-describe('end of a wait (wire-behaviour.md 5.4)', () => {
-  it('is the wait after the last delivery, or never', () => {
+describe('the end of a wait', () => {
+  it('is `wait` after the last delivery, or never', () => {
     expect(waitDeadline(1000, 500)).toBe(1500)
     expect(waitDeadline(1000, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
   })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { listLimit, pageOf } from '../../src/core/listing.ts'
 
-describe('limit of a list (wire-behaviour.md 1.8)', () => {
+describe('the limit of a list', () => {
   it.each([
     [undefined, 1000],
     [0, 1000],
@@ -21,17 +21,17 @@ describe('limit of a list (wire-behaviour.md 1.8)', () => {
   })
 })
 
-describe('a page (wire-behaviour.md 8.9)', () => {
+describe('a page', () => {
   it.each([
     [[], 2, { items: [], hasMore: false }],
     [['a'], 2, { items: ['A'], hasMore: false }],
     [['a', 'b'], 2, { items: ['A', 'B'], hasMore: false }],
     [['a', 'b', 'c'], 2, { items: ['A', 'B'], hasMore: true }],
-  ])('of %j, %d at the most', (matches, limit, page) => {
+  ])('of %j, with at most %d', (matches, limit, page) => {
     expect(pageOf(matches, limit, (match) => match.toUpperCase())).toEqual(page)
   })
 
-  it('tells of more exactly when a match was left out, and pages add up to all', () => {
+  it('has `hasMore` exactly if a match was left out, and the pages contain every match', () => {
     fc.assert(
       fc.property(fc.nat(30), fc.integer({ min: 1, max: 7 }), (count, limit) => {
         const all = Array.from({ length: count }, (_, index) => index)

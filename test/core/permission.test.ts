@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { isEmptyScope, OWNER, permits, permitsOperation, type Resource } from '../../src/core/permission.ts'
-import type { AccessScope, ResourceSet } from '../../src/model/access.ts'
-import { OPERATIONS, type Operation, type OperationLevel } from '../../src/model/operations.ts'
+import {
+  type AccessScope,
+  OPERATIONS,
+  type Operation,
+  type OperationLevel,
+  type ResourceSet,
+} from '../../src/model/access.ts'
 import { grantWith, NO_GROUPS, scopeWith } from './access-scopes.ts'
 
-/** The table of rulings.md "Tokens". */
+/** The table of docs/protocol.md "Permissions". */
 const GROUPS = [
   [
     'account',
@@ -30,7 +35,7 @@ function groupScope(level: OperationLevel, access: 'read' | 'write'): AccessScop
 const permitted = (scope: AccessScope) => OPERATIONS.filter((operation) => permitsOperation(scope, operation))
 const inOrder = (operations: readonly string[]) => OPERATIONS.filter((one) => operations.includes(one))
 
-describe('operations (rulings.md "Tokens")', () => {
+describe('operations', () => {
   it('are 24, each in one group', () => {
     const listed = GROUPS.flatMap(([, , operations]) => operations.split(' '))
     expect(listed).toHaveLength(24)
@@ -49,7 +54,7 @@ describe('operations (rulings.md "Tokens")', () => {
     expect(permitted(scopeWith({ ops: [operation] }))).toEqual([operation])
   })
 
-  it('are those of the groups together with the single ones', () => {
+  it('are the union of groups and single operations', () => {
     const both = { read: true, write: true }
     const { opGroups } = groupScope('account', 'read')
     const scope = scopeWith({ opGroups: { ...opGroups, stream: both }, ops: ['read', 'create-stream'] })
@@ -59,15 +64,15 @@ describe('operations (rulings.md "Tokens")', () => {
 })
 
 describe('a scope', () => {
-  it.each(GROUPS)('with a group permits something: %s %s', (level, access) => {
+  it.each(GROUPS)('permits something with a group: %s %s', (level, access) => {
     expect(isEmptyScope(groupScope(level, access))).toBe(false)
   })
 
-  it('with a single operation permits something', () => {
+  it('permits something with a single operation', () => {
     expect(isEmptyScope(scopeWith({ ops: ['read'] }))).toBe(false)
   })
 
-  it('without either permits nothing, whatever its resources', () => {
+  it('permits nothing without either, whatever its resources', () => {
     expect(isEmptyScope(scopeWith())).toBe(true)
   })
 })
@@ -102,7 +107,7 @@ describe.each(KINDS)('resources: %s', (kind, member) => {
     expect(permits(grant, 'append', { [member]: name })).toBe(expected)
   })
 
-  it('matter only to what is about one', () => {
+  it('apply only to operations on that resource', () => {
     const grant = grantWith({ [kind]: null, ops: ['append'] })
     expect(permits(grant, 'append', {})).toBe(true)
     const others = KINDS.filter(([other]) => other !== kind).map(([, other]) => [other, 'name'])
@@ -111,7 +116,7 @@ describe.each(KINDS)('resources: %s', (kind, member) => {
   })
 })
 
-describe('permission', () => {
+describe('a permission', () => {
   const resource: Resource = { basin: 'mine', stream: 'logs/a', tokenId: 'team/a' }
   const sets = {
     basins: { exact: 'mine' },
@@ -119,7 +124,7 @@ describe('permission', () => {
     accessTokens: { prefix: 'team/' },
   } as const
 
-  it('needs the operation and each of the resources', () => {
+  it('requires the operation and each of the resources', () => {
     const grant = grantWith({ ...sets, ops: ['read'] })
     expect(permits(grant, 'read', resource)).toBe(true)
     expect(permits(grant, 'append', resource)).toBe(false)
@@ -128,7 +133,7 @@ describe('permission', () => {
     expect(permits(grant, 'read', { ...resource, tokenId: 'boss/a' })).toBe(false)
   })
 
-  it.each(OPERATIONS)('of the owner has no end: %s', (operation: Operation) => {
+  it.each(OPERATIONS)('of the owner covers everything: %s', (operation: Operation) => {
     expect(permits(OWNER, operation, { basin: 'any', stream: '\0', tokenId: '.' })).toBe(true)
     expect(permits(OWNER, operation, {})).toBe(true)
     expect([OWNER.expiresAt, OWNER.tokenId, OWNER.streamPrefix]).toEqual([null, null, ''])

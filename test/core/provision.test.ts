@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinConfig, reconfigureBasin } from '../../src/core/basin-config.ts'
+import { basinConfig, mergeStreamConfig, reconfigureBasin, reconfigureStream } from '../../src/core/config.ts'
 import {
   basinCreationKey,
   decideCreate,
@@ -8,35 +8,33 @@ import {
   sameConfig,
   streamCreationKey,
 } from '../../src/core/provision.ts'
-import { mergeStreamConfig } from '../../src/core/stream-config.ts'
-import { reconfigureStream } from '../../src/core/stream-reconfiguration.ts'
 import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
 import { anyBasinChange, anyStreamChange, anyStreamConfig } from './configs.ts'
 
 const STANDARD: StreamConfigInput = { storageClass: 'standard' }
 
-describe('create (wire-behaviour.md 8.2)', () => {
+describe('create', () => {
   const key = streamCreationKey('token', STANDARD)
   const existing = (creationKey: string | null, deleting = false) => ({ deleting, creationKey })
 
   it.each([
-    ['nothing is there', undefined, key, 'create'],
-    ['nothing is there, without a token', undefined, null, 'create'],
+    ['nothing exists', undefined, key, 'create'],
+    ['nothing exists, without a token', undefined, null, 'create'],
     ['the same creation again', existing(key), key, 'noop'],
     ['another token', existing(key), streamCreationKey('other', STANDARD), 'exists'],
     ['another configuration', existing(key), streamCreationKey('token', {}), 'exists'],
-    ['no token now', existing(key), null, 'exists'],
+    ['no token in the repeated request', existing(key), null, 'exists'],
     ['no token at the creation', existing(null), key, 'exists'],
-    ['no token at all', existing(null), null, 'exists'],
+    ['no token in either', existing(null), null, 'exists'],
     ['it is being deleted', existing(null, true), null, 'deleting'],
-    ['it is being deleted, the same creation again', existing(key, true), key, 'deleting'],
+    ['it is being deleted, with the same creation again', existing(key, true), key, 'deleting'],
   ] as const)('%s', (_, there, creationKey, decision) => {
     expect(decideCreate(there, creationKey)).toBe(decision)
   })
 })
 
-describe('what identifies a creation (wire-behaviour.md 8.2)', () => {
-  it('is nothing without a token, and an empty token is one', () => {
+describe('the key of a creation', () => {
+  it('is absent without a token; an empty token counts', () => {
     expect(streamCreationKey(undefined, {})).toBeNull()
     expect(basinCreationKey(undefined, {})).toBeNull()
     expect(streamCreationKey('', {})).not.toBeNull()
@@ -59,7 +57,7 @@ describe('what identifies a creation (wire-behaviour.md 8.2)', () => {
     )
   })
 
-  it('is the configuration as it was sent, before any default', () => {
+  it('contains the configuration as it was sent, before defaults', () => {
     const keys = [{}, { storageClass: 'express' }, STANDARD, { deleteOnEmpty: { minAgeSeconds: 0 } }] as const
     expect(new Set(keys.map((sent) => streamCreationKey('t', sent))).size).toBe(keys.length)
   })
@@ -73,12 +71,12 @@ describe('what identifies a creation (wire-behaviour.md 8.2)', () => {
     expect(basinCreationKey('t', sent)).not.toBe(basinCreationKey('t', {}))
   })
 
-  it('is the same for a basin whose members have the value of none', () => {
+  it('is the same for a basin whose members equal the defaults', () => {
     const sent = { defaultStreamConfig: {}, streamCipher: null, createStreamOnAppend: false }
     expect(basinCreationKey('t', sent)).toBe(basinCreationKey('t', {}))
   })
 
-  it('never mistakes a part of the token for the configuration', () => {
+  it('distinguishes the token from the configuration', () => {
     const token = fc.string({ maxLength: 36 })
     fc.assert(
       fc.property(token, anyStreamConfig, token, anyStreamConfig, (tokenA, a, tokenB, b) => {
@@ -89,10 +87,10 @@ describe('what identifies a creation (wire-behaviour.md 8.2)', () => {
   })
 })
 
-describe('ensure (wire-behaviour.md 8.3)', () => {
+describe('ensure', () => {
   const config = mergeStreamConfig(STANDARD, {})
   it.each([
-    ['nothing is there', undefined, {}, 'create'],
+    ['nothing exists', undefined, {}, 'create'],
     ['it is as desired', { deleting: false, config }, STANDARD, 'noop'],
     [
       'it differs in a leaf',
@@ -102,7 +100,7 @@ describe('ensure (wire-behaviour.md 8.3)', () => {
     ],
     ['no body returns it to the defaults', { deleting: false, config }, {}, 'update'],
     [
-      'an explicit 0 is what it has',
+      'it has the same explicit 0',
       { deleting: false, config },
       { ...STANDARD, deleteOnEmpty: { minAgeSeconds: 0 } },
       'noop',
@@ -113,9 +111,9 @@ describe('ensure (wire-behaviour.md 8.3)', () => {
   })
 
   it.each<[string, BasinConfigInput, BasinConfigInput, 'noop' | 'update']>([
-    ['as it is', { createStreamOnRead: true }, { createStreamOnRead: true }, 'noop'],
+    ['unchanged', { createStreamOnRead: true }, { createStreamOnRead: true }, 'noop'],
     ['without a body, replaced by the defaults', { createStreamOnRead: true }, {}, 'update'],
-    ['without a body, as it is', {}, {}, 'noop'],
+    ['without a body, unchanged', {}, {}, 'noop'],
     [
       'with an explicit 0 that was not there',
       {},
@@ -136,7 +134,7 @@ describe('ensure (wire-behaviour.md 8.3)', () => {
 })
 
 describe('equal configurations', () => {
-  it('are known as such whichever way they came about', () => {
+  it('are recognized whichever way they were built', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamChange, (own, change) => {
         const changed = reconfigureStream(mergeStreamConfig(own, {}), change, {})

@@ -6,7 +6,7 @@ import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { TimestampingMode } from '../../src/model/config.ts'
 
-/** Small values, so that conditions hold and commands matter often enough. */
+/** Small values, so that conditions hold and commands take effect often enough. */
 const token = fc.constantFrom('', 'a', 'b')
 const entry = fc.oneof(
   {
@@ -28,7 +28,7 @@ const step = fc.record({
 type Entry = typeof entry extends fc.Arbitrary<infer Value> ? Value : never
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
-/** A stream as the specification tells it, written down one record at a time. */
+/** A naive model of a stream, one record at a time. */
 class NaiveStream {
   timestamps: number[] = []
   token = ''
@@ -61,10 +61,10 @@ class NaiveStream {
 function inputOf(entry: Entry): RecordInput {
   if (entry.kind === 'fence') return fenceRecord(entry.token)
   if (entry.kind === 'trim') return trimRecord(entry.seqNum)
-  return { timestamp: entry.timestamp ?? undefined }
+  return { body: '', timestamp: entry.timestamp ?? undefined }
 }
 
-it('keeps what a stream promises over any sequence of batches, and agrees with a naive one', () => {
+it('keeps every promise of a stream over any sequence of batches, and agrees with a naive model', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30, size: 'max' }), (steps) => {
       const naive = new NaiveStream()
@@ -101,7 +101,7 @@ it('keeps what a stream promises over any sequence of batches, and agrees with a
   )
 })
 
-it('gives a batch the same records whether or not refused ones came before it', () => {
+it('sequences a batch the same whether or not rejected batches precede it', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20, size: 'max' }), (steps) => {
       const config = { timestamping: { mode: 'client-prefer', uncapped: true }, cipher: null } as const

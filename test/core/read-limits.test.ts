@@ -27,7 +27,7 @@ function records(...sizes: number[]): SequencedRecord[] {
   }))
 }
 
-describe('bounds of a query (service-interface.md "Read records" rule 5, wire-behaviour.md 5.2)', () => {
+describe('the bounds of a query', () => {
   it.each<[ReadQuery, 'unary' | 'session', ReadLimits]>([
     [{}, 'unary', { count: 1000, bytes: MIB, until: ALL }],
     [{}, 'session', NONE],
@@ -42,30 +42,30 @@ describe('bounds of a query (service-interface.md "Read records" rule 5, wire-be
     expect(readLimits(query, kind)).toEqual(limits)
   })
 
-  it('of one batch are at most 1,000 records and 1 MiB, and never more than is left', () => {
+  it('are at most 1,000 records and 1 MiB per batch, and never more than what is left', () => {
     expect(withinOneBatch(NONE)).toEqual({ count: 1000, bytes: MIB, until: ALL })
     const small = { count: 3, bytes: 4, until: 5 }
     expect(withinOneBatch(small)).toEqual(small)
   })
 })
 
-describe('what is admitted (wire-behaviour.md 5.5)', () => {
+describe('records within the bounds', () => {
   // bounds, sizes of the records, how many are delivered
   it.each<[string, Partial<ReadLimits>, number[], number]>([
     ['everything without bounds', {}, [8, 9, 10], 3],
     ['nothing of nothing', {}, [], 0],
     ['the first `count`', { count: 2 }, [8, 8, 8], 2],
-    ['all when there are just `count`', { count: 3 }, [8, 8, 8], 3],
+    ['all if there are exactly `count`', { count: 3 }, [8, 8, 8], 3],
     ['nothing with `count` 0', { count: 0 }, [8], 0],
     ['nothing with `bytes` 0', { bytes: 0 }, [8], 0],
     ['an exact fit', { bytes: 24 }, [8, 8, 8], 3],
-    ['what comes before one byte too many', { bytes: 23 }, [8, 8, 8], 2],
-    ['no first record that is larger than `bytes`', { bytes: 19 }, [20, 8], 0],
-    ['no later, smaller record in place of one that does not fit', { bytes: 30 }, [10, 30, 10], 1],
+    ['the records before the one that exceeds `bytes` by one', { bytes: 23 }, [8, 8, 8], 2],
+    ['not even a first record larger than `bytes`', { bytes: 19 }, [20, 8], 0],
+    ['no later, smaller record after one that does not fit', { bytes: 30 }, [10, 30, 10], 1],
     ['nothing when `until` is the first timestamp', { until: 100 }, [8, 8], 0],
     ['nothing when `until` is before it', { until: 99 }, [8, 8], 0],
     ['the first when `until` is just after it', { until: 101 }, [8, 8], 1],
-    ['what is before `until`', { until: 120 }, [8, 8, 8], 2],
+    ['the records before `until`', { until: 120 }, [8, 8, 8], 2],
     ['up to the first bound: `count`', { count: 1, bytes: 16, until: 120 }, [8, 8, 8], 1],
     ['up to the first bound: `bytes`', { count: 3, bytes: 16, until: 130 }, [8, 8, 8], 2],
     ['up to the first bound: `until`', { count: 3, bytes: 24, until: 110 }, [8, 8, 8], 1],
@@ -74,15 +74,15 @@ describe('what is admitted (wire-behaviour.md 5.5)', () => {
     expect(admit({ ...NONE, ...limits }, records(...sizes))).toEqual({ count, meteredBytes })
   })
 
-  it('is measured with headers', () => {
+  it('are metered with their headers', () => {
     const record = { seqNum: 0, timestamp: 0, headers: [[utf8('n'), utf8('v')]] as const, body: EMPTY_BYTES }
     expect(admit({ ...NONE, bytes: 12 }, [record])).toEqual({ count: 1, meteredBytes: 12 })
     expect(admit({ ...NONE, bytes: 11 }, [record])).toEqual({ count: 0, meteredBytes: 0 })
   })
 })
 
-describe('what is left', () => {
-  it('is less by what was delivered, until a bound is used up to the last record or byte', () => {
+describe('the remaining bounds', () => {
+  it('decrease by what was delivered, until a bound reaches 0', () => {
     const limits = { count: 3, bytes: 30, until: 9 }
     expect(afterDelivering(limits, 1, 10)).toEqual({ count: 2, bytes: 20, until: 9 })
     expect(isExhausted(afterDelivering(limits, 2, 29))).toBe(false)
@@ -90,12 +90,12 @@ describe('what is left', () => {
     expect(isExhausted(afterDelivering(limits, 1, 30))).toBe(true)
   })
 
-  it('is everything for ever without bounds', () => {
+  it('are unlimited without bounds', () => {
     expect(afterDelivering(NONE, 1e6, 1e9)).toEqual(NONE)
     expect(isExhausted(NONE)).toBe(false)
   })
 
-  it('is nothing with a bound of 0', () => {
+  it('are exhausted with a bound of 0', () => {
     expect(isExhausted({ ...NONE, count: 0 })).toBe(true)
     expect(isExhausted({ ...NONE, bytes: 0 })).toBe(true)
   })
@@ -124,7 +124,7 @@ describe('any bounds over any records', () => {
   const isWithin = ({ count, bytes, until }: ReadLimits, all: readonly SequencedRecord[]) =>
     all.length <= count && sizeOf(all) <= bytes && all.every(({ timestamp }) => timestamp < until)
 
-  it('admit a prefix that is within them, and the longest one', () => {
+  it('admit the longest prefix within them', () => {
     fc.assert(
       fc.property(limits, log, (limits, log) => {
         const admitted = admit(limits, log)
@@ -139,7 +139,7 @@ describe('any bounds over any records', () => {
     )
   })
 
-  it('admit all of a batch exactly when they admit each of its records', () => {
+  it('admit a whole batch exactly if they admit each of its records', () => {
     fc.assert(
       fc.property(limits, log, (limits, log) => {
         const summary = {
@@ -153,7 +153,7 @@ describe('any bounds over any records', () => {
     )
   })
 
-  it('are never exceeded over batches of any size, and deliver what one batch would', () => {
+  it('are never exceeded over batches of any size, which deliver the same as one batch', () => {
     fc.assert(
       fc.property(limits, log, fc.integer({ min: 1, max: 4 }), (limits, log, batchSize) => {
         let left: ReadLimits = limits

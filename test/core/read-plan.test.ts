@@ -6,7 +6,7 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 interface StoredStream {
   readonly tail: { readonly seqNum: number; readonly timestamp: number }
   readonly trimPoint: number
-  /** What a new read may be given. */
+  /** The records that are visible to a new read. */
   readonly records: readonly { readonly seqNum: number; readonly timestamp: number }[]
 }
 
@@ -25,9 +25,9 @@ const STREAMS = {
 
 type Outcome = 'read' | 416 | 'empty'
 
-/** What a read comes to when the storage has been asked for its first record. */
-function outcomeOf(query: ReadQuery, kind: ReadKind, stream: StoredStream, emptyAtTail = false): Outcome {
-  const outcome = planRead(query, kind, stream, { emptyAtTail })
+/** The outcome of a read after the storage returned its first record. */
+function outcomeOf(query: ReadQuery, kind: ReadKind, stream: StoredStream, allowsEmpty = false): Outcome {
+  const outcome = planRead(query, kind, stream, { allowsEmpty })
   if (outcome.kind !== 'read') return outcome.kind === 'empty' ? 'empty' : 416
   const { start, floor } = outcome.plan
   const hasRecord = stream.records.some(
@@ -43,7 +43,10 @@ function planOf(query: ReadQuery, kind: ReadKind, stream: StoredStream = STREAMS
   return outcome.plan
 }
 
-/** The columns of the table: effective `wait` 0 (unary, and sessions with bounds), more than 0, and none at all. */
+/**
+ * The columns of the table: effective `wait` 0 (unary, and sessions with bounds), more than 0, and none at
+ * all.
+ */
 const COLUMNS: readonly (readonly [string, ReadKind, ReadQuery])[] = [
   ['unary', 'unary', {}],
   ['unary with wait 0', 'unary', { waitSeconds: 0 }],
@@ -55,11 +58,12 @@ const COLUMNS: readonly (readonly [string, ReadKind, ReadQuery])[] = [
   ['session with wait 0', 'session', { waitSeconds: 0 }],
 ]
 
-describe('416 (service-interface.md "Read records" rule 9, rulings.md "Reading")', () => {
+describe('416', () => {
   const yes = 'read'
   type Row = [keyof typeof STREAMS, ReadQuery, ...Outcome[]]
   const rows: Row[] = [
-    // stream, start; without wait: unary, wait 0, bounded; with wait: unary, bounded; session: for ever, wait, wait 0
+    // stream, start; without wait: unary, wait 0, bounded; with wait: unary, bounded; session: for ever,
+    // wait, wait 0
     ['records', { seqNum: 0 }, yes, yes, yes, yes, yes, yes, yes, yes],
     ['records', { seqNum: 9 }, yes, yes, yes, yes, yes, yes, yes, yes],
     ['records', { seqNum: 10 }, 416, 416, 416, yes, yes, yes, yes, 416],
@@ -103,7 +107,7 @@ describe('416 (service-interface.md "Read records" rule 9, rulings.md "Reading")
   })
 })
 
-describe('a session of a published client with an explicit wait of 0 (rulings.md "Reading")', () => {
+describe('a session of a published client with `wait=0`', () => {
   it.each<[string, keyof typeof STREAMS, ReadQuery, Outcome]>([
     ['at the tail', 'records', { seqNum: 10 }, 'empty'],
     ['at the tail by default', 'records', {}, 'empty'],
@@ -122,7 +126,7 @@ describe('a session of a published client with an explicit wait of 0 (rulings.md
     expect(outcomeOf({ waitSeconds: 0, ...query }, 'session', STREAMS[stream], true)).toBe(expected)
   })
 
-  it('is the only read that ends empty', () => {
+  it('is the only read that ends without records', () => {
     for (const query of [{}, { waitSeconds: 0 }]) {
       expect(outcomeOf(query, 'unary', STREAMS.records, true)).toBe(416)
     }
@@ -130,7 +134,7 @@ describe('a session of a published client with an explicit wait of 0 (rulings.md
   })
 })
 
-describe('every combination', () => {
+describe('every combination of start and stream', () => {
   const kinds = ['unary', 'session'] as const
   const bounds: ReadQuery[] = [{}, { count: 0 }, { count: 5 }, { bytes: 0 }, { bytes: 500 }, { until: 9999 }]
   const waits = [undefined, 0, 0.001, 30, 2 ** 32 - 1]
@@ -141,20 +145,20 @@ describe('every combination', () => {
     ...[0, 1, 100, 130, 180, 181, 5000].map((timestamp) => ({ timestamp })),
   ]
 
-  /** The rule in the words of the specification, record by record. */
-  function rule(query: ReadQuery, kind: ReadKind, stream: StoredStream, emptyAtTail: boolean): Outcome {
+  /** The rule of docs/protocol.md "Start of a read", record by record. */
+  function rule(query: ReadQuery, kind: ReadKind, stream: StoredStream, allowsEmpty: boolean): Outcome {
     const { tail, records } = stream
     const isBounded = [query.count, query.bytes, query.until].some((bound) => bound !== undefined)
     const wait = query.waitSeconds ?? (kind === 'session' && !isBounded ? Number.POSITIVE_INFINITY : 0)
     const seqNum =
       query.timestamp === undefined ? (query.seqNum ?? tail.seqNum - (query.tailOffset ?? 0)) : undefined
-    const isBeyond = seqNum === undefined ? query.timestamp! > tail.timestamp : seqNum > tail.seqNum
+    const isBeyond = seqNum === undefined ? Number(query.timestamp) > tail.timestamp : seqNum > tail.seqNum
     if (isBeyond && !query.clamp) return 416
     if (wait > 0) return 'read'
     const startsAtTail = isBeyond || tail.seqNum === 0 || seqNum === tail.seqNum
-    if (startsAtTail) return emptyAtTail && kind === 'session' && !isBounded ? 'empty' : 416
+    if (startsAtTail) return allowsEmpty && kind === 'session' && !isBounded ? 'empty' : 416
     const isAvailable = records.some((record) =>
-      seqNum === undefined ? record.timestamp >= query.timestamp! : record.seqNum >= seqNum,
+      seqNum === undefined ? record.timestamp >= Number(query.timestamp) : record.seqNum >= seqNum,
     )
     return isAvailable ? 'read' : 416
   }
@@ -166,17 +170,17 @@ describe('every combination', () => {
         for (const waitSeconds of waits)
           for (const start of starts)
             for (const clamp of [undefined, false, true])
-              for (const emptyAtTail of [false, true]) {
+              for (const allowsEmpty of [false, true]) {
                 const query = { ...bound, ...start, waitSeconds, clamp }
-                const expected = rule(query, kind, stream, emptyAtTail)
-                const outcome = outcomeOf(query, kind, stream, emptyAtTail)
-                if (outcome !== expected) wrong.push({ kind, query, emptyAtTail, expected, outcome })
+                const expected = rule(query, kind, stream, allowsEmpty)
+                const outcome = outcomeOf(query, kind, stream, allowsEmpty)
+                if (outcome !== expected) wrong.push({ kind, query, allowsEmpty, expected, outcome })
               }
     expect(wrong).toEqual([])
   })
 })
 
-describe('start of a read (wire-behaviour.md 5.3)', () => {
+describe('the start of a read', () => {
   it.each<[ReadQuery, ReadPlan['start']]>([
     [{}, { seqNum: 10 }],
     [{ seqNum: 0 }, { seqNum: 0 }],
@@ -188,7 +192,7 @@ describe('start of a read (wire-behaviour.md 5.3)', () => {
     [{ tailOffset: Number.POSITIVE_INFINITY }, { seqNum: 0 }],
     [{ timestamp: 0 }, { timestamp: 0 }],
     [{ timestamp: 180 }, { timestamp: 180 }],
-    // Clamping moves what is beyond the tail, and nothing else.
+    // Clamping moves only a start beyond the tail.
     [{ seqNum: 11, clamp: true }, { seqNum: 10 }],
     [{ timestamp: 181, clamp: true }, { seqNum: 10 }],
     [{ seqNum: 3, clamp: true }, { seqNum: 3 }],
@@ -197,13 +201,13 @@ describe('start of a read (wire-behaviour.md 5.3)', () => {
     expect(planOf({ ...query, waitSeconds: 1 }, 'session').start).toEqual(start)
   })
 
-  it('does not see what was trimmed when it was opened (rulings.md "Reading")', () => {
+  it('excludes records trimmed before it was opened', () => {
     expect(planOf({ seqNum: 0 }, 'unary', STREAMS.trimmed).floor).toBe(5)
     expect(planOf({ seqNum: 0 }, 'unary', STREAMS.records).floor).toBe(0)
   })
 })
 
-describe('wait of a read (wire-behaviour.md 5.4, service-interface.md "Read records" rules 5 to 7)', () => {
+describe('the wait of a read', () => {
   const ALL = Number.POSITIVE_INFINITY
   it.each<[ReadKind, ReadQuery, number, boolean]>([
     ['unary', {}, 0, false],
@@ -225,14 +229,14 @@ describe('wait of a read (wire-behaviour.md 5.4, service-interface.md "Read reco
   })
 })
 
-describe('bounds of a read', () => {
-  it('are those of its kind', () => {
+describe('the bounds of a read', () => {
+  it('are those of the query or its kind', () => {
     const query = { seqNum: 0, count: 2000, bytes: 2 * MIB, until: 500 }
     expect(planOf(query, 'unary').limits).toEqual({ count: 1000, bytes: MIB, until: 500 })
     expect(planOf(query, 'session').limits).toEqual({ count: 2000, bytes: 2 * MIB, until: 500 })
   })
 
-  it('of 0 make nothing of a 416, nor a 416 of nothing (wire-behaviour.md 5.5)', () => {
+  it('of 0 neither cause nor prevent a 416', () => {
     expect(outcomeOf({ seqNum: 0, count: 0 }, 'unary', STREAMS.records)).toBe('read')
     expect(outcomeOf({ seqNum: 10, count: 0 }, 'unary', STREAMS.records)).toBe(416)
     expect(outcomeOf({ seqNum: 10, bytes: 0, waitSeconds: 1 }, 'session', STREAMS.records)).toBe('read')

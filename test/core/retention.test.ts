@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decideDeleteOnEmpty } from '../../src/core/delete-on-empty.ts'
-import { expiryOf, isExpired } from '../../src/core/retention.ts'
+import { decideDeleteOnEmpty, expiryOf, isExpired } from '../../src/core/retention.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 
-describe('expiry of records (wire-behaviour.md 4.6)', () => {
+describe('expiry of records', () => {
   it.each([
     ['infinite' as const, 1000, null],
     [{ ageSeconds: 1 }, 1000, 2000],
@@ -24,7 +23,7 @@ describe('expiry of records (wire-behaviour.md 4.6)', () => {
   })
 })
 
-describe('delete on empty (wire-behaviour.md 8.8)', () => {
+describe('delete-on-empty', () => {
   const stream = (minAgeSeconds: number, hasRecords: boolean, lastWriteAt: number) => ({
     minAgeSeconds,
     hasRecords,
@@ -37,16 +36,16 @@ describe('delete on empty (wire-behaviour.md 8.8)', () => {
     ['deletes at the age', stream(10, false, 5000), 15_000, 'delete'],
     ['deletes after the age', stream(10, false, 5000), 99_999, 'delete'],
     [
-      'leaves a stream with records, and looks again no sooner than its age',
+      'keeps a stream with records and checks again after at least its age',
       stream(90, true, 0),
       1,
       { checkAt: 90_001 },
     ],
-    ['looks again after another age', stream(90, true, 0), 500_000, { checkAt: 590_000 }],
-    ['looks again after an hour at the latest', stream(9000, true, 0), 500_000, { checkAt: 4_100_000 }],
-    ['looks again sooner when the age is shorter', stream(10, true, 0), 500_000, { checkAt: 510_000 }],
+    ['checks again after another age', stream(90, true, 0), 500_000, { checkAt: 590_000 }],
+    ['checks again after at most an hour', stream(9000, true, 0), 500_000, { checkAt: 4_100_000 }],
+    ['checks again sooner if the age is shorter', stream(10, true, 0), 500_000, { checkAt: 510_000 }],
     [
-      'looks after the first hour, however long the age',
+      'checks first after an hour, however long the age',
       stream(INTEGER_MAX, false, 0),
       1000,
       { checkAt: 3_601_000 },
@@ -55,7 +54,7 @@ describe('delete on empty (wire-behaviour.md 8.8)', () => {
     expect(decideDeleteOnEmpty(given, now)).toEqual(decision)
   })
 
-  it('deletes just when nothing is there and nothing was written for the age, and never looks again in the past', () => {
+  it('deletes exactly if the stream is empty and was idle for the age, and never schedules a check in the past', () => {
     const time = fc.oneof(fc.nat(100_000), fc.integer({ min: 0, max: 2 ** 45 }))
     const age = fc.oneof(fc.nat(100), fc.maxSafeNat())
     fc.assert(

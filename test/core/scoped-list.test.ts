@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { listLimit, pageOf } from '../../src/core/listing.ts'
-import { EMPTY_PAGE, scopedQuery, withinSet } from '../../src/core/scoped-list.ts'
+import { EMPTY_PAGE, scopedQuery, withinSet } from '../../src/core/scope.ts'
 import type { ResourceSet } from '../../src/model/access.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
 import { arbitraryName, arbitrarySet } from './access-scopes.ts'
 
-/** What a storage lists: one page of names in order. */
+/** Lists one page of names in order, as a storage does. */
 function listed(all: readonly string[], { prefix = '', startAfter = '', limit }: ListQuery): Page<string> {
   const matches = all.filter((name) => name.startsWith(prefix) && name > startAfter)
   return pageOf(matches, listLimit(limit), (name) => name)
@@ -17,14 +17,14 @@ function scopedList(all: readonly string[], set: ResourceSet | null, query: List
   return scoped === undefined ? EMPTY_PAGE : withinSet(set, listed(all, scoped), (name) => name)
 }
 
-/** The rule in the words of the specification. */
+/** The rule, without paging. */
 function isInScope(set: ResourceSet | null, name: string): boolean {
   if (set === null) return false
   return 'prefix' in set ? name.startsWith(set.prefix) : name === set.exact && name !== ''
 }
 
-describe('a list that lies within a resource set (rulings.md "Tokens")', () => {
-  it('is the whole list without what the set does not have, page by page', () => {
+describe('a list restricted to a resource set', () => {
+  it('contains exactly the members of the set, page by page', () => {
     const names = fc
       .uniqueArray(arbitraryName, { maxLength: 30 })
       .map((all) => all.filter((name) => name !== '').sort())
@@ -79,11 +79,11 @@ describe('a list that lies within a resource set (rulings.md "Tokens")', () => {
     [{ exact: '' }, {}],
     [{ exact: 'ab' }, { prefix: 'abc' }],
     [{ prefix: 'ab' }, { prefix: 'b' }],
-  ])('asks for nothing where nothing can be: %j, %j', (set, query) => {
+  ])('reads nothing if nothing can match: %j, %j', (set, query) => {
     expect(scopedQuery(set, query)).toBeUndefined()
   })
 
-  it('takes a set that says both for what permissions take it for', () => {
+  it('interprets a set with both members as permissions do', () => {
     const set = { exact: 'b', prefix: 'ab' } as ResourceSet
     expect(scopedList(ALL, set, {}).items).toEqual(['ab', 'abc', 'abd'])
   })

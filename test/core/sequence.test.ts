@@ -38,8 +38,8 @@ function refused(...args: Parameters<typeof run>) {
   return outcome.error
 }
 
-describe('a batch that is sequenced (wire-behaviour.md 3.1, 3.7)', () => {
-  it('gets dense sequence numbers from 0 on', () => {
+describe('a sequenced batch', () => {
+  it('gets dense sequence numbers from 0', () => {
     const { records, start, end, next } = sequenced(EMPTY, ['a', 'b', { body: 'c', headers: [['n', 'v']] }])
     expect(records).toEqual([
       { seqNum: 0, timestamp: NOW, headers: [], body: utf8('a') },
@@ -51,7 +51,7 @@ describe('a batch that is sequenced (wire-behaviour.md 3.1, 3.7)', () => {
     expect(next).toEqual({ ...EMPTY, tail: { seqNum: 3, timestamp: NOW } })
   })
 
-  it('goes on at the tail, and tells the timestamps of its first and last record', () => {
+  it('continues at the tail and reports the timestamps of its first and last record', () => {
     const given = [{ timestamp: 950 }, { timestamp: 940 }, { timestamp: 960 }]
     const { records, start, end, next } = sequenced(STREAM, given)
     expect(records.map(({ seqNum, timestamp }) => [seqNum, timestamp])).toEqual([
@@ -64,7 +64,7 @@ describe('a batch that is sequenced (wire-behaviour.md 3.1, 3.7)', () => {
     expect(next).toEqual({ ...STREAM, tail: end })
   })
 
-  it('does not fall behind an uncapped future timestamp, neither capped later nor with a clock that is behind', () => {
+  it('never precedes an uncapped future timestamp, whether capped later or with a slow clock', () => {
     const { next, records } = sequenced(EMPTY, [{ timestamp: 9000 }, 'b'], {}, { uncapped: true })
     expect(records.map(({ timestamp }) => timestamp)).toEqual([9000, 9000])
     for (const mode of ['client-prefer', 'client-require', 'arrival'] as const) {
@@ -73,14 +73,14 @@ describe('a batch that is sequenced (wire-behaviour.md 3.1, 3.7)', () => {
     }
   })
 
-  it('leaves the state that it was given as it was', () => {
+  it('does not modify the given state', () => {
     const before = structuredClone(STREAM)
     sequenced(STREAM, [trimRecord(5), fenceRecord('new')])
     expect(STREAM).toEqual(before)
   })
 })
 
-describe('conditions (wire-behaviour.md 3.6)', () => {
+describe('conditions', () => {
   it.each<[string, StreamState, AppendConditions]>([
     ['none', STREAM, {}],
     ['the token', STREAM, { fencingToken: 'mine' }],
@@ -92,16 +92,16 @@ describe('conditions (wire-behaviour.md 3.6)', () => {
     expect(run(state, ['a'], conditions).kind).toBe('sequenced')
   })
 
-  const FENCED = { code: 'fencing_token_mismatch', status: 412, field: 'fencing_token' }
-  const MOVED = { code: 'seq_num_mismatch', status: 412, field: 'match_seq_num' }
+  const FENCED = { code: 'fencing_token_mismatch', status: 412, field: 'fencingToken' }
+  const MOVED = { code: 'seq_num_mismatch', status: 412, field: 'matchSeqNum' }
   it.each<[string, StreamState, AppendConditions, object]>([
     ['another token', STREAM, { fencingToken: 'other' }, { ...FENCED, fencingToken: 'mine' }],
     ['the empty token of a fenced stream', STREAM, { fencingToken: '' }, { ...FENCED, fencingToken: 'mine' }],
     ['a token of a stream without one', EMPTY, { fencingToken: 'mine' }, { ...FENCED, fencingToken: '' }],
     ['a token in another case', STREAM, { fencingToken: 'Mine' }, { ...FENCED, fencingToken: 'mine' }],
-    ['number 0 of a stream that goes on', STREAM, { matchSeqNum: 0 }, { ...MOVED, seqNum: 7 }],
-    ['a number behind', STREAM, { matchSeqNum: 6 }, { ...MOVED, seqNum: 7 }],
-    ['a number ahead', STREAM, { matchSeqNum: 8 }, { ...MOVED, seqNum: 7 }],
+    ['number 0 of a stream with records', STREAM, { matchSeqNum: 0 }, { ...MOVED, seqNum: 7 }],
+    ['a number below the tail', STREAM, { matchSeqNum: 6 }, { ...MOVED, seqNum: 7 }],
+    ['a number above the tail', STREAM, { matchSeqNum: 8 }, { ...MOVED, seqNum: 7 }],
     ['a number of an empty stream', EMPTY, { matchSeqNum: 1 }, { ...MOVED, seqNum: 0 }],
     ['both wrong: the token first', STREAM, { fencingToken: 'x', matchSeqNum: 1 }, FENCED],
     ['the number wrong, the token right', STREAM, { fencingToken: 'mine', matchSeqNum: 1 }, MOVED],
@@ -109,15 +109,15 @@ describe('conditions (wire-behaviour.md 3.6)', () => {
     expect(refused(state, ['a'], conditions)).toMatchObject(expected)
   })
 
-  it('come before what is wrong with a record', () => {
+  it('are checked before the records', () => {
     const setting = { mode: 'client-require' } as const
     expect(refused(STREAM, ['a'], { matchSeqNum: 1 }, setting).code).toBe('seq_num_mismatch')
     expect(refused(STREAM, ['a'], { fencingToken: 'x' }, setting).code).toBe('fencing_token_mismatch')
   })
 })
 
-describe('commands in a batch (wire-behaviour.md 3.5, 3.6, 4.1)', () => {
-  it('take a sequence number and a timestamp, and stay in the batch as they are', () => {
+describe('commands in a batch', () => {
+  it('take a sequence number and a timestamp and remain in the batch unchanged', () => {
     const { records, end } = sequenced(STREAM, ['a', fenceRecord('new'), trimRecord(1)])
     expect(records.map(({ seqNum }) => seqNum)).toEqual([7, 8, 9])
     expect(records[1]).toEqual({ seqNum: 8, timestamp: NOW, ...fenceRecord('new') })
@@ -125,25 +125,25 @@ describe('commands in a batch (wire-behaviour.md 3.5, 3.6, 4.1)', () => {
     expect(end.seqNum).toBe(10)
   })
 
-  it('are checked against the token that was there before them', () => {
+  it('are checked against the token before the batch', () => {
     expect(run(STREAM, [fenceRecord('new'), 'a'], { fencingToken: 'mine' }).kind).toBe('sequenced')
     expect(refused(STREAM, [fenceRecord('new'), 'a'], { fencingToken: 'new' }).code).toBe(
       'fencing_token_mismatch',
     )
   })
 
-  it('do not need the token that is there', () => {
+  it('do not require the current token', () => {
     expect(sequenced(STREAM, [fenceRecord('new')]).next.fencingToken).toBe('new')
   })
 
   it.each<[string, RecordInput[], Partial<StreamState>]>([
-    ['the last fence wins', [fenceRecord('a'), fenceRecord('b')], { fencingToken: 'b' }],
+    ['the last fence takes effect', [fenceRecord('a'), fenceRecord('b')], { fencingToken: 'b' }],
     ['an empty fence clears', [fenceRecord('')], { fencingToken: '' }],
-    ['the larger trim wins, first', [trimRecord(6), trimRecord(4)], { trimPoint: 6 }],
-    ['the larger trim wins, last', [trimRecord(4), trimRecord(6)], { trimPoint: 6 }],
+    ['the larger trim takes effect, first', [trimRecord(6), trimRecord(4)], { trimPoint: 6 }],
+    ['the larger trim takes effect, last', [trimRecord(4), trimRecord(6)], { trimPoint: 6 }],
     ['a trim never moves back', [trimRecord(1)], { trimPoint: 2 }],
-    ['a trim reaches through itself', [trimRecord(99)], { trimPoint: 8 }],
-    ['a trim does not reach records behind it', ['a', trimRecord(99), 'b', 'c'], { trimPoint: 9 }],
+    ['a trim includes itself', [trimRecord(99)], { trimPoint: 8 }],
+    ['a trim does not include records after it', ['a', trimRecord(99), 'b', 'c'], { trimPoint: 9 }],
     ['a trim and a fence', [trimRecord(99), fenceRecord('x')], { trimPoint: 8, fencingToken: 'x' }],
     ['ordinary records change nothing', ['fence', 'trim'], {}],
   ])('%s', (_, inputs, change) => {
@@ -151,13 +151,13 @@ describe('commands in a batch (wire-behaviour.md 3.5, 3.6, 4.1)', () => {
     expect(sequenced(STREAM, inputs).next).toEqual({ ...STREAM, ...change, tail })
   })
 
-  it('leave no trace of a batch that is refused', () => {
+  it('have no effect if the batch is rejected', () => {
     const outcome = run(STREAM, [fenceRecord('new'), 'a'], {}, { mode: 'client-require' })
     expect(Object.keys(outcome).sort()).toEqual(['error', 'kind'])
   })
 })
 
-describe('a timestamp that is required (wire-behaviour.md 3.7)', () => {
+describe('a required timestamp', () => {
   const setting = { mode: 'client-require' } as const
   const missing = {
     code: 'invalid',
@@ -165,7 +165,7 @@ describe('a timestamp that is required (wire-behaviour.md 3.7)', () => {
     field: 'timestamp',
     message: 'record timestamp was required but was missing',
   }
-  it('refuses the whole batch for one record without', () => {
+  it('rejects the whole batch if one record lacks it', () => {
     expect(refused(EMPTY, [{ timestamp: 1 }, 'a'], {}, setting)).toMatchObject(missing)
     expect(refused(EMPTY, [fenceRecord('')], {}, setting)).toMatchObject(missing)
   })
@@ -175,7 +175,7 @@ describe('a timestamp that is required (wire-behaviour.md 3.7)', () => {
   })
 })
 
-describe('largest sequence number (wire-behaviour.md 10.5)', () => {
+describe('the largest sequence number', () => {
   const LAST = 2 ** 32 - 1
   const MAX = Number.MAX_SAFE_INTEGER
   const from = (seqNum: number): StreamState => ({ ...EMPTY, tail: { seqNum, timestamp: 0 } })
@@ -186,7 +186,7 @@ describe('largest sequence number (wire-behaviour.md 10.5)', () => {
     ['one more without encryption', LAST, ['a', 'b'], null],
     ['a command beyond it', LAST + 1, [trimRecord(5)], 'aes-256-gcm'],
     ['a batch whose part beyond is a command', LAST, ['a', fenceRecord('x')], 'aes-256-gcm'],
-    ['the last of all', MAX - 1, ['a'], null],
+    ['the very last number', MAX - 1, ['a'], null],
   ])('admits %s', (_, seqNum, records, cipher) => {
     expect(sequenced(from(seqNum), records, {}, { cipher }).end.seqNum).toBe(seqNum + records.length)
   })
@@ -201,17 +201,17 @@ describe('largest sequence number (wire-behaviour.md 10.5)', () => {
       'aes-256-gcm',
       `${LAST}; attempted ${LAST + 1}`,
     ],
-    ['what would leave no number for the tail', MAX, ['a'], null, `${MAX - 1}; attempted ${MAX}`],
-    ['a batch that would', MAX - 1, ['a', 'b'], 'aegis-256', `${MAX - 1}; attempted ${MAX}`],
-    ['a command that would', MAX, [fenceRecord('')], 'aes-256-gcm', `${MAX - 1}; attempted ${MAX}`],
-  ])('refuses %s', (_, seqNum, records, cipher, numbers) => {
+    ['a record that leaves no number for the tail', MAX, ['a'], null, `${MAX - 1}; attempted ${MAX}`],
+    ['a batch that leaves none', MAX - 1, ['a', 'b'], 'aegis-256', `${MAX - 1}; attempted ${MAX}`],
+    ['a command that leaves none', MAX, [fenceRecord('')], 'aes-256-gcm', `${MAX - 1}; attempted ${MAX}`],
+  ])('rejects %s', (_, seqNum, records, cipher, numbers) => {
     expect(refused(from(seqNum), records, {}, { cipher })).toMatchObject({
       code: 'invalid',
       message: `max assignable sequence number is ${numbers}`,
     })
   })
 
-  it('is told before a timestamp that is missing', () => {
+  it('is checked before missing timestamps', () => {
     const setting = { cipher: 'aes-256-gcm', mode: 'client-require' } as const
     expect(refused(from(LAST + 1), ['a'], {}, setting).message).toContain('max assignable')
     expect(refused(from(LAST), ['a', 'b'], {}, setting).message).toContain('timestamp was required')

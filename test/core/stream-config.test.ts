@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { mergeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/stream-config.ts'
 import {
+  mergeStreamConfig,
   normalizeStreamConfig,
   patchStreamConfig,
   reconfigureStream,
-} from '../../src/core/stream-reconfiguration.ts'
+  SYSTEM_STREAM_CONFIG,
+} from '../../src/core/config.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../src/model/config.ts'
 import { anyStreamChange, anyStreamConfig } from './configs.ts'
 
@@ -23,20 +24,20 @@ const OTHER: StreamConfig = {
   deleteOnEmpty: { minAgeSeconds: 60 },
 }
 
-describe('defaults of the system (wire-behaviour.md 8.4)', () => {
-  it('are these', () => {
+describe('the system defaults', () => {
+  it('have these values', () => {
     expect(SYSTEM_STREAM_CONFIG).toEqual(SYSTEM)
     expect(mergeStreamConfig({}, {})).toEqual(SYSTEM)
   })
 })
 
-describe('merge (wire-behaviour.md 8.4)', () => {
+describe('the effective configuration', () => {
   it.each<[string, StreamConfigInput, StreamConfigInput, StreamConfig]>([
-    ['the stream over everything', OTHER, SYSTEM, OTHER],
-    ['the stream, also with the values of the system', SYSTEM, OTHER, SYSTEM],
-    ['the basin over the system', {}, OTHER, OTHER],
+    ['the stream takes precedence', OTHER, SYSTEM, OTHER],
+    ['the stream takes precedence with explicit system defaults', SYSTEM, OTHER, SYSTEM],
+    ['the basin takes precedence over the system', {}, OTHER, OTHER],
     [
-      'the leaves of a group apart',
+      'each leaf of a group separately',
       { timestamping: { uncapped: false } },
       { timestamping: { mode: 'arrival', uncapped: true } },
       { ...SYSTEM, timestamping: { mode: 'arrival', uncapped: false } },
@@ -49,17 +50,17 @@ describe('merge (wire-behaviour.md 8.4)', () => {
       { ...OTHER, deleteOnEmpty: { minAgeSeconds: 0 } },
     ],
     [
-      'retention as one leaf',
+      'retention as a single leaf',
       { retentionPolicy: { ageSeconds: 5 } },
       { retentionPolicy: 'infinite' },
       { ...SYSTEM, retentionPolicy: { ageSeconds: 5 } },
     ],
-    ['what is undefined like what is absent', { storageClass: undefined }, OTHER, OTHER],
+    ['undefined like absent', { storageClass: undefined }, OTHER, OTHER],
   ])('takes %s', (_, own, basinDefault, merged) => {
     expect(mergeStreamConfig(own, basinDefault)).toEqual(merged)
   })
 
-  it('is complete, and changes nothing when it is made again', () => {
+  it('is complete and idempotent', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamConfig, anyStreamConfig, (own, basinDefault, other) => {
         const merged = mergeStreamConfig(own, basinDefault)
@@ -70,19 +71,19 @@ describe('merge (wire-behaviour.md 8.4)', () => {
   })
 })
 
-describe('a change of a stream (wire-behaviour.md 8.5)', () => {
+describe('a reconfiguration of a stream', () => {
   const basinDefault: StreamConfigInput = {
     retentionPolicy: { ageSeconds: 9 },
     timestamping: { mode: 'client-require' },
   }
   it.each<[string, StreamReconfiguration, Partial<StreamConfig>]>([
     ['nothing', {}, {}],
-    ['nothing in groups', { timestamping: {}, deleteOnEmpty: {} }, {}],
-    ['nothing by undefined', { storageClass: undefined, timestamping: { mode: undefined } }, {}],
+    ['empty groups change nothing', { timestamping: {}, deleteOnEmpty: {} }, {}],
+    ['undefined changes nothing', { storageClass: undefined, timestamping: { mode: undefined } }, {}],
     ['sets a leaf', { storageClass: 'express' }, { storageClass: 'express' }],
     ['sets retention', { retentionPolicy: { ageSeconds: 1 } }, { retentionPolicy: { ageSeconds: 1 } }],
     [
-      'sets one leaf of a group, the other stays',
+      'sets one leaf of a group and keeps the other',
       { timestamping: { uncapped: false } },
       { timestamping: { mode: 'arrival', uncapped: false } },
     ],
@@ -118,7 +119,7 @@ describe('a change of a stream (wire-behaviour.md 8.5)', () => {
     expect(reconfigureStream(OTHER, change, basinDefault)).toEqual({ ...OTHER, ...expected })
   })
 
-  it('of nothing changes nothing, and made twice is made once', () => {
+  it('changes nothing if it is empty, and is idempotent', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamConfig, anyStreamChange, (own, basinDefault, change) => {
         const current = mergeStreamConfig(own, basinDefault)
@@ -129,7 +130,7 @@ describe('a change of a stream (wire-behaviour.md 8.5)', () => {
     )
   })
 
-  it('that clears everything makes the stream what a new one would be', () => {
+  it('equals a new stream after clearing everything', () => {
     const clear = { storageClass: null, retentionPolicy: null, timestamping: null, deleteOnEmpty: null }
     fc.assert(
       fc.property(anyStreamConfig, anyStreamConfig, (own, basinDefault) => {
@@ -141,7 +142,7 @@ describe('a change of a stream (wire-behaviour.md 8.5)', () => {
   })
 })
 
-describe('what is set explicitly (wire-behaviour.md 8.5)', () => {
+describe('explicitly set values', () => {
   it.each<[string, StreamConfigInput, StreamReconfiguration, StreamConfigInput]>([
     ['stays', { storageClass: 'standard' }, {}, { storageClass: 'standard' }],
     ['is set', {}, { storageClass: 'standard' }, { storageClass: 'standard' }],
@@ -166,11 +167,11 @@ describe('what is set explicitly (wire-behaviour.md 8.5)', () => {
     ],
     ['may be 0', {}, { deleteOnEmpty: { minAgeSeconds: 0 } }, { deleteOnEmpty: { minAgeSeconds: 0 } }],
   ])('%s', (_, current, change, expected) => {
-    // Strictly: a member that is not set is absent.
+    // Strictly, because a member that is not set must be absent.
     expect(patchStreamConfig(current, change)).toStrictEqual(expected)
   })
 
-  it('is the same after a change of nothing, and after the same change twice', () => {
+  it('stay the same after an empty reconfiguration and after repeating one', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamChange, (config, change) => {
         const current = normalizeStreamConfig(config)
@@ -181,7 +182,7 @@ describe('what is set explicitly (wire-behaviour.md 8.5)', () => {
     )
   })
 
-  it('serialises alike when it means the same', () => {
+  it('serialize to the same text if they are equal', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamConfig, (config, basinDefault) => {
         const normal = normalizeStreamConfig(config)

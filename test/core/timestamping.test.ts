@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { assignTimestamp } from '../../src/core/timestamping.ts'
+import { assignTimestamp } from '../../src/core/sequence.ts'
 import type { TimestampingMode } from '../../src/model/config.ts'
 
 const NOW = 1000
 const PREVIOUS = 900
-/** In the past but after the record before; in the past and before it; in the future. */
+/** In the past but after the previous record; in the past and before it; in the future. */
 const GIVEN = [undefined, 950, 800, NOW, 5000]
 
-describe('timestamp of a record (wire-behaviour.md 3.7)', () => {
+describe('the timestamp of a record', () => {
   it.each<[TimestampingMode, boolean, ...(number | undefined)[]]>([
     // mode, uncapped: absent, past, before the record before, now, future
     ['client-prefer', false, 1000, 950, 900, 1000, 1000],
@@ -34,12 +34,12 @@ describe('timestamp of a record (wire-behaviour.md 3.7)', () => {
     expect(assigned).toEqual(expected)
   })
 
-  it('takes 0 for a timestamp that was given', () => {
+  it('accepts 0 as a timestamp', () => {
     expect(assignTimestamp(0, 0, { mode: 'client-prefer', uncapped: false }, NOW)).toBe(0)
     expect(assignTimestamp(0, 0, { mode: 'client-require', uncapped: false }, NOW)).toBe(0)
   })
 
-  it('is never below the one before, and beyond the present only when it was or may be', () => {
+  it('never decreases, and exceeds the current time only if uncapped or already beyond it', () => {
     const mode = fc.constantFrom('client-prefer', 'client-require', 'arrival' as const)
     const time = fc.oneof(fc.nat(20), fc.maxSafeNat())
     fc.assert(

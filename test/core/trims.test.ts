@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { addTrim, reclaimablePoint, type Trim } from '../../src/core/trims.ts'
+import { addTrim, reclaimablePoint, type Trim } from '../../src/core/retention.ts'
 
 const GRACE_MS = 10
 
-/** Trims that move forward, in the order of their times: few or many within one grace. */
+/** Advancing trims in the order of their times, few or many within one grace. */
 const history = fc
   .constantFrom(3, 2 * GRACE_MS)
   .chain((gapMsMax) =>
@@ -27,8 +27,8 @@ function kept(trims: readonly Trim[]): readonly Trim[] {
   return trims.reduce<readonly Trim[]>((all, trim) => addTrim(all, trim, GRACE_MS), [])
 }
 
-describe('trims whose records may still be wanted (rulings.md "Reading")', () => {
-  it('are at most three, ascending, the newest among them', () => {
+describe('trims within their grace', () => {
+  it('are at most three, ascending, including the newest', () => {
     fc.assert(
       fc.property(history, (trims) => {
         const all = kept(trims)
@@ -39,7 +39,7 @@ describe('trims whose records may still be wanted (rulings.md "Reading")', () =>
     )
   })
 
-  it('never free what its grace still keeps', () => {
+  it('never free records within their grace', () => {
     fc.assert(
       fc.property(history, fc.nat(700), (trims, before) => {
         expect(reclaimablePoint(kept(trims), before)).toBeLessThanOrEqual(reclaimablePoint(trims, before))
@@ -47,7 +47,7 @@ describe('trims whose records may still be wanted (rulings.md "Reading")', () =>
     )
   })
 
-  it('free everything once the newest is past its grace', () => {
+  it('free everything after the grace of the newest', () => {
     fc.assert(
       fc.property(history, (trims) => {
         const last = trims.at(-1) ?? { point: 0, at: 0 }
@@ -56,7 +56,7 @@ describe('trims whose records may still be wanted (rulings.md "Reading")', () =>
     )
   })
 
-  it('free in a stream that is trimmed all the time, at most one more grace later', () => {
+  it('free records within two graces, even if the stream is trimmed continuously', () => {
     fc.assert(
       fc.property(history, (trims) => {
         for (let count = 1; count <= trims.length; count++) {
@@ -70,7 +70,7 @@ describe('trims whose records may still be wanted (rulings.md "Reading")', () =>
     )
   })
 
-  it('are none in a stream that was never trimmed', () => {
+  it('are absent from a stream that was never trimmed', () => {
     expect(reclaimablePoint([], 1e9)).toBe(0)
   })
 })

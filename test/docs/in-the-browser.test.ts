@@ -8,20 +8,20 @@ import { restartableBrowser } from '../browser/restartable.ts'
 import { PATIENCE } from '../browser/support.ts'
 import { bundledExample } from './bundled-example.ts'
 
-describeInChromium('README.md, "In the browser"', () => {
+describeInChromium('docs/browser.md', () => {
   const browser = restartableBrowser()
   let server: AppServer
   beforeAll(async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'headwater-readme-tab-'))
+    const directory = await mkdtemp(join(tmpdir(), 'headwater-docs-tab-'))
     const html =
       '<!doctype html><title>page</title><link rel="icon" href="data:,"><script type="module" src="page.js"></script>'
     await writeFile(join(directory, 'index.html'), html)
-    await writeFile(join(directory, 'page.js'), await bundledExample('tab', 'esm'))
+    await writeFile(join(directory, 'page.js'), await bundledExample('docs/browser.md', 'tab', 'esm'))
     server = await serveDirectory(directory)
   })
   afterAll(() => server?.remove())
 
-  it('prints what two engines on one database have seen', async () => {
+  it('the example prints what two engines on one database see', async () => {
     const page = await browser.page('about:blank')
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))

@@ -8,21 +8,26 @@ import { restartableBrowser } from '../browser/restartable.ts'
 import { PATIENCE } from '../browser/support.ts'
 import { bundledExample } from './bundled-example.ts'
 
-describeInChromium('README.md, "In a page, offline"', () => {
+const PAGE = 'docs/service-worker.md'
+
+describeInChromium(PAGE, () => {
   const browser = restartableBrowser()
   let server: AppServer
   beforeAll(async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'headwater-readme-'))
+    const directory = await mkdtemp(join(tmpdir(), 'headwater-docs-'))
     const html =
       '<!doctype html><title>page</title><link rel="icon" href="data:,"><script type="module" src="page.js"></script>'
     await writeFile(join(directory, 'index.html'), html)
-    await writeFile(join(directory, 'page.js'), await bundledExample('page', 'esm'))
-    await writeFile(join(directory, 'service-worker.js'), await bundledExample('service-worker', 'iife'))
+    await writeFile(join(directory, 'page.js'), await bundledExample(PAGE, 'page', 'esm'))
+    await writeFile(
+      join(directory, 'service-worker.js'),
+      await bundledExample(PAGE, 'service-worker', 'iife'),
+    )
     server = await serveDirectory(directory)
   })
   afterAll(() => server?.remove())
 
-  it('prints what was written, in a page that no server but its service worker answers', async () => {
+  it('the page prints what it wrote through its service worker', async () => {
     const page = await browser.page('about:blank')
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))

@@ -9,23 +9,35 @@ import { expect, it, onTestFinished } from 'vitest'
 const PROJECT = join(import.meta.dirname, '..', '..')
 const run = promisify(execFile)
 
-it('a fresh clone installs what builds, too, also where the environment says `production`', async () => {
+/** Installs the dependencies of a clone with a script in place of npm. */
+async function install(npm: string) {
   const clone = await mkdtemp(join(tmpdir(), 'headwater-clone-'))
   onTestFinished(() => rm(clone, { recursive: true }))
   await mkdir(join(clone, 'scripts'))
   await cp(join(PROJECT, 'scripts', 'project.mjs'), join(clone, 'scripts', 'project.mjs'))
   await writeFile(join(clone, 'package-lock.json'), '{}')
-  // In place of npm: tells what it was asked for.
   await mkdir(join(clone, 'bin'))
-  await writeFile(join(clone, 'bin', 'npm'), '#!/bin/sh\necho "$@" >> asked\n')
+  await writeFile(join(clone, 'bin', 'npm'), `#!/bin/sh\n${npm}\n`)
   await chmod(join(clone, 'bin', 'npm'), 0o755)
   const script = pathToFileURL(join(clone, 'scripts', 'project.mjs')).href
-  await run(process.execPath, ['-e', `import('${script}').then((project) => project.ensureInstalled())`], {
-    env: {
-      ...process.env,
-      NODE_ENV: 'production',
-      PATH: `${join(clone, 'bin')}${delimiter}${process.env.PATH}`,
-    },
-  })
+  const env = {
+    ...process.env,
+    NODE_ENV: 'production',
+    PATH: `${join(clone, 'bin')}${delimiter}${process.env.PATH}`,
+  }
+  const code = `import('${script}').then((project) => project.ensureInstalled())`
+  return { clone, done: run(process.execPath, ['-e', code], { env }) }
+}
+
+it('a fresh clone installs development dependencies, even with NODE_ENV=production', async () => {
+  const { clone, done } = await install('echo "$@" >> asked')
+  await done
   expect(await readFile(join(clone, 'asked'), 'utf8')).toBe('ci --include=dev\n')
+})
+
+it('shows the output of npm only if it fails', async () => {
+  const quiet = await install('echo noise; echo more >&2')
+  expect(await quiet.done).toEqual({ stdout: 'Installing dependencies …\n', stderr: '' })
+  const failing = await install('echo noise; echo reason >&2; exit 3')
+  await expect(failing.done).rejects.toMatchObject({ code: 3, stderr: 'noise\nreason\n' })
 })

@@ -45,7 +45,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await chat.begin('long')
     const text = 'x'.repeat(MIB)
     await chat.write(text)
-    await alertOf(chat).toContain('too long for one message: 1 MiB is the limit')
+    await alertOf(chat).toContain('too long. The limit is 1 MiB')
     expect(await chat.message.inputValue()).toHaveLength(MIB)
     await chat.page.getByRole('button', { name: 'Dismiss' }).click()
     expect(await chat.alert.isVisible()).toBe(false)
@@ -70,7 +70,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     })
     await page.goto(server.url)
     const chat = new ChatPage(page)
-    await alertOf(chat).toContain('does not let the page store anything')
+    await alertOf(chat).toContain('does not let the page store data')
     await page.evaluate('permit()')
     await page.getByRole('button', { name: 'Try again' }).click()
     await chat.begin('permitted')
@@ -105,7 +105,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
 
   it('tells that there is no such room', async () => {
     const page = await browser.page(`${server.url}#/nobody-made-this`)
-    await alertOf(new ChatPage(page)).toContain('There is no such room.')
+    await alertOf(new ChatPage(page)).toContain('This room does not exist.')
     expect(new URL(page.url()).hash).toBe('#/')
   })
 
@@ -127,8 +127,8 @@ describeInChromium('the example local-first-chat in trouble', () => {
 })
 
 /**
- * Appends to a room by the wire protocol until nothing more can be stored; resolves to how many records were. They are random, because Chromium
- * compresses what it stores.
+ * Appends to a room by the wire protocol until nothing more can be stored; resolves to how many records were.
+ * They are random, because Chromium compresses what it stores.
  */
 async function fillRoom(room: string): Promise<number> {
   const headers = { 'content-type': 'application/json' }

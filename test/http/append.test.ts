@@ -25,6 +25,7 @@ describe('unary append', () => {
         { seq_num: 0, timestamp: 5, headers: [['k', 'v']], body: 'a' },
         { seq_num: 1, timestamp: NOW },
       ],
+      tail: { seq_num: 2, timestamp: NOW },
     })
   })
 
@@ -100,48 +101,11 @@ describe('unary append', () => {
     ],
     ['no body', { headers: JSON_TYPE }, 400, 'bad_json'],
     ['broken JSON', { body: '{"records":[{}]', headers: JSON_TYPE }, 400, 'bad_json'],
-    ['trailing bytes', { body: '{"records":[{}]} x', headers: JSON_TYPE }, 400, 'bad_json'],
-    [
-      'a member given twice',
-      { body: '{"records":[{}],"records":[{}]}', headers: JSON_TYPE },
-      400,
-      'bad_json',
-    ],
-    ['no records', { json: {} }, 400, 'bad_json'],
-    ['null headers', { json: { records: [{ headers: null }] } }, 400, 'bad_json'],
-    ['a header of three', { json: { records: [{ headers: [['a', 'b', 'c']] }] } }, 400, 'bad_json'],
-    ['a negative timestamp', { json: { records: [{ timestamp: -1 }] } }, 400, 'bad_json'],
-    ['a long fencing token', { json: { records: [{}], fencing_token: 'x'.repeat(37) } }, 400, 'bad_json'],
     ['an empty batch', { json: { records: [] } }, 422, 'invalid'],
-    ['1001 records', { json: { records: Array(1001).fill({}) } }, 422, 'invalid'],
     ['a large record', { json: { records: [{ body: 'x'.repeat(1_048_569) }] } }, 422, 'invalid'],
-    ['an unknown command', { json: { records: [{ headers: [['', 'delete']] }] } }, 422, 'invalid'],
-    [
-      'an empty name among two',
-      {
-        json: {
-          records: [
-            {
-              headers: [
-                ['', 'a'],
-                ['b', 'c'],
-              ],
-            },
-          ],
-        },
-      },
-      422,
-      'invalid',
-    ],
     [
       'bad base64',
       { json: { records: [{ body: '*' }] }, headers: { 'svc-format': 'base64' } },
-      422,
-      'invalid',
-    ],
-    [
-      'an inexact timestamp',
-      { body: '{"records":[{"timestamp":9007199254740993}]}', headers: JSON_TYPE },
       422,
       'invalid',
     ],
@@ -177,12 +141,6 @@ describe('unary append', () => {
       { body: new Uint8Array([10, 200]), headers: { 'content-type': PROTOBUF } },
       400,
       'bad_proto',
-    ],
-    [
-      'a long token in protobuf',
-      { body: inputMessage(['a'], { fencingToken: 'x'.repeat(37) }), headers: { 'content-type': PROTOBUF } },
-      422,
-      'invalid',
     ],
     [
       'an empty protobuf batch',

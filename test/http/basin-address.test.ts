@@ -27,7 +27,12 @@ describe('the basin of a request', () => {
     ],
     ['a bad name', { basin: 'NO' }, 'Invalid header `svc-basin`: basin name must begin with'],
     ['an empty name', { basin: '' }, 'Invalid header `svc-basin`: basin name must not be empty'],
-    ['not UTF-8', { basin: 'b\xff' }, 'not UTF-8'],
+    ['not UTF-8', { basin: null, headers: { 's2-basin': 'b\xff' } }, 'Invalid header `s2-basin`: '],
+    [
+      'a host two levels below the domain',
+      { basin: null, origin: 'http://x.test-basin.localhost' },
+      'Missing header',
+    ],
     ['a bad subdomain', { basin: null, origin: 'http://bad_name.localhost' }, 'Invalid header `host`'],
     [
       'two that differ',

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { startService, startWithStream } from './support.ts'
+import { createHandler } from '../../adapters/http/index.ts'
+import { errorOf, startService, startWithStream, tailOf } from './support.ts'
 
 const ORIGIN = 'https://page.example'
 
 describe('CORS', () => {
   test('a preflight allows what it is asked, without authorisation', async () => {
     const service = await startService()
-    const call = service.with({ open: false })
+    const call = service.with({ auth: 'token' })
     const response = await call('OPTIONS', '/v1/streams/a%2Fb/records', {
       basin: null,
       headers: {
@@ -34,7 +35,7 @@ describe('CORS', () => {
     ['GET', '/v1/streams/s/records', 416],
     ['GET', '/health', 200],
   ])('every response names the origin: %s %s', async (method, path, status) => {
-    const { call } = await startWithStream()
+    const { call } = await startWithStream({ cors: true })
     const response = await call(method, path, { headers: { origin: ORIGIN } })
     expect(response.status).toBe(status)
     expect(response.headers.get('access-control-allow-origin')).toBe(ORIGIN)
@@ -52,9 +53,9 @@ describe('CORS', () => {
   })
 
   test('a refusal and a session name the origin too', async () => {
-    const service = await startWithStream()
+    const service = await startWithStream({ cors: true })
     const headers = { origin: ORIGIN }
-    const refused = await service.with({ open: false })('GET', '/v1/basins', { headers })
+    const refused = await service.with({ auth: 'token' })('GET', '/v1/basins', { headers })
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, ORIGIN])
     const sse = await service.call('GET', '/v1/streams/s/records', {
       headers: { ...headers, accept: 'text/event-stream' },
@@ -64,16 +65,98 @@ describe('CORS', () => {
   })
 
   test('without an origin, anybody without credentials', async () => {
-    const { call } = await startService()
+    const { call } = await startService({ cors: true })
     const response = await call('GET', '/v1/basins')
     expect(response.headers.get('access-control-allow-origin')).toBe('*')
     expect(response.headers.has('access-control-allow-credentials')).toBe(false)
   })
 
   test('can be turned off', async () => {
-    const { call } = await startService({ cors: false })
+    const service = await startService()
+    const call = service.with({ auth: 'token', cors: false })
     const response = await call('GET', '/v1/basins', { headers: { origin: ORIGIN } })
     expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
     expect((await call('OPTIONS', '/v1/basins', { headers: { origin: ORIGIN } })).status).toBe(405)
   })
+
+  test('can be limited to a list of origins', async () => {
+    const service = await startService()
+    const call = service.with({ auth: 'token', cors: [ORIGIN, 'http://localhost:3000'] })
+    for (const [origin, allowed] of [
+      [ORIGIN, ORIGIN],
+      ['http://localhost:3000', 'http://localhost:3000'],
+      ['http://localhost:3001', null],
+      [`${ORIGIN}:8443`, null],
+      ['null', null],
+    ] as const) {
+      const headers = { origin }
+      const response = await call('GET', '/v1/basins', { headers })
+      expect(response.headers.get('access-control-allow-origin')).toBe(allowed)
+      expect(response.headers.get('vary')).toBe('origin')
+      const preflight = await call('OPTIONS', '/v1/basins', { headers })
+      expect(preflight.status).toBe(allowed === null ? 405 : 204)
+    }
+  })
 })
+
+describe('without authentication', () => {
+  const HOST = 'http://localhost:8080'
+
+  test.each<[string, Record<string, string>]>([
+    ['another origin', { origin: ORIGIN }],
+    ['another port', { origin: 'http://localhost:3000' }],
+    ['another scheme and port', { origin: 'https://localhost' }],
+    ['a sandboxed page', { origin: 'null' }],
+    ['another site, in a request without an origin', { 'sec-fetch-site': 'cross-site' }],
+    ['another port of this site, in a request without an origin', { 'sec-fetch-site': 'same-site' }],
+    [
+      'another origin that the host header equals',
+      { origin: ORIGIN, 'sec-fetch-site': 'cross-site', host: 'page.example' },
+    ],
+  ])('a page of %s is refused, before anything is done', async (_, headers) => {
+    const service = await startWithStream()
+    const refused = await service.call('POST', '/v1/streams/s/records', { headers, json: { records: [{}] } })
+    expect(refused.headers.has('access-control-allow-origin')).toBe(false)
+    expect(await errorOf(refused)).toMatchObject({
+      status: 403,
+      code: 'permission_denied',
+      message: expect.stringContaining('`--allow-origin`'),
+    })
+    expect(await tailOf(service)).toBe(0)
+    expect((await service.call('OPTIONS', '/v1/basins', { headers })).status).toBe(405)
+    expect((await service.call('GET', '/v1/basins', { headers })).status).toBe(403)
+    // Nothing to protect, and a page must be reachable by a link.
+    expect((await service.call('GET', '/health', { headers })).status).toBe(200)
+    expect(service.errors).toEqual([])
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['client that is not a browser', {}],
+    ['page of the same origin', { origin: HOST }],
+    ['page behind a proxy that changes the host', { origin: ORIGIN, 'sec-fetch-site': 'same-origin' }],
+    ['page behind a proxy that keeps the host', { origin: ORIGIN, host: 'page.example' }],
+    ['user who enters an address', { 'sec-fetch-site': 'none' }],
+  ])('a %s is served', async (_, headers) => {
+    const { call } = await startService()
+    expect((await call('GET', '/v1/basins', { headers, origin: HOST })).status).toBe(200)
+  })
+
+  test('pages of listed origins are served', async () => {
+    const { call } = await startService({ cors: [ORIGIN] })
+    const headers = { origin: ORIGIN, 'sec-fetch-site': 'cross-site' }
+    const response = await call('GET', '/v1/basins', { headers })
+    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([200, ORIGIN])
+    expect((await call('OPTIONS', '/v1/basins', { headers })).status).toBe(204)
+    const others = { origin: 'https://other.example' }
+    expect((await call('GET', '/v1/basins', { headers: others })).status).toBe(403)
+  })
+})
+
+test.each(['https://app.example/', 'app.example', 'null', '*', '', 1, null])(
+  'the origin %j is a RangeError',
+  async (origin) => {
+    const { hw } = await startService()
+    expect(() => createHandler(hw, { cors: [origin as string] })).toThrow(RangeError)
+    expect(() => createHandler(hw, { cors: origin as unknown as boolean })).toThrow('`cors` must be')
+  },
+)

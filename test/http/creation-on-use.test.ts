@@ -96,6 +96,54 @@ describe('svc-stream-config', () => {
     })
   })
 
+  describe('of a caller that may not create streams', () => {
+    async function start() {
+      const service = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
+      const token = await service.hw.issueAccessToken({
+        id: 'writer',
+        scope: { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['append', 'read', 'check-tail'] },
+      })
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'svc-stream-config': '{"retention_policy":{"age":60}}',
+      }
+      return { ...service, call: service.with({ auth: 'token' }), headers }
+    }
+
+    test.each<[string, string, string, CallOptions]>([
+      ['an append', ...APPEND],
+      ['an append session', 'POST', '/records', PROTO],
+      ['a read', 'GET', '/records', {}],
+      ['a tail check', 'GET', '/records/tail', {}],
+      ['SSE', 'GET', '/records', SSE],
+    ])('rejects %s that would create the stream', async (_, method, suffix, options) => {
+      const { call, headers, streams } = await start()
+      const all = { ...options, headers: { ...headers, ...options.headers } }
+      expect(await errorOf(await call(method, `/v1/streams/t${suffix}`, all))).toMatchObject({
+        status: 403,
+        code: 'permission_denied',
+      })
+      expect(await streams()).toEqual([])
+    })
+
+    test('is ignored where the stream exists', async () => {
+      const { call, headers, hw } = await start()
+      await hw.basin(BASIN).createStream('t')
+      expect((await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })).status).toBe(200)
+      expect((await call('GET', '/v1/streams/t/records/tail', { headers })).status).toBe(200)
+      expect(await hw.basin(BASIN).streamConfig('t')).toMatchObject({
+        retentionPolicy: { ageSeconds: 604_800 },
+      })
+    })
+
+    test('leaves a missing stream 404 where the basin creates none', async () => {
+      const { call, headers, hw } = await start()
+      await hw.reconfigureBasin(BASIN, { createStreamOnAppend: false })
+      const response = await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })
+      expect(await errorOf(response)).toMatchObject({ status: 404, code: 'stream_not_found' })
+    })
+  })
+
   test.each([
     ['{', 400, 'bad_header'],
     ['[]', 400, 'bad_header'],

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { aegis256 } from '../../adapters/aegis-256/index.ts'
-import type { Cipher, Storage } from '../../src/index.ts'
-import { testStorage } from '../test-storage.ts'
+import type { Storage } from '../../src/index.ts'
+import type { Cipher } from '../../src/model/config.ts'
+import { testStorage } from '../support/index.ts'
 import { inputFrame } from './inputs.ts'
 import {
   BASIN,
@@ -13,7 +14,6 @@ import {
   RECORDS,
   readBatchOf,
   startService,
-  storageWith,
   tailOf,
   Upload,
 } from './support.ts'
@@ -73,11 +73,8 @@ describe.each(CIPHERS)('records of a basin with %s', (cipher) => {
   const wrong: [string, Record<string, string>, string][] = [
     ['no key', {}, `missing encryption key for stream cipher '${cipher}'`],
     ['no base64', keyed('k'.repeat(43)), 'invalid base64'],
-    ['base64 without padding', keyed(KEY.replace('=', '')), 'invalid base64'],
     ['a key of 31 bytes', keyed(btoa('k'.repeat(31))), 'invalid encryption key length'],
-    ['a key of 33 bytes', keyed(btoa('k'.repeat(33))), 'invalid encryption key length'],
     ['an empty key', keyed(''), 'out of range'],
-    ['an empty key of spaces', keyed('  '), 'out of range'],
     ['a key of 45 characters', keyed('A'.repeat(45)), 'out of range'],
   ]
   test.each(wrong)('%s is refused before anything is done', async (_, headers, message) => {
@@ -121,28 +118,6 @@ describe.each(CIPHERS)('records of a basin with %s', (cipher) => {
     expect(frame).toMatchObject({ kind: 'terminal', status: 400 })
     expect(errors).toEqual([])
   })
-
-  test('no key and no text reaches the storage', async () => {
-    const written: string[] = []
-    const note = (value: unknown) => written.push(textOf(value))
-    const storage = storageWith((real) => ({
-      append(request) {
-        note(request)
-        return real.append(request)
-      },
-      commit(changes) {
-        note(changes)
-        return real.commit(changes)
-      },
-    }))
-    const { call } = await start(cipher, storage)
-    const records = [{ body: 'the plain body', headers: [['plain name', 'plain value']] }]
-    await call('POST', RECORDS, { headers: keyed(KEY), json: { records } })
-    expect(written.length).toBeGreaterThan(2)
-    for (const secret of ['the plain body', 'plain name', 'plain value', KEY, 'k'.repeat(32)]) {
-      expect(written.join('\n')).not.toContain(secret)
-    }
-  })
 })
 
 test('a stream without cipher ignores the key, whatever it is', async () => {
@@ -179,10 +154,3 @@ test('lists tell the cipher of a stream', async () => {
     stream_cipher: 'aegis-256',
   })
 })
-
-/** Everything that a value holds, bytes as one character each. */
-function textOf(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    member instanceof Uint8Array ? String.fromCharCode(...member) : member,
-  )
-}

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startService } from './support.ts'
 
 test.each(['/health', '/ping'])('%s is OK while the engine is open, 503 when it is closed', async (path) => {
-  const { call, hw } = await startService({ open: false })
+  const { call, hw } = await startService({ auth: 'token' })
   const healthy = await call('GET', path)
   expect([healthy.status, await healthy.text()]).toEqual([200, 'OK'])
   expect(healthy.headers.get('content-type')).toContain('text/plain')

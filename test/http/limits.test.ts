@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { compress } from '../../src/wire/compression.ts'
-import { gated } from '../engine/gated-storage.ts'
-import { testStorage } from '../test-storage.ts'
+import { gated, testStorage } from '../support/index.ts'
 import { inputFrame } from './inputs.ts'
 import {
   BodyReader,
@@ -24,7 +23,7 @@ describe('limits.openSessions', () => {
   const REFUSED = {
     status: 429,
     code: 'rate_limited',
-    message: 'refused, and nothing was done: `limits.openSessions`, 2, is used up',
+    message: 'limit exceeded: `limits.openSessions` is 2; the request had no effect',
   }
   const KINDS: Record<string, (service: Service, signal: AbortSignal) => Promise<Response>> = {
     'a read session by SSE': ({ call }, signal) =>
@@ -60,21 +59,23 @@ describe('limits.openSessions', () => {
   })
 })
 
-describe('maxBodiesBytes', () => {
+describe('limits.pendingBodyBytes', () => {
   const REFUSED = {
     status: 429,
     code: 'rate_limited',
-    message: `refused, and nothing was done: \`maxBodiesBytes\`, ${2 * MIB}, is used up`,
+    message: `limit exceeded: \`limits.pendingBodyBytes\` is ${(2 * MIB).toLocaleString('en-US')}; the request had no effect`,
   }
-  const start = () => startWithStream({ maxBodiesBytes: 2 * MIB })
+  const start = () => startWithStream({ limits: { pendingBodyBytes: 2 * MIB } })
   const filler = (bytes: number) => new Uint8Array(bytes).fill(0x20)
   const record = new TextEncoder().encode('{"records":[{"body":"x"}]}')
   const append = (service: Service, upload: Upload, headers: Record<string, string> = {}) =>
     service.call('POST', RECORDS, { headers: { ...JSON_TYPE, ...headers }, body: upload.body })
 
-  test.each([0, 2 * MIB - 1, Number.NaN])('is not %d', async (maxBodiesBytes) => {
+  test.each([0, 2 * MIB - 1, Number.NaN])('is not %d', async (pendingBodyBytes) => {
     const { hw } = await startService()
-    expect(() => createHandler(hw, { maxBodiesBytes })).toThrow(/^maxBodiesBytes must be at least 2097152/)
+    expect(() => createHandler(hw, { limits: { pendingBodyBytes } })).toThrow(
+      /^limits.pendingBodyBytes must be at least 2097152/,
+    )
   })
 
   test('uploads that trickle are refused beyond it, and the others are made', async () => {

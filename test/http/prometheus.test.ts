@@ -59,7 +59,7 @@ test('needs a token that permits account-metrics, unless it is public', async ()
     service.hw.issueAccessToken({ id, scope: { ops } })
   const get = async (token: string, options = {}) =>
     (
-      await service.with({ open: false, ...options })('GET', '/metrics', {
+      await service.with({ auth: 'token', ...options })('GET', '/metrics', {
         headers: { authorization: `Bearer ${token}` },
       })
     ).status

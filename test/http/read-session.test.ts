@@ -43,7 +43,7 @@ describe('binary read session', () => {
     expect(response.headers.get('x-accel-buffering')).toBe('no')
     const frames = await framesOf(await bytesOf(response))
     expect(await Promise.all(frames.map(readBatchOf))).toEqual([
-      { seqNums: [0, 1, 2], bodies: ['a', 'b', 'c'], tail: undefined },
+      { seqNums: [0, 1, 2], bodies: ['a', 'b', 'c'], tail: { seqNum: 3, timestamp: NOW } },
     ])
   })
 
@@ -55,7 +55,7 @@ describe('binary read session', () => {
     await clock.advance('15s')
     const tail = { seqNum: 4, timestamp: NOW + 1000 }
     expect((await batchesIn(reader)).slice(0, 4)).toEqual([
-      { seqNums: [2], bodies: ['c'], tail: undefined },
+      { seqNums: [2], bodies: ['c'], tail: { seqNum: 3, timestamp: NOW } },
       { seqNums: [], bodies: [], tail: { seqNum: 3, timestamp: NOW } },
       { seqNums: [3], bodies: ['d'], tail },
       { seqNums: [], bodies: [], tail },

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
 import { decompress } from '../../src/wire/compression.ts'
 import { BASIN, bytesOf, RECORDS, startWithStream } from './support.ts'
 
@@ -34,7 +35,8 @@ describe('responses', () => {
 
   test('of 1024 bytes are plain', async () => {
     const { call, hw } = await startWithStream()
-    const envelope = '{"records":[{"seq_num":0,"timestamp":1,"body":""}]}'.length
+    const tail = '"tail":{"seq_num":1,"timestamp":1}'
+    const envelope = `{"records":[{"seq_num":0,"timestamp":1,"body":""}],${tail}}`.length
     await hw
       .basin(BASIN)
       .stream('s')
@@ -42,5 +44,43 @@ describe('responses', () => {
     const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: { 'accept-encoding': 'gzip' } })
     expect(response.headers.has('content-encoding')).toBe(false)
     expect((await bytesOf(response)).length).toBe(1024)
+  })
+  test('are plain with `compression: false`', async () => {
+    const { call, hw } = await startWithStream({ compression: false })
+    await hw.basin(BASIN).stream('s').append('x'.repeat(5000))
+    const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: { 'accept-encoding': 'gzip' } })
+    expect(response.headers.has('content-encoding')).toBe(false)
+    expect(response.headers.has('vary')).toBe(false)
+    expect(await response.json()).toMatchObject({ records: [{ body: 'x'.repeat(5000) }] })
+  })
+
+  test('are plain for a request of Next, which drops their `content-encoding`', async () => {
+    const { hw } = await startWithStream()
+    await hw.basin(BASIN).stream('s').append('x'.repeat(5000))
+    const headers = { 'accept-encoding': 'gzip', 'svc-basin': BASIN }
+    const request = new Request(`http://localhost${RECORDS}?seq_num=0`, { headers })
+    const ofNext = Object.assign(request, { nextUrl: new URL(request.url) })
+    const response = await createHandler(hw, { auth: 'none' })(ofNext)
+    expect(response.headers.has('content-encoding')).toBe(false)
+    expect(await response.json()).toMatchObject({ records: [{ body: 'x'.repeat(5000) }] })
+  })
+
+  test('that are compressed tell workerd not to compress them again', async () => {
+    const inits: unknown[] = []
+    const PlainResponse = globalThis.Response
+    vi.stubGlobal(
+      'Response',
+      class extends PlainResponse {
+        constructor(body: BodyInit | null, init: ResponseInit) {
+          super(body, init)
+          inits.push(init)
+        }
+      },
+    )
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const { call, hw } = await startWithStream()
+    await hw.basin(BASIN).stream('s').append('x'.repeat(5000))
+    await call('GET', `${RECORDS}?seq_num=0`, { headers: { 'accept-encoding': 'gzip' } })
+    expect(inits).toMatchObject([{ encodeBody: 'manual', headers: { 'content-encoding': 'gzip' } }])
   })
 })

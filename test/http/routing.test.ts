@@ -12,23 +12,30 @@ describe('routes', () => {
     '/v1/streams//records',
     '/v1/basins/b/c',
     '/metrics/',
-  ])('an unknown path is 404 without a body: %s', async (path) => {
+  ])('an unknown path is 404 not_found: %s', async (path) => {
     const { call } = await startService()
     const response = await call('GET', path)
-    expect([response.status, await response.text()]).toEqual([404, ''])
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(await errorOf(response)).toEqual({
+      status: 404,
+      code: 'not_found',
+      message: 'no endpoint has this path',
+    })
   })
 
   test.each([
-    ['DELETE', '/v1/basins', 'GET, POST'],
-    ['POST', '/v1/basins/some-basin', 'GET, PUT, PATCH, DELETE'],
-    ['HEAD', '/v1/basins', 'GET, POST'],
-    ['PUT', RECORDS, 'GET, POST'],
-    ['POST', `${RECORDS}/tail`, 'GET'],
+    ['DELETE', '/v1/basins', 'GET, HEAD, POST'],
+    ['POST', '/v1/basins/some-basin', 'GET, HEAD, PUT, PATCH, DELETE'],
+    ['HEAD', '/v1/access-tokens/x', 'DELETE'],
+    ['PUT', RECORDS, 'GET, HEAD, POST'],
+    ['POST', `${RECORDS}/tail`, 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
   ])('a known path with another method is 405: %s %s', async (method, path, allow) => {
     const { call } = await startService()
     const response = await call(method, path)
-    expect([response.status, await response.text(), response.headers.get('allow')]).toEqual([405, '', allow])
+    expect([response.status, response.headers.get('allow')]).toEqual([405, allow])
+    const error = { code: 'method_not_allowed', message: `this path supports only ${allow}` }
+    expect(await response.text()).toBe(method === 'HEAD' ? '' : JSON.stringify(error))
   })
 })
 
@@ -75,20 +82,35 @@ describe('mounting', () => {
     expect((await call('GET', '/streamsv1/basins')).status).toBe(404)
   })
 
-  test('the prefix may look like a path of the protocol', async () => {
-    const { call } = await startService({ prefix: '/v1' })
-    expect((await call('GET', '/v1/v1/basins')).status).toBe(200)
-    expect((await call('GET', '/v1/basins')).status).toBe(200)
+  test.each([
+    ['/', '/v1/basins', 200],
+    ['/a b', '/a b/v1/basins', 200],
+    ['/é', '/é/v1/basins', 200],
+    // The prefix may look like a path of the protocol.
+    ['/v1', '/v1/v1/basins', 200],
+    ['/v1', '/v1/basins', 200],
+    ['/v1/streams', '/v1/streams/v1/basins', 200],
+    ['/api', '/api', 404],
+    ['/api', '/api//v1/basins', 404],
+    ['/api', '/api/api/v1/basins', 404],
+  ])('at %s, GET %s is %i', async (prefix, path, status) => {
+    const { call } = await startService({ prefix })
+    expect((await call('GET', path, { basin: null })).status).toBe(status)
   })
 })
 
 describe('options', () => {
   test.each([
-    { words: [] },
-    { words: ['Bad-Word'] },
-    { maxBodyBytes: -1 },
-    { maxBodyBytes: 3_000_000 },
-    { maxBodyBytes: Number.NaN },
+    { headerPrefixes: [] },
+    { headerPrefixes: ['Bad-Word'] },
+    { limits: { bodyBytes: -1 } },
+    { limits: { bodyBytes: 3_000_000 } },
+    { limits: { bodyBytes: Number.NaN } },
+    { limits: { bodybytes: 1 } as never },
+    { Auth: 'none' } as never,
+    { cors: 'false' as never },
+    { basinDomains: 'localhost' as never },
+    null as never,
   ])('those that make no sense are refused: %o', async (options) => {
     const { hw } = await startService()
     expect(() => createHandler(hw, options)).toThrow(RangeError)
@@ -96,7 +118,7 @@ describe('options', () => {
 
   test('only the accepted words count', async () => {
     const service = await startWithStream()
-    const call = service.with({ words: ['acme'] })
+    const call = service.with({ headerPrefixes: ['acme'] })
     expect(await errorOf(await call('GET', `${RECORDS}/tail`))).toMatchObject({
       code: 'bad_header',
       message: 'Missing header `acme-basin`',
@@ -107,5 +129,15 @@ describe('options', () => {
       headers: { 'acme-basin': 'test-basin', 'content-type': 'acmes/proto' },
     })
     expect(session.status).toBe(416)
+  })
+
+  test.each<[string, unknown, string]>([
+    ['nothing', undefined, ''],
+    ['a Promise of an engine', Promise.resolve(), '; got a Promise: await it'],
+    ['the function', () => {}, '; got the function itself: call it'],
+  ])('in place of an engine, %s is refused', (_, hw, hint) => {
+    expect(() => createHandler(hw as never)).toThrow(
+      new RangeError(`a handler needs an open engine: \`createHandler(await open({ storage }))\`${hint}`),
+    )
   })
 })

@@ -2,12 +2,11 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import type { VirtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, type OpenOptions, open, type Storage, type StorageSession } from '../../src/index.ts'
-import { type Frame, FrameDecoder } from '../../src/wire/frame.ts'
+import { type Headwater, type OpenOptions, open } from '../../src/index.ts'
+import { usageMetrics } from '../../src/usage/index.ts'
+import { type Frame, FrameDecoder, messageOf } from '../../src/wire/frame.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { messageOf } from '../../src/wire/message.ts'
-import { testClock } from '../test-clock.ts'
-import { testStorage } from '../test-storage.ts'
+import { testClock, testStorage } from '../support/index.ts'
 
 export const BASIN = 'test-basin'
 export const RECORDS = '/v1/streams/s/records'
@@ -40,11 +39,17 @@ export async function startService(
   engine: Partial<OpenOptions> = {},
 ): Promise<Service> {
   const clock = testClock()
-  const hw = await open({ storage: testStorage(), clock, random: seeded(7), ...engine })
+  const hw = await open({
+    storage: testStorage(),
+    usage: usageMetrics(),
+    clock,
+    random: seeded(7),
+    ...engine,
+  })
   onTestFinished(() => hw.close())
   const errors: unknown[] = []
   const withOptions = (more: HandlerOptions) =>
-    caller(createHandler(hw, { open: true, onError: (error) => errors.push(error), ...more }))
+    caller(createHandler(hw, { auth: 'none', onError: (error) => errors.push(error), ...more }))
   return { hw, clock, errors, call: withOptions(options), with: withOptions }
 }
 
@@ -197,24 +202,6 @@ export class Upload {
 
   fail(error: Error): void {
     this.#controller.error(error)
-  }
-}
-
-/** A storage of which some calls do something else; `real` is for the rest. */
-export function storageWith(change: (real: StorageSession) => Partial<StorageSession>): Storage {
-  const storage = testStorage()
-  return {
-    ...storage,
-    async open(context) {
-      const real = await storage.open(context)
-      const changed = change(real)
-      return new Proxy(real, {
-        get(target, name: keyof StorageSession) {
-          const member: unknown = changed[name] ?? target[name]
-          return typeof member === 'function' ? member.bind(target) : member
-        },
-      })
-    },
   }
 }
 

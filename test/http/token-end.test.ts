@@ -1,58 +1,45 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
-import { open } from '../../src/index.ts'
 import { encodeMessageFrame } from '../../src/wire/frame.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
-import { testStorage } from '../test-storage.ts'
 import { inputFrame } from './inputs.ts'
 import { BodyReader, errorOf, framesOf, parseSse, RECORDS, startWithStream, Upload } from './support.ts'
 
 const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
 
-/** A stream with one record, and a token for it that expires in a minute. */
+/** A stream with one record, and a token for it. */
 async function start() {
-  const storage = testStorage()
-  const service = await startWithStream({}, { storage })
+  const service = await startWithStream()
   await service.hw.basin('test-basin').stream('s').append('first')
   const token = await service.hw.issueAccessToken({
-    id: 'short',
-    expiresAt: new Date(service.clock.now() + 60_000),
+    id: 'token',
     scope: {
       basins: { prefix: '' },
       streams: { prefix: '' },
       opGroups: { stream: { read: true, write: true } },
     },
   })
-  const call = service.with({ open: false })
-  const headers = { authorization: `Bearer ${token}` }
-  const ways = {
-    expiry: () => service.clock.advance('60s'),
-    revocation: async () => {
-      await service.hw.revokeAccessToken('short')
-      await service.clock.settle()
-    },
-    'revocation by another engine': async () => {
-      const other = await open({ storage, clock: service.clock })
-      await other.revokeAccessToken('short')
-      await other.close()
-      await service.clock.advance('1s')
-    },
+  const revoke = async () => {
+    await service.hw.revokeAccessToken('token')
+    await service.clock.settle()
   }
-  return { ...service, call, headers, ways }
+  return {
+    ...service,
+    call: service.with({ auth: 'token' }),
+    headers: { authorization: `Bearer ${token}` },
+    revoke,
+  }
 }
 
-type Way = 'expiry' | 'revocation' | 'revocation by another engine'
-const WAYS: readonly Way[] = ['expiry', 'revocation', 'revocation by another engine']
-
-describe.each(WAYS)('at the %s of its token', (way) => {
+describe('when its token is revoked', () => {
   test('a session of events ends with an error event', async () => {
-    const { call, headers, ways, hw, clock } = await start()
+    const { call, headers, revoke, hw, clock } = await start()
     const response = await call('GET', `${RECORDS}?seq_num=0`, {
       headers: { ...headers, accept: 'text/event-stream' },
     })
     const reader = new BodyReader(response)
     await clock.settle()
-    await ways[way]()
+    await revoke()
     await reader.ended
     const events = parseSse(reader.text)
     expect(events.map(({ event }) => event).filter((event) => event !== 'ping')).toEqual(['batch', 'error'])
@@ -61,11 +48,11 @@ describe.each(WAYS)('at the %s of its token', (way) => {
   })
 
   test('a binary read session ends with a terminal frame', async () => {
-    const { call, headers, ways, hw, clock } = await start()
+    const { call, headers, revoke, hw, clock } = await start()
     const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: { ...headers, ...SESSION } })
     const reader = new BodyReader(response)
     await clock.settle()
-    await ways[way]()
+    await revoke()
     await reader.ended
     const last = (await framesOf(reader.bytes)).at(-1)
     expect(last).toMatchObject({ kind: 'terminal', status: 401 })
@@ -73,23 +60,23 @@ describe.each(WAYS)('at the %s of its token', (way) => {
   })
 
   test('a long poll is answered with 401', async () => {
-    const { call, headers, ways, hw, clock } = await start()
+    const { call, headers, revoke, hw, clock } = await start()
     const answer = call('GET', `${RECORDS}?wait=60&seq_num=1`, { headers })
     await clock.settle()
     expect(hw.stats().waitingReads).toBe(1)
-    await ways[way]()
+    await revoke()
     expect(await errorOf(await answer)).toMatchObject({ status: 401, code: 'authn' })
     expect(hw.stats().openReads).toBe(0)
   })
 
   test('an append session ends with a terminal frame behind the acks that it owes', async () => {
-    const { call, headers, ways, hw, clock } = await start()
+    const { call, headers, revoke, hw, clock } = await start()
     const upload = new Upload()
     const response = await call('POST', RECORDS, { body: upload.body, headers: { ...headers, ...SESSION } })
     const reader = new BodyReader(response)
     upload.write(inputFrame(['a']), inputFrame(['b']))
     await clock.settle()
-    await ways[way]()
+    await revoke()
     await reader.ended
     const frames = await framesOf(reader.bytes)
     expect(frames.map(({ kind }) => kind)).toEqual(['message', 'message', 'terminal'])
@@ -99,13 +86,13 @@ describe.each(WAYS)('at the %s of its token', (way) => {
   })
 
   test('nothing is left behind, and the next request is refused', async () => {
-    const { call, headers, ways, clock } = await start()
+    const { call, headers, revoke, clock } = await start()
     const before = clock.pending
     const response = await call('GET', RECORDS, { headers: { ...headers, accept: 'text/event-stream' } })
     const reader = new BodyReader(response)
     await clock.settle()
     expect(clock.pending).toBeGreaterThan(before)
-    await ways[way]()
+    await revoke()
     await reader.ended
     await clock.settle()
     expect(clock.pending).toBe(before)
@@ -116,7 +103,7 @@ describe.each(WAYS)('at the %s of its token', (way) => {
 test('a session may append, but not fence or trim, when its token does not permit it', async () => {
   const { call, hw } = await startWithStream().then((service) => ({
     hw: service.hw,
-    call: service.with({ open: false }),
+    call: service.with({ auth: 'token' }),
   }))
   const token = await hw.issueAccessToken({
     id: 'appender',

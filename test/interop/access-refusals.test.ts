@@ -1,18 +1,18 @@
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Raw } from '../attacks/raw.ts'
+import { Raw } from '../node/raw.ts'
 import { serviceOfFile } from './support.ts'
 
 const service = await serviceOfFile({ demandsTokens: true })
 const { hw } = service
 const { url, port } = service.server
 
-/** Permits something on `acme-main`, but none of what is called here. */
+/** Permits something on `acme-main`, but none of the calls of these tests. */
 let locations: string
 /** Permits everything on the streams below `logs/` in `acme-main`. */
 let logs: string
-/** Permits nothing, having been revoked. */
+/** Permits nothing, because it was revoked. */
 let revoked: string
 
 beforeAll(async () => {
@@ -43,7 +43,7 @@ interface Target {
 
 const RECORDS = '/v1/streams/logs%2Fmain/records'
 const IN_MAIN = { basin: 'acme-main' }
-/** Everything that takes a body. */
+/** Every request with a body. */
 const WITH_BODY: readonly Target[] = [
   { method: 'POST', path: '/v1/basins' },
   { method: 'PUT', path: '/v1/basins/acme-main' },
@@ -91,12 +91,12 @@ const titled = <Targets extends readonly [Target, ...Target[]]>(
   targets,
 ]
 
-describe.each(REFUSALS)('with %s an answer comes before the body', (_, tokenOf, expected) => {
+describe.each(REFUSALS)('with %s the answer precedes the body', (_, tokenOf, expected) => {
   it.each(WITH_BODY.map((target) => titled([target])))('%s, by HTTP/1.1', async (_, [target]) => {
     for (const length of ['content-length: 1000', 'transfer-encoding: chunked']) {
       const fields = Object.entries(headersOf(target, tokenOf())).map(([name, value]) => `${name}: ${value}`)
       const head = [`${target.method} ${target.path} HTTP/1.1`, 'host: localhost', length, ...fields]
-      // The body is promised and never comes.
+      // The request declares a body that never arrives.
       const raw = new Raw(port).send(`${head.join('\r\n')}\r\n\r\n`)
       expect(await raw.response()).toMatchObject(expected)
     }
@@ -120,8 +120,8 @@ describe.each(REFUSALS)('with %s an answer comes before the body', (_, tokenOf, 
   })
 })
 
-describe('what a refusal tells', () => {
-  /** Calls that are about something that exists, and the same about something that does not. */
+describe('a rejection', () => {
+  /** Calls about something that exists, and the same calls about something that does not. */
   const PAIRS: readonly (readonly [there: Target, missing: Target])[] = [
     ['GET', 'PUT', 'PATCH', 'DELETE'].map((method) => ({ method, path: '/v1/basins/*' })),
     [{ method: 'DELETE', path: '/v1/access-tokens/*' }],
@@ -165,7 +165,7 @@ describe('what a refusal tells', () => {
     { method: 'GET', path: '/v1/streams', basin: 'other-gone' },
   ] as const
 
-  /** All of an answer but the time of it. */
+  /** A response without its date. */
   async function answer(target: Target, token?: string) {
     const { method, path } = target
     const body = method === 'GET' || method === 'DELETE' ? {} : { body: '{}' }
@@ -190,7 +190,7 @@ describe('what a refusal tells', () => {
     },
   )
 
-  it('is what a malformed request is told too', async () => {
+  it('hides the same from a malformed request', async () => {
     for (const target of [
       { method: 'GET', path: '/v1/streams/%ff/records', basin: 'acme-main' },
       { method: 'GET', path: '/v1/streams/s/records?seq_num=x', basin: 'acme-main' },

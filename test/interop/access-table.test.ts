@@ -1,5 +1,5 @@
-import { describeAccessTable } from '../access-table/run-table.ts'
-import { testClock } from '../test-clock.ts'
+import { describeAccessTable } from '../support/access-table/run-table.ts'
+import { testClock } from '../support/index.ts'
 import { byClient } from './client-performer.ts'
 import { startService } from './support.ts'
 

@@ -40,8 +40,8 @@ async function tenantBasin(): Promise<string> {
   return basin
 }
 
-describe('a client issues a read-only, auto-prefixed, expiring token and hands it to another', () => {
-  it('which can do exactly that', async () => {
+describe('a read-only, auto-prefixed, expiring token that a client issues', () => {
+  it('permits exactly that', async () => {
     const name = await tenantBasin()
     const expiresAt = new Date(clock.now() + 600_000)
     const { accessToken } = await root.accessTokens.issue({
@@ -118,8 +118,8 @@ describe('a client issues a read-only, auto-prefixed, expiring token and hands i
   )
 })
 
-describe('what a token may hand on', () => {
-  it('is at most what it has itself', async () => {
+describe('what a token may issue', () => {
+  it('is at most its own scope', async () => {
     const { accessToken } = await root.accessTokens.issue({
       id: 'issuer',
       expiresAt: new Date(clock.now() + 600_000),
@@ -146,7 +146,7 @@ describe('what a token may hand on', () => {
   })
 })
 
-it('locations: one, which is the default', async () => {
+it('lists one location, the default', async () => {
   const here = { name: 'aws:us-east-1', isPrivate: false }
   expect(await root.locations.list()).toMatchObject([here])
   expect(await root.locations.getDefault()).toMatchObject(here)

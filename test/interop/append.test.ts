@@ -9,7 +9,7 @@ const { server } = service
 describe('append', async () => {
   const basin = await basinOfFile(server.url, FETCH)
 
-  it('acks what was appended and tells the tail', async () => {
+  it('acknowledges the append with its tail', async () => {
     const stream = await basin.stream()
     const ack = await stream.append(strings('a', 'b', 'c'))
     expect([ack.start.seqNum, ack.end.seqNum, ack.tail.seqNum]).toEqual([0, 3, 3])
@@ -24,7 +24,7 @@ describe('append', async () => {
     expect(await stream.checkTail()).toEqual({ tail: { seqNum: 0, timestamp: new Date(0) } })
   })
 
-  it('keeps strings, their headers and the empty body', async () => {
+  it('stores strings, headers and empty bodies', async () => {
     const stream = await basin.stream()
     const body = 'naïve 𝒻𝓊𝓃 \u2028 "quoted" \u0000 line\r\nbreak'
     const headers = [
@@ -43,7 +43,7 @@ describe('append', async () => {
     ])
   })
 
-  it('keeps bytes, beside strings in the same batch', async () => {
+  it('stores bytes and strings in one batch', async () => {
     const stream = await basin.stream()
     const body = Uint8Array.from({ length: 256 }, (_, i) => i)
     const headers = [[Uint8Array.of(0xff, 0), Uint8Array.of()] as const]
@@ -58,7 +58,7 @@ describe('append', async () => {
     ])
   })
 
-  it('keeps the timestamps that it is given, and orders them', async () => {
+  it('stores the given timestamps in order', async () => {
     const stream = await basin.stream()
     const at = (timestamp: number | Date) => AppendRecord.string({ body: 'x', timestamp })
     const ack = await stream.append(AppendInput.create([at(1_000), at(new Date(3_000)), at(2_000)]))
@@ -68,7 +68,7 @@ describe('append', async () => {
     expect(records.map(({ timestamp }) => timestamp.getTime())).toEqual([1_000, 3_000, 3_000])
   })
 
-  it('takes the largest batches there are', async () => {
+  it('accepts the largest batches', async () => {
     const stream = await basin.stream()
     const many = await stream.append(strings(...Array.from({ length: MAX_APPEND_RECORDS }, (_, i) => `${i}`)))
     expect(many.end.seqNum).toBe(MAX_APPEND_RECORDS)
@@ -80,7 +80,7 @@ describe('append', async () => {
     expect(Buffer.compare(read.records[0]!.body, body)).toBe(0)
   })
 
-  it('refuses what is no record', async () => {
+  it('rejects invalid records', async () => {
     const stream = await basin.stream()
     const nameless = AppendInput.create([
       AppendRecord.string({
@@ -99,7 +99,7 @@ describe('append', async () => {
 describe.each(TRANSPORTS)('append session by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
-  it('acks pipelined batches in order', async () => {
+  it('acknowledges pipelined batches in order', async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession()
     const tickets = []
@@ -115,7 +115,7 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     expect(bodies(records)).toEqual(Array.from({ length: 100 }, (_, i) => `${i >> 1} ${i % 2 ? 'b' : 'a'}`))
   })
 
-  it('takes batches from a pipe and yields their acks', async () => {
+  it('accepts batches from a pipe and yields their acks', async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession({ maxInflightBatches: 2 })
     const batches = new ReadableStream<AppendInput>({
@@ -133,7 +133,7 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     expect(ends).toEqual(Array.from({ length: 10 }, (_, i) => i + 1))
   })
 
-  it('carries more than may be in flight, in text and bytes, that does and does not compress', async () => {
+  it('carries more than fits in flight, compressible or not', async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession({ maxInflightBytes: 1024 * 1024, maxInflightBatches: 3 })
     const noise = new Uint8Array(300_000)
@@ -166,7 +166,7 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     expect(i).toBe(12)
   })
 
-  it('ends with the first failure: what was before it is kept, nothing behind it is', async () => {
+  it('ends at the first failure: earlier batches are stored, later ones are not', async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession()
     const tickets = []
@@ -187,27 +187,27 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     expect(bodies(records)).toEqual(['first', 'second'])
   })
 
-  it('tells that there is no stream', async () => {
+  it('rejects a missing stream', async () => {
     const session = await basin.handle('nobody-made-this').appendSession()
     const ticket = await session.submit(strings('x'))
     await expect(ticket.ack()).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
     await expect(session.close()).rejects.toMatchObject({ status: 404 })
   })
 
-  it('ends with the stream', async () => {
+  it('ends when the stream is deleted', async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession()
     await (await session.submit(strings('a'))).ack()
     await basin.basin.streams.delete({ stream: stream.name })
     const ticket = await session.submit(strings('b'))
-    // A binary session knows which stream it had; by unary calls there is none of that name.
+    // A binary session knows the stream that it had; unary calls find no stream of that name.
     const end = transport.force === 's2s' ? [409, 'stream_deletion_pending'] : [404, 'stream_not_found']
     const [status, code] = end
     await expect(ticket.ack()).rejects.toMatchObject({ status, code })
     await expect(session.close()).rejects.toMatchObject({ status, code })
   })
 
-  it('leaves nothing behind when it is aborted or its acks are cancelled', async () => {
+  it('leaves nothing behind when it or its acks are cancelled', async () => {
     await untilIdle(service)
     const stream = await basin.stream()
     const abort = new AbortController()
@@ -219,7 +219,7 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     await cancelled.acks().cancel()
     await untilIdle(service)
     expect((await stream.checkTail()).tail.seqNum).toBe(2)
-    // A session that the client repeats after the abort is aborted as well.
+    // A session that the client retries after the abort is aborted as well.
     await aborted.close().catch(() => {})
   })
 

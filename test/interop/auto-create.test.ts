@@ -4,7 +4,7 @@ import { clientOf, freshName, serviceOfFile, TRANSPORTS } from './support.ts'
 
 const { server } = await serviceOfFile()
 
-describe.each(TRANSPORTS)('a stream that its first use creates, by $name', ({ force, options }) => {
+describe.each(TRANSPORTS)('a stream that is created on first use, by $name', ({ force, options }) => {
   const s2 = clientOf(server.url, options)
 
   async function newBasin(config: { createStreamOnAppend?: boolean; createStreamOnRead?: boolean }) {
@@ -27,7 +27,7 @@ describe.each(TRANSPORTS)('a stream that its first use creates, by $name', ({ fo
     retentionPolicy: { ageSecs: 77 },
   }
 
-  it('is created by an append, with the configuration sent along', async () => {
+  it('is created by an append, with the configuration of the request', async () => {
     const { handle, config } = await newBasin({ createStreamOnAppend: true })
     await handle('plain').append(strings('x'))
     expect(await config('plain')).toMatchObject({
@@ -48,7 +48,7 @@ describe.each(TRANSPORTS)('a stream that its first use creates, by $name', ({ fo
     expect(await config('s')).toMatchObject(merged)
   })
 
-  it('is created by a read, which finds nothing', async () => {
+  it('is created by a read, which returns no records', async () => {
     const { handle, config } = await newBasin({ createStreamOnRead: true })
     const reading = handle('s').read({ start: { from: { seqNum: 0 } }, streamConfig })
     await expect(reading).rejects.toMatchObject({ status: 416, tail: { seqNum: 0 } })
@@ -57,7 +57,7 @@ describe.each(TRANSPORTS)('a stream that its first use creates, by $name', ({ fo
     expect(await config('by-tail')).toMatchObject({ storageClass: 'standard' })
   })
 
-  it('is created by a read session, which then follows it', async () => {
+  it('is created by a read session, which follows it', async () => {
     const { handle, config } = await newBasin({ createStreamOnRead: true })
     await using stream = handle('s')
     const session = await stream.readSession({ streamConfig })
@@ -68,7 +68,7 @@ describe.each(TRANSPORTS)('a stream that its first use creates, by $name', ({ fo
     await session.cancel()
   })
 
-  it('is not created by what the basin does not grant', async () => {
+  it('is not created if the basin does not allow it', async () => {
     const { handle } = await newBasin({})
     const missing = { status: 404, code: 'stream_not_found' }
     await using stream = handle('s')

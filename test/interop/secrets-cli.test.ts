@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type Headwater, open, type Storage } from '../../src/index.ts'
-import { memoryKind, type Run, resultOf, run } from '../cli/run.ts'
-import { testClock } from '../test-clock.ts'
-import { testStorage } from '../test-storage.ts'
+import { type Run, resultOf, run, testStorages } from '../cli/run.ts'
+import { testClock, testStorage } from '../support/index.ts'
 import { Asker, bombard } from './secrets/bombard.ts'
 import { collect } from './secrets/collect.ts'
 import type { Evidence, Place } from './secrets/evidence.ts'
@@ -17,7 +16,7 @@ describe('the command', () => {
     evidence = collect()
   })
 
-  /** Starts a server on a storage and files what it prints until it is ready. */
+  /** Starts a server on a storage and records its output until it is ready. */
   async function serving(
     storage: Storage,
     place: Place,
@@ -25,7 +24,7 @@ describe('the command', () => {
     env = {},
   ): Promise<Run & { url: string }> {
     const server = run(['serve', '--port', '0', ...args], {
-      storages: [memoryKind(storage)],
+      storages: testStorages({ storage }),
       env,
       clock: testClock(),
     })
@@ -33,16 +32,16 @@ describe('the command', () => {
     for (const line of server.out.splice(0)) evidence.add(place, 'a line', line)
     return { ...server, url }
   }
-  /** Stops it, and files what it printed since then. */
+  /** Stops the server and records its remaining output. */
   async function stopped(server: Run): Promise<void> {
     server.signals.emit('SIGTERM')
     expect(await server.exitCode).toBe(0)
     for (const line of [...server.out, ...server.err]) evidence.add('printed', 'a line', line)
   }
 
-  it('prints the root token at the first start on a storage and never again', async () => {
+  it('prints the root token at the first start on a storage only', async () => {
     const { storage, failing } = watchedStorage(evidence)
-    const first = run(['serve', '--port', '0'], { storages: [memoryKind(storage)] })
+    const first = run(['serve', '--port', '0'], { storages: testStorages({ storage }) })
     const url = await first.ready()
     const welcome = first.out.splice(0)
     for (const line of welcome) evidence.add('printed at first start', line.slice(0, 10), line)
@@ -114,11 +113,11 @@ describe('the command', () => {
     ['an argument of serve', (token) => ['serve', token]],
     ['a port', (token) => ['serve', '--port', token]],
     ['a storage', (token) => ['serve', '--storage', token]],
-    ['the value of a switch', (token) => ['serve', `--open=${token}`]],
+    ['the value of a switch', (token) => ['serve', `--no-auth=${token}`]],
     ['an option', (token) => ['serve', `--${token}`]],
     ['a root token, twice', (token) => ['serve', '--root-token', token, '--root-token', token]],
     ['a root token with a space', (token) => ['serve', '--root-token', `${token} `]],
-    ['a root token of an open server', (token) => ['serve', '--open', '--root-token', token]],
+    ['a root token of an open server', (token) => ['serve', '--no-auth', '--root-token', token]],
     [
       'a root token in the environment, cut in two',
       () => ['serve', '--port', '0'],
@@ -175,7 +174,7 @@ async function openEngine(): Promise<Headwater> {
   return hw
 }
 
-/** What a token with this id looks like. */
+/** The form of a token with this id. */
 function issuedTokenOf(id: string): string {
   return Buffer.concat([Buffer.from(keyOf(9), 'base64'), Buffer.from(id)]).toString('base64')
 }

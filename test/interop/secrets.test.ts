@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Raw } from '../attacks/raw.ts'
+import { Raw } from '../node/raw.ts'
 import { bombard } from './secrets/bombard.ts'
 import { Evidence } from './secrets/evidence.ts'
 import { FAILURES, failingCalls } from './secrets/failing-calls.ts'
@@ -67,7 +67,7 @@ describe('the search', () => {
 })
 
 describe('a server', () => {
-  it('tells no token, no key and no text to whom it does not concern', async () => {
+  it('leaks no token, key or record', async () => {
     const { hw, clock, server, watched, material, asker, evidence } = await startServer()
     const { tokens } = material
     const statuses = await bombard(asker, material)
@@ -91,7 +91,7 @@ describe('a server', () => {
     expect(evidence.find(secrets, EVERYWHERE)).toEqual([])
     const otherwise = EVERYWHERE.filter((place) => place !== 'stored')
     expect(evidence.find(PLAIN_TEXTS, otherwise)).toEqual([])
-    // There was something to search in, and what may be told was found.
+    // There was something to search, and the permitted values were found.
     for (const place of ['answers', 'errors', 'stored', 'handles'] as const)
       expect(evidence.count(place), place).toBeGreaterThan(20)
     expect(evidence.find(SEALED_TEXTS, ['answers with records'])).not.toEqual([])

@@ -5,7 +5,7 @@ import { clientOf, freshName, serviceOfFile, TRANSPORTS } from './support.ts'
 const { server } = await serviceOfFile()
 const s2 = clientOf(server.url)
 
-/** A name with everything that must survive a URL. */
+/** A name with all characters that a URL must preserve. */
 const DIFFICULT_NAME = 'a/b c?d=e&f#g%2Fh:ü☃+..;\\"'
 
 async function newBasin(config = {}) {
@@ -15,7 +15,7 @@ async function newBasin(config = {}) {
 }
 
 describe('streams', () => {
-  it('creates one, once, with the defaults', async () => {
+  it('creates a stream once, with the defaults', async () => {
     const { streams } = await newBasin()
     const info = await streams.create({ stream: 's' })
     expect(info).toMatchObject({ name: 's', deletedAt: null, cipher: null })
@@ -31,7 +31,7 @@ describe('streams', () => {
     })
   })
 
-  it('creates one with a configuration over that of the basin', async () => {
+  it('creates a stream with a configuration that overrides the basin', async () => {
     const { streams } = await newBasin({
       defaultStreamConfig: { storageClass: 'standard', timestamping: { mode: 'arrival' } },
     })
@@ -43,7 +43,7 @@ describe('streams', () => {
     })
   })
 
-  it('ensures one: created, then nothing to do, then updated', async () => {
+  it('ensures a stream: created, unchanged, updated', async () => {
     const { streams } = await newBasin()
     const config = { deleteOnEmpty: { minAgeSecs: 10 }, timestamping: { uncapped: true } }
     const first = await streams.ensure({ stream: 's' })
@@ -88,7 +88,7 @@ describe('streams', () => {
     expect(names).toEqual(made)
   })
 
-  it('deletes one, and makes a new one of that name from nothing', async () => {
+  it('deletes a stream, and creates an empty one of the same name', async () => {
     const basin = await newBasin()
     await basin.streams.create({ stream: 's' })
     await basin.stream('s').append(strings('old'))
@@ -102,7 +102,7 @@ describe('streams', () => {
     expect((await basin.stream('s').append(strings('new'))).start.seqNum).toBe(0)
   })
 
-  it('tells of those that there are not', async () => {
+  it('rejects missing streams', async () => {
     const basin = await newBasin()
     const missing = { status: 404, code: 'stream_not_found', origin: 'server' }
     await expect(basin.streams.getConfig({ stream: 's' })).rejects.toMatchObject(missing)
@@ -116,7 +116,7 @@ describe('streams', () => {
 })
 
 describe.each(TRANSPORTS)('a plain stream by $name', ({ force, options }) => {
-  it('does not mind an encryption key, nor an address with the path', async () => {
+  it('ignores an encryption key, and accepts an address with a path', async () => {
     const { name } = await newBasin()
     const basin = clientOf(`${server.url}/v1`, options).basin(name)
     await basin.streams.create({ stream: 's' })

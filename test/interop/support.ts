@@ -1,10 +1,12 @@
 import { S2, type S2ClientOptions, S2Environment, type S2Stream } from '@s2-dev/streamstore'
 import { afterAll, expect, vi } from 'vitest'
-import { createHandler } from '../../adapters/http/index.ts'
-import { type NodeServer, serve } from '../../adapters/node/index.ts'
+import type { Exchange } from '../../adapters/http/index.ts'
+import type { NodeServer } from '../../adapters/node/index.ts'
 import { type Clock, type EngineLimits, type Headwater, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
-import { testStorage } from '../test-storage.ts'
+import { usageMetrics } from '../../src/usage/index.ts'
+import { testStorage } from '../support/index.ts'
+import { serveObserved } from '../support/observed-server.ts'
 import { strings } from './records.ts'
 
 type ClientOptions = Omit<Partial<S2ClientOptions>, 'accessToken' | 'endpoints'>
@@ -13,7 +15,7 @@ type ClientOptions = Omit<Partial<S2ClientOptions>, 'accessToken' | 'endpoints'>
 export interface Service {
   readonly hw: Headwater
   readonly server: NodeServer
-  /** What the handler and the server were not prepared for. */
+  /** Unexpected errors of the handler and the server. */
   readonly errors: unknown[]
   close(): Promise<void>
 }
@@ -26,31 +28,35 @@ export async function startService(
     limits?: Partial<EngineLimits>
     demandsTokens?: boolean
     /** Called with each request. */
-    onRequest?: (request: Request) => void
+    onRequest?: (exchange: Exchange) => void
   } = {},
 ): Promise<Service> {
   const { storage = testStorage(), port = 0, demandsTokens = false, limits = {} } = options
-  const hw = await open({ storage, limits, ...(options.clock && { clock: options.clock }) })
+  const hw = await open({
+    storage,
+    limits,
+    usage: usageMetrics(),
+    ...(options.clock && { clock: options.clock }),
+  })
   const errors: unknown[] = []
   const onError = (error: unknown) => void errors.push(error)
-  const handler = createHandler(hw, { open: !demandsTokens, onError })
-  const observed = (request: Request) => {
-    options.onRequest?.(request)
-    return handler(request)
-  }
-  const server = await serve(observed, { port, host: '127.0.0.1', onError })
+  const auth = demandsTokens ? 'token' : 'none'
+  const server = await serveObserved(hw, { port, auth, onError }, { onRequest: options.onRequest })
   return {
     hw,
     server,
     errors,
     close: async () => {
-      // Both at once: closing the engine ends the sessions that the server would wait for.
+      // Both at once: closing the engine ends the sessions that the server waits for.
       await Promise.all([server.close({ graceMs: 1_000 }), hw.close()])
     },
   }
 }
 
-/** A service for all tests of a file. After them nothing may be left open in it, and nothing may have gone wrong inside. */
+/**
+ * A service for all tests of a file. Afterwards, nothing may be open in it, and no error may have occurred
+ * inside.
+ */
 export async function serviceOfFile(options?: Parameters<typeof startService>[0]): Promise<Service> {
   const service = await startService(options)
   afterAll(async () => {
@@ -61,7 +67,7 @@ export async function serviceOfFile(options?: Parameters<typeof startService>[0]
   return service
 }
 
-/** The published client, configured as its documentation says: by the environment. */
+/** The published client, configured by the environment as its documentation recommends. */
 export function clientOf(
   url: string,
   options: ClientOptions = {},
@@ -72,7 +78,7 @@ export function clientOf(
   vi.stubEnv('S2_BASIN_ENDPOINT', url)
   try {
     const { accessToken, endpoints } = S2Environment.parse()
-    // An attempt that a busy machine delays must not be repeated: the repetition would be appended twice.
+    // An attempt delayed by a busy machine must not be retried: the retry would be a second append.
     return new S2({
       requestTimeoutMillis: 20_000,
       ...options,
@@ -84,7 +90,7 @@ export function clientOf(
   }
 }
 
-/** The ways in which the client carries sessions. Unary calls are the same in all of them. */
+/** The transports of the client's sessions. Unary calls are the same in all of them. */
 export interface Transport {
   readonly name: string
   readonly force: 'fetch' | 's2s'
@@ -96,12 +102,12 @@ export const S2S: Transport = { name: 's2s', force: 's2s', options: {} }
 export const S2S_GZIP: Transport = { name: 's2s with gzip', force: 's2s', options: { compression: 'gzip' } }
 const S2S_ZSTD: Transport = { name: 's2s with zstd', force: 's2s', options: { compression: 'zstd' } }
 
-// The client compresses by `node:zlib`, which has zstd from Node 22.15 on.
+// The client compresses with `node:zlib`, which has zstd from Node 22.15 on.
 const hasZstd = 'zstdCompressSync' in (await import('node:zlib'))
 
 export const TRANSPORTS: readonly Transport[] = [FETCH, S2S, S2S_GZIP, ...(hasZstd ? [S2S_ZSTD] : [])]
 
-/** Creates a basin and gives a way to make streams in it that are closed with the file. */
+/** Creates a basin and returns a function that creates streams in it, which are closed after the file. */
 export async function basinOn(url: string, transport: Transport, options: ClientOptions = {}) {
   const s2 = clientOf(url, { ...transport.options, ...options })
   const name = freshName('basin')
@@ -118,7 +124,7 @@ export async function basinOn(url: string, transport: Transport, options: Client
       handles.push(handle)
       return handle
     },
-    /** A new stream with the records given. */
+    /** A new stream with the given records. */
     async stream(...bodies: string[]): Promise<S2Stream> {
       const stream = freshName('stream')
       await basin.streams.create({ stream, config: { timestamping: { uncapped: true } } })
@@ -147,17 +153,17 @@ export function freshName(kind: string): string {
   return `${kind}-of-a-test-${++names}`
 }
 
-/** Waits for a condition that no event announces. The test's own timeout bounds it. */
+/** Waits for a condition that no event announces. The timeout of the test limits it. */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 export function openCounts({ hw, server }: Pick<Service, 'hw' | 'server'>) {
-  const { cachedStreams: _, ...stats } = hw.stats()
+  const { cachedStreams: _, storageFull: __, ...stats } = hw.stats()
   return { ...stats, requests: server.counts().requests }
 }
 
-/** Waits until nothing is open: no read, no append, no request. */
+/** Waits until no read, append or request is open. */
 export async function untilIdle(service: Pick<Service, 'hw' | 'server'>): Promise<void> {
   const sum = () => Object.values(openCounts(service)).reduce((total, count) => total + count, 0)
   await until(() => sum() === 0)

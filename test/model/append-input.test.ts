@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { appendBatch, appendRecord, type RecordInput } from '../../src/model/append-input.ts'
 import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
-import { checkInteger } from '../../src/model/integers.ts'
 import { INTEGER_MAX, MIB } from '../../src/model/limits.ts'
+import { assertInteger } from '../../src/model/validation.ts'
 import { invalidMessage, refusal } from './refusal.ts'
 
 const NO_RECORDS = 'record batch must not be empty'
@@ -13,7 +13,7 @@ const EMPTY_NAME = 'invalid header: empty name'
 const UNKNOWN_COMMAND = 'unknown command'
 
 const many = (count: number): RecordInput[] => new Array<RecordInput>(count).fill('')
-/** A record of this metered size. */
+/** Returns a record of this metered size. */
 const sized = (meteredBytes: number): Uint8Array => new Uint8Array(meteredBytes - 8)
 const badCommand: RecordInput = { headers: [['', 'nonsense']] }
 
@@ -21,7 +21,7 @@ describe('a record', () => {
   it.each<[string, RecordInput, object]>([
     ['text', 'é', { headers: [], body: utf8('é'), meteredBytes: 10, timestamp: undefined }],
     ['bytes', Uint8Array.of(0xff), { headers: [], body: Uint8Array.of(0xff), meteredBytes: 9 }],
-    ['nothing', {}, { headers: [], body: EMPTY_BYTES, meteredBytes: 8, command: undefined }],
+    ['no bytes', { body: '' }, { headers: [], body: EMPTY_BYTES, meteredBytes: 8, command: undefined }],
     [
       'everything',
       { body: 'b', headers: [['n', 'v']], timestamp: 0 },
@@ -124,25 +124,29 @@ describe('a record', () => {
     [
       'with a timestamp of 2^53',
       { timestamp: 2 ** 53 },
-      'timestamp must be an integer from 0 to 9007199254740991',
+      '`timestamp` must be an integer from 0 to 9007199254740991',
     ],
     [
       'with a negative timestamp',
       { timestamp: -1 },
-      'timestamp must be an integer from 0 to 9007199254740991',
+      '`timestamp` must be an integer from 0 to 9007199254740991',
     ],
-    ['with half a timestamp', { timestamp: 0.5 }, 'timestamp must be an integer from 0 to 9007199254740991'],
+    [
+      'with half a timestamp',
+      { timestamp: 0.5 },
+      '`timestamp` must be an integer from 0 to 9007199254740991',
+    ],
     [
       'whose body is neither text nor bytes',
       { body: 5 as unknown as string },
-      'a record body, header name or header value must be a string or a Uint8Array',
+      '`body` must be a string or a Uint8Array',
     ],
   ])('%s: %s', (_, input, message) => {
     expect(invalidMessage(() => appendRecord(input))).toBe(message)
   })
 })
 
-describe('a batch (wire-behaviour.md 3.3)', () => {
+describe('a batch', () => {
   it.each<[string, RecordInput[], string | undefined]>([
     ['without records', [], NO_RECORDS],
     ['of one record', many(1), undefined],
@@ -153,9 +157,9 @@ describe('a batch (wire-behaviour.md 3.3)', () => {
     ['of 1 MiB and a byte', [sized(MIB / 2), sized(MIB / 2 + 1)], TOO_LARGE],
     ['of one record of exactly 1 MiB', [sized(MIB)], undefined],
     ['of two records of 1 MiB', [sized(MIB), sized(MIB)], TOO_LARGE],
-    // Each record comes first, in order; then the count; then the size.
-    ['with a bad command behind a record that is too large', [sized(MIB + 1), badCommand], RECORD_TOO_LARGE],
-    ['with a record that is too large behind a bad command', [badCommand, sized(MIB + 1)], UNKNOWN_COMMAND],
+    // Records are checked first, in order, then the count, then the size.
+    ['with a bad command after a record that is too large', [sized(MIB + 1), badCommand], RECORD_TOO_LARGE],
+    ['with a record that is too large after a bad command', [badCommand, sized(MIB + 1)], UNKNOWN_COMMAND],
     ['of 1,001 records with a bad command as the last', [...many(1000), badCommand], UNKNOWN_COMMAND],
     ['of 1,001 records that are too large together', many(1001).fill(sized(2000)), TOO_MANY],
     [
@@ -167,14 +171,14 @@ describe('a batch (wire-behaviour.md 3.3)', () => {
     expect(invalidMessage(() => appendBatch(inputs))).toBe(message)
   })
 
-  it('is the sum of its records, in order', () => {
+  it('contains the records in order and adds up their sizes', () => {
     const batch = appendBatch(['a', { headers: [['', 'fence']], body: 'b' }, 'ccc'])
     expect(batch.records.map(({ body }) => body)).toEqual([utf8('a'), utf8('b'), utf8('ccc')])
     expect(batch.meteredBytes).toBe(9 + 16 + 11)
     expect(batch).toMatchObject({ fencingToken: undefined, matchSeqNum: undefined })
   })
 
-  it('keeps its conditions, the empty token and number 0 included', () => {
+  it('keeps its conditions, including the empty token and number 0', () => {
     expect(appendBatch(['a'], { fencingToken: '', matchSeqNum: 0 })).toMatchObject({
       fencingToken: '',
       matchSeqNum: 0,
@@ -185,16 +189,16 @@ describe('a batch (wire-behaviour.md 3.3)', () => {
     [{ fencingToken: 'a'.repeat(36) }, undefined],
     [{ fencingToken: 'a'.repeat(37) }, 'fencing token must not exceed 36 bytes in length'],
     [{ matchSeqNum: INTEGER_MAX }, undefined],
-    [{ matchSeqNum: 2 ** 53 }, 'match_seq_num must be an integer from 0 to 9007199254740991'],
-    [{ matchSeqNum: -1 }, 'match_seq_num must be an integer from 0 to 9007199254740991'],
-    [{ matchSeqNum: 1.5 }, 'match_seq_num must be an integer from 0 to 9007199254740991'],
-    [{ matchSeqNum: Number.NaN }, 'match_seq_num must be an integer from 0 to 9007199254740991'],
+    [{ matchSeqNum: 2 ** 53 }, '`matchSeqNum` must be an integer from 0 to 9007199254740991'],
+    [{ matchSeqNum: -1 }, '`matchSeqNum` must be an integer from 0 to 9007199254740991'],
+    [{ matchSeqNum: 1.5 }, '`matchSeqNum` must be an integer from 0 to 9007199254740991'],
+    [{ matchSeqNum: Number.NaN }, '`matchSeqNum` must be an integer from 0 to 9007199254740991'],
   ])('with the conditions %j: %s', (conditions, message) => {
     expect(invalidMessage(() => appendBatch(['a'], conditions))).toBe(message)
   })
 
-  it('names what was wrong', () => {
+  it('names the invalid field', () => {
     expect(refusal(() => appendBatch([]))).toMatchObject({ code: 'invalid', status: 422, field: 'records' })
-    expect(refusal(() => checkInteger(-1, 'age'))).toMatchObject({ code: 'invalid', field: 'age' })
+    expect(refusal(() => assertInteger(-1, 'age'))).toMatchObject({ code: 'invalid', field: 'age' })
   })
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  compareUtf8,
   concatBytes,
   EMPTY_BYTES,
   equalBytes,
@@ -10,9 +11,10 @@ import {
   utf8,
   utf8Length,
 } from '../../src/model/bytes.ts'
-import { compareUtf8 } from '../../src/model/compare-utf8.ts'
 
-/** Well-formed text with many characters at the borders of the encoding's lengths and around the surrogates. */
+/**
+ * Well-formed text with many characters at the borders of the encoding's lengths and around the surrogates.
+ */
 const wellFormed = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({
@@ -43,7 +45,7 @@ function sign(value: number): number {
 }
 
 describe('UTF-8', () => {
-  it('measures what encoding yields, for any text', () => {
+  it('measures the length of the encoding of any text', () => {
     fc.assert(
       fc.property(fc.oneof(wellFormed, anyText), (text) => {
         expect(utf8Length(text)).toBe(new TextEncoder().encode(text).length)
@@ -52,7 +54,7 @@ describe('UTF-8', () => {
     )
   })
 
-  it('tells well-formed text from text that does not survive a round trip', () => {
+  it('distinguishes well-formed text from text that does not survive a round trip', () => {
     fc.assert(
       fc.property(fc.oneof(wellFormed, anyText), (text) => {
         expect(isWellFormed(text)).toBe(textOf(utf8(text)) === text)
@@ -73,7 +75,7 @@ describe('UTF-8', () => {
     expect(isWellFormed(text)).toBe(expected)
   })
 
-  it('decodes what is UTF-8 and refuses the rest', () => {
+  it('decodes UTF-8 and rejects anything else', () => {
     expect(textOf(utf8('é\0😀'))).toBe('é\0😀')
     expect(textOf(utf8('\ufeffa'))).toBe('\ufeffa')
     expect(textOf(EMPTY_BYTES)).toBe('')
@@ -83,7 +85,7 @@ describe('UTF-8', () => {
     expect(textOf(Uint8Array.of(0xed, 0xa0, 0x80))).toBeUndefined()
   })
 
-  it('decodes lossily without ever failing, and keeps a byte order mark (wire-behaviour.md 7.3)', () => {
+  it('decodes lossily without failing, and keeps a byte order mark', () => {
     expect(lossyTextOf(EMPTY_BYTES)).toBe('')
     expect(lossyTextOf(utf8('\ufeffa'))).toBe('\ufeffa')
     expect(lossyTextOf(Uint8Array.of(0x61, 0xff, 0x62))).toBe('a\ufffdb')
@@ -92,7 +94,7 @@ describe('UTF-8', () => {
   })
 })
 
-describe('order of names (wire-behaviour.md 8.9)', () => {
+describe('the order of names', () => {
   it('is that of their UTF-8 bytes', () => {
     fc.assert(
       fc.property(wellFormed, wellFormed, wellFormed, (prefix, a, b) => {
@@ -119,7 +121,7 @@ describe('order of names (wire-behaviour.md 8.9)', () => {
 })
 
 describe('byte arrays', () => {
-  it('are equal when every byte is', () => {
+  it('are equal if every byte is', () => {
     fc.assert(
       fc.property(bytes, bytes, (a, b) => {
         expect(equalBytes(a, b)).toBe(Buffer.compare(a, b) === 0)
@@ -131,7 +133,7 @@ describe('byte arrays', () => {
     expect(equalBytes(Uint8Array.of(1, 2), Uint8Array.of(1, 3))).toBe(false)
   })
 
-  it('join in order', () => {
+  it('are concatenated in order', () => {
     fc.assert(
       fc.property(fc.array(bytes), (parts) => {
         expect([...concatBytes(parts)]).toEqual(parts.flatMap((part) => [...part]))

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { ERROR_KINDS, HeadwaterError, invalid } from '../../src/model/errors.ts'
 
-/** wire-behaviour.md 2.2, in its order; `R` may be retried, `E` may have had effects. The last three have no code on the wire. */
+/**
+ * docs/protocol.md "Error codes": `R` is retryable, `E` may have effects. The last three have no code on the
+ * wire.
+ */
 const TABLE = [
   ['access_token_not_found', 404, ''],
   ['authn', 401, ''],
@@ -14,28 +17,23 @@ const TABLE = [
   ['basin_deletion_pending', 409, ''],
   ['basin_not_found', 404, ''],
   ['decryption_failed', 400, ''],
-  ['hot_server', 502, 'R'],
   ['invalid', 422, ''],
-  ['not_implemented', 501, ''],
   ['other', 500, 'RE'],
   ['permission_denied', 403, ''],
-  ['quota_exhausted', 403, ''],
   ['rate_limited', 429, 'R'],
-  ['request_timeout', 408, 'RE'],
   ['resource_already_exists', 409, ''],
-  ['server_draining', 503, 'R'],
   ['storage', 500, 'RE'],
+  ['storage_full', 500, 'RE'],
   ['stream_deletion_pending', 409, ''],
   ['stream_not_found', 404, ''],
   ['transaction_conflict', 409, 'R'],
   ['unavailable', 503, 'RE'],
-  ['upstream_timeout', 504, 'RE'],
   ['fencing_token_mismatch', 412, ''],
   ['seq_num_mismatch', 412, ''],
   ['range_not_satisfiable', 416, ''],
 ] as const
 
-describe('error codes (wire-behaviour.md 2.2)', () => {
+describe('error codes', () => {
   it.each(TABLE)('%s is %d %s', (code, status, flags) => {
     const error = new HeadwaterError(code, 'why')
     expect(error).toMatchObject({
@@ -48,16 +46,16 @@ describe('error codes (wire-behaviour.md 2.2)', () => {
     })
   })
 
-  it('are these and no others', () => {
+  it('are exactly those of the table', () => {
     expect(Object.keys(ERROR_KINDS).sort()).toEqual(TABLE.map(([code]) => code).sort())
   })
 })
 
 describe('an error', () => {
-  it('carries what the caller should have sent', () => {
+  it('exposes its details', () => {
     const cause = new Error('below')
     const tail = { seqNum: 3, timestamp: 7 }
-    const details = { field: 'seq_num', tail, fencingToken: '', seqNum: 0, cause }
+    const details = { field: 'seqNum', tail, fencingToken: '', seqNum: 0, cause }
     expect(new HeadwaterError('range_not_satisfiable', 'beyond', details)).toMatchObject(details)
     expect(invalid('why', 'age')).toMatchObject({
       code: 'invalid',
@@ -68,11 +66,11 @@ describe('an error', () => {
     expect(invalid('why').field).toBeUndefined()
   })
 
-  it('has no cause when there is none', () => {
+  it('has no `cause` property unless one is given', () => {
     expect('cause' in new HeadwaterError('storage', 'lost')).toBe(false)
   })
 
-  it('is known by its brand, also when it comes from another copy of the package', () => {
+  it('is recognized by its brand, also from another copy of the package', () => {
     const copy = new Error('from a copy')
     Object.defineProperty(copy, Symbol.for('headwater.error'), { value: true })
     expect(HeadwaterError.is(copy)).toBe(true)
@@ -82,7 +80,7 @@ describe('an error', () => {
     }
   })
 
-  it('does not show its brand', () => {
+  it('does not expose its brand as an enumerable property', () => {
     expect(Object.getOwnPropertySymbols({ ...invalid('why') })).toEqual([])
   })
 })

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import * as limits from '../../src/model/limits.ts'
 import { STREAM_START } from '../../src/model/position.ts'
 
-it('has the limits of the specification (service-interface.md "Limits", wire-behaviour.md 3.3, 5.1 and 8.1)', () => {
+it('has the limits of docs/protocol.md', () => {
   expect({ ...limits }).toEqual({
     MIB: 1024 * 1024,
     BASIN_NAME_BYTES_MAX: 48,
@@ -26,7 +26,7 @@ it('has the limits of the specification (service-interface.md "Limits", wire-beh
   })
 })
 
-it('starts every stream at 0, 0, and nobody can move that', () => {
+it('starts every stream at an immutable position of 0, 0', () => {
   expect(STREAM_START).toEqual({ seqNum: 0, timestamp: 0 })
   expect(Object.isFrozen(STREAM_START)).toBe(true)
 })

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { refuse } from '../../src/model/errors.ts'
-import { fencingTokenProblem } from '../../src/model/fencing-token.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
+  fencingTokenProblem,
   requestTokenProblem,
   streamNameProblem,
   streamPrefixProblem,
@@ -17,7 +17,7 @@ const MIDDLE = 'basin name must comprise lowercase letters, numbers, and hyphens
 const TOO_LONG = 'basin name must not exceed 48 bytes in length'
 const TOO_SHORT = 'basin name should be at least 8 bytes in length'
 
-describe('basin name (wire-behaviour.md 8.1)', () => {
+describe('a basin name', () => {
   it.each([
     ['a', OK],
     ['0', OK],
@@ -38,7 +38,7 @@ describe('basin name (wire-behaviour.md 8.1)', () => {
     ['a_a', MIDDLE],
     ['a\na', MIDDLE],
     ['aéa', MIDDLE],
-    // What is wrong at several places is told in the order of the specification.
+    // Of several problems, the first is reported.
     [`-${'A'.repeat(48)}`, TOO_LONG],
     ['-A-', BEGIN],
     ['aA-', END],
@@ -55,12 +55,12 @@ describe('basin name (wire-behaviour.md 8.1)', () => {
     // Seven bytes in four characters, eight bytes in four.
     ['éééa', TOO_SHORT],
     ['éééé', BEGIN],
-  ])('%j where 8 bytes are the least: %s', (name, problem) => {
+  ])('%j with at least 8 bytes: %s', (name, problem) => {
     expect(basinNameProblem(name, 8)).toBe(problem)
   })
 })
 
-describe('prefix and start of a list of basins (wire-behaviour.md 8.1)', () => {
+describe('the prefix and start of a list of basins', () => {
   it.each([
     ['', 'prefix', OK],
     ['a-', 'prefix', OK],
@@ -78,7 +78,7 @@ describe('prefix and start of a list of basins (wire-behaviour.md 8.1)', () => {
   })
 })
 
-describe('stream name (wire-behaviour.md 8.1)', () => {
+describe('a stream name', () => {
   it.each([
     ['a', OK],
     ['a/b c', OK],
@@ -112,7 +112,7 @@ describe('stream name (wire-behaviour.md 8.1)', () => {
   })
 })
 
-describe('tokens (wire-behaviour.md 8.1)', () => {
+describe('tokens', () => {
   it.each([
     ['', OK],
     ['a'.repeat(36), OK],
@@ -136,9 +136,9 @@ describe('tokens (wire-behaviour.md 8.1)', () => {
   })
 })
 
-describe('refuse', () => {
-  it('throws 422 only when there is a problem', () => {
-    expect(invalidMessage(() => refuse(undefined, 'stream'))).toBeUndefined()
-    expect(invalidMessage(() => refuse('too long', 'stream'))).toBe('too long')
+describe('assertValid', () => {
+  it('throws 422 only if there is a problem', () => {
+    expect(invalidMessage(() => assertValid(undefined, 'stream'))).toBeUndefined()
+    expect(invalidMessage(() => assertValid('too long', 'stream'))).toBe('too long')
   })
 })

@@ -5,14 +5,14 @@ import { type Header, meteredBytesOf } from '../../src/model/record.ts'
 
 const header = (name: string, value: string): Header => [utf8(name), utf8(value)]
 
-describe('metered size (wire-behaviour.md 3.2)', () => {
+describe('the metered size', () => {
   it.each<[string, Header[], Uint8Array, number]>([
     ['an empty record', [], utf8(''), 8],
     ['a body', [], utf8('hello'), 13],
     ['a body in bytes, not characters', [], utf8('é😀'), 14],
     ['a header without name and value', [header('', '')], utf8(''), 10],
     ['a header', [header('name', 'value')], utf8(''), 19],
-    ['headers that repeat', [header('a', 'b'), header('a', 'b')], utf8('c'), 17],
+    ['repeated headers', [header('a', 'b'), header('a', 'b')], utf8('c'), 17],
     ['a trim command', [header('', 'trim')], new Uint8Array(8), 22],
     ['a fence command that clears', [header('', 'fence')], utf8(''), 15],
     ['a fence command', [header('', 'fence')], utf8('token'), 20],
@@ -20,7 +20,7 @@ describe('metered size (wire-behaviour.md 3.2)', () => {
     expect(meteredBytesOf(headers, body)).toBe(bytes)
   })
 
-  it('is 8, 2 for each header, and the length of every part', () => {
+  it('is 8, plus 2 for each header, plus the length of every part', () => {
     const bytes = fc.uint8Array({ maxLength: 50 })
     fc.assert(
       fc.property(fc.array(fc.tuple(bytes, bytes), { maxLength: 20 }), bytes, (headers, body) => {

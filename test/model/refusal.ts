@@ -1,6 +1,6 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
-/** What a call is refused with, undefined when it is not. Any other error is thrown on. */
+/** Returns the error of a rejected call, undefined if it succeeds. Rethrows any other error. */
 export function refusal(call: () => unknown): HeadwaterError | undefined {
   try {
     call()
@@ -11,7 +11,7 @@ export function refusal(call: () => unknown): HeadwaterError | undefined {
   }
 }
 
-/** The message of a refusal with 422 `invalid`; undefined when the call is not refused. */
+/** Returns the message of a 422 `invalid`; undefined if the call succeeds. */
 export function invalidMessage(call: () => unknown): string | undefined {
   const error = refusal(call)
   if (error !== undefined && error.code !== 'invalid') throw error

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import { constants } from 'node:http2'
+import { constants, type Http2ServerRequest } from 'node:http2'
 import { describe, expect, it } from 'vitest'
-import { http2Client, RawClient, startServer, trackedHandler, until } from './support.ts'
+import { http2Client, ok, RawClient, startServer, textOf, trackedHandler, until } from './support.ts'
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
@@ -35,7 +35,13 @@ describe('a client that goes away', () => {
 
   it.each(['a reset', 'the end of its connection'])('HTTP/2, mid-stream, by %s', async (how) => {
     const { handler, fates } = trackedHandler()
-    const { server, errors } = await startServer(handler)
+    // Frameworks such as Koa log the errors of a response.
+    const logged: unknown[] = []
+    const { server, errors } = await startServer((exchange) => {
+      const { stream } = exchange.source as Http2ServerRequest
+      stream.on('error', (error) => logged.push(error))
+      return handler(exchange)
+    })
     const session = await http2Client(server.url)
     const stream = session.request({ ':path': '/live' })
     stream.on('error', () => {})
@@ -45,7 +51,7 @@ describe('a client that goes away', () => {
     await until(() => fates[0]!.cancelled && fates[0]!.aborted)
     await until(() => server.counts().requests === 0)
     expect(server.counts().connections).toBeLessThanOrEqual(1)
-    expect(errors).toEqual([])
+    expect([...errors, ...logged]).toEqual([])
   })
 
   it.each(['a reset', 'the end of its connection'])(
@@ -70,13 +76,13 @@ describe('a client that goes away', () => {
     async (protocol) => {
       const { handler, fates } = trackedHandler()
       let answer: (() => void) | undefined
-      const { server } = await startServer(async (request) => {
-        const left = new Promise((resolve) => request.signal.addEventListener('abort', resolve))
+      const { server } = await startServer(async (exchange) => {
+        const left = new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
         await new Promise<void>((resolve) => {
           answer = resolve
         })
         await left
-        return handler(request)
+        return handler(exchange)
       })
       if (protocol === 'HTTP/2') {
         const session = await http2Client(server.url)
@@ -100,13 +106,13 @@ describe('a client that goes away', () => {
 
   it('aborts a request body that is being read', async () => {
     const failures: unknown[] = []
-    const { server } = await startServer(async (request) => {
+    const { server } = await startServer(async (exchange) => {
       try {
-        await request.text()
+        await textOf(exchange)
       } catch (error) {
         failures.push(error)
       }
-      return new Response('too late')
+      return ok('too late')
     })
     const client = new RawClient(server.port)
     client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\npart')
@@ -128,17 +134,17 @@ describe('a client that goes away', () => {
     ['is read on only after that', true],
   ])('does not take an upload that its HTTP/2 client resets for a complete one (%s)', async (_, isLate) => {
     const outcomes: string[] = []
-    const { server } = await startServer(async (request) => {
-      const reader = request.body!.getReader()
-      await reader.read()
-      const left = new Promise((resolve) => request.signal.addEventListener('abort', resolve))
+    const { server } = await startServer(async (exchange) => {
+      const chunks = exchange.chunks()
+      await chunks.next()
+      const left = new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
       if (isLate) await left
-      const outcome = await reader.read().then(
+      const outcome = await chunks.next().then(
         ({ done }) => `done: ${done}`,
         () => 'failed',
       )
       outcomes.push(outcome)
-      return new Response('too late')
+      return ok('too late')
     })
     const frame = (type: number, flags: number, stream: number, payload: Buffer) =>
       Buffer.concat([Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream]), payload])
@@ -166,7 +172,7 @@ describe('a client that goes away', () => {
       signal.addEventListener('abort', () => {
         aborted = true
       })
-      return new Response(new ReadableStream({ pull: () => new Promise(() => {}) }))
+      return ok({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) })
     })
     const client = new RawClient(server.port)
     client.socket.write(get('/'))
@@ -181,50 +187,12 @@ describe('a client that goes away', () => {
   })
 })
 
-describe('many clients that go away', () => {
-  const ROUNDS = 1_000
-
-  it(`leaves nothing behind after ${ROUNDS} over HTTP/1.1`, async () => {
-    const { handler, fates } = trackedHandler()
-    const { server, errors } = await startServer(handler)
-    for (let i = 0; i < ROUNDS; i += 50) {
-      const clients = Array.from({ length: 50 }, () => new RawClient(server.port))
-      for (const client of clients) client.socket.write(get('/live'))
-      await Promise.all(clients.map((client) => client.until('first')))
-      for (const client of clients) client.socket.destroy()
-    }
-    await until(() => server.counts().connections === 0 && server.counts().requests === 0)
-    expect(fates.filter((fate) => fate.cancelled && fate.aborted)).toHaveLength(ROUNDS)
-    expect(errors).toEqual([])
-  })
-
-  it(`leaves nothing behind after ${ROUNDS} over HTTP/2`, async () => {
-    const { handler, fates } = trackedHandler()
-    const { server, errors } = await startServer(handler)
-    // Several connections, because a peer that resets a thousand streams of one at once is taken for an attacker.
-    for (let i = 0; i < ROUNDS; i += 200) {
-      const session = await http2Client(server.url)
-      const streams = Array.from({ length: 200 }, () => session.request({ ':path': '/live' }))
-      await Promise.all(streams.map((stream) => once(stream, 'data')))
-      for (const stream of streams) {
-        stream.on('error', () => {})
-        stream.close(constants.NGHTTP2_CANCEL)
-      }
-      await until(() => server.counts().requests === 0)
-      session.close()
-    }
-    await until(() => server.counts().connections === 0 && server.counts().http2Sessions === 0)
-    expect(fates.filter((fate) => fate.cancelled && fate.aborted)).toHaveLength(ROUNDS)
-    expect(errors).toEqual([])
-  })
-})
-
 describe('a response that is taken whole', () => {
   it('does not abort the signal of its request', async () => {
     const signals: AbortSignal[] = []
-    const { server } = await startServer((request) => {
-      signals.push(request.signal)
-      return new Response('ok')
+    const { server } = await startServer(({ signal }) => {
+      signals.push(signal)
+      return ok()
     })
     const client = new RawClient(server.port)
     client.socket.write(get('/'))

@@ -1,10 +1,14 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { serve } from '../../adapters/node/index.ts'
+import type { Reply } from '../../adapters/http/reply.ts'
+import { serve, serveHandler } from '../../adapters/node/serve.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { open } from '../../src/index.ts'
 import {
   http2Client,
   http2Fetch,
   http2Response,
+  ok,
   RawClient,
   startServer,
   trackedHandler,
@@ -12,12 +16,12 @@ import {
 } from './support.ts'
 
 /** A handler that answers when it is told to. */
-function gated(): { handler: () => Promise<Response>; open: () => void; waiting: () => number } {
+function gated(): { handler: () => Promise<Reply>; open: () => void; waiting: () => number } {
   const waiting: (() => void)[] = []
   return {
     handler: async () => {
       await new Promise<void>((resolve) => waiting.push(resolve))
-      return new Response('done')
+      return ok('done')
     },
     open: () => {
       for (const resolve of waiting) resolve()
@@ -50,7 +54,7 @@ describe('close', () => {
   })
 
   it('drops idle, silent and hesitant connections at once', async () => {
-    const { server } = await startServer(() => new Response('ok'))
+    const { server } = await startServer(() => ok())
     const idle = new RawClient(server.port)
     idle.socket.write(GET)
     await idle.until('ok')
@@ -68,20 +72,20 @@ describe('close', () => {
 
   it('closes a connection whose response had begun before, once that is done', async () => {
     let end: (() => void) | undefined
-    const { server } = await startServer(
-      () =>
-        new Response(
-          new ReadableStream({
-            start(controller) {
-              controller.enqueue(new TextEncoder().encode('begun'))
-              end = () => controller.close()
-            },
-          }),
-        ),
+    const { server } = await startServer(() =>
+      ok(
+        (async function* () {
+          yield Buffer.from('begun')
+          await new Promise<void>((resolve) => {
+            end = resolve
+          })
+        })(),
+      ),
     )
     const client = new RawClient(server.port)
     client.socket.write(GET)
     await client.until('begun')
+    await until(() => end !== undefined)
     const closed = server.close({ graceMs: 600_000 })
     end!()
     await Promise.all([closed, client.closed])
@@ -108,7 +112,7 @@ describe('close', () => {
   })
 
   it('is the same for every caller', async () => {
-    const { server } = await startServer(() => new Response('ok'))
+    const { server } = await startServer(() => ok())
     const closed = server.close()
     expect(server.close()).toBe(closed)
     await closed
@@ -116,14 +120,14 @@ describe('close', () => {
   })
 
   it('frees the port for the next server', async () => {
-    const { server } = await startServer(() => new Response('first'))
+    const { server } = await startServer(() => ok('first'))
     await server.close()
-    const { server: next } = await startServer(() => new Response('second'), { port: server.port })
+    const { server: next } = await startServer(() => ok('second'), { port: server.port })
     expect(await (await fetch(next.url)).text()).toBe('second')
   })
 
   it('answers an HTTP/2 stream that was open when its client was told to go', async () => {
-    const { server } = await startServer((request) => new Response(request.body))
+    const { server } = await startServer((exchange) => ok(exchange.chunks()))
     const session = await http2Client(server.url)
     const stream = session.request({ ':method': 'POST', ':path': '/' })
     const response = http2Response(stream)
@@ -137,16 +141,28 @@ describe('close', () => {
 
 describe('serve', () => {
   it('says where it listens', async () => {
-    const { server } = await startServer(() => new Response('ok'), { host: '::1' })
+    const { server } = await startServer(() => ok(), { host: '::1' })
     expect(server.url).toBe(`http://[::1]:${server.port}`)
     expect(server.address).toMatchObject({ address: '::1', port: server.port, family: 'IPv6' })
     expect(await (await fetch(server.url)).text()).toBe('ok')
   })
 
   it('rejects when the port is taken', async () => {
-    const { server } = await startServer(() => new Response('ok'))
-    await expect(serve(() => new Response(''), { port: server.port })).rejects.toMatchObject({
+    const { server } = await startServer(() => ok())
+    await expect(serveHandler(() => {}, { port: server.port })).rejects.toMatchObject({
       code: 'EADDRINUSE',
     })
   })
+})
+
+it('closes at the end of the block of `await using`', async () => {
+  const hw = await open({ storage: memory() })
+  let url = ''
+  {
+    await using server = await serve(hw, { auth: 'none' })
+    url = server.url
+    expect((await fetch(`${url}/v1/basins`)).status).toBe(200)
+  }
+  await expect(fetch(`${url}/v1/basins`)).rejects.toThrow()
+  await hw.close()
 })

@@ -9,15 +9,28 @@ import {
 import { connect as connectTcp, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { type FetchHandler, type NodeServer, type ServeOptions, serve } from '../../adapters/node/index.ts'
+import type { Exchange } from '../../adapters/http/exchange.ts'
+import type { Reply } from '../../adapters/http/reply.ts'
+import { nodeHandler } from '../../adapters/node/handler.ts'
+import { LINGER_MS } from '../../adapters/node/limits.ts'
+import { type ListenOptions, type NodeServer, serveHandler } from '../../adapters/node/serve.ts'
 
-/** A server on a free port of 127.0.0.1 that is closed with the test. Errors that the handler causes are collected. */
+/** Replies to an exchange, in place of the protocol. */
+export type Handle = (exchange: Exchange) => Reply | Promise<Reply>
+
+/** A server on a free port of 127.0.0.1 that is closed with the test. Collects the errors that it reports. */
 export async function startServer(
-  handler: FetchHandler,
-  options: ServeOptions = {},
+  handle: Handle,
+  { lingerMs = LINGER_MS, ...options }: ListenOptions & { readonly lingerMs?: number } = {},
 ): Promise<{ server: NodeServer; errors: unknown[] }> {
   const errors: unknown[] = []
-  const server = await serve(handler, { onError: (error) => errors.push(error), ...options })
+  const handler = nodeHandler(async (exchange) => handle(exchange), {
+    serves: () => true,
+    openShare: () => ({ correct() {}, close() {} }),
+    lingerMs,
+    onError: (error) => errors.push(error),
+  })
+  const server = await serveHandler(handler, options)
   onTestFinished(() => server.close({ graceMs: 0 }))
   return { server, errors }
 }
@@ -103,9 +116,40 @@ export class RawClient {
   }
 }
 
-/** Waits for a condition that no event announces, one turn of the event loop at a time. The test's own timeout bounds it. */
+/**
+ * Waits for a condition that no event announces, one turn of the event loop at a time. The test's own timeout
+ * bounds it.
+ */
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** A reply of 200 with this body. */
+export function ok(body: Reply['body'] = 'ok'): Reply {
+  return { status: 200, body }
+}
+
+export function json(value: unknown, status = 200): Reply {
+  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) }
+}
+
+export async function textOf(exchange: Exchange): Promise<string> {
+  return Buffer.from((await exchange.bytes(BODY_MAX))!).toString()
+}
+
+export const BODY_MAX = 64 * 1024 * 1024
+
+/** A body of chunks, each in a later turn of the event loop. A failure comes after them, if `fails`. */
+export async function* laterChunks(
+  parts: readonly (string | Uint8Array)[],
+  failure?: { readonly error: unknown },
+) {
+  for (const part of parts) {
+    await new Promise((resolve) => setImmediate(resolve))
+    yield Buffer.from(part)
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  if (failure !== undefined) throw failure.error
 }
 
 /** What became of one response body and its request's signal. */
@@ -116,43 +160,47 @@ interface Fate {
 }
 
 export interface Tracked {
-  readonly handler: FetchHandler
+  readonly handler: Handle
   readonly fates: Fate[]
 }
 
 /**
- * A handler for tests of cancellation. `/pending` never answers, `/live` answers with one event and then waits, `/endless` produces
- * as fast as it is read.
+ * A handler for tests of cancellation. `/pending` never answers, `/live` answers with one event and then
+ * waits, `/endless` produces as fast as it is read.
  */
 export function trackedHandler(chunkBytes = 64 * 1024): Tracked {
   const fates: Fate[] = []
-  const handler: FetchHandler = (request) => {
+  const handler: Handle = ({ signal, path }) => {
     const fate: Fate = { pulled: 0, cancelled: false, aborted: false }
     fates.push(fate)
-    request.signal.addEventListener('abort', () => {
+    signal.addEventListener('abort', () => {
       fate.aborted = true
     })
-    const path = new URL(request.url).pathname
     if (path === '/pending') {
       return new Promise((_, reject) => {
-        request.signal.addEventListener('abort', () => reject(request.signal.reason))
+        signal.addEventListener('abort', () => reject(signal.reason))
       })
     }
-    const body = new ReadableStream<Uint8Array>(
-      {
-        pull(controller) {
-          fate.pulled += path === '/live' ? 1 : chunkBytes
-          if (path === '/endless') controller.enqueue(new Uint8Array(chunkBytes))
-          else if (fate.pulled === 1) controller.enqueue(new TextEncoder().encode('data: first\n\n'))
-          else return new Promise(() => {})
-        },
-        cancel() {
-          fate.cancelled = true
-        },
+    let end: (() => void) | undefined
+    const body: AsyncIterableIterator<Uint8Array> = {
+      next() {
+        fate.pulled += path === '/live' ? 1 : chunkBytes
+        if (path === '/endless') return Promise.resolve({ done: false, value: new Uint8Array(chunkBytes) })
+        if (fate.pulled === 1) return Promise.resolve({ done: false, value: Buffer.from('data: first\n\n') })
+        return new Promise((resolve) => {
+          end = () => resolve({ done: true, value: undefined })
+        })
       },
-      { highWaterMark: 0 },
-    )
-    return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+      return() {
+        fate.cancelled = true
+        end?.()
+        return Promise.resolve({ done: true, value: undefined })
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
+    return { status: 200, headers: { 'content-type': 'text/event-stream' }, body }
   }
   return { handler, fates }
 }

@@ -3,7 +3,17 @@ import { readFileSync } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
 import { connect as connectTls } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { collect, http2Client, http2Fetch, RawClient, startServer, trackedHandler, until } from './support.ts'
+import {
+  collect,
+  http2Client,
+  http2Fetch,
+  ok,
+  RawClient,
+  startServer,
+  textOf,
+  trackedHandler,
+  until,
+} from './support.ts'
 
 const fixture = (name: string) => readFileSync(new URL(`./fixtures/${name}`, import.meta.url), 'utf8')
 const cert = fixture('test-only-cert.pem')
@@ -12,24 +22,24 @@ const tls = { cert, key: fixture('test-only-key.pem') }
 describe('TLS', () => {
   it('serves both protocols by ALPN', async () => {
     const { server } = await startServer(
-      async (request) => new Response(`${request.url} ${await request.text()}`),
+      async (exchange) => ok(`${exchange.hostname}${exchange.path} ${await textOf(exchange)}`),
       { tls },
     )
     expect(server.url).toBe(`https://127.0.0.1:${server.port}`)
 
     const session = await http2Client(server.url, { ca: cert })
     const second = await http2Fetch(session, { ':method': 'POST', ':path': '/two' }, 'h2')
-    expect(second.body).toBe(`${server.url}/two h2`)
+    expect(second.body).toBe('127.0.0.1/two h2')
     expect(session.alpnProtocol).toBe('h2')
 
     const upload = httpsRequest(`${server.url}/one`, { ca: cert, method: 'POST', agent: false })
     upload.end('http1')
     const [response] = await once(upload, 'response')
-    expect(Buffer.concat(await collect(response)).toString()).toBe(`${server.url}/one http1`)
+    expect(Buffer.concat(await collect(response)).toString()).toBe('127.0.0.1/one http1')
   })
 
   it('serves HTTP/1.1 to a client without ALPN', async () => {
-    const { server } = await startServer(() => new Response('ok'), { tls })
+    const { server } = await startServer(() => ok(), { tls })
     const socket = connectTls({ port: server.port, host: '127.0.0.1', ca: cert })
     onTestFinished(() => void socket.destroy())
     socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
@@ -55,7 +65,7 @@ describe('TLS', () => {
   })
 
   it('survives a client that does not speak TLS, and one that never finishes its handshake', async () => {
-    const { server } = await startServer(() => new Response('ok'), { tls, firstBytesTimeoutMs: 50 })
+    const { server } = await startServer(() => ok(), { tls, limits: { handshakeMs: 500 } })
     const plain = new RawClient(server.port)
     plain.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     const silent = new RawClient(server.port)
@@ -66,7 +76,7 @@ describe('TLS', () => {
   })
 
   it('closes with idle and silent connections', async () => {
-    const { server } = await startServer(() => new Response('ok'), { tls })
+    const { server } = await startServer(() => ok(), { tls })
     const session = await http2Client(server.url, { ca: cert })
     expect((await http2Fetch(session, { ':path': '/' })).body).toBe('ok')
     const silent = connectTls({ port: server.port, host: '127.0.0.1', ca: cert, ALPNProtocols: ['http/1.1'] })

@@ -8,10 +8,13 @@ const PROJECT = resolve(import.meta.dirname, '../..')
 const { exports } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'))
 
 /** What needs more than a browser has, and says so by its name. */
-const OF_NODE = ['./filesystem', './node']
+const OF_NODE = ['./filesystem', './node', './postgres']
 const ENTRIES = Object.keys(exports).filter((entry) => !OF_NODE.includes(entry) && entry !== './package.json')
 
-/** A bundle for browsers of all that the entry reaches, also by `import()`. Rejects when that asks for a module that browsers do not have. */
+/**
+ * A bundle for browsers of all that the entry reaches, also by `import()`. Rejects when that asks for a
+ * module that browsers do not have.
+ */
 async function bundle(entry: string): Promise<Metafile> {
   const { metafile } = await build({
     stdin: { contents: `export * from 'headwater${entry.slice(1)}'`, resolveDir: PROJECT },

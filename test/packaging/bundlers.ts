@@ -4,7 +4,10 @@ import * as esbuild from 'esbuild'
 import * as vite from 'vite'
 import webpack from 'webpack'
 
-/** Makes a page of the app: resolves to the directory with its `index.html`. No bundler is told more than what to do. */
+/**
+ * Makes a page of the app. Resolves to the directory with its `index.html`. No bundler is configured beyond
+ * its input and output.
+ */
 export type Bundler = (app: string) => Promise<string>
 
 export const bundleWithVite: Bundler = async (app) => {
@@ -16,7 +19,9 @@ export const bundleWithVite: Bundler = async (app) => {
 
 export const bundleWithWebpack: Bundler = (app) => runWebpack(app, 'webpack', {})
 
-/** What is loaded late is in the one file, too. Not minified, which takes webpack longer than all the rest. */
+/**
+ * What is loaded late is in the one file, too. Not minified, which takes webpack longer than all the rest.
+ */
 export const bundleWithWebpackIntoOneFile: Bundler = (app) =>
   runWebpack(app, 'webpack-one-file', {
     module: { parser: { javascript: { dynamicImportMode: 'eager' } } },
@@ -36,7 +41,10 @@ async function runWebpack(app: string, name: string, options: webpack.Configurat
   return path
 }
 
-/** As `esbuild --bundle` does it: what is loaded late is in the one file, too. The worker's code is text that the page makes a module worker of. */
+/**
+ * As `esbuild --bundle` does it: what is loaded late is in the one file, too. The worker's code is text that
+ * the page makes a module worker of.
+ */
 export const bundleWithEsbuild: Bundler = async (app) => {
   const outdir = join(app, 'esbuild')
   await esbuild.build({ entryPoints: [join(app, 'src/index.js')], bundle: true, outdir, logLevel: 'error' })

@@ -12,15 +12,18 @@ export interface InstalledApp {
   remove(): Promise<void>
 }
 
-/** An app in a directory of its own, with the package as it would be published below its `node_modules`. */
-export async function installApp(): Promise<InstalledApp> {
+/**
+ * An app in a directory of its own, with the package as it would be published below its `node_modules`, and
+ * further packages.
+ */
+export async function installApp(packages: readonly string[] = []): Promise<InstalledApp> {
   const directory = await mkdtemp(join(tmpdir(), 'headwater-app-'))
   const modules = join(directory, 'node_modules')
   await cp(join(import.meta.dirname, 'app'), join(directory, 'src'), { recursive: true })
   await writeFile(join(directory, 'package.json'), JSON.stringify({ type: 'module' }))
   await unpack(directory, join(modules, 'headwater'))
   const { dependencies } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'))
-  for (const name of Object.keys(dependencies)) {
+  for (const name of [...Object.keys(dependencies), ...packages]) {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(PROJECT, 'node_modules', name), join(modules, name), 'junction')
   }

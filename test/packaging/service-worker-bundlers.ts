@@ -5,7 +5,10 @@ import * as vite from 'vite'
 import webpack from 'webpack'
 import type { Bundler } from './bundlers.ts'
 
-/** Each makes one file of the service worker, as docs/browser.md says: resolves to the directory with `service-worker.js` and a page. */
+/**
+ * Each makes one file of the service worker, as docs/browser.md says: resolves to the directory with
+ * `service-worker.js` and a page.
+ */
 export const serviceWorkerBundlers: Readonly<Record<string, Bundler>> = {
   Vite: async (app) => {
     const outDir = join(app, 'vite-service-worker')

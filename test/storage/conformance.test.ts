@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { conformanceSuite } from '../../adapters/conformance/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
-import { conformanceSuite } from '../../src/storage/conformance/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { catalogMutations } from './mutations/catalog.ts'
 import { lifecycleMutations } from './mutations/lifecycle.ts'
@@ -22,7 +22,7 @@ const mutations = [
   ...lifecycleMutations,
 ]
 
-describe('the conformance suite notices a storage that breaks', () => {
+describe('the conformance suite detects a storage that breaks', () => {
   for (const { breaks, noticedBy, make } of mutations) {
     test(breaks, async () => {
       const suite = suiteFor(make, memory().manifest)
@@ -40,10 +40,10 @@ describe('the conformance suite notices a storage that breaks', () => {
     await expect(found!.run()).rejects.toThrow('manifest: expected')
   })
 
-  test('its promise to have one owner', async () => {
+  test('its claim not to be shared', async () => {
     const manifest = { ...memory().manifest, shared: false }
     const make = () => ({ ...memory(), manifest })
-    const [found] = suiteFor(make, manifest).filter(({ title }) => title.includes('one at a time'))
+    const [found] = suiteFor(make, manifest).filter(({ title }) => title.includes('once at a time'))
     await expect(found!.run()).rejects.toThrow('second opening: expected a rejection')
   })
 })
@@ -54,31 +54,40 @@ describe('the conformance suite accepts a storage that splits blocks', () => {
   }
 })
 
-describe('the conformance suite accepts a storage that merges blocks, has one owner and works later', () => {
+describe('the conformance suite accepts a storage that merges blocks, is not shared and works asynchronously', () => {
   const suite = suiteFor(realistic, realistic().manifest)
 
   for (const { title, skip, run } of suite) if (skip === undefined) test(title, run)
 
-  test('what does not apply is skipped with a reason', () => {
+  test('skips tests that do not apply, with a reason', () => {
     const reasons = new Set(suite.map(({ skip }) => skip))
-    expect(reasons).toEqual(new Set([undefined, 'the storage is not shared']))
+    expect(reasons).toEqual(
+      new Set([undefined, 'the storage may return memory that it keeps', 'the storage is not shared']),
+    )
   })
 })
 
-describe('the conformance suite accepts a storage that gives turns', () => {
+describe('the conformance suite accepts a storage with background turns', () => {
   const suite = suiteFor(takingTurns, memory().manifest).filter(({ title }) => title.startsWith('turns: '))
 
   for (const { title, run } of suite) test(title, run)
 })
 
-test('what closing forgets is not asked for, unless it is promised', () => {
+test('skips tests of reopening unless the storage keeps its data', () => {
   const make = async () => ({ storage: memory(), dispose: async () => {} })
   const { manifest } = memory()
-  const skipped = conformanceSuite({ manifest, make }).filter(({ skip }) => skip?.includes('forgets'))
+  const skipped = conformanceSuite({ manifest, make }).filter(({ skip }) => skip?.includes('loses'))
   expect(skipped.length).toBe(3)
   const durable = { ...manifest, durability: 'power-loss', notifications: 'hint' } as const
   const reasons = new Set(conformanceSuite({ manifest: durable, make }).map(({ skip }) => skip))
-  expect(reasons).toEqual(new Set([undefined, "notifications are 'hint'", 'the storage is shared']))
+  expect(reasons).toEqual(
+    new Set([
+      undefined,
+      "notifications are 'hint'",
+      'the storage may return memory that it keeps',
+      'the storage is shared',
+    ]),
+  )
 })
 
 function suiteFor(make: () => Storage, manifest: Storage['manifest']) {

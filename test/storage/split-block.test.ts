@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { block, recordsOf } from '../../adapters/conformance/log-writer.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { block, recordsOf } from '../../src/storage/conformance/blocks.ts'
 import type { StoredBlock } from '../../src/storage/contract.ts'
+import { splitBlock } from '../../src/storage/record-spans.ts'
 import { encodeSegment } from '../../src/storage/sealed-block.ts'
-import { splitBlock } from '../../src/storage/split-block.ts'
 
 const LARGE = block({ firstSeqNum: 70, count: 1_000, bodyBytes: 256, expiresAt: 5_000, timestamp: 9 })
 

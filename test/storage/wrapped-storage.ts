@@ -7,7 +7,7 @@ import type {
   StoredBlock,
 } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
-import { splitBlock } from '../../src/storage/split-block.ts'
+import { splitBlock } from '../../src/storage/record-spans.ts'
 
 export type Change = (session: StorageSession, context: StorageContext) => Partial<StorageSession>
 
@@ -40,7 +40,10 @@ export function delegating(session: StorageSession): StorageSession {
   }
 }
 
-/** What the real storages are like: nothing happens within the call, one owner, vague notifications, merged blocks. */
+/**
+ * What the real storages are like: nothing happens within the call, one owner, vague notifications, merged
+ * blocks.
+ */
 export function realistic(): Storage {
   const inner = merging()
   const manifest: StorageManifest = { ...inner.manifest, shared: false, notifications: 'none' }

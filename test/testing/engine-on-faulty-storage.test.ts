@@ -32,25 +32,13 @@ const codeOf = (call: Promise<unknown>) =>
 async function bodies(stream: Stream): Promise<string[]> {
   const { seqNum } = await stream.checkTail()
   const all: string[] = []
-  for await (const batch of stream.read({ seqNum: 0, count: seqNum }))
-    all.push(...batch.text.map(({ body }) => body))
+  for await (const batch of stream.readSession({ seqNum: 0, count: seqNum }).batches())
+    all.push(...batch.records.map(({ body }) => body))
   return all
 }
 
-describe('an engine on a storage', () => {
-  test('that has no space left tells so, and appends when there is some again', async () => {
-    const { storage, stream } = await start()
-    storage.failNext('append', { kind: 'quota' })
-    const refused = stream.append('lost')
-    await expect(refused).rejects.toMatchObject({
-      code: 'storage',
-      message: expect.stringContaining('quota'),
-    })
-    await stream.append('kept')
-    expect(await bodies(stream)).toEqual(['kept'])
-  })
-
-  test('that loses an answer leaves it to the caller, who can tell by the sequence number', async () => {
+describe('an engine on a faulty storage', () => {
+  test('leaves a lost result to the caller, which can check the sequence number', async () => {
     const { storage, stream } = await start()
     storage.failNext('append', { after: true })
     await expect(stream.append('once', { matchSeqNum: 0 })).rejects.toMatchObject({
@@ -64,21 +52,7 @@ describe('an engine on a storage', () => {
     expect(await bodies(stream)).toEqual(['once'])
   })
 
-  test('that is late acknowledges late, and shows nothing before', async () => {
-    const { storage, stream, clock } = await start()
-    storage.delay('append', '2s', { nth: 1 })
-    let isDurable = false
-    const ack = stream.append('slow').then(() => {
-      isDurable = true
-    })
-    await clock.advance(1999)
-    expect(isDurable).toBe(false)
-    expect(await stream.checkTail()).toMatchObject({ seqNum: 0 })
-    await clock.advance(1)
-    await ack
-  })
-
-  test('that tears every read reads all, in order', async () => {
+  test('reads everything in order if every read is torn', async () => {
     const { storage, stream } = await start()
     for (let i = 0; i < 20; i++) await stream.append([`${i}a`, `${i}b`])
     storage.tearReads()
@@ -86,25 +60,13 @@ describe('an engine on a storage', () => {
     expect(storage.log.length).toBeGreaterThan(15)
   })
 
-  test('that tells nothing of other engines finds what they append within five seconds', async () => {
+  test('delivers each record once if notifications are duplicated and late', async () => {
     const { storage, stream, clock, engine } = await start()
     const other = await engine()
     const seen: string[] = []
-    stream.read({ seqNum: 0 }).text$.subscribe({ next: ({ body }) => void seen.push(body), error: () => {} })
-    await clock.settle()
-    storage.dropNotifications()
-    await other.stream.append('from elsewhere')
-    await clock.advance('4s')
-    expect(seen).toEqual([])
-    await clock.advance('1s')
-    expect(seen).toEqual(['from elsewhere'])
-  })
-
-  test('that tells everything twice, and late, shows each record once', async () => {
-    const { storage, stream, clock, engine } = await start()
-    const other = await engine()
-    const seen: string[] = []
-    stream.read({ seqNum: 0 }).text$.subscribe({ next: ({ body }) => void seen.push(body), error: () => {} })
+    stream
+      .readSession({ seqNum: 0 })
+      .records$.subscribe({ next: ({ body }) => void seen.push(body), error: () => {} })
     await clock.settle()
     storage.duplicateNotifications()
     storage.delayNotifications('1s')
@@ -113,11 +75,13 @@ describe('an engine on a storage', () => {
     expect(seen).toEqual(['0', '1', '2', '3', '4'])
   })
 
-  test('that loses its connection fails until it is restored; followers go on behind', async () => {
+  test('fails until a lost connection is restored, and then followers continue', async () => {
     const { storage, stream, clock, engine } = await start()
     const other = await engine()
     const seen: string[] = []
-    stream.read({ seqNum: 0 }).text$.subscribe({ next: ({ body }) => void seen.push(body), error: () => {} })
+    stream
+      .readSession({ seqNum: 0 })
+      .records$.subscribe({ next: ({ body }) => void seen.push(body), error: () => {} })
     await other.stream.append('before')
     storage.delay('append', '1s', { after: true, nth: 1 })
     const inFlight = codeOf(other.stream.append('in flight'))
@@ -132,7 +96,7 @@ describe('an engine on a storage', () => {
     expect(seen).toEqual(['before', 'in flight', 'after'])
   })
 
-  test('without a connection closes', async () => {
+  test('closes without a connection', async () => {
     const { storage, stream, hw, clock } = await start()
     await stream.append('kept')
     storage.loseConnection()
@@ -140,7 +104,7 @@ describe('an engine on a storage', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('that crashes has what was acknowledged when it is opened again', async () => {
+  test('finds everything acknowledged when it is opened again after a crash', async () => {
     const { storage, stream, hw, clock, engine } = await start()
     await stream.append('acknowledged')
     storage.delay('append', '1h')
@@ -155,52 +119,5 @@ describe('an engine on a storage', () => {
     await hw.close()
     await again.hw.close()
     expect(clock.pending).toBe(0)
-  })
-})
-
-/** Appends numbers, each until it is there once; resolves to what a seed made of it. */
-async function campaign(seed: number) {
-  const { storage, stream, clock, hw } = await start({ seed })
-  const delay = [0, 50] as const
-  storage.rates = {
-    append: { before: 0.1, after: 0.1, delay },
-    head: { before: 0.1, delay },
-    read: { before: 0.1, torn: 0.5, delay },
-    notification: { drop: 0.2, duplicate: 0.2, delay },
-  }
-  const attempts: string[] = []
-  const appended = (async () => {
-    for (let i = 0; i < 60; ) {
-      const code = await codeOf(stream.append(`${i}`, { matchSeqNum: i }))
-      attempts.push(String(code))
-      if (code === 'done' || code === 'seq_num_mismatch') i++
-      else expect(code).toBe('storage')
-    }
-  })()
-  let isOver = false
-  void appended.finally(() => {
-    isOver = true
-  })
-  while (!isOver) await clock.advance('1s')
-  await appended
-  const { log } = storage
-  storage.heal()
-  const kept = await bodies(stream)
-  await hw.close()
-  return { log, attempts, kept, timers: clock.pending }
-}
-
-describe('an engine on a storage with faults by chance', () => {
-  test.each([1, 2, 3])('loses and repeats nothing (seed %i)', async (seed) => {
-    const { kept, attempts, timers, log } = await campaign(seed)
-    expect(kept).toEqual(Array.from({ length: 60 }, (_, i) => `${i}`))
-    expect(new Set(attempts)).toEqual(new Set(['done', 'storage', 'seq_num_mismatch']))
-    expect(log.length).toBeGreaterThan(50)
-    expect(timers).toBe(0)
-  })
-
-  test('meets the same with the same seed', async () => {
-    const [one, again] = [await campaign(4), await campaign(4)]
-    expect(again).toEqual(one)
   })
 })

@@ -9,7 +9,7 @@ import {
 } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
 
-/** A handler that answers with what it was sent, and notes what arrived and whose answers were given up. */
+/** A handler that echoes requests and records which arrived and which responses were cancelled. */
 function echo() {
   const arrived: string[] = []
   const given = { up: 0 }
@@ -26,7 +26,7 @@ function echo() {
         else controller.close()
       }
       const cancel = () => void given.up++
-      // Nothing is made that nobody asks for.
+      // Produces data only on demand.
       const body = new ReadableStream<Uint8Array>({ pull, cancel }, { highWaterMark: 0 })
       return new Response(body, { status: 201, headers: { 'x-answer': 'yes' } })
     },
@@ -49,7 +49,7 @@ const failure = (call: Promise<unknown>) =>
   )
 
 describe('a faulty handler', () => {
-  test('without faults hands requests on and answers back, as they are', async () => {
+  test('passes requests and responses unchanged without faults', async () => {
     const { handler, given } = echo()
     const response = await handler(post('a'))
     expect([response.status, response.headers.get('x-answer')]).toEqual([201, 'yes'])
@@ -57,19 +57,19 @@ describe('a faulty handler', () => {
     expect([given.up, handler.log]).toEqual([0, []])
   })
 
-  test('drops a request, which never arrives', async () => {
+  test('drops a request before it arrives', async () => {
     const { handler, arrived } = echo()
     handler.drop({ nth: 1 })
     const request = post('a')
     expect(await failure(handler(request))).toBe('fetch failed: ECONNRESET')
     expect(arrived).toEqual([])
-    // Nobody is left to read it.
+    // The body is cancelled.
     expect(request.bodyUsed).toBe(true)
     expect((await handler(post('b'))).status).toBe(201)
     expect(handler.log).toEqual([{ call: 1, method: 'POST', path: '/v1/things', fault: 'dropped' }])
   })
 
-  test('refuses a connection, and says so', async () => {
+  test('refuses a connection with its own error code', async () => {
     const { handler, arrived } = echo()
     handler.refuse()
     expect(await failure(handler(post('a')))).toBe('fetch failed: ECONNREFUSED')
@@ -77,7 +77,7 @@ describe('a faulty handler', () => {
     expect(handler.log).toMatchObject([{ fault: 'refused' }])
   })
 
-  test('loses an answer, of which the body is given up', async () => {
+  test('loses a response and cancels its body', async () => {
     const { handler, arrived, given } = echo()
     handler.loseAnswer({ nth: 1 })
     expect(await failure(handler(post('a')))).toBe('fetch failed: ECONNRESET')
@@ -90,7 +90,7 @@ describe('a faulty handler', () => {
     [4, '1: a'],
     [10, '1: a      '],
     [25, '1: a      1: a      1: a '],
-  ])('cuts an answer after %i bytes', async (bytes, expected) => {
+  ])('cuts a response after %i bytes', async (bytes, expected) => {
     const { handler, given } = echo()
     handler.cut(bytes)
     const response = await handler(post('a'))
@@ -109,7 +109,7 @@ describe('a faulty handler', () => {
     expect(given.up).toBe(1)
   })
 
-  test('gives whole what is shorter than the cut, and what has no body', async () => {
+  test('delivers a shorter body, and a response without one, completely', async () => {
     const { handler, given } = echo()
     handler.cut(31)
     expect(await (await handler(post('a'))).text()).toHaveLength(30)
@@ -119,7 +119,7 @@ describe('a faulty handler', () => {
     expect((await empty(post('a'))).status).toBe(204)
   })
 
-  test('lets the source know when a cut answer is not wanted any more', async () => {
+  test('cancels the source of a cut response when the client cancels it', async () => {
     const { handler, given } = echo()
     handler.cut(20)
     const response = await handler(post('a'))
@@ -127,7 +127,7 @@ describe('a faulty handler', () => {
     expect(given.up).toBe(1)
   })
 
-  test('ends a cut answer when the client leaves', async () => {
+  test('ends a cut response when the client aborts', async () => {
     const { handler, given } = echo()
     handler.cut(20)
     const control = new AbortController()
@@ -139,7 +139,7 @@ describe('a faulty handler', () => {
     expect(given.up).toBe(1)
   })
 
-  test('delivers a request twice, and gives the second answer', async () => {
+  test('delivers a request twice and returns the second response', async () => {
     const { handler, arrived, given } = echo()
     handler.duplicate({ nth: 1 })
     const response = await handler(post('a'))
@@ -148,7 +148,7 @@ describe('a faulty handler', () => {
     expect(given.up).toBe(1)
   })
 
-  test('delivers a request for the second time, too, when the first time fails', async () => {
+  test('delivers a request a second time even if the first time fails', async () => {
     let calls = 0
     const handler = faultyHandler(async (request) => {
       if (++calls === 1) throw new Error('the first')
@@ -158,7 +158,7 @@ describe('a faulty handler', () => {
     expect(await (await handler(post('a'))).text()).toBe('2: a')
   })
 
-  test('delivers a request once whose client leaves before the second time', async () => {
+  test('does not deliver a request twice if the client aborts in between', async () => {
     const control = new AbortController()
     let calls = 0
     const handler = faultyHandler(() => {
@@ -171,7 +171,7 @@ describe('a faulty handler', () => {
     expect(calls).toBe(1)
   })
 
-  test('answers by itself', async () => {
+  test('responds without the handler', async () => {
     const { handler, arrived } = echo()
     handler.answer(503, { nth: 1 })
     handler.answer(429, { code: 'rate_limited', headers: { 'retry-after-ms': '5' } })
@@ -184,7 +184,7 @@ describe('a faulty handler', () => {
     for (const bytes of [-1, 1.5, Number.NaN]) expect(() => handler.cut(bytes)).toThrow(RangeError)
   })
 
-  test('holds back requests, and answers', async () => {
+  test('delays requests and responses', async () => {
     const { handler, arrived, clock } = echo()
     handler.delay('2s')
     handler.delay('1s', { after: true })
@@ -204,7 +204,7 @@ describe('a faulty handler', () => {
   test.each([
     ['request', { after: false }, 0],
     ['answer', { after: true }, 1],
-  ])('lets a %s go that its client gives up', async (_, options, givenUp) => {
+  ])('releases a delayed %s when the client aborts', async (_, options, givenUp) => {
     const { handler, given, clock, arrived } = echo()
     handler.delay('1h', options)
     const control = new AbortController()
@@ -216,7 +216,7 @@ describe('a faulty handler', () => {
     expect([clock.pending, arrived.length, given.up]).toEqual([0, givenUp, givenUp])
   })
 
-  test('lets everything go when it is healed', async () => {
+  test('releases everything when it is healed', async () => {
     const { handler, clock } = echo()
     handler.delay('1h')
     handler.delay('1h', { after: true })
@@ -230,7 +230,7 @@ describe('a faulty handler', () => {
     expect([clock.pending, handler.rates]).toEqual([0, {}])
   })
 
-  test('meets the requests that are chosen, each with one fault', async () => {
+  test('affects the selected requests, each with one fault', async () => {
     const { handler, arrived } = echo()
     handler.drop({ when: (request) => request.method === 'POST', nth: 2 })
     handler.loseAnswer({ when: (request) => request.method === 'POST', nth: 2 })
@@ -242,7 +242,7 @@ describe('a faulty handler', () => {
   })
 })
 
-describe('faults by chance', () => {
+describe('random faults', () => {
   const rates: HandlerRates = {
     refuse: 0.05,
     drop: 0.1,
@@ -269,7 +269,7 @@ describe('faults by chance', () => {
     return handler.log
   }
 
-  test('are the same for the same seed, and others for another', async () => {
+  test('are the same for the same seed and differ for another', async () => {
     const one = await logOf(3)
     expect(await logOf(3)).toEqual(one)
     expect(await logOf(4)).not.toEqual(one)
@@ -281,20 +281,20 @@ describe('faults by chance', () => {
 
   test.each<[HandlerRates, string]>([
     [{ drop: 2 }, 'rates.drop'],
-    [{ drop: 0.6, cut: 0.6 }, 'at most 1 together'],
+    [{ drop: 0.6, cut: 0.6 }, 'must not exceed 1 in total'],
     [{ delay: [2, 1] }, 'rates.delay'],
     [{ dorp: 0.1 } as HandlerRates, 'dorp'],
-  ])('%j is refused: %s', (given, named) => {
+  ])('rejects %j: %s', (given, named) => {
     expect(() => faultyHandler(() => new Response(), { rates: given })).toThrow(RangeError)
     expect(() => faultyHandler(() => new Response(), { rates: given })).toThrow(named)
   })
 })
 
-test('in front of the wire protocol: an append of which the answer was lost is there once, for whoever gives its sequence number', async () => {
+test('a conditional retry after a lost response stores the append once', async () => {
   const hw = await open({ storage: memory() })
   await hw.ensureBasin('shop')
   await hw.basin('shop').ensureStream('orders')
-  const handler = faultyHandler(createHandler(hw, { open: true }))
+  const handler = faultyHandler(createHandler(hw, { auth: 'none' }))
   handler.loseAnswer({ nth: 1 })
   const append = () =>
     handler(

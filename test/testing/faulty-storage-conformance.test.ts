@@ -1,24 +1,24 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { conformanceSuite } from '../../adapters/conformance/index.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
-import type { Clock } from '../../src/storage/clock.ts'
-import { conformanceSuite } from '../../src/storage/conformance/index.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
 import { realistic } from '../storage/wrapped-storage.ts'
 
 const directory = await temporaryDirectory()
 
-/** Each with a way to make an empty one; the names differ. */
+/** Each creates an empty storage under a new name. */
 const STORAGES: readonly (readonly [title: string, make: (name: string) => Storage])[] = [
   ['memory', () => faultyStorage(memory(), { notifications: 'reliable' })],
   ['a storage with one owner that works later and merges blocks', () => faultyStorage(realistic())],
   ['a directory', (name) => faultyStorage(filesystem(join(directory, name), { durability: 'os' }))],
 ]
 
-/** Nothing of it can be noticed while there are no faults: the contract, whole. */
+/** Without faults it keeps the whole contract. */
 describe.each(STORAGES)('a faulty storage without faults, around %s', (title, make) => {
   let made = 0
   const suite = conformanceSuite({
@@ -35,7 +35,7 @@ describe.each(STORAGES)('a faulty storage without faults, around %s', (title, ma
   }
 })
 
-/** Delays of no length in time, in which everything else happens. */
+/** Delays of 0 ms, during which everything else runs. */
 const turningClock: Clock = {
   now: () => 0,
   schedule(delayMs, callback) {
@@ -54,8 +54,10 @@ const turningClock: Clock = {
 
 const CALLS = ['get', 'list', 'commit', 'head', 'append', 'read', 'reclaim', 'measure'] as const
 
-/** Lateness breaks no promise: appends of a log keep their order, closing waits, and what resolved is there. */
-describe('a faulty storage that is only late, and tells twice', () => {
+/**
+ * Delays break no promise: appends to a log keep their order, closing waits, and resolved writes are stored.
+ */
+describe('a faulty storage with delays and duplicate notifications only', () => {
   const delay = [0, 3] as const
   const rates = { ...Object.fromEntries(CALLS.map((call) => [call, { delay }])), open: { delay } }
   const make = () => {
@@ -74,10 +76,10 @@ describe('a faulty storage that is only late, and tells twice', () => {
   for (const { title, skip, run } of suite) if (skip === undefined) test(title, run)
 })
 
-test('around memory nothing is skipped but what only exclusive storages do', () => {
+test('the memory storage skips only the cases of other storages', () => {
   const { manifest } = faultyStorage(memory(), { notifications: 'reliable' })
   const make = async () => ({ storage: memory(), dispose: async () => {} })
   const suite = conformanceSuite({ manifest, make, keepsDataWhenClosed: true })
   const reasons = suite.flatMap(({ skip }) => skip ?? [])
-  expect(reasons).toEqual(['the storage is shared'])
+  expect(reasons).toEqual(['the storage may return memory that it keeps', 'the storage is shared'])
 })

@@ -47,7 +47,7 @@ const saying =
 const textOf = async (url: string) => (await fetch(url)).text()
 
 describe('an in-process service', () => {
-  test('gets the requests to its address, and leaves all others to the `fetch` before', async () => {
+  test('receives the requests for its address and leaves all others to the original `fetch`', async () => {
     const before: string[] = []
     const nextFetch: typeof fetch = async (input) => {
       before.push(String(input))
@@ -74,7 +74,7 @@ describe('an in-process service', () => {
     globalThis.fetch = realFetch.value
   })
 
-  test('is gone after it is closed, twice and by `using`, and its address is nowhere', async () => {
+  test('is removed by `close`, a second `close` and `using`, and its address cannot be reached afterwards', async () => {
     const service = started(saying('here'))
     service.close()
     service.close()
@@ -96,7 +96,7 @@ describe('an in-process service', () => {
     [1, 2, 0],
     [2, 0, 1],
     [2, 1, 0],
-  ])('has its own address beside others, closed in the order %i, %i, %i', async (...order) => {
+  ])('has its own address among several services, closed in the order %i, %i, %i', async (...order) => {
     const three = ['a', 'b', 'c'].map((text) => started(saying(text)))
     const open = new Set(three)
     for (const index of order) {
@@ -109,7 +109,7 @@ describe('an in-process service', () => {
     expect(globalThis.fetch).toBe(realFetch.value)
   })
 
-  test('lets a replacement be that somebody else made since', async () => {
+  test('keeps a later replacement of `fetch` by other code', async () => {
     const service = started(saying('here'))
     const own = globalThis.fetch
     const theirs: typeof fetch = (input, init) => own(input, init)
@@ -119,11 +119,11 @@ describe('an in-process service', () => {
     expect(globalThis.fetch).toBe(theirs)
     await expect(fetch(service.url)).rejects.toThrow('fetch failed')
     globalThis.fetch = own
-    // What is left of it goes with the next one.
+    // The next service removes the rest.
     started(saying('next')).close()
   })
 
-  test('abandons a request that its client gives up, whatever the handler does', async () => {
+  test('rejects an aborted request, whatever the handler does', async () => {
     let signal: AbortSignal | undefined
     const service = started((request) => {
       signal = request.signal
@@ -139,7 +139,7 @@ describe('an in-process service', () => {
     )
   })
 
-  test('is done with a request when its answer has arrived', async () => {
+  test('releases a request when its response has arrived', async () => {
     let signal: AbortSignal | undefined
     const service = started((request) => {
       signal = request.signal
@@ -152,7 +152,7 @@ describe('an in-process service', () => {
     expect(signal?.aborted).toBe(false)
   })
 
-  test('gives up an answer that comes when nobody waits for it any more', async () => {
+  test('cancels a response that arrives after the abort', async () => {
     let cancelled = 0
     let answer = (_: Response): void => {}
     const service = started(
@@ -169,7 +169,7 @@ describe('an in-process service', () => {
     await expect.poll(() => cancelled).toBe(1)
   })
 
-  test('breaks off what is open when it is closed', async () => {
+  test('fails open requests and responses when it is closed', async () => {
     let cancelled = 0
     const endless = () =>
       new Response(
@@ -186,7 +186,7 @@ describe('an in-process service', () => {
     expect(cancelled).toBe(1)
   })
 
-  test('hears of the abort of a request that nobody holds any more', async () => {
+  test('forwards the abort of a request that was garbage-collected', async () => {
     let cancelled = 0
     const handler = faultyHandler(() => new Response(new ReadableStream({ cancel: () => void cancelled++ })))
     handler.cut(10)
@@ -201,35 +201,35 @@ describe('an in-process service', () => {
     expect(cancelled).toBe(2)
   })
 
-  test('tells what the handler rejects with', async () => {
+  test('rejects with the error of the handler', async () => {
     const service = started(() => {
       throw new TypeError('fetch failed')
     })
     await expect(fetch(service.url)).rejects.toThrow('fetch failed')
   })
 
-  test('does not compress: there is no line, and nobody who would decompress', async () => {
+  test('does not compress, because nothing would decompress', async () => {
     const service = started((request) => new Response(request.headers.get('accept-encoding')))
     expect(await (await fetch(service.url, { headers: { 'accept-encoding': 'gzip' } })).text()).toBe('')
   })
 })
 
-/** What is only held weakly is gone afterwards. */
+/** Collects everything that is only referenced weakly. */
 async function collectGarbage(): Promise<void> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc')
   for (let i = 0; i < 3; i++) {
-    // What the stack still refers to stays until a later turn.
+    // References on the stack are released in a later turn.
     await new Promise((resolve) => setImmediate(resolve))
     collect()
   }
 }
 
-/** The published client at an engine of this process. */
+/** The published client on an engine in this process. */
 async function published() {
   const clock = virtualClock()
   const hw = await engine(clock)
-  const handler = faultyHandler(createHandler(hw, { open: true }), { clock })
+  const handler = faultyHandler(createHandler(hw, { auth: 'none' }), { clock })
   const service = started(handler)
   const s2 = service.connect(S2)
   await s2.basins.create({ basin: 'in-process', config: { createStreamOnAppend: true } })
@@ -239,8 +239,8 @@ async function published() {
 const strings = (...bodies: string[]) =>
   AppendInput.create(bodies.map((body) => AppendRecord.string({ body })))
 
-describe('the published client, without a socket', () => {
-  test('appends, reads, and follows over the virtual clock', async () => {
+describe('the published client without a socket', () => {
+  test('appends, reads and follows with the virtual clock', async () => {
     const { basin, clock, hw } = await published()
     const stream = basin.stream('orders')
     await stream.append(strings('a', 'b'))
@@ -252,7 +252,7 @@ describe('the published client, without a socket', () => {
     const reader = session.getReader()
     const next = async () => (await reader.read()).value?.body
     expect([await next(), await next()]).toEqual(['a', 'b'])
-    // Hours without a record: heartbeats by the virtual clock keep the session.
+    // Heartbeats, driven by the virtual clock, keep the session open for hours.
     await clock.advance('2h')
     await stream.append(strings('c'))
     expect(await next()).toBe('c')
@@ -261,19 +261,7 @@ describe('the published client, without a socket', () => {
     await stream.close()
   })
 
-  test('has append sessions and producers', async () => {
-    const { basin } = await published()
-    const stream = basin.stream('orders')
-    const session = await stream.appendSession()
-    const tickets = [await session.submit(strings('a')), await session.submit(strings('b', 'c'))]
-    const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
-    expect(acks.map(({ end }) => end.seqNum)).toEqual([1, 3])
-    await session.close()
-    expect((await stream.checkTail()).tail.seqNum).toBe(3)
-    await stream.close()
-  })
-
-  test('reconnects where a session was cut', async () => {
+  test('reconnects a session at the record where it was cut', async () => {
     const { basin, handler } = await published()
     const stream = basin.stream('orders')
     for (const body of ['a', 'b', 'c']) await stream.append(strings(body))
@@ -289,7 +277,7 @@ describe('the published client, without a socket', () => {
     await stream.close()
   })
 
-  test('tries again, at once, what it may try again', async () => {
+  test('retries at once if a retry is permitted', async () => {
     const { basin, handler } = await published()
     const stream = basin.stream('orders')
     handler.answer(503, { nth: 1 })
@@ -302,7 +290,7 @@ describe('the published client, without a socket', () => {
     await stream.close()
   })
 
-  test('has its own options beside', async () => {
+  test('accepts options of its own', async () => {
     const { service, handler, basin } = await published()
     await basin.stream('orders').append(strings('a'))
     class Noting extends S2 {
@@ -322,7 +310,7 @@ describe('the published client, without a socket', () => {
     await expect(once.basin('in-process').stream('orders').checkTail()).rejects.toMatchObject({ status: 503 })
   })
 
-  test('presents the token that it is given', async () => {
+  test('sends the configured token', async () => {
     const hw = await engine()
     const handler = createHandler(hw)
     const accessToken = (await hw.createRootToken())!
@@ -331,7 +319,7 @@ describe('the published client, without a socket', () => {
     await expect(unknown.connect(S2).basins.list()).rejects.toMatchObject({ status: 401 })
   })
 
-  test('is constructed by the app itself', async () => {
+  test('works if the app constructs it', async () => {
     const { service } = await published()
     const s2 = new S2({ ...service.clientOptions })
     const stream = s2.basin('in-process').stream('orders', service.streamOptions)
@@ -341,7 +329,7 @@ describe('the published client, without a socket', () => {
     await stream.close()
   })
 
-  test('loses what it has open when the service closes', async () => {
+  test('fails its open sessions when the service closes', async () => {
     const { basin, service, hw } = await published()
     const stream = basin.stream('orders')
     await stream.append(strings('a'))

@@ -6,7 +6,7 @@ import { readSources } from '../architecture/source-module.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const OWN_EXAMPLES = 'test/testing/no-sleeps.test.ts'
 
-/** What waits for nothing but time. A timer that ends what would hang is none. */
+/** Matches waits for time alone. A timer that ends a hanging operation does not match. */
 const SLEEPS = [
   /new Promise\b[^;]{0,100}?=>\s*(\{\s*)?(void\s+|return\s+)?setTimeout\(\s*(\w+|\(\)\s*=>[^,]{0,40}),/,
   /\bpromisify\(\s*setTimeout\s*\)/,
@@ -21,7 +21,7 @@ function sleeps(text: string): boolean {
   return SLEEPS.some((sleep) => sleep.test(text))
 }
 
-test('no test sleeps: time comes from the virtual clock, and what happens later is waited for by condition', () => {
+test('no test sleeps; tests use the virtual clock or wait for a condition', () => {
   const directories = ['test', 'examples'].filter((directory) => existsSync(`${ROOT}/${directory}`))
   const sources = [...readSources(ROOT, directories)].filter(([path]) => !path.includes('/node_modules/'))
   expect(sources.length).toBeGreaterThan(100)

@@ -8,7 +8,7 @@ const RATES: StorageRates = {
   head: { before: 0.5, kind: 'quota', delay: [0, 3] },
 }
 
-/** What a seed does to 50 calls of each kind. */
+/** The faults of a seed in 50 calls of each operation. */
 async function faultsOf(
   seed: number,
   order: 'one by one' | 'the others first' = 'one by one',
@@ -31,26 +31,26 @@ async function faultsOf(
 const failuresOf = (faults: readonly StorageFault[], wanted: string) =>
   faults.filter((one) => 'operation' in one && one.operation === wanted)
 
-describe('faults by chance', () => {
-  test('are the same for the same seed, and others for another', async () => {
+describe('random faults', () => {
+  test('are the same for the same seed and differ for another', async () => {
     const [one, again, other] = [await faultsOf(7), await faultsOf(7), await faultsOf(8)]
     expect(one).toEqual(again)
     expect(one).not.toEqual(other)
   })
 
-  test('of one call do not depend on other calls', async () => {
+  test('of one operation do not depend on calls of others', async () => {
     const [one, mixed] = [await faultsOf(7), await faultsOf(7, 'the others first')]
     expect(failuresOf(mixed, 'get')).toEqual(failuresOf(one, 'get'))
     expect(failuresOf(mixed, 'head')).toEqual(failuresOf(one, 'head'))
   })
 
-  test('come about as often as they should, of each kind', async () => {
+  test('of each kind have the requested probability', async () => {
     const faults = [1, 2, 3, 4].map(async (seed) => faultsOf(seed))
     const all = (await Promise.all(faults)).flat()
     const count = (wanted: Partial<StorageFault>) =>
       all.filter((one) => Object.entries(wanted).every(([name, value]) => Reflect.get(one, name) === value))
         .length
-    // Of 200 calls each; the seeds are given, so this either holds or does not.
+    // Of 200 calls each; the seeds are fixed, so the result is deterministic.
     expect(count({ operation: 'get', after: false })).toBeGreaterThan(20)
     expect(count({ operation: 'get', after: true })).toBeGreaterThan(20)
     expect(count({ operation: 'head', fault: 'failure', kind: 'quota' })).toBeGreaterThan(70)
@@ -59,11 +59,11 @@ describe('faults by chance', () => {
     for (const after of [true, false]) expect(count({ fault: 'delay', after })).toBeGreaterThan(40)
   })
 
-  test('can be planned for, call by call, from the log', async () => {
+  test('can be repeated, call by call, from the log', async () => {
     const faults = (await faultsOf(7)).filter((one) => one.fault === 'failure')
     const { storage, session } = await openFaulty()
     for (const { operation, call, kind, after } of faults) {
-      // The log counts from the beginning.
+      // The log counts calls from the first one.
       if (operation === 'get') storage.fail('get', { nth: call, kind, after })
     }
     for (let i = 0; i < 50; i++) await outcome(session.get('streams', 'a'))
@@ -71,7 +71,7 @@ describe('faults by chance', () => {
     expect(storage.log.length).toBeGreaterThan(5)
   })
 
-  test('begin and end when they are told to', async () => {
+  test('begin and end when `rates` is set', async () => {
     const { storage, session } = await openFaulty()
     storage.rates = { head: { before: 1 } }
     expect(await outcome(session.head('log'))).toBe('io')
@@ -94,12 +94,12 @@ test.each<[StorageRates, string]>([
   [{ apend: { before: 1 } } as StorageRates, 'apend'],
   [{ append: { torn: 1 } } as StorageRates, 'torn'],
   [{ notification: { before: 1 } } as StorageRates, 'before'],
-])('%j is refused: %s', (rates, named) => {
+])('rejects %j: %s', (rates, named) => {
   expect(() => faultyStorage(memory(), { rates })).toThrow(RangeError)
   expect(() => faultyStorage(memory(), { rates })).toThrow(named)
 })
 
-test('the log forgets the oldest faults', async () => {
+test('the log drops the oldest faults', async () => {
   const { storage, session } = await openFaulty()
   storage.fail('head')
   for (let i = 0; i < 10_100; i++) await outcome(session.head('log'))

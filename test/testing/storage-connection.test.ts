@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { LogWriter, WHOLE_LOG } from '../../adapters/conformance/log-writer.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import {
@@ -7,15 +8,14 @@ import {
   type VirtualClock,
   virtualClock,
 } from '../../adapters/testing/index.ts'
-import { LogWriter, WHOLE_LOG } from '../../src/storage/conformance/log-writer.ts'
 import type { StorageSession } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
-import { wrapped } from '../engine/wrapped-storage.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
+import { wrapped } from '../support/index.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
 describe('a storage that loses its connection', () => {
-  test('fails every call, and the opening, until it is restored', async () => {
+  test('fails every call and every `open` until it is restored', async () => {
     const { storage, session, clock } = await openFaulty()
     const context = { clock, onLogChanged: () => {} }
     storage.loseConnection()
@@ -30,7 +30,7 @@ describe('a storage that loses its connection', () => {
     expect(storage.log).toEqual([{ fault: 'connection lost' }, { fault: 'connection restored' }])
   })
 
-  test('leaves open what came of the calls in flight: one was made, one never is', async () => {
+  test('leaves the outcome of calls in flight open: one took effect, a delayed one never will', async () => {
     const { storage, session, clock } = await openFaulty()
     const writer = new LogWriter(session, 'log')
     storage.delay('append', '1s', { nth: 1, after: true })
@@ -52,7 +52,7 @@ describe('a storage that loses its connection', () => {
   test.each([
     ['loses its connection', (storage: FaultyStorage) => storage.loseConnection()],
     ['crashes', (storage: FaultyStorage) => storage.crash()],
-  ])('opens to nobody who was opening it when it %s', async (_, breakIt) => {
+  ])('fails an `open` in flight when it %s', async (_, breakIt) => {
     const { storage, clock } = await openFaulty()
     const context = { clock, onLogChanged: () => {} }
     storage.delay('open', '1s', { nth: 1 })
@@ -66,41 +66,41 @@ describe('a storage that loses its connection', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('closes without one', async () => {
+  test('can be closed meanwhile', async () => {
     const { storage, session } = await openFaulty()
     storage.loseConnection()
     await session.close()
     expect(await outcome(session.head('log'))).toBe('closed')
   })
 
-  test('is healed', async () => {
+  test('is restored by `heal`', async () => {
     const { storage, session } = await openFaulty()
     storage.loseConnection()
     storage.heal()
     expect(await outcome(session.head('log'))).toBe('done')
   })
 
-  test('tells of the logs that changed meanwhile when it is there again, also where notifications are reliable', async () => {
-    const { storage, told, clock, session } = await openFaulty({ notifications: 'reliable' })
+  test('notifies of the logs that changed meanwhile when it is restored, also with reliable notifications', async () => {
+    const { storage, notified, clock, session } = await openFaulty({ notifications: 'reliable' })
     const inner = await LogWriter.create(session, 'x')
     await clock.settle()
-    told.length = 0
+    notified.length = 0
     const author = await storage.open({ clock, onLogChanged: () => {} })
-    // What an engine does whose connection is another.
+    // An engine with its own connection.
     const writes = [1, 2].map(() => new LogWriter(author, inner.logId, inner.head).request())
     const appended = author.append(writes[0]!)
     storage.loseConnection()
     expect(await outcome(appended)).toBe('io')
     await clock.settle()
-    expect(told).toEqual([])
+    expect(notified).toEqual([])
     storage.restore()
-    expect(told).toEqual([])
+    expect(notified).toEqual([])
     await clock.settle()
-    expect(told).toEqual(['x'])
+    expect(notified).toEqual(['x'])
   })
 })
 
-test('what a storage offers beyond its calls is there if it is there', async () => {
+test('a faulty storage has the optional calls that its storage has', async () => {
   const { session } = await openFaulty()
   expect(session.backgroundTurn).toBeUndefined()
   const turns: boolean[] = []
@@ -121,7 +121,7 @@ test('what a storage offers beyond its calls is there if it is there', async () 
 })
 
 describe('a storage that crashes', () => {
-  test('is closed to whoever had it open, and opens again with what was acknowledged', async () => {
+  test('closes its sessions, and opens again with everything acknowledged', async () => {
     const { storage, session, clock } = await openFaulty()
     const writer = new LogWriter(session, 'log')
     await writer.append()
@@ -134,7 +134,7 @@ describe('a storage that crashes', () => {
     expect(storage.log).toEqual([{ fault: 'crash' }])
   })
 
-  test('leaves open what came of the calls in flight: one was made, one never is', async () => {
+  test('leaves the outcome of calls in flight open: one took effect, a delayed one never will', async () => {
     const { storage, session, clock } = await openFaulty()
     const writer = new LogWriter(session, 'log')
     storage.delay('append', '1s', { nth: 1, after: true })
@@ -151,8 +151,8 @@ describe('a storage that crashes', () => {
     expect(await again.head('log')).toMatchObject({ tail: { seqNum: 1 } })
   })
 
-  test('releases the storage below, and tells nobody anything any more', async () => {
-    const { storage, session, told, clock } = await openFaulty()
+  test('closes the wrapped storage and sends no more notifications', async () => {
+    const { storage, session, notified, clock } = await openFaulty()
     storage.delayNotifications('1s')
     const author = await storage.open({ clock, onLogChanged: () => {} })
     await new LogWriter(author, 'log').append()
@@ -165,22 +165,21 @@ describe('a storage that crashes', () => {
     const again = await storage.open({ clock, onLogChanged: () => {} })
     await LogWriter.create(again, 'new')
     await clock.settle()
-    expect(told).toEqual([])
+    expect(notified).toEqual([])
   })
 
-  test('lets go of what only one may have, and keeps what it said was durable', async () => {
+  test('keeps durable writes, and releases the directory', async () => {
     const storage = faultyStorage(filesystem(await temporaryDirectory(), { durability: 'os' }))
     const context = { clock: virtualClock(), onLogChanged: () => {} }
     const writer = await LogWriter.create(await storage.open(context), 'log')
     await writer.append()
-    expect(await outcome(storage.open(context))).toBe('blocked')
     await storage.crash()
     const again = await storage.open(context)
     expect(await again.head('log')).toEqual(writer.head)
     await again.close()
   })
 
-  test('while it closes waits for no call that never comes back', async () => {
+  test('does not wait for a call that never settles while it is being closed', async () => {
     const hanging = wrapped(memory(), {}, () => ({ get: () => new Promise(() => {}) }))
     const storage = faultyStorage(hanging)
     const session = await storage.open({ clock: virtualClock(), onLogChanged: () => {} })
@@ -191,7 +190,7 @@ describe('a storage that crashes', () => {
     await closed
   })
 
-  test('twice crashes what was opened in between', async () => {
+  test('crashes sessions opened between two crashes', async () => {
     const { storage, clock } = await openFaulty()
     await storage.crash()
     const again = await storage.open({ clock, onLogChanged: () => {} })
@@ -199,11 +198,11 @@ describe('a storage that crashes', () => {
     expect(await outcome(again.head('log'))).toBe('closed')
   })
 
-  /** A storage that has it open for one at a time, and ends what it begins only when it is told to. */
+  /** A storage with one session at a time, whose calls settle only when the test releases them. */
   function oneAtATime() {
     const inner = memory()
     const waiting: (() => void)[] = []
-    const told = () => new Promise<void>((resolve) => waiting.push(resolve))
+    const released = () => new Promise<void>((resolve) => waiting.push(resolve))
     let isTaken = false
     let isSlow = false
     const storage = faultyStorage({
@@ -211,11 +210,11 @@ describe('a storage that crashes', () => {
       async open(context) {
         if (isTaken) throw new StorageFailure('blocked', 'it is taken', { nothingWritten: true })
         isTaken = true
-        if (isSlow) await told()
+        if (isSlow) await released()
         const session = await inner.open(context)
         const closeInner = session.close.bind(session)
         const close = async () => {
-          if (isSlow) await told()
+          if (isSlow) await released()
           await closeInner()
           isTaken = false
         }
@@ -241,7 +240,7 @@ describe('a storage that crashes', () => {
   test.each<[string, (storage: FaultyStorage, session: StorageSession) => unknown]>([
     ['while it is being closed', (_, session) => session.close()],
     ['while it crashes', (storage) => storage.crash()],
-  ])('%s, crashes until it can be opened again', async (_, begin) => {
+  ])('%s, resolves `crash` when it can be opened again', async (_, begin) => {
     const { storage, goOn, beSlow } = oneAtATime()
     const clock = virtualClock()
     const context = { clock, onLogChanged: () => {} }
@@ -255,7 +254,7 @@ describe('a storage that crashes', () => {
     await begun
   })
 
-  test('while somebody opens it, crashes until it can be opened again', async () => {
+  test('during an `open`, resolves `crash` when it can be opened again', async () => {
     const { storage, goOn, beSlow } = oneAtATime()
     const clock = virtualClock()
     const context = { clock, onLogChanged: () => {} }
@@ -269,7 +268,7 @@ describe('a storage that crashes', () => {
     expect(await opened).toBe('done')
   })
 
-  test('while it is being closed, makes none of the calls that were held back', async () => {
+  test('drops delayed calls while it is being closed', async () => {
     const { storage, session, clock } = await openFaulty()
     storage.delay('append', '1s', { after: true })
     const append = new LogWriter(session, 'log').append()

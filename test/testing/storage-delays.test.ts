@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { LogWriter } from '../../adapters/conformance/log-writer.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
-import { LogWriter } from '../../src/storage/conformance/log-writer.ts'
 import type { AppendRequest } from '../../src/storage/contract.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
-/** Notes what a call came to, when it does. */
+/** Records the outcome of a call once it settles. */
 function watched<Result>(call: Promise<Result>): { settled: boolean; outcome: Promise<string> } {
   const state = { settled: false, outcome: outcome(call) }
   void state.outcome.then(() => {
@@ -14,8 +14,8 @@ function watched<Result>(call: Promise<Result>): { settled: boolean; outcome: Pr
   return state
 }
 
-describe('a call that is held back', () => {
-  test('is made when the time has come', async () => {
+describe('a delayed call', () => {
+  test('runs after the delay', async () => {
     const { storage, session, clock } = await openFaulty()
     storage.delay('commit', '2s', { nth: 1 })
     const commit = watched(session.commit([put('b')]))
@@ -30,7 +30,7 @@ describe('a call that is held back', () => {
     ])
   })
 
-  test('or its answer, which does not hold back the call', async () => {
+  test('runs at once if only its result is delayed', async () => {
     const { storage, session, clock } = await openFaulty()
     storage.delay('commit', '2s', { after: true })
     const commit = watched(session.commit([put('b')]))
@@ -41,7 +41,7 @@ describe('a call that is held back', () => {
     expect(await commit.outcome).toBe('done')
   })
 
-  test('fails when it was made, if it does', async () => {
+  test('reports the failure of the storage after the delay', async () => {
     const { storage, session, clock } = await openFaulty()
     storage.delay('get', 100)
     storage.delay('get', 10, { after: true })
@@ -53,7 +53,7 @@ describe('a call that is held back', () => {
     expect(await get.outcome).toBe('io')
   })
 
-  test('holds back the appends of its log behind it, and no others', async () => {
+  test('delays later appends to its log, and no others', async () => {
     const { storage, session, clock } = await openFaulty()
     const other = await LogWriter.create(session, 'other')
     storage.delay('append', '1s', { nth: 2 })
@@ -71,7 +71,7 @@ describe('a call that is held back', () => {
     expect(await session.head('log')).toEqual(writer.head)
   })
 
-  test('holds back nothing any more once it was made', async () => {
+  test('delays nothing once it has run', async () => {
     const inner = memory()
     let handedOver = 0
     const storage = faultyStorage({
@@ -95,12 +95,12 @@ describe('a call that is held back', () => {
     await clock.advance('1s')
     await Promise.all(held)
     const next = writer.append()
-    // Within the call, as without faults.
+    // Synchronously within the call, as without faults.
     expect(handedOver).toBe(3)
     await next
   })
 
-  test('lets the appends behind it go when it fails', async () => {
+  test('releases later appends when it fails', async () => {
     const { storage, session, clock } = await openFaulty()
     storage.delay('append', '1s', { nth: 1 })
     storage.failNext('append')
@@ -111,7 +111,7 @@ describe('a call that is held back', () => {
     expect(await outcome(new LogWriter(session, 'log').append())).toBe('done')
   })
 
-  test('goes on at once when it is healed', async () => {
+  test('runs at once after `heal`', async () => {
     const { storage, session, clock } = await openFaulty()
     storage.delay('head', '1d')
     const head = session.head('log')
@@ -120,7 +120,7 @@ describe('a call that is held back', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('goes on at once when the session closes, which waits for it', async () => {
+  test('runs at once when the session closes, and closing waits for it', async () => {
     const { storage, session, clock } = await openFaulty()
     storage.delay('commit', '1d')
     storage.delay('commit', '1d', { after: true })
@@ -132,7 +132,7 @@ describe('a call that is held back', () => {
     expect(await outcome(session.get('streams', 'b'))).toBe('closed')
   })
 
-  test('may be the opening', async () => {
+  test('may be `open`', async () => {
     const { storage, clock } = await openFaulty()
     storage.delay('open', '1s')
     storage.delay('open', '2s', { after: true })
@@ -144,7 +144,7 @@ describe('a call that is held back', () => {
   })
 })
 
-test('what is no duration is refused', () => {
+test('rejects an invalid duration', () => {
   const storage = faultyStorage(memory())
   expect(() => storage.delay('read', 'soon')).toThrow(RangeError)
   expect(() => storage.delayNotifications(-1)).toThrow(RangeError)

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { LogWriter, WHOLE_LOG } from '../../adapters/conformance/log-writer.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage, type StorageOperation, virtualClock } from '../../adapters/testing/index.ts'
-import { LogWriter, WHOLE_LOG } from '../../src/storage/conformance/log-writer.ts'
 import type { StorageSession } from '../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../src/storage/errors.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
-/** Each call of the contract, so that it does something. */
+/** Each call of the contract, with an observable effect. */
 const CALLS: Record<Exclude<StorageOperation, 'open'>, (session: StorageSession) => Promise<unknown>> = {
   get: (session) => session.get('streams', 'a'),
   list: (session) => session.list('streams', { prefix: '', after: '', limit: 10 }),
@@ -21,7 +21,7 @@ const OPERATIONS = Object.keys(CALLS) as (keyof typeof CALLS)[]
 const WRITES = ['commit', 'append', 'reclaim']
 
 describe.each(OPERATIONS)('%s', (operation) => {
-  test('that fails is not made, and says so', async () => {
+  test('that fails has no effect, and the failure says so', async () => {
     const { storage, session } = await openFaulty()
     storage.failNext(operation, { kind: 'quota' })
     const error = await CALLS[operation](session).catch((reason: unknown) => reason)
@@ -32,7 +32,7 @@ describe.each(OPERATIONS)('%s', (operation) => {
     expect(await outcome(CALLS[operation](session))).toBe('done')
   })
 
-  test('of which the answer is lost is made, and does not say so', async () => {
+  test('whose result is lost takes effect, and the failure leaves that open', async () => {
     const { storage, session } = await openFaulty()
     storage.failNext(operation, { after: true })
     const error = await CALLS[operation](session).catch((reason: unknown) => reason)
@@ -42,7 +42,7 @@ describe.each(OPERATIONS)('%s', (operation) => {
     expect((await session.head('log'))?.tail.seqNum === 1).toBe(operation === 'append')
   })
 
-  test('fails until it is healed, and no other does', async () => {
+  test('fails until `heal`, without affecting other operations', async () => {
     const { storage, session } = await openFaulty()
     storage.fail(operation)
     for (let i = 0; i < 3; i++) expect(await outcome(CALLS[operation](session))).toBe('io')
@@ -53,7 +53,7 @@ describe.each(OPERATIONS)('%s', (operation) => {
   })
 })
 
-describe('an opening', () => {
+describe('`open`', () => {
   test('fails, and the storage can be opened afterwards', async () => {
     const storage = faultyStorage(memory())
     const context = { clock: virtualClock(), onLogChanged: () => {} }
@@ -62,7 +62,7 @@ describe('an opening', () => {
     await (await storage.open(context)).close()
   })
 
-  test('of which the answer is lost holds nothing', async () => {
+  test('releases the storage if its result is lost', async () => {
     let open = 0
     const inner = memory()
     const storage = faultyStorage({
@@ -86,8 +86,8 @@ describe('an opening', () => {
   })
 })
 
-describe('which call fails', () => {
-  test('the nth from now on', async () => {
+describe('the failing call', () => {
+  test('is the nth from now on', async () => {
     const { storage, session } = await openFaulty()
     await session.head('log')
     storage.fail('head', { nth: 3 })
@@ -96,7 +96,7 @@ describe('which call fails', () => {
     expect(outcomes).toEqual(['done', 'done', 'io', 'done', 'done'])
   })
 
-  test('those that are chosen, of which the nth', async () => {
+  test('is the nth that matches `when`', async () => {
     const { storage, session } = await openFaulty()
     storage.fail('get', { when: (collection) => collection === 'basins' })
     storage.fail('commit', {
@@ -113,7 +113,7 @@ describe('which call fails', () => {
     expect(await create('y')).toBe('done')
   })
 
-  test('the first failure that was planned for it, of several', async () => {
+  test('has the failure that was planned first', async () => {
     const { storage, session } = await openFaulty()
     storage.failNext('head', { kind: 'corrupt' })
     storage.fail('head')
@@ -121,17 +121,17 @@ describe('which call fails', () => {
     expect(await outcome(session.head('log'))).toBe('io')
   })
 
-  test.each([0, -1, 1.5, Number.NaN])('none is the %s-th', (nth) => {
+  test.each([0, -1, 1.5, Number.NaN])('cannot be call number %s', (nth) => {
     expect(() => faultyStorage(memory()).fail('head', { nth })).toThrow(RangeError)
   })
 })
 
-test('what the contract does not have cannot fail', () => {
+test('must be a call of the contract', () => {
   expect(() => faultyStorage(memory()).fail('apend' as 'append')).toThrow('apend')
 })
 
 describe('a conflict', () => {
-  test.each(['commit', 'append'] as const)('of %s that was not made', async (operation) => {
+  test.each(['commit', 'append'] as const)('of %s has no effect', async (operation) => {
     const { storage, session } = await openFaulty()
     storage.failNext(operation, { kind: 'conflict' })
     const error = await CALLS[operation](session).catch((reason: unknown) => reason)
@@ -140,13 +140,13 @@ describe('a conflict', () => {
     expect(await session.head('log')).toMatchObject({ tail: { seqNum: 0 } })
   })
 
-  test('is nothing that other calls have, nor a call that was made', () => {
+  test('is possible only for commits and appends without `after`', () => {
     const storage = faultyStorage(memory())
     expect(() => storage.fail('read', { kind: 'conflict' })).toThrow(RangeError)
     expect(() => storage.fail('append', { kind: 'conflict', after: true })).toThrow(RangeError)
   })
 
-  test('of the storage itself is told instead of a lost answer', async () => {
+  test('of the storage itself takes precedence over a lost result', async () => {
     const { storage, session } = await openFaulty()
     storage.failNext('append', { after: true })
     const writer = new LogWriter(session, 'missing')
@@ -154,8 +154,8 @@ describe('a conflict', () => {
   })
 })
 
-describe('of appends that are made without waiting', () => {
-  test('those behind one that was not made conflict', async () => {
+describe('a failure among pipelined appends', () => {
+  test('makes later appends conflict if the failed one had no effect', async () => {
     const { storage, session } = await openFaulty()
     storage.fail('append', { nth: 2 })
     const writer = new LogWriter(session, 'log')
@@ -164,7 +164,7 @@ describe('of appends that are made without waiting', () => {
     expect(await session.head('log')).toMatchObject({ tail: { seqNum: 1 } })
   })
 
-  test('those behind one of which the answer is lost are made', async () => {
+  test('lets later appends succeed if the failed one took effect', async () => {
     const { storage, session } = await openFaulty()
     storage.fail('append', { nth: 2, after: true })
     const writer = new LogWriter(session, 'log')
@@ -178,7 +178,7 @@ describe('torn reads', () => {
   const wholeLog = async (session: StorageSession) =>
     (await session.read('log', WHOLE_LOG)).map(({ firstSeqNum }) => firstSeqNum)
 
-  test('give the first of their blocks', async () => {
+  test('return the first of their blocks', async () => {
     const { storage, session } = await openFaulty()
     await new LogWriter(session, 'log').appendUnmergeable(3)
     storage.tearReads({ nth: 2 })
@@ -188,7 +188,7 @@ describe('torn reads', () => {
     expect(storage.log).toEqual([{ fault: 'torn read', operation: 'read', call: 2, blocks: 1 }])
   })
 
-  test('give at least one block and never all, by chance', async () => {
+  test('return at least one block and never all, at random', async () => {
     const { storage, session } = await openFaulty()
     await new LogWriter(session, 'log').appendUnmergeable(4)
     storage.rates = { read: { torn: 1 } }
@@ -197,7 +197,7 @@ describe('torn reads', () => {
     expect([...given].sort()).toEqual([1, 2, 3])
   })
 
-  test('are whole where there is one block, or none', async () => {
+  test('are complete if there is at most one block', async () => {
     const { storage, session } = await openFaulty()
     storage.tearReads()
     expect(await wholeLog(session)).toEqual([])

@@ -1,33 +1,33 @@
 import { describe, expect, test } from 'vitest'
+import { LogWriter } from '../../adapters/conformance/log-writer.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
-import { LogWriter } from '../../src/storage/conformance/log-writer.ts'
 import { openFaulty } from './storage-support.ts'
 
-/** A storage with a follower, whose `told` this is, and a writer at another session. */
+/** A storage with a session that records its notifications in `notified`, and a writer in another session. */
 async function followed(options: Parameters<typeof openFaulty>[0] = {}) {
   const opened = await openFaulty(options)
   const author = await opened.storage.open({ clock: opened.clock, onLogChanged: () => {} })
   const writer = new LogWriter(author, 'log')
   return {
     ...opened,
-    /** Appends, lets everything happen that is not late, and gives what the follower was told by then. */
+    /** Appends, runs everything that is not delayed, and returns the notifications so far. */
     async append() {
-      opened.told.length = 0
+      opened.notified.length = 0
       await writer.append()
       await opened.clock.settle()
-      return [...opened.told]
+      return [...opened.notified]
     },
   }
 }
 
 describe('notifications', () => {
-  test('come as they are', async () => {
+  test('are forwarded unchanged without faults', async () => {
     const { append } = await followed()
     expect(await append()).toEqual(['log'])
   })
 
-  test('are dropped until it is healed', async () => {
+  test('are dropped until `heal`', async () => {
     const { storage, append } = await followed()
     storage.dropNotifications()
     expect(await append()).toEqual([])
@@ -37,33 +37,33 @@ describe('notifications', () => {
     expect(storage.log.map(({ fault }) => fault)).toEqual(['dropped', 'dropped'])
   })
 
-  test('come twice', async () => {
+  test('can be duplicated', async () => {
     const { storage, append } = await followed({ notifications: 'reliable' })
     storage.duplicateNotifications()
     expect(await append()).toEqual(['log', 'log'])
   })
 
-  test('come late', async () => {
-    const { storage, append, told, clock } = await followed()
+  test('can be delayed', async () => {
+    const { storage, append, notified, clock } = await followed()
     storage.delayNotifications('2s')
     expect(await append()).toEqual([])
     await clock.advance(1999)
-    expect(told).toEqual([])
+    expect(notified).toEqual([])
     await clock.advance(1)
-    expect(told).toEqual(['log'])
+    expect(notified).toEqual(['log'])
   })
 
-  test('that are late do not come to a session that is closed', async () => {
-    const { storage, session, append, told, clock } = await followed()
+  test('do not arrive late at a closed session', async () => {
+    const { storage, session, append, notified, clock } = await followed()
     storage.delayNotifications('2s')
     await append()
     await session.close()
     await clock.advance('1h')
-    expect(told).toEqual([])
+    expect(notified).toEqual([])
     expect(clock.pending).toBe(0)
   })
 
-  test('are lost, repeated and late by chance', async () => {
+  test('are dropped, duplicated and delayed at random', async () => {
     const { storage, append } = await followed()
     storage.rates = { notification: { drop: 0.3, duplicate: 0.3 } }
     const counts = new Set<number>()
@@ -72,8 +72,8 @@ describe('notifications', () => {
   })
 })
 
-describe('what the manifest promises of notifications', () => {
-  test('is `hint` where they were reliable, else as it was, or as it is told', () => {
+describe('the notifications in the manifest', () => {
+  test('are `hint` instead of `reliable`, otherwise unchanged, unless the option overrides them', () => {
     const { manifest } = memory()
     const promised = (own: typeof manifest.notifications, given?: typeof manifest.notifications) =>
       faultyStorage(
@@ -86,7 +86,7 @@ describe('what the manifest promises of notifications', () => {
     expect(promised('reliable', 'reliable')).toBe('reliable')
   })
 
-  test('is kept: reliable ones are neither dropped nor late', () => {
+  test('are never dropped or delayed if they are reliable', () => {
     const storage = faultyStorage(memory(), { notifications: 'reliable' })
     expect(() => storage.dropNotifications()).toThrow(RangeError)
     expect(() => storage.delayNotifications('1s')).toThrow(RangeError)

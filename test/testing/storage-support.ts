@@ -13,21 +13,21 @@ export interface OpenFaulty {
   readonly storage: FaultyStorage
   readonly session: StorageSession
   readonly clock: VirtualClock
-  /** The logs that the session was told of. */
-  readonly told: string[]
+  /** The logs that the session was notified of. */
+  readonly notified: string[]
 }
 
-/** A faulty storage that is open, and has the document `a` and the log `log`. */
+/** An open faulty storage with the document `a` and the log `log`. */
 export async function openFaulty(options: FaultyStorageOptions = {}): Promise<OpenFaulty> {
   const storage = faultyStorage(memory(), options)
   const clock = virtualClock()
-  const told: string[] = []
-  const session = await storage.open({ clock, onLogChanged: (logId) => told.push(logId) })
+  const notified: string[] = []
+  const session = await storage.open({ clock, onLogChanged: (logId) => notified.push(logId) })
   const { rates } = storage
   storage.rates = {}
   await session.commit([put('a'), { kind: 'create-log', logId: 'log', epoch: 1, createdAt: 0 }])
   storage.rates = rates
-  return { storage, session, clock, told }
+  return { storage, session, clock, notified }
 }
 
 export function put(key: string): CatalogChange {

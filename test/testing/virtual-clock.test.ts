@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { virtualClock } from '../../adapters/testing/index.ts'
 
-describe('virtual clock', () => {
+describe('the virtual clock', () => {
   test('stands still until it is advanced', async () => {
     const clock = virtualClock({ now: 1000 })
     expect(clock.now()).toBe(1000)
@@ -11,7 +11,7 @@ describe('virtual clock', () => {
     expect(clock.now()).toBe(1250)
   })
 
-  test('starts at the same time in every run, or where it is told', () => {
+  test('starts at the same time in every run unless `now` is given', () => {
     expect(new Date(virtualClock().now()).toISOString()).toBe('2025-01-01T00:00:00.000Z')
     expect(virtualClock({ now: new Date(5) }).now()).toBe(5)
   })
@@ -32,7 +32,7 @@ describe('virtual clock', () => {
   })
 
   test.each(['', '5', 's', '-1s', '1 s', '1w', '1s2', -1, Number.NaN, Number.POSITIVE_INFINITY])(
-    'refuses to advance by %s',
+    'rejects an advance by %s',
     async (duration) => {
       const clock = virtualClock({ now: 0 })
       await expect(clock.advance(duration)).rejects.toThrow(RangeError)
@@ -40,7 +40,7 @@ describe('virtual clock', () => {
     },
   )
 
-  test('fires what is due, in the order of time, then of creation', async () => {
+  test('fires due timers in the order of their times, then of their creation', async () => {
     const clock = virtualClock({ now: 0 })
     const fired: string[] = []
     const note = (name: string) => () => void fired.push(`${name}@${clock.now()}`)
@@ -56,7 +56,7 @@ describe('virtual clock', () => {
     expect(clock.pending).toBe(1)
   })
 
-  test('fires what woken code schedules within the span', async () => {
+  test('fires timers that woken code schedules within the span', async () => {
     const clock = virtualClock({ now: 0 })
     const wait = (ms: number) => new Promise<void>((resolve) => void clock.schedule(ms, resolve))
     const times: number[] = []
@@ -74,7 +74,7 @@ describe('virtual clock', () => {
     expect(times).toEqual([15, 30, 45, 60])
   })
 
-  test('lets code that is already on its way schedule before the time moves', async () => {
+  test('lets running code schedule timers before time advances', async () => {
     const clock = virtualClock({ now: 0 })
     let firedAt: number | undefined
     void Promise.resolve()
@@ -88,7 +88,7 @@ describe('virtual clock', () => {
     expect(firedAt).toBe(5)
   })
 
-  test('a cancelled timer does not fire; cancelling late or twice does nothing', async () => {
+  test('does not fire a cancelled timer, and ignores late or repeated cancellations', async () => {
     const clock = virtualClock()
     const fired = vi.fn()
     const cancel = clock.schedule(10, fired)
@@ -106,7 +106,7 @@ describe('virtual clock', () => {
     expect(clock.pending).toBe(1)
   })
 
-  test('a callback may cancel another timer that is due', async () => {
+  test('lets a callback cancel another due timer', async () => {
     const clock = virtualClock()
     const fired = vi.fn()
     clock.schedule(10, () => cancel())
@@ -115,7 +115,7 @@ describe('virtual clock', () => {
     expect(fired).not.toHaveBeenCalled()
   })
 
-  test('advances that are made at once follow each other', async () => {
+  test('queues concurrent advances', async () => {
     const clock = virtualClock({ now: 0 })
     const times: number[] = []
     clock.schedule(15, () => times.push(clock.now()))
@@ -124,7 +124,7 @@ describe('virtual clock', () => {
     expect(times).toEqual([15])
   })
 
-  test('a callback that throws ends the advance there, and the clock goes on', async () => {
+  test('ends an advance at a callback that throws, and can be advanced again', async () => {
     const clock = virtualClock({ now: 0 })
     clock.schedule(5, () => {
       throw new Error('broken')
@@ -138,14 +138,14 @@ describe('virtual clock', () => {
     expect(clock.now()).toBe(15)
   })
 
-  test('timers that re-arm themselves without delay end in an error', async () => {
+  test('rejects if timers re-arm without delay forever', async () => {
     const clock = virtualClock({ now: 0 })
     const again = (): void => void clock.schedule(0, again)
     again()
     await expect(clock.advance(1)).rejects.toThrow('without delay')
   })
 
-  test('any number of timers may be due at one time', async () => {
+  test('fires any number of timers due at one time', async () => {
     const clock = virtualClock({ now: 0 })
     let fired = 0
     for (let i = 0; i < 10_500; i++) clock.schedule(5, () => fired++)
@@ -153,11 +153,11 @@ describe('virtual clock', () => {
     expect(fired).toBe(10_500)
   })
 
-  test.each([Number.NaN, new Date('never'), Number.POSITIVE_INFINITY])('does not start at %s', (now) => {
+  test.each([Number.NaN, new Date('never'), Number.POSITIVE_INFINITY])('rejects a start at %s', (now) => {
     expect(() => virtualClock({ now })).toThrow(RangeError)
   })
 
-  test('a timer that is never due stays armed', async () => {
+  test('keeps a timer armed that is never due', async () => {
     const clock = virtualClock()
     clock.schedule(Number.POSITIVE_INFINITY, () => {})
     await clock.advance('365d')
@@ -165,7 +165,7 @@ describe('virtual clock', () => {
     expect(() => clock.schedule(Number.NaN, () => {})).toThrow(RangeError)
   })
 
-  test("does not need the test runner's timers", async () => {
+  test('works without the timers of the test runner', async () => {
     vi.useFakeTimers()
     try {
       const clock = virtualClock({ now: 0 })
@@ -179,16 +179,16 @@ describe('virtual clock', () => {
   })
 })
 
-describe('the turn of the event loop that the virtual clock waits for', () => {
+describe('a macrotask of the virtual clock', () => {
   test.each([
     ['setImmediate', []],
     ['MessageChannel', ['setImmediate']],
     ['setTimeout', ['setImmediate', 'MessageChannel']],
-  ])('is one of %s', async (_, missing) => {
+  ])('uses %s', async (_, missing) => {
     vi.resetModules()
     for (const name of missing) vi.stubGlobal(name, undefined)
     try {
-      const { macrotask } = await import('../../src/engine/macrotask.ts')
+      const { macrotask } = await import('../../src/runtime/macrotask.ts')
       const order: string[] = []
       const turn = macrotask().then(() => order.push('turn'))
       let microtasks = Promise.resolve()

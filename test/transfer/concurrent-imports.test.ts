@@ -4,7 +4,7 @@ import { createHandler } from '../../adapters/http/index.ts'
 import { fenceRecord, type Headwater } from '../../src/index.ts'
 import { contentOf, exported, imported, type Place, place } from './support.ts'
 
-/** Of a stream with gaps that have to expire: one at the beginning, with a fence in it, and one in between. */
+/** An export of a stream with gaps: one at the start that contains a fence, and one in the middle. */
 async function withGaps(): Promise<string> {
   const { hw, clock, service } = await place()
   await hw.createBasin('basin-a')
@@ -37,10 +37,10 @@ function signal() {
 }
 
 const isWrite = ({ method, url }: Request) => method !== 'GET' && url.includes('/streams/')
-const handlerOf = (hw: Headwater) => createHandler(hw, { open: true })
+const handlerOf = (hw: Headwater) => createHandler(hw, { auth: 'none' })
 
-describe('of two imports at once', () => {
-  it('none succeeds with what may not last, however their requests fall', async () => {
+describe('two concurrent imports', () => {
+  it('never succeed with records that may expire, in any order of their requests', async () => {
     const text = await withGaps()
     let successes = 0
     await fc.assert(
@@ -64,7 +64,7 @@ describe('of two imports at once', () => {
     expect(successes).toBeGreaterThan(0)
   }, 60_000)
 
-  it('the one that comes too late leaves the other one its retention, and says that it is not alone', async () => {
+  it('keep the retention of the first, and the second reports it', async () => {
     const text = await withGaps()
     const target = await emptyTarget()
     const handler = handlerOf(target.hw)
@@ -73,7 +73,7 @@ describe('of two imports at once', () => {
     let lateWrites = 0
     const slow = target.with({
       fetch: async (request) => {
-        // Behind its look at the tail, with the retention that makes records expire.
+        // After the import read the tail, and while records expire.
         if (isWrite(request) && lateWrites++ === 1) {
           isHeld.give()
           await goesOn.given
@@ -94,29 +94,29 @@ describe('of two imports at once', () => {
     late = imported(slow, text).catch(String)
     await isHeld.given
     await expect(imported(first, text)).rejects.toThrow(
-      'somebody else, maybe another import, has configured it',
+      'was reconfigured during the import, perhaps by another import',
     )
-    expect(await late).toContain('somebody else appends to it: its tail is 1, not 0')
+    expect(await late).toContain('another client appends to it: its tail is 1, not 0')
     await target.clock.advance('5s')
-    const { text: records } = await target.hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
+    const { records } = await target.hw.basin('basin-a').stream('s').read({ seqNum: 0 })
     expect(records.map(({ body }) => body)).toEqual(['a', 'b', 'c'])
   })
 })
 
 describe('an import fails when its stream', () => {
   const acts: [string, RegExp, (target: Place) => Promise<unknown>][] = [
-    ['is deleted', /was deleted meanwhile/, ({ hw }) => hw.basin('basin-a').deleteStream('s')],
+    ['is deleted', /was deleted during the import/, ({ hw }) => hw.basin('basin-a').deleteStream('s')],
     [
-      'is deleted and made anew',
-      /somebody else/,
+      'is deleted and created again',
+      /was reconfigured during the import/,
       async ({ hw }) => {
         await hw.basin('basin-a').deleteStream('s')
         await hw.basin('basin-a').createStream('s')
       },
     ],
     [
-      'gets another configuration',
-      /somebody else/,
+      'is reconfigured',
+      /was reconfigured during the import/,
       ({ hw }) => hw.basin('basin-a').reconfigureStream('s', { retentionPolicy: { ageSeconds: 1 } }),
     ],
   ]
@@ -155,7 +155,7 @@ describe('an import fails when its stream', () => {
       },
     })
     await expect(imported(target.service, text)).rejects.toThrow(
-      'was deleted meanwhile: it ends at 0, not at 8',
+      'was deleted during the import: it ends at 0, not at 8',
     )
   })
 })

@@ -17,7 +17,7 @@ function connection(fetch: ConnectionOptions['fetch'], options: Partial<Connecti
 const GET = { method: 'GET', path: '/x' } as const
 
 describe('a request', () => {
-  it.each([408, 429, 500, 502, 503, 504])('is made again after %i, and succeeds at last', async (status) => {
+  it.each([408, 429, 500, 502, 503, 504])('is retried after %i until it succeeds', async (status) => {
     let asked = 0
     const clock = impatientClock()
     const answer = await connection(async () => new Response('{}', { status: asked++ < 5 ? status : 200 }), {
@@ -28,13 +28,13 @@ describe('a request', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('is made six times at the most', async () => {
+  it('is sent six times at most', async () => {
     let asked = 0
     const failing = connection(async () => {
       asked++
       throw new Error('reset')
     })
-    await expect(failing.call(GET)).rejects.toThrow('cannot reach the service: reset, 6 times')
+    await expect(failing.call(GET)).rejects.toThrow('cannot reach the service: reset (6 attempts)')
     expect(asked).toBe(6)
     const unwell = connection(
       async () => new Response('{"code":"unavailable","message":"m"}', { status: 503 }),
@@ -42,12 +42,12 @@ describe('a request', () => {
     expect(await unwell.call(GET)).toMatchObject({ status: 503, attempts: 6 })
   })
 
-  it.each([400, 401, 403, 404, 409, 412, 416, 422])('is not made again after %i', async (status) => {
+  it.each([400, 401, 403, 404, 409, 412, 416, 422])('is not retried after %i', async (status) => {
     const answer = await connection(async () => new Response('{}', { status })).call(GET)
     expect(answer).toMatchObject({ status, attempts: 1 })
   })
 
-  it('fails when nothing comes for 30 seconds, but not as long as something does', async () => {
+  it('fails after 30 seconds without data, but not while data arrives', async () => {
     const clock = virtualClock()
     const body = new TransformStream<Uint8Array, Uint8Array>()
     const writer = body.writable.getWriter()
@@ -64,13 +64,13 @@ describe('a request', () => {
     expect(clock.pending).toBe(0)
 
     const silent = connection(() => new Promise<Response>(() => {}), { clock })
-    const refused = expect(silent.call(GET)).rejects.toThrow('no answer within 30 seconds, 6 times')
+    const refused = expect(silent.call(GET)).rejects.toThrow('no response within 30 seconds (6 attempts)')
     await clock.advance('10m')
     await refused
     expect(clock.pending).toBe(0)
   })
 
-  it('ends with its signal, whatever it waits for', async () => {
+  it('ends with its signal at any stage', async () => {
     for (const fetch of [
       () => new Promise<Response>(() => {}),
       async () => new Response('', { status: 503 }),
@@ -89,7 +89,7 @@ describe('a request', () => {
     }
   })
 
-  it('does not take an answer without end', async () => {
+  it('rejects an endless response', async () => {
     let isCancelled = false
     const endless = connection(
       async () =>
@@ -102,11 +102,11 @@ describe('a request', () => {
           }),
         ),
     )
-    await expect(endless.call(GET)).rejects.toThrow('its answer is too long')
+    await expect(endless.call(GET)).rejects.toThrow('its body is too long')
     expect(isCancelled).toBe(true)
   })
 
-  it('shows its key only where it is wanted', async () => {
+  it('contains the key only for records of encrypted streams', async () => {
     const seen: (string | null)[] = []
     const watched = connection(
       async ({ headers }) => {

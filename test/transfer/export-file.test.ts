@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createExportFile, type ExportFile, resumeExportFile } from '../../adapters/transfer/export-file.ts'
 import { exportLines } from '../../adapters/transfer/export-lines.ts'
-import { gzipMember } from '../../adapters/transfer/gzip-members.ts'
+import { gzipMember } from '../../adapters/transfer/gzip.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { exported, NOW, type Place, place } from './support.ts'
@@ -52,14 +52,14 @@ async function finish(
   }
 }
 
-/** Each line a member of its own: as many places to be cut as there can be. */
+/** Each line is a member of its own, for as many truncation points as possible. */
 async function members(text: string): Promise<Uint8Array> {
   const lines = text.split(/(?<=\n)/).map((line) => gzipMember(utf8(line)))
   return Buffer.concat(await Promise.all(lines))
 }
 
-describe('an export that was cut off', () => {
-  it('is gone on with from every byte', async () => {
+describe('an interrupted export', () => {
+  it('continues after truncation at any byte', async () => {
     const made = await source()
     const whole = await exported(made.service)
     const bytes = utf8(whole)
@@ -71,7 +71,7 @@ describe('an export that was cut off', () => {
     }
   }, 60_000)
 
-  it('is gone on with from every byte when it is compressed', async () => {
+  it('continues after truncation at any byte of a compressed file', async () => {
     const made = await source()
     const whole = await exported(made.service)
     const bytes = await members(whole)
@@ -83,7 +83,13 @@ describe('an export that was cut off', () => {
     }
   }, 60_000)
 
-  it('is whole as far as it came when it is stopped', async () => {
+  it('is accessible to its owner only', async () => {
+    const path = newPath()
+    await finish(await createExportFile(path, false), await source())
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+  })
+
+  it('contains complete lines when it is stopped', async () => {
     const made = await source()
     const whole = await exported(made.service)
     for (let pieces = 1; pieces < 20; pieces++) {
@@ -97,7 +103,7 @@ describe('an export that was cut off', () => {
     }
   })
 
-  it('ends where it was to end when it was begun, whatever was appended since', async () => {
+  it('ends at the tail of its start, without records appended since', async () => {
     const made = await source()
     const whole = await exported(made.service)
     const path = newPath()
@@ -107,7 +113,7 @@ describe('an export that was cut off', () => {
     expect(await readFile(path, 'utf8')).toBe(whole)
   })
 
-  it('loses what was torn, however long that was', async () => {
+  it('drops an incomplete line of any length', async () => {
     const made = await source()
     const whole = await exported(made.service)
     const path = newPath()
@@ -119,7 +125,7 @@ describe('an export that was cut off', () => {
     expect(await readFile(path, 'utf8')).toBe(whole)
   })
 
-  it('leaves a complete one as it is', async () => {
+  it('leaves a complete file unchanged', async () => {
     const made = await source()
     const path = newPath()
     await finish(await createExportFile(path, true), made)
@@ -130,25 +136,25 @@ describe('an export that was cut off', () => {
     expect(await readFile(path)).toEqual(before)
   })
 
-  it('that never came to a line leaves nothing in the way of another try', async () => {
+  it('removes the file if it wrote no line', async () => {
     const made = await source()
     const path = newPath()
     const unreachable = made.with({ fetch: () => Promise.reject(new Error('down')) })
     await expect(
       createExportFile(path, true).then((file) => finish(file, { ...made, service: unreachable })),
-    ).rejects.toThrow('down, 6 times')
+    ).rejects.toThrow('down (6 attempts)')
     await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
     await finish(await createExportFile(path, true), made)
   })
 
-  it('makes the same bytes of the same streams', async () => {
+  it('writes the same bytes for the same streams', async () => {
     const made = await source()
     const [a, b] = [newPath(), newPath()]
     for (const path of [a, b]) await finish(await createExportFile(path, true), made)
     expect(await readFile(a)).toEqual(await readFile(b))
   })
 
-  it('is not gone on with when its stream was deleted and made anew', async () => {
+  it('fails to continue if its stream was deleted, or also created again', async () => {
     const made = await source()
     const whole = await exported(made.service)
     const path = newPath()
@@ -156,56 +162,56 @@ describe('an export that was cut off', () => {
     const basin = made.hw.basin('basin-a')
     await basin.deleteStream('s1')
     await expect(resumeExportFile(path, false).then((file) => finish(file, made))).rejects.toThrow(
-      'it was deleted',
+      'was deleted and created again',
     )
     await basin.createStream('s1')
     await basin.stream('s1').append('another')
     await expect(resumeExportFile(path, false).then((file) => finish(file, made))).rejects.toThrow(
-      'it was deleted',
+      'was deleted and created again',
     )
   })
 })
 
-describe('a file that is something else', () => {
-  it('is not written over', async () => {
+describe('another kind of file', () => {
+  it('is not overwritten', async () => {
     const path = newPath()
     await writeFile(path, 'precious')
-    await expect(createExportFile(path, false)).rejects.toThrow('exists: --resume goes on with it')
+    await expect(createExportFile(path, false)).rejects.toThrow('already exists; continue it with `--resume`')
     expect(await readFile(path, 'utf8')).toBe('precious')
   })
 
   it.each<[string, string | Uint8Array, string]>([
-    ['text', 'precious\n', 'this is no export'],
-    ['JSON', '{"some":"thing"}\n', 'this is no export'],
-    ['of another version', '{"headwater_export":2,"exported_at":"x"}\n', 'its format has version 2'],
+    ['text', 'precious\n', 'not an export'],
+    ['JSON', '{"some":"thing"}\n', 'not an export'],
+    ['of another version', '{"headwater_export":2,"exported_at":"x"}\n', 'the format has version 2'],
     [
       'compressed by another program',
       gzipSync('{"headwater_export":1,"exported_at":"x"}\n'),
       'by another program',
     ],
     [
-      'an export with a hole',
+      'an export without a stream line',
       '{"headwater_export":1,"exported_at":"x"}\n{"seq_num":1}\n',
-      'line 2: a record stands outside',
+      'line 2: unexpected record outside a stream',
     ],
     [
-      'an export with lines behind its end',
+      'an export with lines after its end',
       '{"headwater_export":1,"exported_at":"x"}\n{"export_end":{"basins":0,"streams":0,"records":0}}\nx\n',
-      'line 3: it stands behind the end',
+      'line 3: unexpected line after the end',
     ],
-  ])('is left as it is: %s', async (_, content, message) => {
+  ])('stays unchanged: %s', async (_, content, message) => {
     const path = newPath()
     await writeFile(path, content)
     await expect(resumeExportFile(path, false)).rejects.toThrow(message)
     expect(await readFile(path)).toEqual(Buffer.from(content as string))
   })
 
-  it('is left as it is when it is damaged in front of its end', async () => {
+  it('stays unchanged if it is damaged before its end', async () => {
     const bytes = Buffer.from(await members(await exported((await source()).service)))
     bytes[30]! ^= 1
     const path = newPath()
     await writeFile(path, bytes)
-    await expect(resumeExportFile(path, true)).rejects.toThrow('it is damaged at byte 0')
+    await expect(resumeExportFile(path, true)).rejects.toThrow('damaged at byte 0')
     expect(await readFile(path)).toEqual(bytes)
   })
 })

@@ -2,8 +2,8 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { exportLines } from '../../adapters/transfer/export-lines.ts'
-import { EVERYTHING, nameFilter } from '../../adapters/transfer/name-filter.ts'
-import { recordsOf } from '../../adapters/transfer/read-answer.ts'
+import { EVERYTHING, parseNameFilter } from '../../adapters/transfer/name-filter.ts'
+import { recordsOf } from '../../adapters/transfer/responses.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
@@ -25,7 +25,7 @@ const seqNums = (text: string) =>
   entries(text).flatMap(({ seq_num }) => (seq_num === undefined ? [] : [seq_num]))
 
 describe('an export', () => {
-  it('of a stream reads like this', async () => {
+  it('has a line for each basin, stream and record', async () => {
     const made = await withStream()
     await streamOf(made).append([
       'text',
@@ -38,7 +38,7 @@ describe('an export', () => {
       '{"storage_class":"express","retention_policy":{"age":604800},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
     expect((await exported(made.service)).split('\n')).toEqual([
       '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z","basins":"*","streams":"*"}',
-      '{"basin":"basin-a","config":{"default_stream_config":null,"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
+      '{"basin":"basin-a","config":{"default_stream_config":{"storage_class":"express","retention_policy":null,"timestamping":null,"delete_on_empty":null},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
       `{"stream":"s","basin":"basin-a","config":${config},"cipher":null,"created_at":"2025-01-01T00:00:00Z","start":0,"tail":{"seq_num":4,"timestamp":${T}},"fencing_token":"me"}`,
       `{"seq_num":0,"timestamp":${T},"body":"text"}`,
       `{"seq_num":1,"timestamp":${T},"headers":[["n","v"]],"body_base64":"/wA="}`,
@@ -50,7 +50,7 @@ describe('an export', () => {
     ])
   })
 
-  it('ends at the tail that the stream had, whatever is appended, trimmed and expires meanwhile', async () => {
+  it('ends at the tail of its start, whatever is appended, trimmed or expires meanwhile', async () => {
     const made = await withStream()
     await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
     await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `b${i}`))
@@ -69,13 +69,13 @@ describe('an export', () => {
     expect((await target.hw.basin('basin-a').stream('s').checkTail()).seqNum).toBe(2000)
   })
 
-  it('copes with records that vanish in front of it', async () => {
+  it('omits records that are trimmed before it reads them', async () => {
     const made = await withStream()
     for (let i = 0; i < 4; i++) await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
     let text = ''
     for await (const { bytes, records } of exportLines(made.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
-      // One batch is read ahead.
+      // The next batch is already being read.
       if (records > 0) await streamOf(made).append([trimRecord(3500)])
     }
     expect(seqNums(text)).toEqual([...Array(2000).keys(), ...Array.from({ length: 500 }, (_, i) => 3500 + i)])
@@ -85,7 +85,7 @@ describe('an export', () => {
     expect(seqNums(await exported(target.service))).toEqual(seqNums(text))
   })
 
-  it('leaves out streams and basins that are deleted before their turn, and fails when one is deleted meanwhile', async () => {
+  it('omits streams and basins that are deleted before their turn, and fails if one is deleted during it', async () => {
     const made = await withStream()
     await made.hw.basin('basin-a').createStream('t')
     await streamOf(made).append(Array.from({ length: 3000 }, () => 'x').slice(0, 1000))
@@ -112,7 +112,7 @@ describe('an export', () => {
     ).rejects.toThrow('stream s of basin basin-a: ')
   })
 
-  it('does not know the fencing token when it may only read, and says so', async () => {
+  it('writes null for the fencing token if it may only read', async () => {
     const made = await withStream()
     await streamOf(made).append(['x', fenceRecord('me'), trimRecord(3)])
     const token = await made.hw.issueAccessToken({
@@ -139,26 +139,26 @@ describe('an export', () => {
     })
   })
 
-  it('asks for the fencing token without a trace', async () => {
+  it('reads the fencing token without changing the stream', async () => {
     const made = await withStream()
     await streamOf(made).append(['x'])
     await exported(made.service)
     expect((await streamOf(made).checkTail()).seqNum).toBe(1)
-    expect((await streamOf(made).readBatch({ seqNum: 0 })).count).toBe(1)
+    expect((await streamOf(made).read({ seqNum: 0 })).count).toBe(1)
   })
 
-  it('needs the key of an encrypted stream', async () => {
+  it('requires the key of an encrypted stream', async () => {
     const made = await place()
     await made.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
     await made.hw.basin('basin-a').createStream('s')
     await made.hw.basin('basin-a').stream('s', { encryptionKey: KEY }).append('secret')
     await expect(exported(made.with({ encryptionKey: undefined }))).rejects.toThrow(
-      'stream s of basin basin-a is encrypted, and there is no key for it',
+      'stream s of basin basin-a is encrypted; a key is required',
     )
     expect(await exported(made.service)).toContain('"body":"secret"')
   })
 
-  it('needs no key for an encrypted stream that has no records, nor does its import', async () => {
+  it('requires no key for an encrypted stream without records, and neither does its import', async () => {
     const made = await place()
     await made.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
     await made.hw.basin('basin-a').createStream('s')
@@ -167,7 +167,7 @@ describe('an export', () => {
     expect(await imported(target.with({ encryptionKey: undefined }), text)).toMatchObject({ streams: 1 })
   })
 
-  it('does not repeat a message of a service that is too long', async () => {
+  it('truncates a long message of a service', async () => {
     const body = JSON.stringify({ code: 'x'.repeat(5_000_000), message: 'y'.repeat(5_000_000) })
     const made = await place({ around: () => async () => new Response(body, { status: 400 }) })
     const error = await exported(made.service).catch(String)
@@ -181,7 +181,7 @@ describe('an export', () => {
     ['basin*', 'a*', ['a', 'ab', 'a']],
     ['*', 'a', ['a', 'a']],
     ['basin', '*', []],
-  ])('of basins %j and streams %j', async (basins, streams, expected) => {
+  ])('matches basins %j and streams %j', async (basins, streams, expected) => {
     const { hw, service } = await place()
     for (const [basin, names] of [
       ['basin-a', ['a', 'ab', 'b']],
@@ -190,12 +190,12 @@ describe('an export', () => {
       await hw.createBasin(basin)
       for (const name of names) await hw.basin(basin).createStream(name)
     }
-    const filter = { basins: nameFilter(basins), streams: nameFilter(streams) }
+    const filter = { basins: parseNameFilter(basins), streams: parseNameFilter(streams) }
     const found = entries(await exported(service, filter)).flatMap(({ stream }) => stream ?? [])
     expect(found).toEqual(expected)
   })
 
-  it('takes more than one page of names', async () => {
+  it('lists all pages of names', async () => {
     const { hw, service } = await place()
     await hw.createBasin('basin-a')
     for (let i = 0; i < 1001; i++) await hw.basin('basin-a').createStream(`s${i}`)
@@ -205,10 +205,10 @@ describe('an export', () => {
   })
 
   it.each([
-    ['without end', { streams: [{ name: 'a', created_at: '2030-01-01T00:00:00Z' }], has_more: true }],
-    ['of nothing', {}],
-    ['of nobody', { streams: [{}], has_more: false }],
-  ])('does not trust lists %s', async (_, page) => {
+    ['that is endless', { streams: [{ name: 'a', created_at: '2030-01-01T00:00:00Z' }], has_more: true }],
+    ['without members', {}],
+    ['without names', { streams: [{}], has_more: false }],
+  ])('rejects a list %s', async (_, page) => {
     const made = await withStream({
       around: (fetch) => async (request) =>
         new URL(request.url).pathname === '/v1/streams' ? Response.json(page) : fetch(request),
@@ -217,10 +217,10 @@ describe('an export', () => {
   })
 
   it.each([
-    ['in no order', [1, 0]],
-    ['from before what was asked for, again and again', [0]],
-    ['none', []],
-  ])('does not trust records %s', async (_, numbers) => {
+    ['that are out of order', [1, 0]],
+    ['from before the requested position', [0]],
+    ['that are missing', []],
+  ])('rejects records %s', async (_, numbers) => {
     let reads = 0
     const made = await withStream({
       around: (fetch) => async (request) => {
@@ -234,14 +234,14 @@ describe('an export', () => {
     })
     await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
     await streamOf(made).append('y')
-    await expect(exported(made.service)).rejects.toThrow('stream s of basin basin-a: the service gives')
+    await expect(exported(made.service)).rejects.toThrow('stream s of basin basin-a: the service returned')
   })
 
   it.each([
-    ['goes back in one answer', [9, 4], 'the service gives records in no order'],
-    ['is above that of the tail', [9, 50], 'is not what it was'],
-    ['is not that of the tail at the end', [1, 4], 'is not what it was'],
-  ])('does not trust records whose time %s', async (_, timestamps, message) => {
+    ['decreases in one response', [9, 4], 'the service returned records out of order'],
+    ['exceeds that of the tail', [9, 50], 'was deleted and created again'],
+    ['differs from the tail at the end', [1, 4], 'was deleted and created again'],
+  ])('rejects records whose time %s', async (_, timestamps, message) => {
     const records = timestamps.map((timestamp, i) => ({ seqNum: BigInt(i), timestamp: BigInt(timestamp) }))
     const made = await withStream({
       around: (fetch) => async (request) => {
@@ -258,7 +258,7 @@ describe('an export', () => {
   })
 })
 
-it('batches of records are read as other services write them too', () => {
+it('decodes batches of other encoders', () => {
   const message = create(ReadBatchSchema, {
     records: [
       { seqNum: 5n, timestamp: 6n, headers: [{ name: utf8('a'), value: utf8('b') }], body: utf8('c') },
@@ -268,7 +268,5 @@ it('batches of records are read as other services write them too', () => {
   expect(recordsOf(toBinary(ReadBatchSchema, message), 'x')).toEqual([
     { seqNum: 5, timestamp: 6, headers: [[utf8('a'), utf8('b')]], body: utf8('c') },
   ])
-  expect(() => recordsOf(Uint8Array.of(0xff, 0xff), 'x')).toThrow(
-    'x: the service gave an answer that is none',
-  )
+  expect(() => recordsOf(Uint8Array.of(0xff, 0xff), 'x')).toThrow('x: unexpected response')
 })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { exportLines } from '../../adapters/transfer/export-lines.ts'
+import { countPositions, exportLines } from '../../adapters/transfer/export-lines.ts'
 import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { ResumeScan } from '../../adapters/transfer/resume-point.ts'
-import { countPositions } from '../../adapters/transfer/survey.ts'
-import { type BasinConfigInput, fenceRecord, trimRecord } from '../../src/index.ts'
+import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import type { BasinConfigInput } from '../../src/model/config.ts'
 import { chunks, exported, NOW, type Place, place } from './support.ts'
 
 async function withStreams(
@@ -19,8 +19,8 @@ async function withStreams(
 const basinOf = ({ hw }: Place) => hw.basin('basin-a')
 const thousand = (text: string) => Array.from({ length: 1000 }, (_, i) => `${text} ${i}`)
 
-/** Deletes stream s and makes it anew with batches of 1,000 records. */
-async function makeAnew(
+/** Deletes stream s and creates it again with batches of 1,000 records. */
+async function recreate(
   made: Place,
   { batches, waitMs }: { batches: number; waitMs: number },
 ): Promise<void> {
@@ -30,7 +30,7 @@ async function makeAnew(
   for (let i = 0; i < batches; i++) await basinOf(made).stream('s').append(thousand('new'))
 }
 
-/** All lines of an export, and what becomes of it when something is done behind its first batch of records. */
+/** All lines of an export, and its outcome if something happens after its first batch of records. */
 async function exportedUntil(made: Place, act: () => Promise<void>) {
   let text = ''
   let hasActed = false
@@ -47,7 +47,7 @@ async function exportedUntil(made: Place, act: () => Promise<void>) {
   return { text, outcome }
 }
 
-/** The lines behind an export that was cut off. */
+/** The remaining lines of an interrupted export. */
 async function rest({ service }: Place, begun: string): Promise<string> {
   const scan = new ResumeScan()
   for await (const lines of linesOf(chunks(utf8(begun)))) for (const line of lines) scan.add(line)
@@ -57,10 +57,10 @@ async function rest({ service }: Place, begun: string): Promise<string> {
   return text
 }
 
-/** What an export asks of a stream before its first line. */
+/** The requests of an export before the first line of a stream. */
 const LOOKS = ['/streams/s', '/s/records/tail', '/s/records', '/s/records?seq_num=0', '/streams?prefix=s&']
 
-describe('an export whose stream is made anew', () => {
+describe('an export whose stream is deleted and created again', () => {
   const cases: [string, { batches: number; waitMs: number }][] = [
     ['without records', { batches: 0, waitMs: 0 }],
     ['longer, a millisecond later', { batches: 5, waitMs: 1 }],
@@ -68,46 +68,48 @@ describe('an export whose stream is made anew', () => {
     ['longer, later', { batches: 5, waitMs: 10_000 }],
   ]
 
-  it.each(cases)('%s, fails under way, and mixes no records', async (_, anew) => {
+  it.each(cases)('%s, fails without mixing records', async (_, replacement) => {
     const made = await withStreams()
     for (let i = 0; i < 4; i++) await basinOf(made).stream('s').append(thousand('old'))
-    const { text, outcome } = await exportedUntil(made, () => makeAnew(made, anew))
-    expect(outcome).toContain('stream s of basin basin-a is not what it was when its export began')
+    const { text, outcome } = await exportedUntil(made, () => recreate(made, replacement))
+    expect(outcome).toContain(
+      'stream s of basin basin-a was deleted and created again since its export began',
+    )
     expect(text).not.toContain('"new')
     expect(text).not.toContain('"stream_end":"s"')
   })
 
-  it.each(cases)('%s, is not gone on with', async (_, anew) => {
+  it.each(cases)('%s, cannot be continued', async (_, replacement) => {
     const made = await withStreams()
     await basinOf(made).stream('s').append(thousand('old'))
     const text = await exported(made.service)
-    await makeAnew(made, anew)
+    await recreate(made, replacement)
     const cut = text.slice(0, text.indexOf('{"seq_num":1,'))
     const before = made.requests.length
-    await expect(rest(made, cut)).rejects.toThrow('is not what it was when its export began')
+    await expect(rest(made, cut)).rejects.toThrow('was deleted and created again since its export began')
     expect(made.requests.slice(before)).not.toContain('GET /v1/streams/s/records')
   })
 
-  it('with records of the same times, fails too', async () => {
+  it('with records of the same times, fails as well', async () => {
     const made = await withStreams()
     const timed = (text: string) => thousand(text).map((body) => ({ body, timestamp: 5 }))
     for (let i = 0; i < 3; i++) await basinOf(made).stream('s').append(timed('old'))
     const { outcome, text } = await exportedUntil(made, async () => {
-      await makeAnew(made, { batches: 0, waitMs: 1 })
+      await recreate(made, { batches: 0, waitMs: 1 })
       for (let i = 0; i < 3; i++) await basinOf(made).stream('s').append(timed('new'))
     })
-    expect(outcome).toContain('is not what it was when its export began')
+    expect(outcome).toContain('was deleted and created again since its export began')
     expect(text).not.toContain('"stream_end":"s"')
   })
 
-  it('before its turn or while it is looked at, exports the new one', async () => {
+  it('before its first record, contains the new stream', async () => {
     for (const part of LOOKS) {
       let hasActed = false
       const made: Place = await withStreams({
         around: (fetch) => async (request) => {
           if (!hasActed && request.url.includes(part)) {
             hasActed = true
-            await makeAnew(made, { batches: 1, waitMs: 10_000 })
+            await recreate(made, { batches: 1, waitMs: 10_000 })
           }
           return fetch(request)
         },
@@ -123,7 +125,7 @@ describe('an export whose stream is made anew', () => {
   })
 })
 
-describe('an export goes on with the others when', () => {
+describe('an export continues with the other streams if', () => {
   it.each(LOOKS)('a stream is deleted before %s', async (part) => {
     const made: Place = await withStreams({
       around: (fetch) => async (request) => {
@@ -141,7 +143,7 @@ describe('an export goes on with the others when', () => {
     expect(text).toContain('{"export_end":{"basins":1,"streams":1,"records":1}}')
   })
 
-  it.each(['/basins/basin-a', '/streams/s'])('a basin is deleted behind %s', async (path) => {
+  it.each(['/basins/basin-a', '/streams/s'])('a basin is deleted after %s', async (path) => {
     const made: Place = await withStreams({
       around: (fetch) => async (request) => {
         const answer = await fetch(request)
@@ -160,20 +162,20 @@ describe('an export goes on with the others when', () => {
   })
 })
 
-describe('where looking at a stream makes it', () => {
+describe('in a basin that creates streams on read', () => {
   const config = { createStreamOnRead: true, createStreamOnAppend: true }
 
-  it('an export is not gone on with after a deletion, and does not make the stream', async () => {
+  it('an export cannot be continued after a deletion, and does not create the stream', async () => {
     const made = await withStreams({ config })
     await basinOf(made).stream('s').append(['x', 'y'])
     const text = await exported(made.service)
     await basinOf(made).deleteStream('s')
     const cut = text.slice(0, text.indexOf('{"seq_num":1,'))
-    await expect(rest(made, cut)).rejects.toThrow('it was deleted')
+    await expect(rest(made, cut)).rejects.toThrow('was deleted and created again')
     expect((await basinOf(made).listStreams()).items).toMatchObject([{ name: 't' }])
   })
 
-  it('counting positions does not make what was deleted since it was listed', async () => {
+  it('counting positions does not create a stream that was deleted since it was listed', async () => {
     const made: Place = await withStreams({
       config,
       around: (fetch) => async (request) => {
@@ -194,12 +196,12 @@ describe('where looking at a stream makes it', () => {
 describe('the fencing token of an export', () => {
   const tokenOf = async ({ service }: Place) => JSON.parse((await exported(service)).split('\n')[2]!)
 
-  it('is that at its tail', async () => {
+  it('is the token at its tail', async () => {
     let asked = 0
     const made: Place = await withStreams({
       around: (fetch) => async (request) => {
         const answer = await fetch(request)
-        // Behind the first look at the tail, before the question for the token.
+        // After the first read of the tail, before the fencing token is read.
         if (request.url.endsWith('/records/tail') && asked++ === 0)
           await basinOf(made)
             .stream('s')
@@ -211,7 +213,7 @@ describe('the fencing token of an export', () => {
     expect(await tokenOf(made)).toMatchObject({ tail: { seq_num: 3 }, fencing_token: 'new' })
   })
 
-  it('is known of a stream that is appended to all the time', async () => {
+  it('is exported for a stream with constant appends', async () => {
     const made: Place = await withStreams({
       around: (fetch) => async (request) => {
         if (request.url.endsWith('/s/records/tail')) await basinOf(made).stream('s').append('busy')
@@ -224,7 +226,7 @@ describe('the fencing token of an export', () => {
     expect(await tokenOf(made)).toMatchObject({ fencing_token: 'me' })
   })
 
-  it('is not known of a stream that is fenced all the time', async () => {
+  it('is null for a stream whose fence changes constantly', async () => {
     let fences = 0
     const made: Place = await withStreams({
       around: (fetch) => async (request) => {

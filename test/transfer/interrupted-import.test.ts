@@ -5,7 +5,7 @@ import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { contentOf, exported, imported, KEY, type Kind, place } from './support.ts'
 
-/** Trimmed, fenced, encrypted, with a gap in the middle and one at the end. */
+/** Streams that are trimmed, fenced, encrypted, and with gaps in the middle and at the end. */
 async function whole(): Promise<string> {
   const { hw, clock, service } = await place()
   await hw.createBasin('basin-a')
@@ -39,10 +39,10 @@ async function whole(): Promise<string> {
   return exported(service)
 }
 
-const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('it was cut off') }
+const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('the input is truncated') }
 
 describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
-  it('of what was cut off at any line or byte is gone on with', async () => {
+  it('continues after truncation of its input at any line or byte', async () => {
     const text = await whole()
     const bytes = utf8(text)
     expect(text).toContain('"start":3,')
@@ -59,7 +59,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     }
   }, 120_000)
 
-  it('tells that it was cut off, at the end of a line too', async () => {
+  it('reports a truncated input, also at the end of a line', async () => {
     const lines = (await whole()).split(/(?<=\n)/)
     for (let count = 1; count < lines.length; count++) {
       const target = await place({ kind })
@@ -70,7 +70,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     }
   }, 120_000)
 
-  it('whose connection fails at any request is gone on with: each record once, where it was', async () => {
+  it('continues after a failure of any request, with each record once at its position', async () => {
     const text = await whole()
     const counting = await place({ kind })
     await imported(counting.service, text)
@@ -94,7 +94,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     }
   }, 120_000)
 
-  it('over a bad connection does each thing once', async () => {
+  it('over a bad connection writes everything once', async () => {
     const text = await whole()
     await fc.assert(
       fc.asyncProperty(
@@ -130,7 +130,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     )
   }, 120_000)
 
-  it('that is repeated changes nothing', async () => {
+  it('changes nothing when it is repeated', async () => {
     const text = await whole()
     const target = await place({ kind })
     await imported(target.service, text)
@@ -147,43 +147,43 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       'ends between records at a time that does not fit',
       (part) => part.slice(0, part.indexOf('{"seq_num":1')).replace('"timestamp":3', '"timestamp":6'),
     ],
-  ])('does not go on with a stream that %s', async (_, change) => {
+  ])('does not continue a stream that %s', async (_, change) => {
     const text = await whole()
     const target = await place({ kind })
     const part = text.slice(0, text.indexOf('{"stream_end":"gaps"'))
     await expect(imported(target.service, change(part))).rejects.toMatchObject(CUT_OFF)
     const refused = expect(imported(target.service, text, { resume: true }))
-    await refused.rejects.toThrow('those are not the records')
+    await refused.rejects.toThrow('its records are not those of the export')
   })
 
-  it('does not go on with a stream that is longer', async () => {
+  it('does not continue a stream that is longer', async () => {
     const text = await whole()
     const target = await place({ kind })
     await imported(target.service, text)
     await target.hw.basin('basin-a').stream('trimmed').append('more')
     const refused = expect(imported(target.service, text, { resume: true }))
-    await refused.rejects.toThrow('has 6 records already, more than are to be imported')
+    await refused.rejects.toThrow('already ends at 6, after the exported tail')
   })
 
-  it('refuses streams that have records, and basins that are configured otherwise', async () => {
+  it('rejects streams that have records, and basins with another configuration', async () => {
     const text = await whole()
     const target = await place({ kind })
     await target.hw.createBasin('basin-a')
     await target.hw.basin('basin-a').createStream('gaps')
     await target.hw.basin('basin-a').stream('gaps').append('mine')
     await expect(imported(target.service, text)).rejects.toThrow(
-      'line 3: stream gaps of basin basin-a exists and has records: --resume goes on with it',
+      'line 3: stream gaps of basin basin-a already has records; continue it with `--resume`',
     )
     await expect(imported(target.service, text, { resume: true })).rejects.toThrow(
-      'those are not the records',
+      'its records are not those of the export',
     )
-    expect((await target.hw.basin('basin-a').stream('gaps').readBatch({ seqNum: 0 })).text).toMatchObject([
+    expect((await target.hw.basin('basin-a').stream('gaps').read({ seqNum: 0 })).records).toMatchObject([
       { body: 'mine' },
     ])
     const other = await place({ kind })
     await other.hw.createBasin('basin-a', { createStreamOnRead: true })
     await expect(imported(other.service, text)).rejects.toThrow(
-      'line 2: basin basin-a exists with another configuration',
+      'line 2: basin basin-a already exists with another configuration',
     )
   })
 
@@ -191,15 +191,15 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     const text = await whole()
     const target = await place({ kind })
     await expect(imported(target.with({ encryptionKey: undefined }), text)).rejects.toThrow(
-      'stream sealed of basin basin-b is encrypted, and there is no key for it',
+      'stream sealed of basin basin-b is encrypted; a key is required',
     )
     await target.hw.basin('basin-b').createStream('sealed')
     await expect(imported(target.service, text, { resume: true })).rejects.toThrow(
-      'stream sealed of basin basin-b exists with another cipher: none',
+      'stream sealed of basin basin-b already exists with another cipher: none',
     )
   })
 
-  it('notices somebody else who appends', async () => {
+  it('fails if another client appends', async () => {
     const text = await whole()
     const target = await place({
       kind,
@@ -213,10 +213,10 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
         return fetch(request)
       },
     })
-    await expect(imported(target.service, text)).rejects.toThrow('somebody else appends to it')
+    await expect(imported(target.service, text)).rejects.toThrow('another client appends to it')
   })
 
-  it('takes only what passes the filters', async () => {
+  it('imports only what the filters match', async () => {
     const text = await whole()
     const target = await place({ kind })
     const filter = { basins: { exact: 'basin-a' }, streams: { prefix: 'trimmed' } }

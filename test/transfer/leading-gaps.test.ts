@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fillers, type Gap, isTrimmed } from '../../adapters/transfer/fillers.ts'
+import { type Gap, gapRecords, isTrimmed } from '../../adapters/transfer/gap-records.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { contentOf, exported, imported, type Kind, place } from './support.ts'
 
@@ -11,13 +11,13 @@ const GAP: Gap = {
   isLeading: true,
 }
 
-describe('what fills a gap', () => {
+describe('gap records', () => {
   it.each([1, 2, 3, 999, 1000, 1001, 1002, 1999, 2000, 2001, 2002])(
-    'of %i positions before the first record sets the token and trims in one append',
+    'for %i positions before the first record set the token and trim in one append',
     (to) => {
       for (const fencingToken of ['', 'me', undefined]) {
         const gap = { ...GAP, to, fencingToken }
-        const batches = [...fillers(gap)]
+        const batches = [...gapRecords(gap)]
         expect(batches.every(({ length }) => length >= 1 && length <= 1000)).toBe(true)
         const records = batches.flat()
         expect(records.map(({ seqNum }) => seqNum)).toEqual([...Array(to).keys()])
@@ -36,7 +36,7 @@ describe('what fills a gap', () => {
   )
 })
 
-/** A stream whose first records have expired, the first 1,000 and one more behind them. */
+/** A stream whose first records have expired: 1,000 and `more`. */
 async function beginningAt1001(token: string): Promise<string> {
   const { hw, clock, service } = await place()
   await hw.createBasin('basin-a')
@@ -51,7 +51,7 @@ async function beginningAt1001(token: string): Promise<string> {
 }
 
 describe('an import of a stream that does not begin at 0', () => {
-  it.each(['', 'me'])('shows no positions before it after an interruption: token %j', async (token) => {
+  it.each(['', 'me'])('has no records before its start after an interruption: token %j', async (token) => {
     const text = await beginningAt1001(token)
     expect(text).toContain('"start":1001')
     for (let appends = 0; appends < 3; appends++) {
@@ -77,7 +77,7 @@ describe('an import of a stream that does not begin at 0', () => {
     ['address', 1001],
     ['directory', 1],
     ['directory', 1001],
-  ])('into a %s shows nothing of what its source had %i records ago', async (kind, more) => {
+  ])('into a %s contains no state that its source had %i records ago', async (kind, more) => {
     const source = await place()
     await source.hw.createBasin('basin-a')
     const basin = source.hw.basin('basin-a')
@@ -94,7 +94,7 @@ describe('an import of a stream that does not begin at 0', () => {
     expect(contentOf(await exported(target.service))).toBe(contentOf(later))
   })
 
-  it('is refused where one position would have to set the token and to trim', async () => {
+  it('is rejected if one position would need both a fence and a trim', async () => {
     const source = await place()
     await source.hw.createBasin('basin-a')
     const basin = source.hw.basin('basin-a')
@@ -106,7 +106,7 @@ describe('an import of a stream that does not begin at 0', () => {
     await source.clock.advance('10s')
     await basin.stream('s').append('kept')
     const refused = expect(imported(target.service, await exported(source.service), { resume: true }))
-    await refused.rejects.toThrow('position 2 cannot both set the fencing token and trim what is before it')
+    await refused.rejects.toThrow('position 2 cannot contain both a fence and a trim')
     expect((await target.hw.basin('basin-a').stream('s').checkTail()).seqNum).toBe(2)
   })
 })

@@ -25,7 +25,7 @@ it('an import that takes its time is not overtaken by the deletion of empty stre
   expect((await target.hw.basin('basin-a').streamConfig('s')).deleteOnEmpty).toEqual({ minAgeSeconds: 60 })
 })
 
-it('an import tells how far it has come', async () => {
+it('an import reports its progress', async () => {
   const source = await withStream()
   for (let i = 0; i < 3; i++) await source.hw.basin('basin-a').stream('s').append(thousand)
   const told: unknown[] = []

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { assertUnoccupied } from '../../adapters/transfer/import-lines.ts'
 import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
-import { refuseOccupied } from '../../adapters/transfer/occupied-streams.ts'
-import type { BasinConfigInput } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import type { BasinConfigInput } from '../../src/model/config.ts'
 import { chunks, exported, imported, KEY, type Place, place } from './support.ts'
 
 async function exportOf(names: readonly string[], config: BasinConfigInput = {}): Promise<string> {
@@ -17,11 +17,11 @@ async function exportOf(names: readonly string[], config: BasinConfigInput = {})
 }
 
 function look(text: string, { service }: Place, filter: TransferFilter = EVERYTHING): Promise<void> {
-  return refuseOccupied(() => linesOf(chunks(utf8(text))), service, filter)
+  return assertUnoccupied(() => linesOf(chunks(utf8(text))), service, filter)
 }
 
-describe('looking for streams that have records already', () => {
-  it('finds the first, and writes nothing', async () => {
+describe('the check for streams that already have records', () => {
+  it('reports the first one and writes nothing', async () => {
     const { hw, service } = await place()
     await hw.createBasin('basin-a')
     for (const name of ['s', 'z']) await hw.basin('basin-a').createStream(name)
@@ -34,14 +34,12 @@ describe('looking for streams that have records already', () => {
     await target.hw.basin('basin-a').createStream('z')
     await look(text, target)
     await target.hw.basin('basin-a').stream('z').append('x')
-    await expect(look(text, target)).rejects.toThrow(
-      'line 5: stream z of basin basin-a exists and has records',
-    )
+    await expect(look(text, target)).rejects.toThrow('line 5: stream z of basin basin-a already has records')
     await look(text, target, { ...EVERYTHING, streams: { exact: 's' } })
     expect(target.requests.every((request) => request.startsWith('GET'))).toBe(true)
   })
 
-  it('makes none, where looking at a stream makes it', async () => {
+  it('creates no stream in a basin that creates streams on read', async () => {
     const config = { createStreamOnRead: true }
     const text = await exportOf(['s'], config)
     const target = await place()
@@ -65,7 +63,7 @@ describe('looking for streams that have records already', () => {
     expect(stream).toMatchObject({ name: 'sealed', cipher: 'aes-256-gcm' })
   })
 
-  it('finds them when the first basin is being deleted', async () => {
+  it('finds streams while the first basin is being deleted', async () => {
     const source = await place()
     await source.hw.createBasin('basin-b')
     await source.hw.basin('basin-b').createStream('s')
@@ -80,6 +78,6 @@ describe('looking for streams that have records already', () => {
     for (const basin of ['basin-a', 'basin-b']) await target.hw.createBasin(basin)
     await target.hw.basin('basin-b').createStream('s')
     await target.hw.basin('basin-b').stream('s').append('mine')
-    await expect(look(text, target)).rejects.toThrow('stream s of basin basin-b exists and has records')
+    await expect(look(text, target)).rejects.toThrow('stream s of basin basin-b already has records')
   })
 })

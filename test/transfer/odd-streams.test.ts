@@ -19,7 +19,7 @@ const NAMES = [
 const MORE_NAMES = ['a\\b', 'a/../b', '/', '//', '+', '\n']
 
 it.each<Kind>(['address', 'directory'])(
-  'odd names, times at their limits and bytes that are no text come to a %s as they were',
+  'unusual names, times at their limits and binary data are imported into a %s unchanged',
   async (kind) => {
     const source = await place()
     await source.hw.createBasin('basin-a', {
@@ -53,7 +53,7 @@ it.each<Kind>(['address', 'directory'])(
   },
 )
 
-it('a token that puts a prefix before the names of streams sees them without it, out and in', async () => {
+it('a token with auto-prefix exports and imports names without the prefix', async () => {
   const { hw, with: withOptions } = await place()
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')

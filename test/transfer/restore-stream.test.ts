@@ -5,7 +5,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, open, type Storage } from '../../src/index.ts'
+import { type Headwater, open } from '../../src/index.ts'
+import type { Storage } from '../../src/storage/contract.ts'
 
 async function opened(storage: Storage): Promise<Headwater> {
   const hw = await open({ storage, clock: virtualClock(), autoCreate: false })
@@ -21,7 +22,7 @@ async function temporaryDirectory(): Promise<string> {
 
 const START = { seqNum: 1_000_000, timestamp: 77 }
 
-it('a restored stream begins where it is told, and still does when it is opened again', async () => {
+it('a restored stream starts at its position, also after a restart', async () => {
   const directory = await temporaryDirectory()
   const first = await opened(filesystem(directory))
   await first.createBasin('basin-a', { defaultStreamConfig: { timestamping: { mode: 'client-require' } } })
@@ -32,7 +33,7 @@ it('a restored stream begins where it is told, and still does when it is opened 
   const hw = await opened(filesystem(directory))
   const stream = hw.basin('basin-a').stream('s')
   expect(await stream.checkTail()).toEqual(START)
-  await expect(stream.readBatch({ seqNum: 0 })).rejects.toMatchObject({
+  await expect(stream.read({ seqNum: 0 })).rejects.toMatchObject({
     code: 'range_not_satisfiable',
     tail: START,
   })
@@ -41,13 +42,13 @@ it('a restored stream begins where it is told, and still does when it is opened 
   expect(await stream.append(late, { fencingToken: 'me', matchSeqNum: 1_000_000 })).toMatchObject({
     start: START,
   })
-  expect((await stream.readBatch({ seqNum: 0 })).text).toMatchObject([
+  expect((await stream.read({ seqNum: 0 })).records).toMatchObject([
     { seqNum: 1_000_000, timestamp: 77, body: 'x' },
   ])
   expect((await hw.basin('basin-a').streamConfig('s')).timestamping.mode).toBe('client-require')
 })
 
-it('a stream is not restored over another one, whether that has records or not', async () => {
+it('rejects the restoration of an existing stream, with or without records', async () => {
   const hw = await opened(memory())
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')
@@ -59,12 +60,12 @@ it('a stream is not restored over another one, whether that has records or not',
 })
 
 it.each([
-  [{ start: { seqNum: 2 ** 53, timestamp: 0 } }, 'seq_num'],
-  [{ start: { seqNum: -1, timestamp: 0 } }, 'seq_num'],
-  [{ start: { seqNum: 0, timestamp: 0.5 } }, 'timestamp'],
-  [{ start: START, fencingToken: 'x'.repeat(37) }, 'fencing_token'],
-  [{ start: START, cipher: 'rot13' as 'aes-256-gcm' }, 'stream_cipher'],
-])('%j is refused', async (restored, field) => {
+  [{ start: { seqNum: 2 ** 53, timestamp: 0 } }, 'start.seqNum'],
+  [{ start: { seqNum: -1, timestamp: 0 } }, 'start.seqNum'],
+  [{ start: { seqNum: 0, timestamp: 0.5 } }, 'start.timestamp'],
+  [{ start: START, fencingToken: 'x'.repeat(37) }, 'fencingToken'],
+  [{ start: START, cipher: 'rot13' as 'aes-256-gcm' }, 'streamCipher'],
+])('rejects %j', async (restored, field) => {
   const hw = await opened(memory())
   await hw.createBasin('basin-a')
   await expect(hw.basin('basin-a').restoreStream('s', restored)).rejects.toMatchObject({
@@ -85,7 +86,7 @@ it.each([
   expect((await basin.listStreams()).items).toMatchObject([{ cipher: expected }])
 })
 
-it('is for the owner alone, and needs its basin', async () => {
+it('requires the owner and an existing basin', async () => {
   const hw = await opened(memory())
   await hw.setRootToken('the-root-token-of-a-test')
   const root = hw.as('the-root-token-of-a-test')

@@ -1,12 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  type BasinConfigInput,
-  fenceRecord,
-  type RecordInput,
-  type StreamConfigInput,
-  trimRecord,
-} from '../../src/index.ts'
+import { fenceRecord, type RecordInput, trimRecord } from '../../src/index.ts'
+import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
 import { contentOf, exported, imported, KEY, type Kind, type Place, place } from './support.ts'
 
 const bytes = fc.oneof(
@@ -104,7 +99,7 @@ async function build({ hw, clock }: Place, world: World): Promise<void> {
   }
 }
 
-describe('what is exported, imported and exported again is the same', () => {
+describe('an export equals the export of its import', () => {
   it.each<[Kind, Kind]>([
     ['address', 'address'],
     ['address', 'directory'],
@@ -118,7 +113,7 @@ describe('what is exported, imported and exported again is the same', () => {
           const first = await exported(source.service)
           const target = await place({ kind: to, clock: source.clock })
           await imported(target.service, first)
-          // What fills the places of records that had expired among others expires as well.
+          // Gap records expire.
           await target.clock.advance('1s')
           expect(contentOf(await exported(target.service))).toBe(contentOf(first))
         }),

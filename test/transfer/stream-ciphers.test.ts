@@ -15,7 +15,7 @@ async function plainInSealed(): Promise<string> {
   return exported(service)
 }
 
-/** Makes a stream of its own whenever the import makes one. */
+/** Creates another stream whenever the import creates one. */
 async function withNeighbour(kind: Kind): Promise<Place> {
   const target: Place = await place({
     kind,
@@ -38,7 +38,7 @@ const ciphersIn = async ({ hw }: Place) =>
   )
 
 describe('while an import makes streams with another cipher than their basin gives', () => {
-  it('into a directory, streams of others keep theirs', async () => {
+  it('into a directory, does not change the cipher of other streams', async () => {
     const text = await plainInSealed()
     const target = await withNeighbour('directory')
     await imported(target.service, text)
@@ -46,11 +46,11 @@ describe('while an import makes streams with another cipher than their basin giv
     expect(target.requests.filter((request) => request === 'PUT /v1/basins/basin-a')).toEqual([])
   })
 
-  it('into a service, a basin that existed is not made one of plain text, but when it is gone on with', async () => {
+  it('into a service, turns off encryption of an existing basin only with --resume', async () => {
     const text = await plainInSealed()
     const target = await withNeighbour('address')
     await expect(imported(target.service, text)).rejects.toThrow(
-      'stream plain of basin basin-a is not encrypted, and to make it so, all new streams',
+      'stream plain of basin basin-a is not encrypted, but its basin is',
     )
     expect(target.requests.filter((request) => request.startsWith('PUT'))).toEqual([])
     await imported(target.service, text, { resume: true })
@@ -58,7 +58,7 @@ describe('while an import makes streams with another cipher than their basin giv
     expect((await target.hw.basinConfig('basin-a')).streamCipher).toBe('aes-256-gcm')
   })
 
-  it('a signal to stop at any request does not leave the basin with that cipher', async () => {
+  it('restores the cipher of the basin after a signal at any request', async () => {
     const text = await plainInSealed()
     const counting = await place()
     await imported(counting.service, text)
@@ -106,7 +106,7 @@ describe('an import into an encrypted stream that has records', () => {
   it.each([
     ['a record', 1],
     ['a command', 2],
-  ])('that ends with %s needs the key that it has', async (_, seqNum) => {
+  ])('that ends with %s requires its own key', async (_, seqNum) => {
     const text = await sealed()
     const target = await begun(text, seqNum)
     await expect(imported(target.with({ encryptionKey: OTHER_KEY }), text, { resume: true })).rejects.toThrow(
@@ -118,15 +118,15 @@ describe('an import into an encrypted stream that has records', () => {
     expect(contentOf(await exported(target.service))).toBe(contentOf(text))
   })
 
-  it('needs the last of its records to be that of the export', async () => {
+  it('must end with the record of the export', async () => {
     const text = await sealed()
     const target = await begun(text.replace('"body":"x"', '"body":"another"'), 1)
     await expect(imported(target.service, text, { resume: true })).rejects.toThrow(
-      'stream s of basin basin-a: its record 0 is another than that of the export',
+      'stream s of basin basin-a: its record 0 differs from the export',
     )
   })
 
-  it('tells when it may not read which key it has', async () => {
+  it('warns if the token does not permit a check of the key', async () => {
     const text = await sealed()
     const target = await begun(text, 1)
     const token = await target.hw.issueAccessToken({
@@ -141,7 +141,7 @@ describe('an import into an encrypted stream that has records', () => {
     const warnings: string[] = []
     const service = target.with({ token, fetch: createHandler(target.hw) })
     await imported(service, text, { resume: true, onWarning: (message) => warnings.push(message) })
-    expect(warnings).toEqual([expect.stringContaining('the access token permits no look')])
+    expect(warnings).toEqual([expect.stringContaining('the access token does not permit reads')])
     expect(contentOf(await exported(target.service))).toBe(contentOf(text))
   })
 })

@@ -3,25 +3,26 @@ import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
 import { exportLines } from '../../adapters/transfer/export-lines.ts'
+import { gunzipped } from '../../adapters/transfer/gzip.ts'
 import { type ImportOptions, importLines } from '../../adapters/transfer/import-lines.ts'
 import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
-import { plainInput } from '../../adapters/transfer/plain-input.ts'
 import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts'
-import { type Clock, type Headwater, open, type Storage } from '../../src/index.ts'
+import { type Clock, type Headwater, open } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import type { Storage } from '../../src/storage/contract.ts'
 
 export const KEY = Buffer.alloc(32, 7).toString('base64')
 export const NOW = Date.UTC(2030, 0, 1)
 
-/** `directory`: the engine in this process. `address`: what only speaks the wire protocol. */
+/** `directory`: an engine in this process. `address`: a service that offers only the HTTP API. */
 export type Kind = 'directory' | 'address'
 
 export interface Place {
   readonly hw: Headwater
   readonly clock: VirtualClock
   readonly service: Service
-  /** Every request that was made, as `PUT /v1/basins/b`. */
+  /** All requests, as `PUT /v1/basins/b`. */
   readonly requests: string[]
   with(options: Partial<ServiceOptions>): Service
 }
@@ -35,7 +36,7 @@ export async function place(
   const hw = await open({ storage, clock, autoCreate: false })
   onTestFinished(() => hw.close())
   const requests: string[] = []
-  const handler = createHandler(hw, { open: true })
+  const handler = createHandler(hw, { auth: 'none' })
   const fetch = around((request) => {
     requests.push(`${request.method} ${new URL(request.url).pathname}`)
     return handler(request)
@@ -56,7 +57,7 @@ export async function place(
   return { hw, clock, requests, service: withOptions({}), with: withOptions }
 }
 
-/** Pauses are over at once, and nothing takes too long. */
+/** A clock whose short timers fire immediately and whose timeouts never do. */
 export function impatientClock(): Clock & { readonly pauses: number[]; readonly pending: number } {
   const pauses: number[] = []
   let pending = 0
@@ -90,19 +91,19 @@ export async function exported(service: Service, filter: TransferFilter = EVERYT
 
 export function imported(service: Service, input: string | Uint8Array, options: Partial<ImportOptions> = {}) {
   const bytes = typeof input === 'string' ? utf8(input) : input
-  return importLines(linesOf(plainInput(chunks(bytes))), service, {
+  return importLines(linesOf(gunzipped(chunks(bytes))), service, {
     filter: EVERYTHING,
     resume: false,
     ...options,
   })
 }
 
-/** In pieces, so that lines lie across them. */
+/** Splits the input, so that lines span chunks. */
 export async function* chunks(bytes: Uint8Array, size = 1000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 
-/** The lines of an export that are the same after an import: all but the first, without the times of creation. */
+/** The lines that are equal after an import: all but the header, without creation times. */
 export function contentOf(text: string): string {
   return text.slice(text.indexOf('\n') + 1).replaceAll(/"created_at":"[^"]*",/g, '')
 }

@@ -2,13 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Base64Platform, decodeBase64, encodeBase64, selectBase64Codec } from '../../src/wire/base64.ts'
 
-/** The platform's own method as the standard describes it: white space is skipped, everything else is strict. */
-function fromBase64(text: string, options: { lastChunkHandling: string }): Uint8Array {
-  expect(options).toEqual({ lastChunkHandling: 'strict' })
+/** `Uint8Array.fromBase64` by default: lenient about white space, missing padding and trailing bits. */
+function fromBase64(text: string): Uint8Array {
   const stripped = text.replace(/[\t\n\f\r ]/g, '')
-  const bytes = new Uint8Array(Buffer.from(stripped, 'base64'))
-  if (Buffer.from(bytes).toString('base64') !== stripped) throw new SyntaxError('not base64')
-  return bytes
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(stripped)) throw new SyntaxError('not base64')
+  return new Uint8Array(Buffer.from(stripped, 'base64'))
 }
 
 function toBase64(this: Uint8Array): string {
@@ -23,7 +21,7 @@ const codecs = {
   portable: selectBase64Codec({ Uint8Array: { prototype } }),
 }
 
-it('prefers what the platform brings, and needs nothing', () => {
+it('prefers `Uint8Array` to `Buffer`, and works without both', () => {
   const encoded = (platform: Base64Platform) => selectBase64Codec(platform).encode(new Uint8Array([0]))
   const native = { fromBase64, prototype: { toBase64: () => 'native' } }
   const buffer = { from: () => ({ toString: () => 'buffer' }) } as unknown as typeof Buffer
@@ -43,7 +41,7 @@ describe.each(Object.entries(codecs))('the %s codec', (_, codec) => {
     ['foobar', 'Zm9vYmFy'],
     ['fence', 'ZmVuY2U='],
     ['trim', 'dHJpbQ=='],
-  ])('writes %j as %j', (plain, encoded) => {
+  ])('encodes %j as %j', (plain, encoded) => {
     expect(codec.encode(new TextEncoder().encode(plain))).toBe(encoded)
     expect(codec.decode(encoded)).toEqual(new TextEncoder().encode(plain))
   })
@@ -74,11 +72,11 @@ describe.each(Object.entries(codecs))('the %s codec', (_, codec) => {
     ['a space before the padding', 'Zg ='],
     ['one digit', 'Z'],
     ['five digits', 'Zm9vY'],
-    ['a byte that is no digit', 'Zm9!'],
+    ['a character outside the alphabet', 'Zm9!'],
     ['U+0000', 'Zm9\0'],
     ['a character beyond ASCII', 'Zm9é'],
     ['a character whose low byte is a digit', `Zm9${String.fromCharCode(0x100 + 0x41)}`],
-  ])('refuses %s', (_name, text) => {
+  ])('rejects %s', (_name, text) => {
     expect(codec.decode(text)).toBeUndefined()
   })
 
@@ -90,7 +88,7 @@ describe.each(Object.entries(codecs))('the %s codec', (_, codec) => {
     expect(codec.encode(new TextEncoder().encode('xfoox').subarray(1, 4))).toBe('Zm9v')
   })
 
-  it('brings every byte string back', () => {
+  it('round-trips every byte string', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const text = codec.encode(bytes)
@@ -100,7 +98,7 @@ describe.each(Object.entries(codecs))('the %s codec', (_, codec) => {
     )
   })
 
-  it('decodes nothing but what it encodes', () => {
+  it('decodes only strings that it can produce', () => {
     const text = fc.string({ unit: fc.constantFrom(...'AQgwIC+/=-_ \n'), maxLength: 12 })
     fc.assert(
       fc.property(text, (candidate) => {
@@ -111,7 +109,7 @@ describe.each(Object.entries(codecs))('the %s codec', (_, codec) => {
     )
   })
 
-  it('takes a mebibyte', () => {
+  it('encodes and decodes 1 MiB', () => {
     const bytes = new Uint8Array(1_048_577).map((_byte, index) => index * 31)
     expect(Buffer.compare(codec.decode(codec.encode(bytes))!, bytes)).toBe(0)
   })

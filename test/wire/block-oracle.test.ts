@@ -71,8 +71,8 @@ const texts = (of: readonly SequencedRecord[]) =>
     body: text(body),
   }))
 
-describe('blocks, held to the generated code', () => {
-  it('are the same bytes', () => {
+describe('blocks compared with the generated code', () => {
+  it('have the same bytes', () => {
     fc.assert(
       fc.property(records, (of) => {
         expect(text(encodeRecords(of))).toBe(text(generatedEncode(of)))
@@ -80,7 +80,7 @@ describe('blocks, held to the generated code', () => {
     )
   })
 
-  it('are read as the same records', () => {
+  it('decode to the same records', () => {
     fc.assert(
       fc.property(records, (of) => {
         const data = generatedEncode(of)
@@ -90,13 +90,13 @@ describe('blocks, held to the generated code', () => {
     )
   })
 
-  it.each(edges)('agree on %i', (edge) => {
+  it.each(edges)('agree on the number %i', (edge) => {
     const of = [{ seqNum: edge, timestamp: edge, headers: [], body: new Uint8Array(0) }]
     expect(encodeRecords(of)).toEqual(generatedEncode(of))
     expect(decodeRecords(generatedEncode(of))).toEqual(of)
   })
 
-  it('may be concatenated', () => {
+  it('can be concatenated', () => {
     fc.assert(
       fc.property(records, records, (one, two) => {
         const both = concatBytes([encodeRecords(one), encodeRecords(two)])
@@ -105,7 +105,7 @@ describe('blocks, held to the generated code', () => {
     )
   })
 
-  it('when damaged, are refused or read as the generated code reads them', () => {
+  it('are rejected if damaged, or decode as the generated code decodes them', () => {
     fc.assert(
       fc.property(records, fc.nat(), fc.integer({ min: 1, max: 255 }), (of, at, change) => {
         const data = encodeRecords(of)

@@ -2,9 +2,8 @@ import fc from 'fast-check'
 import * as fflate from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { portableGzip } from '../../src/wire/codec-gzip.ts'
+import { crc32, portableGzip } from '../../src/wire/codec-gzip.ts'
 import { nodeGzip, nodeZlib } from '../../src/wire/codec-node.ts'
-import { crc32 } from '../../src/wire/crc32.ts'
 
 const LIMIT = 2_097_151
 const ZEROS_64_MIB = 64 * 1024 * 1024
@@ -17,7 +16,7 @@ const codecs = [
 ] as const
 
 describe.each(codecs)('gzip, %s', (_name, codec) => {
-  it('gives back what it was given', async () => {
+  it('round-trips its input', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 5000 }), async (data) => {
         expect(await codec.decompress(await codec.compress(data), LIMIT)).toEqual(data)
@@ -25,36 +24,36 @@ describe.each(codecs)('gzip, %s', (_name, codec) => {
     )
   })
 
-  it.each(codecs)('reads what %s wrote', async (_other, other) => {
+  it.each(codecs)('decompresses output of %s', async (_other, other) => {
     const data = new Uint8Array(200_000).map((_, index) => (index * index) >> 7)
     expect(await codec.decompress(await other.compress(data), LIMIT)).toEqual(data)
   })
 
-  it('takes up to the limit and not a byte more', async () => {
+  it('accepts output up to the limit and not a byte more', async () => {
     const compressed = await codec.compress(new Uint8Array(LIMIT))
     expect(await codec.decompress(compressed, LIMIT)).toHaveLength(LIMIT)
     await expect(codec.decompress(compressed, LIMIT - 1)).rejects.toMatchObject({ reason: 'too-large' })
   })
 
-  it('refuses members that together make too much', async () => {
+  it('rejects members that exceed the limit together', async () => {
     const half = await codec.compress(new Uint8Array(1_048_576))
     await expect(codec.decompress(concatBytes([half, half]), LIMIT)).rejects.toMatchObject({
       reason: 'too-large',
     })
   })
 
-  it('refuses 64 KiB that hold 64 MiB', async () => {
+  it('rejects 64 KiB that decompress to 64 MiB', async () => {
     const bomb = await codec.compress(new Uint8Array(ZEROS_64_MIB))
     expect(bomb.length).toBeLessThan(70_000)
     await expect(codec.decompress(bomb, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
   })
 
-  it('reads several members', async () => {
+  it('decompresses several members', async () => {
     const members = await Promise.all(['one ', '', 'two', ''].map((text) => codec.compress(utf8(text))))
     expect(await codec.decompress(concatBytes(members), LIMIT)).toEqual(utf8('one two'))
   })
 
-  it('reads all that a header may hold', async () => {
+  it('accepts every optional field of a header', async () => {
     const compressed = await codec.compress(utf8('content'))
     const flags = 0x04 | 0x08 | 0x10
     const header = [31, 139, 8, flags, 0, 0, 0, 0, 0, 255, 2, 0, 7, 7, ...utf8('name\0comment\0')]
@@ -63,13 +62,13 @@ describe.each(codecs)('gzip, %s', (_name, codec) => {
     )
   })
 
-  it('refuses nothing, and something else', async () => {
+  it('rejects empty input and other formats', async () => {
     const wanted = { name: 'CompressedDataError', reason: 'malformed' }
     await expect(codec.decompress(new Uint8Array(0), LIMIT)).rejects.toMatchObject(wanted)
     await expect(codec.decompress(utf8('something else'), LIMIT)).rejects.toMatchObject(wanted)
   })
 
-  it('refuses data that is cut short anywhere, or goes on', async () => {
+  it('rejects truncated data and trailing bytes', async () => {
     const compressed = await codec.compress(utf8('some text, some more text, and some more'))
     for (let length = 0; length < compressed.length; length++) {
       await expect(codec.decompress(compressed.subarray(0, length), LIMIT)).rejects.toMatchObject({
@@ -82,19 +81,19 @@ describe.each(codecs)('gzip, %s', (_name, codec) => {
     }
   })
 
-  it.each(['checksum', 'length'])('refuses a wrong %s', async (part) => {
+  it.each(['checksum', 'length'])('rejects a wrong %s', async (part) => {
     const compressed = await codec.compress(utf8('some text'))
     compressed[compressed.length - (part === 'length' ? 1 : 5)]! ^= 1
     await expect(codec.decompress(compressed, LIMIT)).rejects.toMatchObject({ reason: 'malformed' })
   })
 
-  it('refuses a wrong checksum of a member before the last', async () => {
+  it('rejects a wrong checksum of a member before the last', async () => {
     const members = await Promise.all(['one', 'two'].map((text) => codec.compress(utf8(text))))
     members[0]![members[0]!.length - 5]! ^= 1
     await expect(codec.decompress(concatBytes(members), LIMIT)).rejects.toMatchObject({ reason: 'malformed' })
   })
 
-  it('refuses damaged data, or finds in it what was there', async () => {
+  it('rejects damaged data or returns the original', async () => {
     const data = utf8('some text, some more text, and some more '.repeat(20))
     const compressed = await codec.compress(data)
     await fc.assert(
@@ -134,7 +133,7 @@ describe('gzip, portable', () => {
     expect(made).toBeLessThan(2 * LIMIT)
   })
 
-  it('refuses members without end, which cost memory however short they are', async () => {
+  it('rejects endless empty members, which consume memory', async () => {
     const empty = await portable.compress(new Uint8Array(0))
     const members = (count: number) => concatBytes(Array.from({ length: count }, () => empty))
     expect(await portable.decompress(members(256), LIMIT)).toHaveLength(0)
@@ -144,11 +143,11 @@ describe('gzip, portable', () => {
 })
 
 describe('crc32', () => {
-  it('has the check value of the standard', () => {
+  it('has the check value of the CRC-32 standard', () => {
     expect(crc32(utf8('123456789'))).toBe(0xcbf4_3926)
   })
 
-  it('goes on from where it was', () => {
+  it('continues from an earlier checksum', () => {
     expect(crc32(utf8('6789'), crc32(utf8('12345')))).toBe(0xcbf4_3926)
   })
 })

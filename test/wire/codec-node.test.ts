@@ -6,7 +6,7 @@ import { rawBlock, zstdFrame } from './zstd-data.ts'
 
 const portable = portableZstd(loadZstdBinding)
 
-/** `node:zlib` of a later Node, as far as it goes: its limit, its errors, its buffers, one frame a call. */
+/** Imitates `node:zlib` of a later Node: its limit, errors and buffers, one frame per call. */
 const laterZlib: NodeZlib = {
   ...nodeZlib()!,
   zstdCompress(data, callback) {
@@ -32,7 +32,7 @@ describe('nodeZstd', () => {
     expect(nodeZstd(earlier)).toBeUndefined()
   })
 
-  it('gives back what it was given, as plain arrays', async () => {
+  it('round-trips its input as plain arrays', async () => {
     const data = new Uint8Array(5000).map((_, index) => index >> 4)
     const compressed = await codec.compress(data)
     const decompressed = await codec.decompress(compressed, 5000)
@@ -47,7 +47,7 @@ describe('nodeZstd', () => {
     await expect(codec.decompress(data, 1)).rejects.toMatchObject({ reason: 'too-large' })
   })
 
-  it('says of damaged data that it is', async () => {
+  it('reports damaged data', async () => {
     const damaged = zstdFrame({ contentSize: 9n, blocks: [rawBlock(Uint8Array.of(1), true)] })
     await expect(codec.decompress(damaged, 100)).rejects.toMatchObject({ reason: 'malformed' })
   })

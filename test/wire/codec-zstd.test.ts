@@ -41,7 +41,7 @@ function bomb(parts: { window?: number; contentSize?: bigint }): Uint8Array {
 }
 
 describe.each(codecs)('zstd, %s', (_name, codec) => {
-  it('gives back what it was given', async () => {
+  it('round-trips its input', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 5000 }), async (data) => {
         expect(await codec.decompress(await codec.compress(data), LIMIT)).toEqual(data)
@@ -49,18 +49,18 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
     )
   })
 
-  it.each([0, 1, 255, 256, 65_791, 65_792, LIMIT])('gives back %i bytes', async (length) => {
+  it.each([0, 1, 255, 256, 65_791, 65_792, LIMIT])('round-trips %i bytes', async (length) => {
     const data = sample(length)
     expect(equal(await codec.decompress(await codec.compress(data), LIMIT), data)).toBe(true)
   })
 
-  it('refuses one byte more than the limit', async () => {
+  it('rejects one byte more than the limit', async () => {
     const compressed = await codec.compress(sample(5001))
     expect(await codec.decompress(compressed, 5001)).toHaveLength(5001)
     await expect(codec.decompress(compressed, 5000)).rejects.toMatchObject({ reason: 'too-large' })
   })
 
-  it('refuses one byte more than the limit when the size is not declared', async () => {
+  it('rejects one byte more than the limit if the size is not declared', async () => {
     const frame = (length: number) => zstdFrame({ window: WINDOW_1_MIB, blocks: [rleBlock(7, length, true)] })
     expect(await codec.decompress(frame(5000), 5000)).toEqual(new Uint8Array(5000).fill(7))
     await expect(codec.decompress(frame(5001), 5000)).rejects.toMatchObject({ reason: 'too-large' })
@@ -75,19 +75,19 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
       'behind another frame',
       concatBytes([zstdFrame({ window: 0, blocks: [rawBlock(sample(9), true)] }), bomb({})]),
     ],
-  ])('refuses 2 KiB that hold 64 MiB, %s', async (_case, data) => {
+  ])('rejects 2 KiB that decompress to 64 MiB, %s', async (_case, data) => {
     expect(data.length).toBeLessThan(2200)
     await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
   })
 
-  it('refuses compressed blocks that make too much', async () => {
+  it('rejects compressed blocks that exceed the limit', async () => {
     const data = await portable.compress(new Uint8Array(64 * 1024 * 1024))
     expect(data.length).toBeLessThan(20_000)
     expect(zstdFrames(data, LIMIT)[0]!.contentSize).toBeUndefined()
     await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
   })
 
-  it('refuses frames that together make too much', async () => {
+  it('rejects frames that exceed the limit together', async () => {
     const half = await codec.compress(sample(1_048_576))
     await expect(codec.decompress(concatBytes([half, half]), LIMIT)).rejects.toMatchObject({
       reason: 'too-large',
@@ -105,17 +105,17 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
   it.each([
     ['128 MiB', WINDOW_128_MIB],
     ['3.75 TiB', WINDOW_3_TIB],
-  ])('reads a frame that asks for a window of %s', async (_size, window) => {
+  ])('accepts a frame with a window of %s', async (_size, window) => {
     const data = sample(LIMIT)
     const compressed = await portable.compress(data)
     const { bytes, contentSize } = zstdFrames(compressed, LIMIT)[0]!
     expect([bytes[4], contentSize]).toEqual([0x80, LIMIT])
-    // The same blocks behind a header that declares a window and no size.
+    // The same blocks after a header that declares a window and no size.
     const header = zstdFrame({ window, blocks: [] })
     expect(equal(await codec.decompress(concatBytes([header, bytes.subarray(10)]), LIMIT), data)).toBe(true)
   })
 
-  it('reads several frames, skipping those meant to be skipped', async () => {
+  it('decompresses several frames and skips skippable ones', async () => {
     const [one, two] = [Uint8Array.of(1, 2, 3), sample(3000)]
     const data = concatBytes([
       skippableFrame(Uint8Array.of(9, 9)),
@@ -127,7 +127,7 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
     expect(await codec.decompress(data, LIMIT)).toEqual(concatBytes([one, two]))
   })
 
-  it('reads frames made in several parts', async () => {
+  it('decompresses frames that were written in several parts', async () => {
     const blocks = [
       rawBlock(Uint8Array.of(1, 2), false),
       rleBlock(3, 2, false),
@@ -163,14 +163,14 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
         ),
       ),
     ],
-  ])('refuses %s', async (_case, data) => {
+  ])('rejects %s', async (_case, data) => {
     await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({
       name: 'CompressedDataError',
       reason: 'malformed',
     })
   })
 
-  it('refuses data that is cut short anywhere, or goes on', async () => {
+  it('rejects truncated data and trailing bytes', async () => {
     const compressed = await codec.compress(sample(300))
     for (let length = 0; length < compressed.length; length++) {
       await expect(codec.decompress(compressed.subarray(0, length), LIMIT)).rejects.toMatchObject({
@@ -181,7 +181,7 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
     await expect(codec.decompress(longer, LIMIT)).rejects.toMatchObject({ reason: 'malformed' })
   })
 
-  it('refuses damaged data or reads something from it, and nothing else', async () => {
+  it('rejects damaged data or returns some output, without any other effect', async () => {
     const compressed = await codec.compress(sample(2000))
     await fc.assert(
       fc.asyncProperty(
@@ -200,7 +200,7 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
 })
 
 describe('the wasm module', () => {
-  it('has survived all of the above, without leaking its memory', async () => {
+  it('has not leaked memory during all of the above', async () => {
     const data = sample(LIMIT)
     const compressed = await portable.compress(data)
     for (let i = 0; i < 50; i++) {
@@ -211,15 +211,15 @@ describe('the wasm module', () => {
     expect(instances).toBe(1)
   })
 
-  it('compresses what does not fit into its memory', async () => {
+  it('compresses data larger than its memory', async () => {
     const data = sample(12 * 1024 * 1024)
     const compressed = await portable.compress(data)
-    // Beyond what the codec is made for, but the frame's own window is small.
+    // Beyond the intended size, but the window of the frame is small.
     expect(equal(await portable.decompress(compressed, data.length), data)).toBe(true)
     expect(instances).toBe(1)
   })
 
-  it('is replaced after it has failed', async () => {
+  it('is replaced after a failure', async () => {
     let loaded = 0
     const codec = portableZstd(async () => {
       loaded++
@@ -235,7 +235,7 @@ describe('the wasm module', () => {
     expect(loaded).toBe(2)
   })
 
-  it('is loaded anew after it could not be', async () => {
+  it('is loaded again after loading failed', async () => {
     let loaded = 0
     const codec = portableZstd(async () => {
       if (++loaded === 1) throw new Error('offline')
@@ -247,7 +247,7 @@ describe('the wasm module', () => {
 })
 
 describe('zstdFrames', () => {
-  it('refuses data that is cut short anywhere', async () => {
+  it('rejects truncated data', async () => {
     const blocks = [rleBlock(1, 9, false), rawBlock(sample(9), true)]
     const checked = await portable.compress(sample(300))
     checked[4]! |= 0x04
@@ -264,7 +264,7 @@ describe('zstdFrames', () => {
     }
   })
 
-  it('caps the window, and leaves all else as it was', () => {
+  it('caps the window and changes nothing else', () => {
     const blocks = [rawBlock(Uint8Array.of(1, 2, 3), true)]
     const large = zstdFrame({ window: WINDOW_3_TIB, contentSize: 3n, blocks })
     const capped = zstdFrame({ window: 11 << 3, contentSize: 3n, blocks })
@@ -273,7 +273,7 @@ describe('zstdFrames', () => {
     expect(zstdFrames(capped, LIMIT)[0]!.bytes).toEqual(capped)
   })
 
-  it('refuses blocks without end, which cost time however short they are', () => {
+  it('rejects endless empty blocks, which consume time', () => {
     const blocks = (count: number) => [
       ...Array.from({ length: count - 1 }, () => Uint8Array.from(blockHeader(0, 0, false))),
       rawBlock(new Uint8Array(0), true),
@@ -286,7 +286,7 @@ describe('zstdFrames', () => {
     expect(() => zstdFrames(concatBytes([half, half, half]), LIMIT)).toThrow('too many zstd blocks')
   })
 
-  it('keeps no more than the ends of some blocks', () => {
+  it('keeps only the end offsets of some blocks', () => {
     const empty = Uint8Array.from(blockHeader(0, 0, false))
     const blocks = Array.from({ length: 10_000 }, () => empty)
     const data = concatBytes([

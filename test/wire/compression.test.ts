@@ -8,7 +8,9 @@ afterEach(() => {
   vi.resetModules()
 })
 
-/** The module as it is in a runtime of its own, for it keeps the codecs it has found. Only a browser lacks `node:zlib`. */
+/**
+ * Loads the module as in a runtime of its own, because it caches codecs. Only a browser lacks `node:zlib`.
+ */
 async function inRuntime(runtime: 'node' | 'browser') {
   vi.resetModules()
   if (runtime === 'browser') vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined)
@@ -23,7 +25,7 @@ describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
     expect(await decompress(algorithm, compressed, limits)).toEqual(data)
   })
 
-  it.each(['node', 'browser'] as const)('made elsewhere is read in %s', async (runtime) => {
+  it.each(['node', 'browser'] as const)('from another encoder is decompressed in %s', async (runtime) => {
     const elsewhere = await inRuntime(runtime === 'node' ? 'browser' : 'node')
     const compressed = await elsewhere.compress(algorithm, data)
     vi.restoreAllMocks()
@@ -32,7 +34,7 @@ describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
   })
 
   it.each(['node', 'browser'] as const)(
-    'gives plain arrays in %s, whose slices are copies',
+    'returns plain arrays in %s, whose slices are copies',
     async (runtime) => {
       const { compress, decompress } = await inRuntime(runtime)
       const compressed = await compress(algorithm, data)
@@ -44,7 +46,7 @@ describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
     },
   )
 
-  it('is looked for again after it could not be loaded', async () => {
+  it('is loaded again after loading failed', async () => {
     const library = algorithm === 'gzip' ? 'fflate' : '../../src/wire/zstd-module.ts'
     const { compress } = await inRuntime('browser')
     let attempts = 0
@@ -57,7 +59,7 @@ describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
     expect((await compress(algorithm, data)).length).toBeLessThan(1000)
   })
 
-  it('refuses with the given code and says what is wrong', async () => {
+  it('rejects with the given code and a reason', async () => {
     const { compress, decompress } = await inRuntime('node')
     const compressed = await compress(algorithm, data)
     await expect(

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseDataFormat } from '../../src/wire/data-format.ts'
+import { parseDataFormat } from '../../src/wire/vendor-headers.ts'
 import { refused } from './refused.ts'
 
 it.each([
@@ -15,6 +15,7 @@ it.each([
   expect(parseDataFormat(value)).toBe(format)
 })
 
-it.each(['', 'RAW', 'Base64', 'binary', 'raw,base64', 'toString'])('%j is refused', (value) => {
+it.each(['', 'RAW', 'Base64', 'binary', 'raw,base64', 'toString'])('rejects %j', (value) => {
   expect(refused(() => parseDataFormat(value))).toBe('400 bad_header')
+  expect(() => parseDataFormat(value, 's2-format')).toThrow('`s2-format`')
 })

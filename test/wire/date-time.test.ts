@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { dateTimeOf, dateTimeText } from '../../src/wire/date-time.ts'
+import { dateTimeOf, dateTimeText } from '../../src/wire/json-members.ts'
 
 it.each([
   ['1970-01-01T00:00:00Z', 0],
@@ -14,7 +14,7 @@ it.each([
   ['2024-02-29T00:00:00Z', 1_709_164_800_000],
   ['2016-12-31T23:59:60Z', 1_483_228_800_000],
   ['0099-01-01T00:00:00Z', -59_042_995_200_000],
-])('reads %s', (text, expected) => {
+])('decodes %s', (text, expected) => {
   expect((dateTimeOf(text, 'at') as Date).getTime()).toBe(expected)
 })
 
@@ -37,11 +37,11 @@ it.each([
   '+001970-01-01T00:00:00Z',
   ' 1970-01-01T00:00:00Z',
   `1970-01-01T00:00:00.${'0'.repeat(60)}Z`,
-])('refuses %j', (text) => {
+])('rejects %j', (text) => {
   expect(() => dateTimeOf(text, 'at')).toThrow('`at` must be a date and time of RFC 3339')
 })
 
-it('reads what it writes', () => {
+it('decodes what it encodes', () => {
   const dates = fc.date({ min: new Date('0000-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
   fc.assert(
     fc.property(dates, (date) => {

@@ -26,7 +26,7 @@ const message = (payload: Uint8Array, rest: Partial<Frame> = {}) => ({
   ...rest,
 })
 
-describe('layout of a frame', () => {
+describe('the layout of a frame', () => {
   it.each([
     ['an empty message', encodeMessageFrame(bytes()), [0, 0, 1, 0x00]],
     ['a message', encodeMessageFrame(bytes(7, 8)), [0, 0, 3, 0x00, 7, 8]],
@@ -71,7 +71,7 @@ describe('layout of a frame', () => {
     ['an error without a status', [0, 0, 2, 0x80, 1]],
     ['an error whose text is not UTF-8', [0, 0, 4, 0x80, 1, 0x90, 0xff]],
     ['anything after an error', [0, 0, 3, 0x80, 1, 0x90, 0]],
-  ])('refuses %s, without waiting for more', (_case, data) => {
+  ])('rejects %s without waiting for more', (_case, data) => {
     const decoder = new FrameDecoder()
     expect(refusal(() => [...decoder.decode(Uint8Array.from(data))])).toMatchObject({
       code: 'bad_frame',
@@ -80,7 +80,7 @@ describe('layout of a frame', () => {
   })
 
   it.each([[[0]], [[0, 0]], [[0, 0, 2]], [[0, 0, 2, 0]], [[0, 0, 1, 0, 0]]])(
-    'refuses to end after %j',
+    'rejects an end after %j',
     (data) => {
       const decoder = new FrameDecoder()
       for (const _ of decoder.decode(Uint8Array.from(data)));
@@ -88,11 +88,11 @@ describe('layout of a frame', () => {
     },
   )
 
-  it('says what is unknown about an unknown compression', () => {
+  it('names an unknown compression', () => {
     expect(refusal(() => decodeAll(bytes(0, 0, 1, 0x60)))?.message).toBe('unknown compression')
   })
 
-  it('takes a payload of up to 2,097,151 bytes', () => {
+  it('accepts a payload of up to 2,097,151 bytes', () => {
     const payload = new Uint8Array(FRAME_PAYLOAD_MAX).fill(5)
     const frame = encodeMessageFrame(payload)
     expect([...frame.subarray(0, 4)]).toEqual([0x20, 0, 0, 0])
@@ -114,7 +114,7 @@ const anyFrame: fc.Arbitrary<{ encoded: Uint8Array; frame: Frame }> = fc
   }))
 
 describe('frames in chunks', () => {
-  it('come out the same however they were split and joined', () => {
+  it('are the same however they were split and joined', () => {
     fc.assert(
       fc.property(
         fc.array(anyFrame, { maxLength: 20 }),
@@ -133,7 +133,7 @@ describe('frames in chunks', () => {
     )
   })
 
-  it('come out of single bytes, at their largest', () => {
+  it('can arrive byte by byte, even at their largest', () => {
     const payload = new Uint8Array(FRAME_PAYLOAD_MAX).map((_, index) => index * 7)
     const data = concatBytes([encodeMessageFrame(payload), encodeMessageFrame(bytes(1))])
     const decoder = new FrameDecoder()
@@ -146,19 +146,19 @@ describe('frames in chunks', () => {
     expect(frames[1]).toEqual(message(bytes(1)))
   })
 
-  it('are yielded before what is wrong behind them', () => {
+  it('are yielded before the error of a later frame', () => {
     const frames = new FrameDecoder().decode(concatBytes([encodeMessageFrame(bytes(1)), bytes(0, 0, 0)]))
     expect(frames.next().value).toEqual(message(bytes(1)))
     expect(refusal(() => frames.next())).toMatchObject({ code: 'bad_frame' })
   })
 
-  it('share the memory of the chunk they lie in', () => {
+  it('share the memory of their chunk', () => {
     const chunk = encodeMessageFrame(bytes(1, 2, 3))
     const [frame] = decodeAll(chunk)
     expect((frame as { payload: Uint8Array }).payload.buffer).toBe(chunk.buffer)
   })
 
-  it('do not share memory with each other when they were gathered', () => {
+  it('do not share memory if they were joined from several chunks', () => {
     const first = encodeMessageFrame(bytes(1, 1, 1, 1))
     const second = encodeMessageFrame(bytes(2, 2, 2, 2))
     const frames = decodeAll(
@@ -169,7 +169,21 @@ describe('frames in chunks', () => {
     expect(frames).toEqual([message(bytes(1, 1, 1, 1)), message(bytes(2, 2, 2, 2))])
   })
 
-  it('cost no memory for what was only announced', () => {
+  it('overwrite the memory of a reclaimed frame', () => {
+    const [first, second] = [1, 2].map((byte) => encodeMessageFrame(new Uint8Array(20_000).fill(byte)))
+    const decoder = new FrameDecoder()
+    const decodeJoined = (frame: Uint8Array) => {
+      expect([...decoder.decode(frame.subarray(0, 10_000))]).toEqual([])
+      const [joined] = [...decoder.decode(frame.subarray(10_000))]
+      return (joined as { payload: Uint8Array }).payload
+    }
+    const payload = decodeJoined(first!)
+    decoder.reclaim()
+    expect(decodeJoined(second!).buffer).toBe(payload.buffer)
+    expect(payload.every((byte) => byte === 2)).toBe(true)
+  })
+
+  it('use no memory for announced bytes that have not arrived', () => {
     const decoder = new FrameDecoder()
     const [frame] = [...decoder.decode(encodeMessageFrame(bytes(9)).subarray(0, 3))]
     expect(frame).toBeUndefined()

@@ -11,9 +11,9 @@ const directory = mkdtemp(join(tmpdir(), 'headwater-generated-'))
 
 afterAll(async () => rm(await directory, { recursive: true }))
 
-it('the generated code is what proto/ generates', async () => {
+it('the generated code matches `proto/`', async () => {
   const out = await directory
-  // `out` in the template is relative to the place named here.
+  // `out` in the template is relative to this directory.
   const args = ['generate', 'proto', '--template', 'proto/buf.gen.yaml', '--output', out]
   const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, BUF_CACHE_DIR: join(out, 'cache') }
   await promisify(execFile)(join(bin, 'buf'), args, { cwd: root, env })

@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { appendBatch } from '../../src/model/append-input.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import type { DataFormat } from '../../src/wire/data-format.ts'
-import { appendAckJson, decodeAppendJson } from '../../src/wire/json-append.ts'
+import { appendAckJson, decodeAppendJson, decodeAppendText } from '../../src/wire/json-append.ts'
+import { decodePlainAppend } from '../../src/wire/plain-append.ts'
+import type { DataFormat } from '../../src/wire/vendor-headers.ts'
 import { refusal, refused } from './refused.ts'
 
-/** As an append does it: the codec, then the model. */
+/** Decodes as an append does: the codec, then the model. */
 function batchOf(text: string, format: DataFormat = 'raw') {
   const { inputs, conditions } = decodeAppendJson(utf8(text), format)
   return appendBatch(inputs, conditions)
@@ -47,7 +48,18 @@ describe('records', () => {
     })
   })
 
-  it('takes base64 for text in raw format', () => {
+  it.each(['{"id":"a","total":1}', '{"Body":"x"}'])(
+    'rejects a record without a known member: %s',
+    (record) => {
+      expect(refusal(() => batchOf(withRecord(record)))).toMatchObject({ code: 'bad_json', field: 'records' })
+    },
+  )
+
+  it.each(['{}', '{"body":"","id":1}', '{"timestamp":null,"id":1}'])('accepts %s', (record) => {
+    expect(batchOf(withRecord(record)).records[0]?.body).toEqual(utf8(''))
+  })
+
+  it('treats base64 as text in raw format', () => {
     expect(batchOf(withRecord('{"body":"AP8="}')).records[0]?.body).toEqual(utf8('AP8='))
   })
 
@@ -64,8 +76,8 @@ describe('records', () => {
     ['no headers', '{"headers":[]}'],
     ['an empty header value', '{"headers":[["a",""]]}'],
     ['the largest timestamp', '{"timestamp":9007199254740991}'],
-    ['an unknown member', '{"what":1}'],
-    ['an unknown member twice', '{"what":1,"what":{}}'],
+    ['an unknown member', '{"body":"","what":1}'],
+    ['an unknown member twice', '{"body":"","what":1,"what":{}}'],
   ])('accepts %s', (_, record) => {
     expect(refused(() => batchOf(withRecord(record)))).toBe('accepted')
   })
@@ -96,19 +108,19 @@ describe('records', () => {
     ['a body twice', '{"body":"a","body":"a"}'],
     ['headers twice', '{"headers":[],"headers":[]}'],
     ['a timestamp twice', '{"timestamp":null,"timestamp":null}'],
-  ])('refuses %s as a record', (_, record) => {
+  ])('rejects %s as a record', (_, record) => {
     expect(refused(() => decodeAppendJson(utf8(withRecord(record)), 'raw'))).toBe('400 bad_json')
     expect(refused(() => decodeAppendJson(utf8(withRecord(record)), 'base64'))).toBe('400 bad_json')
   })
 
   it.each(['9007199254740992', '9007199254740993', '18446744073709551615'])(
-    'refuses timestamp %s without rounding it, naming the limit',
+    'rejects timestamp %s without rounding it and names the limit',
     (timestamp) => {
       const append = () => batchOf(withRecord(`{"timestamp":${timestamp}}`))
       expect(refused(append)).toBe('422 invalid')
       expect(refusal(append)).toMatchObject({
         field: 'timestamp',
-        message: 'timestamp must be an integer from 0 to 9007199254740991',
+        message: '`timestamp` must be an integer from 0 to 9007199254740991',
       })
     },
   )
@@ -127,16 +139,17 @@ describe('the input', () => {
     ['nothing', ''],
     ['a negative match_seq_num', withCondition('"match_seq_num":-1')],
     ['a match_seq_num in a string', withCondition('"match_seq_num":"0"')],
+    ['a match_seq_num with an exponent', withCondition('"match_seq_num":1e0')],
     ['match_seq_num twice', withCondition('"match_seq_num":0,"match_seq_num":0')],
     ['a match_seq_num beyond 2^64 - 1', withCondition('"match_seq_num":18446744073709551616')],
     ['a fencing token that is a number', withCondition('"fencing_token":1')],
     ['a fencing token of 37 bytes', withCondition(`"fencing_token":"${'t'.repeat(37)}"`)],
     ['a fencing token of 37 bytes in 19 characters', withCondition(`"fencing_token":"${'é'.repeat(18)}t"`)],
-  ])('is refused with %s', (_, text) => {
+  ])('is rejected with %s', (_, text) => {
     expect(refused(() => batchOf(text))).toBe('400 bad_json')
   })
 
-  it('refuses ill-formed UTF-8', () => {
+  it('rejects ill-formed UTF-8', () => {
     const bytes = utf8(withRecord('{"body":"?"}'))
     bytes[bytes.indexOf(0x3f)] = 0xff
     expect(refused(() => decodeAppendJson(bytes, 'raw'))).toBe('400 bad_json')
@@ -144,6 +157,7 @@ describe('the input', () => {
 
   it.each([
     ['nothing', '{"records":[{}]}', {}],
+    ['unknown members given twice', withCondition('"what":1,"what":2'), {}],
     ['nulls', withCondition('"match_seq_num":null,"fencing_token":null'), {}],
     ['0', withCondition('"match_seq_num":0'), { matchSeqNum: 0 }],
     ['2^53 - 1', withCondition('"match_seq_num":9007199254740991'), { matchSeqNum: 9_007_199_254_740_991 }],
@@ -153,7 +167,7 @@ describe('the input', () => {
       withCondition(`"fencing_token":"${'é'.repeat(18)}"`),
       { fencingToken: 'é'.repeat(18) },
     ],
-  ])('takes %s for conditions', (_, text, conditions) => {
+  ])('accepts the conditions %s', (_, text, conditions) => {
     expect(decodeAppendJson(utf8(text), 'raw').conditions).toEqual({
       matchSeqNum: undefined,
       fencingToken: undefined,
@@ -161,15 +175,15 @@ describe('the input', () => {
     })
   })
 
-  it('does not take the fencing token for base64', () => {
+  it('does not decode the fencing token as base64', () => {
     const { conditions } = decodeAppendJson(utf8(withCondition('"fencing_token":"!"')), 'base64')
     expect(conditions.fencingToken).toBe('!')
   })
 
-  it('refuses a match_seq_num beyond 2^53 - 1, naming the limit', () => {
+  it('rejects a match_seq_num beyond 2^53 - 1 and names the limit', () => {
     const append = () => batchOf(withCondition('"match_seq_num":9007199254740992'))
     expect(refused(append)).toBe('422 invalid')
-    expect(refusal(append)?.message).toBe('match_seq_num must be an integer from 0 to 9007199254740991')
+    expect(refusal(append)?.message).toBe('`matchSeqNum` must be an integer from 0 to 9007199254740991')
   })
 })
 
@@ -187,13 +201,13 @@ describe('the order of checks', () => {
     ['bad base64', '{"body":"!"}'],
     ['an unknown command', '{"headers":[["","AAAA"]]}'],
     ['a timestamp too large', '{"timestamp":9007199254740992}'],
-  ])('a wrong shape behind %s is 400', (_, record) => {
+  ])('a wrong shape after %s is 400', (_, record) => {
     const text = `{"records":[${record}],"fencing_token":1}`
     expect(refused(() => batchOf(text, 'base64'))).toBe('400 bad_json')
     expect(refused(() => batchOf(`{"records":[${record},{"body":1}]}`, 'base64'))).toBe('400 bad_json')
   })
 
-  it('an empty batch has a right shape and is 422', () => {
+  it('an empty batch has a valid shape and is 422', () => {
     expect(refused(() => batchOf('{"records":[]}'))).toBe('422 invalid')
   })
 
@@ -203,14 +217,14 @@ describe('the order of checks', () => {
   })
 })
 
-it('keeps no more records of a batch that is too long than it takes to refuse it', () => {
+it('keeps no more records of a batch that is too long than needed to reject it', () => {
   const text = withRecord(Array(600_000).fill('{}').join(','))
   expect(decodeAppendJson(utf8(text), 'raw').inputs).toHaveLength(1001)
   expect(refused(() => batchOf(text))).toBe('422 invalid')
   expect(refused(() => batchOf(text.replace('{}]', '1]')))).toBe('400 bad_json')
 })
 
-it('brings any batch back, in either format', () => {
+it('round-trips any batch in either format', () => {
   const bytes = fc.uint8Array({ maxLength: 20 })
   const name = fc.uint8Array({ minLength: 1, maxLength: 8 })
   const record = fc.record({ headers: fc.array(fc.tuple(name, bytes), { maxLength: 3 }), body: bytes })
@@ -227,6 +241,138 @@ it('brings any batch back, in either format', () => {
       expect(decoded).toEqual(records)
     }),
   )
+})
+
+describe('decodePlainAppend', () => {
+  /** Undefined if the form is invalid. */
+  function parsed(text: string) {
+    try {
+      return decodeAppendText(text)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Whether the fast path decodes the text, which it must never do differently from the parser. */
+  function isPlain(text: string): boolean {
+    const plain = decodePlainAppend(text)
+    if (plain !== undefined) expect(plain).toEqual(parsed(text))
+    return plain !== undefined
+  }
+
+  it.each([
+    ['{"records":[{"body":"hello"}]}'],
+    ['{"records":[]}'],
+    [' { "records" : [ { "timestamp" : 9007199254740991 , "body" : "a" } ] }\n'],
+    ['{"records":[{"timestamp":null,"headers":[["a","b"]]}],"match_seq_num":0,"fencing_token":null}'],
+    ['{"records":[{"body":"{\\"a\\":1,\\"a\\":2.5}"}],"fencing_token":"t"}'],
+    ['{"records":[{"body":"https://example.com:80/","what":1}],"what":[{}]}'],
+    ['{"records":[{"\\u0062ody":"\\u00e9"}]}'],
+  ])('decodes %s', (text) => {
+    expect(isPlain(text)).toBe(true)
+  })
+
+  it.each([
+    ['a member that occurs twice', '{"records":[{"body":"a","body":"a"}]}'],
+    ['a member that is spelled in two ways', '{"records":[{"body":"a","\\u0062ody":"a"}]}'],
+    ['members of a nested object', '{"records":[{"what":{"a":1}}]}'],
+    ['an integer beyond 2^53 - 1', '{"records":[{"timestamp":9007199254740993}]}'],
+    ['a number with a fraction', '{"records":[{"timestamp":1.0}]}'],
+    ['a number with an exponent', '{"records":[{"timestamp":1e3}]}'],
+    ['a negative zero', '{"records":[{"timestamp":-0}]}'],
+    ['an escaped surrogate', '{"records":[{"body":"\\uD800"}]}'],
+    ['more than 64 Ki characters', `{"records":[{"body":"${'a'.repeat(65_536)}"}]}`],
+  ])('leaves %s to the parser', (_, text) => {
+    expect(isPlain(text)).toBe(false)
+  })
+
+  const value = fc.constantFrom(
+    ...['null', '0', '-0', '7', '1.0', '1e3', '9007199254740991', '9007199254740992', '18446744073709551616'],
+    ...[
+      '"a"',
+      '""',
+      '":"',
+      '"\\":"',
+      '"\\\\"',
+      '"\\ud83d"',
+      '"\\ud83d\\ude00"',
+      '"\\\\ud83d"',
+      '": 1.5"',
+      '"\\":1.5"',
+    ],
+    ...['[]', '[["a","b"]]', '[["","\\":"]]', '[["a"]]', '[[1,2]]', '{}', '{"body":"a"}', 'true'],
+  )
+  const name = fc.constantFrom(
+    ...[
+      'body',
+      'headers',
+      'timestamp',
+      'what',
+      'b\\u006fdy',
+      '__proto__',
+      'constructor',
+      ':',
+      '\\"',
+      '\\\\',
+      '',
+    ],
+  )
+  const colon = fc.constantFrom(':', ' :\n')
+  const members = (names: typeof name) =>
+    fc.array(
+      fc.tuple(names, colon, value).map(([name, colon, value]) => `"${name}"${colon}${value}`),
+      { maxLength: 4 },
+    )
+  const document = fc
+    .tuple(
+      fc.array(
+        members(name).map((list) => `{${list}}`),
+        { maxLength: 3 },
+      ),
+      members(fc.constantFrom('match_seq_num', 'fencing_token', 'records', 'what', '\\":', ':')),
+      fc.boolean(),
+    )
+    .map(([records, others, isLast]) => {
+      const all = `"records":[${records}]`
+      return `{${isLast ? [...others, all] : [all, ...others]}}`
+    })
+
+  it('agrees with the parser on any document', () => {
+    let plain = 0
+    fc.assert(
+      fc.property(document, (text) => {
+        if (isPlain(text)) plain++
+      }),
+      { numRuns: 20_000 },
+    )
+    expect(plain).toBeGreaterThan(500)
+  })
+
+  it('agrees with the parser on a document with a mutation', () => {
+    const replacement = fc.constantFrom(
+      '',
+      '"',
+      '\\',
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '-',
+      '.',
+      '0',
+      '\n',
+      '\ufeff',
+    )
+    fc.assert(
+      fc.property(document, fc.nat(), replacement, (text, place, replacement) => {
+        const at = place % text.length
+        isPlain(text.slice(0, at) + replacement + text.slice(at + 1))
+      }),
+      { numRuns: 10_000 },
+    )
+  })
 })
 
 describe('appendAckJson', () => {

@@ -1,19 +1,23 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { BasinConfig, StreamConfig } from '../../src/model/config.ts'
-import { decodeBasinReconfiguration, decodeStreamReconfiguration } from '../../src/wire/json-config-change.ts'
-import { basinConfigJson, streamConfigJson } from '../../src/wire/json-config-output.ts'
+import {
+  basinConfigJson,
+  decodeBasinReconfiguration,
+  decodeStreamReconfiguration,
+  streamConfigJson,
+} from '../../src/wire/json-config.ts'
 import {
   decodeEnsureBasin,
   decodeEnsureStream,
   decodeStreamConfigHeader,
-} from '../../src/wire/json-provision.ts'
+} from '../../src/wire/json-resources.ts'
 import { refusal, refused } from './refused.ts'
 
 const LIMIT = 'must be an integer from 0 to 9007199254740991'
 
-/** Values that no configuration of a stream may have, wherever it stands. */
-const WRONG_STREAM_MEMBERS: [problem: string, member: string][] = [
+/** Values that are invalid in every stream configuration. */
+const MISSHAPEN_STREAM_MEMBERS: [problem: string, member: string][] = [
   ['an unknown storage class', '"storage_class":"fast"'],
   ['a storage class in other letters', '"storage_class":"Standard"'],
   ['a storage class that is a number', '"storage_class":1'],
@@ -40,12 +44,14 @@ const WRONG_STREAM_MEMBERS: [problem: string, member: string][] = [
   ['a known member of a group twice', '"timestamping":{"mode":null,"mode":null}'],
 ]
 
-/** Members of a right shape that have no meaning. */
-const MEANINGLESS_STREAM_MEMBERS: [member: string, message: string][] = [
-  ['"retention_policy":{"age":0}', 'age must be greater than 0 seconds'],
-  ['"retention_policy":{"age":9007199254740992}', `age ${LIMIT}`],
-  ['"retention_policy":{"age":18446744073709551615}', `age ${LIMIT}`],
-  ['"delete_on_empty":{"min_age_secs":9007199254740993}', `min_age_secs ${LIMIT}`],
+const AGE_LIMIT = '`retentionPolicy.ageSeconds` must be an integer from 1 to 9007199254740991'
+
+/** Members of a valid shape with invalid values. */
+const INVALID_STREAM_MEMBERS: [member: string, message: string][] = [
+  ['"retention_policy":{"age":0}', '`retentionPolicy.ageSeconds` must be greater than 0 seconds'],
+  ['"retention_policy":{"age":9007199254740992}', AGE_LIMIT],
+  ['"retention_policy":{"age":18446744073709551615}', AGE_LIMIT],
+  ['"delete_on_empty":{"min_age_secs":9007199254740993}', `\`deleteOnEmpty.minAgeSeconds\` ${LIMIT}`],
 ]
 
 const decoders: [name: string, decode: (members: string) => unknown][] = [
@@ -62,16 +68,16 @@ const decoders: [name: string, decode: (members: string) => unknown][] = [
 ]
 
 describe.each(decoders)('%s', (_, decode) => {
-  it.each(WRONG_STREAM_MEMBERS)('refuses %s', (_problem, member) => {
+  it.each(MISSHAPEN_STREAM_MEMBERS)('rejects %s', (_problem, member) => {
     expect(refused(() => decode(member))).toBe('400 bad_json')
   })
 
-  it.each(MEANINGLESS_STREAM_MEMBERS)('refuses %s', (member, message) => {
+  it.each(INVALID_STREAM_MEMBERS)('rejects %s', (member, message) => {
     expect(refused(() => decode(member))).toBe('422 invalid')
     expect(refusal(() => decode(member))?.message).toBe(message)
   })
 
-  it('reports a wrong shape before a value without meaning', () => {
+  it('reports a wrong shape before an invalid value', () => {
     expect(refused(() => decode('"retention_policy":{"age":0},"delete_on_empty":1'))).toBe('400 bad_json')
   })
 
@@ -82,7 +88,7 @@ describe.each(decoders)('%s', (_, decode) => {
     expect(refused(() => decode('"retention_policy":{"infinite":{"what":1}}'))).toBe('accepted')
   })
 
-  it('is refused when it is no object', () => {
+  it('is rejected if it is not an object', () => {
     expect(refused(() => decode('"default_stream_config":1,'))).toBe('400 bad_json')
   })
 })
@@ -124,7 +130,7 @@ describe('a stream configuration', () => {
     expect(decodeEnsureBasin(utf8(`{"config":{"default_stream_config":${nulls}}}`)).config).toStrictEqual({})
   })
 
-  it('does not take null for min_age_secs', () => {
+  it('rejects null for min_age_secs', () => {
     const text = '{"delete_on_empty":{"min_age_secs":null}}'
     expect(refused(() => decodeEnsureStream(utf8(text)))).toBe('400 bad_json')
   })
@@ -184,7 +190,7 @@ describe('PATCH of a stream', () => {
     expect(decodeBasinReconfiguration(basin)).toStrictEqual({ defaultStreamConfig: change })
   })
 
-  it.each(['null', '[]', '"x"', '', '{'])('is refused with %j as its body', (text) => {
+  it.each(['null', '[]', '"x"', '', '{'])('is rejected with %j as its body', (text) => {
     expect(refused(() => decodeStreamReconfiguration(utf8(text)))).toBe('400 bad_json')
     expect(refused(() => decodeBasinReconfiguration(utf8(text)))).toBe('400 bad_json')
   })
@@ -213,18 +219,18 @@ describe('PATCH of a basin', () => {
 
 describe('the header with a stream configuration', () => {
   it.each(['', 'null', '{', '[]', '{"storage_class":"fast"}', '{"storage_class":null,"storage_class":null}'])(
-    'is refused as %j',
+    'is rejected as %j',
     (text) => {
       expect(refused(() => decodeStreamConfigHeader(text))).toBe('400 bad_header')
     },
   )
 
-  it('is refused when it has no meaning', () => {
+  it('is rejected if its values are invalid', () => {
     expect(refused(() => decodeStreamConfigHeader('{"retention_policy":{"age":0}}'))).toBe('422 invalid')
   })
 })
 
-describe('what is returned', () => {
+describe('the encoded configuration', () => {
   const stream: StreamConfig = {
     storageClass: 'express',
     retentionPolicy: { ageSeconds: 604_800 },
@@ -250,34 +256,42 @@ describe('what is returned', () => {
 
   it('has all four members of a basin configuration', () => {
     expect(basinConfigJson(basin)).toBe(
-      '{"default_stream_config":null,"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":true}',
+      '{"default_stream_config":{"storage_class":"express","retention_policy":null,"timestamping":null,"delete_on_empty":null},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":true}',
     )
     expect(basinConfigJson({ ...basin, streamCipher: 'aegis-256' })).toContain('"stream_cipher":"aegis-256"')
   })
 
   it.each<[BasinConfig['defaultStreamConfig'], string]>([
-    [{ timestamping: {}, deleteOnEmpty: {} }, 'null'],
+    [
+      { timestamping: {}, deleteOnEmpty: {} },
+      '{"storage_class":"express","retention_policy":null,"timestamping":null,"delete_on_empty":null}',
+    ],
     [
       { storageClass: 'standard' },
       '{"storage_class":"standard","retention_policy":null,"timestamping":null,"delete_on_empty":null}',
     ],
     [
       { deleteOnEmpty: { minAgeSeconds: 0 } },
-      '{"storage_class":null,"retention_policy":null,"timestamping":null,"delete_on_empty":{"min_age_secs":0}}',
+      '{"storage_class":"express","retention_policy":null,"timestamping":null,"delete_on_empty":{"min_age_secs":0}}',
     ],
     [
       { timestamping: { uncapped: false } },
-      '{"storage_class":null,"retention_policy":null,"timestamping":{"mode":null,"uncapped":false},"delete_on_empty":null}',
+      '{"storage_class":"express","retention_policy":null,"timestamping":{"mode":null,"uncapped":false},"delete_on_empty":null}',
     ],
     [
       { retentionPolicy: 'infinite', timestamping: { mode: 'arrival' } },
-      '{"storage_class":null,"retention_policy":{"infinite":{}},"timestamping":{"mode":"arrival","uncapped":null},"delete_on_empty":null}',
+      '{"storage_class":"express","retention_policy":{"infinite":{}},"timestamping":{"mode":"arrival","uncapped":null},"delete_on_empty":null}',
     ],
-  ])('shows of the default %j what was set', (defaultStreamConfig, text) => {
-    expect(basinConfigJson({ ...basin, defaultStreamConfig })).toContain(`{"default_stream_config":${text},`)
-  })
+  ])(
+    'includes the explicit members of the default %j, and the storage class that applies',
+    (defaultStreamConfig, text) => {
+      expect(basinConfigJson({ ...basin, defaultStreamConfig })).toContain(
+        `{"default_stream_config":${text},`,
+      )
+    },
+  )
 
-  it('is read again as what it was', () => {
+  it('decodes to the same configuration', () => {
     expect(decodeEnsureStream(utf8(streamConfigJson(stream)))).toStrictEqual(stream)
     const full = { ...basin, defaultStreamConfig: { ...stream, retentionPolicy: 'infinite' as const } }
     const { streamCipher: _, ...config } = full

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { BasinInfo, StreamInfo } from '../../src/model/info.ts'
-import { dateTimeText } from '../../src/wire/date-time.ts'
-import { basinInfoJson, basinPageJson, streamInfoJson, streamPageJson } from '../../src/wire/json-info.ts'
+import { dateTimeText } from '../../src/wire/json-members.ts'
+import {
+  basinInfoJson,
+  basinPageJson,
+  metricsJson,
+  streamInfoJson,
+  streamPageJson,
+} from '../../src/wire/json-resources.ts'
 
 const basin: BasinInfo = {
   name: 'my-basin',
@@ -23,11 +29,11 @@ const BASIN =
 const STREAM = '{"name":"a/\\"b\\"","created_at":"2026-01-02T03:04:05Z","deleted_at":null,"cipher":null}'
 
 describe('infos', () => {
-  it('show a basin as every generation of the API knows it', () => {
+  it('contain the members of every generation of the API', () => {
     expect(basinInfoJson(basin)).toBe(BASIN)
   })
 
-  it('show a basin that is being deleted', () => {
+  it('describe a basin that is being deleted', () => {
     const deletedAt = new Date('2026-01-02T03:04:06.500Z')
     expect(
       JSON.parse(basinInfoJson({ ...basin, state: 'deleting', location: null, deletedAt })),
@@ -38,7 +44,7 @@ describe('infos', () => {
     })
   })
 
-  it('show a stream', () => {
+  it('describe a stream', () => {
     expect(streamInfoJson(stream)).toBe(STREAM)
     const deletedAt = new Date('2026-02-03T00:00:00Z')
     expect(JSON.parse(streamInfoJson({ ...stream, cipher: 'aes-256-gcm', deletedAt }))).toMatchObject({
@@ -49,7 +55,7 @@ describe('infos', () => {
 })
 
 describe('pages', () => {
-  it('list infos and say whether there are more', () => {
+  it('are listed with `has_more`', () => {
     expect(basinPageJson({ items: [basin], hasMore: true })).toBe(`{"basins":[${BASIN}],"has_more":true}`)
     expect(streamPageJson({ items: [stream, stream], hasMore: false })).toBe(
       `{"streams":[${STREAM},${STREAM}],"has_more":false}`,
@@ -69,6 +75,24 @@ it.each([
   ['2026-10-20T00:00:00.120Z', '2026-10-20T00:00:00.12Z'],
   ['2026-10-20T00:00:00.001Z', '2026-10-20T00:00:00.001Z'],
   ['2026-10-20T02:00:00+02:00', '2026-10-20T00:00:00Z'],
-])('%s is written %s', (date, text) => {
+])('%s is encoded as %s', (date, text) => {
   expect(dateTimeText(new Date(date))).toBe(text)
+})
+
+describe('metricsJson', () => {
+  it('encodes times in seconds', () => {
+    const gauge = {
+      kind: 'gauge',
+      name: 'metered_size',
+      unit: 'bytes',
+      values: [[60_000, 7]],
+    } as const
+    const label = { kind: 'label', name: 'active_basins', values: ['a'] } as const
+    expect(JSON.parse(metricsJson([gauge, label]))).toEqual({
+      values: [
+        { gauge: { name: 'metered_size', unit: 'bytes', values: [[60, 7]] } },
+        { label: { name: 'active_basins', values: ['a'] } },
+      ],
+    })
+  })
 })

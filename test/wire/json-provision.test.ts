@@ -5,7 +5,7 @@ import {
   decodeCreateStream,
   decodeEnsureBasin,
   decodeEnsureStream,
-} from '../../src/wire/json-provision.ts'
+} from '../../src/wire/json-resources.ts'
 import { refusal, refused } from './refused.ts'
 
 const createBasin = (text: string) => decodeCreateBasin(utf8(text))
@@ -58,7 +58,7 @@ describe('POST basins', () => {
     expect(refused(() => createBasin(text))).toBe('400 bad_json')
   })
 
-  it('reports a wrong shape before a configuration without meaning', () => {
+  it('reports a wrong shape before an invalid configuration', () => {
     const config = '"config":{"default_stream_config":{"retention_policy":{"age":0}}}'
     expect(refused(() => createBasin(`{"basin":"my-basin",${config}}`))).toBe('422 invalid')
     expect(refused(() => createBasin(`{"basin":"b",${config}}`))).toBe('400 bad_json')
@@ -68,13 +68,13 @@ describe('POST basins', () => {
 
 describe('PUT of a basin', () => {
   it.each([undefined, new Uint8Array(), utf8('null'), utf8('{}'), utf8('{"config":null}')])(
-    'asks for the defaults with %j',
+    'requests the defaults with %j',
     (body) => {
       expect(decodeEnsureBasin(body)).toEqual({ config: {}, scope: undefined, location: undefined })
     },
   )
 
-  it('takes a configuration, a scope and a location', () => {
+  it('accepts a configuration, a scope and a location', () => {
     expect(
       ensureBasin('{"config":{"stream_cipher":"aegis-256"},"scope":"aws:us-east-1","location":"here"}'),
     ).toEqual({
@@ -118,7 +118,7 @@ describe('POST streams', () => {
     expect(refused(() => createStream(text))).toBe('400 bad_json')
   })
 
-  it('is refused when its configuration has no meaning', () => {
+  it('is rejected if its configuration is invalid', () => {
     const text = '{"stream":"s","config":{"retention_policy":{"age":0}}}'
     expect(refused(() => createStream(text))).toBe('422 invalid')
   })
@@ -126,13 +126,13 @@ describe('POST streams', () => {
 
 describe('PUT of a stream', () => {
   it.each([undefined, new Uint8Array(), utf8('null'), utf8('{}')])(
-    'asks for the defaults with %j',
+    'requests the defaults with %j',
     (body) => {
       expect(decodeEnsureStream(body)).toEqual({})
     },
   )
 
-  it('takes the configuration itself, not wrapped', () => {
+  it('accepts the configuration itself, not wrapped', () => {
     expect(decodeEnsureStream(utf8('{"storage_class":"standard"}'))).toEqual({ storageClass: 'standard' })
     expect(decodeEnsureStream(utf8('{"config":{"storage_class":"standard"}}'))).toEqual({})
   })

@@ -4,8 +4,13 @@ import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { StreamPosition } from '../../src/model/position.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../src/model/record.ts'
 import { ReadBatch, RecordBatch } from '../../src/storage/record-batch.ts'
-import { pingJson, positionJson, tailJson } from '../../src/wire/json-position.ts'
-import { readBatchJson } from '../../src/wire/json-read.ts'
+import {
+  pingJson,
+  positionJson,
+  readBatchJson,
+  sharedBatchJson,
+  tailJson,
+} from '../../src/wire/json-records.ts'
 
 function batchOf(records: readonly SequencedRecord[], tail?: StreamPosition): ReadBatch {
   const meteredBytes = records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
@@ -21,7 +26,7 @@ const record = (body: Uint8Array, headers: SequencedRecord['headers'] = []): Seq
 })
 
 describe('readBatchJson', () => {
-  it('writes the members in their order', () => {
+  it('encodes the members in order', () => {
     const batch = batchOf([record(utf8('hé'), [[utf8('a'), utf8('1')]])], { seqNum: 4, timestamp: 5 })
     expect(readBatchJson(batch, 'raw')).toBe(
       '{"records":[{"seq_num":3,"timestamp":5,"headers":[["a","1"]],"body":"hé"}],"tail":{"seq_num":4,"timestamp":5}}',
@@ -31,13 +36,13 @@ describe('readBatchJson', () => {
     )
   })
 
-  it('leaves out empty headers, an empty body and a missing tail', () => {
+  it('omits empty headers, an empty body and a missing tail', () => {
     const batch = batchOf([record(utf8(''))])
     expect(readBatchJson(batch, 'raw')).toBe('{"records":[{"seq_num":3,"timestamp":5}]}')
     expect(readBatchJson(batch, 'base64')).toBe('{"records":[{"seq_num":3,"timestamp":5}]}')
   })
 
-  it('writes an empty batch', () => {
+  it('encodes an empty batch', () => {
     expect(readBatchJson(batchOf([]), 'raw')).toBe('{"records":[]}')
     expect(readBatchJson(batchOf([], { seqNum: 0, timestamp: 0 }), 'raw')).toBe(
       '{"records":[],"tail":{"seq_num":0,"timestamp":0}}',
@@ -65,7 +70,7 @@ describe('readBatchJson', () => {
     )
   })
 
-  it('writes commands like any record', () => {
+  it('encodes commands like any record', () => {
     const batch = batchOf([
       { seqNum: 0, timestamp: 1, ...fenceRecord('') },
       { seqNum: 1, timestamp: 1, ...trimRecord(258) },
@@ -77,14 +82,14 @@ describe('readBatchJson', () => {
     expect(readBatchJson(batch, 'raw')).toContain('"headers":[["","fence"]]}')
   })
 
-  it('has no line break whatever the records hold', () => {
+  it('contains no line break, whatever the records contain', () => {
     const batch = batchOf([record(utf8('a\nb\r\n\u0000"\\'), [[utf8('\n'), utf8('\r')]])])
     const text = readBatchJson(batch, 'raw')
     expect(text).not.toMatch(/[\r\n]/)
     expect(JSON.parse(text).records[0].body).toBe('a\nb\r\n\u0000"\\')
   })
 
-  it('is made once for all readers of a batch', () => {
+  it('is encoded once for all readers of a live batch', () => {
     let decodings = 0
     const records = [record(utf8('x'))]
     const batch = batchOf(records)
@@ -98,21 +103,21 @@ describe('readBatchJson', () => {
       tail: { value: undefined },
     }) as ReadBatch
     for (let reader = 0; reader < 3; reader++) {
-      readBatchJson(counted, 'raw')
-      readBatchJson(counted, 'base64')
+      sharedBatchJson(counted, 'raw')
+      sharedBatchJson(counted, 'base64')
     }
     expect(decodings).toBe(2)
   })
 
-  it('does not confuse batches that share records', () => {
+  it('distinguishes batches that share records', () => {
     const records = RecordBatch.ofRecords([record(utf8('x'))])
     const summary = { count: 1, meteredBytes: 9, lastSeqNum: 3 }
     const live = new ReadBatch(records, summary, { seqNum: 4, timestamp: 5 })
-    expect(readBatchJson(live, 'raw')).toContain('"tail"')
-    expect(readBatchJson(new ReadBatch(records, summary), 'raw')).not.toContain('"tail"')
+    expect(sharedBatchJson(live, 'raw')).toContain('"tail"')
+    expect(sharedBatchJson(new ReadBatch(records, summary), 'raw')).not.toContain('"tail"')
   })
 
-  it('reads a batch that came as bytes', () => {
+  it('encodes a batch that was stored as bytes', () => {
     const data = RecordBatch.ofRecords([record(utf8('x'))]).data
     const batch = new ReadBatch(RecordBatch.ofData(data), { count: 1, meteredBytes: 9, lastSeqNum: 3 })
     expect(readBatchJson(batch, 'raw')).toBe('{"records":[{"seq_num":3,"timestamp":5,"body":"x"}]}')
@@ -122,7 +127,7 @@ describe('readBatchJson', () => {
 describe('positions', () => {
   const tail = { seqNum: 9_007_199_254_740_991, timestamp: 0 }
 
-  it('writes them with snake case', () => {
+  it('encodes them in snake case', () => {
     expect(positionJson(tail)).toBe('{"seq_num":9007199254740991,"timestamp":0}')
     expect(tailJson(tail)).toBe('{"tail":{"seq_num":9007199254740991,"timestamp":0}}')
     expect(pingJson(12, tail)).toBe('{"timestamp":12,"tail":{"seq_num":9007199254740991,"timestamp":0}}')

@@ -1,11 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
-import { JSON_DEPTH_MAX, readJson, readJsonText } from '../../src/wire/json-reader.ts'
-import { JsonNumber, JsonObject, type ParsedJson } from '../../src/wire/json-values.ts'
+import {
+  JSON_DEPTH_MAX,
+  JsonNumber,
+  JsonObject,
+  type ParsedJson,
+  readJson,
+  readJsonText,
+} from '../../src/wire/json-reader.ts'
 import { refused } from './refused.ts'
 
-/** What `JSON.parse` makes of the same document, large and fractional numbers rounded. */
+/** The result of `JSON.parse` for the same document, with large and fractional numbers rounded. */
 function plain(value: ParsedJson): unknown {
   if (value instanceof JsonNumber) return JSON.parse(value.source)
   if (value instanceof JsonObject) {
@@ -24,7 +30,7 @@ function parsedNatively(text: string): { readonly value: unknown } | undefined {
 }
 
 describe('documents', () => {
-  it('reads what JSON.parse reads, compact or indented', () => {
+  it('decodes what JSON.parse decodes, compact or indented', () => {
     const space = fc.constantFrom('', ' ', '\t', '\n')
     fc.assert(
       fc.property(fc.json({ stringUnit: 'binary', maxDepth: 6 }), space, (compact, indent) => {
@@ -35,7 +41,7 @@ describe('documents', () => {
     )
   })
 
-  it('agrees with JSON.parse on what is JSON', () => {
+  it('agrees with JSON.parse on whether a text is JSON', () => {
     const tokens = [
       ...['{', '}', '[', ']', ',', ':', ' ', '\n', '\t', '\r', '\f', '\u00a0', '\ufeff'],
       ...['"', '"a"', '""', '"b', '\\', '\\"', '"\\n"', '"\\u0041"', '"\\x"', '"\\u12"', '"\n"', '"\u2028"'],
@@ -53,7 +59,7 @@ describe('documents', () => {
     )
   })
 
-  it('agrees with JSON.parse on what is left after a mutation', () => {
+  it('agrees with JSON.parse on a document with a mutation', () => {
     const mutated = fc
       .tuple(
         fc.json({ maxDepth: 4 }),
@@ -106,7 +112,7 @@ describe('documents', () => {
     ['a lone low surrogate', '"x\\udc00"'],
     ['surrogates in the wrong order', '"\\udc00\\ud800"'],
     ['a lone surrogate in a name', '{"\\ud800":1}'],
-  ])('refuses %s', (_, text) => {
+  ])('rejects %s', (_, text) => {
     expect(refused(() => readJson(utf8(text)))).toBe('400 bad_json')
   })
 
@@ -115,7 +121,7 @@ describe('documents', () => {
     ['an overlong form', [0x22, 0xc0, 0xaf, 0x22]],
     ['an encoded surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22]],
     ['a sequence cut short', [0x22, 0xe2, 0x82, 0x22]],
-  ])('refuses UTF-8 with %s', (_, bytes) => {
+  ])('rejects UTF-8 with %s', (_, bytes) => {
     expect(refused(() => readJson(new Uint8Array(bytes)))).toBe('400 bad_json')
   })
 
@@ -177,7 +183,7 @@ describe('numbers', () => {
     )
   })
 
-  it('takes a literal of a million digits', () => {
+  it('accepts a literal of a million digits', () => {
     expect(readJsonText('1'.repeat(1_000_000))).toMatchObject({ isUint64: false })
   })
 })
@@ -185,27 +191,27 @@ describe('numbers', () => {
 describe('objects', () => {
   const object = readJsonText('{"a":1,"b":null,"a":2,"__proto__":3,"constructor":4}') as JsonObject
 
-  it('refuse a member that is given twice, when it is asked for', () => {
+  it('reject a repeated member when it is read', () => {
     expect(refused(() => object.get('a'))).toBe('400 bad_json')
     expect(object.get('b')).toBeNull()
   })
 
-  it('refuse a member that is given twice as null', () => {
+  it('reject a member that is repeated with null', () => {
     expect(refused(() => (readJsonText('{"a":null,"a":null}') as JsonObject).get('a'))).toBe('400 bad_json')
   })
 
-  it('notice a name that is spelled in two ways', () => {
+  it('recognize a repeated name with different escapes', () => {
     expect(refused(() => (readJsonText('{"a":1,"\\u0061":2}') as JsonObject).get('a'))).toBe('400 bad_json')
   })
 
-  it('have no members but those of the document', () => {
+  it('have no members except those of the document', () => {
     expect(object.get('__proto__')).toBe(3)
     expect(object.get('constructor')).toBe(4)
     expect(object.get('toString')).toBeUndefined()
     expect(object.size).toBe(5)
   })
 
-  it('do not take a string value for a name', () => {
+  it('do not mistake a string value for a name', () => {
     expect((readJsonText('{"a":"b","c":"b"}') as JsonObject).get('b')).toBeUndefined()
   })
 })
@@ -213,7 +219,7 @@ describe('objects', () => {
 describe('bounds', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 
-  it('nests as deep as the limit and no deeper', () => {
+  it('can be nested up to the limit and no deeper', () => {
     expect(refused(() => readJsonText(nested(JSON_DEPTH_MAX)))).toBe('accepted')
     expect(refused(() => readJsonText(nested(JSON_DEPTH_MAX + 1)))).toBe('400 bad_json')
     expect(refused(() => readJsonText('{"a":'.repeat(JSON_DEPTH_MAX + 1)))).toBe('400 bad_json')
@@ -225,7 +231,7 @@ describe('bounds', () => {
     expect(refused(() => readJsonText(document))).toBe('accepted')
   })
 
-  // Each of these takes minutes when a string is searched for more than once.
+  // Each of these takes minutes if a string is searched more than once.
   it.each([
     ['escaped quotes', `"${'\\"'.repeat(1_000_000)}"`],
     ['escaped backslashes', `"${'\\\\'.repeat(1_000_000)}"`],
@@ -234,11 +240,11 @@ describe('bounds', () => {
     ['many strings, a line break at the end', `[${'"a",'.repeat(1_000_000)}"b"\n]`],
     ['many strings on their own lines', `[${'"a",\n'.repeat(400_000)}"b"]`],
     ['white space', `${' '.repeat(2_000_000)}1`],
-  ])('reads megabytes of %s', (_, text) => {
+  ])('decodes megabytes of %s', (_, text) => {
     expect(JSON.stringify(plain(readJsonText(text)))).toBe(JSON.stringify(JSON.parse(text)))
   })
 
-  it('reads a member of an object with very many', () => {
+  it('reads a member of an object with a great many', () => {
     const text = `{${Array.from({ length: 200_000 }, (_, i) => `"x${i}":0`).join(',')},"a":1}`
     expect((readJsonText(text) as JsonObject).get('a')).toBe(1)
   })

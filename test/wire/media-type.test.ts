@@ -47,7 +47,7 @@ describe('mediaKind', () => {
     expect(mediaKind(header)).toBe(kind)
   })
 
-  it('takes the session type of the accepted words only', () => {
+  it('accepts the session type of the accepted prefixes only', () => {
     expect(mediaKind('acmes/proto', ['acme'])).toBe('session')
     expect(mediaKind('svcs/proto', ['acme'])).toBe('other')
   })
@@ -86,7 +86,7 @@ describe('appendForm and ackForm', () => {
     ['application/json', 'json'],
     ['text/plain', 'json'],
     [null, 'json'],
-  ])('an append with Content-Type %j is read as %s', (contentType, form) => {
+  ])('an append with Content-Type %j is decoded as %s', (contentType, form) => {
     expect(appendForm(contentType)).toBe(form)
   })
 
@@ -105,7 +105,7 @@ describe('requireJson', () => {
     expect(refused(() => requireJson(contentType))).toBe('accepted')
   })
 
-  it.each([null, 'text/plain', 'application/protobuf', 'nonsense'])('refuses %j', (contentType) => {
+  it.each([null, 'text/plain', 'application/protobuf', 'nonsense'])('rejects %j', (contentType) => {
     expect(refused(() => requireJson(contentType))).toBe('400 bad_json')
     expect(refusal(() => requireJson(contentType))?.message).toBe(
       'Expected request with `Content-Type: application/json`',
@@ -116,12 +116,12 @@ describe('requireJson', () => {
 describe('optionalJsonBody', () => {
   const body = new Uint8Array([0x7b, 0x7d])
 
-  it('is absent without a content type, even if bytes are there', () => {
+  it('is absent without a content type, even if there are bytes', () => {
     expect(optionalJsonBody(null, body)).toBeUndefined()
     expect(optionalJsonBody('nonsense', body)).toBeUndefined()
   })
 
-  it('is absent when it is empty', () => {
+  it('is absent if it is empty', () => {
     expect(optionalJsonBody('application/json', new Uint8Array())).toBeUndefined()
   })
 
@@ -129,7 +129,7 @@ describe('optionalJsonBody', () => {
     expect(optionalJsonBody('application/json; charset=utf-8', body)).toBe(body)
   })
 
-  it('is refused with another content type', () => {
+  it('is rejected with another content type', () => {
     expect(refused(() => optionalJsonBody('text/plain', body))).toBe('400 bad_json')
     expect(refused(() => optionalJsonBody('text/plain', new Uint8Array()))).toBe('400 bad_json')
   })

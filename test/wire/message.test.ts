@@ -1,9 +1,15 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../src/model/bytes.ts'
+import type { Compression } from '../../src/wire/codec.ts'
 import { compress } from '../../src/wire/compression.ts'
-import { type Compression, FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
-import { frameMessage, messageOf, sessionCompressionOf } from '../../src/wire/message.ts'
+import {
+  FrameDecoder,
+  frameMessage,
+  type MessageFrame,
+  messageOf,
+  sessionCompressionOf,
+} from '../../src/wire/frame.ts'
 import { rleBlock, zstdFrame } from './zstd-data.ts'
 
 describe('sessionCompressionOf', () => {
@@ -49,7 +55,7 @@ describe('frameMessage', () => {
     expect(await messageOf(frame)).toEqual(message)
   })
 
-  it('compresses from 1,024 bytes even what gets longer by it', async () => {
+  it('compresses from 1,024 bytes, even if the result is longer', async () => {
     const message = crypto.getRandomValues(new Uint8Array(1024))
     const frame = frameOf(await frameMessage(message, 'gzip'))
     expect(frame.compression).toBe('gzip')
@@ -61,13 +67,13 @@ describe('messageOf', () => {
   const plain = { kind: 'message', compression: undefined, reconnectAdvised: false } as const
   const refusal = { code: 'bad_frame', status: 400 }
 
-  it('gives the payload itself when it is not compressed', async () => {
+  it('returns the payload itself if it is not compressed', async () => {
     const payload = Uint8Array.of(1)
     expect(await messageOf({ ...plain, payload })).toBe(payload)
   })
 
   it.each(['zstd', 'gzip'] as const)(
-    'takes a %s message of 2,097,151 bytes and no more',
+    'accepts a %s message of 2,097,151 bytes and no more',
     async (compression) => {
       const payload = await compress(compression, new Uint8Array(2_097_151))
       expect(await messageOf({ ...plain, compression, payload })).toHaveLength(2_097_151)
@@ -76,13 +82,13 @@ describe('messageOf', () => {
     },
   )
 
-  it.each(['zstd', 'gzip'] as const)('refuses what is no %s', async (compression) => {
+  it.each(['zstd', 'gzip'] as const)('rejects what is not %s', async (compression) => {
     for (const payload of [new Uint8Array(0), new Uint8Array(50).fill(7)]) {
       await expect(messageOf({ ...plain, compression, payload })).rejects.toMatchObject(refusal)
     }
   })
 
-  it('refuses bombs', async () => {
+  it('rejects decompression bombs', async () => {
     const blocks = Array.from({ length: 512 }, (_, index) => rleBlock(0, 131_072, index === 511))
     const zstd = zstdFrame({ window: 17 << 3, blocks })
     await expect(messageOf({ ...plain, compression: 'zstd', payload: zstd })).rejects.toMatchObject(refusal)

@@ -28,7 +28,7 @@ it('writes the text format', () => {
   )
 })
 
-it('writes a histogram with buckets that add up', () => {
+it('writes a histogram with cumulative buckets', () => {
   const samples = histogramSamples({ bounds: [1, 10], counts: [2, 0, 3], sum: 99.5 })
   const text = prometheusText([{ name: 'size', help: 'Of it', type: 'histogram', samples }])
   expect(text.split('\n').slice(2)).toEqual([

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { appendBatch } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { AppendAckSchema, AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
-import { decodeAppendInput, encodeAppendAck } from '../../src/wire/proto-append.ts'
+import { decodeAppendInput, encodeAppendAck } from '../../src/wire/proto-records.ts'
 import { refusal, refused } from './refused.ts'
 
 const encode = (input: MessageInitShape<typeof AppendInputSchema>) =>
@@ -37,7 +37,7 @@ const anyInput = fc.record(
 
 const optional = (value: bigint | undefined) => (value === undefined ? undefined : Number(value))
 
-/** What the generated code makes of the bytes, in the shape of ours. */
+/** The result of the generated code, in the shape of the decoder under test. */
 function oracle(data: Uint8Array) {
   const { records, matchSeqNum, fencingToken } = fromBinary(AppendInputSchema, data)
   return {
@@ -51,7 +51,7 @@ function oracle(data: Uint8Array) {
 }
 
 describe('decodeAppendInput', () => {
-  it('reads what the generated code writes, as the generated code does', () => {
+  it('agrees with the generated code on messages that the latter encodes', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const data = encode(input)
@@ -60,7 +60,7 @@ describe('decodeAppendInput', () => {
     )
   })
 
-  it('reads fields in any order, repeated, and beside unknown ones, as the generated code does', () => {
+  it('agrees with the generated code on repeated, reordered and unknown fields', () => {
     const unknown = Uint8Array.of((9 << 3) | 2, 2, 7, 7, 10 << 3, 1, (11 << 3) | 3, (11 << 3) | 4)
     fc.assert(
       fc.property(fc.array(anyInput, { minLength: 1, maxLength: 4 }), (inputs) => {
@@ -70,7 +70,7 @@ describe('decodeAppendInput', () => {
     )
   })
 
-  it('reads unknown fields of records and headers, and repeated ones', () => {
+  it('skips unknown fields of records and headers and takes the last of repeated ones', () => {
     const header = [(2 << 3) | 2, 1, 5, (3 << 3) | 0, 9, (1 << 3) | 2, 1, 6, (1 << 3) | 2, 1, 7]
     const record = [
       (3 << 3) | 2,
@@ -96,7 +96,7 @@ describe('decodeAppendInput', () => {
     ])
   })
 
-  it('either refuses damaged bytes or reads them as the generated code does', () => {
+  it('rejects damaged bytes or agrees with the generated code on them', () => {
     fc.assert(
       fc.property(anyInput, fc.nat(), fc.integer({ min: 1, max: 255 }), (input, at, change) => {
         const data = encode({ ...input, records: input.records ?? [{ body: utf8('body') }] })
@@ -108,13 +108,13 @@ describe('decodeAppendInput', () => {
     )
   })
 
-  it('refuses nothing for being empty: that is for the rules of a batch', () => {
+  it('accepts an empty message, which `appendBatch` rejects', () => {
     const { inputs, conditions } = decode(new Uint8Array(0))
     expect(inputs).toEqual([])
     expect(refused(() => appendBatch(inputs, conditions))).toBe('422 invalid')
   })
 
-  it('keeps a condition of 0 and an empty token apart from none', () => {
+  it('distinguishes a condition of 0 and an empty token from none', () => {
     expect(decode(encode({ matchSeqNum: 0n, fencingToken: '' })).conditions).toEqual({
       matchSeqNum: 0,
       fencingToken: '',
@@ -126,9 +126,22 @@ describe('decodeAppendInput', () => {
     ])
   })
 
-  it('gives views of the bytes it was given', () => {
+  it('returns views of its input', () => {
     const data = encode({ records: [{ body: utf8('body') }] })
     expect(decode(data).inputs).toMatchObject([{ body: { buffer: data.buffer } }])
+  })
+
+  it('accepts groups nested 100 deep in unknown fields, and rejects deeper ones', () => {
+    const group = (depth: number) =>
+      Uint8Array.from([...Array(depth).fill((9 << 3) | 3), ...Array(depth).fill((9 << 3) | 4)])
+    expect(decode(group(100)).inputs).toEqual([])
+    expect(refused(() => decode(group(101)))).toBe('400 bad_proto')
+    expect(refused(() => decode(new Uint8Array(200_000).fill((9 << 3) | 3)))).toBe('400 bad_proto')
+  })
+
+  it('returns byte arrays that are not Node buffers, whose `slice` does not copy', () => {
+    const [input] = decode(Buffer.from(encode({ records: [{ body: utf8('body') }] }))).inputs
+    expect((input as { body: Uint8Array }).body.constructor).toBe(Uint8Array)
   })
 
   const record = (...content: number[]) => [(1 << 3) | 2, content.length, ...content]
@@ -144,29 +157,32 @@ describe('decodeAppendInput', () => {
     ['fencing_token as a number', [3 << 3, 0]],
     ['timestamp as 64 bits', record((1 << 3) | 1, 0, 0, 0, 0, 0, 0, 0, 0)],
     ['a token that is not UTF-8', [(3 << 3) | 2, 1, 0xff]],
-    ['a number that is too long', [2 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2]],
+    ['a number of eleven bytes', [2 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]],
     ['an end without a group', [(9 << 3) | 4]],
     ['a large number before what is malformed', [2 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0]],
-  ])('refuses %s', (_case, data) => {
+  ])('rejects %s', (_case, data) => {
     expect(refused(() => decode(Uint8Array.from(data)))).toBe('400 bad_proto')
     expect(refused(() => decodeAppendInput(Uint8Array.from(data), 'bad_frame'))).toBe('400 bad_frame')
   })
 
-  it.each([2n ** 53n, 2n ** 64n - 1n])('refuses %s for a number and names the limit', (value) => {
-    const match = refusal(() => decode(encode({ records: [{}], matchSeqNum: value })))
-    expect(match).toMatchObject({ code: 'invalid', status: 422, field: 'match_seq_num' })
-    expect(match?.message).toContain('9007199254740991')
-    const time = refusal(() => decode(encode({ records: [{ timestamp: 5n }, { timestamp: value }, {}] })))
-    expect(time).toMatchObject({ code: 'invalid', status: 422, field: 'timestamp' })
-    expect(time?.message).toContain('9007199254740991')
-  })
+  it.each([2n ** 53n, 2n ** 64n - 1n])(
+    'rejects the number %s with an error that names the limit',
+    (value) => {
+      const match = refusal(() => decode(encode({ records: [{}], matchSeqNum: value })))
+      expect(match).toMatchObject({ code: 'invalid', status: 422, field: 'match_seq_num' })
+      expect(match?.message).toContain('9007199254740991')
+      const time = refusal(() => decode(encode({ records: [{ timestamp: 5n }, { timestamp: value }, {}] })))
+      expect(time).toMatchObject({ code: 'invalid', status: 422, field: 'timestamp' })
+      expect(time?.message).toContain('9007199254740991')
+    },
+  )
 
-  it('leaves a fencing token that is too long to the rules of a batch: 422', () => {
+  it('accepts a fencing token that is too long, which `appendBatch` rejects with 422', () => {
     const { inputs, conditions } = decode(encode({ records: [{}], fencingToken: 'x'.repeat(37) }))
     expect(refused(() => appendBatch(inputs, conditions))).toBe('422 invalid')
   })
 
-  it('keeps one record more than a batch may have, and checks the others all the same', () => {
+  it('keeps one record more than the limit of a batch and checks the others', () => {
     const million = new Uint8Array(2_000_000)
     for (let i = 0; i < million.length; i += 2) million[i] = (1 << 3) | 2
     const { inputs, conditions } = decode(million)
@@ -184,7 +200,7 @@ describe('decodeAppendInput', () => {
 describe('encodeAppendAck', () => {
   const position = fc.record({ seqNum: safe.map(Number), timestamp: safe.map(Number) })
 
-  it('writes what the generated code reads', () => {
+  it('encodes what the generated code decodes', () => {
     fc.assert(
       fc.property(fc.record({ start: position, end: position, tail: position }), (ack) => {
         const read = fromBinary(AppendAckSchema, encodeAppendAck(ack))
@@ -198,7 +214,7 @@ describe('encodeAppendAck', () => {
     )
   })
 
-  it('has all three parts even when every number is 0', () => {
+  it('includes all three positions even if every number is 0', () => {
     const zero = { seqNum: 0, timestamp: 0 }
     expect([...encodeAppendAck({ start: zero, end: zero, tail: zero })]).toEqual([0x0a, 0, 0x12, 0, 0x1a, 0])
   })

@@ -4,15 +4,14 @@ import { utf8 } from '../../src/model/bytes.ts'
 import type { StreamPosition } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { ReadBatch, RecordBatch } from '../../src/storage/record-batch.ts'
-import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
+import { FrameDecoder, type MessageFrame, messageOf } from '../../src/wire/frame.ts'
 import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { messageOf } from '../../src/wire/message.ts'
 import {
   encodeHeartbeat,
   encodeReadBatch,
   heartbeatFrame,
   readBatchFrame,
-} from '../../src/wire/proto-read.ts'
+} from '../../src/wire/proto-records.ts'
 
 const records: SequencedRecord[] = [
   { seqNum: 0, timestamp: 0, headers: [], body: utf8('first') },
@@ -31,7 +30,7 @@ function framesOf(data: Uint8Array): MessageFrame {
 }
 
 describe('encodeReadBatch', () => {
-  it('is the block and the tail', () => {
+  it('consists of the block and the tail', () => {
     const read = fromBinary(ReadBatchSchema, encodeReadBatch(batchOf(records, { seqNum: 300, timestamp: 5 })))
     expect(read.records.map(({ seqNum, timestamp }) => [seqNum, timestamp])).toEqual([
       [0n, 0n],
@@ -42,19 +41,19 @@ describe('encodeReadBatch', () => {
     expect(read.tail).toMatchObject({ seqNum: 300n, timestamp: 5n })
   })
 
-  it('is the block itself when there is no tail', () => {
+  it('is the block itself without a tail', () => {
     const batch = batchOf(records)
     expect(encodeReadBatch(batch)).toBe(batch.data)
     expect(fromBinary(ReadBatchSchema, batch.data).tail).toBeUndefined()
     expect(encodeReadBatch(batchOf([]))).toHaveLength(0)
   })
 
-  it('has a tail of zeros', () => {
+  it('contains a tail of zeros', () => {
     expect([...encodeReadBatch(batchOf([], { seqNum: 0, timestamp: 0 }))]).toEqual([0x12, 0])
     expect([...encodeHeartbeat({ seqNum: 0, timestamp: 0 })]).toEqual([0x12, 0])
   })
 
-  it('has no records when it is a heartbeat', () => {
+  it('has no records if it is a heartbeat', () => {
     const read = fromBinary(ReadBatchSchema, encodeHeartbeat({ seqNum: 2 ** 53 - 1, timestamp: 7 }))
     expect(read.records).toEqual([])
     expect(read.tail).toMatchObject({ seqNum: 2n ** 53n - 1n, timestamp: 7n })
@@ -62,14 +61,14 @@ describe('encodeReadBatch', () => {
 })
 
 describe('frames of a session', () => {
-  it.each([undefined, 'zstd', 'gzip'] as const)('hold the batch, with %s', async (compression) => {
+  it.each([undefined, 'zstd', 'gzip'] as const)('contain the batch, with %s', async (compression) => {
     const batch = batchOf(records, { seqNum: 2, timestamp: 3 })
     const frame = framesOf(await readBatchFrame(batch, compression))
     expect(frame.compression).toBe(compression)
     expect(await messageOf(frame)).toEqual(encodeReadBatch(batch))
   })
 
-  it('are made once for a batch and an algorithm', async () => {
+  it('are encoded once per batch and algorithm', async () => {
     const batch = batchOf(records)
     const readers = await Promise.all(Array.from({ length: 1000 }, () => readBatchFrame(batch, 'zstd')))
     expect(new Set(readers).size).toBe(1)
@@ -78,7 +77,7 @@ describe('frames of a session', () => {
     expect(await readBatchFrame(batchOf(records), 'zstd')).not.toBe(readers[0])
   })
 
-  it('are tried again after a failure', async () => {
+  it('are encoded again after a failure', async () => {
     const batch = batchOf(records)
     let calls = 0
     Object.defineProperty(batch, 'data', {

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/names.ts'
-import { decodeListQuery, decodeReadQuery } from '../../src/wire/query.ts'
-import { QueryParameters } from '../../src/wire/query-parameters.ts'
+import {
+  decodeListQuery,
+  decodeMetricsQuery,
+  decodeReadQuery,
+  QueryParameters,
+} from '../../src/wire/query.ts'
 import { refusal, refused } from './refused.ts'
 
 const MAX = Number.MAX_SAFE_INTEGER
@@ -33,7 +37,7 @@ describe('a read query', () => {
   })
 
   const NUMBERS = ['seq_num', 'timestamp', 'tail_offset', 'count', 'bytes', 'until', 'wait']
-  it.each(NUMBERS)('takes plain unsigned decimals only for %s', (name) => {
+  it.each(NUMBERS)('accepts only plain unsigned decimals for %s', (name) => {
     const wrong = ['', '-1', '%2B1', '+1', '1+', '1.0', '1e3', '0x1', '1_0', 'x', 'NaN', '%D9%A1', '%ff']
     for (const text of [...wrong, '18446744073709551616', '9'.repeat(21), '9'.repeat(1_000_000)]) {
       expect(`${text} ${refused(() => decodeReadQuery(`${name}=${text}`))}`).toBe(`${text} 400 bad_query`)
@@ -42,16 +46,16 @@ describe('a read query', () => {
     expect(refusal(() => decodeReadQuery(`${name}=x`))).toMatchObject({ field: name })
   })
 
-  it.each([...NUMBERS, 'clamp'])('refuses %s when it is given twice', (name) => {
+  it.each([...NUMBERS, 'clamp'])('rejects %s if it is repeated', (name) => {
     const value = name === 'clamp' ? 'true' : '1'
     expect(refused(() => decodeReadQuery(`${name}=${value}&x=1&${name}=${value}`))).toBe('400 bad_query')
   })
 
-  it.each(['', '1', '0', 'True', 'TRUE', 'yes', 'true+', 'null'])('refuses clamp=%s', (text) => {
+  it.each(['', '1', '0', 'True', 'TRUE', 'yes', 'true+', 'null'])('rejects clamp=%s', (text) => {
     expect(refused(() => decodeReadQuery(`clamp=${text}`))).toBe('400 bad_query')
   })
 
-  it('refuses a wait beyond 32 bits', () => {
+  it('rejects a wait beyond 32 bits', () => {
     expect(refused(() => decodeReadQuery('wait=4294967296'))).toBe('400 bad_query')
   })
 
@@ -60,19 +64,19 @@ describe('a read query', () => {
     ['count', 'count'],
     ['bytes', 'bytes'],
     ['until', 'until'],
-  ])('takes a large %s for everything', (name, member) => {
+  ])('interprets a large %s as everything', (name, member) => {
     expect(decodeReadQuery(`${name}=9007199254740991`)).toMatchObject({ [member]: MAX })
     for (const text of ['9007199254740992', '18446744073709551615']) {
-      expect(decodeReadQuery(`${name}=${text}`)).toMatchObject({ [member]: Number.POSITIVE_INFINITY })
+      expect(decodeReadQuery(`${name}=${text}`)).toMatchObject({ [member]: Number(text) })
     }
   })
 
-  it.each(['seq_num', 'timestamp'])('refuses %s beyond 2^53 - 1 and names the limit', (name) => {
+  it.each(['seq_num', 'timestamp'])('rejects %s beyond 2^53 - 1 and names the limit', (name) => {
     for (const text of ['9007199254740992', '9007199254740993', '18446744073709551615']) {
       expect(refused(() => decodeReadQuery(`${name}=${text}`))).toBe('422 invalid')
       expect(refusal(() => decodeReadQuery(`${name}=${text}`))).toMatchObject({
         field: name,
-        message: `${name} must be an integer from 0 to 9007199254740991`,
+        message: `\`${name}\` must be an integer from 0 to 9007199254740991`,
       })
     }
   })
@@ -82,7 +86,7 @@ describe('a read query', () => {
     'seq_num=0&tail_offset=0',
     'timestamp=0&tail_offset=0',
     'seq_num=1&timestamp=1&tail_offset=1',
-  ])('refuses more than one start: %s', (search) => {
+  ])('rejects more than one start: %s', (search) => {
     expect(refused(() => decodeReadQuery(search))).toBe('422 invalid')
     expect(refusal(() => decodeReadQuery(search))?.message).toBe(
       'only one of seq_num, timestamp, or tail_offset can be provided',
@@ -90,7 +94,7 @@ describe('a read query', () => {
   })
 
   it.each(['seq_num=0&timestamp=0&wait=x', 'seq_num=9007199254740992&clamp='])(
-    'reports what is malformed before what has no meaning: %s',
+    'reports malformed parameters before invalid values: %s',
     (search) => {
       expect(refused(() => decodeReadQuery(search))).toBe('400 bad_query')
     },
@@ -133,7 +137,7 @@ describe('a list query', () => {
     ['prefix=A', 'A'],
     ['prefix=%EF%BB%BFa', '\ufeffa'],
     ['prefix=a%3D1=2', 'a=1=2'],
-    // Form decoding replaces what is no UTF-8 and leaves a bad escape as it stands.
+    // Form decoding replaces ill-formed UTF-8 and leaves an invalid escape unchanged.
     ['prefix=%ff', '\ufffd'],
     ['prefix=%zz', '%zz'],
   ])('decodes the form of %j', (search, prefix) => {
@@ -157,12 +161,12 @@ describe('a list query', () => {
     ['prefix=a_', 'basin prefix must comprise lowercase letters, numbers, and hyphens'],
     [`start_after=${'a'.repeat(49)}`, 'basin start-after must not exceed 48 bytes in length'],
     ['start_after=a.b', 'basin start-after must comprise lowercase letters, numbers, and hyphens'],
-  ])('of basins is refused with %s', (search, message) => {
+  ])('of basins is rejected with %s', (search, message) => {
     expect(refused(() => basins(search))).toBe('400 bad_query')
     expect(refusal(() => basins(search))?.message).toBe(message)
   })
 
-  it.each(['prefix', 'start_after'])('of streams takes 512 bytes of %s and no more', (name) => {
+  it.each(['prefix', 'start_after'])('of streams accepts 512 bytes of %s and no more', (name) => {
     expect(refused(() => streams(`${name}=${'s'.repeat(512)}`))).toBe('accepted')
     expect(refused(() => streams(`${name}=${'s'.repeat(513)}`))).toBe('400 bad_query')
     expect(refused(() => streams(`${name}=${'%C3%A9'.repeat(256)}s`))).toBe('400 bad_query')
@@ -170,14 +174,36 @@ describe('a list query', () => {
 })
 
 describe('QueryParameters', () => {
-  it('keeps integers to the bound it is given', () => {
+  it('limits integers to the given bound', () => {
     expect(new QueryParameters('start=4294967295').integer('start', 4_294_967_295)).toBe(4_294_967_295)
     const integer = () => new QueryParameters('start=4294967296').integer('start', 4_294_967_295)
     expect(refusal(integer)?.message).toBe('parameter `start` must be an integer from 0 to 4294967295')
   })
 
-  it('tells absent from empty', () => {
+  it('distinguishes absent from empty', () => {
     expect(new QueryParameters('set=').text('set')).toBe('')
     expect(new QueryParameters('').text('set')).toBeUndefined()
+  })
+})
+
+describe('a metrics query', () => {
+  it('is converted from seconds to milliseconds', () => {
+    expect(decodeMetricsQuery('set=storage&start=60&end=120', ['storage'])).toEqual({
+      set: 'storage',
+      start: 60_000,
+      end: 120_000,
+      interval: undefined,
+    })
+    expect(decodeMetricsQuery('set=storage', ['storage'])).toMatchObject({ start: undefined, end: undefined })
+  })
+
+  it.each([
+    '',
+    'set=other',
+    'set=storage&start=4294967296',
+    'set=storage&start=1.5',
+    'set=storage&interval=week',
+  ])('is rejected with %j', (search) => {
+    expect(refused(() => decodeMetricsQuery(search, ['storage']))).toBe('400 bad_query')
   })
 })

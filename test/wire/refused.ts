@@ -1,6 +1,6 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
-/** What a call is refused with: `400 bad_json`; `accepted` when it is not refused. Any other error is thrown on. */
+/** Returns the error of a rejected call, such as `400 bad_json`, or `accepted`. Rethrows any other error. */
 export function refused(call: () => unknown): string {
   const error = refusal(call)
   return error === undefined ? 'accepted' : `${error.status} ${error.code}`

@@ -14,7 +14,7 @@ describe('events', () => {
     expect(DONE_EVENT).toBe('data: [DONE]\n\n')
   })
 
-  it('have an id as the specification wants it, at the limits too', () => {
+  it('have an id of three numbers, also at their limits', () => {
     const numbers = { lastSeqNum: Number.MAX_SAFE_INTEGER, count: 0, bytes: Number.MAX_SAFE_INTEGER }
     const id = /^id: (.*)$/m.exec(batchEvent(numbers, '{}'))![1]!
     expect(id).toMatch(/^[0-9]+,[0-9]+,[0-9]+$/)
@@ -42,7 +42,7 @@ describe('parseLastEventId', () => {
     ['9007199254740991,9007199254740991,9007199254740991', [2 ** 53 - 1, 2 ** 53 - 1, 2 ** 53 - 1]],
     ['1,9007199254740993,18446744073709551615', [1, 2 ** 53 - 1, 2 ** 53 - 1]],
     [`${'0'.repeat(1000)}1,1,1`, [1, 1, 1]],
-  ])('reads %j', (value, [lastSeqNum, count, bytes]) => {
+  ])('decodes %j', (value, [lastSeqNum, count, bytes]) => {
     expect(parseLastEventId(value)).toEqual({ lastSeqNum, count, bytes })
   })
 
@@ -69,12 +69,12 @@ describe('parseLastEventId', () => {
     '0,18446744073709551616,0',
     '0,0,18446744073709551616',
     `${'9'.repeat(100_000)},0,0`,
-  ])('refuses %j', (value) => {
+  ])('rejects %j', (value) => {
     expect(refused(() => parseLastEventId(value))).toBe('400 bad_header')
   })
 
   it.each(['9007199254740992,0,0', '18446744073709551615,0,0'])(
-    'refuses a start beyond 2^53 - 1: %s',
+    'rejects a start beyond 2^53 - 1: %s',
     (value) => {
       expect(refused(() => parseLastEventId(value))).toBe('422 invalid')
       expect(() => parseLastEventId(value)).toThrow('9007199254740991')

@@ -1,16 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import { vendorHeader, wordOfRequest } from '../../src/wire/vendor-headers.ts'
+import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
 import {
-  sessionContentType,
-  VENDOR_WORDS,
+  headerPrefixOf,
+  type RequestHeaders,
   type VendorHeader,
+  vendorHeader,
   vendorHeaderName,
-} from '../../src/wire/words.ts'
+} from '../../src/wire/vendor-headers.ts'
 import { refusal, refused } from './refused.ts'
 
-describe('the words', () => {
+function requestHeaders(init: Record<string, string>): RequestHeaders {
+  const headers = new Headers(init)
+  return { header: (name) => headers.get(name) ?? undefined }
+}
+
+describe('the header prefixes', () => {
   it('are both accepted by default, the neutral one first', () => {
-    expect(VENDOR_WORDS).toEqual(['svc', 's2'])
+    expect(HEADER_PREFIXES).toEqual(['svc', 's2'])
   })
 
   it.each([
@@ -43,37 +49,43 @@ describe('vendorHeader', () => {
     ['a word that is not accepted', { 'acme-basin': 'a' }, undefined],
     ['another header of the word', { 'svc-format': 'raw' }, undefined],
   ])('reads %s', (_, headers, value) => {
-    expect(vendorHeader(new Headers(headers), 'basin')).toBe(value)
+    expect(vendorHeader(requestHeaders(headers), 'basin')).toBe(value)
   })
 
-  it('refuses two words that contradict each other', () => {
-    const headers = new Headers({ 'svc-basin': 'a', 's2-basin': 'b' })
+  it('rejects two prefixes with contradictory values', () => {
+    const headers = requestHeaders({ 'svc-basin': 'a', 's2-basin': 'b' })
     expect(refused(() => vendorHeader(headers, 'basin'))).toBe('400 bad_header')
     expect(refusal(() => vendorHeader(headers, 'basin'))?.message).toContain('`svc-basin` and `s2-basin`')
   })
 
-  it('knows only the words it is given', () => {
-    const headers = new Headers({ 'svc-basin': 'a', 'acme-basin': 'b' })
+  it('accepts only the configured prefixes', () => {
+    const headers = requestHeaders({ 'svc-basin': 'a', 'acme-basin': 'b' })
     expect(vendorHeader(headers, 'basin', ['acme'])).toBe('b')
   })
 })
 
-describe('wordOfRequest', () => {
+describe('headerPrefixOf', () => {
   it.each<[string, Record<string, string>, string]>([
     ['no vendor header', { accept: 'application/json' }, 'svc'],
     ['the neutral word', { 'svc-format': 'raw' }, 'svc'],
     ['the public word', { 's2-basin': 'a' }, 's2'],
-    ['a header of somebody else that begins with a word', { 's2-trace-id': '1' }, 'svc'],
+    ['a foreign header that begins with a prefix', { 's2-trace-id': '1' }, 'svc'],
     ['the public session content type', { 'content-type': 's2s/proto' }, 's2'],
     ['the public session content type, decorated', { 'content-type': 'S2S/Proto; v=1' }, 's2'],
     ['the neutral session content type', { 'content-type': 'svcs/proto' }, 'svc'],
     ['both words', { 's2-basin': 'a', 'svc-format': 'raw' }, 'svc'],
+    ['a header that begins like the neutral word', { 's2-request-token': 't', 'svc-trace-id': '1' }, 's2'],
+    [
+      'the public session content type beside such a header',
+      { 'content-type': 's2s/proto', 'svc-trace-id': '1' },
+      's2',
+    ],
     ['a header that only contains the word', { 'x-s2-basin': 'a', s2basin: 'a' }, 'svc'],
   ])('with %s', (_, headers, word) => {
-    expect(wordOfRequest(new Headers(headers))).toBe(word)
+    expect(headerPrefixOf(requestHeaders(headers))).toBe(word)
   })
 
-  it('falls back to the first accepted word where the neutral one is not accepted', () => {
-    expect(wordOfRequest(new Headers({ 'svc-basin': 'a' }), ['acme', 's2'])).toBe('acme')
+  it('falls back to the first accepted prefix if the neutral one is not accepted', () => {
+    expect(headerPrefixOf(requestHeaders({ 'svc-basin': 'a' }), ['acme', 's2'])).toBe('acme')
   })
 })

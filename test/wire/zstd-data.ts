@@ -1,6 +1,6 @@
-/** zstd frames made by hand, to say things that no encoder would. */
+/** Handmade zstd frames, with content that no encoder produces. */
 export interface ZstdFrameParts {
-  /** The byte that gives the window; absent makes a single segment, whose window is its content. */
+  /** The byte of the window size. If absent, the frame is a single segment, whose window is its content. */
   window?: number
   contentSize?: bigint
   dictionaryId?: number
@@ -36,7 +36,7 @@ export function rawBlock(content: Uint8Array, last: boolean): Uint8Array {
   return Uint8Array.from([...blockHeader(0, content.length, last), ...content])
 }
 
-/** Four bytes that make `length` bytes. */
+/** A block of four bytes that decompresses to `length` bytes. */
 export function rleBlock(byte: number, length: number, last: boolean): Uint8Array {
   return Uint8Array.from([...blockHeader(1, length, last), byte])
 }

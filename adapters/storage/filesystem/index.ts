@@ -1,37 +1,53 @@
 import { resolve } from 'node:path'
+import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './open-directory.ts'
 
 export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
 export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'
 
+/** Options of {@link filesystem}. */
 export interface FilesystemOptions {
   /**
-   * What an append has survived when it resolves. `sync`, the default: a power loss; everything that waits is written and synced
-   * together. `os`: a crash of the process, not one of the machine; nothing waits for the disk.
+   * What an append survives once it resolves. `'sync'` (default): a power loss; all pending appends are
+   * written and synced together. `'os'`: a crash of the process, but not of the machine; appends do not wait
+   * for the disk.
    */
   readonly durability?: 'sync' | 'os'
 }
 
+const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = { durability: oneOf(['sync', 'os']) }
+
 /**
- * A storage in a directory of its own, made when it is missing: for Node, Bun and Deno. docs/storage-format.md has its files.
+ * A storage in its own directory, which is created if it does not exist. For Node, Bun and Deno.
+ * docs/storage-format.md describes its files.
  *
- * One process has the directory open at a time; for others, and for a second opening in the same one, opening rejects with
- * `StorageFailure` of kind `blocked`, which names the holder. What a crashed process left is taken over.
+ * Engines in one thread share the directory, also those of several copies of this module: development servers
+ * evaluate modules again. If one of them asks for `'sync'`, that holds for all. The last one that closes
+ * releases the directory. Another process, or another thread, cannot open it: that rejects with a
+ * `StorageFailure` of kind `blocked` that names the owner. A stale lock left by a crash is reclaimed.
  *
- * Memory used: the documents, about 1 KiB for each stream, and about 200 bytes for each place where a stream has records: one for
- * each append of 128 KiB and more, one for each MiB of others at least, and a few.
+ * Memory: about 500 bytes per stream that was not used since the opening, 1 KiB for each other one, and 200
+ * bytes per run of records. There is one run for each append of 128 KiB or more, and one for each MiB of
+ * other records, plus a few. Reads of single records of large appends keep up to 12 MiB, by which they find
+ * them again.
+ *
+ * Throws `RangeError` for invalid options.
  */
 export function filesystem(directory: string, options: FilesystemOptions = {}): Storage {
+  assertOptions(options, FILESYSTEM_OPTIONS)
+  if (typeof directory !== 'string' || directory === '')
+    throw new RangeError('filesystem needs the path of a directory')
   const { durability = 'sync' } = options
   const path = resolve(directory)
   return {
     manifest: {
       name: 'filesystem',
       durability: durability === 'sync' ? 'power-loss' : 'process-crash',
-      shared: false,
-      notifications: 'none',
+      shared: true,
+      notifications: 'reliable',
+      readsIntoNewMemory: true,
     },
-    open: ({ clock }) => openDirectory(path, { durability }, clock),
+    open: (context) => openDirectory(path, { durability }, context),
   }
 }

@@ -1,42 +1,36 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Clock } from '../../../src/storage/clock.ts'
-import type { StorageSession } from '../../../src/storage/contract.ts'
-import { failureOf } from './failures.ts'
-import { syncDirectory } from './node-files.ts'
-import { type OpenOptions, openFiles } from './open-files.ts'
-import { ownDirectory } from './owner.ts'
+import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { toStorageFailure } from './files/errors.ts'
+import { syncDirectory } from './files/node-files.ts'
+import type { OpenOptions } from './open-files.ts'
+import { sharedDirectory } from './shared-directory.ts'
 
-/** Opens a directory that nobody else has open, made when it is missing. */
+/** Creates the directory for its owner only if needed. Opens the storage in it, or joins its engines. */
 export async function openDirectory(
   path: string,
   options: OpenOptions,
-  clock: Clock,
+  context: StorageContext,
 ): Promise<StorageSession> {
   try {
     await makeDirectory(path)
-    const owned = await ownDirectory(path, clock)
-    try {
-      return await openFiles(owned.files, options, () => owned.release())
-    } catch (error) {
-      await owned.release()
-      throw error
-    }
+    return await sharedDirectory(await realpath(path)).open(options, context)
   } catch (error) {
-    throw failureOf(error, true)
+    throw toStorageFailure(error, true)
   }
 }
 
 async function makeDirectory(path: string): Promise<void> {
-  const first = (await mkdir(path, { recursive: true })) ?? path
-  // What was made is durable when the directory around it is. Who made it before may have crashed just then.
+  const first = (await mkdir(path, { recursive: true, mode: 0o700 })) ?? path
+  // A new directory is durable once its parent is synced. An earlier process may have crashed before it did
+  // that.
   for (let made = path; made !== dirname(made); made = dirname(made)) {
     await syncDirectory(dirname(made)).catch(ignoreForeign)
     if (made === first) return
   }
 }
 
-/** What this process may not read, it did not make anything in either. */
+/** This process created nothing in a directory that it cannot read. */
 function ignoreForeign(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error
 }

@@ -1,61 +1,78 @@
-import type { StorageSession } from '../../../src/storage/contract.ts'
-import { Committer } from './committer.ts'
-import type { Files } from './files.ts'
-import { Handles } from './handles.ts'
-import { JournalBlocks } from './journal-blocks.ts'
+import type { Clock } from '../../../src/runtime/clock.ts'
+import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import { FileCache } from './files/file-cache.ts'
+import type { Files } from './files/files.ts'
+import { Reserve } from './files/reserve.ts'
+import { Committer } from './journal/committer.ts'
+import { JournalBlockReader } from './journal/journal-blocks.ts'
 import { LogReader } from './log-reader.ts'
-import { Maintenance } from './maintenance.ts'
-import { Reclaimer } from './reclaimer.ts'
+import { Maintenance } from './maintenance/maintenance.ts'
+import { Reclaimer } from './maintenance/reclaimer.ts'
+import { UnresolvedRolls } from './maintenance/unresolved-rolls.ts'
+import { PartReader } from './part-reader.ts'
 import { recover } from './recovery.ts'
-import { RunReader } from './run-reader.ts'
-import { FilesystemSession } from './session.ts'
-import { Turns } from './turns.ts'
-import { UndecidedRolls } from './undecided-rolls.ts'
+import { RunReader } from './segment/run-reader.ts'
+import { SharedStorage } from './shared-storage.ts'
 
 export interface OpenOptions {
   readonly durability: 'sync' | 'os'
-  /** When journals are rolled, in bytes. Default: by the size of the state. */
+  /** The size at which journals are rolled, in bytes. Default: derived from the size of the state. */
   readonly rollBytes?: number
-  /** From what length on blocks are not copied when journals are rolled, in bytes. Default: 128 KiB. */
+  /** The size from which blocks are not copied when journals are rolled, in bytes. Default: 128 KiB. */
   readonly largeBlockBytes?: number
+  /** The space that is reserved for a full disk, in bytes. Default: 4 MiB. */
+  readonly reserveBytes?: number
 }
 
-/** Opens what is in the files, which nobody else may have open. `release` is called when it is closed. */
-export async function openFiles(
+/** What an opening knows of its surroundings. */
+export interface OpenContext {
+  readonly clock?: Clock
+  /** Whether the disk is known to be full. */
+  readonly isFull?: boolean
+}
+
+/** Opens the storage in these files, which nothing else may have open. Calls `release` on close. */
+export async function openStorage(
   files: Files,
-  { durability, rollBytes, largeBlockBytes }: OpenOptions,
+  { durability, rollBytes, largeBlockBytes, reserveBytes }: OpenOptions,
   release: () => Promise<void>,
-): Promise<StorageSession> {
-  const { state, journals, checkpointBytes } = await recover(files, durability === 'os')
-  const handles = new Handles(files)
-  const runs = new RunReader(handles)
-  const turns = new Turns()
-  const undecided = new UndecidedRolls(files)
-  const reader = new LogReader(handles, runs, new JournalBlocks(handles))
+  { clock, isFull = false }: OpenContext = {},
+): Promise<SharedStorage> {
+  const reserve = await Reserve.open(files, isFull, reserveBytes)
+  const { state, journals, checkpointBytes } = await recover(files, reserve, durability === 'os')
+  const handles = new FileCache(files)
+  const parts = new PartReader()
+  const runs = new RunReader(handles, parts)
+  const rollQueue = new SerialQueue()
+  const unresolvedRolls = new UnresolvedRolls(files)
+  const reader = new LogReader(handles, runs, new JournalBlockReader(handles, parts))
   const maintenance = new Maintenance({
+    clock,
     files,
     handles,
     state,
     journals,
+    reserve,
     reader: runs,
-    turns,
-    undecided,
+    rollQueue,
+    unresolvedRolls,
     checkpointBytes,
     rollBytes,
     largeBlockBytes,
   })
-  const committer = new Committer(state, journals, maintenance)
-  const reclaimer = new Reclaimer(state, committer, runs, undecided)
+  const committer = new Committer(state, journals, reserve, maintenance)
+  const reclaimer = new Reclaimer(state, committer, runs, unresolvedRolls)
   maintenance.start(committer)
-  return new FilesystemSession({
+  return new SharedStorage({
     state,
     journals,
+    reserve,
     handles,
     committer,
     maintenance,
     reader,
     reclaimer,
-    turns,
+    rollQueue,
     release,
   })
 }

@@ -1,7 +1,6 @@
-import { ByteReader } from './bytes.ts'
-import { isClosingFrame, readChanges } from './change-codec.ts'
-import { readCheckpoint } from './checkpoint-reader.ts'
-import { corrupt, reading } from './failures.ts'
+import { readCheckpoint } from './checkpoint/checkpoint-reader.ts'
+import { ByteReader } from './files/bytes.ts'
+import { corrupt, isFullError, mapFileErrors } from './files/errors.ts'
 import {
   FILE_HEADER_BYTES,
   type FileHeader,
@@ -9,31 +8,57 @@ import {
   fileName,
   isTemporaryName,
   parseFileName,
-} from './file-header.ts'
-import type { Files } from './files.ts'
-import { GroupWriter } from './group.ts'
-import { type JournalGroup, readGroups } from './journal-reader.ts'
-import { type EndedJournal, Journals } from './journals.ts'
-import type { JournalFile } from './log.ts'
-import { SequentialReader } from './sequential-reader.ts'
-import { State } from './state.ts'
+} from './files/file-header.ts'
+import type { Files } from './files/files.ts'
+import type { Reserve } from './files/reserve.ts'
+import { SequentialReader } from './files/sequential-reader.ts'
+import { GroupWriter } from './journal/group.ts'
+import { type JournalGroup, lostGroupsProblem, readGroups } from './journal/journal-reader.ts'
+import { type EndedJournal, Journals } from './journal/journals.ts'
+import { type FramePlace, isClosingFrame, readChanges } from './state/change.ts'
+import type { JournalFile } from './state/log.ts'
+import { State } from './state/state.ts'
 
 export interface Recovered {
   readonly state: State
   readonly journals: Journals
-  /** Of the checkpoint; 0 without one. */
+  /** Length of the checkpoint in bytes; 0 without one. */
   readonly checkpointBytes: number
 }
 
 interface Replayed {
-  readonly ended: readonly EndedJournal[]
-  /** The last group, when it is not known to be durable. It was not applied, and no journal holds it. */
-  readonly unsettled: JournalGroup | undefined
+  readonly ended: EndedJournal[]
+  /**
+   * The last group if it is not known to be durable. It is not applied yet, and the ended journals exclude
+   * it.
+   */
+  readonly unconfirmed: JournalGroup | undefined
 }
 
-/** Brings the directory to the state after everything that was acknowledged (docs/storage-format.md "Opening"). */
-export async function recover(files: Files, unsynced: boolean): Promise<Recovered> {
-  const names = await settledNames(files)
+/** Recovers the state after the last acknowledged change (docs/storage-format.md "Opening"). */
+export async function recover(files: Files, reserve: Reserve, unsynced: boolean): Promise<Recovered> {
+  try {
+    return await recoverWith(files, reserve, unsynced, 'copy')
+  } catch (error) {
+    if (!isFullError(error)) throw error
+    reserve.markFull()
+    return reserve.use(() => recoverWith(files, reserve, unsynced, 'rewrite'))
+  }
+}
+
+/**
+ * How the last group is made durable before it becomes visible: as the first group of a new journal, or in
+ * its place, which needs no space on most file systems.
+ */
+type Confirmation = 'copy' | 'rewrite'
+
+async function recoverWith(
+  files: Files,
+  reserve: Reserve,
+  unsynced: boolean,
+  confirmation: Confirmation,
+): Promise<Recovered> {
+  const names = await removeUnfinished(files)
   const found = (kind: FileKind): number[] =>
     names
       .flatMap((name) => parseFileName(name) ?? [])
@@ -47,48 +72,51 @@ export async function recover(files: Files, unsynced: boolean): Promise<Recovere
 
   const loaded = await loadCheckpoint(files, checkpoint)
   const { state } = loaded
-  const replayed = await replay(files, state, wanted)
+  const { ended, unconfirmed } = await replay(files, state, wanted)
   const nextJournal = (wanted.at(-1) ?? firstJournal - 1) + 1
-  const journals = new Journals(files, unsynced, replayed.ended, nextJournal)
+  const last = ended.at(-1)
+  const isRewritten = unconfirmed !== undefined && confirmation === 'rewrite'
+  if (isRewritten) ended[ended.length - 1] = { ...last!, end: last!.end + unconfirmed.bytes }
+  const journals = new Journals(files, reserve, unsynced, ended, nextJournal)
   const header = journals.nextHeader()
-  if (replayed.unsettled !== undefined) {
-    const copy = { number: header.number, salt: header.salt }
-    applyGroup(state, replayed.ended.at(-1)!, replayed.unsettled, copy)
-  }
+  const copy = unconfirmed === undefined || isRewritten ? undefined : copyOfGroup(last!, unconfirmed, header)
+  if (unconfirmed !== undefined) applyGroup(state, last!, unconfirmed, copy)
   requireSegments(state, new Set(found('segment')))
-  // Nothing is written before all is known to be good, and nothing behind it may fail, for nobody would close the journal.
-  if (replayed.unsettled !== undefined) await settle(journals, header, replayed.unsettled)
-  for (const log of state.logsByNumber.values()) log.findNextExpiry()
+  // Nothing is written before everything has been checked. Nothing may fail afterwards, because the journal
+  // would stay open.
+  if (isRewritten) await rewriteInPlace(files, fileName('journal', last!.number), unconfirmed)
+  else if (copy !== undefined) await journals.rotate({ header, group: copy.group })
+  for (const log of state.logs.loaded()) log.updateNextExpiry()
 
-  state.takeUnused()
+  state.takeUnusedSegments()
   const isStale = (name: string): boolean => {
     const file = parseFileName(name)
     if (file === undefined) return false
     if (file.kind === 'segment') return !state.segments.has(file.number)
     return file.number < firstJournal
   }
-  // What stays is removed at a later opening.
+  // A file that stays is removed at a later opening.
   for (const name of names.filter(isStale)) await files.unlink(name).catch(() => {})
   return { state, journals, checkpointBytes: loaded.bytes }
 }
 
-/** The names of the files, after those that a crash left unfinished were removed. What the system had only in memory of them is durable. */
-async function settledNames(files: Files): Promise<string[]> {
-  const names = await reading(files.list())
-  for (const name of names.filter(isTemporaryName)) await reading(files.unlink(name))
-  await reading(files.syncDirectory())
+/** Removes unfinished files of a crash and returns the names of the others, which are durable afterwards. */
+async function removeUnfinished(files: Files): Promise<string[]> {
+  const names = await mapFileErrors(files.list())
+  for (const name of names.filter(isTemporaryName)) await mapFileErrors(files.unlink(name))
+  await mapFileErrors(files.syncDirectory())
   return names.filter((name) => !isTemporaryName(name))
 }
 
 function requireJournals(numbers: readonly number[], first: number, mustExist: boolean): void {
   const missing = numbers.findIndex((number, index) => number !== first + index)
   const isMissing = missing >= 0 || (mustExist && numbers.length === 0)
-  if (isMissing) throw corrupt(fileName('journal', first + Math.max(missing, 0)), 0, 'it is missing')
+  if (isMissing) throw corrupt(fileName('journal', first + Math.max(missing, 0)), 0, 'the file is missing')
 }
 
 function requireSegments(state: State, found: ReadonlySet<number>): void {
   for (const { number, runs } of state.segments.values()) {
-    if (runs > 0 && !found.has(number)) throw corrupt(fileName('segment', number), 0, 'it is missing')
+    if (runs > 0 && !found.has(number)) throw corrupt(fileName('segment', number), 0, 'the file is missing')
   }
 }
 
@@ -97,7 +125,7 @@ async function loadCheckpoint(
   number: number | undefined,
 ): Promise<{ readonly state: State; readonly bytes: number }> {
   if (number === undefined) return { state: new State(), bytes: 0 }
-  const reader = await SequentialReader.open(files, fileName('checkpoint', number))
+  const reader = await SequentialReader.open(files, fileName('checkpoint', number), true)
   try {
     return { state: await readCheckpoint(reader), bytes: reader.size }
   } finally {
@@ -108,16 +136,16 @@ async function loadCheckpoint(
 async function replay(files: Files, state: State, numbers: readonly number[]): Promise<Replayed> {
   const ends = await endsOf(files, numbers)
   const ended: EndedJournal[] = []
-  let unsettled: JournalGroup | undefined
+  let unconfirmed: JournalGroup | undefined
   for (const [index, number] of numbers.entries()) {
     const journal = await replayOne(files, state, number, ends[index + 1])
     ended.push(journal)
-    unsettled = journal.unsettled
+    unconfirmed = journal.unconfirmed
   }
-  return { ended, unsettled }
+  return { ended, unconfirmed }
 }
 
-/** Where the journal before each of these ends. */
+/** For each journal, the end of the one before it. */
 async function endsOf(files: Files, numbers: readonly number[]): Promise<number[]> {
   const ends: number[] = []
   for (const number of numbers) {
@@ -131,13 +159,16 @@ async function endsOf(files: Files, numbers: readonly number[]): Promise<number[
   return ends
 }
 
-/** Applies the groups of a journal: those up to its end, or all that are whole but the last, which may not be durable. */
+/**
+ * Applies the groups of a journal up to its end. In the last journal, all complete groups but the last, which
+ * may not be durable.
+ */
 async function replayOne(
   files: Files,
   state: State,
   number: number,
   end: number | undefined,
-): Promise<EndedJournal & { readonly unsettled: JournalGroup | undefined }> {
+): Promise<EndedJournal & { readonly unconfirmed: JournalGroup | undefined }> {
   const reader = await SequentialReader.open(files, fileName('journal', number))
   try {
     const header = await reader.header()
@@ -149,41 +180,85 @@ async function replayOne(
       held = group
       groupsEnd = group.offset + group.bytes
     }
-    if (end !== undefined && groupsEnd !== end) throw corrupt(reader.name, groupsEnd, 'it is cut short')
+    if (end !== undefined && groupsEnd !== end) throw corrupt(reader.name, groupsEnd, 'truncated')
+    if (end === undefined && groupsEnd < (header.syncedEnd ?? 0)) {
+      throw corrupt(reader.name, groupsEnd, lostGroupsProblem(header))
+    }
     if (header.unsynced) await reader.datasync()
     if (held !== undefined && end === undefined) {
-      return { ...file, end: held.offset, unsettled: isClosing(held) ? undefined : held }
+      return { ...file, end: held.offset, unconfirmed: isClosing(held) ? undefined : held }
     }
     if (held !== undefined) applyGroup(state, file, held)
-    return { ...file, end: groupsEnd, unsettled: undefined }
+    return { ...file, end: groupsEnd, unconfirmed: undefined }
   } finally {
     await reader.close()
   }
 }
 
-/** All before an orderly end is known to be durable; itself it may not be, and is not needed. */
+/**
+ * A closing group proves that everything before it is durable. It may not be durable itself, and is not
+ * needed.
+ */
 function isClosing({ frames }: JournalGroup): boolean {
-  return frames.length === 1 && isClosingFrame(frames[0]!.payload)
+  return frames.length === 1 && isClosingFrame(frames[0]!.fields)
 }
 
-/** `copy` is the journal that begins with the group once it is settled. */
-function applyGroup(state: State, foundIn: JournalFile, group: JournalGroup, copy?: JournalFile): void {
-  const journal = copy ?? foundIn
-  const start = copy === undefined ? group.offset : FILE_HEADER_BYTES
-  for (const { payload, offset, bytes } of group.frames) {
-    const place = { journal, offset: start + offset, bytes }
-    try {
-      for (const change of readChanges(new ByteReader(payload))) state.apply(change, place)
-    } catch (error) {
-      throw corrupt(fileName('journal', foundIn.number), group.offset + offset, (error as Error).message)
-    }
+/** Applies the changes of a group, whose frames are in `copy` if there is one. */
+function applyGroup(state: State, foundIn: JournalFile, group: JournalGroup, copy?: GroupCopy): void {
+  for (const [index, { fields, data, offset, bytes }] of group.frames.entries()) {
+    const place = copy?.places[index] ?? { journal: foundIn, offset: group.offset + offset, bytes }
+    decoding(foundIn, group, offset, () => {
+      for (const change of readChanges(new ByteReader(fields), data)) state.apply(change, place)
+    })
   }
 }
 
-/** Makes the last group durable before anybody sees it: it becomes the first of a new journal. */
-async function settle(journals: Journals, header: FileHeader, { frames }: JournalGroup): Promise<void> {
-  const copy = new GroupWriter()
-  copy.begin(header.salt)
-  for (const { payload } of frames) copy.addCopy(payload)
-  await journals.begin({ header, group: copy.end(1) })
+function decoding<Result>(
+  { number }: JournalFile,
+  group: JournalGroup,
+  offset: number,
+  decode: () => Result,
+): Result {
+  try {
+    return decode()
+  } catch (error) {
+    throw corrupt(fileName('journal', number), group.offset + offset, (error as Error).message)
+  }
+}
+
+/**
+ * Writes the same bytes again, because the system may have lost them without a trace, and cuts off the torn
+ * tail. A crash meanwhile leaves a torn tail, as before.
+ */
+async function rewriteInPlace(files: Files, name: string, { offset, bytes }: JournalGroup): Promise<void> {
+  const group = new Uint8Array(bytes)
+  const file = await mapFileErrors(files.open(name, 'update'))
+  try {
+    const count = await mapFileErrors(file.read(group, offset))
+    if (count < bytes) throw corrupt(name, offset + count, 'truncated')
+    await mapFileErrors(file.write(group, offset))
+    await mapFileErrors(file.truncate(offset + bytes))
+    await mapFileErrors(file.datasync())
+  } finally {
+    await file.close().catch(() => {})
+  }
+}
+
+/** A group as the first of a new journal. */
+interface GroupCopy {
+  readonly group: Buffer
+  readonly places: readonly FramePlace[]
+}
+
+/** Frames may have other lengths than before: they are encoded again, with another salt. */
+function copyOfGroup(foundIn: JournalFile, group: JournalGroup, { number, salt }: FileHeader): GroupCopy {
+  const journal = { number, salt }
+  const writer = new GroupWriter()
+  writer.begin(salt)
+  const places = group.frames.map(({ fields, data, offset }) => {
+    const add = () => writer.add(readChanges(new ByteReader(fields), data))
+    const place = decoding(foundIn, group, offset, add)
+    return { journal, offset: FILE_HEADER_BYTES + place.offset, bytes: place.bytes }
+  })
+  return { group: writer.end(1), places }
 }

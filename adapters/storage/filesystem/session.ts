@@ -1,51 +1,63 @@
-import type {
-  AppendRequest,
-  CatalogChange,
-  Collection,
-  Document,
-  Head,
-  ListRange,
-  ReadRange,
-  Reclaimed,
-  ReclaimLimits,
-  StorageSession,
-  StoredBlock,
+import type { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import {
+  type AppendRequest,
+  type CatalogChange,
+  type Collection,
+  type Document,
+  type Head,
+  hasNewTrim,
+  type ListRange,
+  type ReadRange,
+  type Reclaimed,
+  type ReclaimLimits,
+  type StorageSession,
+  type StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { Committer } from './committer.ts'
-import type { Handles } from './handles.ts'
-import type { Journals } from './journals.ts'
+import { isFullError } from './files/errors.ts'
+import type { Reserve } from './files/reserve.ts'
+import type { Committer } from './journal/committer.ts'
+import type { CatalogRequest } from './journal/stage.ts'
 import type { LogReader } from './log-reader.ts'
-import type { Maintenance } from './maintenance.ts'
-import type { Reclaimer } from './reclaimer.ts'
-import type { CatalogRequest } from './stage.ts'
-import type { State } from './state.ts'
-import type { Turns } from './turns.ts'
+import type { Maintenance } from './maintenance/maintenance.ts'
+import type { Reclaimer } from './maintenance/reclaimer.ts'
+import type { Peer, Peers } from './peers.ts'
+import type { State } from './state/state.ts'
 
-/** What an append or a change takes in the journal beside its data and texts, about. */
+/** Estimated length of an append or a catalog change in the journal, beside its data and texts. */
 const OVERHEAD_BYTES = 160
+/** Batches with a trim that are larger than this carry other records, and may not use the reserve. */
+const TRIM_BYTES_MAX = 4096
 
-export interface SessionParts {
+/** The open storage, as a session uses it. */
+export interface SessionStorage {
   readonly state: State
-  readonly journals: Journals
-  readonly handles: Handles
   readonly committer: Committer
   readonly maintenance: Maintenance
   readonly reader: LogReader
   readonly reclaimer: Reclaimer
-  readonly turns: Turns
-  /** Gives the directory up. */
-  readonly release: () => Promise<void>
+  readonly rollQueue: SerialQueue
+  readonly reserve: Reserve
+  readonly sessions: Peers<FilesystemSession>
+  readonly isClosed: boolean
+  /** Ends a session that accepts no more calls. */
+  leave(session: FilesystemSession): Promise<void>
 }
 
-/** The open directory. */
-export class FilesystemSession implements StorageSession {
-  readonly #parts: SessionParts
+/** One engine's access to an open directory. */
+export class FilesystemSession implements StorageSession, Peer {
+  readonly #storage: SessionStorage
+  readonly #onLogChanged: (logId: string) => void
   readonly #inFlight = new Set<Promise<unknown>>()
+  /** Logs with a pending notification. */
+  readonly #changed = new Set<string>()
+  #isExclusive = true
+  #onTurn: ((isOurs: boolean) => void) | undefined
   #closing: Promise<void> | undefined
 
-  constructor(parts: SessionParts) {
-    this.#parts = parts
+  constructor(storage: SessionStorage, onLogChanged: (logId: string) => void) {
+    this.#storage = storage
+    this.#onLogChanged = onLogChanged
   }
 
   async get(collection: Collection, key: string): Promise<Document | undefined> {
@@ -59,75 +71,118 @@ export class FilesystemSession implements StorageSession {
   async commit(changes: readonly CatalogChange[]): Promise<void> {
     const { committer } = this.#open()
     const requests = changes.map(requestOf)
-    return this.#track(committer.commit(bytesOf(requests), (stage) => stage.commit(requests)))
+    const logIds = requests.flatMap((request) => ('logId' in request ? [request.logId] : []))
+    return this.#track(
+      committer.commit(bytesOf(requests), (stage) => stage.commit(requests), !requests.some(addsData)),
+      logIds,
+    )
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    const head = this.#open().state.logsById.get(logId)?.head
+    const head = this.#open().state.logs.withId(logId)?.head
     return head && copyHead(head)
   }
 
   async append(request: AppendRequest): Promise<void> {
     const bytes = request.block.data.length + OVERHEAD_BYTES
-    return this.#track(this.#open().committer.commit(bytes, (stage) => [stage.append(request)]))
+    const { committer } = this.#open()
+    const isTrim = hasNewTrim(request.head) && bytes <= TRIM_BYTES_MAX
+    return this.#track(
+      committer.commit(bytes, (stage) => [stage.append(request)], isTrim),
+      [request.logId],
+    )
   }
 
   async read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
     const { state, reader } = this.#open()
-    const log = state.logsById.get(logId)
+    const log = state.logs.withId(logId)
     return log === undefined ? [] : this.#track(reader.read(log, range))
   }
 
   async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    const { turns, reclaimer, maintenance } = this.#open()
+    const { rollQueue, reclaimer, maintenance } = this.#open()
     const failure = maintenance.takeFailure()
-    if (failure !== undefined) throw failure
-    return this.#track(turns.take(() => reclaimer.reclaim(limits)))
+    const isFull = isFullError(failure)
+    if (failure !== undefined && !isFull) throw failure
+    const reclaimed = await this.#track(rollQueue.run(() => reclaimer.reclaim(limits)))
+    await maintenance.makeRoom()
+    // Freeing records may end the cause.
+    if (isFull && reclaimed.logIds.length === 0) throw failure
+    return reclaimed
   }
 
   async measure(logIds: readonly string[]): Promise<number[]> {
     const { state } = this.#open()
-    return logIds.map((logId) => state.logsById.get(logId)?.meteredBytes ?? 0)
+    return logIds.map((logId) => state.logs.withId(logId)?.meteredBytes ?? 0)
+  }
+
+  backgroundTurn(onTurn: (isOurs: boolean) => void): () => void {
+    const { sessions } = this.#open()
+    this.#onTurn = onTurn
+    sessions.elect()
+    return () => {
+      this.#onTurn = undefined
+      sessions.elect()
+    }
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close()
+    this.#closing ??= this.#storage.leave(this)
     return this.#closing
   }
 
-  /** Goes through all of it, whatever fails on the way, and then rejects with the first failure. */
-  async #close(): Promise<void> {
-    const { committer, maintenance, journals, handles, release } = this.#parts
-    const steps = [
-      () => Promise.allSettled(this.#inFlight),
-      () => maintenance.close(),
-      // Without it, the next opening takes the last group for one that may not be durable: right, only slower.
-      () => journals.isWritten && committer.commit(0, () => [{ kind: 'closed' }]).catch(() => {}),
-      () => committer.idle(),
-      () => journals.close(),
-      () => handles.close(),
-      release,
-    ]
-    const failures: unknown[] = []
-    for (const step of steps) {
-      try {
-        await step()
-      } catch (error) {
-        failures.push(error)
-      }
-    }
-    if (failures.length > 0) throw failures[0]
+  async check(): Promise<void> {
+    this.#open().committer.assertWritable()
   }
 
-  #track<Result>(call: Promise<Result>): Promise<Result> {
+  isFull(): boolean {
+    return this.#open().reserve.isFull
+  }
+
+  isExclusive(): boolean {
+    return this.#isExclusive
+  }
+
+  markShared(): void {
+    this.#isExclusive = false
+  }
+
+  get wantsTurn(): boolean {
+    return this.#onTurn !== undefined
+  }
+
+  setTurn(isOurs: boolean): void {
+    this.#onTurn?.(isOurs)
+  }
+
+  /**
+   * Schedules a notification, in a microtask of its own: a callback that throws must not suppress the others.
+   */
+  logChanged(logId: string): void {
+    if (this.#changed.has(logId)) return
+    this.#changed.add(logId)
+    queueMicrotask(() => {
+      if (this.#changed.delete(logId) && this.#closing === undefined) this.#onLogChanged(logId)
+    })
+  }
+
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#inFlight)
+  }
+
+  /** Tells the other sessions of a change once it is durable. */
+  #track<Result>(call: Promise<Result>, changed: readonly string[] = []): Promise<Result> {
     this.#inFlight.add(call)
-    const forget = (): void => void this.#inFlight.delete(call)
-    call.then(forget, forget)
+    const forget = () => void this.#inFlight.delete(call)
+    call.then(() => {
+      forget()
+      for (const logId of changed) this.#storage.sessions.notifyOthers(this, logId)
+    }, forget)
     return call
   }
 
-  #open(): SessionParts {
-    if (this.#closing === undefined) return this.#parts
+  #open(): SessionStorage {
+    if (this.#closing === undefined && !this.#storage.isClosed) return this.#storage
     throw new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
   }
 }
@@ -136,6 +191,12 @@ function requestOf(change: CatalogChange): CatalogRequest {
   if (change.kind !== 'put') return { ...change }
   const { kind, collection, key, value, expect } = change
   return { kind, collection, key, text: JSON.stringify(value), expect }
+}
+
+/** Whether a change creates something. Usage is written all the time, so it would use up the reserve. */
+function addsData(request: CatalogRequest): boolean {
+  if (request.kind !== 'put') return request.kind === 'create-log'
+  return request.expect === null || request.collection === 'usage'
 }
 
 function bytesOf(requests: readonly CatalogRequest[]): number {

@@ -1,50 +1,117 @@
 import { type AppendRequest, type Head, identityOf, isSameHead } from '../../../src/storage/contract.ts'
-import { StorageConflict, type StorageFailure } from '../../../src/storage/errors.ts'
-import type { LogRow } from './log-row.ts'
-import type { LogWrite } from './log-write.ts'
-import { isListedAs, type LogState, type SmallAppend, smallAppend } from './small-append.ts'
+import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { isSameSchedule, type RescheduledLog, reschedule } from './chores.ts'
+import { type LogState, logStateOf, planTailInsert, type TailInsert } from './log-state.ts'
+import { type LogWrite, writeWithAppends } from './log-write.ts'
+import { readBlocks } from './page-row.ts'
+import type { LogRow, WriteTransaction } from './schema.ts'
+import { foldTailRows, hasMarker, lastTailRow, readLog } from './tail-rows.ts'
 
-/** What comes of appends to one log. */
+/** The planned outcome of appends to one log. */
 export interface AppendPlan {
   readonly logId: string
   readonly requests: readonly AppendRequest[]
-  /** For each request why it is not made. */
+  /** The reason for each request that is refused. */
   readonly refusals: readonly (StorageConflict | StorageFailure | undefined)[]
-  /** The head that this rests on; undefined when there is no log. */
+  /** The head that the plan builds on; undefined if the log does not exist. */
   readonly before: Head | undefined
-  /** What is written: a row behind the log's, with which that may have to be listed anew, or the log's row. Nothing when the log stays as it is. */
-  readonly added?: SmallAppend
-  readonly relisted?: Omit<LogWrite, 'pages'>
+  /** A tail row to add, if the appends are small; chores may have to be rescheduled with it. */
+  readonly insert?: TailInsert
+  readonly rescheduled?: RescheduledLog
+  /** A new version of the log row, if the appends are large. */
   readonly write?: { readonly over: LogRow } & LogWrite
-  /** The log as it is then; undefined unless something can be added behind its row. */
+  /** The state of the log afterwards; undefined if its row takes no tail rows. */
   readonly after: LogState | undefined
 }
 
-export interface AssumedPlan extends AppendPlan {
-  readonly added: SmallAppend
+/** A plan built on cached state. It is valid if that is still the state of the log. */
+export interface OptimisticPlan extends AppendPlan {
+  readonly insert: TailInsert
 }
 
-/** A plan for a log that nobody has read again: right if this is what the log still is. Undefined when it has to be read. */
-export function planAssuming(
+/** Undefined if the log has to be read. */
+export function planOptimistically(
   logId: string,
   requests: readonly AppendRequest[],
   before: LogState,
-): AssumedPlan | undefined {
-  const { accepted, refusals } = judge(logId, requests, before.head)
+): OptimisticPlan | undefined {
+  const { accepted, refusals } = checkHeads(logId, requests, before.head)
   if (accepted.length < requests.length) return undefined
-  const small = smallAppend(logId, before, accepted)
-  if (small === undefined || !isListedAs(before, small.after)) return undefined
-  return { logId, requests, refusals, before: before.head, ...small }
+  const tail = planTailInsert(logId, before, accepted)
+  if (tail === undefined || !isSameSchedule(before, tail.after)) return undefined
+  return { logId, requests, refusals, before: before.head, ...tail }
 }
 
-/** In the order of the requests, each of which is made when the head is the one that it expects. */
-export function judge(logId: string, requests: readonly AppendRequest[], before: Head | undefined) {
+/**
+ * Plans appends to a log from its stored state. After an attempt whose outcome is unknown, returns the
+ * attempted plan if it succeeded, and a new plan if it did not. If other writers have appended since, the
+ * outcome stays unknown. Rejects with `StorageFailure` (`corrupt`) if the log is damaged.
+ */
+export async function planFromStored(
+  transaction: WriteTransaction,
+  logId: string,
+  requests: readonly AppendRequest[],
+  attempt: AppendPlan | undefined,
+): Promise<AppendPlan> {
+  const row = await transaction.objectStore('logs').get(logId)
+  if (row === undefined) return resolveAttempt(attempt, undefined) ?? missingLog(logId, requests)
+  const [last, takesTailRows] = await Promise.all([
+    lastTailRow(transaction, logId, row),
+    hasMarker(transaction, logId, row.revision),
+  ])
+  const state = logStateOf(row, last)
+  const before = takesTailRows ? state : undefined
+  const resolved = resolveAttempt(attempt, state.head.appendId)
+  if (resolved !== undefined) return { ...resolved, after: before }
+  const { accepted, refusals } = checkHeads(logId, requests, state.head)
+  const plan = { logId, requests, refusals, before: state.head }
+  if (accepted.length === 0) return { ...plan, after: before }
+  // A damaged log takes no more appends.
+  for (const page of [row.tail, last]) if (page !== undefined) readBlocks(logId, page)
+  const tail = before && planTailInsert(logId, before, accepted)
+  if (tail !== undefined) {
+    if (isSameSchedule(state, tail.after)) return { ...plan, ...tail }
+    return { ...plan, ...tail, rescheduled: reschedule(logId, row, row, tail.after) }
+  }
+  const log = (await readLog(transaction, logId))!
+  const write = writeWithAppends(logId, foldTailRows(logId, log), accepted)
+  return { ...plan, write: { ...write, over: row }, after: logStateOf(write.row) }
+}
+
+/**
+ * Undefined if the attempt failed and has to be planned again. `appendId` identifies the latest append; other
+ * writes, such as reclaiming, do not change it.
+ */
+function resolveAttempt(
+  attempt: AppendPlan | undefined,
+  appendId: string | undefined,
+): AppendPlan | undefined {
+  if (attempt === undefined) return undefined
+  const { logId, requests, refusals, before, insert, write, after } = attempt
+  if ((insert ?? write) === undefined || before === undefined || appendId === before.appendId)
+    return undefined
+  const plan = { logId, requests, before, after: undefined }
+  if (appendId === after?.head.appendId) return { ...plan, refusals }
+  const unknown = new StorageFailure('io', `lost the connection during an append to log ${logId}`, {
+    nothingWritten: false,
+  })
+  return { ...plan, refusals: refusals.map((refusal) => refusal ?? unknown) }
+}
+
+function missingLog(logId: string, requests: readonly AppendRequest[]): AppendPlan {
+  const { refusals } = checkHeads(logId, requests, undefined)
+  return { logId, requests, refusals, before: undefined, after: undefined }
+}
+
+/** Accepts each request, in order, if the head is the expected one when its turn comes. */
+function checkHeads(logId: string, requests: readonly AppendRequest[], before: Head | undefined) {
   const accepted: AppendRequest[] = []
   let head = before
   const refusals = requests.map((request) => {
-    if (head === undefined) return new StorageConflict(`there is no log ${logId}`)
-    if (!isSameHead(identityOf(head), request.expected))
-      return new StorageConflict(`the head of log ${logId} is not the expected one`)
+    if (head === undefined) return new StorageConflict(`log ${logId} does not exist`)
+    if (!isSameHead(identityOf(head), request.expected)) {
+      return new StorageConflict(`log ${logId} does not have the expected head`)
+    }
     accepted.push(request)
     head = request.head
     return undefined

@@ -1,15 +1,14 @@
-import type { AppendRequest } from '../../../src/storage/contract.ts'
+import { type AppendRequest, hasNewTrim } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type AppendPlan, planAssuming } from './append-plan.ts'
-import type { Attempt, LogAppends } from './append-reading.ts'
-import { addAssuming } from './assumed-add.ts'
+import { type AppendPlan, planOptimistically } from './append-plan.ts'
+import { type Attempt, appendWithRead, type LogAppends, optimisticInsert } from './append-transactions.ts'
 import type { Connection } from './connection.ts'
-import { afterAttempt, full } from './failures.ts'
-import { RecentLogs } from './recent-logs.ts'
-import { isQuota, type Reserve } from './reserve.ts'
+import { quotaExceeded } from './failures.ts'
+import { RecentLogs } from './log-state.ts'
+import { isQuotaFailure, type Reserve } from './reserve.ts'
 import type { Durability } from './transactions.ts'
 
-/** Of the data in one transaction, unless a single append has more. */
+/** The most data per transaction, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
 
 interface Entry {
@@ -19,33 +18,32 @@ interface Entry {
 }
 
 /**
- * Appends in groups: what comes while a transaction is under way shares the next one. Each log in it is a compare-and-set of its own.
+ * Group commit: requests that arrive during a transaction share the next one. Each log in a group is a
+ * separate compare-and-set.
  *
- * A small append to a log that is known from the append before is one `add` behind the log's row, which waits for nothing that is read: that makes an
- * awaited append about as fast as a bare put. All others read the log, and mostly write its row anew, with code that is loaded late.
+ * A small append to a recently used log is an optimistic insert of one tail row, which reads nothing first
+ * and makes an awaited append about as fast as a bare `put`. All others read the log, and mostly rewrite its
+ * row.
  */
 export class AppendWriter {
   readonly #connection: Connection
   readonly #reserve: Reserve
   readonly #durability: Durability
-  readonly #loadRest: () => Promise<typeof import('./rest.ts')>
   readonly #onAppended: (requests: readonly AppendRequest[]) => void
   readonly #recent = new RecentLogs()
   #waiting: Entry[] = []
   #isWriting = false
 
-  /** `onAppended` is told of what became durable, log by log. What it throws changes nothing about that, and is ignored. */
+  /** Calls `onAppended` with the durable appends to each log, and ignores what it throws. */
   constructor(
     connection: Connection,
     reserve: Reserve,
     durability: Durability,
-    loadRest: () => Promise<typeof import('./rest.ts')>,
     onAppended: (requests: readonly AppendRequest[]) => void,
   ) {
     this.#connection = connection
     this.#reserve = reserve
     this.#durability = durability
-    this.#loadRest = loadRest
     this.#onAppended = onAppended
   }
 
@@ -58,7 +56,7 @@ export class AppendWriter {
 
   async #writeAll(): Promise<void> {
     this.#isWriting = true
-    // What is asked for in the same turn belongs to the same group.
+    // Waits for further requests of the same turn, which belong in the same group.
     await Promise.resolve()
     while (this.#waiting.length > 0) await this.#write(this.#nextGroup())
     this.#isWriting = false
@@ -75,82 +73,73 @@ export class AppendWriter {
   }
 
   async #write(entries: readonly Entry[]): Promise<void> {
-    const logs = byLog(entries)
+    const logs = groupByLog(entries)
     let plans: readonly AppendPlan[]
     try {
-      // Else the next trim would find no space.
-      if (this.#reserve.isSpent && !trims(entries) && !(await this.#reserve.restore())) throw full()
+      // Without the reserve, later trims would find no space.
+      if (this.#reserve.isSpent && !hasTrim(entries) && !(await this.#reserve.restore()))
+        throw quotaExceeded()
       const commit = () => this.#commit(logs)
-      plans = await (entries.length === 1 && trims(entries) ? this.#reserve.use(commit) : commit())
+      plans = await (entries.length === 1 && hasTrim(entries) ? this.#reserve.use(commit) : commit())
     } catch (error) {
-      for (const logId of logs.keys()) this.#recent.set(logId, undefined)
-      // A small append has room where a large one has not, and one that trims where others have not; damage is that of one log.
+      for (const logId of logs.keys()) this.#recent.delete(logId)
+      // On its own, a small append or a trim may find space, and damage affects one log only.
       const isDamaged = StorageFailure.is(error) && error.kind === 'corrupt' && error.nothingWritten
-      if (isQuota(error) && entries.length > 1) for (const entry of entries) await this.#write([entry])
+      if (isQuotaFailure(error) && entries.length > 1) for (const entry of entries) await this.#write([entry])
       else if (isDamaged && logs.size > 1) for (const own of logs.values()) await this.#write(own)
       else for (const { reject } of entries) reject(error)
       return
     }
-    for (const plan of plans) this.#settle(plan, logs.get(plan.logId)!)
+    for (const plan of plans) this.#resolve(plan, logs.get(plan.logId)!)
   }
 
-  #settle({ logId, refusals, after }: AppendPlan, entries: readonly Entry[]): void {
-    this.#recent.set(logId, after)
-    const made: AppendRequest[] = []
+  #resolve({ logId, refusals, after }: AppendPlan, entries: readonly Entry[]): void {
+    if (after === undefined) this.#recent.delete(logId)
+    else this.#recent.set(logId, after)
+    const appended: AppendRequest[] = []
     entries.forEach(({ request, resolve, reject }, index) => {
       const refusal = refusals[index]
       if (refusal !== undefined) {
         reject(refusal)
         return
       }
-      made.push(request)
+      appended.push(request)
       resolve()
     })
     try {
-      if (made.length > 0) this.#onAppended(made)
+      if (appended.length > 0) this.#onAppended(appended)
     } catch {
-      // Others behind it are durable, too, and have to be told so.
+      // Later entries are durable as well and must still be resolved.
     }
   }
 
-  /** Resolves to what came of each log's appends, once it is durable. */
   #commit(entries: ReadonlyMap<string, readonly Entry[]>): Promise<readonly AppendPlan[]> {
-    const attempt: Attempt = { plans: undefined, leftOver: undefined }
+    const attempt: Attempt = { plans: undefined, stale: undefined }
     return this.#connection.run(async (db) => {
       const isFirst = attempt.plans === undefined
       let logs = [...entries].map(([logId, own]) => this.#logAppends(logId, own, isFirst))
-      const [{ assumed }] = logs as [LogAppends]
-      // Of several logs, some might be as they are assumed to be, and others not.
-      if (assumed !== undefined && logs.length === 1) {
-        const adding = addAssuming(db, this.#durability, assumed.added)
-        attempt.plans = [assumed]
-        attempt.leftOver = assumed.added
-        if (await adding) return attempt.plans
-        // It was seen to be of no account.
+      const [{ optimistic }] = logs as [LogAppends]
+      // With several logs, some inserts might count and others not.
+      if (optimistic !== undefined && logs.length === 1) {
+        const inserted = optimisticInsert(db, this.#durability, optimistic.insert)
+        attempt.plans = [optimistic]
+        attempt.stale = optimistic.insert
+        if (await inserted) return attempt.plans
         attempt.plans = undefined
-        logs = logs.map((log) => ({ ...log, assumed: undefined }))
+        logs = logs.map((log) => ({ ...log, optimistic: undefined }))
       }
-      const { appendReading } = await this.#codeAfter(attempt)
-      return appendReading(db, this.#durability, logs, attempt)
+      return appendWithRead(db, this.#durability, logs, attempt)
     })
   }
 
   #logAppends(logId: string, entries: readonly Entry[], isFirst: boolean): LogAppends {
     const requests = entries.map(({ request }) => request)
     const recent = isFirst ? this.#recent.get(logId) : undefined
-    return { logId, requests, assumed: recent && planAssuming(logId, requests, recent) }
-  }
-
-  async #codeAfter(attempt: Attempt): Promise<typeof import('./rest.ts')> {
-    try {
-      return await this.#loadRest()
-    } catch (error) {
-      throw attempt.plans !== undefined && StorageFailure.is(error) ? afterAttempt(error) : error
-    }
+    return { logId, requests, optimistic: recent && planOptimistically(logId, requests, recent) }
   }
 }
 
-function byLog(entries: readonly Entry[]): Map<string, Entry[]> {
+function groupByLog(entries: readonly Entry[]): Map<string, Entry[]> {
   const logs = new Map<string, Entry[]>()
   for (const entry of entries) {
     const own = logs.get(entry.request.logId)
@@ -160,7 +149,6 @@ function byLog(entries: readonly Entry[]): Map<string, Entry[]> {
   return logs
 }
 
-/** Whether one of them trims its log. */
-function trims(entries: readonly Entry[]): boolean {
-  return entries.some(({ request: { head } }) => head.trims.at(-1)?.at === head.appendedAt)
+function hasTrim(entries: readonly Entry[]): boolean {
+  return entries.some(({ request }) => hasNewTrim(request.head))
 }

@@ -1,7 +1,7 @@
 import type { ReadRange } from '../../../src/storage/contract.ts'
 import type { BlockSummary } from './page.ts'
 
-/** Takes what a read wants of the blocks of a log, which come in order. */
+/** Collects the blocks of a log that a read wants. They are added in order. */
 export class BlockCollector<Block extends BlockSummary = BlockSummary> {
   readonly blocks: Block[] = []
   readonly #range: ReadRange
@@ -17,12 +17,12 @@ export class BlockCollector<Block extends BlockSummary = BlockSummary> {
     this.#isDone = 'seqNum' in from && from.seqNum >= endSeqNum
   }
 
-  /** Whether no further block is wanted. */
+  /** Whether the read wants no further block. */
   get isDone(): boolean {
     return this.#isDone
   }
 
-  /** Metered. */
+  /** In metered bytes. */
   get bytesLeft(): number {
     return this.#bytesLeft
   }
@@ -32,7 +32,7 @@ export class BlockCollector<Block extends BlockSummary = BlockSummary> {
   }
 
   add(block: Block): void {
-    if (this.#isDone || !this.#isReached(block)) return
+    if (this.#isDone || !this.#hasReached(block)) return
     if (block.firstSeqNum >= this.#range.endSeqNum) {
       this.#isDone = true
       return
@@ -43,7 +43,7 @@ export class BlockCollector<Block extends BlockSummary = BlockSummary> {
     this.#isDone = this.#bytesLeft <= 0 || this.#recordsLeft <= 0
   }
 
-  #isReached({ endSeqNum, lastTimestamp }: Block): boolean {
+  #hasReached({ endSeqNum, lastTimestamp }: Block): boolean {
     const { from } = this.#range
     return 'seqNum' in from ? endSeqNum > from.seqNum : lastTimestamp >= from.timestamp
   }

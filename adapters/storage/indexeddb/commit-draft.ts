@@ -1,16 +1,20 @@
-import { secureRandom } from '../../../src/engine/ids.ts'
-import type { CatalogChange, Collection, Head, LogStart } from '../../../src/storage/contract.ts'
-import { emptyHead } from '../../../src/storage/empty-head.ts'
+import { secureRandom } from '../../../src/runtime/ids.ts'
+import {
+  type CatalogChange,
+  type Collection,
+  emptyHead,
+  type Head,
+  type LogStart,
+} from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
-import type { DocumentName } from './document-key.ts'
-import type { LogRow } from './log-row.ts'
+import type { DocumentName } from './documents.ts'
 import { EMPTY_PAGE } from './page.ts'
-import type { DocumentRow } from './schema.ts'
-import type { StoredLog } from './stored-log.ts'
+import type { DocumentRow, LogRow } from './schema.ts'
+import type { StoredLog } from './tail-rows.ts'
 
-/** What there is of something, and whether it becomes something else. */
+/** The value at the current point of the draft, and whether the commit changes it. */
 interface Drafted<Value> {
-  now: Value | undefined
+  current: Value | undefined
   isChanged: boolean
 }
 
@@ -23,17 +27,17 @@ export interface DraftedLog extends Drafted<StoredLog> {
   readonly logId: string
   /** Before the commit. */
   readonly before: StoredLog | undefined
-  /** A log of that id was deleted, and its pages may still be there. */
-  isLeftOver: boolean
+  /** Pages of a deleted log with the same id may remain. */
+  hasRemains: boolean
 }
 
-/** The changes of one commit, applied one after another to what they are about. Throws `StorageConflict` when an expectation does not hold. */
+/** Applies the changes of one commit in order. Throws `StorageConflict` if an expectation does not hold. */
 export class CommitDraft {
   readonly #documents: ReadonlyMap<string, DraftedDocument>
   readonly #logs: ReadonlyMap<string, DraftedLog>
   #version: number
 
-  /** `version` is the greatest that was ever given to a document. */
+  /** `version` is the greatest version ever given to a document. */
   constructor(documents: readonly DraftedDocument[], logs: readonly DraftedLog[], version: number) {
     this.#documents = new Map(documents.map((document) => [nameOf(document), document]))
     this.#logs = new Map(logs.map((log) => [log.logId, log]))
@@ -49,57 +53,58 @@ export class CommitDraft {
       case 'put': {
         const document = this.#document(change, change.expect)
         const row = { key: change.key, text: JSON.stringify(change.value), version: ++this.#version }
-        Object.assign(document, { now: row, isChanged: true })
+        Object.assign(document, { current: row, isChanged: true })
         return
       }
       case 'delete':
-        Object.assign(this.#document(change, change.expect), { now: undefined, isChanged: true })
+        Object.assign(this.#document(change, change.expect), { current: undefined, isChanged: true })
         return
       case 'check':
         this.#document(change, change.expect)
         return
       case 'create-log': {
         const log = this.#logs.get(change.logId)!
-        if (log.now !== undefined || log.isLeftOver) throw new StorageConflict(`log ${log.logId} exists`)
+        if (log.current !== undefined || log.hasRemains)
+          throw new StorageConflict(`log ${log.logId} already exists`)
         const row = newLogRow(change.epoch, change.createdAt, change.start)
-        Object.assign(log, { now: { row, appends: [] }, isChanged: true })
+        Object.assign(log, { current: { row, tailRows: [] }, isChanged: true })
         return
       }
       case 'set-epoch': {
         const log = this.#logs.get(change.logId)!
-        if (log.now === undefined) throw new StorageConflict(`there is no log ${log.logId}`)
-        Object.assign(log, { now: withEpoch(log.now, change.epoch), isChanged: true })
+        if (log.current === undefined) throw new StorageConflict(`log ${log.logId} does not exist`)
+        Object.assign(log, { current: withEpoch(log.current, change.epoch), isChanged: true })
         return
       }
       case 'delete-log': {
         const log = this.#logs.get(change.logId)!
-        if (log.now === undefined) return
+        if (log.current === undefined) return
         if (
           change.expectSeqNum !== undefined &&
-          change.expectSeqNum !== (log.now.appends.at(-1) ?? log.now.row).head.tail.seqNum
+          change.expectSeqNum !== (log.current.tailRows.at(-1) ?? log.current.row).head.tail.seqNum
         ) {
-          throw new StorageConflict(`the tail of log ${log.logId} is not the expected one`)
+          throw new StorageConflict(`log ${log.logId} does not have the expected tail`)
         }
-        Object.assign(log, { now: undefined, isLeftOver: true, isChanged: true })
+        Object.assign(log, { current: undefined, hasRemains: true, isChanged: true })
         return
       }
     }
   }
 
-  /** What there is now, which must be what is expected. */
+  /** Checks the expected version of a document. */
   #document(name: DocumentName, expect: number | null | undefined): DraftedDocument {
     const document = this.#documents.get(nameOf(name))!
-    if (expect !== undefined && (document.now?.version ?? null) !== expect) {
+    if (expect !== undefined && (document.current?.version ?? null) !== expect) {
       const { collection, key } = name
       throw new StorageConflict(
-        `the document ${JSON.stringify(key)} of ${collection} is not at the expected version`,
+        `document ${JSON.stringify(key)} in ${collection} does not have the expected version`,
       )
     }
     return document
   }
 }
 
-/** Unique: no collection has U+0000 in its name. */
+/** Unique, because names of collections do not contain U+0000. */
 export function nameOf({ collection, key }: DocumentName): string {
   return `${collection}\0${key}`
 }
@@ -109,18 +114,21 @@ function newLogRow(epoch: number, createdAt: number, start: LogStart | undefined
   return { revision: firstRevision(), head, meteredBytes: 0, tail: EMPTY_PAGE, freedBelow: head.trimPoint }
 }
 
-/** A log may have the id of one that was deleted, of whose revisions it must have none: somebody may still think that it is there. */
+/**
+ * Random, because the id may be that of a deleted log, which other sessions may still have cached with its
+ * revision.
+ */
 function firstRevision(): number {
   return secureRandom() * 2 ** 52
 }
 
-/** What is behind the row is not looked into: whatever is damaged there stays as it is. */
-function withEpoch({ row, appends }: StoredLog, epoch: number): StoredLog {
+/** Does not decode tail rows, so it works on damaged ones. */
+function withEpoch({ row, tailRows }: StoredLog, epoch: number): StoredLog {
   const revision = row.revision + 1
-  const moved = <Value extends { readonly head: Head }>(value: Value) => ({
+  const update = <Value extends { readonly head: Head }>(value: Value) => ({
     ...value,
     revision,
     head: { ...value.head, epoch },
   })
-  return { row: moved(row), appends: appends.map(moved) }
+  return { row: update(row), tailRows: tailRows.map(update) }
 }

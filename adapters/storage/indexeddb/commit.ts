@@ -1,18 +1,18 @@
-import { idFrom, secureRandom } from '../../../src/engine/ids.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import type { CatalogChange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { choresOf } from './chores.ts'
 import { CommitDraft, type DraftedDocument, type DraftedLog, nameOf } from './commit-draft.ts'
 import type { Connection } from './connection.ts'
-import { type DocumentName, documentKey } from './document-key.ts'
-import { choresOf } from './log-write.ts'
-import { deleteBehind, putRow } from './put-log.ts'
+import { type DocumentName, documentKey } from './documents.ts'
+import { deleteTailRows, putLogRow } from './log-write.ts'
 import { COMMIT_COUNTER, type CommitCounter, type StoreName, type WriteTransaction } from './schema.ts'
-import { readLog } from './stored-log.ts'
-import { type Durability, writeIn } from './transactions.ts'
+import { readLog } from './tail-rows.ts'
+import { type Durability, write } from './transactions.ts'
 
 const NO_COMMIT: CommitCounter = { version: 0, commitId: '' }
 
-/** Changes documents and logs, all or nothing. */
+/** Changes documents and logs atomically. */
 export function commit(
   connection: Connection,
   durability: Durability,
@@ -21,33 +21,33 @@ export function commit(
   const commitId = idFrom(secureRandom)
   const stores: StoreName[] = ['documents', 'counters']
   if (changes.some((change) => 'logId' in change)) stores.push('logs', 'appends', 'chores')
-  /** The counter that the attempt before rested on: a connection that is lost does not tell whether it was made. */
-  let tried: CommitCounter | undefined
+  /** The counter that the previous attempt built on. If the connection was lost, it may have succeeded. */
+  let attempted: CommitCounter | undefined
   return connection.run((db) =>
-    writeIn(db, stores, durability, async (transaction, raw) => {
+    write(db, stores, durability, async (transaction, raw) => {
       const [counter = NO_COMMIT, documents, logs] = await Promise.all([
         transaction.objectStore('counters').get(COMMIT_COUNTER),
         documentsOf(transaction, changes),
         logsOf(transaction, changes),
       ])
-      if (tried !== undefined && counter.commitId !== tried.commitId) {
+      if (attempted !== undefined && counter.commitId !== attempted.commitId) {
         if (counter.commitId === commitId) return
         throw outcomeUnknown()
       }
       const draft = new CommitDraft(documents, logs, counter.version)
       for (const change of changes) draft.apply(change)
       if (!changes.some(({ kind }) => kind !== 'check')) return
-      tried = counter
+      attempted = counter
       const next: CommitCounter = { version: draft.version, commitId }
       raw.objectStore('counters').put(next, COMMIT_COUNTER)
       for (const document of documents) if (document.isChanged) putDocument(raw, document)
-      for (const log of logs) if (log.isChanged) putLogRow(raw, log)
+      for (const log of logs) if (log.isChanged) putDraftedLog(raw, log)
     }),
   )
 }
 
 function outcomeUnknown(): StorageFailure {
-  return new StorageFailure('io', 'the connection was lost while a commit was made', {
+  return new StorageFailure('io', 'lost the connection during a commit', {
     nothingWritten: false,
   })
 }
@@ -61,8 +61,8 @@ function documentsOf(
   const store = transaction.objectStore('documents')
   return Promise.all(
     [...names.values()].map(async ({ collection, key }) => {
-      const now = await store.get(documentKey({ collection, key }))
-      return { collection, key, now, isChanged: false }
+      const current = await store.get(documentKey({ collection, key }))
+      return { collection, key, current, isChanged: false }
     }),
   )
 }
@@ -71,26 +71,26 @@ function logsOf(transaction: WriteTransaction, changes: readonly CatalogChange[]
   const logIds = new Set(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
   return Promise.all(
     [...logIds].map(async (logId) => {
-      const [before, leftOver] = await Promise.all([
+      const [before, deleted] = await Promise.all([
         readLog(transaction, logId),
         transaction.objectStore('chores').get(['deleted', 0, logId]),
       ])
-      return { logId, before, now: before, isLeftOver: leftOver !== undefined, isChanged: false }
+      return { logId, before, current: before, hasRemains: deleted !== undefined, isChanged: false }
     }),
   )
 }
 
-function putDocument(transaction: IDBTransaction, { now, ...name }: DraftedDocument): void {
+function putDocument(transaction: IDBTransaction, { current, ...name }: DraftedDocument): void {
   const store = transaction.objectStore('documents')
   const key = documentKey(name)
-  if (now === undefined) store.delete(key)
-  else store.put(now, key)
+  if (current === undefined) store.delete(key)
+  else store.put(current, key)
 }
 
-function putLogRow(transaction: IDBTransaction, { logId, now, before }: DraftedLog): void {
-  if (before !== undefined) deleteBehind(transaction, logId, before.row)
-  if (now !== undefined) {
-    putRow(transaction, logId, now.row, now.appends)
+function putDraftedLog(transaction: IDBTransaction, { logId, current, before }: DraftedLog): void {
+  if (before !== undefined) deleteTailRows(transaction, logId, before.row)
+  if (current !== undefined) {
+    putLogRow(transaction, logId, current.row, current.tailRows)
     return
   }
   transaction.objectStore('logs').delete(logId)

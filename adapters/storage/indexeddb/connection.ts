@@ -1,7 +1,13 @@
 import { openDB } from 'idb'
-import type { Clock } from '../../../src/storage/clock.ts'
+import type { Clock } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { afterAttempt, closed, failureOf, mayBeLost } from './failures.ts'
+import {
+  isConnectionError,
+  isRefused,
+  storageClosed,
+  toStorageFailure,
+  withUnknownOutcome,
+} from './failures.ts'
 import {
   type Database,
   type ReadTransaction,
@@ -11,18 +17,18 @@ import {
   upgrade,
 } from './schema.ts'
 
-/** How long other tabs may keep the database from being opened, in milliseconds. */
+/** How long other tabs may block opening the database, in milliseconds. */
 const OPEN_MS_MAX = 10_000
 
 /**
- * The connection of one session to its database. It is opened anew after it was lost, or given up for somebody who upgrades or deletes
- * the database.
+ * The connection of one session to its database. Closes when another connection upgrades or deletes the
+ * database. After that, and after a loss, the next call opens a new one.
  */
 export class Connection {
   readonly #name: string
   readonly #clock: Clock
   #database: Promise<Database> | undefined
-  /** Transactions that have told what they read, and not yet come to their end. */
+  /** Read transactions that have not ended. */
   readonly #reads = new Set<Promise<void>>()
   #closed = false
 
@@ -33,44 +39,52 @@ export class Connection {
 
   /** Rejects with `StorageFailure`. */
   async open(): Promise<void> {
-    await this.#opened()
+    await this.#current()
   }
 
   /**
-   * Does the work, and once more on a new connection when this one turns out to be lost: work that writes has to see by itself whether
-   * it was done before. Rejects with `StorageConflict` or `StorageFailure`.
+   * Runs `work`, and again on a new connection if this one turns out to be lost. Work that writes must detect
+   * whether the first run succeeded. Rejects with `StorageConflict` or `StorageFailure`.
    */
-  async run<Result>(work: (db: Database) => Promise<Result>): Promise<Result> {
-    const database = this.#opened()
+  async run<Result>(
+    work: (db: Database) => Promise<Result>,
+    mode: 'read' | 'write' = 'write',
+  ): Promise<Result> {
+    const database = this.#current()
     const db = await database
+    const isCertain = (error: unknown) => mode === 'read' || isRefused(error)
+    let nothingWritten: boolean
     try {
       return await work(db)
     } catch (error) {
-      if (!mayBeLost(error)) throw failureOf(error, false)
-      this.#giveUp(database)
+      nothingWritten = isCertain(error)
+      if (!isConnectionError(error)) throw toStorageFailure(error, nothingWritten)
+      this.#discard(database)
     }
-    const again = await this.#openedAgain()
+    const reopened = await this.#reopen(nothingWritten)
     try {
-      return await work(again)
+      return await work(reopened)
     } catch (error) {
-      throw failureOf(error, false)
+      throw toStorageFailure(error, nothingWritten && isCertain(error))
     }
   }
 
-  /** Runs reads that see one state of the database. Rejects with `StorageFailure`. */
+  /** Runs reads on one snapshot of the database. Rejects with `StorageFailure`. */
   read<Result>(
     stores: readonly StoreName[],
     work: (transaction: ReadTransaction) => Promise<Result>,
   ): Promise<Result> {
     return this.run((db) => {
       const transaction: ReadTransaction = db.transaction([...stores], 'readonly')
-      const ended = transaction.done.catch(() => {}).finally(() => this.#reads.delete(ended))
+      const ended: Promise<void> = transaction.done.catch(() => {}).finally(() => this.#reads.delete(ended))
       this.#reads.add(ended)
       return work(transaction)
-    })
+    }, 'read')
   }
 
-  /** Once no call is under way. Resolves when nothing keeps the database from being deleted any more. */
+  /**
+   * Must not be called while calls are running. Resolves when this connection no longer blocks a deletion.
+   */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all(this.#reads)
@@ -79,32 +93,32 @@ export class Connection {
     await database?.then((db) => db.close()).catch(() => {})
   }
 
-  #opened(): Promise<Database> {
-    if (this.#closed) return Promise.reject(closed())
+  #current(): Promise<Database> {
+    if (this.#closed) return Promise.reject(storageClosed())
     if (this.#database !== undefined) return this.#database
-    const database = openDatabase(this.#name, this.#clock, () => this.#giveUp(database))
+    const database = openDatabase(this.#name, this.#clock, () => this.#discard(database))
     this.#database = database
-    database.catch(() => this.#giveUp(database))
+    database.catch(() => this.#discard(database))
     return database
   }
 
-  /** After work was tried. */
-  async #openedAgain(): Promise<Database> {
+  /** After a first run of some work. */
+  async #reopen(nothingWritten: boolean): Promise<Database> {
     try {
-      return await this.#opened()
+      return await this.#current()
     } catch (error) {
-      throw StorageFailure.is(error) ? afterAttempt(error) : error
+      throw StorageFailure.is(error) && !nothingWritten ? withUnknownOutcome(error) : error
     }
   }
 
-  /** Transactions that are under way come to their end. */
-  #giveUp(database: Promise<Database>): void {
+  /** Running transactions still complete. */
+  #discard(database: Promise<Database>): void {
     if (this.#database === database) this.#database = undefined
     database.then((db) => db.close()).catch(() => {})
   }
 }
 
-/** `onLost` is called when the connection is lost, and when it is in somebody's way. */
+/** Calls `onLost` when the connection is lost, and when it blocks an upgrade or deletion. */
 function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<Database> {
   return new Promise((resolve, reject) => {
     let isBlocked = false
@@ -112,17 +126,15 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
     const cancel = clock.schedule(OPEN_MS_MAX, () => {
       isLate = true
       const reason = isBlocked
-        ? 'another tab has it open, with an older version of headwater, and does not let go'
-        : 'the browser did not answer; another tab may be deleting or upgrading it'
-      reject(
-        new StorageFailure('blocked', `the database cannot be opened: ${reason}`, { nothingWritten: true }),
-      )
+        ? 'another tab with an older version of headwater keeps it open'
+        : 'the browser did not respond; another tab may be deleting or upgrading it'
+      reject(new StorageFailure('blocked', `cannot open the database: ${reason}`, { nothingWritten: true }))
     })
     let opening: Promise<Database>
     try {
       opening = openDB<Schema>(name, SCHEMA_VERSION, {
         upgrade(db, oldVersion, _, transaction) {
-          // From now on nobody is in the way.
+          // No other connection blocks it any more.
           cancel()
           upgrade(db, oldVersion, transaction)
         },
@@ -133,7 +145,7 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
         terminated: onLost,
       })
     } catch (error) {
-      // Where there is no IndexedDB, or pages like this one may not have it.
+      // IndexedDB is missing, or not permitted in this page.
       cancel()
       reject(unavailable(error))
       return
@@ -141,7 +153,6 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
     opening.then(
       (db) => {
         cancel()
-        // Nobody waits any more.
         if (isLate) db.close()
         else resolve(db)
       },
@@ -155,11 +166,11 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
 
 function openFailure(error: unknown): unknown {
   const isNewer = error instanceof DOMException && error.name === 'VersionError'
-  if (!isNewer) return failureOf(error, true)
-  const message = `a newer version of headwater has upgraded the database beyond version ${SCHEMA_VERSION} of its schema: reload with that one`
+  if (!isNewer) return toStorageFailure(error, true)
+  const message = `a newer version of headwater has upgraded the database beyond schema version ${SCHEMA_VERSION}; reload the page to use it`
   return new StorageFailure('blocked', message, { nothingWritten: true, cause: error })
 }
 
 function unavailable(error: unknown): StorageFailure {
-  return new StorageFailure('io', 'there is no IndexedDB here', { nothingWritten: true, cause: error })
+  return new StorageFailure('io', 'IndexedDB is not available', { nothingWritten: true, cause: error })
 }

@@ -1,44 +1,52 @@
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
-import { allBehind, lastBehind } from './append-row.ts'
 import { BlockCollector } from './block-collector.ts'
 import type { Connection } from './connection.ts'
+import { TAIL_ROW_RECORDS_MAX } from './log-state.ts'
 import { readPages } from './page-reader.ts'
-import { blocksIn } from './page-row.ts'
-import { APPEND_RECORDS_MAX } from './small-append.ts'
+import { readBlocks } from './page-row.ts'
+import { lastTailRow, readTailRows } from './tail-rows.ts'
 
-/** What is read of logs. */
-export class LogReader {
-  readonly #connection: Connection
+export function readHead(connection: Connection, logId: string): Promise<Head | undefined> {
+  return connection.read(['logs', 'appends'], async (transaction) => {
+    const row = await transaction.objectStore('logs').get(logId)
+    return row && ((await lastTailRow(transaction, logId, row)) ?? row).head
+  })
+}
 
-  constructor(connection: Connection) {
-    this.#connection = connection
-  }
+/** The metered bytes of each log; 0 for one that does not exist. */
+export function measureLogs(connection: Connection, logIds: readonly string[]): Promise<number[]> {
+  return connection.read(['logs', 'appends'], (transaction) =>
+    Promise.all(
+      logIds.map(async (logId) => {
+        const row = await transaction.objectStore('logs').get(logId)
+        if (row === undefined) return 0
+        return row.meteredBytes + ((await lastTailRow(transaction, logId, row))?.meteredBytes ?? 0)
+      }),
+    ),
+  )
+}
 
-  async head(logId: string): Promise<Head | undefined> {
-    return this.#connection.read(['logs', 'appends'], async (transaction) => {
-      const row = await transaction.objectStore('logs').get(logId)
-      return row && ((await lastBehind(transaction, logId, row)) ?? row).head
-    })
-  }
-
-  read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
-    return this.#connection.read(['logs', 'appends', 'pages', 'parts'], async (transaction) => {
-      const collector = new BlockCollector<StoredBlock>(range)
-      if (collector.isDone) return []
-      const reading = transaction.objectStore('logs').get(logId)
-      const [row, blocks] = await Promise.all([reading, readPages(transaction, logId, range, reading)])
-      // What a deleted log left is there until it is freed.
-      if (row === undefined) return []
-      for (const block of blocks) collector.add(block)
-      if (!collector.isDone) for (const block of blocksIn(logId, row.tail)) collector.add(block)
-      if (!collector.isDone) {
-        // A group may begin in front of what is wanted of it.
-        const first = 'seqNum' in range.from ? range.from.seqNum - APPEND_RECORDS_MAX + 1 : 0
-        for (const append of await allBehind(transaction, logId, row, first)) {
-          for (const block of blocksIn(logId, append)) collector.add(block)
-        }
+export function readLogRange(
+  connection: Connection,
+  logId: string,
+  range: ReadRange,
+): Promise<StoredBlock[]> {
+  return connection.read(['logs', 'appends', 'pages', 'parts'], async (transaction) => {
+    const collector = new BlockCollector<StoredBlock>(range)
+    if (collector.isDone) return []
+    const logRow = transaction.objectStore('logs').get(logId)
+    const [row, blocks] = await Promise.all([logRow, readPages(transaction, logId, range, logRow)])
+    // The pages of a deleted log remain until they are reclaimed.
+    if (row === undefined) return []
+    for (const block of blocks) collector.add(block)
+    if (!collector.isDone) for (const block of readBlocks(logId, row.tail)) collector.add(block)
+    if (!collector.isDone) {
+      // The first wanted record may be in the middle of a tail row.
+      const first = 'seqNum' in range.from ? range.from.seqNum - TAIL_ROW_RECORDS_MAX + 1 : 0
+      for (const tailRow of await readTailRows(transaction, logId, row, first)) {
+        for (const block of readBlocks(logId, tailRow)) collector.add(block)
       }
-      return collector.blocks
-    })
-  }
+    }
+    return collector.blocks
+  })
 }

@@ -1,73 +1,102 @@
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
-import { type ChoreTimes, type LogRow, listedFor } from './log-row.ts'
-import { type BlockSummary, pageOf, sizeInPage } from './page.ts'
-import { blocksIn } from './page-row.ts'
-import type { Chore } from './schema.ts'
-import { pagesOf, type StoredPage } from './stored-page.ts'
+import { choreTimesAfter, exactChoreTimes, putChores, type RescheduledLog, reschedule } from './chores.ts'
+import { type BlockSummary, encodePage, parseBlocks, sizeInPage } from './page.ts'
+import { packPages, readBlocks, type StoredPage } from './page-row.ts'
+import type { LogRow, TailMarker, TailRow } from './schema.ts'
+import { markerKey, tailRange } from './tail-rows.ts'
 
-/** A tail that would become larger becomes a page: whoever wants the head reads the tail with it. */
+/** A larger tail becomes a page, because reading the head loads the tail with it. */
 const TAIL_BYTES_MAX = 2 * 1024
 
-/** A row as it should become, and what else is written with it. */
-export interface LogWrite {
-  readonly row: LogRow
+/** A new version of a log row without tail rows, and what is written with it. */
+export interface LogWrite extends RescheduledLog {
   readonly pages: readonly StoredPage[]
-  readonly choresAdded: readonly Chore[]
-  readonly choresRemoved: readonly Chore[]
 }
 
 /**
- * The row after appends of which each expects the head that the one before leaves, the first the row's. At least one. Throws `StorageFailure` of kind
- * `corrupt` when the tail is damaged.
+ * The log row after one or more consecutive appends. Throws `StorageFailure` (`corrupt`) if its tail is
+ * damaged.
  */
-export function appendAll(logId: string, row: LogRow, appends: readonly AppendRequest[]): LogWrite {
+export function writeWithAppends(logId: string, row: LogRow, appends: readonly AppendRequest[]): LogWrite {
   const added = appends.map(({ block }) => block)
-  const { tail, pages } = settled(logId, [...blocksIn(logId, row.tail), ...added])
+  const { tail, pages } = splitOffPages(logId, [...readBlocks(logId, row.tail), ...added])
   const next: LogRow = {
     ...row,
     revision: row.revision + 1,
     head: appends.at(-1)!.head,
     meteredBytes: row.meteredBytes + meteredBytesOf(added),
-    tail: pageOf(tail),
+    tail: encodePage(tail),
   }
-  return { ...relist(logId, row, next, listedFor(row, tail, next)), pages }
+  return { ...reschedule(logId, row, next, choreTimesAfter(row, tail, next)), pages }
 }
 
-/** The latest blocks of a log, in its row or in pages. */
-export function settled(logId: string, blocks: readonly StoredBlock[]) {
-  const fits = blocks.reduce((bytes, block) => bytes + sizeInPage(block), 0) <= TAIL_BYTES_MAX
-  return fits ? { tail: blocks, pages: [] } : { tail: [], pages: pagesOf(logId, blocks) }
+/** The log row after blocks were reclaimed. Throws `RangeError` if its tail is damaged. */
+export function writeWithExactChores(logId: string, before: LogRow, next: LogRow): LogWrite {
+  const { tail, pages } = splitOffPages(logId, parseBlocks(next.tail))
+  const row = { ...next, tail: encodePage(tail) }
+  return { ...reschedule(logId, before, row, exactChoreTimes(tail, next)), pages }
 }
 
 export function meteredBytesOf(blocks: readonly BlockSummary[]): number {
   return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
 }
 
-/** A row with the times at which it is to be listed, and what changes with them. */
-export function relist(
+/**
+ * Replaces a log row and its tail rows. Requests are not awaited, here and below: one that fails aborts the
+ * transaction.
+ */
+export function replaceLog(
+  transaction: IDBTransaction,
   logId: string,
   before: LogRow,
-  next: LogRow,
-  times: ChoreTimes,
-): Omit<LogWrite, 'pages'> {
-  const { expiryChoreAt: _, trimChoreAt: __, ...rest } = next
-  const { expiryChoreAt, trimChoreAt } = times
-  const row: LogRow = {
-    ...rest,
-    ...(expiryChoreAt !== undefined && { expiryChoreAt }),
-    ...(trimChoreAt !== undefined && { trimChoreAt }),
-  }
-  const old = choresOf(logId, before)
-  const wanted = choresOf(logId, row)
-  const lacks = (list: readonly Chore[]) => (chore: Chore) =>
-    !list.some(([kind, at]) => kind === chore[0] && at === chore[1])
-  return { row, choresAdded: wanted.filter(lacks(old)), choresRemoved: old.filter(lacks(wanted)) }
+  write: LogWrite,
+): void {
+  deleteTailRows(transaction, logId, before)
+  putLogRow(transaction, logId, write.row)
+  for (const page of write.pages) putPage(transaction, logId, page)
+  putChores(transaction, write)
 }
 
-/** Those under which the log is listed. */
-export function choresOf(logId: string, { expiryChoreAt, trimChoreAt }: LogRow): Chore[] {
-  const chores: Chore[] = []
-  if (expiryChoreAt !== undefined) chores.push(['expired', expiryChoreAt, logId])
-  if (trimChoreAt !== undefined) chores.push(['trimmed', trimChoreAt, logId])
-  return chores
+/** Puts a log row of a new revision, with its tail rows. */
+export function putLogRow(
+  transaction: IDBTransaction,
+  logId: string,
+  row: LogRow,
+  tailRows: readonly TailRow[] = [],
+): void {
+  transaction.objectStore('logs').put(row, logId)
+  const store = transaction.objectStore('appends')
+  const { revision } = row
+  const marker: TailMarker = { revision }
+  store.put(marker, markerKey(logId, revision))
+  let { head } = row
+  for (const tailRow of tailRows) {
+    store.put(tailRow, [logId, head.tail.seqNum, revision])
+    head = tailRow.head
+  }
+}
+
+export function deleteTailRows(transaction: IDBTransaction, logId: string, row: LogRow): void {
+  const store = transaction.objectStore('appends')
+  store.delete(markerKey(logId, row.revision))
+  store.delete(tailRange(logId, row))
+}
+
+export function putPage(
+  transaction: IDBTransaction,
+  logId: string,
+  { endSeqNum, row, parts }: StoredPage,
+): void {
+  transaction.objectStore('pages').put(row, [logId, endSeqNum])
+  for (const [index, part] of parts.entries()) {
+    transaction.objectStore('parts').put(part, [logId, endSeqNum, index])
+  }
+}
+
+/**
+ * Keeps the blocks as the tail of the log row if they are small enough, and moves them to pages otherwise.
+ */
+function splitOffPages(logId: string, blocks: readonly StoredBlock[]) {
+  const fits = blocks.reduce((bytes, block) => bytes + sizeInPage(block), 0) <= TAIL_BYTES_MAX
+  return fits ? { tail: blocks, pages: [] } : { tail: [], pages: packPages(logId, blocks) }
 }

@@ -1,70 +1,68 @@
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { BlockCollector } from './block-collector.ts'
-import { endOfPages, type LogRow } from './log-row.ts'
 import { endSeqNumOf } from './page.ts'
-import { endingWithin } from './page-keys.ts'
-import { blocksOfRow, ROW_BYTES_MAX, summariesIn } from './page-row.ts'
-import type { ReadTransaction } from './schema.ts'
+import { assembleBlocks, pagesEnding, ROW_BYTES_MAX, readSummaries } from './page-row.ts'
+import type { LogRow, ReadTransaction } from './schema.ts'
 
-/** How many pages are asked for at once: a few megabytes at the most. */
+/** The most pages per request: a few megabytes. */
 const PAGES_MAX = 100
 
 /**
- * The blocks of a log's pages among which are all that the read wants. Asks for no page twice and for few in vain; the first request goes out
- * before the log's row has come.
+ * Reads the blocks in pages of a log that a read may want. Requests no page twice and few that are not
+ * needed, and sends the first request before the log row has arrived.
  */
 export async function readPages(
   transaction: ReadTransaction,
   logId: string,
   range: ReadRange,
-  reading: Promise<LogRow | undefined>,
+  logRow: Promise<LogRow | undefined>,
 ): Promise<StoredBlock[]> {
   const store = transaction.objectStore('pages')
   const { from, endSeqNum } = range
   const loading: Promise<StoredBlock[]>[] = []
   const collector = new BlockCollector(range)
-  /** Pages that end at or before it are behind. */
-  let position = 'seqNum' in from ? from.seqNum : await firstOf(transaction, logId, from.timestamp)
-  let bytesOfPage = ROW_BYTES_MAX
+  /** Pages that end at or below it are done. */
+  let position = 'seqNum' in from ? from.seqNum : await seqNumAt(transaction, logId, from.timestamp)
+  let bytesPerPage = ROW_BYTES_MAX
   while (position !== undefined && !collector.isDone) {
     const { bytesLeft, recordsLeft } = collector
-    const pagesMax = Math.min(PAGES_MAX, Math.ceil(bytesLeft / bytesOfPage) + 1)
-    // All that is in pages up to here is wanted.
+    const pagesMax = Math.min(PAGES_MAX, Math.ceil(bytesLeft / bytesPerPage) + 1)
+    // The read wants every page that ends by here.
     const wantedEnd = Math.min(endSeqNum, position + recordsLeft)
     let pages =
-      wantedEnd > position ? await store.getAll(endingWithin(logId, position, wantedEnd), pagesMax) : []
+      wantedEnd > position ? await store.getAll(pagesEnding(logId, position, wantedEnd), pagesMax) : []
     if (pages.length === 0) {
-      const row = await reading
+      const row = await logRow
       if (row === undefined || position >= endOfPages(row)) break
-      // Of this one a part is.
-      pages = await store.getAll(endingWithin(logId, position), 1)
+      // The read wants a part of this page.
+      pages = await store.getAll(pagesEnding(logId, position), 1)
     }
     for (const page of pages) {
       if (collector.isDone) break
       const pieces = range.unsplit ? undefined : page.pieces
-      const summaries = summariesIn(page, pieces)
+      const summaries = readSummaries(page, pieces)
       for (const block of summaries) collector.add(block)
       const key = [logId, endSeqNumOf(page)] as const
-      // One by one: Chromium needs half as long again for `getAll`.
+      // One by one: in Chromium, `getAll` takes half as long again.
       const parts = Array.from({ length: page.parts }, (_, part) =>
         pieces && !collector.blocks.includes(summaries[part]!)
           ? null
           : transaction.objectStore('parts').get([...key, part]),
       )
-      const blocks = Promise.all(parts).then((parts) => blocksOfRow(page, pieces, parts))
-      // It may fail before the others are there and all of them are awaited.
+      const blocks = Promise.all(parts).then((parts) => assembleBlocks(page, pieces, parts))
+      // It may reject before `Promise.all` below handles it.
       blocks.catch(() => {})
       loading.push(blocks)
     }
     const last = pages.at(-1)
     position = last && endSeqNumOf(last)
-    bytesOfPage = Math.max(1, (bytesLeft - collector.bytesLeft) / pages.length)
+    bytesPerPage = Math.max(1, (bytesLeft - collector.bytesLeft) / pages.length)
   }
   return (await Promise.all(loading)).flat()
 }
 
-/** Where the first page begins, at the latest, that reaches the timestamp. */
-async function firstOf(
+/** A sequence number in the first page that reaches the timestamp. */
+async function seqNumAt(
   transaction: ReadTransaction,
   logId: string,
   timestamp: number,
@@ -72,4 +70,9 @@ async function firstOf(
   const range = IDBKeyRange.bound([logId, timestamp], [logId, []])
   const key = await transaction.objectStore('pages').index('by-timestamp').getKey(range)
   return key && key[1] - 1
+}
+
+/** The sequence number at which the tail of the log row begins. */
+function endOfPages({ head, tail }: LogRow): number {
+  return tail.numbers[0] ?? head.tail.seqNum
 }

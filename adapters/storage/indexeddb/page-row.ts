@@ -1,67 +1,144 @@
 import { concatBytes } from '../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
+import { splitBlock } from '../../../src/storage/record-spans.ts'
 import { corrupt } from './failures.ts'
-import { type BlockSummary, blocksOf, isCount, type Page, type Part, summariesOf } from './page.ts'
+import {
+  type BlockSummary,
+  EMPTY_PAGE,
+  earliestExpiry,
+  encodeNumbers,
+  encodePage,
+  isCount,
+  type Part,
+  parseBlocks,
+  parseSummaries,
+  sizeInPage,
+} from './page.ts'
+import type { Page, PageKey, PageRow } from './schema.ts'
 
-/**
- * Chromium keeps values of 64 KiB and more in files of their own. Rows stay below that: small blocks share a page, and the data of a larger block
- * are parts, rows of a store without indexes, because many small values are written and read faster than one of a few hundred kilobytes. Beyond
- * that a file is the faster, and its space is free as soon as it is deleted, so the largest blocks are one part.
- *
- * A block is cut between records, where it can be: each part is then a block of its own, which nobody has to copy into one with the others, and a read
- * takes only those that it wants. Persisted: keep stable.
- */
-export interface PageRow extends Page {
-  readonly logId: string
-  readonly lastTimestamp: number
-  /** The earliest expiry of its blocks; absent is never. */
-  readonly expiresAt?: number
-  /** How many rows of the store `parts` hold the data of its only block; 0 when the data are here. */
-  readonly parts: number
-  /** The numbers of the blocks that the only one was split into, of which each has one part; absent when parts are no blocks. */
-  readonly pieces?: Float64Array
-}
-
-/** Of the blocks of one page; beside them there is room for the rest of the row. */
+/** For the blocks of one page; leaves room for the other fields of the row. */
 export const ROW_BYTES_MAX = 48 * 1024
 
-/** More than the largest block has. */
+const PART_BYTES = 60 * 1024
+
+/** A block of this size or larger has a single part. */
+const FILE_BYTES_MIN = 384 * 1024
+
+/** More than the largest block needs. */
 const PARTS_MAX = 1_024
 
+/** A page with its parts. */
+export interface StoredPage {
+  readonly endSeqNum: number
+  readonly row: PageRow
+  readonly parts: readonly Uint8Array[]
+}
+
+/** Packs consecutive blocks into as few pages as possible. */
+export function packPages(logId: string, blocks: readonly StoredBlock[]): StoredPage[] {
+  const pages: StoredPage[] = []
+  let group: StoredBlock[] = []
+  let bytes = 0
+  const finish = () => {
+    if (group.length > 0) pages.push(storedPage(logId, group))
+    group = []
+    bytes = 0
+  }
+  for (const block of blocks) {
+    const size = sizeInPage(block)
+    if (bytes + size > ROW_BYTES_MAX) finish()
+    group.push(block)
+    bytes += size
+  }
+  finish()
+  return pages
+}
+
+function storedPage(logId: string, blocks: readonly StoredBlock[]): StoredPage {
+  const { lastTimestamp, endSeqNum } = blocks.at(-1)!
+  const expiresAt = earliestExpiry(blocks)
+  const [block] = blocks
+  // A large block is the only one of its page.
+  const { length } = block!.data
+  const isLarge = length > ROW_BYTES_MAX
+  const partBytes = length < FILE_BYTES_MIN ? PART_BYTES : length
+  const pieces = isLarge ? splitIntoPieces(block!, partBytes) : undefined
+  const parts = isLarge ? (pieces ?? blocks).flatMap(({ data }) => splitIntoParts(data, partBytes)) : []
+  const row: PageRow = {
+    logId,
+    lastTimestamp,
+    ...(expiresAt !== undefined && { expiresAt }),
+    parts: parts.length,
+    ...(pieces && { pieces: encodeNumbers(pieces) }),
+    ...(isLarge ? { ...EMPTY_PAGE, numbers: encodeNumbers(blocks) } : encodePage(blocks)),
+  }
+  return { endSeqNum, row, parts }
+}
+
+function splitIntoParts(data: Uint8Array, partBytes: number): Uint8Array[] {
+  const parts: Uint8Array[] = []
+  for (let start = 0; start < data.length; start += partBytes) {
+    // A copy: IndexedDB stores the whole buffer of a view.
+    parts.push(new Uint8Array(data.subarray(start, start + partBytes)))
+  }
+  return parts
+}
+
+/** Splits a block into blocks that fit in one part each; undefined if it is small or cannot be split so. */
+function splitIntoPieces(block: StoredBlock, partBytes: number): readonly StoredBlock[] | undefined {
+  const pieces = splitBlock(block, partBytes)
+  const fit = pieces.length > 1 && pieces.every(({ data }) => data.length <= partBytes)
+  return fit ? pieces : undefined
+}
+
 /**
- * The blocks of a page with all its parts or, when its pieces are given, those of them that are wanted. Throws `StorageFailure` of kind `corrupt` when it
- * is no page.
+ * The blocks of a page with all its parts or, given its pieces, the wanted ones of them. Throws
+ * `StorageFailure` (`corrupt`) if the page is damaged.
  */
-export function blocksOfRow(
+export function assembleBlocks(
   { logId, numbers, data }: PageRow,
   pieces: Float64Array | undefined,
   parts: readonly Part[],
 ): StoredBlock[] {
-  if (pieces) return blocksIn(logId, { numbers: pieces, data }, parts)
-  return blocksIn(logId, {
+  if (pieces) return readBlocks(logId, { numbers: pieces, data }, parts)
+  return readBlocks(logId, {
     numbers,
     data: parts.length > 0 ? concatBytes(parts.filter((part) => !!part)) : data,
   })
 }
 
-/** The blocks of a page, or its pieces, without their data, one at least. Throws `StorageFailure` of kind `corrupt` when it is no page. */
-export function summariesIn({ logId, numbers, parts }: PageRow, pieces = numbers): BlockSummary[] {
-  return checked(logId, () => {
+/**
+ * The blocks of a page, or its pieces, without their data; at least one. Throws `StorageFailure` (`corrupt`)
+ * if the page is damaged.
+ */
+export function readSummaries({ logId, numbers, parts }: PageRow, pieces = numbers): BlockSummary[] {
+  return orCorrupt(logId, () => {
     const isRow = numbers.length > 0 && isCount(parts) && parts <= PARTS_MAX
-    if (!isRow || pieces.at(-1) !== numbers.at(-1)) throw new RangeError('no row of a page')
-    return summariesOf({ numbers: pieces })
+    if (!isRow || pieces.at(-1) !== numbers.at(-1)) throw new RangeError('the row of the page is invalid')
+    return parseSummaries({ numbers: pieces })
   })
 }
 
-/** Throws `StorageFailure` of kind `corrupt` when it is no page. */
-export function blocksIn(logId: string, page: Page, parts?: readonly Part[]): StoredBlock[] {
-  return checked(logId, () => blocksOf(page, parts))
+/** The blocks of a page. Throws `StorageFailure` (`corrupt`) if it is damaged. */
+export function readBlocks(logId: string, page: Page, parts?: readonly Part[]): StoredBlock[] {
+  return orCorrupt(logId, () => parseBlocks(page, parts))
 }
 
-function checked<Blocks>(logId: string, read: () => Blocks): Blocks {
+function orCorrupt<Blocks>(logId: string, read: () => Blocks): Blocks {
   try {
     return read()
   } catch (error) {
-    throw corrupt(`a page of log ${logId} is not whole`, error)
+    throw corrupt(`a page of log ${logId} is invalid`, error)
   }
+}
+
+/** The keys of pages or parts that end after one sequence number, and optionally not after another. */
+export function pagesEnding(logId: string, after: number, until?: number): IDBKeyRange {
+  // An array sorts after every number, so this includes all parts of the last page.
+  return IDBKeyRange.bound([logId, after + 1], until === undefined ? [logId, []] : [logId, until, []])
+}
+
+/** The keys of the parts of one page. */
+export function partsOf([logId, endSeqNum]: PageKey): IDBKeyRange {
+  return IDBKeyRange.bound([logId, endSeqNum, 0], [logId, endSeqNum, []])
 }

@@ -1,28 +1,24 @@
 import type { StoredBlock } from '../../../src/storage/contract.ts'
+import type { Page } from './schema.ts'
 
-/**
- * Blocks of one log, ascending, as two buffers: a browser copies those faster than objects, and they take less room. Persisted: keep
- * stable.
- */
-export interface Page {
-  /** For each block its first and end sequence number, first and last timestamp, metered bytes, expiry (infinite: never), and where its data ends. */
-  readonly numbers: Float64Array
-  /** The data of the blocks, one after another. */
-  readonly data: Uint8Array
-}
-
-const NUMBERS = 7
+const NUMBERS_PER_BLOCK = 7
 
 export const EMPTY_PAGE: Page = { numbers: new Float64Array(0), data: new Uint8Array(0) }
 
-/** What a block adds to the size of a page. */
+/** A block without its data. */
+export type BlockSummary = Omit<StoredBlock, 'data'>
+
+/** The data of a block stored elsewhere: undefined if it is missing, null if the block is not wanted. */
+export type Part = Uint8Array | undefined | null
+
+/** What a block adds to the size of a page, in bytes. */
 export function sizeInPage({ data }: StoredBlock): number {
-  return NUMBERS * Float64Array.BYTES_PER_ELEMENT + data.length
+  return NUMBERS_PER_BLOCK * Float64Array.BYTES_PER_ELEMENT + data.length
 }
 
-/** Copies the data: what a block is a view of may be larger by far. */
-export function pageOf(blocks: readonly StoredBlock[]): Page {
-  const numbers = numbersOf(blocks)
+/** Copies the data, because a block may be a view of a much larger buffer. */
+export function encodePage(blocks: readonly StoredBlock[]): Page {
+  const numbers = encodeNumbers(blocks)
   const data = new Uint8Array(numbers.at(-1) ?? 0)
   let start = 0
   for (const block of blocks) {
@@ -32,32 +28,28 @@ export function pageOf(blocks: readonly StoredBlock[]): Page {
   return { numbers, data }
 }
 
-export function numbersOf(blocks: readonly StoredBlock[]): Float64Array {
-  const numbers = new Float64Array(blocks.length * NUMBERS)
+export function encodeNumbers(blocks: readonly StoredBlock[]): Float64Array {
+  const numbers = new Float64Array(blocks.length * NUMBERS_PER_BLOCK)
   let end = 0
   blocks.forEach((block, index) => {
     end += block.data.length
-    numbers[index * NUMBERS] = block.firstSeqNum
-    numbers[index * NUMBERS + 1] = block.endSeqNum
-    numbers[index * NUMBERS + 2] = block.firstTimestamp
-    numbers[index * NUMBERS + 3] = block.lastTimestamp
-    numbers[index * NUMBERS + 4] = block.meteredBytes
-    numbers[index * NUMBERS + 5] = block.expiresAt ?? Number.POSITIVE_INFINITY
-    numbers[index * NUMBERS + 6] = end
+    const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes } = block
+    const expiresAt = block.expiresAt ?? Number.POSITIVE_INFINITY
+    numbers.set(
+      [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, end],
+      index * NUMBERS_PER_BLOCK,
+    )
   })
   return numbers
 }
 
-/** A block without its data. */
-export type BlockSummary = Omit<StoredBlock, 'data'>
-
-/** The blocks of a page without their data. Throws `RangeError` when it is no page. */
-export function summariesOf({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] {
+/** The blocks of a page without their data. Throws `RangeError` if the page is damaged. */
+export function parseSummaries({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] {
   const summaries: BlockSummary[] = []
-  for (let i = 0; i < numbers.length; i += NUMBERS) {
-    const summary = summaryAt(numbers, i)
+  for (let i = 0; i < numbers.length; i += NUMBERS_PER_BLOCK) {
+    const summary = parseSummary(numbers, i)
     if (summary.firstSeqNum < (summaries.at(-1)?.endSeqNum ?? 0)) {
-      throw new RangeError('a page whose blocks are not in order')
+      throw new RangeError('the blocks of the page are not in order')
     }
     summaries.push(summary)
   }
@@ -65,28 +57,26 @@ export function summariesOf({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] 
 }
 
 /**
- * The blocks are views of the page's data, or have the parts that are given instead: one for each block, null to leave it out. Throws `RangeError` when
- * it is no page.
+ * The blocks of a page. Their data are views of the page's, or the given parts, one per block. Throws
+ * `RangeError` if the page is damaged.
  */
-export function blocksOf({ numbers, data }: Page, parts?: readonly Part[]): StoredBlock[] {
+export function parseBlocks({ numbers, data }: Page, parts?: readonly Part[]): StoredBlock[] {
   let start = 0
-  const blocks = summariesOf({ numbers }).flatMap((summary, index) => {
-    const end = numbers[index * NUMBERS + 6]!
-    const own = parts ? parts[index] : data.subarray(start, end)
-    if (own?.length !== end - start && own !== null)
-      throw new RangeError('a page without the data of its blocks')
+  const blocks = parseSummaries({ numbers }).flatMap((summary, index) => {
+    const end = numbers[index * NUMBERS_PER_BLOCK + 6]!
+    const blockData = parts ? parts[index] : data.subarray(start, end)
+    if (blockData !== null && blockData?.length !== end - start) {
+      throw new RangeError('the data of a block is incomplete')
+    }
     start = end
-    return own ? { ...summary, data: own } : []
+    return blockData ? { ...summary, data: blockData } : []
   })
-  if (!parts && start !== data.length) throw new RangeError('a page with data of no block')
+  if (!parts && start !== data.length) throw new RangeError('the page has data that belongs to no block')
   return blocks
 }
 
-/** Undefined when it is not there, null when it is not wanted. */
-export type Part = Uint8Array | undefined | null
-
-/** Throws `RangeError` when it is no block: what is computed with later must not be a fraction, or nothing. */
-function summaryAt(numbers: Float64Array, i: number): BlockSummary {
+/** Throws `RangeError` unless all numbers are safe to calculate with. */
+function parseSummary(numbers: Float64Array, i: number): BlockSummary {
   const expiresAt = numbers[i + 5]!
   const summary = {
     firstSeqNum: numbers[i]!,
@@ -97,25 +87,25 @@ function summaryAt(numbers: Float64Array, i: number): BlockSummary {
     expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
   }
   const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes } = summary
-  const isBlock =
+  const isValid =
     [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes].every(isCount) &&
     firstSeqNum < endSeqNum &&
     (summary.expiresAt === null || Number.isFinite(expiresAt))
-  if (!isBlock) throw new RangeError('a page with a block that is none')
+  if (!isValid) throw new RangeError('a block of the page has invalid numbers')
   return summary
 }
 
-/** Whether it is an integer that numbers hold exactly, and not negative. */
+/** Whether the value is a non-negative safe integer. */
 export function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0
 }
 
-/** Behind its last record. */
+/** The sequence number after the last record; `NaN` for an empty page. */
 export function endSeqNumOf({ numbers }: Pick<Page, 'numbers'>): number {
-  return numbers[numbers.length - NUMBERS + 1] ?? Number.NaN
+  return numbers[numbers.length - NUMBERS_PER_BLOCK + 1] ?? Number.NaN
 }
 
-/** When the first of the blocks expires; undefined is never. */
+/** The earliest expiry of the blocks; undefined if none expires. */
 export function earliestExpiry(blocks: readonly BlockSummary[]): number | undefined {
   const earliest = Math.min(...blocks.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
   return earliest === Number.POSITIVE_INFINITY ? undefined : earliest

@@ -1,34 +1,27 @@
 import { unwrap } from 'idb'
-import { reclaimablePoint } from '../../../src/core/trims.ts'
+import { reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
-import type { StorageFailure } from '../../../src/storage/errors.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Connection } from './connection.ts'
-import { Damage } from './damage.ts'
 import { corrupt } from './failures.ts'
-import { listExactly } from './list-exactly.ts'
-import type { LogRow } from './log-row.ts'
-import { type LogWrite, meteredBytesOf } from './log-write.ts'
-import { type BlockSummary, pageOf } from './page.ts'
-import { endingWithin, partsOfPage } from './page-keys.ts'
-import { blocksIn, type PageRow, summariesIn } from './page-row.ts'
-import { putLog, putPage } from './put-log.ts'
-import type { Chore, ChoreKind, PageKey, WriteTransaction } from './schema.ts'
-import { foldedRow, readLog, type StoredLog } from './stored-log.ts'
-import { pagesOf } from './stored-page.ts'
-import { writeIn } from './transactions.ts'
+import { type LogWrite, meteredBytesOf, putPage, replaceLog, writeWithExactChores } from './log-write.ts'
+import { type BlockSummary, encodePage } from './page.ts'
+import { packPages, pagesEnding, partsOf, readBlocks, readSummaries } from './page-row.ts'
+import type { Chore, ChoreKind, LogRow, PageKey, PageRow, WriteTransaction } from './schema.ts'
+import { foldTailRows, readLog, type StoredLog } from './tail-rows.ts'
+import { write } from './transactions.ts'
 
-/** Rows that one call reads at the most, so that appends do not wait long: a few megabytes. */
+/** The most rows that one call reads, a few megabytes, so that appends do not wait long. */
 const ROWS_MAX = 64
 
-/** Rows that are asked for at once. */
-const ROWS_AT_ONCE = 16
+/** The most rows per request. */
+const ROWS_PER_REQUEST = 16
 
-/** A log of which something is freed. */
+/** A log with blocks to free. */
 interface OpenLog {
   readonly logId: string
-  /** As it is stored. */
   readonly stored: StoredLog
-  /** Whether it is freed of with what is behind it, which is damaged otherwise. */
+  /** Whether the tail rows were folded into the row; false if any of them is damaged. */
   readonly isFolded: boolean
   readonly before: LogRow
   row: LogRow
@@ -37,38 +30,39 @@ interface OpenLog {
 type Condition = (block: BlockSummary) => boolean
 
 /**
- * Frees what can be freed. What is then lost with the power is freed again. What is damaged is left as it is, and keeps nothing else from being freed: rejects with
- * `StorageFailure` of kind `corrupt` once that was done.
+ * Frees trimmed and expired blocks and the pages of deleted logs. Uses `relaxed` durability, because work
+ * lost to a power failure is simply repeated. Leaves damaged data as it is; once nothing else is left to
+ * free, rejects with `StorageFailure` (`corrupt`).
  */
 export async function reclaim(connection: Connection, limits: ReclaimLimits): Promise<Reclaimed> {
   const { reclaimed, damage, isChanged } = await connection.run((db) =>
-    writeIn(db, ['logs', 'appends', 'pages', 'parts', 'chores'], 'relaxed', (transaction) =>
+    write(db, ['logs', 'appends', 'pages', 'parts', 'chores'], 'relaxed', (transaction) =>
       new Reclaim(transaction, limits).run(),
     ),
   )
   if (damage === undefined) return reclaimed
-  // The call that has nothing else to do tells.
+  // Another call reports the damage, when it has nothing else to do.
   if (!isChanged) throw damage
   return { ...reclaimed, more: true }
 }
 
 interface Outcome {
   readonly reclaimed: Reclaimed
-  /** The first that was found. */
+  /** The first damage found. */
   readonly damage: StorageFailure | undefined
   readonly isChanged: boolean
 }
 
-/** Of the pages, or in the order of one of their indexes. */
+/** The store of pages, or one of its indexes. */
 interface PageSource {
   getAll(range: IDBKeyRange, count: number): Promise<PageRow[]>
   getAllKeys(range: IDBKeyRange, count: number): Promise<PageKey[]>
 }
 
-/** One call, within one transaction. */
+/** One call to `reclaim`, in one transaction. */
 class Reclaim {
   readonly #transaction: WriteTransaction
-  /** For what is written, which nobody waits for. */
+  /** For writes, which are not awaited. */
   readonly #raw: IDBTransaction
   readonly #limits: ReclaimLimits
   readonly #isExpired: Condition
@@ -76,7 +70,7 @@ class Reclaim {
   readonly #freedOf = new Set<string>()
   #blocksLeft: number
   #rowsLeft = ROWS_MAX
-  readonly #damage = new Damage()
+  readonly #damage = new DamageCollector()
   #isChanged = false
 
   constructor(transaction: WriteTransaction, limits: ReclaimLimits) {
@@ -110,18 +104,18 @@ class Reclaim {
       if (this.#isExhausted) return
       const [, , logId] = chore
       const count = Math.min(this.#blocksLeft, this.#rowsLeft)
-      const keys = await pages.getAllKeys(endingWithin(logId, -1), count)
+      const keys = await pages.getAllKeys(pagesEnding(logId, -1), count)
       this.#blocksLeft -= keys.length
-      // The chore is a row, too: of many logs that had no pages, it is all there is.
+      // The chore counts as a row, because many deleted logs may have no pages.
       this.#rowsLeft -= 1 + keys.length
       const last = keys.at(-1)
       this.#isChanged = true
       if (last !== undefined) {
         for (const store of ['pages', 'parts'])
-          this.#raw.objectStore(store).delete(endingWithin(logId, -1, last[1]))
+          this.#raw.objectStore(store).delete(pagesEnding(logId, -1, last[1]))
       }
       if (keys.length < count) {
-        // Of somebody who did not know that the log is gone.
+        // Added by writers with a stale revision.
         this.#raw.objectStore('appends').delete(IDBKeyRange.bound([logId], [logId, []]))
         this.#raw.objectStore('chores').delete(chore)
       }
@@ -130,14 +124,14 @@ class Reclaim {
 
   async #freeExpiredPages(): Promise<void> {
     const index = this.#transaction.objectStore('pages').index('by-expiry')
-    await this.#freeOfPages(index, IDBKeyRange.upperBound(this.#limits.now), this.#isExpired)
+    await this.#freeFromPages(index, IDBKeyRange.upperBound(this.#limits.now), this.#isExpired)
   }
 
   async #freeExpiredTails(): Promise<void> {
     for (const chore of await this.#chores('expired', this.#limits.now)) {
       if (this.#isExhausted) return
-      const log = await this.#log(chore)
-      if (log !== undefined && this.#freeOfTail(log, this.#isExpired) && log.isFolded)
+      const log = await this.#logOf(chore)
+      if (log !== undefined && this.#freeFromTail(log, this.#isExpired) && log.isFolded)
         log.row = { ...log.row }
     }
   }
@@ -145,7 +139,7 @@ class Reclaim {
   async #freeTrimmed(): Promise<void> {
     for (const chore of await this.#chores('trimmed', this.#limits.trimmedBefore)) {
       if (this.#isExhausted) return
-      const log = await this.#log(chore)
+      const log = await this.#logOf(chore)
       if (log !== undefined) await this.#freeBelowTrim(log)
     }
   }
@@ -155,75 +149,79 @@ class Reclaim {
     const pages = this.#transaction.objectStore('pages')
     const point = reclaimablePoint(log.row.head.trims, this.#limits.trimmedBefore)
     const isBelow: Condition = ({ endSeqNum }) => endSeqNum <= point
-    const areWhole = await this.#freeOfPages(pages, endingWithin(logId, -1, point), isBelow)
+    const arePagesIntact = await this.#freeFromPages(pages, pagesEnding(logId, -1, point), isBelow)
     if (this.#isExhausted) return
-    const across = endingWithin(logId, point)
-    const [page, key] = await Promise.all([pages.get(across), pages.getKey(across)])
-    const isAcrossWhole =
-      page === undefined || (await this.#damage.meet(() => this.#freeOfPage(key!, page, isBelow)))
-    const isTailWhole = this.#freeOfTail(log, isBelow)
-    if (!areWhole || !isAcrossWhole || !isTailWhole || !log.isFolded) return
+    const crossing = pagesEnding(logId, point)
+    const [page, key] = await Promise.all([pages.get(crossing), pages.getKey(crossing)])
+    const isCrossingIntact =
+      page === undefined || (await this.#damage.attempt(() => this.#freeFromPage(key!, page, isBelow)))
+    const isTailIntact = this.#freeFromTail(log, isBelow)
+    if (!arePagesIntact || !isCrossingIntact || !isTailIntact || !log.isFolded) return
     log.row = this.#isExhausted ? { ...log.row } : { ...log.row, freedBelow: point }
   }
 
-  /** Frees of pages each of which has something to free. Resolves to whether none of those that it came to is damaged. */
-  async #freeOfPages(source: PageSource, range: IDBKeyRange, isFree: Condition): Promise<boolean> {
-    /** They stay, and so they are in front of all that is left. */
+  /**
+   * Frees blocks from pages that each have some to free. Resolves to whether all pages that it read are
+   * intact.
+   */
+  async #freeFromPages(source: PageSource, range: IDBKeyRange, isFree: Condition): Promise<boolean> {
+    /** Damaged pages stay, at the beginning of the range. */
     let damaged = 0
     while (!this.#isExhausted) {
-      const count = damaged + ROWS_AT_ONCE
+      const count = damaged + ROWS_PER_REQUEST
       const [rows, keys] = await Promise.all([source.getAll(range, count), source.getAllKeys(range, count)])
       for (const [index, row] of [...rows.entries()].slice(damaged)) {
         const free = async () => {
-          const isFreed = await this.#freeOfPage(keys[index]!, row, isFree)
-          if (!isFreed && !this.#isExhausted) throw corrupt(`a page of log ${row.logId} is listed wrongly`)
+          const isFreed = await this.#freeFromPage(keys[index]!, row, isFree)
+          if (!isFreed && !this.#isExhausted)
+            throw corrupt(`an index entry for a page of log ${row.logId} is wrong`)
         }
-        if (!(await this.#damage.meet(free))) damaged++
+        if (!(await this.#damage.attempt(free))) damaged++
       }
       if (rows.length < count) break
     }
     return damaged === 0
   }
 
-  /** Resolves to whether there was anything to free. */
-  async #freeOfPage(key: PageKey, page: PageRow, isFree: Condition): Promise<boolean> {
+  /** Resolves to whether the page had anything to free. */
+  async #freeFromPage(key: PageKey, page: PageRow, isFree: Condition): Promise<boolean> {
     if (this.#isExhausted) return false
     this.#rowsLeft--
-    const blocks = summariesIn(page)
+    const blocks = readSummaries(page)
     const [logId, endSeqNum] = key
     if (page.logId !== logId || blocks.at(-1)!.endSeqNum !== endSeqNum) {
-      throw corrupt(`a page of log ${logId} is not where it belongs`)
+      throw corrupt(`a page of log ${logId} has the wrong key`)
     }
     this.#rowsLeft -= page.parts
-    const freed = this.#within(blocks.filter(isFree))
+    const freed = this.#limit(blocks.filter(isFree))
     if (freed.length === 0) return false
-    // A page with parts has one block, so this one has its data.
-    const kept = freed.length === blocks.length ? [] : without(freed, blocksIn(logId, page))
-    this.#take(await this.#openLog(logId), freed)
+    // A page with parts has a single block, so the data of this one is in its row.
+    const kept = freed.length === blocks.length ? [] : without(freed, readBlocks(logId, page))
+    this.#recordFreed(await this.#openLog(logId), freed)
     this.#raw.objectStore('pages').delete(key)
-    if (page.parts > 0) this.#raw.objectStore('parts').delete(partsOfPage(key))
-    for (const page of pagesOf(logId, kept)) putPage(this.#raw, logId, page)
+    if (page.parts > 0) this.#raw.objectStore('parts').delete(partsOf(key))
+    for (const page of packPages(logId, kept)) putPage(this.#raw, logId, page)
     return true
   }
 
-  /** Returns whether the tail is whole. */
-  #freeOfTail(log: OpenLog, isFree: Condition): boolean {
-    return this.#damage.meetNow(() => {
-      const blocks = blocksIn(log.logId, log.row.tail)
-      const freed = this.#within(blocks.filter(isFree))
+  /** Returns whether the tail is intact. */
+  #freeFromTail(log: OpenLog, isFree: Condition): boolean {
+    return this.#damage.attemptSync(() => {
+      const blocks = readBlocks(log.logId, log.row.tail)
+      const freed = this.#limit(blocks.filter(isFree))
       if (freed.length === 0) return
-      this.#take(log, freed)
-      log.row = { ...log.row, tail: pageOf(without(freed, blocks)) }
+      this.#recordFreed(log, freed)
+      log.row = { ...log.row, tail: encodePage(without(freed, blocks)) }
     })
   }
 
-  /** Of these blocks those that may be freed in this call. */
-  #within(blocks: readonly BlockSummary[]): readonly BlockSummary[] {
+  /** The blocks that this call may still free. */
+  #limit(blocks: readonly BlockSummary[]): readonly BlockSummary[] {
     return blocks.slice(0, this.#blocksLeft)
   }
 
-  /** Takes blocks that are freed off what the call may free and what the log measures. */
-  #take(log: OpenLog | undefined, freed: readonly BlockSummary[]): void {
+  /** Updates the limits of the call and the metered bytes of the log. */
+  #recordFreed(log: OpenLog | undefined, freed: readonly BlockSummary[]): void {
     this.#isChanged = true
     this.#blocksLeft -= freed.length
     if (log === undefined) return
@@ -233,18 +231,18 @@ class Reclaim {
 
   #putLog({ logId, stored, isFolded, before, row: freed }: OpenLog): void {
     this.#isChanged = true
-    // Of what is damaged nobody knows what there will be to free: it stays listed as it is.
+    // What a damaged log has to free is unknown, so its chores stay.
     if (!isFolded) {
       this.#raw.objectStore('logs').put(freed, logId)
       return
     }
     const row = { ...freed, revision: freed.revision + 1 }
-    let write: LogWrite = { row, pages: [], choresAdded: [], choresRemoved: [] }
-    this.#damage.meetNow(() => {
-      blocksIn(logId, row.tail)
-      write = listExactly(logId, before, row)
+    let logWrite: LogWrite = { row, pages: [], choresAdded: [], choresRemoved: [] }
+    this.#damage.attemptSync(() => {
+      readBlocks(logId, row.tail)
+      logWrite = writeWithExactChores(logId, before, row)
     })
-    putLog(this.#raw, logId, stored.row, write)
+    replaceLog(this.#raw, logId, stored.row, logWrite)
   }
 
   #chores(kind: ChoreKind, until: number): Promise<Chore[]> {
@@ -252,8 +250,8 @@ class Reclaim {
     return this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX)
   }
 
-  /** The log that a chore is about. A chore without a log is no chore. */
-  async #log(chore: Chore): Promise<OpenLog | undefined> {
+  /** The log of a chore. Deletes a chore whose log is gone. */
+  async #logOf(chore: Chore): Promise<OpenLog | undefined> {
     this.#rowsLeft--
     const log = await this.#openLog(chore[2])
     if (log !== undefined) return log
@@ -268,8 +266,8 @@ class Reclaim {
     const stored = await readLog(this.#transaction, logId)
     if (stored === undefined) return undefined
     let before = stored.row
-    const isFolded = this.#damage.meetNow(() => {
-      before = foldedRow(logId, stored)
+    const isFolded = this.#damage.attemptSync(() => {
+      before = foldTailRows(logId, stored)
     })
     const log = { logId, stored, isFolded, before, row: before }
     this.#logs.set(logId, log)
@@ -283,4 +281,38 @@ function without<Block extends BlockSummary>(
 ): Block[] {
   const firsts = new Set(freed.map(({ firstSeqNum }) => firstSeqNum))
   return blocks.filter(({ firstSeqNum }) => !firsts.has(firstSeqNum))
+}
+
+/** Lets work on many items continue past damaged ones, and keeps the first damage found. */
+class DamageCollector {
+  #first: StorageFailure | undefined
+
+  get first(): StorageFailure | undefined {
+    return this.#first
+  }
+
+  /** Resolves to false if the work failed because of damage. */
+  async attempt(work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work()
+      return true
+    } catch (error) {
+      return this.#keep(error)
+    }
+  }
+
+  attemptSync(work: () => void): boolean {
+    try {
+      work()
+      return true
+    } catch (error) {
+      return this.#keep(error)
+    }
+  }
+
+  #keep(error: unknown): false {
+    if (!StorageFailure.is(error) || error.kind !== 'corrupt') throw error
+    this.#first ??= error
+    return false
+  }
 }

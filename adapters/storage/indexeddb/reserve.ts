@@ -1,57 +1,90 @@
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Connection } from './connection.ts'
-import { loadRest } from './load-rest.ts'
+import { RESERVE } from './schema.ts'
+import { write } from './transactions.ts'
 
 /**
- * Some space that is put by. Where none is left, nothing could be trimmed either, nor could what was trimmed be freed, for both write a little:
- * then the reserve is given up for that, and nothing else is written until it could be put by again.
+ * Large enough for many trims, and for Chromium to store it in a file, whose space is free once it is
+ * deleted.
+ */
+const RESERVE_BYTES = 128 * 1024
+
+/** The most that `crypto.getRandomValues` returns per call. */
+const RANDOM_BYTES_MAX = 65_536
+
+/**
+ * Space that is set aside. Trimming and reclaiming write a little, so without any space left neither would
+ * work. They may then use the reserve; nothing else is written until it has been allocated again.
  */
 export class Reserve {
   readonly #connection: Connection
-  readonly #leaving: AbortSignal | undefined
   #isSpent = false
 
-  /** `leaving` aborts when its code is not to be waited for any longer. */
-  constructor(connection: Connection, leaving?: AbortSignal) {
+  constructor(connection: Connection) {
     this.#connection = connection
-    this.#leaving = leaving
   }
 
-  /** Whether it was needed, or could not be put by. */
+  /** Whether the reserve was released, or could not be allocated. */
   get isSpent(): boolean {
     return this.#isSpent
   }
 
-  /** Puts it by unless it is. Resolves to whether it is there, as far as is known. */
+  /** Allocates the reserve if it is missing. Resolves to whether it exists, as far as is known. */
   async restore(): Promise<boolean> {
     try {
-      const { putBy } = await loadRest(this.#leaving)
-      await putBy(this.#connection)
+      await allocateReserve(this.#connection)
       this.#isSpent = false
     } catch (error) {
-      if (isQuota(error)) this.#isSpent = true
+      if (isQuotaFailure(error)) this.#isSpent = true
     }
     return !this.#isSpent
   }
 
-  /** Does what makes room, with the reserve if it is needed. */
+  /** Runs work that frees space. If it hits the quota, releases the reserve and runs it again. */
   async use<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
     } catch (error) {
-      if (!isQuota(error) || !(await this.#spend())) throw error
+      if (!isQuotaFailure(error)) throw error
+      this.#isSpent = true
+      if (!(await releaseReserve(this.#connection))) throw error
       return work()
     }
   }
-
-  async #spend(): Promise<boolean> {
-    const { giveUp } = await loadRest(this.#leaving)
-    this.#isSpent = true
-    return giveUp(this.#connection)
-  }
 }
 
-/** There is no space, and nothing was written. */
-export function isQuota(error: unknown): boolean {
+/** Whether the error means that the quota was hit and nothing was written. */
+export function isQuotaFailure(error: unknown): boolean {
   return StorageFailure.is(error) && error.kind === 'quota' && error.nothingWritten
+}
+
+function allocateReserve(connection: Connection): Promise<void> {
+  return connection.run((db) =>
+    write(db, ['reserve'], 'relaxed', async (transaction) => {
+      const store = transaction.objectStore('reserve')
+      const exists = (await store.getKey(RESERVE)) !== undefined
+      if (!exists) await store.put(randomBytes(RESERVE_BYTES), RESERVE)
+    }),
+  )
+}
+
+/** Resolves to whether there was a reserve. */
+function releaseReserve(connection: Connection): Promise<boolean> {
+  return connection.run((db) =>
+    write(db, ['reserve'], 'relaxed', async (transaction) => {
+      const store = transaction.objectStore('reserve')
+      const exists = (await store.getKey(RESERVE)) !== undefined
+      if (exists) await store.delete(RESERVE)
+      return exists
+    }),
+  )
+}
+
+/** Random bytes do not compress, so they occupy their full size. */
+function randomBytes(length: number): Uint8Array {
+  const bytes = new Uint8Array(length)
+  for (let start = 0; start < length; start += RANDOM_BYTES_MAX) {
+    crypto.getRandomValues(bytes.subarray(start, start + RANDOM_BYTES_MAX))
+  }
+  return bytes
 }

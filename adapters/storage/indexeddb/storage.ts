@@ -1,61 +1,74 @@
 import type { Observable } from 'rxjs'
+import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { canAnnounce } from './announcements.ts'
-import { loadRest } from './load-rest.ts'
+import { canBroadcast } from './change-channel.ts'
 import { IndexedDbSession } from './session.ts'
-import type { LowSpace, StorageUsage } from './space.ts'
-import { SpaceWatch } from './space-watch.ts'
+import { type LowSpace, measureUsage, persist, SpaceMonitor, type StorageUsage } from './space.ts'
 import type { Durability } from './transactions.ts'
 
+/** Options of `indexedDb`. */
 export interface IndexedDbOptions {
   /**
-   * What an append has survived when it resolves: `strict` a power loss, `relaxed` the end of the browser, but perhaps not that of the
-   * machine. `strict` by default; browsers would take `relaxed`.
+   * What a resolved append survives: power loss (`strict`) or only a crash of the browser (`relaxed`, the
+   * default of most browsers). Defaults to `strict`.
    */
   readonly durability?: Durability
-  /** The used share of the quota, in (0, 1], from which on space is low; 0.8 by default. */
+  /** The share of the quota, in (0, 1], above which space counts as low. Defaults to 0.8. */
   readonly lowSpaceShare?: number
 }
 
-/** A storage in IndexedDB, and what there is to know of the space for it. */
+const INDEXED_DB_OPTIONS: MembersOf<IndexedDbOptions> = {
+  durability: oneOf(['strict', 'relaxed']),
+  lowSpaceShare: 'number',
+}
+
+/** A storage in IndexedDB that also reports its use of space. */
 export interface IndexedDbStorage extends Storage {
-  /** Of the database. */
+  /** The name of the database. */
   readonly name: string
   /**
-   * Tells that space is low: before the quota is hit, where the browser tells the quota, and when an append was refused for it. The first look is
-   * taken when somebody subscribes, further ones as more is written by this storage object. Never ends.
+   * Emits when space is low: before the quota is hit, where the browser reports it, and when an append was
+   * rejected for lack of space. Measures on subscription, and again as this storage object writes more. Never
+   * completes.
    */
   readonly lowSpace$: Observable<LowSpace>
-  /** What is used of the space for this origin. */
+  /** Returns the browser's report on the space of this origin. */
   usage(): Promise<StorageUsage>
-  /** Asks the browser, which may ask the user, not to delete the data by itself. Resolves to whether it promises; false in workers. */
+  /**
+   * Asks the browser, which may ask the user, not to delete the data under storage pressure. Resolves to
+   * whether it agreed; false in workers.
+   */
   persist(): Promise<boolean>
 }
 
 /**
- * A storage in the database of that name, which all tabs and workers of the origin may have open at once. Costs nothing before it is opened.
- * Errors: `RangeError` for a share that makes no sense.
+ * Creates a storage in the named IndexedDB database. Any number of tabs and workers of the origin can open it
+ * at once. Does nothing until it is opened.
  *
- * What is appended is there until the browser runs out of space and deletes the data of origins that were not used for long, unless `persist` made it
- * promise not to; and until the user deletes it. Private windows forget it when the last of them is closed.
+ * The browser may delete the data of an origin that was not used recently when the device runs out of space,
+ * unless `persist` succeeded. Private windows lose it when the last of them closes.
+ *
+ * Throws `RangeError` for invalid options.
  */
 export function indexedDb(name: string, options: IndexedDbOptions = {}): IndexedDbStorage {
+  assertOptions(options, INDEXED_DB_OPTIONS)
+  if (typeof name !== 'string') throw new RangeError('indexedDb needs the name of a database')
   const { durability = 'strict', lowSpaceShare = 0.8 } = options
   if (!(lowSpaceShare > 0 && lowSpaceShare <= 1)) {
-    throw new RangeError(`lowSpaceShare must be in (0, 1], not ${lowSpaceShare}`)
+    throw new RangeError(`lowSpaceShare is ${lowSpaceShare}; expected a number in (0, 1]`)
   }
-  const space = new SpaceWatch(lowSpaceShare)
+  const space = new SpaceMonitor(lowSpaceShare)
   return {
     name,
     manifest: {
       name: 'indexeddb',
       durability: durability === 'strict' ? 'power-loss' : 'process-crash',
       shared: true,
-      notifications: canAnnounce() ? 'hint' : 'none',
+      notifications: canBroadcast() ? 'hint' : 'none',
     },
     open: (context) => IndexedDbSession.open({ name, durability, space }, context),
     lowSpace$: space.low$,
-    usage: async () => (await loadRest()).measureUsage(),
-    persist: async () => (await loadRest()).persist(),
+    usage: measureUsage,
+    persist,
   }
 }

@@ -1,11 +1,11 @@
 import { unwrap } from 'idb'
 import type { Database, StoreName, WriteTransaction } from './schema.ts'
 
-/** `strict`: an append resolves when it would survive a power loss; `relaxed`: when it would survive the end of the browser. */
+/** What a resolved append survives. `strict`: power loss. `relaxed`: a crash of the browser. */
 export type Durability = 'strict' | 'relaxed'
 
-/** What is stored together or not at all. Resolves when it is durable. When `work` rejects, nothing is changed. */
-export async function writeIn<Result>(
+/** Runs `work` in one transaction. Resolves when it is durable. If `work` rejects, nothing is changed. */
+export async function write<Result>(
   db: Database,
   stores: readonly StoreName[],
   durability: Durability,
@@ -13,24 +13,24 @@ export async function writeIn<Result>(
 ): Promise<Result> {
   const transaction: WriteTransaction = db.transaction([...stores], 'readwrite', { durability })
   const raw = unwrap(transaction)
-  // It rejects before it is known that nothing was stored, and forgets why.
+  // `done` rejects before the abort is complete, and loses its cause.
   transaction.done.catch(() => {})
-  const ended = endOf(raw)
+  const completed = completionOf(raw)
   let result: Result
   try {
     result = await work(transaction, raw)
   } catch (error) {
     abort(raw)
-    // A request that fails ends its transaction, and every other request of it with an error that says nothing.
-    const cause = await ended.then(() => undefined, causeOf)
+    // A failed request aborts its transaction, and all other requests then fail with an unspecific error.
+    const cause = await completed.then(() => undefined, causeOf)
     throw cause ?? error
   }
-  await ended
+  await completed
   return result
 }
 
-/** A failed transaction may fire nothing but `abort`. */
-export function endOf(transaction: IDBTransaction): Promise<void> {
+/** Resolves when the transaction is complete. A failed one may fire nothing but `abort`. */
+export function completionOf(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve()
     transaction.onabort = () =>
@@ -42,7 +42,7 @@ function abort(transaction: IDBTransaction): void {
   try {
     transaction.abort()
   } catch {
-    // It has come to its end already.
+    // It has already ended.
   }
 }
 

@@ -1,32 +1,51 @@
-import type { Stream } from '../../../src/engine/stream.ts'
-import { systemClock } from '../../../src/engine/system-clock.ts'
+import type { Stream } from '../../../src/engine/api/stream.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import type { Clock } from '../../../src/storage/clock.ts'
+import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/validation.ts'
+import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import type { LowSpace } from './space.ts'
 import type { IndexedDbStorage } from './storage.ts'
 
-/** How long trimmed records may take to be freed, in milliseconds: the engine's grace, and its next run of background work. The browser may need longer. */
+/**
+ * How long the engine may take to free trimmed records, in milliseconds: its grace period and the interval of
+ * its background work. The browser may need longer.
+ */
 const FREEING_MS = 120_000
-/** What goes when the browser does not tell how much there is, in metered bytes. */
-const BLIND_BYTES = 1024 * 1024
-/** How many records are looked at in one go. */
+/** What is trimmed when the browser reports no quota, in metered bytes. */
+const DEFAULT_TRIM_BYTES = 1024 * 1024
+/** The number of records per step. */
 const STEP_RECORDS = 100
 
+/** Options of `trimWhenLow`. */
 export interface TrimWhenLowOptions {
-  /** The streams whose oldest records may go; asked for each time. */
+  /** Returns the streams whose oldest records may be trimmed. Called each time that space is low. */
   readonly streams: () => Iterable<Stream> | Promise<Iterable<Stream>>
-  /** The share of the quota, in (0, 1), that is to be free then; 0.3 by default. */
+  /** The share of the quota, in (0, 1), to free up to. Defaults to 0.3. */
   readonly freeShare?: number
-  /** Told of each trim. */
+  /** Called after each trim. */
   readonly onTrim?: (stream: Stream, trimPoint: number) => void
-  /** Told when trimming failed; it is tried again when space is low the next time. By default it is ignored. */
+  /**
+   * Called when trimming failed. It is retried the next time that space is low. By default errors are
+   * ignored.
+   */
   readonly onError?: (error: unknown) => void
+  /** The source of time. Defaults to the system clock. */
   readonly clock?: Clock
 }
 
+const TRIM_OPTIONS: MembersOf<TrimWhenLowOptions> = {
+  streams: 'function',
+  freeShare: 'number',
+  onTrim: 'function',
+  onError: 'function',
+  clock: hasMethod('now', 'a clock'),
+}
+
 /**
- * Trims the oldest records of some streams, by their timestamps, whenever space is low, as many as it takes until a share of the quota is free.
- * Browsers count what was freed long after: until the estimate has fallen, no more is trimmed than was written meanwhile. For one page or worker of an origin. Returns how to stop. Errors: `RangeError` for a share that makes no sense.
+ * Trims the oldest records of the given streams, by timestamp, whenever space is low, until a share of the
+ * quota is free. Browsers count freed space for a long time; until their estimate has fallen, trims only as
+ * much as was written meanwhile. Use it in one page or worker of an origin. Returns a function that stops it.
+ *
+ * Throws `RangeError` for invalid options.
  *
  * ```ts
  * const storage = indexedDb('my-app')
@@ -35,16 +54,20 @@ export interface TrimWhenLowOptions {
  * ```
  */
 export function trimWhenLow(storage: IndexedDbStorage, options: TrimWhenLowOptions): () => void {
+  assertOptions(options, TRIM_OPTIONS)
+  if (options.streams === undefined) throw new RangeError('`streams` is required')
   const { streams, freeShare = 0.3, onTrim, onError, clock = systemClock } = options
-  if (!(freeShare > 0 && freeShare < 1)) throw new RangeError(`freeShare must be in (0, 1), not ${freeShare}`)
+  if (!(freeShare > 0 && freeShare < 1)) {
+    throw new RangeError(`freeShare is ${freeShare}; expected a number in (0, 1)`)
+  }
   let trimmed: Trimmed | undefined
 
   async function trim(usage: LowSpace): Promise<void> {
     const at = clock.now()
-    if (trimmed !== undefined && isOver(trimmed, usage, at)) trimmed = undefined
+    if (trimmed !== undefined && isNoLongerCounted(trimmed, usage, at)) trimmed = undefined
     const bytes = excessBytes(usage, freeShare) - (trimmed === undefined ? 0 : unfreedBytes(trimmed, usage))
     if (bytes <= 0) return
-    for (const [stream, { point, meteredBytes }] of await oldest(await streams(), bytes)) {
+    for (const [stream, { point, meteredBytes }] of await planTrims(await streams(), bytes)) {
       await stream.trim(point)
       const { since = usage, bytes: before = 0 } = trimmed ?? {}
       trimmed = { since, latest: usage, at, bytes: before + meteredBytes }
@@ -67,22 +90,23 @@ export function trimWhenLow(storage: IndexedDbStorage, options: TrimWhenLowOptio
   return () => subscription.unsubscribe()
 }
 
-/** What was trimmed and may still be counted as used: it must not be trimmed for a second time. */
+/** Trims whose space the browser may still count as used. */
 interface Trimmed {
   /** In metered bytes. */
   readonly bytes: number
-  /** What there was before the first of these trims, and before the last. */
+  /** The usage before the first of these trims. */
   readonly since: LowSpace
+  /** The usage before the latest. */
   readonly latest: LowSpace
-  /** The time of the last. */
+  /** The time of the latest. */
   readonly at: number
 }
 
 /**
- * Whether what was trimmed is counted no more, as far as it ever will be: all of it, or what it takes of the space. Browsers tidy up when they like, so the time
- * tells that only once their estimate has fallen; where there is none, it has to do.
+ * Whether the browser no longer counts the trimmed records. They may occupy less space than their metered
+ * bytes, so after some time a lower estimate is enough; without estimates, time alone decides.
  */
-function isOver(trimmed: Trimmed, usage: LowSpace, now: number): boolean {
+function isNoLongerCounted(trimmed: Trimmed, usage: LowSpace, now: number): boolean {
   if (unfreedBytes(trimmed, usage) === 0) return true
   const { usedBytes } = trimmed.latest
   const hasFallen = usedBytes === undefined || usage.usedBytes === undefined || usage.usedBytes < usedBytes
@@ -95,12 +119,12 @@ function unfreedBytes({ bytes, since }: Trimmed, { usedBytes = 0, writtenBytes }
 }
 
 function excessBytes({ usedBytes, quotaBytes, isFull }: LowSpace, freeShare: number): number {
-  if (usedBytes === undefined || quotaBytes === undefined) return BLIND_BYTES
-  const truly = isFull ? Math.min(usedBytes, quotaBytes) : quotaBytes
-  return usedBytes - truly * (1 - freeShare)
+  if (usedBytes === undefined || quotaBytes === undefined) return DEFAULT_TRIM_BYTES
+  const effectiveQuota = isFull ? Math.min(usedBytes, quotaBytes) : quotaBytes
+  return usedBytes - effectiveQuota * (1 - freeShare)
 }
 
-/** The first records of a stream from somewhere on. */
+/** The next records of a stream to trim. */
 interface Candidate {
   readonly stream: Stream
   readonly timestamp: number
@@ -108,14 +132,14 @@ interface Candidate {
   readonly meteredBytes: number
 }
 
-interface TrimOfStream {
+interface StreamTrim {
   readonly point: number
   readonly meteredBytes: number
 }
 
-/** How to trim the streams so that the oldest `bytes` of them go, or all that there is. */
-async function oldest(streams: Iterable<Stream>, bytes: number): Promise<Map<Stream, TrimOfStream>> {
-  const trims = new Map<Stream, TrimOfStream>()
+/** Finds trim points that remove the oldest `bytes` of the streams, or all records if there are fewer. */
+async function planTrims(streams: Iterable<Stream>, bytes: number): Promise<Map<Stream, StreamTrim>> {
+  const trims = new Map<Stream, StreamTrim>()
   let foundBytes = 0
   let candidates = await Promise.all([...streams].map((stream) => candidateOf(stream, 0)))
   while (foundBytes < bytes) {
@@ -135,7 +159,7 @@ async function oldest(streams: Iterable<Stream>, bytes: number): Promise<Map<Str
 
 async function candidateOf(stream: Stream, seqNum: number): Promise<Candidate | undefined> {
   try {
-    const { records, lastSeqNum, meteredBytes } = await stream.readBatch({ seqNum, count: STEP_RECORDS })
+    const { records, lastSeqNum, meteredBytes } = await stream.read({ seqNum, count: STEP_RECORDS })
     const [first] = records
     return first && { stream, timestamp: first.timestamp, endSeqNum: lastSeqNum + 1, meteredBytes }
   } catch (error) {

@@ -1,18 +1,26 @@
-import type {
-  AppendRequest,
-  Head,
-  LogStart,
-  ReadRange,
-  Reclaimed,
-  ReclaimLimits,
-  StoredBlock,
+import { UNBUFFERED_BYTES_MAX } from '../../../src/model/bytes.ts'
+import {
+  type BlockPage,
+  cutRecords,
+  pagesOf,
+  wantedPages,
+  wantsPart,
+} from '../../../src/storage/block-pages.ts'
+import {
+  type AppendRequest,
+  emptyHead,
+  type Head,
+  type LogStart,
+  type ReadRange,
+  type Reclaimed,
+  type ReclaimLimits,
+  type StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { emptyHead } from '../../../src/storage/empty-head.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
-import { Deadlines } from './deadlines.ts'
-import { MemoryLog } from './log.ts'
+import { OrderedList } from '../../../src/storage/ordered-list.ts'
+import { Arena } from './arena.ts'
 
-/** All logs, and which of them have blocks to free. Changes of the catalog's commits return how to take them back. */
+/** All logs, and which of them have blocks to free. Each catalog change returns a function that undoes it. */
 export class Logs {
   readonly #logs = new Map<string, MemoryLog>()
   readonly #expiries = new Deadlines<MemoryLog>()
@@ -26,32 +34,39 @@ export class Logs {
     return this.#logs.get(logId)?.read(range) ?? []
   }
 
+  allocate(logId: string, bytes: number): Uint8Array {
+    return this.#logs.get(logId)?.allocate(bytes) ?? new Uint8Array(bytes)
+  }
+
   append({ logId, expected, block, head }: AppendRequest): void {
-    const log = this.#existing(logId)
-    if (!log.holds(expected)) throw new StorageConflict(`the head of log ${logId} is not the expected one`)
-    log.append(block, head)
-    this.#watch(log)
+    const log = this.#logs.get(logId)
+    if (log === undefined) throw missing(logId)
+    const { epoch, tail, appendId } = log.current
+    if (epoch !== expected.epoch || tail.seqNum !== expected.seqNum || appendId !== expected.appendId) {
+      throw new StorageConflict(`log ${logId} does not have the expected head`)
+    }
+    if (log.append(block, head)) this.#watch(log)
   }
 
   create(logId: string, epoch: number, createdAt: number, start: LogStart | undefined): () => void {
-    if (this.#logs.has(logId)) throw new StorageConflict(`log ${logId} exists`)
+    if (this.#logs.has(logId)) throw new StorageConflict(`log ${logId} already exists`)
     this.#logs.set(logId, new MemoryLog(logId, emptyHead(epoch, createdAt, start)))
     return () => this.#logs.delete(logId)
   }
 
   setEpoch(logId: string, epoch: number): () => void {
-    const log = this.#existing(logId)
+    const log = this.#require(logId)
     const before = log.head.epoch
     log.setEpoch(epoch)
     return () => log.setEpoch(before)
   }
 
-  /** Frees at once: dropping a log costs the same whatever it holds. */
+  /** Frees the blocks at once: dropping a log costs the same whatever its size. */
   delete(logId: string, expectSeqNum: number | undefined): () => void {
     const log = this.#logs.get(logId)
     if (log === undefined) return () => {}
     if (expectSeqNum !== undefined && log.head.tail.seqNum !== expectSeqNum) {
-      throw new StorageConflict(`the tail of log ${logId} is not the expected one`)
+      throw new StorageConflict(`log ${logId} does not have the expected tail`)
     }
     this.#logs.delete(logId)
     this.#expiries.set(log, undefined)
@@ -81,14 +96,213 @@ export class Logs {
     }
   }
 
-  #existing(logId: string): MemoryLog {
+  #require(logId: string): MemoryLog {
     const log = this.#logs.get(logId)
-    if (log === undefined) throw new StorageConflict(`there is no log ${logId}`)
+    if (log === undefined) throw missing(logId)
     return log
   }
 
   #watch(log: MemoryLog): void {
     this.#expiries.set(log, log.expiresAt)
     this.#trims.set(log, log.trimmedAt)
+  }
+}
+
+/** The bytes that are searched for a record. */
+const PAGE_BYTES = 4096
+
+/** One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. */
+export class MemoryLog {
+  readonly id: string
+  /** The stored head. Replaced by this class only, and never handed out. */
+  current: Head
+  #meteredBytes = 0
+  readonly #blocks = new OrderedList<StoredBlock>(bySeqNum)
+  /** Blocks by expiry. Differs from the order of the log if a retention policy was shortened. */
+  readonly #expiring = new OrderedList<StoredBlock>(byExpiry)
+  readonly #arena = new Arena()
+
+  constructor(id: string, head: Head) {
+    this.id = id
+    this.current = head
+  }
+
+  get head(): Head {
+    return copyHead(this.current)
+  }
+
+  /** Metered bytes of the blocks that are not freed. */
+  get meteredBytes(): number {
+    return this.#meteredBytes
+  }
+
+  setEpoch(epoch: number): void {
+    this.current = { ...this.current, epoch }
+  }
+
+  allocate(bytes: number): Uint8Array {
+    return this.#arena.allocate(bytes, this.#meteredBytes)
+  }
+
+  /** Returns whether blocks may have to be freed at another time than before. */
+  append(block: StoredBlock, head: Head): boolean {
+    const { data } = block
+    // Asking for the buffer of a short array would create one.
+    const isTight =
+      data.length > UNBUFFERED_BYTES_MAX && (this.#arena.has(data) || data.length === data.buffer.byteLength)
+    const stored = isTight ? block : copyBlock(block)
+    this.#blocks.add(stored)
+    this.#meteredBytes += stored.meteredBytes
+    const expiresFirst = stored.expiresAt !== null && this.#expiring.add(stored)
+    this.current = head
+    return expiresFirst || head.trims.length > 0
+  }
+
+  read(range: ReadRange): StoredBlock[] {
+    const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
+    if ('seqNum' in from && from.seqNum >= endSeqNum) return []
+    const reached =
+      'seqNum' in from
+        ? (block: StoredBlock) => block.endSeqNum > from.seqNum
+        : (block: StoredBlock) => block.lastTimestamp >= from.timestamp
+    const found: StoredBlock[] = []
+    let bytes = 0
+    let records = 0
+    for (const block of this.#blocks.from(reached)) {
+      if (block.firstSeqNum >= endSeqNum) break
+      const wanted = (found.length === 0 && this.#partOf(block, range)) || block
+      found.push(wanted)
+      bytes += wanted.meteredBytes
+      records += wanted.endSeqNum - wanted.firstSeqNum
+      if (bytes >= bytesMax || records >= recordsMax) break
+    }
+    return found
+  }
+
+  /** When the next block expires. */
+  get expiresAt(): number | undefined {
+    return this.#expiring.first()?.expiresAt ?? undefined
+  }
+
+  /** When the first block was trimmed; undefined if it was not. */
+  get trimmedAt(): number | undefined {
+    const first = this.#blocks.first()
+    return first && this.current.trims.find(({ point }) => first.endSeqNum <= point)?.at
+  }
+
+  /** Frees the block that expires next. */
+  freeExpired(): void {
+    this.#free(this.#expiring.first()!)
+  }
+
+  /** Frees the first block. */
+  freeFirst(): void {
+    this.#free(this.#blocks.first()!)
+  }
+
+  /** The part of the first block of a read that is wanted; undefined if it is read whole. */
+  #partOf(block: StoredBlock, range: ReadRange): StoredBlock | undefined {
+    if (block.data.length <= PAGE_BYTES || !wantsPart(block, range)) return undefined
+    const pages = wantedPages(knownPages(block), range)
+    const [first, last] = [pages[0], pages.at(-1)]
+    if (first === undefined || last === undefined) return undefined
+    const data = block.data.subarray(first.offset, last.offset + last.bytes)
+    return cutRecords(data, first.firstSeqNum, block.expiresAt, range)
+  }
+
+  #free(block: StoredBlock): void {
+    this.#blocks.delete(block)
+    this.#meteredBytes -= block.meteredBytes
+    if (block.expiresAt !== null) this.#expiring.delete(block)
+    if (this.#arena.wastes(this.#meteredBytes)) this.#copyBlocks()
+  }
+
+  #copyBlocks(): void {
+    const blocks = [...this.#blocks.from(() => true)]
+    for (const block of blocks) {
+      const copy = copyBlock(block)
+      this.#blocks.delete(block)
+      this.#blocks.add(copy)
+      if (block.expiresAt === null) continue
+      this.#expiring.delete(block)
+      this.#expiring.add(copy)
+    }
+    this.#arena.clear()
+  }
+}
+
+/** The pages of blocks that were read in part: finding them visits every record. */
+const PAGES = new WeakMap<StoredBlock, readonly BlockPage[]>()
+
+function knownPages(block: StoredBlock): readonly BlockPage[] {
+  let pages = PAGES.get(block)
+  if (pages === undefined) {
+    pages = pagesOf(block, PAGE_BYTES)
+    PAGES.set(block, pages)
+  }
+  return pages
+}
+
+function bySeqNum(a: StoredBlock, b: StoredBlock): number {
+  return a.firstSeqNum - b.firstSeqNum
+}
+
+function byExpiry(a: StoredBlock, b: StoredBlock): number {
+  return a.expiresAt! - b.expiresAt! || a.firstSeqNum - b.firstSeqNum
+}
+
+function missing(logId: string): StorageConflict {
+  return new StorageConflict(`log ${logId} does not exist`)
+}
+
+function copyHead(head: Head): Head {
+  return { ...head, tail: { ...head.tail }, trims: head.trims.map((trim) => ({ ...trim })) }
+}
+
+/** Copies a block. Also keeps a small block from retaining the large buffer that it is a view of. */
+function copyBlock(block: StoredBlock): StoredBlock {
+  return {
+    firstSeqNum: block.firstSeqNum,
+    endSeqNum: block.endSeqNum,
+    firstTimestamp: block.firstTimestamp,
+    lastTimestamp: block.lastTimestamp,
+    meteredBytes: block.meteredBytes,
+    expiresAt: block.expiresAt,
+    // Not `slice`, which returns a view for a Node `Buffer`.
+    data: new Uint8Array(block.data),
+  }
+}
+
+interface Entry<Item> {
+  readonly time: number
+  /** Orders entries with the same time. */
+  readonly serial: number
+  readonly item: Item
+}
+
+/** Items by due time, so that finding those that are due never examines the others. */
+class Deadlines<Item> {
+  readonly #entries = new Map<Item, Entry<Item>>()
+  readonly #order = new OrderedList<Entry<Item>>((a, b) => a.time - b.time || a.serial - b.serial)
+  #serial = 0
+
+  /** Sets the time of an item, or removes the item if the time is undefined. */
+  set(item: Item, time: number | undefined): void {
+    const entry = this.#entries.get(item)
+    if (entry?.time === time) return
+    if (entry !== undefined) {
+      this.#order.delete(entry)
+      this.#entries.delete(item)
+    }
+    if (time === undefined) return
+    const next = { time, serial: this.#serial++, item }
+    this.#order.add(next)
+    this.#entries.set(item, next)
+  }
+
+  /** Returns the earliest item if its time is at or before `now`. */
+  due(now: number): Item | undefined {
+    const entry = this.#order.first()
+    return entry !== undefined && entry.time <= now ? entry.item : undefined
   }
 }

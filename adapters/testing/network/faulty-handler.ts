@@ -1,69 +1,91 @@
-import { systemClock } from '../../../src/engine/system-clock.ts'
-import type { Clock } from '../../../src/storage/clock.ts'
+import { assertOptions, hasMethod, type MembersOf, unchecked } from '../../../src/model/validation.ts'
+import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import { durationMs } from '../duration.ts'
-import { Holds } from '../faults/holds.ts'
-import { HandlerFaultPlan, type RequestInjection } from './handler-fault-plan.ts'
-import type {
-  AnswerOptions,
-  HandlerFault,
-  HandlerRates,
-  RequestDelayOptions,
-  RequestPoint,
+import { FAULT_POINT, Holds } from '../faults/planned-faults.ts'
+import {
+  type AnswerOptions,
+  type HandlerFault,
+  HandlerFaultPlan,
+  type HandlerRates,
+  type RequestDelayOptions,
+  type RequestInjection,
+  type RequestPoint,
 } from './handler-faults.ts'
-import { fetchFailed, terminated } from './network-errors.ts'
-import { relayedResponse } from './relayed-response.ts'
+import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
 
-/** Anything that answers a fetch `Request`: the handler of `headwater/http`, or an application that wraps it. */
+/** A fetch handler: that of `headwater/http`, or an application that wraps it. */
 export type Handler = (request: Request) => Response | Promise<Response>
 
+/** Options of `faultyHandler`. */
 export interface FaultyHandlerOptions {
-  /** Decides what {@link FaultyHandler.rates} make happen; 1 by default. The same seed and the same requests: the same faults. */
+  /** Seed of random faults. Equal seeds and equal requests give equal faults. Default: 1. */
   readonly seed?: number
-  /** Faults by chance, from the first request on; none by default. */
+  /** Random faults from the first request on. Default: none. */
   readonly rates?: HandlerRates
-  /** What delays are measured by; the system's by default. */
+  /** Measures delays. Default: the system clock. */
   readonly clock?: Clock
 }
 
 /**
- * A handler behind a bad network. Faults that are planned without `nth` last until {@link heal}; one request meets at most one of them, the first planned, and every delay.
+ * A handler behind an unreliable network. Faults without `nth` last until {@link heal}. A request is affected
+ * by at most one fault, the first that was planned, and by every delay.
  *
- * What a network does to a request is told as `fetch` tells it: by a `TypeError` whose cause has a `code`.
+ * Network failures reject as in `fetch`: with a `TypeError` whose cause has a `code`.
  */
 export interface FaultyHandler {
   (request: Request): Promise<Response>
-  /** Nobody listens: the request certainly does not arrive (`ECONNREFUSED`), and every client may try again. */
+  /**
+   * Refuses the connection (`ECONNREFUSED`): the request certainly has no effect, and every client may retry.
+   */
   refuse(point?: RequestPoint): void
-  /** The request never arrives, and its connection is reset (`ECONNRESET`): the client cannot know. */
+  /**
+   * Resets the connection before the request arrives (`ECONNRESET`): its outcome is unknown to the client.
+   */
   drop(point?: RequestPoint): void
-  /** The request is handled, but the connection is reset before the head of its answer: to the client the same as {@link drop}. */
+  /**
+   * Handles the request and resets the connection before the response. For the client the same as {@link
+   * drop}.
+   */
   loseAnswer(point?: RequestPoint): void
-  /** The body of the answer fails behind so many bytes; a shorter one arrives whole. */
+  /** Fails the body of the response after `afterBytes` bytes. A shorter body arrives completely. */
   cut(afterBytes: number, point?: RequestPoint): void
-  /** The request arrives twice, one after the other; the client gets the second answer. */
+  /** Handles the request twice, in succession. The client gets the second response. */
   duplicate(point?: RequestPoint): void
-  /** The request never arrives; it is answered with this status, from 400 to 599, as by a proxy. */
+  /** Responds with a status from 400 to 599 like a proxy, without handling the request. */
   answer(status: number, options?: AnswerOptions): void
-  /** Requests, or their answers, come later by milliseconds or by `'500ms'`, `'2s'`. One that its client gives up is let go. */
+  /**
+   * Delays requests, or their responses, by milliseconds or by `'500ms'`, `'2s'`. An abort by the client ends
+   * the delay.
+   */
   delay(duration: number | string, options?: RequestDelayOptions): void
-  /** No more faults: what was planned is forgotten, {@link rates} are none, what is held back goes on. */
+  /** Ends all faults: planned ones, {@link rates} and delays. */
   heal(): void
-  /** Faults by chance from now on; `RangeError` for what are no rates. */
+  /** Random faults from now on. Setting invalid rates throws `RangeError`. */
   rates: HandlerRates
-  /** What was injected, in its order: the latest 10,000. */
+  /** The latest 10,000 injected faults. */
   readonly log: readonly HandlerFault[]
 }
 
-/** Puts faults between a handler and those who ask it, see {@link FaultyHandler}. */
+const FAULTY_HANDLER_OPTIONS: MembersOf<FaultyHandlerOptions> = {
+  seed: 'number',
+  rates: unchecked,
+  clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
+}
+const DELAY_OPTIONS: MembersOf<RequestDelayOptions> = { ...FAULT_POINT, after: 'boolean' }
+const ANSWER_OPTIONS: MembersOf<AnswerOptions> = { ...FAULT_POINT, code: 'string', headers: unchecked }
+
+/** Wraps a handler in a {@link FaultyHandler}. Without faults it behaves like the handler. */
 export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = {}): FaultyHandler {
+  assertOptions(options, FAULTY_HANDLER_OPTIONS)
+  if (typeof handler !== 'function') throw new RangeError('faultyHandler needs a handler, a function')
   const { seed = 1, rates = {}, clock = systemClock } = options
   const plan = new HandlerFaultPlan(seed)
   plan.rates = rates
   const holds = new Holds()
-  /** Requests of which the answer is on its way. */
+  /** Requests whose response is being cut. */
   const cutting = new Set<Request>()
 
-  async function delivered(request: Request, fault: RequestInjection['fault']): Promise<Response> {
+  async function deliver(request: Request, fault: RequestInjection['fault']): Promise<Response> {
     switch (fault?.fault) {
       case 'refuse':
         discard(request)
@@ -81,14 +103,14 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
         try {
           discard(await handler(first))
         } catch {
-          // That answer is nobody's.
+          // The client sees only the second response.
         }
         request.signal.throwIfAborted()
         return handler(second)
       }
       case 'cut': {
         const response = await handler(request)
-        const cut = { afterBytes: fault.afterBytes, error: terminated('injected: the answer was cut') }
+        const cut = { afterBytes: fault.afterBytes, error: terminated('injected: the response was cut') }
         cutting.add(request)
         return relayedResponse(response, {
           signal: request.signal,
@@ -102,18 +124,18 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
   }
 
   async function answer(request: Request): Promise<Response> {
-    const { holdMs, answerHoldMs, fault } = plan.injectionOf(request)
+    const { holdMs, responseHoldMs, fault } = plan.injectionOf(request)
     const hold = holds.begin(clock)
-    // The signal is asked of the request each time: one that nobody holds passes no abort on in Node.
+    // Always read the signal from the request: in Node, the signal of a collected request never aborts.
     await hold(holdMs, request.signal)
     request.signal.throwIfAborted()
-    const response = await delivered(request, fault)
-    await hold(answerHoldMs, request.signal)
+    const response = await deliver(request, fault)
+    await hold(responseHoldMs, request.signal)
     if (request.signal.aborted) discard(response)
     request.signal.throwIfAborted()
     if (fault?.fault === 'loseAnswer') {
       discard(response)
-      throw fetchFailed('ECONNRESET', 'injected: the answer was lost')
+      throw fetchFailed('ECONNRESET', 'injected: the response was lost')
     }
     return response
   }
@@ -124,17 +146,21 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     loseAnswer: (point = {}) => plan.add({ fault: 'loseAnswer' }, point),
     cut(afterBytes, point = {}) {
       if (!(Number.isSafeInteger(afterBytes) && afterBytes >= 0)) {
-        throw new RangeError(`afterBytes must be a whole number from 0 on, not ${afterBytes}`)
+        throw new RangeError(`afterBytes must be a non-negative integer, not ${afterBytes}`)
       }
       plan.add({ fault: 'cut', afterBytes }, point)
     },
     duplicate: (point = {}) => plan.add({ fault: 'duplicate' }, point),
-    answer(status, { code = 'unavailable', headers = {}, ...point } = {}) {
+    answer(status, options = {}) {
+      assertOptions(options, ANSWER_OPTIONS)
+      const { code = 'unavailable', headers = {}, ...point } = options
       if (!(status >= 400 && status <= 599))
         throw new RangeError(`status must be from 400 to 599, not ${status}`)
       plan.add({ fault: 'answer', status, code, headers }, point)
     },
-    delay(duration, { after = false, ...point } = {}) {
+    delay(duration, options = {}) {
+      assertOptions(options, DELAY_OPTIONS)
+      const { after = false, ...point } = options
       plan.add({ fault: 'delay', delayMs: durationMs(duration), after }, point)
     },
     heal() {
@@ -154,8 +180,8 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
   return Object.defineProperties(answer, Object.getOwnPropertyDescriptors(controls)) as FaultyHandler
 }
 
-/** Nobody reads this body: what makes it has to know. */
+/** Cancels an unused body, so that its source can stop. */
 function discard({ body }: Request | Response): void {
-  // One that is being read is its reader's.
+  // Fails for a body that is being read, which belongs to its reader.
   body?.cancel().catch(() => {})
 }

@@ -1,51 +1,58 @@
+import { assertOptions, type MembersOf } from '../../../src/model/validation.ts'
 import type { Handler } from './faulty-handler.ts'
-import { replaceFetch } from './fetch-layers.ts'
-import { fetchFailed } from './network-errors.ts'
-import { type FetchClient, type FetchClientOptions, overFetch } from './published-client.ts'
-import { relayedResponse } from './relayed-response.ts'
+import { fetchFailed, relayedResponse } from './relayed-response.ts'
 
+/** Options of `inProcessService`. */
 export interface InProcessServiceOptions {
-  /** What the client presents as its access token. By default one that only a handler takes that is `open`. */
+  /** The access token of the client. The default works only with a handler that has `auth: 'none'`. */
   readonly accessToken?: string
 }
 
-/** A service at an address that does not exist, see {@link inProcessService}. */
+/** A service without a socket, created by {@link inProcessService}. */
 export interface InProcessService extends Disposable, AsyncDisposable {
-  /** `http://` and a host of its own. Where a client asks for an endpoint. */
+  /** The unique URL of the service, for clients that need an endpoint. */
   readonly url: string
-  /** Options of the published client's `S2`: token, endpoints, and repetitions without a pause. */
+  /** Options of the published client's `S2`: token, endpoints, and retries without a pause. */
   readonly clientOptions: FetchClientOptions
-  /** Options of its `basin.stream(name, options)`: sessions over `fetch`, for those over HTTP/2 need a socket. */
+  /** Options of its `basin.stream(name, options)`: sessions over `fetch`, because HTTP/2 needs a socket. */
   readonly streamOptions: { readonly forceTransport: 'fetch' }
   /**
-   * The published client at this service: `service.connect(S2)`. It is the class that is given, so this package needs no copy of it; each stream of the client has its sessions
-   * over `fetch`. Options go before {@link clientOptions}, those of `retry` one by one.
+   * Creates a published client of this service: `service.connect(S2)`. Takes the class, so that this package
+   * does not depend on it. Sessions of the client use `fetch`. Options override {@link clientOptions}, those
+   * of `retry` one by one.
    */
   connect<Client extends FetchClient, Options extends object>(
     Client: new (options: Options) => Client,
     options?: Partial<Options>,
   ): Client
-  /** Requests in flight fail, responses break off, and `globalThis.fetch` is what it was before. A second call does nothing. */
+  /** Fails requests and responses in flight and restores `globalThis.fetch`. A second call has no effect. */
   close(): void
 }
 
 let services = 0
 
 /**
- * Puts a handler where `fetch` finds it, without a socket: until `close`, requests of `globalThis.fetch` to {@link InProcessService.url} are handed to it, and all others go where they went
- * before. Several may be there at once, each with an address of its own, and may be closed in any order.
+ * Makes a handler reachable through `fetch` without a socket: until `close`, `globalThis.fetch` passes
+ * requests for {@link InProcessService.url} to it, and all others to the network. Several services can be
+ * open at the same time and can be closed in any order.
  *
  * ```ts
- * const service = inProcessService(createHandler(hw, { open: true }))
+ * const service = inProcessService(createHandler(hw, { auth: 'none' }))
  * const s2 = service.connect(S2)
  * // ...
  * service.close()
  * ```
  */
 export function inProcessService(handler: Handler, options: InProcessServiceOptions = {}): InProcessService {
-  // No name server knows `.invalid`, and no `fetch` connects to port 1: what comes too late touches no network.
+  assertOptions(options, { accessToken: 'string' } satisfies MembersOf<InProcessServiceOptions>)
+  if (typeof handler !== 'function') throw new RangeError('inProcessService needs a handler, a function')
+  // `.invalid` never resolves, and `fetch` refuses port 1, so a request after `close` does not reach the
+  // network.
   const url = `http://headwater-${++services}.invalid:1`
-  /** What is under way, with every request that its abort comes through: one that nobody holds passes nothing on in Node. */
+  /**
+   * Exchanges in progress, with the requests whose signals forward an abort: in Node, the signal of a
+   * collected request never aborts.
+   */
   const exchanges = new Map<AbortController, readonly unknown[]>()
   let isOpen = true
 
@@ -59,11 +66,11 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
       exchanges.delete(exchange)
     }
     request.signal.throwIfAborted()
-    const handed = new Request(request, { signal, headers: sentHeaders(request) })
+    const received = new Request(request, { signal, headers: sentHeaders(request) })
     request.signal.addEventListener('abort', onAbort, { once: true })
-    exchanges.set(exchange, [input, request, handed])
+    exchanges.set(exchange, [input, request, received])
     try {
-      const response = await abandonable(handler, handed)
+      const response = await handleUnlessAborted(handler, received)
       return relayedResponse(response, { signal, onEnd: end })
     } catch (error) {
       end()
@@ -94,7 +101,7 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
     streamOptions: { forceTransport: 'fetch' },
     connect: (Client, more: { readonly retry?: object } = {}) => {
       const retry = { ...clientOptions.retry, ...more.retry }
-      return overFetch(new Client({ ...clientOptions, ...more, retry } as never))
+      return useFetchTransport(new Client({ ...clientOptions, ...more, retry } as never))
     },
     close,
     [Symbol.dispose]: close,
@@ -107,25 +114,100 @@ function originOf(input: RequestInfo | URL): string | undefined {
   return URL.canParse(href) ? new URL(href).origin : undefined
 }
 
-/** There is no line on which compression would save anything, and nobody who would decompress what comes. */
+/**
+ * Removes `accept-encoding`: in process, compression saves nothing, and the response would not be
+ * decompressed.
+ */
 function sentHeaders(request: Request): Headers {
   const headers = new Headers(request.headers)
   headers.delete('accept-encoding')
   return headers
 }
 
-/** Not every handler heeds the signal of its request, and `fetch` does. */
-function abandonable(handler: Handler, request: Request): Promise<Response> {
+/** Rejects when the request is aborted, as `fetch` does, even if the handler ignores the signal. */
+function handleUnlessAborted(handler: Handler, request: Request): Promise<Response> {
   const { signal } = request
   return new Promise((resolve, reject) => {
-    const abandon = () => reject(signal.reason)
-    signal.addEventListener('abort', abandon, { once: true })
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
     Promise.resolve(handler(request))
       .then((response) => {
-        // Nobody gets what comes too late.
+        // The client no longer waits for this response.
         if (signal.aborted) response.body?.cancel().catch(() => {})
         resolve(response)
       }, reject)
-      .finally(() => signal.removeEventListener('abort', abandon))
+      .finally(() => signal.removeEventListener('abort', abort))
   })
+}
+
+/** The part of the published client's `S2` that selects `fetch` for its sessions. */
+export interface FetchClient {
+  /** Returns the handle of a basin. */
+  basin(name: string): { stream: (name: string, options?: { forceTransport?: never }) => unknown }
+}
+
+/** Options of the published client's `S2`. */
+export interface FetchClientOptions {
+  /** The access token that the client sends. */
+  readonly accessToken: string
+  /** The base URLs of account and basin endpoints. */
+  readonly endpoints: { readonly account: string; readonly basin: string }
+  /** Delays of the client's retries, in milliseconds. */
+  readonly retry: { readonly minBaseDelayMillis: number; readonly maxBaseDelayMillis: number }
+}
+
+/** Makes the sessions of a client use `fetch`, never HTTP/2. Returns the client. */
+function useFetchTransport<Client extends FetchClient>(client: Client): Client {
+  const basin = client.basin.bind(client)
+  client.basin = (name: string) => {
+    const handle = basin(name)
+    const stream = handle.stream.bind(handle)
+    handle.stream = (name, options) => stream(name, { ...options, forceTransport: 'fetch' as never })
+    return handle
+  }
+  return client
+}
+
+type Fetch = typeof globalThis.fetch
+
+/** One replacement of `globalThis.fetch`. */
+interface Layer {
+  /** Undefined if `fetch` was not an own property of the global object. */
+  readonly before: PropertyDescriptor | undefined
+  isRemoved: boolean
+}
+
+/** Layers by the function that replaces `fetch`. */
+const layers = new WeakMap<Fetch, Layer>()
+
+/**
+ * Replaces `globalThis.fetch` by a layer that receives the previous `fetch` as `next`. The returned function
+ * removes the layer. Layers can be removed in any order; without layers, the property is exactly what it was.
+ * If other code has replaced `fetch` since, its replacement stays, and removed layers below it forward every
+ * request.
+ */
+function replaceFetch(createLayer: (next: Fetch) => Fetch): () => void {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'fetch')
+  const next = globalThis.fetch
+  const own = createLayer(next)
+  const layer: Layer = { before, isRemoved: false }
+  const fetch: Fetch = (input, init) => (layer.isRemoved ? next : own)(input, init)
+  layers.set(fetch, layer)
+  Object.defineProperty(globalThis, 'fetch', {
+    value: fetch,
+    writable: true,
+    configurable: true,
+    enumerable: true,
+  })
+  return () => {
+    layer.isRemoved = true
+    popRemovedLayers()
+  }
+}
+
+function popRemovedLayers(): void {
+  for (let top = layers.get(globalThis.fetch); top?.isRemoved; top = layers.get(globalThis.fetch)) {
+    if (top.before === undefined) Reflect.deleteProperty(globalThis, 'fetch')
+    else Object.defineProperty(globalThis, 'fetch', top.before)
+  }
 }

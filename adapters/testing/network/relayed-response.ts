@@ -1,13 +1,13 @@
 export interface RelayOptions {
-  /** When it aborts, the body fails with its reason, and its source is cancelled. */
+  /** Aborting it fails the body with its reason and cancels the source. */
   readonly signal: AbortSignal
-  /** Called once, when nothing comes any more. */
+  /** Called once when the body has ended, failed or was cancelled. */
   readonly onEnd?: () => void
-  /** The body fails with this error behind so many bytes, unless it ends before. */
+  /** Fails the body with the error after this many bytes. A shorter body arrives completely. */
   readonly cut?: { readonly afterBytes: number; readonly error: unknown }
 }
 
-/** The same response, whose body can end before its time. Nothing is read ahead. */
+/** Returns the same response with a body that can be aborted or cut. Does not read ahead. */
 export function relayedResponse(response: Response, { signal, onEnd, cut }: RelayOptions): Response {
   const { body } = response
   if (body === null) {
@@ -17,16 +17,16 @@ export function relayedResponse(response: Response, { signal, onEnd, cut }: Rela
   const reader = body.getReader()
   let left = cut?.afterBytes ?? Number.POSITIVE_INFINITY
   let fail = (_error: unknown): void => {}
-  let isOver = false
+  let hasEnded = false
   const end = () => {
-    if (isOver) return
-    isOver = true
+    if (hasEnded) return
+    hasEnded = true
     signal.removeEventListener('abort', abort)
     onEnd?.()
   }
   const abandon = (reason: unknown) => {
     end()
-    // Its own failure would be nobody's.
+    // The body fails with `reason` already; a failure to cancel must not be an unhandled rejection.
     reader.cancel(reason).catch(() => {})
   }
   const abort = () => {
@@ -50,7 +50,7 @@ export function relayedResponse(response: Response, { signal, onEnd, cut }: Rela
           end()
           throw error
         })
-        if (isOver) return
+        if (hasEnded) return
         if (done) {
           end()
           controller.close()
@@ -68,4 +68,16 @@ export function relayedResponse(response: Response, { signal, onEnd, cut }: Rela
   )
   const { status, statusText, headers } = response
   return new Response(relayed, { status, statusText, headers })
+}
+
+/**
+ * The error with which `fetch` in Node rejects. Its code tells clients whether the request may have arrived.
+ */
+export function fetchFailed(code: 'ECONNREFUSED' | 'ECONNRESET', message: string): TypeError {
+  return new TypeError('fetch failed', { cause: Object.assign(new Error(message), { code }) })
+}
+
+/** The error of a response body whose connection was lost. */
+export function terminated(message: string): TypeError {
+  return new TypeError('terminated', { cause: Object.assign(new Error(message), { code: 'UND_ERR_SOCKET' }) })
 }

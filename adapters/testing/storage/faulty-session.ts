@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/storage/clock.ts'
+import type { Clock } from '../../../src/runtime/clock.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -8,37 +8,38 @@ import type {
   ReclaimLimits,
   StorageSession,
 } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
-import { Holds } from '../faults/holds.ts'
-import { HandOvers } from './hand-overs.ts'
-import { injectedError, lostAnswer } from './storage-errors.ts'
-import type { StorageFaultPlan } from './storage-fault-plan.ts'
+import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { Holds } from '../faults/planned-faults.ts'
+import type { Injection, StorageFaultPlan } from './storage-fault-plan.ts'
 import type { StorageArguments, StorageOperation } from './storage-faults.ts'
 
 type SessionOperation = Exclude<StorageOperation, 'open'>
 
-/** A call that has not been answered. */
-interface Flight {
+/** A call that has not settled. */
+interface PendingCall {
   readonly operation: SessionOperation
   readonly reject: (error: unknown) => void
-  /** Its caller was told that the answer is lost. What was not handed over by then never is. */
-  isSevered: boolean
+  /**
+   * Whether the call was rejected because the connection was lost. If it has not reached the storage, it
+   * never will.
+   */
+  isDisconnected: boolean
 }
 
-/** One engine's access to a storage, with faults. */
+/** The session of one engine, with faults. */
 export class FaultySession implements StorageSession {
-  /** Absent where the storage has none: that says something too. */
+  /** Absent if the storage has none, because engines distinguish the two. */
   readonly backgroundTurn?: NonNullable<StorageSession['backgroundTurn']>
   readonly #inner: StorageSession
   readonly #clock: Clock
   readonly #plan: StorageFaultPlan
-  readonly #refusal: () => StorageFailure | undefined
+  readonly #connectionFailure: () => StorageFailure | undefined
   readonly #onClose: () => void
   readonly #onClosed: () => void
-  /** With when each of them is over. */
-  readonly #flights = new Map<Flight, Promise<void>>()
+  /** Pending calls, each with a promise that resolves once it has settled. */
+  readonly #pending = new Map<PendingCall, Promise<void>>()
   readonly #holds = new Holds()
-  readonly #handOvers = new HandOvers()
+  readonly #appendOrder = new AppendOrder()
   #end: 'closed' | 'crashed' | undefined
   #stopWaiting: () => void = () => {}
   #closing: Promise<void> | undefined
@@ -48,11 +49,11 @@ export class FaultySession implements StorageSession {
     storage: {
       readonly clock: Clock
       readonly plan: StorageFaultPlan
-      /** Why nothing can be asked at the moment, if so. */
-      readonly refusal: () => StorageFailure | undefined
-      /** Nobody is to hear anything any more. */
+      /** Returns the error of new calls while the connection is lost. */
+      readonly connectionFailure: () => StorageFailure | undefined
+      /** Called when the session begins to close: notifications must stop. */
       readonly onClose: () => void
-      /** The storage below has let go. */
+      /** Called once the wrapped session is closed. */
       readonly onClosed: () => void
     },
   ) {
@@ -60,7 +61,7 @@ export class FaultySession implements StorageSession {
     this.#inner = inner
     this.#clock = storage.clock
     this.#plan = storage.plan
-    this.#refusal = storage.refusal
+    this.#connectionFailure = storage.connectionFailure
     this.#onClose = storage.onClose
     this.#onClosed = storage.onClosed
   }
@@ -97,32 +98,32 @@ export class FaultySession implements StorageSession {
     return this.#call('measure', [logIds], () => this.#inner.measure(logIds))
   }
 
-  /** What is held back goes on at once. */
+  /** Releases delayed calls, waits for pending ones and closes the wrapped session. */
   close(): Promise<void> {
     this.#closing ??= this.#close().finally(this.#onClosed)
     return this.#closing
   }
 
-  /** Nobody hears what comes of the calls in flight. */
-  sever(): void {
-    for (const flight of this.#flights.keys()) {
-      flight.isSevered = true
-      flight.reject(lostAnswer(flight.operation))
+  /** Rejects all pending calls, whether they take effect or not. */
+  disconnect(): void {
+    for (const call of this.#pending.keys()) {
+      call.isDisconnected = true
+      call.reject(lostResult(call.operation))
     }
     this.#holds.release()
   }
 
-  /** Every call that is held back goes on. */
+  /** Releases all delayed calls. */
   release(): void {
     this.#holds.release()
   }
 
-  /** The end of a process, as far as the storage sees it. Resolves when another one can open it. */
+  /** Simulates the end of the process. Resolves when the storage can be opened again. */
   async crash(): Promise<void> {
     this.#end ??= 'crashed'
     this.#onClose()
-    this.sever()
-    // A close that is under way has nobody left to wait for: a call that its storage holds for ever must not hold this one.
+    this.disconnect()
+    // A `close` in progress stops waiting for pending calls: one that never settles must not block the crash.
     this.#stopWaiting()
     this.#closing ??= this.#inner.close().finally(this.#onClosed)
     await this.#closing
@@ -135,7 +136,7 @@ export class FaultySession implements StorageSession {
     const crashed = new Promise<void>((resolve) => {
       this.#stopWaiting = resolve
     })
-    await Promise.race([Promise.all(this.#flights.values()), crashed])
+    await Promise.race([Promise.all(this.#pending.values()), crashed])
     await this.#inner.close()
   }
 
@@ -144,46 +145,46 @@ export class FaultySession implements StorageSession {
     args: StorageArguments<Operation>,
     make: () => Promise<Result>,
   ): Promise<Result> {
-    const refusal = this.#ended() ?? this.#refusal()
-    if (refusal !== undefined) return Promise.reject(refusal)
+    const rejection = this.#ended() ?? this.#connectionFailure()
+    if (rejection !== undefined) return Promise.reject(rejection)
     return new Promise((resolve, reject) => {
-      const flight: Flight = { operation, reject, isSevered: false }
-      const done = this.#perform(flight, args, make)
+      const call: PendingCall = { operation, reject, isDisconnected: false }
+      const done = this.#perform(call, args, make)
         .then(resolve, reject)
-        .finally(() => this.#flights.delete(flight))
-      this.#flights.set(flight, done)
+        .finally(() => this.#pending.delete(call))
+      this.#pending.set(call, done)
     })
   }
 
-  /** Without a fault the call is handed over before this returns. */
+  /** Without a fault, the call reaches the storage before this returns. */
   async #perform<Result>(
-    flight: Flight,
+    call: PendingCall,
     args: readonly unknown[],
     make: () => Promise<Result>,
   ): Promise<Result> {
-    const { operation } = flight
+    const { operation } = call
     const injection = this.#plan.injectionOf(operation, args)
-    const { holdMs, answerHoldMs, failure } = injection
+    const { holdMs, resultHoldMs, failure } = injection
     const logId = operation === 'append' ? (args[0] as AppendRequest).logId : undefined
     const hold = this.#holds.begin(this.#clock)
     const held = holdMs > 0 ? hold(holdMs) : undefined
-    const turn = logId === undefined ? held : this.#handOvers.turn(logId, held)
+    const turn = logId === undefined ? held : this.#appendOrder.turn(logId, held)
     if (turn !== undefined) await turn
-    const isMade = !flight.isSevered && (failure === undefined || failure.after)
-    const made = isMade ? make() : undefined
-    if (logId !== undefined) this.#handOvers.done(logId, turn)
+    const takesEffect = !call.isDisconnected && (failure === undefined || failure.after)
+    const made = takesEffect ? make() : undefined
+    if (logId !== undefined) this.#appendOrder.done(logId, turn)
     if (failure !== undefined && !failure.after) throw injectedError(injection, failure)
-    if (made === undefined) throw lostAnswer(operation)
-    if (answerHoldMs > 0) {
+    if (made === undefined) throw lostResult(operation)
+    if (resultHoldMs > 0) {
       await made.catch(() => {})
-      await hold(answerHoldMs)
+      await hold(resultHoldMs)
     }
-    const answer = await made
+    const result = await made
     if (failure !== undefined) throw injectedError(injection, failure)
-    if (Array.isArray(answer) && operation === 'read') {
-      return answer.slice(0, this.#plan.keptOf(injection, answer.length)) as Result
+    if (Array.isArray(result) && operation === 'read') {
+      return result.slice(0, this.#plan.blocksKept(injection, result.length)) as Result
     }
-    return answer
+    return result
   }
 
   #ended(): StorageFailure | undefined {
@@ -191,4 +192,49 @@ export class FaultySession implements StorageSession {
     const message = this.#end === 'closed' ? 'the storage is closed' : 'the storage crashed: open it again'
     return new StorageFailure('closed', message, { nothingWritten: true })
   }
+}
+
+/** Keeps the appends of each log in order while some of them are delayed. */
+class AppendOrder {
+  /** The turn of the last append of each log, until it has begun. */
+  readonly #turns = new Map<string, Promise<void>>()
+
+  /**
+   * Returns a promise that resolves when the append may begin: after `held` and after the earlier appends of
+   * the log. Returns undefined if it may begin at once.
+   */
+  turn(logId: string, held: Promise<void> | undefined): Promise<void> | undefined {
+    const before = this.#turns.get(logId)
+    if (before === undefined && held === undefined) return undefined
+    const turn = Promise.all([before, held]).then(() => {})
+    this.#turns.set(logId, turn)
+    return turn
+  }
+
+  /** Called once the append has begun or was skipped. */
+  done(logId: string, turn: Promise<void> | undefined): void {
+    if (turn !== undefined && this.#turns.get(logId) === turn) this.#turns.delete(logId)
+  }
+}
+
+const WRITES: ReadonlySet<StorageOperation> = new Set(['commit', 'append', 'reclaim'])
+
+export function injectedError(
+  { operation, call }: Injection,
+  { kind, after }: NonNullable<Injection['failure']>,
+): StorageFailure | StorageConflict {
+  const message = `injected: ${operation} ${call} ${after ? 'took effect, its result is lost' : 'had no effect'}`
+  if (kind === 'conflict') return new StorageConflict(message)
+  return new StorageFailure(kind, message, { nothingWritten: !after || !WRITES.has(operation) })
+}
+
+/** The failure of a call whose connection was lost, so that its outcome is unknown. */
+function lostResult(operation: StorageOperation): StorageFailure {
+  const message = `injected: the connection was lost before the result of ${operation}`
+  return new StorageFailure('io', message, { nothingWritten: !WRITES.has(operation) })
+}
+
+/** The failure of a call made while the connection is lost. */
+export function noConnection(): StorageFailure {
+  return new StorageFailure('io', 'injected: no connection to the storage', { nothingWritten: true })
 }

@@ -1,3 +1,11 @@
+import {
+  assertOptions,
+  hasMethod,
+  type MembersOf,
+  oneOf,
+  rangeError,
+  unchecked,
+} from '../../../src/model/validation.ts'
 import type {
   Storage,
   StorageContext,
@@ -5,79 +13,109 @@ import type {
   StorageSession,
 } from '../../../src/storage/contract.ts'
 import { durationMs } from '../duration.ts'
-import type { FaultPoint } from '../faults/fault-points.ts'
-import { Holds } from '../faults/holds.ts'
-import { FaultyNotifications } from './faulty-notifications.ts'
-import { FaultySession } from './faulty-session.ts'
-import { injectedError, noConnection } from './storage-errors.ts'
+import { FAULT_POINT, type FaultPoint, Holds } from '../faults/planned-faults.ts'
+import { FaultySession, injectedError, noConnection } from './faulty-session.ts'
 import { StorageFaultPlan } from './storage-fault-plan.ts'
 import type {
   DelayOptions,
   FailOptions,
+  InjectedKind,
   StorageArguments,
   StorageFault,
   StorageOperation,
   StorageRates,
 } from './storage-faults.ts'
 
+/** Options of `faultyStorage`. */
 export interface FaultyStorageOptions {
-  /** Decides what {@link rates} make happen; 1 by default. The same seed and the same calls: the same faults. */
+  /** Seed of random faults. Equal seeds and equal calls give equal faults. Default: 1. */
   readonly seed?: number
-  /** Faults by chance, from the first call on; none by default. */
+  /** Random faults from the first call on. Default: none. */
   readonly rates?: StorageRates
   /**
-   * What the manifest promises of notifications. By default that of the storage, but `hint` where that is `reliable`: here they may get lost, and the engine has to know,
-   * so that it looks by itself as well. With `reliable` they can be neither dropped nor delayed.
+   * The guarantee of notifications in the manifest. Default: that of the storage, but `hint` instead of
+   * `reliable`, because notifications may be lost here, and the engine must poll. With `reliable` they cannot
+   * be dropped or delayed.
    */
   readonly notifications?: StorageManifest['notifications']
 }
 
 /**
- * A storage that fails when it is told to. Faults that are planned without `nth` last until {@link heal}. All times are those of the engine's clock.
+ * A storage with injected faults. Faults without `nth` last until {@link heal}. Delays use the engine's
+ * clock.
  *
- * However it fails, it keeps what the storage contract promises: an append and a commit are made as a whole or not at all, appends of one log take effect in the order of the
- * calls, and what fails rejects with `StorageFailure` or `StorageConflict`, which say truly whether nothing was written.
+ * The storage contract holds in spite of faults: appends and commits are atomic, appends to one log take
+ * effect in the order of the calls, and failures reject with `StorageFailure` or `StorageConflict`, which
+ * state correctly whether nothing was written.
  */
 export interface FaultyStorage extends Storage {
-  /** Calls of the operation fail: all from now on, or those that the options say. `RangeError` for options that make no sense. */
+  /**
+   * Makes calls of the operation fail: all from now on, or those selected by the options. Throws `RangeError`
+   * for invalid options.
+   */
   fail<Operation extends StorageOperation>(operation: Operation, options?: FailOptions<Operation>): void
-  /** The next call fails, or the next of which `when` holds. */
+  /** Makes the next call fail, or the next that matches `when`. */
   failNext<Operation extends StorageOperation>(
     operation: Operation,
     options?: Omit<FailOptions<Operation>, 'nth'>,
   ): void
-  /** Calls of the operation, or their answers, come later by milliseconds or by `'500ms'`, `'2s'`. What is held back when the storage closes goes on at once. */
+  /**
+   * Delays calls of the operation, or their results, by milliseconds or by `'500ms'`, `'2s'`. Closing the
+   * storage releases them.
+   */
   delay<Operation extends StorageOperation>(
     operation: Operation,
     duration: number | string,
     options?: DelayOptions<Operation>,
   ): void
-  /** Reads give only the first of their blocks, and have to be asked for the rest. */
+  /** Makes reads return only their first block. */
   tearReads(point?: FaultPoint<StorageArguments<'read'>>): void
-  /** Nobody is told of changes from now on: engines find them by looking. */
+  /**
+   * Drops notifications: engines discover changes by polling. Throws `RangeError` for `reliable`
+   * notifications.
+   */
   dropNotifications(): void
-  /** Everybody is told of each change twice. */
+  /** Sends each notification twice. */
   duplicateNotifications(): void
+  /**
+   * Delays notifications by milliseconds or by `'500ms'`, `'2s'`. Throws `RangeError` for `reliable`
+   * notifications.
+   */
   delayNotifications(duration: number | string): void
-  /** Calls in flight fail, done or not, and so does every call until {@link restore}. */
+  /** Fails calls in flight, whether they took effect or not, and every call until {@link restore}. */
   loseConnection(): void
-  /** There is a connection again; engines are told of the logs that changed meanwhile. */
+  /** Ends {@link loseConnection}, and notifies engines of the logs that changed meanwhile. */
   restore(): void
   /**
-   * What the storage sees of the end of a process: calls in flight fail, done or not, and whoever has it open finds it closed. Resolves when it can be opened again. What
-   * was acknowledged is there as far as the storage itself is durable.
+   * Simulates a crash of the process: calls in flight fail, whether they took effect or not, and open
+   * sessions are closed. Resolves when the storage can be opened again. Acknowledged writes survive if the
+   * storage is durable.
    */
   crash(): Promise<void>
-  /** No more faults: what was planned is forgotten, {@link rates} are none, what is held back goes on, the connection is there. */
+  /** Ends all faults: planned ones, {@link rates}, delays and a lost connection. */
   heal(): void
-  /** Faults by chance from now on; `RangeError` for what are no rates. */
+  /** Random faults from now on. Setting invalid rates throws `RangeError`. */
   rates: StorageRates
-  /** What was injected, in its order: the latest 10,000. */
+  /** The latest 10,000 injected faults. */
   readonly log: readonly StorageFault[]
 }
 
-/** Puts faults into any storage, see {@link FaultyStorage}. */
+const INJECTED_KINDS: readonly InjectedKind[] = ['io', 'quota', 'closed', 'blocked', 'corrupt', 'conflict']
+const DELAY_OPTIONS = { ...FAULT_POINT, after: 'boolean' } satisfies MembersOf<DelayOptions<'read'>>
+const FAIL_OPTIONS: MembersOf<FailOptions<'read'>> = {
+  ...DELAY_OPTIONS,
+  kind: oneOf(INJECTED_KINDS),
+}
+const FAULTY_STORAGE_OPTIONS: MembersOf<FaultyStorageOptions> = {
+  seed: 'number',
+  rates: unchecked,
+  notifications: oneOf(['none', 'hint', 'reliable']),
+}
+
+/** Wraps a storage in a {@link FaultyStorage}. Without faults it behaves like the storage. */
 export function faultyStorage(storage: Storage, options: FaultyStorageOptions = {}): FaultyStorage {
+  assertOptions(options, FAULTY_STORAGE_OPTIONS)
+  hasMethod('open', 'a storage, such as `memory()`')(storage, 'storage', rangeError)
   return new StorageWithFaults(storage, options)
 }
 
@@ -85,13 +123,13 @@ class StorageWithFaults implements FaultyStorage {
   readonly manifest: StorageManifest
   readonly #inner: Storage
   readonly #plan: StorageFaultPlan
-  /** Those that the storage below has not closed. */
+  /** The sessions that the storage has not closed. */
   readonly #sessions = new Map<FaultySession, FaultyNotifications>()
   readonly #openings = new Set<Promise<unknown>>()
-  /** Of openings. */
+  /** Delays of `open`. */
   readonly #holds = new Holds()
   #isConnected = true
-  /** How often the connection was lost or the storage crashed. */
+  /** The number of lost connections and crashes. */
   #breaks = 0
 
   constructor(inner: Storage, { seed = 1, rates = {}, notifications }: FaultyStorageOptions) {
@@ -126,7 +164,7 @@ class StorageWithFaults implements FaultyStorage {
 
   async #open(context: StorageContext): Promise<StorageSession> {
     const injection = this.#plan.injectionOf('open', [])
-    const { failure, holdMs, answerHoldMs } = injection
+    const { failure, holdMs, resultHoldMs } = injection
     const hold = this.#holds.begin(context.clock)
     const breaks = this.#breaks
     await hold(holdMs)
@@ -140,21 +178,22 @@ class StorageWithFaults implements FaultyStorage {
     const session: FaultySession = new FaultySession(inner, {
       clock: context.clock,
       plan: this.#plan,
-      refusal: () => (this.#isConnected ? undefined : noConnection()),
+      connectionFailure: () => (this.#isConnected ? undefined : noConnection()),
       onClose: () => notifications.end(),
       onClosed: () => void this.#sessions.delete(session),
     })
     this.#sessions.set(session, notifications)
-    await hold(answerHoldMs)
+    await hold(resultHoldMs)
     if (failure === undefined && this.#breaks === breaks) return session
     await session.close()
     throw failure === undefined ? noConnection() : injectedError(injection, failure)
   }
 
   fail<Operation extends StorageOperation>(operation: Operation, options: FailOptions<Operation> = {}): void {
+    assertOptions(options, FAIL_OPTIONS)
     const { kind = 'io', after = false } = options
     if (kind === 'conflict' && (after || !['commit', 'append'].includes(operation))) {
-      throw new RangeError('kind `conflict` is for commits and appends that are not made')
+      throw new RangeError('kind `conflict` requires `commit` or `append` without `after`')
     }
     this.#plan.add(operation, { fault: 'failure', kind, after }, options as FaultPoint<readonly unknown[]>)
   }
@@ -171,12 +210,14 @@ class StorageWithFaults implements FaultyStorage {
     duration: number | string,
     options: DelayOptions<Operation> = {},
   ): void {
+    assertOptions(options, DELAY_OPTIONS)
     const { after = false } = options
     const delayMs = durationMs(duration)
     this.#plan.add(operation, { fault: 'delay', delayMs, after }, options as FaultPoint<readonly unknown[]>)
   }
 
   tearReads(point: FaultPoint<StorageArguments<'read'>> = {}): void {
+    assertOptions(point, FAULT_POINT)
     this.#plan.add('read', { fault: 'torn read' }, point as FaultPoint<readonly unknown[]>)
   }
 
@@ -199,7 +240,7 @@ class StorageWithFaults implements FaultyStorage {
     this.#isConnected = false
     this.#plan.log.add({ fault: 'connection lost' })
     this.#break()
-    for (const session of this.#sessions.keys()) session.sever()
+    for (const session of this.#sessions.keys()) session.disconnect()
   }
 
   restore(): void {
@@ -224,7 +265,7 @@ class StorageWithFaults implements FaultyStorage {
     this.restore()
   }
 
-  /** Openings that are under way come to nothing. */
+  /** Fails calls of `open` in flight. */
   #break(): void {
     this.#breaks++
     this.#holds.release()
@@ -232,8 +273,59 @@ class StorageWithFaults implements FaultyStorage {
 
   #checkUnreliable(): void {
     if (this.manifest.notifications !== 'reliable') return
-    throw new RangeError(
-      'the manifest promises `reliable` notifications, which lose nothing and are never late',
-    )
+    throw new RangeError('`reliable` notifications cannot be dropped or delayed')
+  }
+}
+
+/** The notifications of one engine, with faults. */
+class FaultyNotifications {
+  readonly #context: StorageContext
+  readonly #plan: StorageFaultPlan
+  readonly #isConnected: () => boolean
+  /** Logs that changed while there was no connection. */
+  readonly #missed = new Set<string>()
+  readonly #cancels = new Set<() => void>()
+  #isClosed = false
+
+  constructor(context: StorageContext, plan: StorageFaultPlan, isConnected: () => boolean) {
+    this.#context = context
+    this.#plan = plan
+    this.#isConnected = isConnected
+  }
+
+  /** Forwards a notification of the storage. */
+  changed(logId: string): void {
+    if (!this.#isConnected()) {
+      this.#missed.add(logId)
+      return
+    }
+    const { dropped, duplicated, delayMs } = this.#plan.notificationInjection()
+    if (dropped) return
+    for (let times = duplicated ? 2 : 1; times > 0; times--) this.#notify(logId, delayMs)
+  }
+
+  /** Notifies of the changes during a lost connection. */
+  restored(): void {
+    for (const logId of this.#missed) queueMicrotask(() => this.#notify(logId, 0))
+    this.#missed.clear()
+  }
+
+  end(): void {
+    this.#isClosed = true
+    for (const cancel of this.#cancels) cancel()
+    this.#cancels.clear()
+  }
+
+  #notify(logId: string, delayMs: number): void {
+    if (this.#isClosed) return
+    if (delayMs === 0) {
+      this.#context.onLogChanged(logId)
+      return
+    }
+    const cancel = this.#context.clock.schedule(delayMs, () => {
+      this.#cancels.delete(cancel)
+      this.#context.onLogChanged(logId)
+    })
+    this.#cancels.add(cancel)
   }
 }

@@ -1,7 +1,14 @@
-import { chanceOf } from '../faults/chance.ts'
-import { FaultLog } from '../faults/fault-log.ts'
-import { type FaultPoint, FaultPoints } from '../faults/fault-points.ts'
-import { checkDelay, checkNames, checkProbabilities, delayMsOf, drawn } from '../faults/rates.ts'
+import {
+  assertMembers,
+  listOf,
+  type Members,
+  type MembersOf,
+  rangeError,
+  unchecked,
+  unknownMember,
+} from '../../../src/model/validation.ts'
+import { FaultLog, type FaultPoint, FaultPoints } from '../faults/planned-faults.ts'
+import { chanceOf, checkDelay, checkProbabilities, delayMsOf, drawOne } from '../faults/random-faults.ts'
 import {
   type CallRates,
   type InjectedKind,
@@ -16,19 +23,20 @@ type PlannedFault =
   | { readonly fault: 'delay'; readonly delayMs: number; readonly after: boolean }
   | { readonly fault: 'torn read' }
 
-/** What happens to one call. */
+/** The faults of one call. */
 export interface Injection {
   readonly operation: StorageOperation
   readonly call: number
-  /** How long it is held back, and how long its answer. */
+  /** The delay of the call. */
   readonly holdMs: number
-  readonly answerHoldMs: number
+  /** The delay of its result. */
+  readonly resultHoldMs: number
   readonly failure: { readonly kind: InjectedKind; readonly after: boolean } | undefined
-  /** Of a torn read: how much of what comes behind the first block is given, from 0 up to, but without, 1. */
+  /** The fraction, in [0, 1), of the blocks after the first that a torn read returns. */
   readonly tornAt: number | undefined
 }
 
-/** What happens to one notification. */
+/** The faults of one notification. */
 export interface NotificationInjection {
   readonly call: number
   readonly dropped: boolean
@@ -36,7 +44,7 @@ export interface NotificationInjection {
   readonly delayMs: number
 }
 
-/** Decides what happens to which call: what was planned for it, then chance. Counts the calls, and logs what it decided. */
+/** Decides the faults of each call: the planned ones, then random ones. Counts calls and logs faults. */
 export class StorageFaultPlan {
   readonly log = new FaultLog<StorageFault>()
   notifications = { dropped: false, duplicated: false, delayMs: 0 }
@@ -54,13 +62,15 @@ export class StorageFaultPlan {
   }
 
   set rates(rates: StorageRates) {
-    checkNames('rates', rates, [...STORAGE_OPERATIONS, 'notification'])
+    assertMembers(rates, STORAGE_RATES, 'rates', rangeError, 'rates.')
     for (const [operation, given] of Object.entries(rates)) checkRates(operation, given)
     this.#rates = rates
   }
 
   add(operation: StorageOperation, fault: PlannedFault, point: FaultPoint<readonly unknown[]>): void {
-    checkNames('the storage contract', { [operation]: true }, STORAGE_OPERATIONS)
+    if (!STORAGE_OPERATIONS.includes(operation)) {
+      throw unknownMember(operation, operation, STORAGE_RATES, rangeError)
+    }
     let points = this.#points.get(operation)
     if (points === undefined) {
       points = new FaultPoints()
@@ -77,30 +87,29 @@ export class StorageFaultPlan {
 
   injectionOf(operation: StorageOperation, args: readonly unknown[]): Injection {
     const call = this.#count(operation)
-    const planned = this.#points.get(operation)?.meeting(...args) ?? []
+    const planned = this.#points.get(operation)?.matching(...args) ?? []
     const faults = [...planned, ...this.#byChance(operation, call)]
     const delayMs = (isAfter: boolean) =>
       faults.reduce(
-        (sum, one) => (one.fault === 'delay' && one.after === isAfter ? sum + one.delayMs : sum),
+        (sum, fault) => (fault.fault === 'delay' && fault.after === isAfter ? sum + fault.delayMs : sum),
         0,
       )
     const failure = faults.find((one) => one.fault === 'failure')
-    const tearsWholly = planned.some(({ fault }) => fault === 'torn read')
-    const torn = tearsWholly ? 0 : this.#tornByChance(operation, call)
+    const isTorn = planned.some(({ fault }) => fault === 'torn read')
     const injection = {
       operation,
       call,
       holdMs: delayMs(false),
-      answerHoldMs: delayMs(true),
+      resultHoldMs: delayMs(true),
       failure,
-      tornAt: torn,
+      tornAt: isTorn ? 0 : this.#tornByChance(operation, call),
     }
-    this.#note(injection)
+    this.#log(injection)
     return injection
   }
 
-  /** How many of its blocks a read gives. */
-  keptOf({ tornAt, call }: Injection, blocks: number): number {
+  /** Returns how many of its blocks a read returns. */
+  blocksKept({ tornAt, call }: Injection, blocks: number): number {
     if (tornAt === undefined || blocks < 2) return blocks
     const kept = 1 + Math.floor(tornAt * (blocks - 1))
     this.log.add({ fault: 'torn read', operation: 'read', call, blocks: kept })
@@ -133,11 +142,11 @@ export class StorageFaultPlan {
     const chance = chanceOf(this.#seed, operation, call)
     const { before, after, kind = 'io', delay } = rates
     const faults: PlannedFault[] = []
-    const failure = drawn(chance, { before, after })
-    const isAnswer = chance.chance(0.5)
+    const failure = drawOne(chance, { before, after })
+    const isDelayedAfter = chance.chance(0.5)
     const delayMs = delayMsOf(delay, chance)
     if (failure !== undefined) faults.push({ fault: 'failure', kind, after: failure === 'after' })
-    if (delayMs > 0) faults.push({ fault: 'delay', delayMs, after: isAnswer })
+    if (delayMs > 0) faults.push({ fault: 'delay', delayMs, after: isDelayedAfter })
     return faults
   }
 
@@ -148,29 +157,30 @@ export class StorageFaultPlan {
     return chance.chance(probability) ? chance.next() : undefined
   }
 
-  #note({ operation, call, holdMs, answerHoldMs, failure }: Injection): void {
+  #log({ operation, call, holdMs, resultHoldMs, failure }: Injection): void {
     if (holdMs > 0) this.log.add({ fault: 'delay', operation, call, delayMs: holdMs, after: false })
     if (failure !== undefined) {
       const { kind, after } = failure
       this.log.add({ fault: 'failure', operation, call, kind, after })
     }
-    if (answerHoldMs > 0) {
-      this.log.add({ fault: 'delay', operation, call, delayMs: answerHoldMs, after: true })
+    if (resultHoldMs > 0) {
+      this.log.add({ fault: 'delay', operation, call, delayMs: resultHoldMs, after: true })
     }
   }
 }
 
-const CALL_RATES = ['before', 'after', 'kind', 'delay']
-const OTHER_RATES: Readonly<Record<string, readonly string[]>> = {
-  read: [...CALL_RATES, 'torn'],
-  notification: ['drop', 'duplicate', 'delay'],
+const delay = listOf(unchecked)
+const CALL_RATES: MembersOf<CallRates> = { before: 'number', after: 'number', kind: 'string', delay }
+const STORAGE_RATES: Members = {
+  ...Object.fromEntries(STORAGE_OPERATIONS.map((operation) => [operation, CALL_RATES])),
+  read: { ...CALL_RATES, torn: 'number' },
+  notification: { drop: 'number', duplicate: 'number', delay },
 }
 
 function checkRates(operation: string, rates: StorageRates[keyof StorageRates] = {}): void {
   const name = `rates.${operation}`
-  checkNames(name, rates, OTHER_RATES[operation] ?? CALL_RATES)
   const { before, after, torn, drop, duplicate, delay } = { ...rates } as Record<string, number> & CallRates
   checkProbabilities(name, { before, after })
-  for (const one of [{ torn }, { drop }, { duplicate }]) checkProbabilities(name, one)
+  for (const rate of [{ torn }, { drop }, { duplicate }]) checkProbabilities(name, rate)
   checkDelay(name, delay)
 }

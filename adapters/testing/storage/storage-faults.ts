@@ -1,10 +1,15 @@
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import type { StorageFailureKind } from '../../../src/storage/errors.ts'
-import type { DelayRange } from '../faults/chance.ts'
-import type { FaultPoint } from '../faults/fault-points.ts'
+import type { FaultPoint } from '../faults/planned-faults.ts'
+import type { DelayRange } from '../faults/random-faults.ts'
 
 /** The calls of the storage contract that can fail. */
-export type StorageOperation = 'open' | Exclude<keyof StorageSession, 'close' | 'backgroundTurn'>
+export type StorageOperation =
+  | 'open'
+  | Exclude<
+      keyof StorageSession,
+      'close' | 'allocate' | 'check' | 'isFull' | 'backgroundTurn' | 'isExclusive'
+    >
 
 const OPERATIONS: Readonly<Record<StorageOperation, true>> = {
   open: true,
@@ -20,55 +25,71 @@ const OPERATIONS: Readonly<Record<StorageOperation, true>> = {
 
 export const STORAGE_OPERATIONS: readonly string[] = Object.keys(OPERATIONS)
 
-/** What a call is given. */
+/** The arguments of a call. */
 export type StorageArguments<Operation extends StorageOperation> = Operation extends 'open'
   ? []
   : Parameters<StorageSession[Exclude<Operation, 'open'>]>
 
-/** The kinds of `StorageFailure`, and `conflict`: a `StorageConflict` that a commit or an append that was not made is told. */
+/**
+ * The kinds of `StorageFailure`, and `conflict` for a `StorageConflict`, which only commits and appends can
+ * have.
+ */
 export type InjectedKind = StorageFailureKind | 'conflict'
 
+/** Which calls `fail` applies to, and how they fail. */
 export interface FailOptions<Operation extends StorageOperation>
   extends FaultPoint<StorageArguments<Operation>> {
-  /** `io` by default. */
+  /** Default: `io`. */
   readonly kind?: InjectedKind
   /**
-   * The call is made, and its answer is lost: whoever made it cannot know what came of it. What is behind it is made too, so a later success may tell. Without this
-   * the call is not made, and the failure says so.
+   * The call takes effect and its result is lost, so its outcome is unknown to the caller. Calls after it
+   * take effect too, and their success may reveal it. Default: false; the call has no effect, and the failure
+   * says so.
    */
   readonly after?: boolean
 }
 
+/** Which calls `delay` applies to, and on which side. */
 export interface DelayOptions<Operation extends StorageOperation>
   extends FaultPoint<StorageArguments<Operation>> {
-  /** The call is made at once, and its answer comes late. Without this the call itself is held back. */
+  /** Delays the result instead of the call. Default: false. */
   readonly after?: boolean
 }
 
-/** What happens by chance to each call of an operation. Probabilities are from 0 to 1. */
+/** The probabilities of faults for each call of an operation, from 0 to 1. */
 export interface CallRates {
-  /** That it fails and is not made. */
+  /** That the call fails without effect. Default: 0. */
   readonly before?: number
-  /** That it is made and its answer is lost. `before` and `after` together are at most 1. */
+  /**
+   * That the call takes effect and its result is lost. The sum with `before` must not exceed 1. Default: 0.
+   */
   readonly after?: number
-  /** How it fails; `io` by default. */
+  /** The kind of failure. Default: `io`. */
   readonly kind?: StorageFailureKind
-  /** How long it is held back, or its answer: one or the other, evenly. */
+  /** The delay of the call or of its result, with equal probability. Default: none. */
   readonly delay?: DelayRange
 }
 
+/** Probabilities of faults of a read. */
 export interface ReadRates extends CallRates {
-  /** That a read gives only the first of its blocks: at least one, never all when there are several. */
+  /**
+   * That a read returns only some of its blocks: at least the first, and not all if there are several.
+   * Default: 0.
+   */
   readonly torn?: number
 }
 
-/** Not for storages that promise `reliable` notifications, but for `duplicate`. */
+/** Faults of notifications. Storages with `reliable` notifications permit only `duplicate`. */
 export interface NotificationRates {
+  /** That it is lost. */
   readonly drop?: number
+  /** That it arrives twice. */
   readonly duplicate?: number
+  /** How long it is held back. */
   readonly delay?: DelayRange
 }
 
+/** Probabilities of faults by operation, and of notifications. */
 export type StorageRates = {
   readonly [Operation in Exclude<StorageOperation, 'read'>]?: CallRates
 } & {
@@ -77,8 +98,8 @@ export type StorageRates = {
 }
 
 /**
- * One fault that was injected. `call` counts the calls of the operation, of all sessions, from 1: what happened to `append` 17 by chance happens again on a new storage
- * with `fail('append', { nth: 17 })`.
+ * An injected fault. `call` counts the calls of the operation in all sessions, from 1: a random failure of
+ * `append` 17 is repeated on a new storage by `fail('append', { nth: 17 })`.
  */
 export type StorageFault =
   | {
@@ -95,7 +116,7 @@ export type StorageFault =
       readonly delayMs: number
       readonly after: boolean
     }
-  /** `blocks` is how many of them were given. */
+  /** `blocks` is the number of returned blocks. */
   | {
       readonly fault: 'torn read'
       readonly operation: 'read'

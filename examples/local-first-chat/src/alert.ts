@@ -1,7 +1,7 @@
 import { explain } from './problem.ts'
 import { element, part } from './template.ts'
 
-/** Tells of what went wrong, until it is dismissed or tried again. */
+/** Shows an error until it is dismissed or retried. */
 export class Alert {
   readonly #element = element('alert')
   readonly #retry = part<HTMLButtonElement>(this.#element, 'retry')

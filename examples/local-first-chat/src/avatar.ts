@@ -1,6 +1,6 @@
 const HUES = 360
 
-/** Initials on a colour, the same for the same name everywhere. */
+/** Shows initials on a colour that depends on the name only. */
 export function showAvatar(element: HTMLElement, name: string): void {
   const words = name.split(/\s+/).filter((word) => word !== '')
   const initials = words.length > 1 ? [words[0]!, words.at(-1)!] : words

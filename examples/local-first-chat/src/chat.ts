@@ -4,15 +4,18 @@ import { Room } from './room.ts'
 
 const PREFIX = 'rooms/'
 const LIST_LIMIT = 1000
-/** Something that can be seen: not only spaces, controls and marks. */
+/** A visible character: not a space, control character or mark. */
 const VISIBLE = /[^\p{C}\p{M}\p{Z}]/u
 
-/** All rooms of this browser. There is no server: each tab opens the storage for itself, and they follow the same streams. */
+/**
+ * All rooms of this browser. There is no server: each tab opens the storage itself and follows the same
+ * streams.
+ */
 export class Chat {
   readonly #basin: Basin
-  /** Gets a record for each new room, so that other tabs list the rooms again. */
+  /** Has a record for each new room, which makes other tabs refresh their list. */
   readonly #additions: Stream
-  readonly #listAgain = new Subject<void>()
+  readonly #refresh = new Subject<void>()
 
   private constructor(basin: Basin) {
     this.#basin = basin
@@ -23,7 +26,7 @@ export class Chat {
     const hw = await open({ storage })
     try {
       await hw.ensureBasin(basinName)
-      // Streams are made by name only where a room is wanted: an address with a wrong name must not make one.
+      // Following a wrong address must not create a room.
       const basin = hw.basin(basinName, { autoCreate: false })
       await basin.ensureStream('added-rooms')
       return new Chat(basin)
@@ -37,9 +40,11 @@ export class Chat {
     return new Room(name, this.#basin.stream(PREFIX + name))
   }
 
-  /** Makes a room, unless there is one of this name: another tab may be making it right now. Resolves to its name. */
+  /**
+   * Creates a room unless it exists; another tab may be creating it at the same time. Resolves to its name.
+   */
   async createRoom(input: string): Promise<string> {
-    // What looks the same is the same room.
+    // Names that look the same must be the same.
     const name = input.normalize().trim().replace(/\s+/g, ' ')
     if (!VISIBLE.test(name)) throw new RangeError('Give the room a name.')
     const { result } = await this.#basin.ensureStream(PREFIX + name)
@@ -47,20 +52,20 @@ export class Chat {
     return name
   }
 
-  /** The names of all rooms, and again whenever one was added, in any tab. */
+  /** Emits the names of all rooms, and again whenever any tab has added one. */
   get roomNames$(): Observable<readonly string[]> {
-    // The tail comes before the first list, so that no room is added unseen in between.
+    // The tail is read before the first list, so that no new room is missed.
     return defer(() => this.#additions.checkTail()).pipe(
       switchMap(({ seqNum }) =>
-        merge(this.#additions.read({ seqNum }).records$, this.#listAgain).pipe(startWith(undefined)),
+        merge(this.#additions.readSession({ seqNum }).records$, this.#refresh).pipe(startWith(undefined)),
       ),
       switchMap(() => this.#roomNames()),
     )
   }
 
-  /** For when rooms may have come or gone in another way, by the wire protocol for instance. */
-  listAgain(): void {
-    this.#listAgain.next()
+  /** Lists the rooms again, for changes made in other ways, such as the wire protocol. */
+  refresh(): void {
+    this.#refresh.next()
   }
 
   async #roomNames(): Promise<readonly string[]> {

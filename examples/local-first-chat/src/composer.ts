@@ -1,6 +1,6 @@
 import { element } from './template.ts'
 
-/** Where messages are written. What is not sent yet is kept for each room. */
+/** The text field for messages. Keeps a draft for each room. */
 export class Composer {
   readonly #field = element<HTMLTextAreaElement>('message-text')
   readonly #drafts = new Map<string, string>()
@@ -12,7 +12,7 @@ export class Composer {
       void this.#submit(send)
     })
     this.#field.addEventListener('keydown', (event) => {
-      // An Enter that ends the composition of a character sends nothing.
+      // Enter also ends the composition of a character, which must not send the message.
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
       event.preventDefault()
       void this.#submit(send)
@@ -38,15 +38,15 @@ export class Composer {
     try {
       await send(text)
     } catch {
-      this.#giveBack(room, text)
+      this.#restore(room, text)
     }
   }
 
-  /** What could not be sent stands before what was written meanwhile. */
-  #giveBack(room: string, text: string): void {
+  /** Puts a message that could not be sent back, before what was written meanwhile. */
+  #restore(room: string, text: string): void {
     const isShown = room === this.#room
-    const since = isShown ? this.#field.value : (this.#drafts.get(room) ?? '')
-    const draft = since === '' ? text : `${text}\n${since}`
+    const written = isShown ? this.#field.value : (this.#drafts.get(room) ?? '')
+    const draft = written === '' ? text : `${text}\n${written}`
     if (isShown) this.#field.value = draft
     else this.#drafts.set(room, draft)
   }

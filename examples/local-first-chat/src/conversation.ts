@@ -12,7 +12,7 @@ import { element, part } from './template.ts'
 const PAGE = 100
 const NEAR_END_PX = 48
 
-/** One room: history first, then live. */
+/** Shows one room: history first, then live messages. */
 export class Conversation {
   readonly #element = element('conversation')
   readonly #title = element('room-title')
@@ -26,7 +26,7 @@ export class Conversation {
   readonly #leave: (error: unknown) => void
   #room: Room | undefined
   #following = Subscription.EMPTY
-  /** The positions of the first record that was looked at, and after the last. */
+  /** The positions of the first loaded record, and after the last. */
   #first = 0
   #end = 0
   /** The tail when the room was opened. */
@@ -34,7 +34,7 @@ export class Conversation {
   #isAtEnd = true
   #isUpdating = false
 
-  /** `leave` is called when the room is not there, or not any more. */
+  /** Calls `leave` if the room does not exist or was deleted. */
   constructor(positions: ReadPositions, alert: Alert, leave: (error: unknown) => void) {
     this.#positions = positions
     this.#alert = alert
@@ -45,7 +45,7 @@ export class Conversation {
       this.#scroller.scrollTop = 0
     })
     this.#scroller.addEventListener('scroll', () => {
-      // The page is laid out from its end, which is 0.
+      // The list is laid out from its end, at position 0.
       this.#isAtEnd = this.#scroller.scrollTop > -NEAR_END_PX
       this.#updateSoon()
     })
@@ -76,25 +76,25 @@ export class Conversation {
     this.#begin(undefined, 0)
   }
 
-  /** To the text field where there is a keyboard; elsewhere one would pop up. */
+  /** Focuses the text field, except on devices where that opens an on-screen keyboard. */
   focus(): void {
     if (matchMedia('(hover: hover) and (pointer: fine)').matches) this.#composer.focus()
     else this.#title.focus()
   }
 
-  /** After the own name was changed. */
+  /** Updates the messages after the user changed their name. */
   redraw(): void {
     this.#list.redraw()
   }
 
-  /** Makes the page ready for a room that ends here, and returns where its messages are to begin. */
+  /** Prepares the page for a room with this tail. Returns the position of the first message to show. */
   #begin(room: Room | undefined, tail: number): number {
     const read = room === undefined ? 0 : this.#positions.of(room.name)
     this.#list.begin(read > 0 && read < tail ? read : Number.POSITIVE_INFINITY)
     this.#end = 0
     this.#isAtEnd = true
     this.#scroller.scrollTop = 0
-    // History is not read aloud, what comes then is.
+    // Screen readers announce live messages, but not history.
     this.#historyEnd = tail
     this.#scroller.ariaBusy = String(tail > 0)
     this.#earlier.hidden = tail <= PAGE
@@ -107,7 +107,7 @@ export class Conversation {
   #add({ end, message }: Entry): void {
     if (message !== undefined) this.#list.append(message)
     this.#end = end
-    // The last of the history may have expired since.
+    // The last records of the history may have expired meanwhile.
     if (end >= this.#historyEnd) this.#scroller.ariaBusy = 'false'
     if (this.#list.isLong && this.#isAtEnd) {
       this.#list.shorten()
@@ -132,7 +132,7 @@ export class Conversation {
     const room = this.#room
     try {
       const entries = await room?.entriesBefore(this.#first, PAGE)
-      // Meanwhile another room may be open.
+      // Another room may be open by now.
       if (entries === undefined || room !== this.#room) return
       this.#list.prepend(entries.flatMap(({ message }) => message ?? []))
       this.#first = Math.max(0, this.#first - PAGE)
@@ -143,7 +143,7 @@ export class Conversation {
     }
   }
 
-  /** Once a frame, however many messages come: what is seen is read, and what is not is told. */
+  /** Updates read position and counts, at most once per frame. */
   #updateSoon(): void {
     if (this.#isUpdating) return
     this.#isUpdating = true

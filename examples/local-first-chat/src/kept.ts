@@ -1,12 +1,9 @@
-/**
- * Small things that this browser remembers: web storage, which tells other tabs of changes. Where it is forbidden they are forgotten with the
- * page.
- */
+/** Saves a setting in web storage. Where that is not permitted, the setting is lost with the page. */
 export function keep(key: string, value: string, storage: () => Storage = () => localStorage): void {
   try {
     storage().setItem(key, value)
   } catch {
-    // Forbidden or full: nothing that anybody would miss for long.
+    // Not permitted or full. Settings are not essential.
   }
 }
 

@@ -69,7 +69,7 @@ async function start(): Promise<void> {
     conversation.redraw()
   })
   fromEvent(window, 'hashchange').subscribe(route)
-  fromEvent(document, 'visibilitychange').subscribe(() => chat.listAgain())
+  fromEvent(document, 'visibilitychange').subscribe(() => chat.refresh())
   fromEvent<KeyboardEvent>(document, 'keydown').subscribe((event) => {
     const steps = { ArrowUp: -1, ArrowDown: 1 }[event.key]
     const room = event.altKey && steps !== undefined ? rooms.neighbour(steps) : undefined
@@ -82,9 +82,9 @@ async function start(): Promise<void> {
   element('sidebar').inert = false
 }
 
-function startOrTell(): void {
-  start().catch((error: unknown) => alert.show(error, startOrTell))
+function startOrAlert(): void {
+  start().catch((error: unknown) => alert.show(error, startOrAlert))
 }
 
 showNetwork()
-startOrTell()
+startOrAlert()

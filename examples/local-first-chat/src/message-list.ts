@@ -9,13 +9,13 @@ const TEXT_SHOWN_LENGTH = 800
 const MESSAGES_MAX = 800
 const MESSAGES_KEPT = 400
 
-/** A message, and what stands for it: first what separates it from the one before. */
+/** A message and its elements; separators come first. */
 interface Entry {
   readonly message: Message
   elements: readonly HTMLElement[]
 }
 
-/** The messages on the page: consecutive ones, between them the days and where the unread ones begin. */
+/** The messages on the page, with separators for days and for the first unread message. */
 export class MessageList {
   readonly #element: HTMLElement
   #entries: Entry[] = []
@@ -33,7 +33,7 @@ export class MessageList {
     return this.#entries.length > MESSAGES_MAX
   }
 
-  /** Begins anew. Messages from `newFrom` on are marked as new. */
+  /** Clears the list. Messages from position `newFrom` on are marked as new. */
   begin(newFrom: number): void {
     this.#newFrom = newFrom
     this.#entries = []
@@ -53,17 +53,17 @@ export class MessageList {
     }))
     this.#element.prepend(...added.flatMap(({ elements }) => elements))
     this.#entries.unshift(...added)
-    // It was the first, and follows another now.
+    // This message was the first, and now follows another.
     this.#redraw(added.length)
   }
 
-  /** Lets go of the oldest. */
+  /** Removes the oldest messages. */
   shorten(): void {
     for (const { elements } of this.#entries.splice(0, this.#entries.length - MESSAGES_KEPT)) remove(elements)
     this.#redraw(0)
   }
 
-  /** After the own name was changed. */
+  /** Updates all messages after the user changed their name. */
   redraw(): void {
     for (const index of this.#entries.keys()) this.#redraw(index)
   }
@@ -115,7 +115,7 @@ function messageElement({ author, text, sentAt }: Message): HTMLElement {
   const body = part(element, 'text')
   body.textContent = text
   if (text.length > TEXT_SHOWN_LENGTH) {
-    // Not in the middle of a character of two halves.
+    // Does not end with half a surrogate pair.
     body.textContent = `${text.slice(0, TEXT_SHOWN_LENGTH).replace(/[\uD800-\uDBFF]$/, '')} …`
     const more = part<HTMLButtonElement>(element, 'more')
     more.textContent = `Show all ${text.length.toLocaleString()} characters`

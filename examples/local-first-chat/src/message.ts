@@ -2,28 +2,28 @@ import type { TextRecord } from 'headwater'
 
 /** A record of a room's stream. */
 export interface Message {
-  /** Its sequence number: the position in the room. */
+  /** The position in the room: the sequence number of the record. */
   readonly seqNum: number
   readonly author: string
   readonly text: string
   readonly sentAt: Date
 }
 
-/** A place in a room, and the message there, if it is one. */
+/** A record of a room, which may be a message. */
 export interface Entry {
   /** The position after it. */
   readonly end: number
   readonly message: Message | undefined
 }
 
-/** The latest time that a `Date` can be, in milliseconds. */
+/** The latest time of a `Date`, in milliseconds. */
 const TIME_MAX = 8.64e15
 
 export function entryOf(record: TextRecord): Entry {
   return { end: record.seqNum + 1, message: isCommand(record) ? undefined : messageOf(record) }
 }
 
-/** Who trims or fences the stream says nothing to people. */
+/** Trim and fence commands are not messages. */
 function isCommand({ headers }: TextRecord): boolean {
   return headers.length === 1 && headers[0]![0] === ''
 }

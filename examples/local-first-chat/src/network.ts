@@ -2,7 +2,7 @@ import { fromEvent, merge, startWith } from 'rxjs'
 import { serviceWorkerInControl } from '../../shared/service-worker-in-control.ts'
 import { element } from './template.ts'
 
-/** Tells whether there is a network, and makes the page work without. */
+/** Shows whether the browser is online, and installs the service worker that makes the page work offline. */
 export function showNetwork(): void {
   const status = element('network')
   merge(fromEvent(window, 'online'), fromEvent(window, 'offline'))

@@ -1,7 +1,7 @@
 import { explain } from './problem.ts'
 import { element } from './template.ts'
 
-/** The form for a new room. */
+/** Sets up the form that creates a room. */
 export function newRoomForm(create: (name: string) => Promise<void>): void {
   const form = element<HTMLFormElement>('new-room')
   const field = element<HTMLInputElement>('new-room-name')

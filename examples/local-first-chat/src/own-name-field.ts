@@ -2,7 +2,7 @@ import { showAvatar } from './avatar.ts'
 import { ownName, setOwnName } from './own-name.ts'
 import { element } from './template.ts'
 
-/** The field for the own name. An empty one is not taken. */
+/** Sets up the field for the name of the user. Ignores an empty name. */
 export function ownNameField(onChange: () => void): void {
   const field = element<HTMLInputElement>('own-name')
   const avatar = element('own-avatar')

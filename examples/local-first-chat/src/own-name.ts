@@ -3,7 +3,9 @@ import { keep, kept } from './kept.ts'
 const KEY = 'brook/name'
 const NAMES = ['Beaver', 'Heron', 'Kingfisher', 'Newt', 'Otter', 'Salmon', 'Trout', 'Wagtail']
 
-/** A tab keeps its own, so that two tabs can be two people; a new one begins with the last that was chosen. */
+/**
+ * The name of the user in this tab, so that two tabs can be two users. A new tab starts with the latest name.
+ */
 export function ownName(): string {
   return (
     kept(KEY, () => sessionStorage) ??

@@ -2,7 +2,7 @@ import { filter, fromEvent, map, merge, type Observable, Subject } from 'rxjs'
 import { keep, kept } from './kept.ts'
 import { ownName } from './own-name.ts'
 
-/** How far each room has been read: the position after the last message that was seen, in any tab of the same name. */
+/** The position after the last message read in each room, shared by all tabs with the same user name. */
 export class ReadPositions {
   readonly #changed = new Subject<string | undefined>()
   readonly #seen = new Map<string, number>()
@@ -12,7 +12,7 @@ export class ReadPositions {
     return Math.max(this.#seen.get(key) ?? 0, Number(kept(key) ?? 0))
   }
 
-  /** Positions only grow. */
+  /** Ignores positions below the current one. */
   advance(room: string, position: number): void {
     if (position <= this.of(room)) return
     const key = keyOf(room)
@@ -21,12 +21,12 @@ export class ReadPositions {
     this.#changed.next(key)
   }
 
-  /** After the own name was changed: its positions are others. */
+  /** Reports changes of all positions, after the user changed their name. */
   changeAll(): void {
     this.#changed.next(undefined)
   }
 
-  /** When a room was read on, here or in another tab. */
+  /** Emits when the position of a room changes, here or in another tab. */
   changesOf(room: string): Observable<unknown> {
     const elsewhere = fromEvent<StorageEvent>(window, 'storage').pipe(map(({ key }) => key ?? undefined))
     return merge(this.#changed, elsewhere).pipe(filter((key) => key === undefined || key === keyOf(room)))

@@ -1,9 +1,9 @@
-/** Where a room is found: the part of the page's address behind `#`. */
+/** The fragment of the page's URL that shows a room. */
 export function addressOf(room: string): string {
   return `#/${encodeURIComponent(room)}`
 }
 
-/** Undefined when the address names none. */
+/** The room of a fragment; undefined if it names none. */
 export function roomAt(hash: string): string | undefined {
   try {
     return decodeURIComponent(hash.replace(/^#\/?/, '')) || undefined

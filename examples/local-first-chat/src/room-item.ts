@@ -10,7 +10,7 @@ const RETRY_MS = 5_000
 const PREVIEW_LENGTH = 120
 const UNREAD_SHOWN_MAX = 99
 
-/** A room in the list: follows its stream for the latest message and what is unread. */
+/** A room in the list. Follows its stream to show the latest message and the number of unread ones. */
 export class RoomItem {
   readonly element = copyOf('room-template')
   readonly name: string
@@ -29,7 +29,7 @@ export class RoomItem {
     this.#positions = positions
     this.#link.href = addressOf(room.name)
     part(this.element, 'name').textContent = room.name
-    // Perhaps the room is gone, perhaps the storage is busy.
+    // The room may have been deleted, or the storage may be busy.
     const again = () => {
       on.lost()
       return timer(RETRY_MS)

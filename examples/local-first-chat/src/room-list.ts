@@ -5,7 +5,7 @@ import { element } from './template.ts'
 
 const byName = new Intl.Collator(undefined, { numeric: true })
 
-/** The list of rooms, by name: nothing jumps when messages come. */
+/** The list of rooms, sorted by name so that it does not move when messages arrive. */
 export class RoomList {
   readonly #element = element('rooms')
   readonly #chat: Chat
@@ -20,12 +20,12 @@ export class RoomList {
     this.#onChange = onChange
   }
 
-  /** Messages in all rooms that have not been read. */
+  /** The number of unread messages in all rooms. */
   get unread(): number {
     return this.#items.reduce((sum, { unread }) => sum + unread, 0)
   }
 
-  /** Adds and removes items. Those that stay are not touched, and keep the focus. */
+  /** Adds and removes items. The others keep their elements, and with them the focus. */
   show(names: readonly string[]): void {
     const wanted = new Set(names)
     for (const item of this.#items) if (!wanted.has(item.name)) item.remove()
@@ -34,8 +34,8 @@ export class RoomList {
     const added = names.filter((name) => !shown.has(name)).map((name) => this.#itemOf(name))
     this.#items = [...kept, ...added].sort((one, other) => byName.compare(one.name, other.name))
     for (const [index, item] of this.#items.entries()) {
-      const there = this.#element.children[index] ?? null
-      if (there !== item.element) this.#element.insertBefore(item.element, there)
+      const current = this.#element.children[index] ?? null
+      if (current !== item.element) this.#element.insertBefore(item.element, current)
     }
     element('no-rooms').hidden = names.length > 0
     this.#onChange()
@@ -50,14 +50,14 @@ export class RoomList {
     this.#items.find((item) => item.name === name)?.focus()
   }
 
-  /** The name of the room so many places further down. */
+  /** The name of the room `steps` places below the selected one. */
   neighbour(steps: number): string | undefined {
     const index = this.#items.findIndex(({ name }) => name === this.#selected)
     return this.#items[index < 0 ? 0 : index + steps]?.name
   }
 
   #itemOf(name: string): RoomItem {
-    const on = { change: this.#onChange, lost: () => this.#chat.listAgain() }
+    const on = { change: this.#onChange, lost: () => this.#chat.refresh() }
     const item = new RoomItem(this.#chat.room(name), this.#positions, on)
     item.isSelected = name === this.#selected
     return item

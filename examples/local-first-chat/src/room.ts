@@ -2,10 +2,10 @@ import type { Stream } from 'headwater'
 import { filter, map, type Observable } from 'rxjs'
 import { type Entry, entryOf, type Message } from './message.ts'
 
-/** How many records may follow the latest message that are none. */
+/** The most commands that may follow the latest message. */
 const COMMANDS_MAX = 9
 
-/** A stream, and each message a record of it. */
+/** A room is a stream, and each message is a record. */
 export class Room {
   readonly name: string
   readonly #stream: Stream
@@ -15,39 +15,39 @@ export class Room {
     this.#stream = stream
   }
 
-  /** Resolves when the message is durable: closing the tab or losing the network does not take it away. */
+  /** Resolves when the message is durable: it survives the end of the tab and the loss of the network. */
   async send(author: string, text: string): Promise<void> {
     await this.#stream.append({ body: text, headers: [['author', author]] })
   }
 
-  /** The position that the next message will get. */
+  /** Resolves to the position of the next message. */
   async tail(): Promise<number> {
     const { seqNum } = await this.#stream.checkTail()
     return seqNum
   }
 
-  /** History from a position on, then whatever is sent, in any tab. */
+  /** Emits the history from a position on, then the messages of all tabs. */
   entriesFrom(seqNum: number): Observable<Entry> {
-    return this.#stream.read({ seqNum }).text$.pipe(map(entryOf))
+    return this.#stream.readSession({ seqNum }).records$.pipe(map(entryOf))
   }
 
-  /** The latest messages, then whatever is sent. */
+  /** Emits the latest messages, then new ones. */
   latestMessages(): Observable<Message> {
-    const { text$ } = this.#stream.read({ tailOffset: 1 + COMMANDS_MAX })
-    return text$.pipe(
+    const { records$ } = this.#stream.readSession({ tailOffset: 1 + COMMANDS_MAX })
+    return records$.pipe(
       map((record) => entryOf(record).message),
       filter((message) => message !== undefined),
     )
   }
 
-  /** What is left of the `count` records before a position. */
+  /** Resolves to the remaining records among the `count` before a position. */
   async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
     const first = Math.max(0, seqNum - count)
     const entries: Entry[] = []
-    for await (const batch of this.#stream.read({ seqNum: first, count: seqNum - first })) {
-      entries.push(...batch.text.map(entryOf))
+    for await (const record of this.#stream.readSession({ seqNum: first, count: seqNum - first })) {
+      entries.push(entryOf(record))
     }
-    // Where the oldest are gone, the read began later.
+    // If the oldest were trimmed, the read started later.
     return entries.filter(({ end }) => end <= seqNum)
   }
 }

@@ -4,7 +4,7 @@ import { element, part } from './template.ts'
 
 const LOW_SHARE = 0.8
 
-/** How much is stored, of how much, and whether the browser may throw it away. */
+/** Shows the used space, the quota, and whether the browser may delete the data. */
 export class StorageView {
   readonly #element = element('storage')
   readonly #usage = part(this.#element, 'usage')
@@ -27,7 +27,7 @@ export class StorageView {
       this.#meter.title = `${bytesText(usedBytes)} of ${bytesText(quotaBytes)}`
       this.#usage.textContent = `${this.#meter.title} used${usedBytes < this.#meter.high ? '' : ': nearly full'}`
     } else {
-      this.#usage.textContent = 'This browser does not tell how much is stored.'
+      this.#usage.textContent = 'This browser does not report how much is stored.'
     }
     this.#persisted.textContent = persisted
       ? 'Persisted: the browser keeps it.'

@@ -1,5 +1,5 @@
 import { indexedDb } from 'headwater/indexeddb'
 
-/** One database for all tabs and the service worker: each opens it for itself. */
+/** One database, which each tab and the service worker open themselves. */
 export const storage = indexedDb('local-first-chat')
 export const BASIN = 'chat'

@@ -8,12 +8,12 @@ const status = document.querySelector('output')!
 
 async function start(): Promise<void> {
   await serviceWorkerInControl()
-  // The service is this page's own address: the service worker answers. It asks for no token, but the client wants one.
+  // The service worker answers at the page's own address. It needs no token, but the client requires one.
   const address = new URL('v1', document.baseURI).href
   const s2 = new S2({
     accessToken: 'not needed',
     endpoints: { account: address, basin: address },
-    // The browser stops an idle service worker over and over, and a follower counts attempts until the next record comes.
+    // Each time that the browser stops the idle service worker, a follower uses one attempt.
     retry: { maxAttempts: 1_000 },
   })
   await s2.basins.ensure({ basin: 'notebook' })
@@ -32,7 +32,8 @@ async function start(): Promise<void> {
   form.querySelector('button')!.disabled = false
   status.value = 'Ready, with or without a network.'
 
-  // History, then whatever this or another tab appends. The client goes on where it was when the browser stops the service worker.
+  // History, then the appends of all tabs. The client resumes when the browser has stopped the service
+  // worker.
   const start = { from: { seqNum: 0 } }
   for await (const { seqNum, body } of await notes.readSession({ start, ignoreCommandRecords: true })) {
     const item = document.createElement('li')

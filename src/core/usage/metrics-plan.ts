@@ -4,13 +4,21 @@ import {
   ACCOUNT_METRIC_SETS,
   BASIN_METRIC_SETS,
   type MetricInterval,
+  type MetricPoint,
   type MetricSet,
   type MetricsQuery,
   STREAM_METRIC_SETS,
 } from '../../model/metrics.ts'
-import type { Intervals } from './points.ts'
-import { alignDown, coveringTier, HOUR_SECONDS, type Tier } from './tiers.ts'
+import {
+  assertMembers,
+  type MembersOf,
+  millisecondsOf,
+  type Time,
+  unchecked,
+} from '../../model/validation.ts'
+import { alignDown, coveringTier, HOUR_SECONDS, type Tier, type UsagePoint } from './tiers.ts'
 
+/** The level that a metrics query is about. */
 export type MetricsLevel = 'account' | 'basin' | 'stream'
 
 const SETS: Readonly<Record<MetricsLevel, readonly MetricSet[]>> = {
@@ -19,66 +27,122 @@ const SETS: Readonly<Record<MetricsLevel, readonly MetricSet[]>> = {
   stream: STREAM_METRIC_SETS,
 }
 
-/** How far into the future a query may reach, for clocks that are fast, in seconds. */
+/** Tolerates callers whose clocks are ahead. */
 const FUTURE_SECONDS_MAX = 300
-const TIME_MAX = 0xff_ff_ff_ff
+/** Times are unsigned 32-bit numbers of seconds on the wire. */
+const TIME_SECONDS_MAX = 0xff_ff_ff_ff
 
+const METRICS_QUERY: MembersOf<MetricsQuery> = {
+  set: unchecked,
+  start: unchecked,
+  end: unchecked,
+  interval: unchecked,
+}
+
+/** How a metrics query is answered. */
 export interface MetricsPlan extends Intervals {
-  /** By whose buckets the query is answered: coarser than asked for when the finer ones of its start are not kept any more. */
+  /**
+   * The tier to read. It is coarser than requested if the finer one no longer holds the start of the range.
+   */
   readonly tier: Tier
 }
 
 /**
- * What a query asks for (wire-behaviour.md 11.1 and 11.2). Throws 422 `invalid` for a set that the level does not have, bounds that are missing,
- * no unsigned 32-bit integers, the wrong way round, in the future or more than 30 days apart, and intervals that the set does not take.
- * `now` in seconds.
+ * Decides how to answer a query (docs/protocol.md "Metrics queries"). `now` is in seconds. Throws 422
+ * `invalid` for a set or interval that the level does not have, and for bounds that are missing, invalid,
+ * reversed, in the future or more than 30 days apart.
  */
 export function planMetrics(level: MetricsLevel, query: MetricsQuery, now: number): MetricsPlan {
+  assertMembers(query, METRICS_QUERY, 'query')
   const { set } = query
-  if (!SETS[level].includes(set)) throw invalid(`set must be one of ${SETS[level].join(', ')}`, 'set')
+  if (!SETS[level].includes(set)) throw invalid(`\`set\` must be one of ${SETS[level].join(', ')}`, 'set')
   const [start, end] = boundsOf(query, now)
   const tier = coveringTier(intervalOf(level, query), start, now)
   const seconds = set === 'active-basins' ? HOUR_SECONDS : tier.bucketSeconds
-  // A range without any time in it asks for the interval that it lies in.
+  // An empty range selects the interval that contains it.
   const last = Math.max(end - 1, start)
   return { tier, from: alignDown(start, seconds), to: alignDown(last, seconds) + seconds, seconds }
 }
 
-function boundsOf({ set, start, end }: MetricsQuery, now: number): readonly [start: number, end: number] {
-  if (start === undefined || end === undefined) {
-    throw invalid(`start and end params required for ${set}`, start === undefined ? 'start' : 'end')
+/** The bounds in whole seconds that contain the range. */
+function boundsOf(query: MetricsQuery, now: number): readonly [start: number, end: number] {
+  if (query.start === undefined || query.end === undefined) {
+    const field = query.start === undefined ? 'start' : 'end'
+    throw invalid(`start and end params required for ${query.set}`, field)
   }
-  checkTime(start, 'start')
-  checkTime(end, 'end')
-  if (start > end) throw invalid('start must not be after end', 'start')
+  const start = Math.floor(secondsOf(query.start, 'start'))
+  const end = Math.ceil(secondsOf(query.end, 'end'))
+  if (start > end) throw invalid('`start` must not be after `end`', 'start')
   if (end > now + FUTURE_SECONDS_MAX) {
-    throw invalid(`end must not be more than ${FUTURE_SECONDS_MAX} seconds in the future`, 'end')
+    throw invalid(`\`end\` must not be more than ${FUTURE_SECONDS_MAX} seconds in the future`, 'end')
   }
   if (end - start > METRICS_RANGE_SECONDS_MAX) {
-    throw invalid(`end must not be more than ${METRICS_RANGE_SECONDS_MAX} seconds after start`, 'end')
+    throw invalid(`\`end\` must not be more than ${METRICS_RANGE_SECONDS_MAX} seconds after \`start\``, 'end')
   }
   return [start, end]
 }
 
-function checkTime(value: number, field: string): void {
-  if (!Number.isInteger(value) || value < 0 || value > TIME_MAX) {
-    throw invalid(`${field} must be an integer from 0 to ${TIME_MAX}`, field)
-  }
+function secondsOf(time: Time, field: string): number {
+  const seconds = millisecondsOf(time) / 1000
+  if (seconds >= 0 && seconds <= TIME_SECONDS_MAX) return seconds
+  throw invalid(`\`${field}\` must be a time from 1970 to 2106`, field)
 }
 
 function intervalOf(level: MetricsLevel, { set, interval }: MetricsQuery): MetricInterval {
   if (set === 'active-basins') return 'hour'
-  const [byDefault, ...others] = intervalsOf(level, set)
-  if (interval === undefined) return byDefault
-  const taken = [byDefault, ...others]
-  if (!taken.includes(interval)) {
-    throw invalid(`interval of ${set} of a ${level} must be ${taken.join(', ')}`, 'interval')
+  const allowed = intervalsOf(level, set)
+  if (interval === undefined) return allowed[0]
+  if (!allowed.includes(interval)) {
+    throw invalid(`\`interval\` of ${set} of a ${level} must be one of ${allowed.join(', ')}`, 'interval')
   }
   return interval
 }
 
-/** Those that a set takes, its default first. */
+/** The intervals of a set, the default first. */
 function intervalsOf(level: MetricsLevel, set: MetricSet): readonly [MetricInterval, ...MetricInterval[]] {
   if (set === 'storage') return level === 'basin' ? ['hour'] : ['minute']
   return set === 'account-ops' || set === 'basin-ops' ? ['hour', 'minute', 'day'] : ['minute', 'hour', 'day']
+}
+
+/** The intervals of a query, in seconds since the Unix epoch. */
+export interface Intervals {
+  /** Start of the first interval. */
+  readonly from: number
+  /** End of the last interval. */
+  readonly to: number
+  /** Length of each interval. */
+  readonly seconds: number
+}
+
+/** The totals of intervals that are not 0. */
+export function totals(points: Iterable<UsagePoint>, { from, to, seconds }: Intervals): MetricPoint[] {
+  const byTime = new Map<number, number>()
+  for (const [time, value] of points) {
+    const start = alignDown(time, seconds)
+    if (start >= from && start < to) byTime.set(start, (byTime.get(start) ?? 0) + value)
+  }
+  return [...byTime]
+    .filter(([, value]) => value !== 0)
+    .sort(([a], [b]) => a - b)
+    .map(([start, value]) => [start * 1000, value])
+}
+
+/**
+ * The last measurement of each interval, or the latest one before an interval without any. Begins with the
+ * first interval that has one and ends with the interval that contains `until`, in seconds.
+ */
+export function lastMeasurements(
+  points: readonly UsagePoint[],
+  { from, to, seconds }: Intervals,
+  until: number,
+): MetricPoint[] {
+  const ascending = [...points].sort(([a], [b]) => a - b)
+  const values: MetricPoint[] = []
+  let last: number | undefined
+  let next = 0
+  for (let start = from; start < to && start <= until; start += seconds) {
+    while (next < ascending.length && ascending[next]![0] < start + seconds) last = ascending[next++]![1]
+    if (last !== undefined) values.push([start * 1000, last])
+  }
+  return values
 }

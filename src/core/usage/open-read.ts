@@ -3,38 +3,39 @@ import { alignDown, MINUTE_SECONDS } from './tiers.ts'
 const MINUTE_MS = MINUTE_SECONDS * 1000
 
 /**
- * Open reads are looked at every minute: a longer gap than this, or one backwards, is a clock that was set or a machine that slept. During
- * neither was anything read.
+ * The largest gap between two checks of an open read, which happen every minute. A larger or negative one
+ * means that the clock was set or the machine slept, and nothing was read meanwhile.
  */
 const GAP_MS_MAX = 10 * MINUTE_MS
 
-/** Where a streaming read stands, in milliseconds. */
+/** The times of a streaming read, in milliseconds. */
 export interface OpenReadTimes {
-  /** When its next operation falls due. */
+  /** When the next operation is due. */
   readonly dueAt: number
-  /** When it was looked at last. */
-  readonly seenAt: number
+  /** When the read was last checked. */
+  readonly checkedAt: number
 }
 
+/** The operations to count, and the times to keep. */
 export interface DueOperations {
-  /** The minute of each operation that fell due, in seconds. */
+  /** The minute of each due operation, in seconds. */
   readonly minutes: readonly number[]
   readonly next: OpenReadTimes
 }
 
-/** A streaming read that opens: its first operation is due at once. */
-export function opened(now: number): OpenReadTimes {
-  return { dueAt: now, seenAt: now }
+/** Returns the times of a new streaming read, whose first operation is due at once. */
+export function startOpenRead(now: number): OpenReadTimes {
+  return { dueAt: now, checkedAt: now }
 }
 
 /**
- * The operations of a streaming read that fell due since it was looked at: one when it opens, one more for each further full minute
- * (wire-behaviour.md 11.3).
+ * The operations of a streaming read that became due since its last check: one when it opens and one for each
+ * further full minute (docs/protocol.md "Metrics responses").
  */
-export function dueOperations({ dueAt, seenAt }: OpenReadTimes, now: number): DueOperations {
-  const gap = now - seenAt
+export function dueOperations({ dueAt, checkedAt }: OpenReadTimes, now: number): DueOperations {
+  const gap = now - checkedAt
   let next = Math.abs(gap) > GAP_MS_MAX ? dueAt + gap : dueAt
   const minutes: number[] = []
   for (; next <= now; next += MINUTE_MS) minutes.push(alignDown(next / 1000, MINUTE_SECONDS))
-  return { minutes, next: { dueAt: next, seenAt: now } }
+  return { minutes, next: { dueAt: next, checkedAt: now } }
 }

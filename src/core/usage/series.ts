@@ -1,20 +1,20 @@
-import type { MetricPoint } from '../../model/metrics.ts'
-import type { Tier, TierChunk } from './tiers.ts'
+import type { Tier, TierChunk, UsagePoint } from './tiers.ts'
 
 /**
- * What is kept of one scope (the account, a basin, a log) in one chunk of time: for each series its value by bucket, counted from the chunk's
- * beginning. Persisted: keep stable.
+ * The usage of one scope (the account, a basin or a log) in one chunk of time: the value of each series by
+ * bucket, counted from the start of the chunk. Persisted.
  */
 export type SeriesOfChunk = Readonly<Record<string, Buckets>>
 type Buckets = Readonly<Record<string, number>>
 
-/** A series is named by the metric set and the metric that it is told in. Persisted. */
+/** The name of a series: the metric set and the metric that report it. Persisted. */
 export function seriesName(set: string, metric: string): string {
   return `${set}:${metric}`
 }
 
+/** The metric of stored bytes. */
 export const METERED_SIZE = 'metered_size'
-/** The one series whose values are measurements, of which the last counts. Those of all others add up. */
+/** The only series of measurements, of which the last counts. The values of all others add up. */
 export const STORED_BYTES: string = seriesName('storage', METERED_SIZE)
 
 /** Adds newer usage of the same chunk. */
@@ -29,7 +29,7 @@ export function mergeSeries(older: SeriesOfChunk, newer: SeriesOfChunk): SeriesO
   return merged
 }
 
-/** The same usage in the buckets of a coarser tier, all of it within one chunk there. */
+/** Converts usage to the buckets of a coarser tier. It must fit into one chunk there. */
 export function rollUpSeries(series: SeriesOfChunk, from: TierChunk, to: TierChunk): SeriesOfChunk {
   const rolledUp: Record<string, Buckets> = {}
   for (const name of Object.keys(series)) {
@@ -43,22 +43,24 @@ export function rollUpSeries(series: SeriesOfChunk, from: TierChunk, to: TierChu
   return rolledUp
 }
 
-/** The values of a series with the times at which their buckets begin, ascending. */
+/** The values of a series with the start times of their buckets, ascending. */
 export function pointsOf(
   series: SeriesOfChunk,
   name: string,
   { tier, chunk }: TierChunk,
-): readonly MetricPoint[] {
-  // Keys that are small integers come in their order.
+): readonly UsagePoint[] {
+  // Objects enumerate keys that are small integers in ascending order.
   return Object.entries(series[name] ?? {}).map(
     ([bucket, value]) => [chunk * tier.chunkSeconds + Number(bucket) * tier.bucketSeconds, value] as const,
   )
 }
 
+/** The chunk of a time in seconds. */
 export function chunkAt(time: number, tier: Tier): TierChunk {
   return { tier, chunk: Math.floor(time / tier.chunkSeconds) }
 }
 
+/** The bucket of a time in seconds, counted from the start of its chunk. */
 export function bucketOf(time: number, { tier, chunk }: TierChunk): number {
   return Math.floor((time - chunk * tier.chunkSeconds) / tier.bucketSeconds)
 }

@@ -1,25 +1,30 @@
 import type { MetricInterval } from '../../model/metrics.ts'
 
+/** Seconds per minute. */
 export const MINUTE_SECONDS = 60
+/** Seconds per hour. */
 export const HOUR_SECONDS = 3_600
+/** Seconds per day. */
 export const DAY_SECONDS = 86_400
 
 /**
- * How finely usage of some age is kept. A datum is in one tier: when its chunk has been kept for long enough it is rolled up into the next
- * one, from the last it is dropped. All times are seconds since the Unix epoch.
+ * A resolution at which usage is kept. A chunk of usage is in one tier at a time: when it is too old for its
+ * tier, it is rolled up into the next one or, after the last, deleted. Times are in seconds since the Unix
+ * epoch.
  */
 export interface Tier {
-  /** Persisted in keys: keep stable, as `chunkSeconds` and `interval`. */
+  /** Persisted in keys, as `chunkSeconds` and `interval` are. */
   readonly name: 'minutes' | 'hours' | 'days'
   readonly interval: MetricInterval
-  /** What the interval takes. */
+  /** The length of the interval. */
   readonly bucketSeconds: number
-  /** The time that is kept in one document. */
+  /** The range of time in one document. */
   readonly chunkSeconds: number
-  /** How long a whole chunk is kept after its end. */
+  /** How long a chunk is kept after its end. */
   readonly keptSeconds: number
 }
 
+/** Usage by minute, kept for 3 days. */
 export const MINUTES: Tier = {
   name: 'minutes',
   interval: 'minute',
@@ -27,6 +32,7 @@ export const MINUTES: Tier = {
   chunkSeconds: HOUR_SECONDS,
   keptSeconds: 3 * DAY_SECONDS,
 }
+/** Usage by hour, kept for 40 days. */
 export const HOURS: Tier = {
   name: 'hours',
   interval: 'hour',
@@ -34,6 +40,7 @@ export const HOURS: Tier = {
   chunkSeconds: DAY_SECONDS,
   keptSeconds: 40 * DAY_SECONDS,
 }
+/** Usage by day, kept for 400 days. */
 export const DAYS: Tier = {
   name: 'days',
   interval: 'day',
@@ -41,58 +48,72 @@ export const DAYS: Tier = {
   chunkSeconds: 100 * DAY_SECONDS,
   keptSeconds: 400 * DAY_SECONDS,
 }
-/** From the finest to the coarsest. */
+/** All tiers, from the finest to the coarsest. */
 export const TIERS: readonly Tier[] = [MINUTES, HOURS, DAYS]
 
-/** A stretch of time within a tier: from `chunk * tier.chunkSeconds` on. */
+/** A recorded value: the start of its bucket in seconds since the Unix epoch, and the value. */
+export type UsagePoint = readonly [seconds: number, value: number]
+
+/** A range of time in a tier, which begins at `chunk * tier.chunkSeconds`. */
 export interface TierChunk {
   readonly tier: Tier
   readonly chunk: number
 }
 
+/** Returns the largest multiple of `size` that does not exceed `time`. */
 export function alignDown(time: number, size: number): number {
   return Math.floor(time / size) * size
 }
 
-/** Where the chunks begin that are not due to leave the tier. */
+/** The start of the oldest chunk that stays in the tier. */
 export function keptFrom(tier: Tier, now: number): number {
   return Math.max(0, alignDown(now - tier.keptSeconds, tier.chunkSeconds))
 }
 
+/** Whether a chunk is too old for its tier. */
 export function isDue({ tier, chunk }: TierChunk, now: number): boolean {
   return chunk * tier.chunkSeconds < keptFrom(tier, now)
 }
 
-/** Where the tier's data go when they are due; undefined: nowhere. */
+/** The tier that follows, or undefined. */
 export function nextTier(tier: Tier): Tier | undefined {
   return TIERS[TIERS.indexOf(tier) + 1]
 }
 
-/** Where the data of a chunk go when they are due; undefined: nowhere. */
+/** The chunk that a chunk is rolled up into, or undefined. */
 export function rolledUpInto({ tier, chunk }: TierChunk): TierChunk | undefined {
   const next = nextTier(tier)
   return next && { tier: next, chunk: Math.floor((chunk * tier.chunkSeconds) / next.chunkSeconds) }
 }
 
-/** The tier that a datum of this time belongs to. */
+/** The tier of usage at this time. */
 export function tierAt(time: number, now: number): Tier {
   return TIERS.find((tier) => time >= keptFrom(tier, now)) ?? DAYS
 }
 
-/** The finest tier, no finer than asked for, that still has everything from `start` on; the coarsest when none has. */
+/**
+ * The finest tier, at least as coarse as the interval, that holds everything from `start`; the coarsest if
+ * none does.
+ */
 export function coveringTier(interval: MetricInterval, start: number, now: number): Tier {
-  const asked = TIERS.findIndex((tier) => tier.interval === interval)
-  return TIERS.slice(asked).find((tier) => start >= keptFrom(tier, now)) ?? DAYS
+  const requested = TIERS.findIndex((tier) => tier.interval === interval)
+  return TIERS.slice(requested).find((tier) => start >= keptFrom(tier, now)) ?? DAYS
 }
 
-/** Every chunk in which there may be data of `[from, to)` that are to be told by intervals of `coarsest`: at most 73, 41 and 5 of the tiers. */
+/**
+ * All chunks that may hold usage of `[from, to)` at least as fine as `coarsest`: at most 73, 41 and 5 of the
+ * tiers.
+ */
 export function chunksBetween(from: number, to: number, coarsest: Tier, now: number): TierChunk[] {
   return TIERS.slice(0, TIERS.indexOf(coarsest) + 1).flatMap((tier) =>
     chunksOf(tier, Math.max(from, keptFrom(tier, now)), Math.min(to, now + 1)),
   )
 }
 
-/** Every chunk in which there may be a measurement of before `to`, the latest first; none in tiers finer than `finest`. */
+/**
+ * All chunks that may hold a measurement before `to`, the latest first, in tiers at least as coarse as
+ * `finest`.
+ */
 export function chunksBefore(to: number, finest: Tier, now: number): TierChunk[] {
   let before = Math.min(to, now + 1)
   return TIERS.slice(TIERS.indexOf(finest)).flatMap((tier) => {

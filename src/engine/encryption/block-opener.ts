@@ -1,7 +1,8 @@
-import { admit, admitsAll, type ReadLimits } from '../../core/read-limits.ts'
+import { admit, admitsAll } from '../../core/read-limits.ts'
 import { EMPTY_BYTES } from '../../model/bytes.ts'
 import type { EncryptionKey } from '../../model/encryption-key.ts'
 import type { SequencedRecord } from '../../model/record.ts'
+import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { encodeRecords } from '../../storage/block-codec.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
@@ -12,25 +13,16 @@ import {
   joinRecords,
   type Segment,
 } from '../../storage/sealed-block.ts'
-import { intact } from '../damage.ts'
-import type { LiveBatch } from '../live-tail.ts'
-import { type MaybePromise, whenThere } from './cipher-suite.ts'
-import { OpenedBlocks } from './opened-blocks.ts'
-import { openedOnce } from './opened-live.ts'
-import { splitBlock } from './split-block.ts'
+import { decodeOrThrowCorrupt } from '../log/errors.ts'
+import { type LiveBatch, withData } from '../log/live-tail.ts'
+import type { Wanted } from '../log/record-codec.ts'
 import type { StreamAead } from './stream-aead.ts'
 
-/** Which records of a block a read asks for: from `from` on, below `endSeqNum`, as far as the limits go. */
-export interface Wanted {
-  readonly from: number
-  readonly endSeqNum: number
-  readonly limits: ReadLimits
-}
-
 /**
- * Makes of an encrypted stream's blocks, with a key, what they would be on a plain stream. Appends may have been sealed with different keys: only
- * those are opened of which ordinary records are wanted. Fails with 400 `decryption_failed` for another key or changed ciphertext, with 500
- * `storage` for what is no block of this stream (wire-behaviour.md 10.4).
+ * Opens the blocks of an encrypted stream with one key: returns what they would be on a plain stream. Appends
+ * may have been sealed with different keys, so only those are opened of which ordinary records are wanted.
+ * Fails with `decryption_failed` for another key or altered ciphertext, with `storage` for anything but a
+ * block of this stream (docs/protocol.md "Decryption errors").
  */
 export class BlockOpener {
   readonly #aead: StreamAead
@@ -41,54 +33,44 @@ export class BlockOpener {
     this.#key = key
   }
 
-  /** The appends of which a storage made one block: each may have its own key. */
-  split(block: StoredBlock): StoredBlock[] {
-    return splitBlock(block)
-  }
-
-  /** What a read opens of a stored stream. */
-  blocks(): OpenedBlocks {
-    return new OpenedBlocks(this)
-  }
-
-  /** Where the records of a block are and when they are from: all of it that is known without opening it. */
+  /** Returns the position and timestamp of every record, which are not encrypted. */
   positions(block: StoredBlock): readonly SequencedRecord[] {
-    return intact(() => this.#parse(block).skeleton)
+    return decodeOrThrowCorrupt(() => this.#parse(block).skeleton)
   }
 
-  /** The block as it would be on a plain stream, if not in all then in what is wanted of it; undefined when the limits admit nothing of it. */
-  open(block: StoredBlock, wanted: Wanted): MaybePromise<StoredBlock | undefined> {
-    const unsealed = this.unsealed(block, wanted)
-    return unsealed === 'sealed' ? this.openWhole(block) : unsealed
-  }
-
-  /** What {@link open} gives where nothing has to be opened for it; else `sealed`. */
-  unsealed(block: StoredBlock, { from, endSeqNum, limits }: Wanted): StoredBlock | 'sealed' | undefined {
+  /**
+   * Returns the wanted part of a block if it can be read without opening anything, undefined if the limits
+   * admit none of it, and otherwise `sealed`.
+   */
+  openUnsealed(block: StoredBlock, { from, endSeqNum, limits }: Wanted): StoredBlock | 'sealed' | undefined {
     const { firstSeqNum, lastTimestamp, meteredBytes } = block
     const count = block.endSeqNum - firstSeqNum
     const isWhole = firstSeqNum >= from && block.endSeqNum <= endSeqNum
     if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) return 'sealed'
     if (count === 1) return undefined
-    const { segment, skeleton } = intact(() => this.#parse(block))
+    const { segment, skeleton } = decodeOrThrowCorrupt(() => this.#parse(block))
     const inRange = skeleton.filter(({ seqNum }) => seqNum >= from && seqNum < endSeqNum)
-    // Ordinary records count here with less than they have: not all of these may be admitted in the end, but no others.
+    // Without their bodies, ordinary records count for less: this many are admitted at most.
     const atMost = admit(limits, inRange).count
     if (inRange.slice(0, atMost).some(isSealed)) return 'sealed'
     return { ...block, data: segment.skeleton }
   }
 
-  /** The same batch for all followers with the same key. */
+  /** Opens a live batch once for all followers with the same key. */
   openLive(live: LiveBatch): MaybePromise<ReadBatch> {
-    return openedOnce(live, this.#key, (sealed) => this.openWhole(sealed))
+    return openOnce(live, this.#key, (sealed) => this.openWhole(sealed))
   }
 
-  /** All of a block, with the key that its ordinary records need. */
+  /** Opens all of a block. Needs the key only if it has ordinary records. */
   openWhole(block: StoredBlock): MaybePromise<StoredBlock> {
-    const { segment, skeleton } = intact(() => this.#parse(block))
+    const { segment, skeleton } = decodeOrThrowCorrupt(() => this.#parse(block))
     const { sealed, meteredBytes } = segment
-    const plaintext = sealed === undefined ? EMPTY_BYTES : this.#aead.open(this.#key, sealed)
-    return whenThere(plaintext, (there) =>
-      intact(() => ({ ...block, data: encodeRecords(joinRecords(skeleton, there, meteredBytes)) })),
+    const opening = sealed === undefined ? EMPTY_BYTES : this.#aead.open(this.#key, sealed)
+    return andThen(opening, (plaintext) =>
+      decodeOrThrowCorrupt(() => ({
+        ...block,
+        data: encodeRecords(joinRecords(skeleton, plaintext, meteredBytes)),
+      })),
     )
   }
 
@@ -96,22 +78,93 @@ export class BlockOpener {
     const [segment, another] = decodeSegments(block.data)
     if (segment === undefined || another !== undefined) throw new RangeError('not one segment')
     if (segment.cipher !== this.#aead.cipher) throw new RangeError(`encrypted with ${segment.cipher}`)
-    if (segment.meteredBytes !== block.meteredBytes) throw new RangeError('another metered size')
+    if (segment.meteredBytes !== block.meteredBytes) throw new RangeError('metered size differs')
     const skeleton = decodeSkeleton(segment.skeleton)
     checkPositions(block, skeleton)
     return { segment, skeleton }
   }
 }
 
-/** What the key doesn't protect has to agree with what the storage says of the block. */
+/** Compares what the key does not protect with what the storage reports of the block. */
 function checkPositions(block: StoredBlock, skeleton: readonly SequencedRecord[]): void {
   let seqNum = block.firstSeqNum
   let timestamp = block.firstTimestamp
   for (const record of skeleton) {
-    if (record.seqNum !== seqNum++) throw new RangeError('another sequence number')
-    if (record.timestamp < timestamp) throw new RangeError('a timestamp before the one before it')
+    if (record.seqNum !== seqNum++) throw new RangeError('sequence number differs')
+    if (record.timestamp < timestamp) throw new RangeError('timestamps decrease')
     timestamp = record.timestamp
   }
   const ends = seqNum === block.endSeqNum && timestamp === block.lastTimestamp
-  if (!ends || skeleton[0]?.timestamp !== block.firstTimestamp) throw new RangeError('other positions')
+  if (!ends || skeleton[0]?.timestamp !== block.firstTimestamp) throw new RangeError('positions differ')
+}
+
+/**
+ * Splits a block into the appends that a storage merged. Throws `storage` if it is not a block of sealed
+ * records.
+ */
+export function splitBlock(block: StoredBlock): StoredBlock[] {
+  return decodeOrThrowCorrupt(() => {
+    const segments = decodeSegments(block.data)
+    // The usual case. Opening checks whether it agrees with the block.
+    if (segments.length === 1) return [block]
+    let { firstSeqNum } = block
+    let meteredBytes = 0
+    const parts = segments.map((segment): StoredBlock => {
+      const records = decodeSkeleton(segment.skeleton)
+      const part = {
+        firstSeqNum,
+        endSeqNum: firstSeqNum + records.length,
+        firstTimestamp: records[0]?.timestamp ?? block.firstTimestamp,
+        lastTimestamp: records.at(-1)?.timestamp ?? block.lastTimestamp,
+        meteredBytes: segment.meteredBytes,
+        expiresAt: block.expiresAt,
+        data: segment.data,
+      }
+      firstSeqNum = part.endSeqNum
+      meteredBytes += part.meteredBytes
+      return part
+    })
+    const agrees =
+      firstSeqNum === block.endSeqNum &&
+      meteredBytes === block.meteredBytes &&
+      parts[0]?.firstTimestamp === block.firstTimestamp &&
+      parts.at(-1)?.lastTimestamp === block.lastTimestamp
+    if (!agrees) throw new RangeError('the segments differ from their block')
+    return parts
+  })
+}
+
+interface OpenedBatch {
+  readonly key: EncryptionKey
+  readonly batch: MaybePromise<ReadBatch>
+}
+
+const openedBatches = new WeakMap<LiveBatch, Set<OpenedBatch>>()
+
+/**
+ * Opens a live batch once per key, and shares its encodings. Kept as long as the live batch; failures are not
+ * kept.
+ */
+function openOnce(
+  live: LiveBatch,
+  key: EncryptionKey,
+  open: (sealed: StoredBlock) => MaybePromise<StoredBlock>,
+): MaybePromise<ReadBatch> {
+  const known = openedBatches.get(live) ?? new Set()
+  openedBatches.set(live, known)
+  for (const opened of known) if (isSameKey(opened.key, key)) return opened.batch
+  const batch = andThen(open(live.block), ({ data }) => withData(live, data))
+  const opened: OpenedBatch = { key, batch }
+  known.add(opened)
+  if (isPromise(batch)) batch.catch(() => known.delete(opened))
+  return batch
+}
+
+/** Compares by value, in constant time. */
+function isSameKey(one: EncryptionKey, other: EncryptionKey): boolean {
+  if (one === other) return true
+  const [a, b] = [one.bytes, other.bytes]
+  let difference = a.length ^ b.length
+  for (let i = 0; i < a.length; i++) difference |= a[i]! ^ (b[i] ?? 0)
+  return difference === 0
 }

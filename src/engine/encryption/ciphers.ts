@@ -1,43 +1,79 @@
 import type { Cipher } from '../../model/config.ts'
-import type { StreamDocument } from '../documents.ts'
-import { Late } from '../late.ts'
+import { type HeadwaterError, invalid } from '../../model/errors.ts'
+import type { SharedSignal } from '../../runtime/abort.ts'
+import { LazyModule } from '../../runtime/lazy-module.ts'
+import { nodeCrypto } from '../../runtime/node-crypto.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
+import { PLAIN, type RecordCodec } from '../log/record-codec.ts'
 import type { CipherSuite } from './cipher-suite.ts'
-import type { StreamCipher } from './stream-cipher.ts'
 
 const NAMES: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']
 
-/** The suites that an engine was opened with. */
-export type GivenSuites = ReadonlyMap<Cipher, CipherSuite>
-
-/** The ciphers that this engine has: those it was given, and AES where the runtime has it. The code that uses them is loaded when a stream needs it. */
+/** The ciphers of an engine: those it was opened with, and AES-256-GCM where the runtime has it. */
 export class Ciphers {
-  readonly given: GivenSuites
-  readonly #code = new Late('the code of the ciphers', () => import('./stream-cipher.ts'))
+  readonly #suites = new Map<Cipher, CipherSuite>()
+  readonly #codecs = new LazyModule('the code of the ciphers', () => import('./stream-codec.ts'))
 
-  /** Throws `RangeError` for suites that make no sense. */
-  constructor(given: readonly CipherSuite[]) {
-    const suites = new Map<Cipher, CipherSuite>()
-    for (const suite of given) {
+  /** Throws `RangeError` for a suite with an unknown name and for two with the same name. */
+  constructor(suites: readonly CipherSuite[]) {
+    for (const suite of suites) {
       if (!NAMES.includes(suite.name)) {
         throw new RangeError(`ciphers must be named ${NAMES.join(' or ')}, not ${suite.name}`)
       }
-      if (suites.has(suite.name)) throw new RangeError(`ciphers must not have ${suite.name} twice`)
-      suites.set(suite.name, suite)
+      if (this.#suites.has(suite.name)) throw new RangeError(`ciphers must not have ${suite.name} twice`)
+      this.#suites.set(suite.name, suite)
     }
-    this.given = suites
   }
 
-  get isLoaded(): boolean {
-    return this.#code.part !== undefined
+  /** Throws `invalid` if a cipher is missing: records are never stored in plain text instead. */
+  assertAvailable(cipher: Cipher): void {
+    const problem = this.#problem(cipher)
+    if (problem !== undefined) throw missingCipher(cipher, problem)
   }
 
-  /** Rejects with `unavailable` when the code cannot be had; the next call tries again. */
-  async load(closing: AbortSignal): Promise<void> {
-    await this.#code.load(closing)
+  /**
+   * Returns the codec for the records of a stream. Loads code for the first encrypted one: rejects with
+   * `unavailable` if it cannot be loaded, and the next call tries again. If the cipher is missing, the codec
+   * rejects every use.
+   */
+  async codecFor(document: StreamDocument, closing: SharedSignal): Promise<RecordCodec> {
+    const { cipher } = document
+    if (cipher === null) return PLAIN
+    const problem = this.#problem(cipher)
+    if (problem !== undefined) return missingCodec(cipher, problem)
+    const { streamCodec } = await this.#codecs.load(closing)
+    return streamCodec(document, this.#suites.get(cipher))
   }
 
-  /** Once loaded. Throws 422 `invalid` where the cipher is missing. */
-  ofStream(document: StreamDocument & { readonly cipher: Cipher }): StreamCipher {
-    return this.#code.part!.streamCipher(document, this.given)
+  /** What is missing for a cipher; undefined if it is available. */
+  #problem(cipher: Cipher): string | undefined {
+    const suite = this.#suites.get(cipher)
+    if (suite !== undefined) return suite.missing
+    if (cipher === 'aegis-256') {
+      return 'it needs open({ ciphers: [await aegis256()] }), from headwater/aegis-256'
+    }
+    if (nodeCrypto() === undefined && globalThis.crypto?.subtle === undefined) {
+      return 'WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
+    }
+    return undefined
   }
+}
+
+/** The codec of a stream whose cipher is missing. Its tail can be checked, and it can be deleted. */
+function missingCodec(cipher: Cipher, problem: string): RecordCodec {
+  const fail = (): never => {
+    throw missingCipher(cipher, problem)
+  }
+  return {
+    pending: 0,
+    checkKey: fail,
+    append: (_batch, _key, outcome) => outcome.failed(missingCipher(cipher, problem)),
+    reader: fail,
+    split: fail,
+    async close() {},
+  }
+}
+
+function missingCipher(cipher: Cipher, problem: string): HeadwaterError {
+  return invalid(`\`streamCipher\` ${cipher} is not available: ${problem}`, 'streamCipher')
 }

@@ -1,10 +1,14 @@
 import type { Cipher } from '../../model/config.ts'
 import type { EncryptionKey } from '../../model/encryption-key.ts'
 import { HeadwaterError } from '../../model/errors.ts'
+import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { SEALED_FORMATS, type Sealed } from '../../storage/sealed-block.ts'
-import { type CipherSuite, isPromise, type MaybePromise, whenThere } from './cipher-suite.ts'
+import type { CipherSuite } from './cipher-suite.ts'
 
-/** A cipher suite bound to the associated data of a stream. It is not trusted to keep to its contract: what it gives is measured. */
+/**
+ * A cipher suite bound to the associated data of a stream. Checks that results have the right type and
+ * length.
+ */
 export class StreamAead {
   readonly #suite: CipherSuite
   readonly #associatedData: Uint8Array
@@ -24,48 +28,50 @@ export class StreamAead {
     next: (sealed: Sealed) => Result,
   ): MaybePromise<Result> {
     const { nonceBytes, tagBytes } = SEALED_FORMATS[this.cipher]
-    // Never from a seeded source: a nonce that comes twice under one key gives the records away.
+    // Never from a seeded source: a nonce used twice under one key reveals the records.
     const nonce = globalThis.crypto.getRandomValues(new Uint8Array(nonceBytes))
-    const ciphertext = told('sealed', () => this.#suite.seal(key, nonce, plaintext, this.#associatedData))
-    return whenThere(ciphertext, (there) => {
-      if (!isBytes(there, plaintext.length + tagBytes)) throw failed('sealed', NOT_THE_BYTES)
-      return next({ nonce, ciphertext: there })
+    const sealing = mapFailures('sealed', () => this.#suite.seal(key, nonce, plaintext, this.#associatedData))
+    return andThen(sealing, (ciphertext) => {
+      if (!isBytes(ciphertext, plaintext.length + tagBytes)) throw cipherFailed('sealed', WRONG_RESULT)
+      return next({ nonce, ciphertext })
     })
   }
 
-  /** The plaintext. Fails with 400 `decryption_failed` (wire-behaviour.md 10.4). */
+  /** Returns the plaintext. Fails with `decryption_failed` (docs/protocol.md "Decryption errors"). */
   open(key: EncryptionKey, { nonce, ciphertext }: Sealed): MaybePromise<Uint8Array> {
     const { tagBytes } = SEALED_FORMATS[this.cipher]
-    const plaintext = told('opened', () => this.#suite.open(key, nonce, ciphertext, this.#associatedData))
-    return whenThere(plaintext, (there) => {
-      if (there === undefined) throw new HeadwaterError('decryption_failed', 'record decryption failed')
-      if (!isBytes(there, ciphertext.length - tagBytes)) throw failed('opened', NOT_THE_BYTES)
-      return there
+    const opening = mapFailures('opened', () =>
+      this.#suite.open(key, nonce, ciphertext, this.#associatedData),
+    )
+    return andThen(opening, (plaintext) => {
+      if (plaintext === undefined) throw new HeadwaterError('decryption_failed', 'record decryption failed')
+      if (!isBytes(plaintext, ciphertext.length - tagBytes)) throw cipherFailed('opened', WRONG_RESULT)
+      return plaintext
     })
   }
 }
 
-/** Tells a failure of the suite as one of headwater. */
-function told<Value>(done: 'sealed' | 'opened', work: () => MaybePromise<Value>): MaybePromise<Value> {
+/** Maps errors of the suite to errors of headwater. */
+function mapFailures<Value>(done: 'sealed' | 'opened', work: () => MaybePromise<Value>): MaybePromise<Value> {
   try {
     const value = work()
     if (!isPromise(value)) return value
     return value.catch((cause: unknown) => {
-      throw failed(done, cause)
+      throw cipherFailed(done, cause)
     })
   } catch (cause) {
-    throw failed(done, cause)
+    throw cipherFailed(done, cause)
   }
 }
 
-const NOT_THE_BYTES = 'it gave something else than bytes of the right length'
+const WRONG_RESULT = 'the result is not a Uint8Array of the right length'
 
 function isBytes(value: unknown, length: number): boolean {
   return value instanceof Uint8Array && value.length === length
 }
 
-/** Nothing was handed to the storage yet when sealing fails; opening changes nothing. */
-function failed(done: 'sealed' | 'opened', cause: unknown): HeadwaterError {
+/** Without effects: records are sealed before the storage is called, and opening changes nothing. */
+function cipherFailed(done: 'sealed' | 'opened', cause: unknown): HeadwaterError {
   return new HeadwaterError('other', `records could not be ${done}: the cipher failed`, {
     mayHaveEffects: false,
     cause,

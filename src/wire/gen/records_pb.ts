@@ -3,7 +3,7 @@
 /* eslint-disable */
 
 // Messages of the data plane: bodies of unary calls with `application/protobuf`, and payloads of session frames.
-// Field numbers and types are the service's (wire-behaviour.md 6.6). Only the package is ours: it is never on the wire.
+// Field numbers and types are the service's (docs/protocol.md "Protobuf messages"). Only the package is ours: it is never on the wire.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";

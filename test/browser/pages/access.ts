@@ -1,6 +1,7 @@
 import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type AccessScopeInput, type Headwater, HeadwaterError, open } from '../../../src/index.ts'
+import { usageMetrics } from '../../../src/usage/index.ts'
 import { EventReader } from './event-reader.ts'
 
 const BASIN = 'in-a-page'
@@ -10,9 +11,9 @@ const READER: AccessScopeInput = {
   opGroups: { basin: { read: true }, stream: { read: true } },
 }
 
-/** The stream `tenant/orders` with a record, and one of somebody else. */
+/** Opens an engine with one record each in `tenant/orders` and in another tenant's stream. */
 async function start() {
-  const hw = await open({ storage: memory() })
+  const hw = await open({ storage: memory(), usage: usageMetrics() })
   await hw.createBasin(BASIN)
   await hw.basin(BASIN).stream('tenant/orders').append('first')
   await hw.basin(BASIN).stream('other/orders').append('not for all')
@@ -33,8 +34,8 @@ async function refusal(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** The same with its message. */
-async function words(call: Promise<unknown>): Promise<string> {
+/** The same with the message. */
+async function refusalWithMessage(call: Promise<unknown>): Promise<string> {
   try {
     await call
     return 'none'
@@ -44,7 +45,7 @@ async function words(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** What the holder of a token sees, what it is refused, and how what it has open ends. */
+/** What the holder of a token can read, its refused calls, and how its open session ends. */
 export async function holder() {
   const hw = await start()
   const tenant = hw.as(await issueReader(hw)).basin(BASIN)
@@ -53,8 +54,8 @@ export async function holder() {
   const following = refusal(
     tenant
       .stream('orders')
-      .read({ seqNum: 0 })
-      .text$.forEach(({ body }) => {
+      .readSession({ seqNum: 0 })
+      .records$.forEach(({ body }) => {
         bodies.push(body)
         if (bodies.length === 1) void hw.basin(BASIN).stream('tenant/orders').append('live')
         if (bodies.length === 2) void hw.revokeAccessToken('reader')
@@ -73,7 +74,7 @@ export async function holder() {
   return { names, bodies, refusals, ended, after, left }
 }
 
-/** The handler in this page, for nobody, for the holder of a token, and for the root. */
+/** Responses of the handler without a token, with an invalid one, with a reader's and with the root token. */
 export async function handler() {
   const hw = await start()
   const errors: string[] = []
@@ -109,54 +110,54 @@ export async function handler() {
   return result
 }
 
-/** What was used, told by the engine and by the handler. */
+/** Metrics of the engine and of the handler. */
 export async function metrics() {
   const hw = await start()
   const orders = hw.basin(BASIN).stream('tenant/orders')
   await orders.append(['x', 'y'])
   await hw.basin(BASIN).listStreams()
   await hw.basin(BASIN).listStreams()
-  // What happens now is before the end.
-  const end = Math.floor(hw.now() / 1000) + 1
-  const range = { start: end - 3600, end }
+  // In the future, so that the range includes all calls above.
+  const end = (Math.floor(hw.now() / 1000) + 1) * 1000
+  const range = { start: end - 3_600_000, end }
   const [size] = await orders.metrics({ set: 'storage', ...range })
   const operations = await hw.basin(BASIN).metrics({ set: 'basin-ops', ...range })
-  const handle = createHandler(hw, { open: true })
-  const path = `/v1/metrics/${BASIN}?set=append-throughput&start=${range.start}&end=${end}`
+  const handle = createHandler(hw, { auth: 'none' })
+  const path = `/v1/metrics/${BASIN}?set=append-throughput&start=${range.start / 1000}&end=${end / 1000}`
   const response = await handle(new Request(`http://localhost${path}`))
-  const told = { status: response.status, body: (await response.json()) as unknown }
+  const answer = { status: response.status, body: (await response.json()) as unknown }
   await hw.close()
-  return { size, operations, told }
+  return { size, operations, response: answer }
 }
 
-/** On a page that is not secure: what works all the same, and what is refused in which words. */
+/** What works in an insecure page, and the messages of what does not. */
 export async function insecure() {
   const hw = await open({ storage: memory() })
   await hw.createBasin(BASIN)
   const stream = hw.basin(BASIN).stream('plain')
   const bodies: string[] = []
   await stream.append('a')
-  for await (const { text } of stream.read({ seqNum: 0 })) {
+  for await (const { records: text } of stream.readSession({ seqNum: 0 }).batches()) {
     bodies.push(...text.map(({ body }) => body))
     if (bodies.length === 1) await stream.append('b')
     if (bodies.length === 2) break
   }
   const streamCipher = 'aes-256-gcm'
   const refusals = {
-    create: await words(hw.createBasin('vault', { streamCipher })),
-    ensure: await words(hw.ensureBasin('vault', { streamCipher })),
-    reconfigure: await words(hw.reconfigureBasin(BASIN, { streamCipher })),
-    issue: await words(hw.issueAccessToken({ id: 'x', scope: READER })),
-    createRoot: await words(hw.createRootToken()),
-    setRoot: await words(hw.setRootToken('a-root-token-of-a-test')),
-    as: await words(hw.as(btoa('?'.repeat(40))).listBasins()),
+    create: await refusalWithMessage(hw.createBasin('vault', { streamCipher })),
+    ensure: await refusalWithMessage(hw.ensureBasin('vault', { streamCipher })),
+    reconfigure: await refusalWithMessage(hw.reconfigureBasin(BASIN, { streamCipher })),
+    issue: await refusalWithMessage(hw.issueAccessToken({ id: 'x', scope: READER })),
+    createRoot: await refusalWithMessage(hw.createRootToken()),
+    setRoot: await refusalWithMessage(hw.setRootToken('a-root-token-of-a-test')),
+    as: await refusalWithMessage(hw.as(btoa('?'.repeat(40))).listBasins()),
   }
   const handle = createHandler(hw, { onError: (error) => errors.push(String(error)) })
   const errors: string[] = []
   const headers = { authorization: 'Bearer a-root-token-of-a-test' }
   const response = await handle(new Request('http://localhost/v1/basins', { headers }))
   const answered = { status: response.status, body: (await response.json()) as unknown }
-  const openHandler = createHandler(hw, { open: true })
+  const openHandler = createHandler(hw, { auth: 'none' })
   const listed = (await openHandler(new Request('http://localhost/v1/basins'))).status
   const basins = (await hw.listBasins()).items.map(({ name }) => name)
   const { streamCipher: kept } = await hw.basinConfig(BASIN)

@@ -1,15 +1,16 @@
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type Cipher, HeadwaterError, open } from '../../../src/index.ts'
+import { HeadwaterError, open } from '../../../src/index.ts'
+import type { Cipher } from '../../../src/model/config.ts'
 
 const KEY = Uint8Array.from({ length: 32 }, (_, byte) => byte)
 
-/** Loaded when it is needed: libsodium begins to compile WebAssembly at once, which not every page permits. */
+/** Imported on demand, because libsodium compiles WebAssembly on import, which not every page permits. */
 async function aegis256() {
   const module = await import('../../../adapters/aegis-256/index.ts')
   return module.aegis256()
 }
 
-/** An engine whose streams are encrypted, and a stream by key. */
+/** An engine with an encrypted stream, and a function that opens the stream with a key. */
 async function openEncrypted(streamCipher: Cipher) {
   const ciphers = streamCipher === 'aegis-256' ? [await aegis256()] : []
   const hw = await open({ storage: memory(), ciphers })
@@ -29,23 +30,23 @@ async function refusal(call: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Every byte in body and header, there and back; what others than the holder of the key get. */
-export async function thereAndBack(cipher: Cipher) {
+/** Appends and reads every byte in body and header, with the key, with wrong keys and without. */
+export async function roundTrip(cipher: Cipher) {
   const { hw, letters } = await openEncrypted(cipher)
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
   const ack = await letters(KEY).append({ headers: [[body, body.toReversed()]], body, timestamp: 1 })
-  const { records } = await letters(KEY).readBatch({ seqNum: 0 })
+  const { records } = await letters(KEY).read({ seqNum: 0 }, { as: 'bytes' })
   const [record] = records
   const [[name, value]] = record!.headers as [[Uint8Array, Uint8Array]]
   const { cipher: listed } = (await hw.basin('vault').listStreams()).items[0]!
   const refusals = [
-    await refusal(letters(new Uint8Array(32)).readBatch({ seqNum: 0 })),
+    await refusal(letters(new Uint8Array(32)).read({ seqNum: 0 })),
     await refusal(
       letters(new Uint8Array(32))
-        .read({ seqNum: 0 })
+        .readSession({ seqNum: 0 }, { as: 'bytes' })
         .records$.forEach(() => {}),
     ),
-    await refusal(letters(new Uint8Array(31)).readBatch({ seqNum: 0 })),
+    await refusal(letters(new Uint8Array(31)).read({ seqNum: 0 })),
     await refusal(letters().append('x')),
   ]
   const tail = (await letters().checkTail()).seqNum
@@ -53,29 +54,32 @@ export async function thereAndBack(cipher: Cipher) {
   return { end: ack.end.seqNum, body: record!.body, name, value, listed, refusals, tail }
 }
 
-/** History, then live; the appends wait for what they are to follow. A second follower has the wrong key. */
+/**
+ * Follows history and live records; each append waits for the reads before it. A second follower has a wrong
+ * key.
+ */
 export async function follow(cipher: Cipher) {
   const { hw, letters } = await openEncrypted(cipher)
   await letters(KEY).append(['a', 'b'])
   const bodies: string[] = []
-  const stranger = refusal(
+  const wrongKey = refusal(
     letters(new Uint8Array(32))
-      .read({ tailOffset: 0 })
+      .readSession({ tailOffset: 0 }, { as: 'bytes' })
       .records$.forEach(() => {}),
   )
-  for await (const { text } of letters(KEY).read({ seqNum: 0 })) {
+  for await (const { records: text } of letters(KEY).readSession({ seqNum: 0 }).batches()) {
     bodies.push(...text.map(({ seqNum, body }) => `${seqNum} ${body}`))
     if (bodies.length === 2) await letters(KEY).append(['c', 'd'])
     if (bodies.length === 4) await letters(KEY).append('e')
     if (bodies.length === 5) break
   }
-  const result = { bodies, stranger: await stranger, open: hw.stats().openReads }
+  const result = { bodies, wrongKey: await wrongKey, open: hw.stats().openReads }
   await hw.close()
   return result
 }
 
-/** Makes WebCrypto answer every third call late: it may, but Chromium hardly does. */
-function answerSomeLate(): void {
+/** Delays every third WebCrypto call, which Chromium rarely does by itself. */
+function delaySomeEncryption(): void {
   const { subtle } = crypto
   const encrypt = subtle.encrypt.bind(subtle)
   let calls = 0
@@ -88,15 +92,15 @@ function answerSomeLate(): void {
   Object.defineProperty(subtle, 'encrypt', { value: late })
 }
 
-/** Appends of very different sizes that nobody waits for, and how they are stored. */
-export async function inOrder(cipher: Cipher, appends: number) {
-  answerSomeLate()
+/** Concurrent appends of very different sizes, and the order in which they are stored. */
+export async function appendInOrder(cipher: Cipher, appends: number) {
+  delaySomeEncryption()
   const { hw, letters } = await openEncrypted(cipher)
   const stream = letters(KEY)
   const bodies = Array.from({ length: appends }, (_, i) => `${i}`.padEnd(i % 20 === 0 ? 200_000 : 3, '.'))
   const acks = await Promise.all(bodies.map((body) => stream.append(body)))
   const read: string[] = []
-  for await (const { text } of stream.read({ seqNum: 0, count: appends })) {
+  for await (const { records: text } of stream.readSession({ seqNum: 0, count: appends }).batches()) {
     read.push(...text.map(({ body }) => body))
   }
   const { pendingAppends, appendBytesInFlight } = hw.stats()
@@ -106,4 +110,12 @@ export async function inOrder(cipher: Cipher, appends: number) {
     isInOrder: read.length === appends && read.every((body, i) => body === bodies[i]),
     left: { pendingAppends, appendBytesInFlight },
   }
+}
+
+/** Resolves to the error of `aegis256()` in a page that permits no WebAssembly. */
+export function aegisWithoutWebAssembly(): Promise<string> {
+  return aegis256().then(
+    () => 'works',
+    (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
+  )
 }

@@ -7,7 +7,7 @@ async function openStream() {
   return { hw, stream: hw.basin('my-app').stream('chats/42') }
 }
 
-/** The code and what it tells of an error of ours, which must be one. */
+/** The code and details of the expected `HeadwaterError`. */
 async function refusal(failing: Promise<unknown>) {
   try {
     await failing
@@ -31,7 +31,7 @@ function gate() {
   return { open, opened }
 }
 
-/** Where it runs: whether there is a window, and anything of Node's. */
+/** Which globals of pages, workers and Node exist. */
 export function surroundings() {
   const names = ['window', 'WorkerGlobalScope', 'process', 'Buffer', 'require']
   return names.filter((name) => name in globalThis)
@@ -52,20 +52,20 @@ export async function appendUnderConditions() {
   }
 }
 
-/** All 256 bytes in body, header name and header value; as text and as bytes. */
+/** All 256 byte values in body, header name and header value, read as bytes and as text. */
 export async function everyByte() {
   const { hw, stream } = await openStream()
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
   await stream.append({ body, headers: [[body, body.toReversed()]], timestamp: 1 })
-  const { records } = await stream.readBatch({ seqNum: 0 })
-  const [text] = await firstValueFrom(stream.read({ seqNum: 0, count: 1 }).text$.pipe(toArray()))
+  const { records } = await stream.read({ seqNum: 0 }, { as: 'bytes' })
+  const [text] = await firstValueFrom(stream.readSession({ seqNum: 0, count: 1 }).records$.pipe(toArray()))
   await hw.close()
   const [record] = records
   const [[name, value]] = record!.headers as [[Uint8Array, Uint8Array]]
   return { body: record!.body, name, value, text: text!.body }
 }
 
-/** History, then live, by both ways at the same time; the appends wait for what they are to follow. */
+/** Follows history and live records in both ways at once. Appends wait until both have read the history. */
 export async function follow() {
   const { hw, stream } = await openStream()
   await stream.append(['a', 'b'])
@@ -75,8 +75,8 @@ export async function follow() {
   const observed = new Promise<string[]>((resolve, reject) => {
     const bodies: string[] = []
     const subscription = stream
-      .read({ seqNum: 0 })
-      .text$.pipe(take(5))
+      .readSession({ seqNum: 0 })
+      .records$.pipe(take(5))
       .subscribe({
         next: ({ seqNum, body }) => {
           bodies.push(`${seqNum} ${body}`)
@@ -91,7 +91,7 @@ export async function follow() {
   })
   const iterate = async () => {
     const batches: number[][] = []
-    for await (const { records } of stream.read({ seqNum: 1 })) {
+    for await (const { records } of stream.readSession({ seqNum: 1 }, { as: 'bytes' }).batches()) {
       batches.push(records.map(({ seqNum }) => seqNum))
       loop.open()
       if (records.at(-1)!.seqNum === 4) break
@@ -112,23 +112,23 @@ export async function trim() {
   const { hw, stream } = await openStream()
   await stream.append(['a', 'b', 'c'])
   await stream.trim(2)
-  const { records } = await stream.readBatch({ seqNum: 0 })
-  const beyond = await refusal(stream.readBatch({ seqNum: 4 }))
+  const { records } = await stream.read({ seqNum: 0 }, { as: 'bytes' })
+  const beyond = await refusal(stream.read({ seqNum: 4 }))
   await hw.close()
   return { seqNums: records.map(({ seqNum }) => seqNum), beyond }
 }
 
-/** Closing ends what is open, and refuses what comes after. */
+/** Closing ends open calls and rejects later ones. */
 export async function close() {
   const { hw, stream } = await openStream()
   await stream.append('a')
   const history = gate()
   const observed = refusal(
-    stream.read({ seqNum: 0 }).records$.forEach(() => {
+    stream.readSession({ seqNum: 0 }, { as: 'bytes' }).records$.forEach(() => {
       history.open()
     }),
   )
-  const polled = refusal(stream.readBatch({ waitSeconds: 60 }))
+  const polled = refusal(stream.read({ waitSeconds: 60 }))
   const session = await stream.appendSession()
   const ticket = await session.submit(['b', 'c'])
   await Promise.all([history.opened, ticket.ack()])

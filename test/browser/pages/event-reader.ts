@@ -1,4 +1,4 @@
-/** Reads Server-Sent Events from a response, one by one as they come. Knows no more of them than headwater writes. */
+/** Reads Server-Sent Events from a response one by one. Supports only the syntax that headwater writes. */
 export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<string>
   #text = ''
@@ -7,7 +7,7 @@ export class EventReader {
     this.#reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   }
 
-  /** The lines of the next event. */
+  /** Resolves to the lines of the next event. */
   async next(): Promise<string[]> {
     for (;;) {
       const end = this.#text.indexOf('\n\n')

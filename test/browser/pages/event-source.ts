@@ -1,12 +1,12 @@
 const sources: EventSource[] = []
 const received: { type: string; id: string; data: string }[] = []
 
-/** Begins to note what comes by `EventSource`, across reconnections. */
+/** Records the events of an `EventSource`, across reconnections. */
 export function listen(url: string): void {
   const source = new EventSource(url)
   sources.push(source)
   for (const type of ['batch', 'error', 'message']) {
-    // An event of the server's has data, one of the connection has none.
+    // Events of the connection, unlike those of the server, have no data.
     source.addEventListener(type, (event) => {
       if (!(event instanceof MessageEvent)) return
       received.push({ type, id: event.lastEventId, data: event.data })
@@ -15,7 +15,7 @@ export function listen(url: string): void {
   }
 }
 
-/** What has come, pings aside. */
+/** The recorded events, without pings. */
 export function events(): readonly { type: string; id: string; data: string }[] {
   return received
 }

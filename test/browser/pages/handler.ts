@@ -12,11 +12,11 @@ interface CallOptions {
   readonly body?: BodyInit
 }
 
-/** The wire protocol over an engine in this page, and the stream `s`. */
+/** Opens an engine with stream `s` and a handler for it. */
 async function start() {
   const hw = await open({ storage: memory() })
   const errors: string[] = []
-  const handler = createHandler(hw, { open: true, onError: (error) => errors.push(String(error)) })
+  const handler = createHandler(hw, { auth: 'none', onError: (error) => errors.push(String(error)) })
   const call = (method: string, path: string, { headers, json, body }: CallOptions = {}) => {
     const allHeaders = {
       ...(path.startsWith('/v1/streams') && { 'svc-basin': BASIN }),
@@ -32,7 +32,7 @@ async function start() {
   return { hw, stream: hw.basin(BASIN).stream('s'), errors, call }
 }
 
-/** Pages may not set all headers of a `Request`: `accept-encoding` is among those that it drops. A handler gets them from elsewhere. */
+/** Sets headers that a page must not set on a `Request`, such as `accept-encoding`. */
 function withHeaders(request: Request, headers: Readonly<Record<string, string>>): Request {
   Object.defineProperty(request, 'headers', { value: new Headers(headers) })
   return request
@@ -76,7 +76,7 @@ export async function calls() {
   return result
 }
 
-/** Follows by events, through the body of the response; then turns away, then reads to an end. */
+/** Follows events and cancels, then reads a bounded session to its end. */
 export async function events() {
   const { hw, stream, call, errors } = await start()
   const accept = { accept: 'text/event-stream' }
@@ -101,7 +101,7 @@ export async function events() {
   }
 }
 
-/** The codings of a response by what was asked for, and whether the page can decode it; a request body compressed by the page. */
+/** Sends a compressed request, then reads with and without `accept-encoding`. */
 export async function gzip(text: string) {
   const { hw, stream, call, errors } = await start()
   const body = await through(JSON.stringify({ records: [{ body: text }] }), new CompressionStream('gzip'))
@@ -125,7 +125,7 @@ export async function gzip(text: string) {
   return result
 }
 
-/** What comes of a long answer to a client that asks for one coding only. */
+/** The content coding of a long response to a client that accepts only one. */
 export async function codingOf(acceptEncoding: string, text: string) {
   const { hw, stream, call, errors } = await start()
   await stream.append(text)
@@ -137,7 +137,10 @@ export async function codingOf(acceptEncoding: string, text: string) {
   return { status: response.status, coding: response.headers.get('content-encoding'), body, errors }
 }
 
-/** Sends a frame of an append session as it is, and gives back the frames of the acks and of a read of what was appended. */
+/**
+ * Sends the frame of an append session, and returns the frames of its acks and of a read of the appended
+ * records.
+ */
 export async function session(input: Uint8Array, acceptEncoding: string) {
   const { hw, call, errors } = await start()
   const headers = { 'content-type': 'svcs/proto', 'accept-encoding': acceptEncoding }

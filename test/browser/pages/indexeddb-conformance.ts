@@ -1,5 +1,5 @@
+import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { type Durability, indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { conformanceSuite } from '../../../src/storage/conformance/index.ts'
 
 let databases = 0
 
@@ -21,14 +21,14 @@ export function titles(durability: Durability): string[] {
   return suite(durability).flatMap(({ title, skip }) => (skip === undefined ? [title] : []))
 }
 
-/** Throws when the storage fails the test. */
+/** Rejects if the storage fails the test. */
 export async function run(durability: Durability, title: string): Promise<void> {
   await suite(durability)
     .find((one) => one.title === title)!
     .run()
 }
 
-/** Rejects when somebody still has it open. */
+/** Rejects if a connection is still open. */
 function remove(name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.deleteDatabase(name)

@@ -1,14 +1,14 @@
+import { LogWriter, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { checkRead } from '../../../adapters/conformance/model.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { StorageFailure, systemClock } from '../../../src/index.ts'
-import { seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
-import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
-import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
+import { systemClock } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import { type Fault, injectFaults } from '../../storage/indexeddb/faults.ts'
 import { makeVersion1 } from '../../storage/indexeddb/version-1.ts'
 import { checkVersion1 } from '../../storage/indexeddb/version-1-check.ts'
 
-/** What came of something that may fail. */
+/** The outcome of a call: `done`, or the failure. */
 interface Outcome {
   readonly kind: string
   readonly nothingWritten?: boolean
@@ -28,11 +28,11 @@ async function outcomeOf(work: Promise<unknown>): Promise<Outcome> {
   }
 }
 
-/** `patience` divides how long others may be in the way. */
-export async function open(name: string, patience = 1): Promise<Outcome> {
+/** `speed` divides all timeouts. */
+export async function open(name: string, speed = 1): Promise<Outcome> {
   const clock: typeof systemClock = {
     now: () => systemClock.now(),
-    schedule: (delayMs, callback) => systemClock.schedule(delayMs / patience, callback),
+    schedule: (delayMs, callback) => systemClock.schedule(delayMs / speed, callback),
   }
   const opening = indexedDb(name).open({ clock, onLogChanged: () => {} })
   const outcome = await outcomeOf(opening)
@@ -48,7 +48,7 @@ export function put(value: number): Promise<Outcome> {
   return outcomeOf(session.commit([{ kind: 'put', collection: 'streams', key: 'a', value }]))
 }
 
-/** The value, undefined when there is none, or what went wrong. */
+/** The value, undefined if there is none, or the failure. */
 export async function get(): Promise<unknown> {
   let value: unknown
   const outcome = await outcomeOf(
@@ -61,13 +61,13 @@ export async function get(): Promise<unknown> {
 
 export { makeVersion1 }
 
-/** Throws when anything is missing. */
+/** Rejects if data is missing. */
 export function checkUpgraded(): Promise<void> {
   return checkVersion1(session)
 }
 
-/** Appends meet faults, one after another and together; what is told must be what is stored. */
-export async function appendAmong(faults: readonly (Fault | undefined)[]): Promise<string[]> {
+/** Appends with faults, one by one and concurrently. Rejects unless the outcomes match what is stored. */
+export async function appendWithFaults(faults: readonly (Fault | undefined)[]): Promise<string[]> {
   const logId = `log-${crypto.randomUUID()}`
   const writer = await LogWriter.create(session, logId)
   await writer.append()
@@ -82,7 +82,7 @@ export async function appendAmong(faults: readonly (Fault | undefined)[]): Promi
 
 const databases: IDBDatabase[] = []
 
-/** Remembers the connections that are opened from now on. */
+/** Records all connections opened from now on. */
 export function watchConnections(): void {
   const original = IDBFactory.prototype.open
   IDBFactory.prototype.open = function (this: IDBFactory, ...args: Parameters<typeof original>) {
@@ -92,23 +92,23 @@ export function watchConnections(): void {
   }
 }
 
-/** Drops all connections as browsers do, and says so, or not. */
-export function dropConnections(howToTell: 'by an event' | 'not at all'): number {
+/** Closes all recorded connections as a browser does, with or without an event. Returns their number. */
+export function dropConnections(withEvent: boolean): number {
   const dropped = databases.splice(0)
   for (const db of dropped) {
     db.close()
-    if (howToTell === 'by an event') db.dispatchEvent(new Event('close'))
+    if (withEvent) db.dispatchEvent(new Event('close'))
   }
   return dropped.length
 }
 
-/** Appends while connections are dropped again and again; resolves to the sequence numbers that are stored. */
+/** Appends while connections are dropped repeatedly. Resolves to the stored sequence numbers. */
 export async function appendWhileDropping(appends: number): Promise<number[]> {
   const logId = `log-${crypto.randomUUID()}`
   const writer = await LogWriter.create(session, logId)
   for (let i = 0; i < appends; i++) {
     const appending = [writer.append(), writer.append()]
-    dropConnections(i % 2 === 0 ? 'by an event' : 'not at all')
+    dropConnections(i % 2 === 0)
     await Promise.all(appending)
   }
   const blocks = await session.read(logId, WHOLE_LOG)

@@ -1,13 +1,14 @@
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Headwater, HeadwaterError, open, StorageFailure, systemClock } from '../../../src/index.ts'
+import { type Headwater, HeadwaterError, open, systemClock } from '../../../src/index.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 
 let hw: Headwater | undefined
 
-/** `patience` divides how long anything waits. */
-export async function openEngine(name: string, patience = 1): Promise<void> {
+/** `speed` divides all delays. */
+export async function openEngine(name: string, speed = 1): Promise<void> {
   const clock: typeof systemClock = {
     now: () => systemClock.now(),
-    schedule: (delayMs, callback, options) => systemClock.schedule(delayMs / patience, callback, options),
+    schedule: (delayMs, callback, options) => systemClock.schedule(delayMs / speed, callback, options),
   }
   hw = await open({ storage: indexedDb(name), clock, trimGraceMs: 0 })
 }
@@ -18,26 +19,26 @@ export async function closeEngine(): Promise<void> {
 
 const stream = (name = 'log') => hw!.basin('b').stream(name)
 
-/** Resolves to the sequence number of the first. */
+/** Resolves to the sequence number of the first record. */
 export async function append(bodies: readonly string[], name?: string): Promise<number> {
   const { start } = await stream(name).append(bodies.map((body) => ({ body })))
   return start.seqNum
 }
 
-/** All that a new read sees. */
+/** The bodies of all records. */
 export async function readAll(name?: string): Promise<string[]> {
   const bodies: string[] = []
   const { seqNum } = await stream(name).checkTail()
   let from = 0
   while (from < seqNum) {
-    const { text } = await stream(name).readBatch({ seqNum: from })
+    const { records: text } = await stream(name).read({ seqNum: from })
     bodies.push(...text.map(({ body }) => body))
     from = text.at(-1)!.seqNum + 1
   }
   return bodies
 }
 
-/** Appends batches of `size` records `number/index`, telling of each when it is acknowledged, until the page is no more. */
+/** Appends batches of `size` records `batch/index` until the page ends, and reports each acknowledgement. */
 export async function appendForever(size: number, name?: string): Promise<void> {
   const acknowledged = (globalThis as unknown as { acknowledged: (batch: number) => Promise<void> })
     .acknowledged
@@ -51,7 +52,7 @@ export async function appendForever(size: number, name?: string): Promise<void> 
   for (let batch = 0; ; batch += 3) await Promise.all([0, 1, 2].map((next) => appendOn(batch + next)))
 }
 
-/** What a call of the page came to, when it fails as the errors of headwater do. */
+/** The storage failure of a call, if any. Rejects with other errors. */
 export async function failure(call: 'openEngine' | 'append' | 'readAll', ...args: string[]) {
   const calls = {
     openEngine: () => openEngine(args[0]!, 100),

@@ -4,18 +4,20 @@ import {
   type StorageUsage,
   trimWhenLow,
 } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Headwater, HeadwaterError, open, StorageFailure } from '../../../src/index.ts'
+import { type Headwater, HeadwaterError, open } from '../../../src/index.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 
 const storage = indexedDb('quota')
-export type Told = LowSpace
 
-const told: LowSpace[] = []
+export type { LowSpace }
+
+const events: LowSpace[] = []
 let hw: Headwater
 
 const stream = () => hw.basin('b').stream('log')
 
 export async function start(): Promise<void> {
-  storage.lowSpace$.subscribe((usage) => told.push(usage))
+  storage.lowSpace$.subscribe((usage) => events.push(usage))
   hw = await open({ storage, trimGraceMs: 0 })
   await stream().append('first')
 }
@@ -24,12 +26,12 @@ export function usage(): Promise<StorageUsage> {
   return storage.usage()
 }
 
-/** What was told of low space. */
-export function lowSpace(): LowSpace[] {
-  return told
+/** What `lowSpace$` has emitted. */
+export function lowSpaceEvents(): LowSpace[] {
+  return events
 }
 
-/** Appends so many bytes that do not compress. Resolves to why it failed. */
+/** Appends random bytes, which do not compress. Resolves to the failure, if any. */
 export async function append(bytes: number): Promise<{ kind: string; nothingWritten: boolean } | undefined> {
   const body = new Uint8Array(bytes)
   for (let i = 0; i < body.length; i += 50_000) crypto.getRandomValues(body.subarray(i, i + 50_000))
@@ -42,12 +44,12 @@ export async function append(bytes: number): Promise<{ kind: string; nothingWrit
   }
 }
 
-/** The sequence numbers and lengths of what a new read sees. */
-export async function stored(): Promise<[seqNum: number, bytes: number][]> {
+/** The sequence numbers and lengths of all records. */
+export async function storedRecords(): Promise<[seqNum: number, bytes: number][]> {
   const { seqNum } = await stream().checkTail()
   const records: [number, number][] = []
   for (let from = 0; from < seqNum; ) {
-    const batch = await stream().readBatch({ seqNum: from })
+    const batch = await stream().read({ seqNum: from }, { as: 'bytes' })
     for (const record of batch.records) records.push([record.seqNum, record.body.length])
     from = batch.lastSeqNum + 1
   }
@@ -58,7 +60,6 @@ export async function trim(seqNum: number): Promise<void> {
   await stream().trim(seqNum)
 }
 
-/** Has the oldest trimmed from now on, whenever space is low. */
-export function trimByItself(freeShare: number): void {
+export function startTrimWhenLow(freeShare: number): void {
   trimWhenLow(storage, { streams: () => [stream()], freeShare })
 }

@@ -37,7 +37,10 @@ async function outcomeOf(append: Promise<unknown>): Promise<Outcome> {
   }
 }
 
-/** Appends at every sequence number below `count`, each on condition that it is the next one. Resolves to those that it won. */
+/**
+ * Appends at every sequence number below `count`, each on condition that it is the next one. Resolves to
+ * those that it won.
+ */
 export async function race(stream: string, name: string, count: number): Promise<number[]> {
   const log = hw.basin('b').stream(stream)
   const won: number[] = []
@@ -50,8 +53,8 @@ export async function race(stream: string, name: string, count: number): Promise
 }
 
 /**
- * Takes the stream over by fencing it, `rounds` times, and appends under that token until it is fenced off, at most `count` times. Resolves to
- * the bodies that were acknowledged.
+ * Takes the stream over by fencing it, `rounds` times, and appends under that token until it is fenced off,
+ * at most `count` times. Resolves to the bodies that were acknowledged.
  */
 export async function fight(stream: string, name: string, rounds: number, count: number): Promise<string[]> {
   const log = hw.basin('b').stream(stream)
@@ -74,8 +77,8 @@ export async function readAll(stream: string): Promise<string[]> {
   const log = hw.basin('b').stream(stream)
   const { seqNum } = await log.checkTail()
   const all: string[] = []
-  for await (const batch of log.read({ seqNum: 0, count: seqNum })) {
-    for (const { headers, body } of batch.text) all.push(headers.length > 0 ? `fence ${body}` : body)
+  for await (const batch of log.readSession({ seqNum: 0, count: seqNum }).batches()) {
+    for (const { headers, body } of batch.records) all.push(headers.length > 0 ? `fence ${body}` : body)
   }
   return all
 }

@@ -1,9 +1,9 @@
-/** What somebody else does to a database, without headwater. */
+/** Uses a database without headwater, as other code of the origin might. */
 
 const held: IDBDatabase[] = []
 
-/** Opens it and holds on to it, deaf to everybody who wants it closed. */
-export function hold(name: string, version?: number): Promise<number> {
+/** Opens a database and ignores requests to close it. */
+export function holdOpen(name: string, version?: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(name, version)
     request.onerror = () => reject(request.error)
@@ -15,11 +15,11 @@ export function hold(name: string, version?: number): Promise<number> {
   })
 }
 
-export function letGo(): void {
+export function release(): void {
   for (const db of held.splice(0)) db.close()
 }
 
-/** Rejects when whoever has it open does not let go. */
+/** Deletes a database. Rejects if another connection blocks it. */
 export function remove(name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.deleteDatabase(name)

@@ -1,20 +1,21 @@
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Clock, type Headwater, open, type StorageSession, systemClock } from '../../../src/index.ts'
+import { type Clock, type Headwater, open, systemClock } from '../../../src/index.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
 
 let hw: Headwater
 let session: StorageSession
-const turns: boolean[] = []
-const followed: string[] = []
+const reported: boolean[] = []
+const bodies: string[] = []
 
-/** Nothing that takes a second or longer comes: what is learned is learned from hints. */
-const impatient: Clock = {
+/** Disables timers of a second and more, and with them polling, so that followers depend on hints. */
+const clock: Clock = {
   now: () => systemClock.now(),
   schedule: (delayMs, callback, options) =>
     delayMs < 1000 ? systemClock.schedule(delayMs, callback, options) : () => {},
 }
 
 export async function openEngine(name: string): Promise<void> {
-  hw = await open({ storage: indexedDb(name), clock: impatient })
+  hw = await open({ storage: indexedDb(name), clock })
 }
 
 export async function closeEngine(): Promise<void> {
@@ -26,35 +27,35 @@ export async function append(body: string): Promise<number> {
   return start.seqNum
 }
 
-/** Follows from the first record on. */
+/** Follows the stream from its first record. */
 export async function follow(): Promise<void> {
   const reading = await hw.basin('b').stream('log').openRead({ seqNum: 0 })
   const on = async () => {
     for (;;) {
       const event = await reading!.next()
       if (event?.kind !== 'batch') return
-      followed.push(...event.batch.text.map(({ body }) => body))
+      bodies.push(...event.batch.records.map(({ body }) => new TextDecoder().decode(body)))
     }
   }
-  // Ends with the engine.
+  // Rejects when the engine closes.
   on().catch(() => {})
 }
 
-export function seen(): string[] {
-  return followed
+export function followed(): string[] {
+  return bodies
 }
 
-/** Takes part in the turns of background work. */
-export async function takePart(name: string): Promise<void> {
+/** Opens a session that contends for background work. */
+export async function contend(name: string): Promise<void> {
   session = await indexedDb(name).open({ clock: systemClock, onLogChanged: () => {} })
-  session.backgroundTurn!((isOurs) => turns.push(isOurs))
+  session.backgroundTurn!((isOurs) => reported.push(isOurs))
 }
 
-/** What was told so far. */
-export function told(): boolean[] {
-  return turns
+/** The turns reported so far. */
+export function turns(): boolean[] {
+  return reported
 }
 
-export async function leave(): Promise<void> {
+export async function closeSession(): Promise<void> {
   await session.close()
 }

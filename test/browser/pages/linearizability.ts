@@ -1,17 +1,20 @@
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import type { Storage } from '../../../src/index.ts'
-import { openEngines } from '../../linearizability/engine-target.ts'
-import type { RecordedOperation } from '../../linearizability/operations.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
+import { openEngines } from '../../campaigns/linearizability/engine-target.ts'
+import type { RecordedOperation } from '../../campaigns/linearizability/operations.ts'
 import {
   counter,
   recordHistory,
   recordLastReads,
   type Workload,
-} from '../../linearizability/record-history.ts'
-import type { OpenTarget } from '../../linearizability/target.ts'
+} from '../../campaigns/linearizability/record-history.ts'
+import type { OpenTarget } from '../../campaigns/linearizability/target.ts'
 
-/** The storages that a page can have, by the name of what it holds: pages of one name share what the storage lets them share. */
+/**
+ * The storages that a page can have, by the name of what it holds: pages of one name share what the storage
+ * lets them share.
+ */
 const STORAGES = {
   memory: (_: string) => memory(),
   indexeddb: (name: string) => indexedDb(name),

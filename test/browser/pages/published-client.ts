@@ -23,7 +23,7 @@ function append(stream: S2Stream, ...bodies: string[]) {
   return stream.append(AppendInput.create(bodies.map((body) => AppendRecord.string({ body }))))
 }
 
-/** History, then live, each append made once the one before it has been read. */
+/** Follows history and live records; each append waits until the previous record was read. */
 export async function follow(url: string, basin: string) {
   const { created, stream } = await newStream(url, basin)
   const ack = await append(stream, 'a', 'b')
@@ -40,7 +40,7 @@ export async function follow(url: string, basin: string) {
   return { name: created.name, end: ack.end.seqNum, bodies }
 }
 
-/** Every byte, by an append session and back by a read session. */
+/** Sends every byte value in an append session and reads it back in a read session. */
 export async function everyByte(url: string, basin: string) {
   const { stream } = await newStream(url, basin)
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
@@ -61,7 +61,7 @@ export async function everyByte(url: string, basin: string) {
   return { end: end.seqNum, records }
 }
 
-/** The errors that clients branch on arrive as what they are. */
+/** Details of the errors that clients branch on. */
 export async function errors(url: string, basin: string) {
   const { stream } = await newStream(url, basin)
   await append(stream, 'a')

@@ -1,8 +1,9 @@
 import { serveFetchEvents } from '../../../adapters/http/index.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
+import { usageMetrics } from '../../../src/usage/index.ts'
 
-/** What is used of a service worker's global scope, whose types cannot stand beside those of pages. */
+/** The used part of a service worker's global scope, whose types conflict with those of pages. */
 interface Scope {
   readonly clients: { claim(): Promise<void> }
   skipWaiting(): Promise<void>
@@ -14,22 +15,22 @@ interface Scope {
 
 const scope = globalThis as unknown as Scope
 
-/** What pages ask beside the protocol. */
-export type Question = 'stats' | 'root-token'
+/** Messages from pages, besides the protocol. */
+export type Query = 'stats' | 'root-token'
 
 let opening: Promise<Headwater> | undefined
 const engine = () => {
-  opening ??= open({ storage: indexedDb('service-worker') })
+  opening ??= open({ storage: indexedDb('service-worker'), usage: usageMetrics() })
   return opening
 }
 
 scope.addEventListener('install', (event) => event.waitUntil(scope.skipWaiting()))
 scope.addEventListener('activate', (event) => event.waitUntil(scope.clients.claim()))
 scope.addEventListener('message', (event) => event.waitUntil(answer(event)))
-serveFetchEvents(engine, { open: true, basin: 'my-first-app', prefix: '/open' })
+serveFetchEvents(engine, { auth: 'none', basin: 'my-first-app', prefix: '/open' })
 serveFetchEvents(engine, { prefix: '/guarded' })
 
-async function answer({ data, ports }: MessageEvent<Question>): Promise<void> {
+async function answer({ data, ports }: MessageEvent<Query>): Promise<void> {
   const hw = await engine()
   if (data === 'stats') ports[0]!.postMessage(hw.stats())
   if (data === 'root-token') {

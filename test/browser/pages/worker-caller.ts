@@ -1,4 +1,4 @@
-/** A function of a module, to be called elsewhere. */
+/** A call of a function of a module. */
 export interface Call {
   readonly path: string
   readonly name: string
@@ -7,7 +7,7 @@ export interface Call {
 
 export type Outcome = { readonly result: unknown } | { readonly error: string }
 
-/** Calls in a dedicated worker that lives no longer than the call. */
+/** Calls in a new worker that is terminated afterwards. */
 export async function call(request: Call): Promise<unknown> {
   const worker = startWorker()
   try {
@@ -20,7 +20,7 @@ export async function call(request: Call): Promise<unknown> {
 let kept: Worker | undefined
 let calls: Promise<unknown> = Promise.resolve()
 
-/** Calls in a dedicated worker that is kept for the next call; one after another. */
+/** Calls in a worker that is kept for later calls, one at a time. */
 export function callKept(request: Call): Promise<unknown> {
   kept ??= startWorker()
   const worker = kept

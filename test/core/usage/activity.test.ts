@@ -2,25 +2,25 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   type Activity,
-  addRun,
-  type HoursRun,
-  thinActivity,
+  addRange,
+  coarsenActivity,
+  type HourRange,
   wasActive,
-} from '../../../src/core/usage/activity.ts'
+} from '../../../src/core/usage/sampling.ts'
 
 const HOUR = 3_600
 const DAY = 86_400
 
 const runs = fc.array(
-  fc.tuple(fc.nat(500), fc.nat(20)).map(([first, more]): HoursRun => [first, first + more]),
+  fc.tuple(fc.nat(500), fc.nat(20)).map(([first, more]): HourRange => [first, first + more]),
 )
 
-function activityOf(all: readonly HoursRun[]): Activity {
-  return all.reduce<Activity>(addRun, [])
+function activityOf(all: readonly HourRange[]): Activity {
+  return all.reduce<Activity>(addRange, [])
 }
 
 describe('the hours in which a basin had a stream', () => {
-  it('are those of all runs, in as few runs as can be', () => {
+  it('are those of all ranges, merged', () => {
     fc.assert(
       fc.property(runs, (all) => {
         const activity = activityOf(all)
@@ -44,7 +44,7 @@ describe('the hours in which a basin had a stream', () => {
     expect(wasActive([[10, 12]], from, to)).toBe(active)
   })
 
-  it('become days after 40 days, and nothing after 400', () => {
+  it('are kept by day after 40 days and removed after 400', () => {
     const now = 1_000 * DAY
     const hour = (daysAgo: number, of: number) => (1_000 - daysAgo) * 24 + of
     const activity: Activity = [
@@ -54,17 +54,17 @@ describe('the hours in which a basin had a stream', () => {
       [hour(50, 20), hour(50, 21)],
       [hour(10, 3), hour(10, 4)],
     ]
-    expect(thinActivity(activity, now)).toEqual([
+    expect(coarsenActivity(activity, now)).toEqual([
       [hour(400, 0), hour(60, 23)],
       [hour(50, 0), hour(50, 23)],
       [hour(10, 3), hour(10, 4)],
     ])
   })
 
-  it('are few, whatever was there', () => {
+  it('stay few ranges, whatever was recorded', () => {
     const now = 1_000 * DAY
-    const everySecondHour = Array.from({ length: 12_000 }, (_, index): HoursRun => [2 * index, 2 * index])
-    // 41 days by the hour, the others in one run.
-    expect(thinActivity(everySecondHour, now).length).toBeLessThanOrEqual(41 * 12 + 1)
+    const everySecondHour = Array.from({ length: 12_000 }, (_, index): HourRange => [2 * index, 2 * index])
+    // 41 days by hour, the others in one range.
+    expect(coarsenActivity(everySecondHour, now).length).toBeLessThanOrEqual(41 * 12 + 1)
   })
 })

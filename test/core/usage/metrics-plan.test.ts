@@ -6,43 +6,47 @@ import { invalidMessage } from '../../model/refusal.ts'
 const DAY = 86_400
 const NOW = 20_000 * DAY + 12_345
 
+/** The cases are in seconds. */
+function inMilliseconds({ start, end, ...query }: MetricsQuery): MetricsQuery {
+  return { ...query, start: start && Number(start) * 1000, end: end && Number(end) * 1000 }
+}
+
 function plan(level: MetricsLevel, query: MetricsQuery) {
-  const { from, to, seconds, tier } = planMetrics(level, query, NOW)
+  const { from, to, seconds, tier } = planMetrics(level, inMilliseconds(query), NOW)
   return { from: from - NOW, to: to - NOW, seconds, interval: tier.interval }
 }
 
-describe('which metrics queries are refused with 422 (wire-behaviour.md 11.1)', () => {
+describe('a metrics query', () => {
   it.each<[string, Omit<MetricsQuery, 'set'>, string | undefined]>([
     ['no bounds', {}, 'start and end params required for read-ops'],
     ['no start', { end: NOW }, 'start and end params required for read-ops'],
     ['no end', { start: NOW }, 'start and end params required for read-ops'],
-    ['start after end', { start: NOW, end: NOW - 1 }, 'start must not be after end'],
+    ['start after end', { start: NOW, end: NOW - 1 }, '`start` must not be after `end`'],
     ['start at end', { start: NOW, end: NOW }, undefined],
     ['end 300 s in the future', { start: NOW, end: NOW + 300 }, undefined],
     [
       'end further in the future',
       { start: NOW, end: NOW + 301 },
-      'end must not be more than 300 seconds in the future',
+      '`end` must not be more than 300 seconds in the future',
     ],
     ['30 days', { start: NOW - 30 * DAY, end: NOW }, undefined],
     [
       'more than 30 days',
       { start: NOW - 30 * DAY - 1, end: NOW },
-      'end must not be more than 2592000 seconds after start',
+      '`end` must not be more than 2592000 seconds after `start`',
     ],
     ['the beginning of time', { start: 0, end: 3_600 }, undefined],
-    ['a negative start', { start: -1, end: NOW }, 'start must be an integer from 0 to 4294967295'],
-    ['a broken start', { start: 0.5, end: NOW }, 'start must be an integer from 0 to 4294967295'],
+    ['a negative start', { start: -1, end: NOW }, '`start` must be a time from 1970 to 2106'],
     [
-      'a start that is no number',
+      'a start that is not a number',
       { start: Number.NaN, end: NOW },
-      'start must be an integer from 0 to 4294967295',
+      '`start` must be a time from 1970 to 2106',
     ],
-    ['an end beyond 32 bits', { start: 1, end: 2 ** 32 }, 'end must be an integer from 0 to 4294967295'],
+    ['an end beyond 32 bits', { start: 1, end: 2 ** 32 }, '`end` must be a time from 1970 to 2106'],
     [
       'the largest end',
       { start: 1, end: 2 ** 32 - 1 },
-      'end must not be more than 300 seconds in the future',
+      '`end` must not be more than 300 seconds in the future',
     ],
   ])('%s', (_, query, message) => {
     expect(invalidMessage(() => plan('basin', { set: 'read-ops', ...query }))).toBe(message)
@@ -67,7 +71,17 @@ describe('which metrics queries are refused with 422 (wire-behaviour.md 11.1)', 
     }
   })
 
-  it('active basins take no interval, and ignore one', () => {
+  it('accepts a `Date` or milliseconds, and includes seconds that a bound divides', () => {
+    const [start, end] = [new Date(NOW * 1000 + 1), NOW * 1000 + 60_001]
+    expect(planMetrics('basin', { set: 'read-ops', start, end }, NOW)).toMatchObject({
+      from: NOW - 45,
+      to: NOW + 75,
+    })
+    const invalid = { set: 'read-ops', start: new Date(Number.NaN), end } as const
+    expect(invalidMessage(() => planMetrics('basin', invalid, NOW))).toMatch(/^`start` must be a time/)
+  })
+
+  it('ignores the interval of active basins', () => {
     const query = {
       set: 'active-basins',
       start: NOW - 1,
@@ -82,18 +96,18 @@ describe('which metrics queries are refused with 422 (wire-behaviour.md 11.1)', 
     ['basin', 'account-ops'],
     ['stream', 'read-ops'],
     ['stream', 'other' as MetricSet],
-  ])('%s has no %s', (level, set) => {
-    expect(invalidMessage(() => plan(level, { set, start: NOW, end: NOW }))).toMatch(/^set must be one of /)
+  ])('rejects sets of other levels: %s has no %s', (level, set) => {
+    expect(invalidMessage(() => plan(level, { set, start: NOW, end: NOW }))).toMatch(/^`set` must be one of /)
   })
 })
 
-describe('which intervals a metrics query means', () => {
+describe('the intervals of a metrics query', () => {
   /** NOW is 45 s into its minute and 1,545 s into its hour. */
   it.each<[string, number, number, MetricInterval, number, number]>([
-    ['start is aligned down, what begins before end is in', -90, 0, 'minute', -105, 15],
-    ['what begins at end is not', -90, -45, 'minute', -105, -45],
-    ['an empty range is the interval it is in', -50, -50, 'minute', -105, -45],
-    ['also when it begins there', -45, -45, 'minute', -45, 15],
+    ['start is aligned down, and an interval that begins before end is included', -90, 0, 'minute', -105, 15],
+    ['an interval that begins at end is not', -90, -45, 'minute', -105, -45],
+    ['an empty range selects the interval that contains it', -50, -50, 'minute', -105, -45],
+    ['also if the interval begins there', -45, -45, 'minute', -45, 15],
     ['hours', -1_600, -1_500, 'hour', -1_545 - 3_600, -1_545 + 3_600],
     ['days', -5, 0, 'day', -12_345, -12_345 + DAY],
   ])('%s', (_, start, end, interval, from, to) => {

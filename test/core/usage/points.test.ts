@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { lastMeasurements, totals } from '../../../src/core/usage/points.ts'
+import { lastMeasurements, totals } from '../../../src/core/usage/metrics-plan.ts'
 
 const MINUTES = { from: 120, to: 360, seconds: 60 }
 
 describe('totals of intervals', () => {
-  it('add up what is in them, and leave out those with nothing', () => {
+  it('are in milliseconds and leave out intervals without usage', () => {
     const points = [
       [300, 1],
       [119, 100],
@@ -15,14 +15,14 @@ describe('totals of intervals', () => {
       [360, 100],
     ] as const
     expect(totals(points, MINUTES)).toEqual([
-      [120, 5],
-      [300, 6],
+      [120_000, 5],
+      [300_000, 6],
     ])
   })
 })
 
 describe('measurements of intervals', () => {
-  it('are the last in each, or the latest before it', () => {
+  it('are the last of each interval, or the latest one before it', () => {
     const points = [
       [190, 7],
       [100, 1],
@@ -31,27 +31,27 @@ describe('measurements of intervals', () => {
       [400, 8],
     ] as const
     expect(lastMeasurements(points, MINUTES, 1_000)).toEqual([
-      [120, 1],
-      [180, 7],
-      [240, 7],
-      [300, 7],
+      [120_000, 1],
+      [180_000, 7],
+      [240_000, 7],
+      [300_000, 7],
     ])
   })
 
-  it('begin where something is known, and end with the time that is', () => {
+  it('begin with the first measurement and end with the current interval', () => {
     expect(lastMeasurements([[200, 7]], MINUTES, 240)).toEqual([
-      [180, 7],
-      [240, 7],
+      [180_000, 7],
+      [240_000, 7],
     ])
     expect(lastMeasurements([[200, 7]], MINUTES, 119)).toEqual([])
     expect(lastMeasurements([], MINUTES, 1_000)).toEqual([])
   })
 
-  it('of the same time: the one that comes later', () => {
+  it('are the later ones in the list at equal times', () => {
     const points = [
       [120, 1],
       [120, 2],
     ] as const
-    expect(lastMeasurements(points, MINUTES, 120)).toEqual([[120, 2]])
+    expect(lastMeasurements(points, MINUTES, 120)).toEqual([[120_000, 2]])
   })
 })

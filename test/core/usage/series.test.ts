@@ -19,7 +19,7 @@ function sum(of: SeriesOfChunk): number {
 }
 
 describe('usage of a chunk of time', () => {
-  it('adds up, but for measurements, of which the newer counts', () => {
+  it('adds up, except that the newer of two measurements counts', () => {
     const older = { [READS]: { 1: 10, 2: 20 }, [STORED_BYTES]: { 1: 10, 2: 20 } }
     const newer = { [READS]: { 2: 1, 3: 2 }, [STORED_BYTES]: { 2: 1, 3: 2 }, 'read-ops:streaming': { 0: 1 } }
     expect(mergeSeries(older, newer)).toEqual({
@@ -40,7 +40,7 @@ describe('usage of a chunk of time', () => {
     expect(rolledUp).toEqual({ [READS]: { 3: 7 }, [STORED_BYTES]: { 3: 7 } })
   })
 
-  it('loses nothing in merging and rolling up', () => {
+  it('loses nothing when merged and rolled up', () => {
     fc.assert(
       fc.property(series, series, fc.nat(1000), (older, newer, chunk) => {
         const merged = mergeSeries(older, newer)
@@ -57,7 +57,7 @@ describe('usage of a chunk of time', () => {
     )
   })
 
-  it('is told with its times, ascending', () => {
+  it('is returned with ascending times', () => {
     const at = { tier: MINUTES, chunk: 2 }
     expect(pointsOf({ [READS]: { 10: 1, 9: 2 } }, READS, at)).toEqual([
       [7_200 + 540, 2],

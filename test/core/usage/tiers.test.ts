@@ -23,7 +23,7 @@ describe('tiers of usage', () => {
     [MINUTES, 3 * DAY],
     [HOURS, 40 * DAY],
     [DAYS, 400 * DAY],
-  ])('%o keeps a chunk whole until it has been over for so long', (tier, keptSeconds) => {
+  ])('%o keeps a whole chunk for its period after the end', (tier, keptSeconds) => {
     fc.assert(
       fc.property(time, (now) => {
         const { chunk } = chunkAt(now, tier)
@@ -34,7 +34,7 @@ describe('tiers of usage', () => {
     )
   })
 
-  it('a chunk is within one of the next tier', () => {
+  it('a chunk fits into one chunk of the next tier', () => {
     for (const tier of TIERS) {
       const next = nextTier(tier)
       if (next !== undefined) expect(next.chunkSeconds % tier.chunkSeconds).toBe(0)
@@ -43,7 +43,7 @@ describe('tiers of usage', () => {
     }
   })
 
-  it('what is due in one tier is kept in the next', () => {
+  it('a chunk due in one tier is kept in the next', () => {
     fc.assert(
       fc.property(time, span, (now, ago) => {
         const at = Math.max(0, now - ago)
@@ -55,7 +55,7 @@ describe('tiers of usage', () => {
     )
   })
 
-  it('a query finds the chunk of everything in its range, in few chunks', () => {
+  it('a query covers everything in its range with few chunks', () => {
     const range = fc.integer({ min: 0, max: 30 * DAY })
     fc.assert(
       fc.property(time, span, range, fc.nat(1_000_000), (now, ago, length, offset) => {
@@ -71,13 +71,13 @@ describe('tiers of usage', () => {
     )
   })
 
-  it('a query by hours does not look at what is kept by days', () => {
+  it('a query by hour does not read the days tier', () => {
     const now = 20_000 * DAY
     const tiers = new Set(chunksBetween(now - 30 * DAY, now, HOURS, now).map(({ tier }) => tier))
     expect([...tiers]).toEqual([MINUTES, HOURS])
   })
 
-  it('the last measurement before a time is found from the latest to the oldest, in at most 72 + 40 + 5 chunks', () => {
+  it('chunks before a time are searched from the latest, at most 72 + 40 + 5 of them', () => {
     fc.assert(
       fc.property(time, span, span, fc.constantFrom(MINUTES, HOURS), (now, ago, more, finest) => {
         const to = Math.max(0, now - ago)

@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type CipherSuite, type HeadwaterError, open } from '../../../src/index.ts'
-import { bodies, onEveryKindOfStorage, openEngine, type TestEngine, testStorage } from '../support.ts'
+import {
+  bodies,
+  onEveryKindOfStorage,
+  openEngine,
+  type TestEngine,
+  testStorage,
+} from '../../support/index.ts'
 import { aegis, aesOfNode, aesOfWeb, key, openEncrypted, outcome } from './support.ts'
 
 const engines: TestEngine[] = []
@@ -15,9 +21,9 @@ function opened<Engine extends TestEngine>(engine: Engine): Engine {
 }
 
 const NO_AEGIS =
-  '422 invalid: stream_cipher aegis-256 is not available: it needs open({ ciphers: [await aegis256()] }), from headwater/aegis-256'
+  '422 invalid: `streamCipher` aegis-256 is not available: it needs open({ ciphers: [await aegis256()] }), from headwater/aegis-256'
 const NO_AES =
-  '422 invalid: stream_cipher aes-256-gcm is not available: WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
+  '422 invalid: `streamCipher` aes-256-gcm is not available: WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
 
 /** A page that is not secure: chance, but no ciphers. */
 function withoutAes(): void {
@@ -34,7 +40,7 @@ onEveryKindOfStorage(() =>
     ['aegis-256', NO_AEGIS, aegis, () => {}],
     ['aes-256-gcm', NO_AES, aesOfNode, withoutAes],
   ] as const)('where %s is missing', (cipher, message, suite, lose) => {
-    it('no basin gets it', async () => {
+    it('is rejected in the configuration of a basin', async () => {
       const { hw } = opened(await openEngine())
       lose()
       expect(await outcome(hw.createBasin('new', { streamCipher: cipher }))).toBe(message)
@@ -45,7 +51,7 @@ onEveryKindOfStorage(() =>
       expect(await outcome(hw.reconfigureBasin('basin', { streamCipher: null }))).toBe('ok')
     })
 
-    it('its streams are neither read nor written, whatever the key', async () => {
+    it('makes its streams neither readable nor writable, whatever the key', async () => {
       const storage = testStorage()
       const able = opened(await openEncrypted(suite, { storage }))
       await able.with().append('a')
@@ -55,7 +61,7 @@ onEveryKindOfStorage(() =>
         const stream = hw.basin('encrypted').stream('stream', { encryptionKey })
         expect(await outcome(stream.append('b'))).toBe(message)
         expect(await outcome(stream.appendSession())).toBe(message)
-        expect(await outcome(stream.readBatch({ seqNum: 0 }))).toBe(message)
+        expect(await outcome(stream.read({ seqNum: 0 }))).toBe(message)
         expect((await stream.checkTail()).seqNum).toBe(1)
       }
       expect(hw.stats()).toMatchObject({ openReads: 0, pendingAppends: 0, appendBytesInFlight: 0 })
@@ -64,14 +70,14 @@ onEveryKindOfStorage(() =>
 )
 
 describe('ciphers', () => {
-  it('the runtime has AES-256-GCM, by WebCrypto where that is all that there is', async () => {
+  it('include AES-256-GCM by WebCrypto where `node:crypto` is missing', async () => {
     const { hw, stream } = opened(await openEngine())
     vi.stubGlobal('process', { ...process, getBuiltinModule: undefined })
     await hw.reconfigureBasin('basin', { streamCipher: 'aes-256-gcm' })
     const encrypted = hw.basin('basin').stream('new', { encryptionKey: key(1) })
     await encrypted.append('a')
     vi.unstubAllGlobals()
-    expect(bodies(await encrypted.readBatch({ seqNum: 0 }))).toEqual(['a'])
+    expect(bodies(await encrypted.read({ seqNum: 0 }))).toEqual(['a'])
     // The cipher of a stream is the one that its basin had when it was made.
     await stream.append('plain')
     expect((await hw.basin('basin').listStreams()).items.map(({ cipher }) => cipher)).toEqual([
@@ -80,33 +86,33 @@ describe('ciphers', () => {
     ])
   })
 
-  it('what one implementation sealed another opens', async () => {
+  it('open what another implementation sealed', async () => {
     const storage = testStorage()
     const one = opened(await openEncrypted(aesOfNode, { storage }))
     await one.with().append('a')
     const two = opened(await openEncrypted(aesOfWeb, { storage }))
     await two.with().append('b')
     for (const engine of [one, two]) {
-      expect(bodies(await engine.with().readBatch({ seqNum: 0 }))).toEqual(['a', 'b'])
+      expect(bodies(await engine.with().read({ seqNum: 0 }))).toEqual(['a', 'b'])
     }
   })
 
   it.each<[string, CipherSuite[], string]>([
     ['twice', [aegis, aegis], 'ciphers must not have aegis-256 twice'],
     [
-      'that nobody knows',
+      'with an unknown name',
       [{ ...aegis, name: 'rot13' as 'aegis-256' }],
       'ciphers must be named aegis-256 or aes-256-gcm, not rot13',
     ],
-  ])('given %s are refused', async (_, ciphers, message) => {
+  ])('are rejected when given %s', async (_, ciphers, message) => {
     await expect(open({ storage: testStorage(), ciphers })).rejects.toThrow(new RangeError(message))
   })
 
-  it('given to say what is missing say so', async () => {
+  it('report what is missing for a stand-in', async () => {
     const missing = 'the package is away'
     const { hw } = opened(await openEngine({ ciphers: [{ ...aegis, missing }] }))
     expect(await outcome(hw.createBasin('new', { streamCipher: 'aegis-256' }))).toBe(
-      '422 invalid: stream_cipher aegis-256 is not available: the package is away',
+      '422 invalid: `streamCipher` aegis-256 is not available: the package is away',
     )
   })
 
@@ -124,7 +130,7 @@ describe('ciphers', () => {
     ['gives text of the right length', () => 'x'.repeat(1_000) as never],
     ['gives an array', (_key, _nonce, plaintext) => Array(plaintext.length + 16).fill(0) as never],
     ['gives the plaintext', (_key, _nonce, plaintext) => plaintext],
-  ])('a suite that %s has sealed nothing', async (_, seal) => {
+  ])('append nothing with a suite that %s', async (_, seal) => {
     const engine = opened(await openEncrypted({ ...aesOfNode, seal }))
     const error = await engine
       .with()
@@ -146,23 +152,23 @@ describe('ciphers', () => {
     ['gives text', () => 'text' as never],
     ['gives an array', (_key, _nonce, ciphertext) => Array(ciphertext.length - 16).fill(0) as never],
     ['gives too much', (_key, _nonce, ciphertext) => ciphertext],
-  ])('a suite that %s is no wrong key, and the stream not damaged', async (_, failing) => {
+  ])('report neither a wrong key nor damage for a suite that %s', async (_, failing) => {
     const engine = opened(await openEncrypted({ ...aesOfNode, open: failing }))
     await engine.with().append('a')
-    expect(await outcome(engine.with().readBatch({ seqNum: 0 }))).toBe(
+    expect(await outcome(engine.with().read({ seqNum: 0 }))).toBe(
       '500 other: records could not be opened: the cipher failed',
     )
   })
 })
 
 describe('the code of the ciphers', () => {
-  const CODE = '../../../src/engine/encryption/stream-cipher.ts'
+  const CODE = '../../../src/engine/encryption/stream-codec.ts'
   afterEach(() => {
     vi.doUnmock(CODE)
     vi.resetModules()
   })
 
-  it('that cannot be loaded is told as `unavailable`, and loaded by the next call', async () => {
+  it('rejects with `unavailable` if it cannot be loaded, and is loaded by the next call', async () => {
     const { hw } = opened(await openEngine())
     await hw.ensureBasin('encrypted', { streamCipher: 'aes-256-gcm' })
     await hw.basin('encrypted').ensureStream('stream')
@@ -173,12 +179,12 @@ describe('the code of the ciphers', () => {
     })
     const told = '503 unavailable: the code of the ciphers could not be loaded'
     expect(await outcome(stream.append('a'))).toBe(told)
-    expect(await outcome(stream.readBatch({ seqNum: 0 }))).toBe(told)
+    expect(await outcome(stream.read({ seqNum: 0 }))).toBe(told)
     expect(await outcome(stream.appendSession())).toBe(told)
     expect(hw.stats()).toMatchObject({ openReads: 0, pendingAppends: 0, appendBytesInFlight: 0 })
     vi.doUnmock(CODE)
     vi.resetModules()
     await stream.append('a')
-    expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
+    expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a'])
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm-web.ts'
+import { aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import { EncryptionKey } from '../../../src/model/encryption-key.ts'
 import { aegis, aesOfNode, aesOfWeb, SUITES } from './support.ts'
 
@@ -92,7 +92,7 @@ describe.each([
   ['aes-256-gcm by node:crypto', aesOfNode, AES_VECTORS],
   ['aes-256-gcm by WebCrypto', aesOfWeb, AES_VECTORS],
 ] as const)('%s', (_, suite, vectors) => {
-  it.each(vectors)('keeps to the published vector with tag $tag', async (vector) => {
+  it.each(vectors)('matches the published vector with tag $tag', async (vector) => {
     const key = new EncryptionKey(hex(vector.key))
     const [nonce, ad, plaintext] = [vector.nonce, vector.ad, vector.plaintext].map(hex) as [
       Uint8Array,
@@ -111,7 +111,7 @@ describe.each(SUITES)('%s', (_, suite) => {
   const plaintext = new Uint8Array([5, 6, 7])
   const key = new EncryptionKey(new Uint8Array(32).fill(9))
 
-  it('opens nothing that was changed, under another key, nonce or associated data', async () => {
+  it('opens nothing altered, and nothing with another key, nonce or associated data', async () => {
     const sealed = await suite.seal(key, nonce, plaintext, ad)
     expect(await suite.open(key, nonce, sealed, ad)).toEqual(plaintext)
     for (let i = 0; i < sealed.length; i++) {
@@ -132,7 +132,7 @@ describe.each(SUITES)('%s', (_, suite) => {
     expect(await suite.open(key, nonce, sealed, new Uint8Array([1, 3]))).toBeUndefined()
   })
 
-  it('gives bytes that nobody else has', async () => {
+  it('returns bytes in a buffer of their own', async () => {
     const sealed = await suite.seal(key, nonce, plaintext, ad)
     const [one, two] = [await suite.open(key, nonce, sealed, ad), await suite.open(key, nonce, sealed, ad)]
     one!.fill(0)
@@ -142,7 +142,7 @@ describe.each(SUITES)('%s', (_, suite) => {
   })
 })
 
-describe('a failure for another reason is not taken for a wrong key', () => {
+describe('an unrelated failure is not reported as a wrong key', () => {
   const key = new EncryptionKey(new Uint8Array(32))
 
   it('of libsodium', () => {
@@ -161,7 +161,7 @@ describe('a failure for another reason is not taken for a wrong key', () => {
   })
 })
 
-it('WebCrypto is given each key once', async () => {
+it('imports each key into WebCrypto once', async () => {
   let imports = 0
   const counting = {
     encrypt: crypto.subtle.encrypt.bind(crypto.subtle),

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { type CipherSuite, fenceRecord, type HeadwaterError, type StoredBlock } from '../../../src/index.ts'
+import { type CipherSuite, fenceRecord, type HeadwaterError } from '../../../src/index.ts'
 import { encodeRecords } from '../../../src/storage/block-codec.ts'
+import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { decodeSegments, encodeSegment, SEALED_FORMATS } from '../../../src/storage/sealed-block.ts'
-import { bodies, onEveryKindOfStorage, testStorage } from '../support.ts'
-import { wrapped } from '../wrapped-storage.ts'
+import { bodies, onEveryKindOfStorage, testStorage, wrapped } from '../../support/index.ts'
 import { type EncryptedEngine, key, openEncrypted, SUITES } from './support.ts'
 
 let engine: EncryptedEngine
@@ -32,23 +32,23 @@ function withData(change: (data: Uint8Array) => Uint8Array) {
 async function read(): Promise<string | string[]> {
   return engine
     .with()
-    .readBatch({ seqNum: 0 })
+    .read({ seqNum: 0 })
     .then(bodies, ({ code }: HeadwaterError) => code)
 }
 
 async function positions(): Promise<string | (readonly [seqNum: number, body: string])[]> {
   return engine
     .with()
-    .readBatch({ seqNum: 0 })
+    .read({ seqNum: 0 })
     .then(
-      (batch) => batch.text.map(({ seqNum, body }) => [seqNum, body] as const),
+      (batch) => batch.records.map(({ seqNum, body }) => [seqNum, body] as const),
       ({ code }: HeadwaterError) => code,
     )
 }
 
 onEveryKindOfStorage(() =>
   describe.each(SUITES)('%s', (_, suite) => {
-    it('tells every changed byte of what is sealed, and of its frame', async () => {
+    it('detects every altered byte of the ciphertext and its frame', async () => {
       const storage = await tampered(suite)
       await engine.with().append(['a', fenceRecord('t'), { body: 'b', headers: [['k', 'v']] }])
       expect(await read()).toEqual(['a', 't', 'b'])
@@ -69,7 +69,7 @@ onEveryKindOfStorage(() =>
       }
     })
 
-    it('never gives other ordinary records for a changed skeleton', async () => {
+    it('never returns other ordinary records for an altered skeleton', async () => {
       const storage = await tampered(suite)
       await engine.with().append(['a', fenceRecord('t'), { body: 'b', headers: [['k', 'v']] }])
       await read()
@@ -92,7 +92,7 @@ onEveryKindOfStorage(() =>
       }
     })
 
-    it('cut short anywhere, it is damaged', async () => {
+    it('reports a block cut short anywhere as damaged', async () => {
       const storage = await tampered(suite)
       await engine.with().append('a')
       await read()
@@ -129,7 +129,7 @@ onEveryKindOfStorage(() =>
       ['another metered size', (data) => encodeSegment({ ...decodeSegments(data)[0]!, meteredBytes: 10 })],
       ['the segment twice', (data) => Buffer.concat([data, data])],
       ['nothing', () => new Uint8Array()],
-    ])('stored %s is damage, not records', async (_, change) => {
+    ])('reports stored %s as damaged', async (_, change) => {
       const storage = await tampered(suite)
       await engine.with().append('a')
       storage.change = withData(change)
@@ -142,7 +142,7 @@ onEveryKindOfStorage(() =>
       ['another range', () => ({ firstSeqNum: 1, endSeqNum: 3 })],
       ['an earlier time', ({ firstTimestamp }) => ({ firstTimestamp: firstTimestamp - 1 })],
       ['a later time', ({ lastTimestamp }) => ({ lastTimestamp: lastTimestamp + 1 })],
-    ])('a block of which the storage tells %s than it has is damaged', async (_, change) => {
+    ])('reports a block as damaged if the storage returns it with %s', async (_, change) => {
       const storage = await tampered(suite)
       await engine.with().append(['a', 'b'])
       await engine.with().append(['c', 'd'])
@@ -150,7 +150,7 @@ onEveryKindOfStorage(() =>
       expect(await read()).toBe('storage')
     })
 
-    it('a block of another stream does not open, nor one of the same name in another basin', async () => {
+    it('opens no block of another stream, nor of one with the same name in another basin', async () => {
       const storage = await tampered(suite)
       await engine.hw.ensureBasin('another', { streamCipher: suite.name })
       const others = [
@@ -160,7 +160,7 @@ onEveryKindOfStorage(() =>
       await engine.with().append('a')
       for (const other of others) {
         await other.append('b')
-        expect(bodies(await other.readBatch({ seqNum: 0 }))).toEqual(['b'])
+        expect(bodies(await other.read({ seqNum: 0 }))).toEqual(['b'])
         const moved = storage.read
         storage.change = () => moved
         expect(await read()).toBe('decryption_failed')

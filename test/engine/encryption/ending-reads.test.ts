@@ -1,9 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { HeadwaterError, ReadBatch, ReadQuery, Stream } from '../../../src/index.ts'
-import { testStorage as sharedStorage } from '../../test-storage.ts'
-import { onEveryKindOfStorage, testStorage } from '../support.ts'
-import { wrapped } from '../wrapped-storage.ts'
+import { onEveryKindOfStorage, testStorage, wrapped } from '../../support/index.ts'
 import { aesOfNode, type EncryptedEngine, key, openEncrypted, type SlowSuite, slowSuite } from './support.ts'
 
 interface World extends EncryptedEngine {
@@ -55,14 +53,14 @@ async function start(kept = testStorage()): Promise<World> {
 interface Reading {
   /** Done once it waits for its next batch. */
   readonly whenWaiting?: () => unknown
-  readonly iterator: AsyncIterator<ReadBatch>
+  readonly iterator: AsyncIterator<ReadBatch<'string'>>
   readonly abort: AbortController
 }
 
 function readFrom(seqNum: number, query: ReadQuery = {}): Reading {
   const abort = new AbortController()
-  const session = world.stream.read({ seqNum, ...query }, { signal: abort.signal })
-  return { iterator: session[Symbol.asyncIterator](), abort }
+  const session = world.stream.readSession({ seqNum, ...query }, { signal: abort.signal })
+  return { iterator: session.batches(), abort }
 }
 
 /** Each leaves a session of which the next batch is held up, in one place. */
@@ -90,11 +88,11 @@ const HELD_UP: [string, () => Promise<Reading>][] = [
     async () => {
       await world.with().append('a')
       const reading = readFrom(0)
-      const bounded = world.stream.read(
+      const bounded = world.stream.readSession(
         { seqNum: 0, count: 3, waitSeconds: 60 },
         { signal: reading.abort.signal },
       )
-      const iterator = bounded[Symbol.asyncIterator]()
+      const iterator = bounded.batches()
       await iterator.next()
       world.suite.slow = true
       return { ...reading, iterator, whenWaiting: () => world.with().append(['b', 'c', 'd']) }
@@ -125,7 +123,7 @@ const ENDS: [string, (reading: Reading) => unknown, string][] = [
 ]
 
 /** What it came to, once it has. */
-function told(promise: Promise<IteratorResult<ReadBatch> | ReadBatch>): string[] {
+function told(promise: Promise<IteratorResult<ReadBatch<'string'>> | ReadBatch<'string'>>): string[] {
   const ends: string[] = []
   promise.then(
     (result) => ends.push('done' in result && result.done ? 'done' : 'a batch'),
@@ -135,7 +133,7 @@ function told(promise: Promise<IteratorResult<ReadBatch> | ReadBatch>): string[]
 }
 
 onEveryKindOfStorage(() =>
-  describe.each(HELD_UP)('a session that is held up by %s', (_, hold) => {
+  describe.each(HELD_UP)('a session that waits for %s', (_, hold) => {
     it.each(ENDS)('is ended by %s', async (_, end, expected) => {
       world = await start()
       const before = world.clock.pending
@@ -162,17 +160,17 @@ onEveryKindOfStorage(() =>
   }),
 )
 
-describe('a read of one batch that is held up', () => {
+describe('a read of one batch that waits', () => {
   it.each([
     ['the cipher', () => world.suite],
     ['the storage', () => world.storage],
-  ])('by %s is ended by its signal and with the engine', async (_, slow) => {
+  ])('for %s ends on its signal and with the engine', async (_, slow) => {
     world = await start()
     await world.with().append('a')
     slow().slow = true
     const abort = new AbortController()
-    const aborted = told(world.stream.readBatch({ seqNum: 0 }, { signal: abort.signal }))
-    const closed = told(world.stream.readBatch({ seqNum: 0 }))
+    const aborted = told(world.stream.read({ seqNum: 0 }, { signal: abort.signal }))
+    const closed = told(world.stream.read({ seqNum: 0 }))
     await expect.poll(() => slow().waiting).toBe(2)
     abort.abort(new Error('gone'))
     await expect.poll(() => aborted).toEqual(['gone'])
@@ -186,8 +184,8 @@ describe('a read of one batch that is held up', () => {
   })
 })
 
-describe('a session that is held up by the storage', () => {
-  it('before its first record is ended by its signal and its token', async () => {
+describe('a session that waits for the storage', () => {
+  it('ends before its first record on its signal and with its token', async () => {
     world = await start()
     await world.with().append('a')
     world.storage.slow = true
@@ -203,8 +201,8 @@ describe('a session that is held up by the storage', () => {
     expect(world.hw.stats().openReads).toBe(0)
   })
 
-  it('behind its last record is ended by its consumer', async () => {
-    world = await start(sharedStorage())
+  it('ends after its last record when its consumer ends it', async () => {
+    world = await start(testStorage({ shared: true }))
     await world.with().append('a')
     const { iterator } = readFrom(0)
     await iterator.next()
@@ -218,8 +216,8 @@ describe('a session that is held up by the storage', () => {
     expect(world.hw.stats().openReads).toBe(0)
   })
 
-  it('while it is opened is ended with the engine', async () => {
-    world = await start(sharedStorage())
+  it('ends with the engine while it is opened', async () => {
+    world = await start(testStorage({ shared: true }))
     await world.with().append('a')
     world.storage.slow = 'head'
     const ends = told(readFrom(0).iterator.next())

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { fenceRecord } from '../../../src/index.ts'
-import { bodies, onEveryKindOfStorage } from '../support.ts'
+import { bodies, onEveryKindOfStorage } from '../../support/index.ts'
 import { type EncryptedEngine, key, openEncrypted, outcome, SUITES } from './support.ts'
 
 let engine: EncryptedEngine
@@ -36,10 +36,10 @@ const BAD_KEYS: [string, string | Uint8Array | undefined, string][] = [
 
 onEveryKindOfStorage(() =>
   describe.each(SUITES)('with %s', (_, suite) => {
-    it.each([key(1), BASE64, ` ${BASE64} `])('the same key opens, as %s', async (given) => {
+    it.each([key(1), BASE64, ` ${BASE64} `])('opens with the same key as %s', async (given) => {
       engine = await openEncrypted(suite)
       await engine.with(key(1)).append('a')
-      expect(bodies(await engine.with(given).readBatch({ seqNum: 0 }))).toEqual(['a'])
+      expect(bodies(await engine.with(given).read({ seqNum: 0 }))).toEqual(['a'])
     })
 
     it.each(BAD_KEYS)('%s', async (_, given, expected) => {
@@ -51,11 +51,11 @@ onEveryKindOfStorage(() =>
       expect(await outcome(stream.append('b'))).toBe(message)
       expect(await outcome(stream.append(fenceRecord('t')))).toBe(message)
       expect(await outcome(stream.appendSession())).toBe(message)
-      expect(await outcome(stream.readBatch({ seqNum: 0 }))).toBe(message)
-      expect(await outcome(stream.read({ seqNum: 0 })[Symbol.asyncIterator]().next())).toBe(message)
+      expect(await outcome(stream.read({ seqNum: 0 }))).toBe(message)
+      expect(await outcome(stream.readSession({ seqNum: 0 }).batches().next())).toBe(message)
       // Before conditions and 416 are looked at.
       expect(await outcome(stream.append('b', { matchSeqNum: 9 }))).toBe(message)
-      expect(await outcome(stream.readBatch({ seqNum: 9 }))).toBe(message)
+      expect(await outcome(stream.read({ seqNum: 9 }))).toBe(message)
       // The tail is no secret.
       expect((await stream.checkTail()).seqNum).toBe(1)
       // After the stream was looked up, and made.
@@ -65,48 +65,48 @@ onEveryKindOfStorage(() =>
       expect((await fresh.checkTail()).seqNum).toBe(0)
     })
 
-    it.each(BAD_KEYS)('a plain stream does not look at its key: %s', async (_, given) => {
+    it.each(BAD_KEYS)('ignores the key on a plain stream: %s', async (_, given) => {
       engine = await openEncrypted(suite)
       const stream = engine.hw.basin('basin').stream('stream', { encryptionKey: given })
       await stream.append('a')
-      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
+      expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a'])
     })
 
-    it('another key opens nothing, and ends a session', async () => {
+    it('opens nothing with another key, and ends the session', async () => {
       engine = await openEncrypted(suite)
       await engine.with().append(['a', 'b'])
       const other = engine.with(key(2))
-      expect(await outcome(other.readBatch({ seqNum: 0 }))).toBe(FAILED)
-      const session = other.read({ seqNum: 0 })[Symbol.asyncIterator]()
+      expect(await outcome(other.read({ seqNum: 0 }))).toBe(FAILED)
+      const session = other.readSession({ seqNum: 0 }).batches()
       expect(await outcome(session.next())).toBe(FAILED)
       expect((await session.next()).done).toBe(true)
       expect(engine.hw.stats().openReads).toBe(0)
     })
 
-    it('each append may have its own key, of which a read needs those of what it covers', async () => {
+    it('needs only the keys of the appends that a read covers', async () => {
       engine = await openEncrypted(suite)
       await engine.with(key(1)).append(['a', 'b'])
       await engine.with(key(2)).append(['c', 'd'])
       await engine.with(key(2)).append(fenceRecord(''))
       await engine.with(key(1)).append('e')
       const [one, two] = [engine.with(key(1)), engine.with(key(2))]
-      expect(bodies(await one.readBatch({ seqNum: 0, count: 2 }))).toEqual(['a', 'b'])
-      expect(bodies(await one.readBatch({ seqNum: 0, bytes: 18 }))).toEqual(['a', 'b'])
-      expect(bodies(await two.readBatch({ seqNum: 2, count: 2 }))).toEqual(['c', 'd'])
-      expect(bodies(await two.readBatch({ seqNum: 3, count: 2 }))).toEqual(['d', ''])
-      expect(bodies(await one.readBatch({ seqNum: 4 }))).toEqual(['', 'e'])
-      expect(await outcome(one.readBatch({ seqNum: 0, count: 3 }))).toBe(FAILED)
-      expect(await outcome(one.readBatch({ seqNum: 0 }))).toBe(FAILED)
-      expect(await outcome(two.readBatch({ seqNum: 2 }))).toBe(FAILED)
+      expect(bodies(await one.read({ seqNum: 0, count: 2 }))).toEqual(['a', 'b'])
+      expect(bodies(await one.read({ seqNum: 0, bytes: 18 }))).toEqual(['a', 'b'])
+      expect(bodies(await two.read({ seqNum: 2, count: 2 }))).toEqual(['c', 'd'])
+      expect(bodies(await two.read({ seqNum: 3, count: 2 }))).toEqual(['d', ''])
+      expect(bodies(await one.read({ seqNum: 4 }))).toEqual(['', 'e'])
+      expect(await outcome(one.read({ seqNum: 0, count: 3 }))).toBe(FAILED)
+      expect(await outcome(one.read({ seqNum: 0 }))).toBe(FAILED)
+      expect(await outcome(two.read({ seqNum: 2 }))).toBe(FAILED)
       // Commands are plain.
-      expect(bodies(await engine.with(key(3)).readBatch({ seqNum: 4, count: 1 }))).toEqual([''])
+      expect(bodies(await engine.with(key(3)).read({ seqNum: 4, count: 1 }))).toEqual([''])
     })
 
-    it('a session is given what its key opens before it is told of the rest', async () => {
+    it('delivers to a session what its key opens before the error', async () => {
       engine = await openEncrypted(suite)
       await engine.with(key(1)).append('a')
       await engine.with(key(2)).append('b')
-      const session = engine.with(key(1)).read({ seqNum: 0 })[Symbol.asyncIterator]()
+      const session = engine.with(key(1)).readSession({ seqNum: 0 }).batches()
       expect(bodies((await session.next()).value!)).toEqual(['a'])
       expect(await outcome(session.next())).toBe(FAILED)
     })

@@ -1,17 +1,10 @@
 import { afterEach, expect, it } from 'vitest'
-import {
-  type AppendRequest,
-  type CipherSuite,
-  fenceRecord,
-  type RecordInput,
-  type Stream,
-} from '../../../src/index.ts'
+import { type CipherSuite, fenceRecord, type RecordInput, type Stream } from '../../../src/index.ts'
 import { BATCH_ENCODED_BYTES_MAX, MIB } from '../../../src/model/limits.ts'
+import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { SEALED_BLOCK_BYTES_MAX } from '../../../src/storage/sealed-block.ts'
-import { encodeReadBatch } from '../../../src/wire/proto-read.ts'
-import { gated } from '../gated-storage.ts'
-import { testStorage } from '../support.ts'
-import { wrapped } from '../wrapped-storage.ts'
+import { encodeReadBatch } from '../../../src/wire/proto-records.ts'
+import { gated, testStorage, wrapped } from '../../support/index.ts'
 import { aegis, aesOfNode, type EncryptedEngine, openEncrypted, outcome, SUITES } from './support.ts'
 
 let engine: EncryptedEngine
@@ -20,7 +13,10 @@ afterEach(() => engine.hw.close())
 const FRAME_BYTES_MAX = 2_097_151
 const TINY: [Uint8Array, Uint8Array] = [new Uint8Array([1]), new Uint8Array([2])]
 
-/** As many records of tiny headers as fit: 8 bytes encoded for 4 metered, the longest encoding for a metered size. */
+/**
+ * As many records of tiny headers as fit: 8 bytes encoded for 4 metered, the longest encoding for a metered
+ * size.
+ */
 function tinyHeaders(records: number): RecordInput[] {
   const headers = Math.floor((BATCH_ENCODED_BYTES_MAX / records - 26) / 8)
   return Array.from({ length: records }, () => ({ headers: Array(headers).fill(TINY) }))
@@ -42,19 +38,19 @@ it.each([
     [`1 MiB in one record, ${name}`, suite, () => [new Uint8Array(MIB - 8)]],
   ]),
   ...LONGEST,
-])('%s come back as they would of a plain stream', async (_, suite, make) => {
+])('%s are read as on a plain stream', async (_, suite, make) => {
   const sizes: number[] = []
   const storage = gated(testStorage())
   storage.onAppend = ({ block }) => sizes.push(block.data.length)
   engine = await openEncrypted(suite, { storage })
   const records = make()
-  const following = engine.with().read({ seqNum: 0 })[Symbol.asyncIterator]()
+  const following = engine.with().readSession({ seqNum: 0 }, { as: 'bytes' }).batches()
   const live = following.next()
   await engine.clock.settle()
   await engine.stream.append(records)
   await engine.with().append(records)
-  const plain = await engine.stream.readBatch({ seqNum: 0 })
-  const stored = await engine.with().readBatch({ seqNum: 0 })
+  const plain = await engine.stream.read({ seqNum: 0 })
+  const stored = await engine.with().read({ seqNum: 0 })
   expect(Buffer.compare(stored.data, plain.data)).toBe(0)
   expect(stored.meteredBytes).toBe(plain.meteredBytes)
   const { value } = await live
@@ -64,7 +60,7 @@ it.each([
   await following.return?.()
 })
 
-it('the longest blocks are hardly longer than the limit of plain ones', () => {
+it('the longest blocks barely exceed the limit of plain ones', () => {
   expect(SEALED_BLOCK_BYTES_MAX - BATCH_ENCODED_BYTES_MAX).toBeLessThan(4096)
 })
 
@@ -76,7 +72,7 @@ it('batches of the longest encodings still fit a frame, as on a plain stream', a
   }
   const sizes = async (stream: Stream) => {
     const all: number[] = []
-    for await (const { data } of stream.read({ seqNum: 0, count: 2 })) all.push(data.length)
+    for await (const { data } of stream.readSession({ seqNum: 0, count: 2 }).batches()) all.push(data.length)
     return all
   }
   expect(await sizes(engine.with())).toEqual(await sizes(engine.stream))

@@ -6,7 +6,7 @@ import {
   type ReadQuery,
   type Stream,
 } from '../../../src/index.ts'
-import { bodies, onEveryKindOfStorage } from '../support.ts'
+import { bodies, onEveryKindOfStorage } from '../../support/index.ts'
 import { merging } from './merging-storage.ts'
 import { aesOfNode, type EncryptedEngine, key, openEncrypted, outcome, SUITES } from './support.ts'
 
@@ -25,11 +25,14 @@ function counting(suite: CipherSuite) {
   return counted
 }
 
-/** Follows a stream; `batches` are those that came so far, `end` is `open`, `done` or what the read failed with. */
+/**
+ * Follows a stream; `batches` are those that came so far, `end` is `open`, `done` or what the read failed
+ * with.
+ */
 function follow(stream: Stream, query: ReadQuery = { tailOffset: 0 }) {
-  const state = { batches: [] as ReadBatch[], end: 'open' }
+  const state = { batches: [] as ReadBatch<'string'>[], end: 'open' }
   const run = async () => {
-    for await (const batch of stream.read(query)) state.batches.push(batch)
+    for await (const batch of stream.readSession(query).batches()) state.batches.push(batch)
   }
   void outcome(run()).then((end) => {
     state.end = end === 'ok' ? 'done' : end
@@ -39,14 +42,14 @@ function follow(stream: Stream, query: ReadQuery = { tailOffset: 0 }) {
 
 onEveryKindOfStorage(() =>
   describe.each(SUITES)('following with %s', (_, suite) => {
-    it('gives what is appended, with its tail', async () => {
+    it('delivers appends with their tails', async () => {
       engine = await openEncrypted(suite)
       const state = follow(engine.with())
       await engine.clock.settle()
       await engine.with().append(['a', fenceRecord('t'), { body: 'b', headers: [['k', 'v']] }])
       await expect.poll(() => state.batches.length).toBe(1)
       const [batch] = state.batches
-      expect(batch!.text.map(({ seqNum, body }) => [seqNum, body])).toEqual([
+      expect(batch!.records.map(({ seqNum, body }) => [seqNum, body])).toEqual([
         [0, 'a'],
         [1, 't'],
         [2, 'b'],
@@ -64,12 +67,12 @@ onEveryKindOfStorage(() =>
       await engine.with().append('a')
       await expect.poll(() => states.map(({ batches }) => batches.length)).toEqual([1, 1, 1])
       expect(counted.opens).toBe(1)
-      expect(new Set(states.map(({ batches }) => batches[0])).size).toBe(1)
+      expect(new Set(states.map(({ batches }) => batches[0]!.records)).size).toBe(1)
       // Each of its records in one encoding for all.
       expect(new Set(states.map(({ batches }) => batches[0]!.data)).size).toBe(1)
     })
 
-    it('ends those with another key, and them alone', async () => {
+    it('ends only the followers with another key', async () => {
       engine = await openEncrypted(suite)
       const [right, wrong, alsoWrong] = [key(1), key(2), key(2)].map((given) => follow(engine.with(given)))
       await engine.clock.settle()
@@ -87,7 +90,7 @@ onEveryKindOfStorage(() =>
       ['a part of it by bytes', { bytes: 20 }, ['a', 'b'], 'done'],
       ['nothing of it by bytes', { bytes: 8 }, [], 'done'],
       ['nothing of it by time', { until: 1_000_000 }, [], 'done'],
-    ])('a bound admits %s', async (_, bounds, expected, end) => {
+    ])('a limit admits %s', async (_, bounds, expected, end) => {
       engine = await openEncrypted(suite)
       const state = follow(engine.with(), { seqNum: 0, waitSeconds: 60, ...bounds })
       await engine.clock.settle()
@@ -96,7 +99,7 @@ onEveryKindOfStorage(() =>
       expect(state.batches.flatMap(bodies)).toEqual(expected)
     })
 
-    it('opens nothing for a bound that ends before it', async () => {
+    it('opens nothing for a limit that ends before it', async () => {
       const counted = counting(suite)
       engine = await openEncrypted(counted)
       const states = [{ until: 1_000_000 }, { bytes: 8 }].map((bounds) =>
@@ -108,7 +111,7 @@ onEveryKindOfStorage(() =>
       expect(counted.opens).toBe(0)
     })
 
-    it('needs no key of its own for commands', async () => {
+    it('opens commands with any key', async () => {
       engine = await openEncrypted(suite)
       const state = follow(engine.with(key(2)), { seqNum: 0, count: 1, waitSeconds: 60 })
       await engine.clock.settle()
@@ -117,18 +120,18 @@ onEveryKindOfStorage(() =>
       expect(state.batches.map(bodies)).toEqual([['t']])
     })
 
-    it('a long poll is answered by an append, and one that is closed meanwhile is not', async () => {
+    it('answers a long poll with an append, unless the poll was closed', async () => {
       engine = await openEncrypted(suite)
-      const polled = engine.with().readBatch({ seqNum: 0, waitSeconds: 60 })
+      const polled = engine.with().read({ seqNum: 0, waitSeconds: 60 })
       await engine.clock.settle()
       await engine.with().append('a')
       expect(bodies(await polled)).toEqual(['a'])
       expect(engine.hw.stats().openReads).toBe(0)
     })
 
-    it('falls behind and catches up', async () => {
+    it('reads history when it falls behind', async () => {
       engine = await openEncrypted(suite, { limits: { followerLagBatches: 2 } })
-      const iterator = engine.with().read({ seqNum: 0 })[Symbol.asyncIterator]()
+      const iterator = engine.with().readSession({ seqNum: 0 }).batches()
       const first = iterator.next()
       await engine.clock.settle()
       for (const body of ['a', 'b', 'c', 'd', 'e']) await engine.with().append(body)
@@ -141,7 +144,7 @@ onEveryKindOfStorage(() =>
 )
 
 describe('appends of another engine', () => {
-  it('that the storage merged are followed one by one, each with its key', async () => {
+  it('are followed one by one, each with its key, if the storage merged them', async () => {
     const storage = merging()
     engine = await openEncrypted(aesOfNode, { storage })
     const rival = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
@@ -158,7 +161,7 @@ describe('appends of another engine', () => {
     await rival.hw.close()
   })
 
-  it('that are damaged end the followers', async () => {
+  it('end the followers if they are damaged', async () => {
     const storage = merging()
     engine = await openEncrypted(aesOfNode, { storage })
     const rival = await openEncrypted(aesOfNode, { storage, clock: engine.clock })

@@ -1,6 +1,6 @@
-import type { Storage, StorageContext, StoredBlock } from '../../../src/index.ts'
-import { testStorage } from '../../test-storage.ts'
-import { wrapped } from '../wrapped-storage.ts'
+import type { Storage } from '../../../src/index.ts'
+import type { StorageContext, StoredBlock } from '../../../src/storage/contract.ts'
+import { testStorage, wrapped } from '../../support/index.ts'
 
 /** A shared storage that gives all blocks of a read as one, and whose hints can be kept back. */
 export interface MergingStorage extends Storage {

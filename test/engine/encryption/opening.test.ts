@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { fenceRecord, type ReadBatch, type RecordInput, type Stream } from '../../../src/index.ts'
 import { BATCH_ENCODED_BYTES_MAX } from '../../../src/model/limits.ts'
-import { bodies } from '../support.ts'
+import { bodies } from '../../support/index.ts'
 import {
   aesOfNode,
   type EncryptedEngine,
@@ -26,7 +26,10 @@ async function start(appends: readonly (string | RecordInput[])[], slow = true):
 
 const TEN = Array.from({ length: 10 }, (_, i) => `${i}`)
 
-/** Reads on, answering whenever the cipher was asked all that it is asked at a time; gives how much that was each time. */
+/**
+ * Reads on, answering whenever the cipher was asked all that it is asked at a time; gives how much that was
+ * each time.
+ */
 async function together(reading: Promise<unknown>): Promise<number[]> {
   const asked: number[] = []
   let isOver = false
@@ -44,39 +47,42 @@ async function together(reading: Promise<unknown>): Promise<number[]> {
   }
 }
 
-async function batchesOf(stream: Stream, query: Parameters<Stream['read']>[0]): Promise<ReadBatch[]> {
-  const batches: ReadBatch[] = []
-  for await (const batch of stream.read(query)) batches.push(batch)
+async function batchesOf(
+  stream: Stream,
+  query: Parameters<Stream['readSession']>[0],
+): Promise<ReadBatch<'string'>[]> {
+  const batches: ReadBatch<'string'>[] = []
+  for await (const batch of stream.readSession(query).batches()) batches.push(batch)
   return batches
 }
 
-describe('with a cipher that answers later', () => {
+describe('with an asynchronous cipher', () => {
   it.each([
     ['all of them', { seqNum: 0 }, TEN],
     ['those from where the read starts', { seqNum: 4 }, TEN.slice(4)],
     ['no more than are asked for', { seqNum: 2, count: 3 }, TEN.slice(2, 5)],
     ['no more than have room', { seqNum: 0, bytes: 9 * 4 + 8 }, TEN.slice(0, 4)],
-  ])('the appends of a batch are opened together: %s', async (_, query, expected) => {
+  ])('opens the appends of a batch together: %s', async (_, query, expected) => {
     await start(TEN)
-    const reading = engine.with().readBatch(query)
+    const reading = engine.with().read(query)
     expect(await together(reading)).toEqual([expected.length])
     expect(bodies(await reading)).toEqual(expected)
     expect(suite.opens).toBe(expected.length)
   })
 
-  it('one that the start cuts through too, and not those whose records are commands', async () => {
+  it('opens an append that the start cuts, but none with commands only', async () => {
     await start([])
     suite.slow = false
     await engine.with().append(['a', 'b'])
     await engine.with().append(fenceRecord('t'))
     for (const body of ['c', 'd']) await engine.with().append(body)
     suite.slow = true
-    const reading = engine.with().readBatch({ seqNum: 1 })
+    const reading = engine.with().read({ seqNum: 1 })
     expect(await together(reading)).toEqual([3])
     expect(bodies(await reading)).toEqual(['b', 't', 'c', 'd'])
   })
 
-  it('no more than a batch, whatever is stored', async () => {
+  it('opens at most one batch at a time', async () => {
     await start(Array.from({ length: 5 }, () => 'x'.repeat(400_000)))
     const reading = batchesOf(engine.with(), { seqNum: 0, count: 5 })
     // The storage gives three at a time, of which two fit a batch.
@@ -85,11 +91,11 @@ describe('with a cipher that answers later', () => {
     expect(suite.opens).toBe(5)
   })
 
-  it('what was read is delivered before a failure of another key, and nothing is opened twice', async () => {
+  it('delivers earlier records before the error of another key, and opens nothing twice', async () => {
     await start(['a', 'b'])
     await engine.with(key(2)).append('c')
     await engine.with().append('d')
-    const session = engine.with().read({ seqNum: 0 })[Symbol.asyncIterator]()
+    const session = engine.with().readSession({ seqNum: 0 }).batches()
     const first = session.next()
     expect(await together(first)).toEqual([4])
     expect(bodies((await first).value!)).toEqual(['a', 'b'])
@@ -97,9 +103,9 @@ describe('with a cipher that answers later', () => {
     expect(suite.opens).toBe(4)
   })
 
-  it('a read that ends meanwhile leaves no failure behind', async () => {
+  it('leaves no unhandled rejection when the read ends meanwhile', async () => {
     await start(['a', 'b', 'c'])
-    const session = engine.with(key(2)).read({ seqNum: 0 })[Symbol.asyncIterator]()
+    const session = engine.with(key(2)).readSession({ seqNum: 0 }).batches()
     const next = session.next()
     await expect.poll(() => suite.waiting).toBe(3)
     await session.return?.()
@@ -110,30 +116,27 @@ describe('with a cipher that answers later', () => {
   })
 })
 
-it('a cipher that answers at once is asked for nothing that is not delivered', async () => {
+it('a synchronous cipher opens only what is delivered', async () => {
   await start(['a'], false)
   await engine.with(key(2)).append('b')
   for (const body of ['c', 'd']) await engine.with().append(body)
-  const session = engine.with().read({ seqNum: 0 })[Symbol.asyncIterator]()
+  const session = engine.with().readSession({ seqNum: 0 }).batches()
   expect(bodies((await session.next()).value!)).toEqual(['a'])
   expect(suite.opens).toBe(2)
   expect(await outcome(session.next())).toBe('400 decryption_failed: record decryption failed')
 })
 
-it.each([true, false])(
-  'what did not fit a frame any more is not opened again: late answers %s',
-  async (slow) => {
-    const tiny: [Uint8Array, Uint8Array] = [new Uint8Array([1]), new Uint8Array([2])]
-    const headers = Array<[Uint8Array, Uint8Array]>(Math.floor((BATCH_ENCODED_BYTES_MAX - 26) / 8)).fill(tiny)
-    await start([[{ headers }], 'x'.repeat(50), 'y'], slow)
-    const reading = batchesOf(engine.with(), { seqNum: 0, count: 3 })
-    expect(await together(reading)).toEqual(slow ? [3] : [])
-    expect((await reading).map(({ count }) => count)).toEqual([1, 2])
-    expect(suite.opens).toBe(3)
-  },
-)
+it.each([true, false])('opens a block that exceeded the frame only once: asynchronous %s', async (slow) => {
+  const tiny: [Uint8Array, Uint8Array] = [new Uint8Array([1]), new Uint8Array([2])]
+  const headers = Array<[Uint8Array, Uint8Array]>(Math.floor((BATCH_ENCODED_BYTES_MAX - 26) / 8)).fill(tiny)
+  await start([[{ headers }], 'x'.repeat(50), 'y'], slow)
+  const reading = batchesOf(engine.with(), { seqNum: 0, count: 3 })
+  expect(await together(reading)).toEqual(slow ? [3] : [])
+  expect((await reading).map(({ count }) => count)).toEqual([1, 2])
+  expect(suite.opens).toBe(3)
+})
 
-it('gives what a cipher that answers at once gives, each append opened once', async () => {
+it('delivers the same as with a synchronous cipher, and opens each append once', async () => {
   const append = fc.record({ records: fc.integer({ min: 1, max: 4 }), bytes: fc.constantFrom(0, 1, 200_000) })
   const query = fc.record({
     seqNum: fc.nat(12),

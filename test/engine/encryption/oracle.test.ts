@@ -6,12 +6,12 @@ import {
   type ReadBatch,
   type ReadQuery,
   type RecordInput,
-  type Storage,
   type Stream,
   trimRecord,
 } from '../../../src/index.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
 import { realistic } from '../../storage/wrapped-storage.ts'
-import { onEveryKindOfStorage, testStorage } from '../support.ts'
+import { onEveryKindOfStorage, testStorage } from '../../support/index.ts'
 import { openEncrypted, SUITES } from './support.ts'
 
 const bytes = fc.uint8Array({ maxLength: 20 })
@@ -45,25 +45,28 @@ const query: fc.Arbitrary<ReadQuery> = fc
   })
   .map(({ start, bounds }) => ({ ...start, ...bounds }))
 
-function shown({ data, count, meteredBytes, lastSeqNum, tail, text }: ReadBatch) {
-  return { data: Buffer.from(data).toString('hex'), count, meteredBytes, lastSeqNum, tail, text }
+function shown({ data, count, meteredBytes, lastSeqNum, tail, records }: ReadBatch<'string'>) {
+  return { data: Buffer.from(data).toString('hex'), count, meteredBytes, lastSeqNum, tail, records }
 }
 
 async function unary(stream: Stream, query: ReadQuery) {
-  return stream.readBatch(query).then(shown, (error: HeadwaterError) => error.code)
+  return stream.read(query).then(shown, (error: HeadwaterError) => error.code)
 }
 
 async function session(stream: Stream, query: ReadQuery) {
   const batches: unknown[] = []
   try {
-    for await (const batch of stream.read({ ...query, waitSeconds: 0 })) batches.push(shown(batch))
+    for await (const batch of stream.readSession({ ...query, waitSeconds: 0 }).batches())
+      batches.push(shown(batch))
   } catch (error) {
     batches.push((error as HeadwaterError).code)
   }
   return batches
 }
 
-/** What is read of an encrypted stream is byte for byte what is read of a plain one after the same appends. */
+/**
+ * What is read of an encrypted stream is byte for byte what is read of a plain one after the same appends.
+ */
 function likePlain(storage: () => Storage): void {
   it.each(SUITES)('%s', async (_, suite) => {
     const script = {

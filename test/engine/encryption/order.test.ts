@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { fenceRecord, type HeadwaterError } from '../../../src/index.ts'
-import { gated } from '../gated-storage.ts'
-import { bodies, onEveryKindOfStorage, testStorage } from '../support.ts'
+import { bodies, gated, onEveryKindOfStorage, testStorage } from '../../support/index.ts'
 import {
   aegis,
   aesOfNode,
@@ -17,12 +16,12 @@ let engine: EncryptedEngine
 afterEach(() => engine.hw.close())
 
 async function all(): Promise<string[]> {
-  return bodies(await engine.with().readBatch({ seqNum: 0 }))
+  return bodies(await engine.with().read({ seqNum: 0 }))
 }
 
 onEveryKindOfStorage(() =>
   describe('appends that are not awaited', () => {
-    it('keep their order, however late the cipher answers', async () => {
+    it('keep their order, however long the cipher takes', async () => {
       const suite = heldSuite(aesOfNode)
       engine = await openEncrypted(suite)
       const stream = engine.with()
@@ -39,16 +38,16 @@ onEveryKindOfStorage(() =>
       expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
     })
 
-    it('keep their order with WebCrypto, also large before small and on a stream that they create', async () => {
+    it('keep their order with WebCrypto: large before small, and on a stream that they create', async () => {
       engine = await openEncrypted(aesOfWeb)
       const fresh = engine.basin.stream('fresh', { encryptionKey: key(1) })
       const sizes = Array.from({ length: 40 }, (_, i) => (i % 4 === 0 ? 500_000 : 1))
       const acks = await Promise.all(sizes.map((size) => fresh.append('x'.repeat(size))))
       expect(acks.map(({ start }) => start.seqNum)).toEqual(sizes.map((_, i) => i))
-      expect((await fresh.readBatch({ seqNum: 39 })).records[0]!.body).toHaveLength(1)
+      expect((await fresh.read({ seqNum: 39 }, { as: 'bytes' })).records[0]!.body).toHaveLength(1)
     })
 
-    it('go on behind one that could not be sealed', async () => {
+    it('continue after one that could not be sealed', async () => {
       const suite = heldSuite(aesOfNode)
       engine = await openEncrypted(suite)
       const [a, b] = [engine.with().append('a'), engine.with().append('b')]
@@ -61,7 +60,7 @@ onEveryKindOfStorage(() =>
       expect(engine.hw.stats().appendBytesInFlight).toBe(0)
     })
 
-    it('of a session are not made behind one that could not be sealed', async () => {
+    it('of a session are not made after one that could not be sealed', async () => {
       const suite = heldSuite(aesOfNode)
       engine = await openEncrypted(suite)
       const session = await engine.with().appendSession()
@@ -97,7 +96,7 @@ onEveryKindOfStorage(() =>
       expect(engine.clock.pending).toBe(0)
     })
 
-    it('are given up some time after the engine begins to close, when the cipher does not answer', async () => {
+    it('are rejected a while after the engine begins to close if the cipher never settles', async () => {
       const suite = heldSuite(aesOfNode)
       engine = await openEncrypted(suite)
       const ends = ['a', 'b'].map((body) => outcome(engine.with().append(body)))
@@ -124,7 +123,7 @@ onEveryKindOfStorage(() =>
       expect(await Promise.all(ends)).toEqual(['ok', over, over])
     })
 
-    it('are given up some time after their stream was deleted, when the cipher does not answer', async () => {
+    it('are rejected a while after their stream was deleted if the cipher never settles', async () => {
       const suite = heldSuite(aesOfNode)
       engine = await openEncrypted(suite)
       const end = outcome(engine.with().append('a'))
@@ -135,7 +134,7 @@ onEveryKindOfStorage(() =>
       expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
     })
 
-    it('of a session are acknowledged before it is told of one that could not be sealed', async () => {
+    it('of a session are acknowledged before the error of one that could not be sealed', async () => {
       const suite = heldSuite(aesOfNode)
       const storage = gated(testStorage())
       engine = await openEncrypted(suite, { storage })
@@ -159,7 +158,7 @@ onEveryKindOfStorage(() =>
       await expect.poll(() => told).toEqual([0, 'other'])
     })
 
-    it.each([aesOfNode, aegis])('wait for nothing where the cipher answers at once: $name', async (suite) => {
+    it.each([aesOfNode, aegis])('wait for nothing with a synchronous cipher: $name', async (suite) => {
       const storage = gated(testStorage())
       engine = await openEncrypted(suite, { storage })
       await engine.with().append('first use')
@@ -172,7 +171,7 @@ onEveryKindOfStorage(() =>
       await Promise.all(appends)
     })
 
-    it('are sealed once, also when they are sequenced again', async () => {
+    it('are sealed once, even when they are sequenced again', async () => {
       let seals = 0
       const counting = {
         ...aesOfNode,

@@ -1,15 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import {
-  type AppendRequest,
-  type CipherSuite,
-  fenceRecord,
-  type OpenOptions,
-  type StorageSession,
-  trimRecord,
-} from '../../../src/index.ts'
+import { type CipherSuite, fenceRecord, type OpenOptions, trimRecord } from '../../../src/index.ts'
+import type { AppendRequest, StorageSession } from '../../../src/storage/contract.ts'
 import { decodeSegments, decodeSkeleton } from '../../../src/storage/sealed-block.ts'
-import { onEveryKindOfStorage, testStorage } from '../support.ts'
-import { wrapped } from '../wrapped-storage.ts'
+import { onEveryKindOfStorage, testStorage, wrapped } from '../../support/index.ts'
 import { type EncryptedEngine, openEncrypted, SUITES } from './support.ts'
 
 let engine: EncryptedEngine
@@ -99,13 +92,13 @@ onEveryKindOfStorage(() =>
       ])
     })
 
-    it('seals nothing where there are commands only', async () => {
+    it('seals nothing of a batch with commands only', async () => {
       const { appends } = await watched(suite)
       await engine.with().append(fenceRecord('token'))
       expect(decodeSegments(appends[0]!.block.data)[0]!.sealed).toBeUndefined()
     })
 
-    it('seals the same records differently each time, also where chance is seeded', async () => {
+    it('seals the same records differently each time, even with a seeded random source', async () => {
       const nonces: string[] = []
       for (let run = 0; run < 2; run++) {
         const { appends } = await watched(suite, { random: seeded() })

@@ -1,9 +1,7 @@
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
 // What engines load when they need it: here it is at hand, so that a turn of the virtual clock is enough.
-import '../../../src/engine/encryption/stream-cipher.ts'
-import { aesGcmOfNode } from '../../../src/engine/encryption/aes-gcm-node.ts'
-import { aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm-web.ts'
-import { type NodeCrypto, nodeCrypto } from '../../../src/engine/node-crypto.ts'
+import '../../../src/engine/encryption/stream-codec.ts'
+import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import type {
   Basin,
   CipherSuite,
@@ -12,7 +10,8 @@ import type {
   OpenOptions,
   Stream,
 } from '../../../src/index.ts'
-import { openEngine, type TestEngine } from '../support.ts'
+import { type NodeCrypto, nodeCrypto } from '../../../src/runtime/node-crypto.ts'
+import { openEngine, type TestEngine } from '../../support/index.ts'
 
 export const aesOfNode = aesGcmOfNode(nodeCrypto() as NodeCrypto)
 export const aesOfWeb = aesGcmOfWeb(globalThis.crypto.subtle)

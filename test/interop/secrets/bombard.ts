@@ -1,20 +1,20 @@
 import type { Evidence, Place } from './evidence.ts'
 import { oddAuthorizations, oddRequests } from './odd-requests.ts'
 
-/** The tokens, keys and texts that a service is tried with. */
+/** The tokens, keys and texts to send to a service. */
 export interface Material {
   readonly basin: string
-  /** Of streams with and without a cipher. */
+  /** Streams with and without a cipher. */
   readonly streams: readonly string[]
-  /** Tokens by what they are, the first two of which permit everything. */
+  /** Tokens by kind. The first two permit everything. */
   readonly tokens: Readonly<Record<string, string>>
-  /** Keys in base64, the first of which is the right one. */
+  /** Keys in base64. The first is the correct one. */
   readonly keys: Readonly<Record<string, string>>
 }
 
 type Init = Pick<RequestInit, 'method' | 'headers' | 'body'>
 
-/** Sends requests and puts all of the answers into evidence. */
+/** Sends requests and adds all responses to the evidence. */
 export class Asker {
   readonly #url: string
   readonly #evidence: Evidence
@@ -24,7 +24,7 @@ export class Asker {
     this.#evidence = evidence
   }
 
-  /** Resolves to the status; 0 where there was no answer. */
+  /** Resolves to the status; 0 without a response. */
   async ask(place: Place | undefined, what: string, path: string, init: Init = {}): Promise<number> {
     try {
       const response = await fetch(`${this.#url}${path}`, init)
@@ -36,13 +36,13 @@ export class Asker {
       }
       return response.status
     } catch {
-      // Not every method and header that is tried here is one that a client sends.
+      // Some of these methods and headers cannot be sent by a client.
       return 0
     }
   }
 }
 
-/** Sends everything that is wrong in some way. Resolves to how many answers there were by status. */
+/** Sends requests that are wrong in some way. Resolves to the number of responses by status. */
 export async function bombard(asker: Asker, material: Material): Promise<Map<number, number>> {
   const { basin, streams, tokens, keys } = material
   const statuses = new Map<number, number>()
@@ -53,7 +53,7 @@ export async function bombard(asker: Asker, material: Material): Promise<Map<num
   const bearer = (token: string | undefined): Record<string, string> =>
     token === undefined ? {} : { authorization: `Bearer ${token}` }
 
-  // A secret where it does not belong. Those who may do nothing are told the same whatever they ask.
+  // A secret in the wrong place. A caller without permissions gets the same response to everything.
   const odd = [...Object.entries(tokens).slice(0, 2), ...Object.entries(keys).slice(0, 2)]
   for (const [name, secret] of odd) {
     for (const request of oddRequests(secret, basin, streams[0]!)) {
@@ -77,7 +77,7 @@ export async function bombard(asker: Asker, material: Material): Promise<Map<num
     }
   }
 
-  // Everybody with every key, in every form of reading and appending.
+  // Every caller with every key, in every form of reading and appending.
   const forms: readonly Record<string, string>[] = [
     {},
     { accept: 'text/event-stream' },
@@ -95,7 +95,7 @@ export async function bombard(asker: Asker, material: Material): Promise<Map<num
         for (const form of forms) {
           const what = `${who} reads ${stream} with ${key} as ${JSON.stringify(form)}`
           const path = `/v1/streams/${stream}/records?seq_num=0&count=1`
-          // Who may read gets records: with the right key, and where there is no cipher.
+          // A permitted reader gets records: with the correct key, and of a stream without a cipher.
           const mayRead = token === everything || token === issued
           const isTold = mayRead && (encryptionKey === rightKey || stream === 'plain')
           const place = isTold ? 'answers with records' : 'answers'

@@ -1,7 +1,7 @@
 import { onTestFinished, vi } from 'vitest'
 import { Evidence } from './evidence.ts'
 
-/** Evidence for one test, with what the process is told for want of anybody else. */
+/** Collects evidence for one test, including everything that the process prints. */
 export function collect(): Evidence {
   const evidence = new Evidence()
   const spies = (['log', 'info', 'warn', 'error', 'debug', 'trace'] as const).map((method) =>

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 
-/** Where something was told. */
+/** Where a text was disclosed. */
 export type Place =
   | 'answers'
   | 'answers with records'
@@ -12,17 +12,15 @@ export type Place =
   | 'stored'
   | 'handles'
 
-/** What must not be told, by its name. */
+/** Secrets by name. */
 export type Secrets = Readonly<Record<string, string | Uint8Array>>
 
-/** How many characters of a secret in a row give it away: fewer may be there by chance. */
+/** The number of consecutive characters of a secret that count as a disclosure. Fewer may occur by chance. */
 const TELLING_CHARACTERS = 14
-/** Of bytes as decimal numbers, which take about four characters each. */
-const TELLING_CHARACTERS_OF_NUMBERS = 36
 
-/** Collects everything that was told, to be searched. */
+/** Collects all disclosed texts and searches them. */
 export class Evidence {
-  /** By place each text once, with what told it first. */
+  /** Each distinct text once per place, with its first source. */
   readonly #told = new Map<Place, Map<string, string>>()
 
   add(place: Place, what: string, value: unknown): void {
@@ -31,12 +29,12 @@ export class Evidence {
     for (const text of textsOf(value).map(closedUp)) if (!told.has(text)) told.set(text, what)
   }
 
-  /** How many different texts there are of a place. */
+  /** The number of distinct texts of a place. */
   count(place: Place): number {
     return this.#told.get(place)?.size ?? 0
   }
 
-  /** Each secret that was told, where and in which form: `a key as hex in answers: GET /v1/basins`. */
+  /** Each disclosed secret with its place and form: `a key as hex in answers: GET /v1/basins`. */
   find(secrets: Secrets, places: readonly Place[] = [...this.#told.keys()]): string[] {
     const found = new Set<string>()
     const forms = Object.entries(secrets).flatMap(([name, secret]) =>
@@ -53,43 +51,49 @@ export class Evidence {
   }
 }
 
-/** A secret in every form in which it may be told, each in several parts, for it may be told cut off. */
+/**
+ * A secret in every form in which it may be disclosed, each in several parts, because it may be truncated.
+ */
 function needlesOf(secret: string | Uint8Array): Map<string, string[]> {
   const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret
   const buffer = Buffer.from(bytes)
   const text = buffer.toString('latin1')
-  const forms: Record<string, string> = {
-    text,
-    'percent-encoded text': encodeURIComponent(text),
-    'JSON text': JSON.stringify(text).slice(1, -1),
+  const characters: Record<string, string> = {
+    text: closedUp(text),
     base64: buffer.toString('base64').replace(/=+$/, ''),
     base64url: buffer.toString('base64url'),
     hex: buffer.toString('hex'),
     'capital hex': buffer.toString('hex').toUpperCase(),
-    numbers: [...bytes].join(','),
   }
-  return new Map(
-    Object.entries(forms).map(([form, whole]) => {
-      const length = form === 'numbers' ? TELLING_CHARACTERS_OF_NUMBERS : TELLING_CHARACTERS
-      return [form, partsOf(closedUp(whole), length)]
-    }),
-  )
+  // A byte takes several characters in these, so that the parts are cut before they are encoded.
+  const escaped: Record<string, (part: string) => string> = {
+    'percent-encoded text': encodeURIComponent,
+    'JSON text': (part) => JSON.stringify(part).slice(1, -1),
+    numbers: (part) => [...Buffer.from(part, 'latin1')].join(','),
+  }
+  return new Map([
+    ...Object.entries(characters).map(([form, whole]) => [form, partsOf(whole)] as const),
+    ...Object.entries(escaped).map(
+      ([form, encode]) => [form, partsOf(text).map((part) => closedUp(encode(part)))] as const,
+    ),
+  ])
 }
 
-/** Its parts, half overlapping: what holds one and a half times their length in a row holds one of them. */
-function partsOf(text: string, length: number): string[] {
+/** Overlapping parts: any text with one and a half times their length in a row contains one of them. */
+function partsOf(text: string): string[] {
+  const length = TELLING_CHARACTERS
   if (text.length < length) throw new RangeError(`too short to be searched for: ${text.length} characters`)
   const parts: string[] = []
   for (let at = 0; at + length <= text.length; at += length / 2) parts.push(text.slice(at, at + length))
   return parts
 }
 
-/** Without white space, which what prints bytes puts between them. */
+/** Without white space, which separates printed bytes. */
 function closedUp(text: string): string {
   return text.replace(/[\s\0]+/g, '')
 }
 
-/** A value as whoever logs it would see it. */
+/** A value as a logger would print it. */
 function textsOf(value: unknown, depth = 0): string[] {
   if (typeof value === 'string') return [value]
   if (value instanceof Uint8Array) return [Buffer.from(value).toString('latin1')]
@@ -104,7 +108,7 @@ function textsOf(value: unknown, depth = 0): string[] {
   return texts
 }
 
-/** With the members that errors hide, and bytes as characters. */
+/** Includes the hidden members of errors, and bytes as characters. */
 function asJson(value: unknown): string {
   try {
     return (
@@ -119,7 +123,7 @@ function asJson(value: unknown): string {
       }) ?? ''
     )
   } catch {
-    // What goes round in a circle was inspected.
+    // Circular values were inspected above.
     return ''
   }
 }

@@ -1,15 +1,15 @@
-import { StorageFailure } from '../../../src/index.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Asker } from './bombard.ts'
 import { BASIN, KEYS, SEALED_TEXTS } from './material.ts'
 
-/** Of a storage, in every way that it may fail; one is none that the contract knows. */
+/** Failures of a storage of every kind, and one that is unknown to the contract. */
 export const FAILURES: readonly (() => unknown)[] = [
   () => new StorageFailure('io', 'the disk is away', { nothingWritten: true }),
   () => new StorageFailure('corrupt', 'damaged', { nothingWritten: false, cause: new Error('a sector') }),
   () => new TypeError('a defect of the storage'),
 ]
 
-/** What needs the storage, by HTTP. */
+/** The HTTP requests that need the storage. */
 export async function failingCalls(asker: Asker, tokens: Readonly<Record<string, string>>): Promise<void> {
   for (const [who, token] of Object.entries(tokens)) {
     for (const encryptionKey of Object.values(KEYS).slice(0, 2)) {

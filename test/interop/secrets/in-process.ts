@@ -4,7 +4,10 @@ import { FAILURES } from './failing-calls.ts'
 import { BASIN, EVERYTHING, KEYS, SEALED_TEXTS } from './material.ts'
 import { STORAGE_METHODS, type WatchedStorage } from './watched-storage.ts'
 
-/** What the owner of the process and the holder of a token are refused, while the storage works and while it does not. */
+/**
+ * The rejections for the owner of the process and for the holder of a token, while the storage works and
+ * while it fails.
+ */
 export async function failInProcess(
   hw: Headwater,
   token: string,
@@ -20,8 +23,8 @@ export async function failInProcess(
         stream.append(SEALED_TEXTS['a sealed body'], { matchSeqNum: 99 }),
         stream.append({ headers: [['', SEALED_TEXTS['a sealed body']]] }),
         stream.append({ headers: [[SEALED_TEXTS['the name of a sealed header'], 'v']], timestamp: -1 }),
-        stream.readBatch({ seqNum: 0 }),
-        stream.readBatch({ seqNum: 99 }),
+        stream.read({ seqNum: 0 }),
+        stream.read({ seqNum: 99 }),
         caller.issueAccessToken({ id: 'fine', scope: EVERYTHING }),
         caller.issueAccessToken({ id: 'x', expiresAt: new Date(0), scope: {} }),
         caller.listAccessTokens({ prefix: 'x', limit: -1 }),
@@ -41,7 +44,7 @@ export async function failInProcess(
   }
 }
 
-/** Things that somebody may log, with what is in them. */
+/** Objects that an app may log, with their content. */
 export async function inspectHandles(hw: Headwater, token: string, evidence: Evidence): Promise<void> {
   const holder = hw.as(token)
   for (const [who, caller] of Object.entries({ owner: hw, holder })) {
@@ -51,7 +54,7 @@ export async function inspectHandles(hw: Headwater, token: string, evidence: Evi
     const producer = stream.producer()
     const session = await stream.appendSession()
     const ticket = await session.submit(SEALED_TEXTS['a sealed body'])
-    const read = stream.read({ seqNum: 0 })
+    const read = stream.readSession({ seqNum: 0 })
     const handles = {
       engine: caller,
       basin,

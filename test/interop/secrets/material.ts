@@ -1,4 +1,4 @@
-import type { Cipher } from '../../../src/index.ts'
+import type { Cipher } from '../../../src/model/config.ts'
 import type { Place, Secrets } from './evidence.ts'
 
 export const BASIN = 'vault-basin'
@@ -12,13 +12,13 @@ export const KEYS = {
   'a key without padding': keyOf(5).replace(/=+$/, ''),
   'no base64': `?${keyOf(6).slice(0, -1)}`,
 }
-/** What records in the encrypted stream hold. */
+/** The content of records in the encrypted stream. */
 export const SEALED_TEXTS = {
   'a sealed body': 'sealed-body-c19f4e',
   'the name of a sealed header': 'sealed-name-77ab0d',
   'the value of a sealed header': 'sealed-value-5e2c31',
 }
-/** What those in the stream without a cipher hold: the storage has it, and nobody else. */
+/** The content of records in the stream without a cipher, which only the storage may contain. */
 export const PLAIN_TEXTS = {
   'a plain body': 'plain-body-90d1ab',
   'the value of a plain header': 'plain-value-44c0fe',
@@ -35,10 +35,10 @@ export const EVERYTHING = {
   },
 }
 
-/** Where secrets must not be found. */
+/** Values that must not be disclosed. */
 export const EVERYWHERE: readonly Place[] = ['answers', 'printed', 'errors', 'stored', 'handles']
 
-/** Tokens and keys, also as the bytes that are in them. */
+/** Tokens and keys, also as the bytes that they encode. */
 export function secretsOf(
   tokens: Readonly<Record<string, string>>,
   keys: Readonly<Record<string, string>>,
@@ -50,7 +50,7 @@ export function secretsOf(
   return { ...tokens, ...keys, ...texts, ...Object.fromEntries(secretBytes) }
 }
 
-/** 32 bytes in base64, the same in each run, without a pattern in them. */
+/** 32 bytes in base64, the same in each run, without a pattern. */
 export function keyOf(seed: number): string {
   let state = seed
   const bytes = Uint8Array.from({ length: 32 }, () => {

@@ -1,17 +1,17 @@
-/** A request that has something where it does not belong. */
+/** A request with a secret in the wrong place. */
 export interface OddRequest {
   readonly what: string
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** What stands there is taken for a name; who may ask for a name is told it back. */
+  /** The secret is interpreted as a name, which the response to a permitted caller repeats. */
   readonly isName: boolean
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** A secret in all the places of requests where it should not be, but may come to stand by mistake. */
+/** A secret in all places of requests where it may appear by mistake. */
 export function oddRequests(secret: string, basin: string, stream: string): OddRequest[] {
   const inUrl = encodeURIComponent(secret)
   const inJson = JSON.stringify(secret)
@@ -129,7 +129,7 @@ export function oddRequests(secret: string, basin: string, stream: string): OddR
   return requests
 }
 
-/** Headers that carry a token in ways that are not the right one. */
+/** Headers that carry a token in a wrong form. */
 export function oddAuthorizations(token: string): string[] {
   return [
     token,

@@ -1,9 +1,8 @@
 import { onTestFinished } from 'vitest'
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
-import { createHandler } from '../../../adapters/http/index.ts'
 import { serve } from '../../../adapters/node/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
-import { testClock } from '../../test-clock.ts'
+import { testClock } from '../../support/index.ts'
 import { Asker } from './bombard.ts'
 import { collect } from './collect.ts'
 import {
@@ -19,7 +18,7 @@ import {
 } from './material.ts'
 import { watchedStorage } from './watched-storage.ts'
 
-/** Records in each stream; the encrypted ones have a header too. */
+/** Records of each stream; the encrypted ones also have a header. */
 async function fill(hw: Headwater): Promise<void> {
   await hw.createBasin(BASIN)
   const encryptionKey = KEYS['the right key']
@@ -39,7 +38,7 @@ async function fill(hw: Headwater): Promise<void> {
     .append({ headers: [['n', plainValue!]], body: plainBody! })
 }
 
-/** Tokens of every kind that there is. */
+/** Tokens of every kind. */
 async function tokensOf(hw: Headwater): Promise<Record<string, string>> {
   const scope = EVERYTHING
   const limited = { ...scope, streams: { exact: 'elsewhere' } }
@@ -57,7 +56,10 @@ async function tokensOf(hw: Headwater): Promise<Record<string, string>> {
   }
 }
 
-/** A server of encrypted and plain streams that demands tokens; everything that it tells, and that it tells its owner, goes into evidence. */
+/**
+ * A server of encrypted and plain streams that requires tokens. All its output, and everything reported to
+ * its owner, is recorded as evidence.
+ */
 export async function startServer() {
   const evidence = collect()
   const failed = (what: string) => (error: unknown) => evidence.add('errors', what, error)
@@ -70,7 +72,7 @@ export async function startServer() {
     ciphers: [await aegis256()],
     onBackgroundError: failed('onBackgroundError'),
   })
-  const server = await serve(createHandler(hw, { onError }), { onError })
+  const server = await serve(hw, { onError })
   onTestFinished(async () => {
     await Promise.all([server.close({ graceMs: 100 }), hw.close()])
   })

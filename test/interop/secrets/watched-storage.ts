@@ -1,15 +1,15 @@
-import type { Storage, StorageSession } from '../../../src/index.ts'
-import { wrapped } from '../../engine/wrapped-storage.ts'
-import { testStorage } from '../../test-storage.ts'
+import type { Storage } from '../../../src/index.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { testStorage, wrapped } from '../../support/index.ts'
 import type { Evidence } from './evidence.ts'
 
 type Method = Exclude<keyof StorageSession, 'close'>
 const METHODS: readonly Method[] = ['get', 'list', 'commit', 'head', 'append', 'read', 'reclaim', 'measure']
 
-/** A storage in memory that notes what is written to it, and fails when it is told to. */
+/** A memory storage that records what is written to it, and fails on request. */
 export interface WatchedStorage {
   readonly storage: Storage
-  /** Makes calls of one method fail until the call given has come to its end. */
+  /** Makes the calls of one method fail while `call` runs. */
   failing<Result>(method: Method, error: () => unknown, call: () => Promise<Result>): Promise<Result>
 }
 

@@ -11,8 +11,8 @@ globalThis.openApp = async () => {
   return {
     append: (text) => stream.append(text).then(({ end }) => end.seqNum),
     tail: () => stream.checkTail().then(({ seqNum }) => seqNum),
-    list: () =>
-      hw.listBasins().then(
+    tokens: () =>
+      hw.listAccessTokens().then(
         ({ items }) => items.length,
         ({ code }) => code,
       ),

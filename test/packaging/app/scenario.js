@@ -1,12 +1,17 @@
 import { firstValueFrom, take, toArray } from 'rxjs'
 
-/** What a page does with an engine, and what it is told then. Names of its own, for storages that keep what they are given. */
+/**
+ * What a page does with an engine, and what it is told then. Names of its own, for storages that keep what
+ * they are given.
+ */
 export async function scenario(open, storage) {
   const failures = []
   const hw = await open({ storage, onBackgroundError: (error) => failures.push(String(error)) })
   const stream = hw.basin('my-app').stream('chats/42')
   const { start, end } = await stream.append(['a', 'b'])
-  const followed = firstValueFrom(stream.read({ seqNum: start.seqNum }).text$.pipe(take(3), toArray()))
+  const followed = firstValueFrom(
+    stream.readSession({ seqNum: start.seqNum }).records$.pipe(take(3), toArray()),
+  )
   await stream.append('c', { matchSeqNum: end.seqNum })
   const bodies = (await followed).map(({ body }) => body)
   const late = await parts(hw, stream)
@@ -21,11 +26,10 @@ async function parts(hw, stream) {
   const ticket = await producer.submit('d')
   await producer.close()
   const { seqNum } = await ticket.ack()
-  const { appends } = await hw.counters()
   await hw.ensureBasin('sealed', { streamCipher: 'aes-256-gcm' })
   const sealed = hw.basin('sealed').stream('diary', { encryptionKey: new Uint8Array(32).fill(7) })
   await sealed.append('secret')
-  const [record] = (await sealed.readBatch({ seqNum: 0 })).text
+  const [record] = (await sealed.read({ seqNum: 0 })).records
   const token = await hw.issueAccessToken({
     id: 'guest',
     scope: { basins: { prefix: '' }, ops: ['list-streams'] },
@@ -34,5 +38,5 @@ async function parts(hw, stream) {
     .as(token)
     .createBasin('mine')
     .catch(({ code }) => code)
-  return { streams: items.map(({ name }) => name), seqNum, appends, secret: record.body, refused }
+  return { streams: items.map(({ name }) => name), seqNum, secret: record.body, refused }
 }

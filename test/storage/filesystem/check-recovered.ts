@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
-import { checkRead, type ExpectedBlock } from '../../../src/storage/conformance/read-oracle.ts'
+import { type ExpectedBlock, LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { checkRead } from '../../../adapters/conformance/model.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import {
   type AppendAttempt,

@@ -1,25 +1,29 @@
 import { rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { conformanceSuite } from '../../../adapters/conformance/index.ts'
+import { nodeFiles } from '../../../adapters/storage/filesystem/files/node-files.ts'
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
-import { nodeFiles } from '../../../adapters/storage/filesystem/node-files.ts'
-import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
-import { conformanceSuite } from '../../../src/storage/conformance/index.ts'
+import { openStorage } from '../../../adapters/storage/filesystem/open-files.ts'
+import type { SharedStorage } from '../../../adapters/storage/filesystem/shared-storage.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
 import { temporaryDirectory } from './directories.ts'
 
 describe.each(['sync', 'os'] as const)('filesystem with durability %s', (durability) => {
-  conforms((directory) => filesystem(directory, { durability }), durability === 'sync' ? 5 : 2)
+  conforms(
+    (directory) => filesystem(directory, { durability }),
+    durability === 'sync' ? [1, 2, 3, 4] : [5, 6],
+  )
 })
 
 /** What is rare with real sizes happens all the time when journals are rolled every few blocks. */
 describe.each([500, 3000])('filesystem that rolls its journals every %i bytes', (rollBytes) => {
-  conforms((directory) => rolling(directory, rollBytes), 15)
+  const seeds = Array.from({ length: 8 }, (_, index) => rollBytes + index)
+  conforms((directory) => rolling(directory, rollBytes), seeds)
 })
 
-function conforms(make: (directory: string) => Storage, seeds: number): void {
+function conforms(make: (directory: string) => Storage, seeds: readonly number[]): void {
   const suite = conformanceSuite({
-    manifest: make('').manifest,
+    manifest: make('unopened').manifest,
     make: async () => {
       const directory = await temporaryDirectory()
       return {
@@ -28,30 +32,29 @@ function conforms(make: (directory: string) => Storage, seeds: number): void {
         dispose: () => rm(directory, { recursive: true }),
       }
     },
-    seeds: Array.from({ length: seeds }, (_, i) => i + 1),
+    seeds,
   })
   for (const { title, skip, run } of suite) {
     if (skip !== undefined) test.skip(`${title} (${skip})`)
     else test(title, run)
   }
 
-  test('nothing is skipped but what only shared storages do', () => {
+  test('skips only the test of storages that are not shared', () => {
     const reasons = new Set(suite.map(({ skip }) => skip))
-    expect(reasons).toEqual(new Set([undefined, 'the storage is not shared']))
+    expect(reasons).toEqual(new Set([undefined, 'the storage is shared']))
   })
 }
 
 function rolling(directory: string, rollBytes: number): Storage {
   const { manifest } = filesystem(directory)
-  let isOpen = false
+  let opened: Promise<SharedStorage> | undefined
   return {
     manifest,
-    async open() {
-      if (isOpen) throw new StorageFailure('blocked', 'open elsewhere', { nothingWritten: true })
-      isOpen = true
-      return openFiles(nodeFiles(directory), { durability: 'sync', rollBytes }, async () => {
-        isOpen = false
+    async open({ onLogChanged }) {
+      opened ??= openStorage(nodeFiles(directory), { durability: 'sync', rollBytes }, async () => {
+        opened = undefined
       })
+      return (await opened).open(onLogChanged)!
     },
   }
 }

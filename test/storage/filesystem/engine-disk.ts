@@ -1,8 +1,9 @@
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
+import { WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
-import { open, type Stream, type StreamConfigInput, trimRecord } from '../../../src/index.ts'
-import { WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
-import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { open, type Stream, trimRecord } from '../../../src/index.ts'
+import type { StreamConfigInput } from '../../../src/model/config.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
 import type { Collection, StorageSession } from '../../../src/storage/contract.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
@@ -14,7 +15,10 @@ const ROUNDS = 40
 const ENCRYPTION_KEY = new Uint8Array(32).fill(7)
 const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 'tokens', 'usage', 'settings']
 
-/** Streams that are plain, encrypted, trimmed, deleted, and of which records expire, as an engine leaves them, in files of every kind. */
+/**
+ * Streams that are plain, encrypted, trimmed, deleted, and of which records expire, as an engine leaves them,
+ * in files of every kind.
+ */
 export async function engineDisk(
   end: 'closed' | 'crashed' | 'reopened',
   durability: 'sync' | 'os' = 'sync',
@@ -65,7 +69,10 @@ export async function engineDisk(
   return reopened(crashed, durability)
 }
 
-/** Two openings that write, of which the first crashes again: journals that end where the next one says, one of them with a group behind its end. */
+/**
+ * Two openings that write, of which the first crashes again: journals that end where the next one says, one
+ * of them with a group behind its end.
+ */
 async function reopened(disk: SimulatedDisk, durability: 'sync' | 'os'): Promise<SimulatedDisk> {
   const first = await openSimulated(disk, Number.MAX_SAFE_INTEGER, durability)
   for (const value of [1, 2, 3]) await put(first, value)
@@ -93,7 +100,10 @@ async function trimHalf(stream: Stream): Promise<void> {
   await stream.append([trimRecord(Math.floor(seqNum / 2))])
 }
 
-/** Everything that an engine could see of what is on the disk, or why it cannot be opened. Changes nothing on the disk itself. */
+/**
+ * Everything that an engine could see of what is on the disk, or why it cannot be opened. Changes nothing on
+ * the disk itself.
+ */
 export async function seenOf(disk: SimulatedDisk): Promise<unknown> {
   const copy = changedDisk(disk, (_, content) => content)
   let session: StorageSession | undefined

@@ -1,9 +1,12 @@
-import type { File, Files } from '../../../adapters/storage/filesystem/files.ts'
+import type { File, Files, OpenMode } from '../../../adapters/storage/filesystem/files/files.ts'
 
 type FilesOperation = keyof Files | keyof File
 
-/** Called before each operation on a name ('' for the directory): may wait, and may throw what the operation then rejects with. */
-export type Hook = (operation: FilesOperation, name: string, mode?: 'create' | 'read') => unknown
+/**
+ * Called before each operation on a name ('' for the directory): may wait, and may throw what the operation
+ * then rejects with.
+ */
+export type Hook = (operation: FilesOperation, name: string, mode?: OpenMode) => unknown
 
 /** Files as a slow, busy or failing system gives them. */
 export function hookedFiles(files: Files, hook: Hook): Files {
@@ -23,6 +26,8 @@ export function hookedFiles(files: Files, hook: Hook): Files {
         read: (buffer, position) => hooked(() => file.read(buffer, position), 'read', name, mode),
         write: (bytes, position) => hooked(() => file.write(bytes, position), 'write', name, mode),
         truncate: (length) => hooked(() => file.truncate(length), 'truncate', name, mode),
+        isLinked: () => file.isLinked(),
+        isNamed: (named) => file.isNamed(named),
         datasync: () => hooked(() => file.datasync(), 'datasync', name, mode),
         close: () => hooked(() => file.close(), 'close', name, mode),
       }
@@ -39,7 +44,10 @@ export function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: injected`), { code })
 }
 
-/** Stops the first operation that `isStopped` names once it is armed: for what has to happen while a call is under way. */
+/**
+ * Stops the first operation that `isStopped` names once it is armed: for what has to happen while a call is
+ * under way.
+ */
 export class Gate {
   readonly #isStopped: Hook
   #arrived: (() => void) | undefined

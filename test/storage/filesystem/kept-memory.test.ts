@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
-import { Prng } from '../../../src/storage/conformance/prng.ts'
-import { checkRead } from '../../../src/storage/conformance/read-oracle.ts'
+import { LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { checkRead } from '../../../adapters/conformance/model.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
-test('blocks that were read from a journal do not hold what others wrote between them', async () => {
+test('blocks read from a journal do not retain the data of other logs between them', async () => {
   const session = await openSimulated(new SimulatedDisk(new Prng(1)), 100_000_000)
   const small = await LogWriter.create(session, 'small')
   const large = await LogWriter.create(session, 'large')

@@ -1,20 +1,25 @@
-import type { CatalogEntry } from '../../../adapters/storage/filesystem/catalog.ts'
-import type { Change } from '../../../adapters/storage/filesystem/changes.ts'
-import { type LogFacts, writeCheckpoint } from '../../../adapters/storage/filesystem/checkpoint-writer.ts'
+import { block, NOW } from '../../../adapters/conformance/log-writer.ts'
+import { writeCheckpoint } from '../../../adapters/storage/filesystem/checkpoint/checkpoint-writer.ts'
 import {
   encodeHeader,
   FILE_HEADER_BYTES,
   fileName,
   newHeader,
-} from '../../../adapters/storage/filesystem/file-header.ts'
-import { GroupWriter } from '../../../adapters/storage/filesystem/group.ts'
-import type { RunFacts } from '../../../adapters/storage/filesystem/run.ts'
-import type { SegmentFacts } from '../../../adapters/storage/filesystem/segment.ts'
-import { SegmentWriter } from '../../../adapters/storage/filesystem/segment-writer.ts'
-import { block, NOW } from '../../../src/storage/conformance/blocks.ts'
-import { Prng } from '../../../src/storage/conformance/prng.ts'
-import type { Head, StoredBlock } from '../../../src/storage/contract.ts'
-import { emptyHead } from '../../../src/storage/empty-head.ts'
+} from '../../../adapters/storage/filesystem/files/file-header.ts'
+import { GroupWriter } from '../../../adapters/storage/filesystem/journal/group.ts'
+import { SegmentWriter } from '../../../adapters/storage/filesystem/segment/segment-writer.ts'
+import type { Change } from '../../../adapters/storage/filesystem/state/change.ts'
+import type { LogFacts } from '../../../adapters/storage/filesystem/state/log-codec.ts'
+import {
+  Run,
+  type RunFacts,
+  Segment,
+  type SegmentFacts,
+  type SegmentUse,
+} from '../../../adapters/storage/filesystem/state/segment.ts'
+import type { KeyedDocument } from '../../../adapters/storage/filesystem/state/stored-documents.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
+import { emptyHead, type Head, type StoredBlock } from '../../../src/storage/contract.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 
 type Append = Extract<Change, { kind: 'append' }>
@@ -28,8 +33,7 @@ export function headBehind({ endSeqNum, lastTimestamp }: StoredBlock, changed: P
 }
 
 export function appendOf(stored: StoredBlock, changed: Partial<Head> = {}): Append {
-  const { data, ...facts } = stored
-  return { kind: 'append', log: 1, block: facts, head: headBehind(stored, changed), data }
+  return { kind: 'append', log: 1, block: stored, head: headBehind(stored, changed) }
 }
 
 /** A journal with a group and a frame for each change, by the writers that the storage has. */
@@ -57,7 +61,10 @@ export async function journalDisk(
 export interface CheckpointFacts {
   readonly segment: SegmentFacts
   readonly log: LogFacts
-  readonly documents: readonly CatalogEntry[]
+  /** Changes the use of the segment by the log. */
+  readonly use?: (segment: SegmentUse) => Partial<SegmentUse>
+  /** Of the collection `settings`. */
+  readonly documents: readonly KeyedDocument[]
   readonly nextLog: number
   readonly nextVersion: number
 }
@@ -76,7 +83,22 @@ export function freed(from: number, to: number, blocks: number, meteredBytes: nu
   return { kind: 'free', log: 1, ranges: [{ from, to, blocks, meteredBytes, bytes: meteredBytes }] }
 }
 
-/** A log that lies in a segment, a checkpoint that says so, and a journal with the changes since; `lie` changes what the checkpoint says. */
+/** The segment with its use by these runs. */
+export function usedBy(facts: SegmentFacts, runs: readonly RunFacts[]): Segment {
+  const segment = new Segment(facts)
+  for (const run of runs) if (run.segment === facts.number) segment.add(new Run(segment, run))
+  return segment
+}
+
+function lyingUse(segment: Segment, lie: CheckpointFacts['use']): Segment {
+  segment.restore({ ...segment, ...lie?.(segment) })
+  return segment
+}
+
+/**
+ * A log that lies in a segment, a checkpoint that says so, and a journal with the changes since; `lie`
+ * changes what the checkpoint says.
+ */
 export async function checkpointDisk(
   lie: (facts: CheckpointFacts) => CheckpointFacts,
   blocks: readonly StoredBlock[] = storedBlocks(),
@@ -89,12 +111,19 @@ export async function checkpointDisk(
   const run = (await writer.endRun()) as RunFacts
   await writer.finish()
   const log = { number: 1, id: 'a', head: headBehind(blocks.at(-1)!), runs: [run] }
-  const documents = [{ collection: 'settings', key: 'one', version: 1, text: '1' }] as const
+  const documents = [{ key: 'one', document: { version: 1, text: '1' } }]
   const facts = lie({ segment: writer.facts, log, documents, nextLog: 2, nextVersion: 2 })
   const { segment, nextLog, nextVersion } = facts
   await writeCheckpoint(
     disk,
-    { journal: 1, nextLog, nextVersion, segments: [segment], documents: facts.documents, logs: [facts.log] },
+    {
+      journal: 1,
+      nextLog,
+      nextVersion,
+      segments: [lyingUse(usedBy(segment, facts.log.runs), facts.use)],
+      collections: [{ collection: 'settings', documents: facts.documents }],
+      logs: [facts.log],
+    },
     () => false,
   )
   return journalDisk(changes, disk)

@@ -1,5 +1,5 @@
-import type { File, Files } from '../../../adapters/storage/filesystem/files.ts'
-import type { Prng } from '../../../src/storage/conformance/prng.ts'
+import type { File, Files, OpenMode } from '../../../adapters/storage/filesystem/files/files.ts'
+import type { Prng } from '../../../src/runtime/prng.ts'
 
 const SECTOR_BYTES = 512
 
@@ -40,8 +40,9 @@ class Inode {
 }
 
 /**
- * What a crash takes of that which was not synced. `some`: each change of a name and each sector of a write, or not; so every state that any order of
- * the changes could leave may come about. `reordered`: in the directory and in each file the first changes, and the last are there.
+ * What a crash takes of that which was not synced. `some`: each change of a name and each sector of a write,
+ * or not; so every state that any order of the changes could leave may come about. `reordered`: in the
+ * directory and in each file the first changes, and the last are there.
  */
 export type Loss = 'nothing' | 'everything' | 'some' | 'reordered'
 
@@ -58,9 +59,14 @@ export type Faults = (
   operation: 'open' | 'write' | 'datasync' | 'rename' | 'link' | 'unlink' | 'sync',
 ) => string | undefined
 
-/** A directory in memory that remembers everything that was done to it, so that it can be had as a crash at any point would leave it. */
+/**
+ * A directory in memory that remembers everything that was done to it, so that it can be had as a crash at
+ * any point would leave it.
+ */
 export class SimulatedDisk implements Files {
   faults: Faults = () => undefined
+  /** Of all files, in bytes. Writes that need more fail with `ENOSPC`, after the part that fits. */
+  capacity = Number.POSITIVE_INFINITY
   /** How many second names were given. */
   links = 0
   /** By the crash that left this disk. */
@@ -154,7 +160,7 @@ export class SimulatedDisk implements Files {
     return this.names
   }
 
-  async open(name: string, mode: 'create' | 'read'): Promise<File> {
+  async open(name: string, mode: OpenMode): Promise<File> {
     this.#mayFail('open')
     let inode = this.#names.get(name)
     if (mode === 'create') {
@@ -226,8 +232,16 @@ export class SimulatedDisk implements Files {
           change({ position, bytes: copy.subarray(0, this.#prng.below(copy.length)) })
           throw error
         }
+        const growth = Math.max(0, position + copy.length - inode.content.length)
+        const room = this.capacity - this.bytes
+        if (growth > room) {
+          change({ position, bytes: copy.subarray(0, Math.max(0, copy.length - growth + Math.max(0, room))) })
+          throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
+        }
         change({ position, bytes: copy })
       },
+      isLinked: () => [...this.#names.values()].includes(inode),
+      isNamed: (name) => this.#names.get(name) === inode,
       truncate: async (length) => {
         this.#mayFail('write')
         change({ length })
@@ -304,8 +318,8 @@ function applied(content: Buffer, change: ContentChange): Buffer {
 }
 
 /**
- * What a process does to a disk that is killed after a number of operations, or at the first rename behind them: from then on nothing comes back. The
- * system goes on.
+ * What a process does to a disk that is killed after a number of operations, or at the first rename behind
+ * them: from then on nothing comes back. The system goes on.
  */
 export class KilledProcess implements Files {
   readonly end: Promise<void>
@@ -328,13 +342,15 @@ export class KilledProcess implements Files {
     return this.#do(() => this.#disk.list())
   }
 
-  async open(name: string, mode: 'create' | 'read'): Promise<File> {
+  async open(name: string, mode: OpenMode): Promise<File> {
     const file = await this.#do(() => this.#disk.open(name, mode))
     return {
       size: () => this.#do(() => file.size()),
       read: (buffer, position) => this.#do(() => file.read(buffer, position)),
       write: (bytes, position) => this.#do(() => file.write(bytes, position)),
       truncate: (length) => this.#do(() => file.truncate(length)),
+      isLinked: () => file.isLinked(),
+      isNamed: (named) => file.isNamed(named),
       datasync: () => this.#do(() => file.datasync()),
       close: () => this.#do(() => file.close()),
     }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
 import { checkRecovered } from './check-recovered.ts'
 import { hookedFiles, systemError } from './hooked-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'

@@ -1,11 +1,15 @@
-import type { Files } from '../../../adapters/storage/filesystem/files.ts'
-import { openFiles } from '../../../adapters/storage/filesystem/open-files.ts'
-import { NOW } from '../../../src/storage/conformance/blocks.ts'
-import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
-import type { Prng } from '../../../src/storage/conformance/prng.ts'
-import type { CatalogChange, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
-import { emptyHead } from '../../../src/storage/empty-head.ts'
+import { LogWriter, NOW } from '../../../adapters/conformance/log-writer.ts'
+import type { Files } from '../../../adapters/storage/filesystem/files/files.ts'
+import type { Prng } from '../../../src/runtime/prng.ts'
+import {
+  type CatalogChange,
+  emptyHead,
+  type Head,
+  type StorageSession,
+  type StoredBlock,
+} from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { openFiles } from './open-files.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 
 /** Something that was asked for: seen at `calledAt` operations of the disk, told at `toldAt`. */
@@ -58,8 +62,8 @@ const LARGE_BLOCK_BYTES = 180
 export const NEVER_LARGE = Number.POSITIVE_INFINITY
 
 /**
- * Writers, a catalog, fences, trims, expiry, epochs, freeing, creations and deletions, at random, on a disk whose journals are rolled all the time.
- * A log has a document of its name, created and deleted with it.
+ * Writers, a catalog, fences, trims, expiry, epochs, freeing, creations and deletions, at random, on a disk
+ * whose journals are rolled all the time. A log has a document of its name, created and deleted with it.
  */
 export async function runWorkload(
   disk: SimulatedDisk,

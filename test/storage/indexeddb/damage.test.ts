@@ -1,17 +1,15 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { FAR, LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import type { Page } from '../../../adapters/storage/indexeddb/page.ts'
-import type { PageRow } from '../../../adapters/storage/indexeddb/page-row.ts'
-import type { PageKey, Schema } from '../../../adapters/storage/indexeddb/schema.ts'
-import { systemClock } from '../../../src/engine/system-clock.ts'
-import { FAR, NOW, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
-import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
-import type { StorageSession } from '../../../src/storage/contract.ts'
-import { behindRowOf, keysOf } from './behind.ts'
 
-/** Too large for the row of its log. */
+import type { Page, PageKey, PageRow, Schema } from '../../../adapters/storage/indexeddb/schema.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { keysOf, tailRowsOf } from './tail-rows.ts'
+
+/** Too large for a tail row. */
 const LARGE = 3_000
 const CORRUPT = { kind: 'corrupt', nothingWritten: true }
 const NUMBERS = 7
@@ -29,12 +27,12 @@ async function openDamaged() {
   return {
     session,
     db,
-    /** What is in the log's row and what is behind it. */
+    /** Changes the tail of the log row, and all tail rows. */
     async damageTail(logId: string, change: (tail: Page) => Partial<Page>): Promise<void> {
       const row = (await db.get('logs', logId))!
       const tail = row.tail.data.length === 0 ? row.tail : { ...row.tail, ...change(row.tail) }
-      const behind = await behindRowOf(db, logId)
-      // Whoever knows the log has to look at it again.
+      const behind = await tailRowsOf(db, logId)
+      // Invalidates the cached state of the session.
       const revision = row.revision + 1
       const transaction = db.transaction(['logs', 'appends'], 'readwrite')
       await transaction.objectStore('logs').put({ ...row, revision, tail }, logId)
@@ -52,14 +50,14 @@ async function openDamaged() {
   }
 }
 
-/** A row whose number at some place is another one. */
+/** Replaces one number of a page. */
 const withNumber = (index: number, value: number) => (row: PageRow) => ({
   numbers: row.numbers.with(index, value),
 })
 
 const cutTail = ({ data }: Page) => ({ data: data.slice(1) })
 
-/** Until nothing more is left, or it fails. Returns the logs of which something was freed. */
+/** Reclaims until nothing is left, or a call fails. Returns the logs with freed blocks. */
 async function reclaimAll(session: StorageSession, limits: { now?: number; trimmedBefore?: number }) {
   const freedOf = new Set<string>()
   for (let call = 1; ; call++) {
@@ -72,8 +70,8 @@ async function reclaimAll(session: StorageSession, limits: { now?: number; trimm
   }
 }
 
-describe('what is damaged', () => {
-  it('a log whose tail is damaged takes no appends and says why; one that shares its transaction does', async () => {
+describe('a damaged log', () => {
+  it('rejects appends if its tail is damaged, without affecting a log in the same transaction', async () => {
     const { session, damageTail } = await openDamaged()
     const [damaged, other] = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
     await Promise.all([damaged.append(), other.append()])
@@ -87,26 +85,26 @@ describe('what is damaged', () => {
   })
 
   it.each<[string, (row: PageRow) => Partial<PageRow>]>([
-    ['a sequence number that is none', withNumber(0, Number.NaN)],
-    ['a fraction of a sequence number', withNumber(0, 0.5)],
+    ['NaN as a sequence number', withNumber(0, Number.NaN)],
+    ['a fractional sequence number', withNumber(0, 0.5)],
     ['a negative sequence number', withNumber(0, -1)],
-    ['an end that is not behind its beginning', withNumber(1, 0)],
-    ['a timestamp that is none', withNumber(2, Number.NaN)],
-    ['a timestamp beyond what is exact', withNumber(3, 2 ** 53)],
-    ['a fraction of a byte', withNumber(4, 1.5)],
+    ['an end that is not after its beginning', withNumber(1, 0)],
+    ['NaN as a timestamp', withNumber(2, Number.NaN)],
+    ['a timestamp above the safe integers', withNumber(3, 2 ** 53)],
+    ['a fractional size', withNumber(4, 1.5)],
     ['a negative size', withNumber(4, -1)],
-    ['an expiry that is none', withNumber(5, Number.NaN)],
-    ['the end of the data in the middle of a byte', withNumber(6, LARGE + 0.5)],
-    ['a block that begins before the one in front of it ends', withNumber(NUMBERS, 0)],
+    ['NaN as an expiry', withNumber(5, Number.NaN)],
+    ['a fractional end of data', withNumber(6, LARGE + 0.5)],
+    ['overlapping blocks', withNumber(NUMBERS, 0)],
     ['half a block', ({ numbers }) => ({ numbers: numbers.slice(0, NUMBERS + 3) })],
     ['no block', () => ({ numbers: new Float64Array(0) })],
-    ['no numbers', () => ({ numbers: undefined as never })],
-    ['a number of parts that is none', () => ({ parts: Number.NaN })],
-    ['more parts than there can be', () => ({ parts: 2 ** 32 })],
-  ])('a page with %s is told to whoever reads it', async (_, damage) => {
+    ['missing numbers', () => ({ numbers: undefined as never })],
+    ['NaN parts', () => ({ parts: Number.NaN })],
+    ['too many parts', () => ({ parts: 2 ** 32 })],
+  ])('rejects reads of a page with %s', async (_, damage) => {
     const { session, damagePage } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
-    // In one row first, which becomes a page of two blocks.
+    // The second append turns the tail row of the first into a page of two blocks.
     await writer.append()
     await writer.append({ bodyBytes: LARGE })
     expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toEqual([0, 1])
@@ -117,9 +115,9 @@ describe('what is damaged', () => {
   })
 
   it.each<[string, number, number]>([
-    ['a sequence number', 0, 0.5],
-    ['a size', 4, Number.NaN],
-  ])('a log whose row has %s that is none takes no appends', async (_, index, value) => {
+    ['a fractional sequence number', 0, 0.5],
+    ['NaN as a size', 4, Number.NaN],
+  ])('rejects appends and reads if a tail row has %s', async (_, index, value) => {
     const { session, damageTail } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     await writer.append()
@@ -129,14 +127,14 @@ describe('what is damaged', () => {
   })
 })
 
-describe('freeing, when something is damaged', () => {
+describe('reclaiming with damage', () => {
   it.each<[string, (row: PageRow) => Partial<PageRow>]>([
-    ['is cut short', ({ data }) => ({ data: data.slice(1) })],
-    ['has a size that is none', withNumber(4, Number.NaN)],
-    ['has nothing that expires', withNumber(5, FAR)],
-    ['is not where it belongs', withNumber(NUMBERS + 1, 3)],
+    ['has truncated data', ({ data }) => ({ data: data.slice(1) })],
+    ['has an invalid size', withNumber(4, Number.NaN)],
+    ['has no expired block', withNumber(5, FAR)],
+    ['has the wrong key', withNumber(NUMBERS + 1, 3)],
   ])(
-    'a page that expires in part and %s is left and told; all others are freed before',
+    'keeps a partly expired page that %s, frees all others, and then reports the damage',
     async (_, damage) => {
       const { session, db, damagePage } = await openDamaged()
       const logIds = ['a', 'b', 'c']
@@ -152,7 +150,7 @@ describe('freeing, when something is damaged', () => {
       const { freedOf, error } = await reclaimAll(session, { now: NOW })
 
       expect(error).toMatchObject({ ...CORRUPT, message: expect.stringContaining('log b') })
-      // Of the damaged one what is in the row of the log.
+      // For the damaged log, the block in its tail row.
       expect(freedOf).toEqual(logIds)
       for (const logId of ['a', 'c']) expect(seqNumsOf(await session.read(logId, WHOLE_LOG))).toEqual([1])
       expect(await db.get('pages', ['b', 2])).toEqual(before)
@@ -160,7 +158,7 @@ describe('freeing, when something is damaged', () => {
     },
   )
 
-  it('more damaged pages than are read at once do not hide those behind them', async () => {
+  it('reaches pages after more damaged ones than fit in one request', async () => {
     const { session, damagePage } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     for (let i = 0; i < 20; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW + i })
@@ -173,7 +171,7 @@ describe('freeing, when something is damaged', () => {
     expect(await session.read('b', WHOLE_LOG)).toEqual([])
   })
 
-  it('what is damaged behind the row of a log keeps neither its pages nor another log from being freed', async () => {
+  it('frees the pages of a log with damaged tail rows, and other logs', async () => {
     const { session, db, damageTail } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     for (let i = 0; i < 70; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW + i })
@@ -192,7 +190,7 @@ describe('freeing, when something is damaged', () => {
     expect(await reclaimAll(session, { now: FAR })).toMatchObject({ freedOf: [], error: CORRUPT })
   })
 
-  it('a log whose latest blocks are damaged takes another epoch, and can be deleted', async () => {
+  it('the epoch of a log with damaged tail rows can be changed, and the log deleted', async () => {
     const { session, db, damageTail } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     for (let i = 0; i < 3; i++) await writer.append()
@@ -205,7 +203,7 @@ describe('freeing, when something is damaged', () => {
     expect(await db.count('appends')).toBe(0)
   })
 
-  it('with nothing but damage within reach it is told, and does not go on for ever', async () => {
+  it('rejects and terminates if it finds nothing but damage', async () => {
     const { session, damagePage } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     for (let i = 0; i < 100; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW })
@@ -213,7 +211,7 @@ describe('freeing, when something is damaged', () => {
     expect(await reclaimAll(session, { now: NOW })).toMatchObject({ freedOf: [], error: CORRUPT })
   })
 
-  it('of a log that was trimmed, what is whole is freed, and what is damaged is told again each time', async () => {
+  it('frees the intact pages of a trimmed log, and reports the damaged one each time', async () => {
     const { session, db, damagePage } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     for (let i = 0; i < 5; i++) await writer.append({ bodyBytes: LARGE })
@@ -229,12 +227,12 @@ describe('freeing, when something is damaged', () => {
     expect(await reclaimAll(session, { trimmedBefore: NOW })).toEqual({ freedOf: [], error: undefined })
   })
 
-  it('the pages of a log whose tail is damaged are freed, and the log stays listed', async () => {
+  it('keeps the chores of a log with damaged tail rows', async () => {
     const { session, db, damageTail } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
     await writer.append({ bodyBytes: LARGE, expiresAt: NOW })
     await writer.append({ expiresAt: NOW })
-    const [behind] = await behindRowOf(db, 'a')
+    const [behind] = await tailRowsOf(db, 'a')
     const { numbers, data } = behind!.row
     await damageTail('a', cutTail)
     expect(await reclaimAll(session, { now: NOW })).toMatchObject({ freedOf: ['a'], error: CORRUPT })

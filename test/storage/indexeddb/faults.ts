@@ -1,6 +1,6 @@
 /**
- * What a transaction meets instead of its end. `abort`: it is aborted, without a reason. `close`: the connection is gone, and nobody said so.
- * `lose-answer`: it is committed, and then the connection is gone.
+ * A fault of a transaction. `abort`: it is aborted without a reason. `close`: the connection was lost without
+ * an event. `lose-answer`: it is committed, and then the connection is lost.
  */
 export type Fault = 'abort' | 'close' | 'lose-answer'
 
@@ -8,7 +8,7 @@ let faults: (Fault | undefined)[] = []
 let faulty: IDBTransactionMode = 'readwrite'
 let isInstalled = false
 
-/** What happens to the next transactions of a mode, one after another, in this page or process; undefined is nothing. */
+/** Injects faults into the next transactions of a mode, in this page or process; undefined skips one. */
 export function injectFaults(
   next: readonly (Fault | undefined)[],
   mode: 'readonly' | 'readwrite' = 'readwrite',
@@ -19,7 +19,7 @@ export function injectFaults(
   isInstalled = true
   const original = IDBDatabase.prototype.transaction
   IDBDatabase.prototype.transaction = function (this: IDBDatabase, ...args: Parameters<typeof original>) {
-    // A session puts its reserve by when it has time, and must not take what others are to meet.
+    // Sessions allocate the reserve in the background; it must not consume faults.
     const isReserve = [args[0]].flat().every((name) => name === 'reserve')
     const fault = args[1] === faulty && !isReserve ? faults.shift() : undefined
     if (fault === 'close') this.close()
@@ -30,18 +30,18 @@ export function injectFaults(
   }
 }
 
-/** Though it was told to commit. */
+/** Aborts even if `commit` is called. */
 function abortSoon(transaction: IDBTransaction): void {
   transaction.commit = () => {}
   queueMicrotask(() => transaction.abort())
 }
 
-/** How many of the faults have not happened. */
+/** The number of faults that have not occurred yet. */
 export function faultsLeft(): number {
   return faults.length
 }
 
-/** Its end is told as browsers do when they lose a connection. */
+/** Reports completion as an abort, as browsers do when they lose a connection. */
 function loseAnswer(transaction: IDBTransaction): void {
   let onAbort: (() => void) | undefined
   Object.defineProperties(transaction, {
@@ -58,7 +58,10 @@ function loseAnswer(transaction: IDBTransaction): void {
 let spaceBytes = Number.POSITIVE_INFINITY
 let isLimited = false
 
-/** From now on transactions that write more bytes than this are undone, as browsers do when the quota is hit; undefined is no limit. */
+/**
+ * Makes transactions that write more bytes than this fail, as if they hit the quota; undefined removes the
+ * limit.
+ */
 export function limitSpace(bytes: number | undefined): void {
   spaceBytes = bytes ?? Number.POSITIVE_INFINITY
   if (isLimited) return
@@ -71,20 +74,19 @@ export function limitSpace(bytes: number | undefined): void {
       const total = (written.get(transaction) ?? 0) + bytesOf(args[0])
       written.set(transaction, total)
       const request = original.apply(this, args)
-      if (total > spaceBytes) refuse(transaction)
+      if (total > spaceBytes) failWithQuota(transaction)
       return request
     }
   }
 }
 
-/** Though it was told to commit. */
-function refuse(transaction: IDBTransaction): void {
+function failWithQuota(transaction: IDBTransaction): void {
   if (transaction.error !== null) return
   Object.defineProperty(transaction, 'error', { value: new DOMException('', 'QuotaExceededError') })
   abortSoon(transaction)
 }
 
-/** Of the buffers in it, and a few for the rest. */
+/** The bytes of the buffers in a value, and an estimate for other members. */
 function bytesOf(value: unknown): number {
   if (ArrayBuffer.isView(value)) return value.byteLength
   if (typeof value !== 'object' || value === null) return 10

@@ -1,15 +1,14 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { LogWriter, NOW, range, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import type { Schema } from '../../../adapters/storage/indexeddb/schema.ts'
-import { systemClock } from '../../../src/engine/system-clock.ts'
-import { NOW, range, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
-import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
-import { Prng } from '../../../src/storage/conformance/prng.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
-import { behindRowOf } from './behind.ts'
 import { type Fault, injectFaults, limitSpace } from './faults.ts'
+import { tailRowsOf } from './tail-rows.ts'
 
 afterEach(() => {
   injectFaults([])
@@ -21,9 +20,9 @@ const SEEDS = Number(process.env.SEEDS ?? 8)
 const FIRST_SEED = Number(process.env.SEED ?? 1)
 const ROUNDS = 80
 
-/** `SEEDS=200 SEED=1 npx vitest run test/storage/indexeddb/random-sessions` looks further. */
-describe('three sessions at random work on two logs', () => {
-  it.each(range(FIRST_SEED, FIRST_SEED + SEEDS))('lose and double nothing (seed %i)', async (seed) => {
+/** `SEEDS=200 SEED=1 npx vitest run test/storage/indexeddb/random-sessions` runs more seeds. */
+describe('random operations of three sessions on two logs', () => {
+  it.each(range(FIRST_SEED, FIRST_SEED + SEEDS))('lose and duplicate nothing (seed %i)', async (seed) => {
     const prng = new Prng(seed)
     const withFaults = prng.below(2) === 0
     const withQuota = !withFaults && prng.below(2) === 0
@@ -111,10 +110,10 @@ describe('three sessions at random work on two logs', () => {
         const [measured] = await sessions[1]!.measure([logId])
         expect(measured).toBe(blocks.reduce((sum, b) => sum + b.meteredBytes, 0))
         const row = (await db.get('logs', logId))!
-        const behind = (await behindRowOf(db, logId)).map((one) => one.row)
+        const behind = (await tailRowsOf(db, logId)).map((one) => one.row)
         const leftOver = behind.filter(({ revision }) => revision !== row.revision)
         if (!withFaults && !withQuota) expect(leftOver).toEqual([])
-        // Everything that expires is listed.
+        // Everything that expires has a chore.
         const chores = await db.getAllKeys('chores')
         const listed = chores.filter(([kind, , id]) => kind === 'expired' && id === logId).map(([, at]) => at)
         expect(listed.length).toBeLessThanOrEqual(1)

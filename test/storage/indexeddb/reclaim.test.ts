@@ -1,11 +1,11 @@
 import 'fake-indexeddb/auto'
 import { expect, it, onTestFinished } from 'vitest'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { systemClock } from '../../../src/engine/system-clock.ts'
-import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
 import type { CatalogChange } from '../../../src/storage/contract.ts'
 
-it('of more deleted logs than one call looks at, the first of them empty, all is freed before nothing more is left', async () => {
+it('frees more deleted logs than one call reads, most of them empty', async () => {
   const session = await indexedDb('deleted').open({ clock: systemClock, onLogChanged: () => {} })
   onTestFinished(() => session.close())
   const logIds = Array.from({ length: 100 }, (_, index) => `empty-${index}`)

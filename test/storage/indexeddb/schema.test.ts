@@ -1,13 +1,12 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { conflicts } from '../../../adapters/conformance/harness.ts'
+import { LogWriter, range, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
-import { systemClock } from '../../../src/engine/system-clock.ts'
-import { conflicts } from '../../../src/storage/conformance/assert.ts'
-import { range, seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
-import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
 import { makeVersion1 } from './version-1.ts'
 import { checkVersion1 } from './version-1-check.ts'
 
@@ -20,12 +19,12 @@ async function openSession(name: string) {
 }
 
 describe('the schema', () => {
-  it('an upgrade from version 1 keeps everything', async () => {
+  it('keeps all data in an upgrade from version 1', async () => {
     await makeVersion1('version 1')
     await checkVersion1(await openSession('version 1'))
   })
 
-  it('a log of version 1 takes appends, at first in its row and then behind it', async () => {
+  it('a log of version 1 takes appends, first in its row and then in tail rows', async () => {
     await makeVersion1('appended')
     const [ours, theirs] = [await openSession('appended'), await openSession('appended')]
     const head = (await ours.head('a'))!
@@ -37,10 +36,10 @@ describe('the schema', () => {
     expect(seqNumsOf(added).slice(-3)).toEqual(range(seqNum, seqNum + 3))
     const other = new LogWriter(theirs, 'a', writer.head)
     await other.append()
-    await conflicts(writer.append(), 'an append behind another')
+    await conflicts(writer.append(), 'an append with a stale head')
   })
 
-  it('has the same form when it is new as when it is upgraded', async () => {
+  it('is the same in a new and in an upgraded database', async () => {
     await makeVersion1('upgraded')
     const forms = []
     for (const name of ['upgraded', 'new']) {
@@ -60,7 +59,7 @@ describe('the schema', () => {
     expect(forms[0]).toEqual(forms[1])
   })
 
-  it('a database that a newer version has upgraded is not opened', async () => {
+  it('opening rejects if a newer version has upgraded the database', async () => {
     const newer = await openDB('newer', SCHEMA_VERSION + 1)
     onTestFinished(() => newer.close())
     await expect(indexedDb('newer').open(context)).rejects.toMatchObject({
@@ -71,7 +70,7 @@ describe('the schema', () => {
     })
   })
 
-  it('a session gives its connection up for somebody who upgrades, and then tells why it cannot go on', async () => {
+  it('a session does not block an upgrade, and explains why later calls fail', async () => {
     const session = await openSession('given up')
     await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
     const newer = await openDB('given up', SCHEMA_VERSION + 1)
@@ -81,7 +80,7 @@ describe('the schema', () => {
     }
   })
 
-  it('a session gives its connection up for somebody who deletes the database, and goes on with an empty one', async () => {
+  it('a session does not block the deletion of the database, and continues with an empty one', async () => {
     const session = await openSession('deleted')
     await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
     await new Promise<void>((resolve, reject) => {
@@ -94,33 +93,32 @@ describe('the schema', () => {
     expect(await session.get('streams', 'a')).toMatchObject({ value: 2 })
   })
 
-  it('an upgrade that another connection blocks fails after a while, and works once it is gone', async () => {
+  it('a blocked upgrade rejects after 10 s, and succeeds once the other connection is closed', async () => {
     await makeVersion1('blocked')
-    const deaf = await openDB('blocked', 1)
+    const blocking = await openDB('blocked', 1)
     const clock = virtualClock()
     const opening = indexedDb('blocked').open({ ...context, clock })
     const outcome = expect(opening).rejects.toMatchObject({
       kind: 'blocked',
       nothingWritten: true,
-      message: expect.stringContaining('another tab has it open'),
+      message: expect.stringContaining('keeps it open'),
     })
     await clock.advance('10s')
     await outcome
-    deaf.close()
+    blocking.close()
     const session = await openSession('blocked')
     await checkVersion1(session)
   })
 
-  it('an opening that succeeds when nobody waits any more holds on to nothing', async () => {
+  it('opening keeps no connection if it succeeds after the timeout', async () => {
     await makeVersion1('late')
-    const deaf = await openDB('late', 1)
+    const blocking = await openDB('late', 1)
     const clock = virtualClock()
     const opening = indexedDb('late').open({ ...context, clock })
     const outcome = expect(opening).rejects.toMatchObject({ kind: 'blocked' })
     await clock.advance('10s')
     await outcome
-    deaf.close()
-    // Neither is in the way of the other.
+    blocking.close()
     const db = await openDB('late', SCHEMA_VERSION + 1, { blocked: () => expect.fail('blocked') })
     db.close()
   })

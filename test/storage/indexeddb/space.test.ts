@@ -1,9 +1,9 @@
 import 'fake-indexeddb/auto'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb, type LowSpace } from '../../../adapters/storage/indexeddb/index.ts'
-import { SpaceWatch } from '../../../adapters/storage/indexeddb/space-watch.ts'
+import { SpaceMonitor } from '../../../adapters/storage/indexeddb/space.ts'
 import { open, systemClock } from '../../../src/index.ts'
-import { LogWriter } from '../../../src/storage/conformance/log-writer.ts'
 
 const MIB = 1024 * 1024
 
@@ -11,7 +11,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** A browser whose answers are set by hand, and counted. */
+/** A browser with a given usage, which counts measurements. */
 function browser(answers: { usage?: number; quota?: number; persisted?: boolean } = {}) {
   const told = { usage: 0, quota: 100 * MIB, persisted: false, measurements: 0, ...answers }
   const storage = {
@@ -29,10 +29,10 @@ function browser(answers: { usage?: number; quota?: number; persisted?: boolean 
   return told
 }
 
-/** What a watch tells, as it comes. */
-function listen(watch: SpaceWatch) {
+/** Collects what a monitor emits. */
+function listen(monitor: SpaceMonitor) {
   const usages: LowSpace[] = []
-  const subscription = watch.low$.subscribe((usage) => usages.push(usage))
+  const subscription = monitor.low$.subscribe((usage) => usages.push(usage))
   onTestFinished(() => subscription.unsubscribe())
   return { usages, subscription }
 }
@@ -40,12 +40,12 @@ function listen(watch: SpaceWatch) {
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('usage and persistence', () => {
-  it('are what the browser tells', async () => {
+  it('are what the browser reports', async () => {
     browser({ usage: 3, quota: 10, persisted: true })
     expect(await indexedDb('a').usage()).toEqual({ usedBytes: 3, quotaBytes: 10, persisted: true })
   })
 
-  it('persistence is asked for', async () => {
+  it('persist() asks the browser', async () => {
     const told = browser()
     expect(await indexedDb('a').persist()).toBe(true)
     expect(told.persisted).toBe(true)
@@ -54,9 +54,9 @@ describe('usage and persistence', () => {
   it.each([
     ['there is no navigator', undefined],
     ['there is no storage manager', {}],
-    ['the storage manager can do nothing', { storage: {} }],
+    ['the storage manager has no methods', { storage: {} }],
     [
-      'the page may not ask',
+      'the page has no permission',
       {
         storage: {
           estimate: () => Promise.reject(new DOMException('no', 'TypeError')),
@@ -67,7 +67,7 @@ describe('usage and persistence', () => {
         },
       },
     ],
-  ])('are unknown where %s', async (_, navigator) => {
+  ])('are undefined if %s', async (_, navigator) => {
     vi.stubGlobal('navigator', navigator)
     const unknown = { usedBytes: undefined, quotaBytes: undefined, persisted: undefined }
     expect(await indexedDb('a').usage()).toEqual(unknown)
@@ -76,25 +76,25 @@ describe('usage and persistence', () => {
 })
 
 describe('lowSpace$', () => {
-  it('tells at once when space is low already', async () => {
+  it('emits on subscription if space is low', async () => {
     browser({ usage: 80 * MIB })
-    const { usages } = listen(new SpaceWatch(0.8))
+    const { usages } = listen(new SpaceMonitor(0.8))
     await settled()
     const usage = { usedBytes: 80 * MIB, quotaBytes: 100 * MIB, persisted: false }
     expect(usages).toEqual([{ ...usage, isFull: false, writtenBytes: 0 }])
   })
 
-  it('tells once enough was written that it is worth a look, and looks more often the less is left', async () => {
+  it('measures more often as less space is left', async () => {
     const told = browser({ usage: 40 * MIB })
-    const watch = new SpaceWatch(0.8)
-    const { usages } = listen(watch)
+    const monitor = new SpaceMonitor(0.8)
+    const { usages } = listen(monitor)
     await settled()
     expect(told.measurements).toBe(1)
     let looks = 1
     while (usages.length === 0) {
       expect(told.usage).toBeLessThan(81 * MIB)
       told.usage += 100_000
-      watch.wrote(100_000)
+      monitor.recordWritten(100_000)
       await settled()
       looks++
     }
@@ -102,56 +102,56 @@ describe('lowSpace$', () => {
     expect(told.measurements).toBeLessThan(looks / 10)
   })
 
-  it('goes on telling while space is low, and stops when it is not', async () => {
+  it('emits while space is low, and stops afterwards', async () => {
     const told = browser({ usage: 90 * MIB })
-    const watch = new SpaceWatch(0.8)
-    const { usages } = listen(watch)
+    const monitor = new SpaceMonitor(0.8)
+    const { usages } = listen(monitor)
     await settled()
-    watch.wrote(20 * MIB)
+    monitor.recordWritten(20 * MIB)
     await settled()
     expect(usages.length).toBe(2)
     told.usage = 10 * MIB
-    watch.wrote(20 * MIB)
+    monitor.recordWritten(20 * MIB)
     await settled()
     expect(usages.length).toBe(2)
     expect(told.measurements).toBe(3)
   })
 
-  it('measures nothing while nobody listens', async () => {
+  it('does not measure without subscribers', async () => {
     const told = browser({ usage: 90 * MIB })
-    const watch = new SpaceWatch(0.8)
-    watch.wrote(100 * MIB)
-    watch.full()
-    const { subscription } = listen(watch)
+    const monitor = new SpaceMonitor(0.8)
+    monitor.recordWritten(100 * MIB)
+    monitor.recordFull()
+    const { subscription } = listen(monitor)
     subscription.unsubscribe()
     await settled()
     const { measurements } = told
-    watch.wrote(100 * MIB)
-    watch.full()
+    monitor.recordWritten(100 * MIB)
+    monitor.recordFull()
     await settled()
     expect(told.measurements).toBe(measurements)
   })
 
-  it('tells when an append found no space, whatever the browser estimates, once for many', async () => {
+  it('emits once for several rejected appends, whatever the browser estimates', async () => {
     browser({ usage: 1 * MIB })
-    const watch = new SpaceWatch(0.8)
-    const { usages } = listen(watch)
+    const monitor = new SpaceMonitor(0.8)
+    const { usages } = listen(monitor)
     await settled()
-    for (let i = 0; i < 10; i++) watch.full()
+    for (let i = 0; i < 10; i++) monitor.recordFull()
     await settled()
     expect(usages.map(({ usedBytes, isFull }) => [usedBytes, isFull])).toEqual([[1 * MIB, true]])
   })
 
-  it('tells nothing where the browser tells nothing', async () => {
+  it('does not emit if the browser reports no quota', async () => {
     vi.stubGlobal('navigator', {})
-    const watch = new SpaceWatch(0.8)
-    const { usages } = listen(watch)
-    watch.wrote(100 * MIB)
+    const monitor = new SpaceMonitor(0.8)
+    const { usages } = listen(monitor)
+    monitor.recordWritten(100 * MIB)
     await settled()
     expect(usages).toEqual([])
   })
 
-  it('hears of what sessions append', async () => {
+  it('counts the appends of sessions', async () => {
     const told = browser({ usage: 10 * MIB })
     const storage = indexedDb('heard')
     const usages: LowSpace[] = []
@@ -168,11 +168,11 @@ describe('lowSpace$', () => {
     expect(usages.length).toBe(1)
   })
 
-  it.each([0, -1, 1.1, Number.NaN])('a share of %d makes no sense', (lowSpaceShare) => {
+  it.each([0, -1, 1.1, Number.NaN])('rejects a share of %d', (lowSpaceShare) => {
     expect(() => indexedDb('a', { lowSpaceShare })).toThrow(RangeError)
   })
 
-  it('costs nothing before it is used', async () => {
+  it('does not measure unless it is used', async () => {
     const told = browser()
     const hw = await open({ storage: indexedDb('unused') })
     await hw.basin('b').stream('s').append('x')

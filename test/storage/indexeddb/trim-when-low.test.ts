@@ -9,7 +9,7 @@ import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import { type Headwater, open, type Stream } from '../../../src/index.ts'
 
-/** Of a record with a body of this size. */
+/** The metered bytes of a record with this body. */
 const RECORD_BYTES = 1000
 const BODY = 'x'.repeat(RECORD_BYTES - 8)
 
@@ -21,7 +21,7 @@ afterEach(async () => {
   await hw.close()
 })
 
-/** Two streams whose records are appended in turns, and a browser that says what it is told to say. */
+/** Two streams with interleaved records, and a browser with a given usage. */
 async function lowOnSpace(records: number) {
   clock = virtualClock()
   hw = await open({ storage: memory(), clock })
@@ -54,26 +54,27 @@ async function lowOnSpace(records: number) {
   return { storage, streams, options, points, errors, tell }
 }
 
-const first = async (stream: Stream) => (await stream.readBatch({ seqNum: 0, count: 1 })).records[0]!.seqNum
+const first = async (stream: Stream) =>
+  (await stream.read({ seqNum: 0, count: 1 }, { as: 'bytes' })).records[0]!.seqNum
 
 describe('trimWhenLow', () => {
-  it('trims as much as is missing, of the oldest of all streams', async () => {
+  it('trims the oldest records of all streams, as many as necessary', async () => {
     const { storage, streams, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
-    // 800 records are too many.
+    // 800 records have to go.
     await tell(1800 * RECORD_BYTES, 2000 * RECORD_BYTES)
     expect(points.sort()).toEqual(['a 400', 'b 400'])
     expect(await Promise.all(streams.map(first))).toEqual([400, 400])
   })
 
-  it('trims nothing while enough is free', async () => {
+  it('trims nothing while enough space is free', async () => {
     const { storage, options, points, tell } = await lowOnSpace(10)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     await tell(1000, 2000)
     expect(points).toEqual([])
   })
 
-  it('does not trim again what it trimmed already and was not freed yet', async () => {
+  it('counts trimmed records that the browser has not freed yet', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
@@ -84,7 +85,7 @@ describe('trimWhenLow', () => {
     expect(points.slice(2).sort()).toEqual(['a 300', 'b 300'])
   })
 
-  it('does not trim again, however late it is, until the estimate of the browser has fallen', async () => {
+  it('waits for the estimate to fall, however long that takes', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
@@ -94,12 +95,12 @@ describe('trimWhenLow', () => {
       await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
     }
     expect(points.length).toBe(2)
-    // What they trimmed took less space than they have bytes.
+    // The trimmed records occupied less space than their metered bytes.
     await tell(1200 * RECORD_BYTES, 2000 * RECORD_BYTES)
     expect(points.slice(2).sort()).toEqual(['a 300', 'b 300'])
   })
 
-  it('trims what is written while the estimate does not fall, and no more', async () => {
+  it('trims only what was written while the estimate does not fall', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     for (const written of [0, 200, 400]) {
@@ -110,7 +111,7 @@ describe('trimWhenLow', () => {
     expect(points).toEqual([...trimmedTo(100), ...trimmedTo(200), ...trimmedTo(300)])
   })
 
-  it('trims no more than is missing when more was freed than it trimmed', async () => {
+  it('trims only what is necessary if more was freed than it trimmed', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     await tell(1800 * RECORD_BYTES, 2000 * RECORD_BYTES, false, 0)
@@ -119,7 +120,7 @@ describe('trimWhenLow', () => {
     expect(points.slice(2).sort()).toEqual(['a 500', 'b 500'])
   })
 
-  it('trims again what was written since, once what it trimmed is free', async () => {
+  it('trims again once the trimmed records are free and more was written', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     await tell(1400 * RECORD_BYTES, 2000 * RECORD_BYTES)
@@ -128,7 +129,7 @@ describe('trimWhenLow', () => {
     expect(points.slice(2).sort()).toEqual(['a 400', 'b 400'])
   })
 
-  it('trims everything when that is not enough, and empty streams not at all', async () => {
+  it('trims all records if necessary, and skips empty streams', async () => {
     const { storage, options, points, tell } = await lowOnSpace(10)
     const empty = await hw.basin('basin').ensureStream('empty')
     expect(empty).toBeDefined()
@@ -137,11 +138,11 @@ describe('trimWhenLow', () => {
     await tell(10_000_000, 10_000_000)
     expect(points.sort()).toEqual(['a 5', 'b 5'])
     await tell(10_000_000, 10_000_000)
-    // What is left are the trims.
+    // The trim commands remain.
     expect(points.slice(2).sort()).toEqual(['a 6', 'b 6'])
   })
 
-  it('trims about a megabyte when the browser does not tell how much there is', async () => {
+  it('trims about a megabyte if the browser reports no quota', async () => {
     const { storage, options, points, tell } = await lowOnSpace(3000)
     stop = trimWhenLow(storage, options)
     await tell(undefined, undefined)
@@ -151,14 +152,14 @@ describe('trimWhenLow', () => {
     expect(trimmed).toBeLessThan((1024 * 1024) / RECORD_BYTES + 200)
   })
 
-  it('takes what is used for the quota when an append was refused', async () => {
+  it('uses the used space as the quota after a rejected append', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.2 })
     await tell(2000 * RECORD_BYTES, 1_000_000 * RECORD_BYTES, true)
     expect(points.sort()).toEqual(['a 200', 'b 200'])
   })
 
-  it('tells what failed, and tries again the next time', async () => {
+  it('reports errors, and tries again the next time', async () => {
     const { storage, options, points, errors, tell } = await lowOnSpace(200)
     let asked = 0
     const failing = {
@@ -175,7 +176,7 @@ describe('trimWhenLow', () => {
     expect(points.length).toBeGreaterThan(0)
   })
 
-  it('does not trim again what it trimmed before it failed', async () => {
+  it('counts what it trimmed before an error', async () => {
     const { storage, streams, options, points, tell } = await lowOnSpace(2000)
     let isFailing = true
     const trim = streams[1]!.trim.bind(streams[1])
@@ -187,14 +188,14 @@ describe('trimWhenLow', () => {
     expect(points).toEqual(['a 200', 'b 200'])
   })
 
-  it('stops', async () => {
+  it('stops on request', async () => {
     const { storage, options, points, tell } = await lowOnSpace(10)
     trimWhenLow(storage, options)()
     await tell(10_000, 10_000)
     expect(points).toEqual([])
   })
 
-  it.each([0, 1, -1, Number.NaN])('a share of %d makes no sense', async (freeShare) => {
+  it.each([0, 1, -1, Number.NaN])('rejects a share of %d', async (freeShare) => {
     const { storage, options } = await lowOnSpace(0)
     expect(() => trimWhenLow(storage, { ...options, freeShare })).toThrow(RangeError)
   })

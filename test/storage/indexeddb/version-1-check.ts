@@ -1,10 +1,12 @@
-import { equal } from '../../../src/storage/conformance/assert.ts'
-import { seqNumsOf } from '../../../src/storage/conformance/blocks.ts'
-import { LogWriter, WHOLE_LOG } from '../../../src/storage/conformance/log-writer.ts'
+import { equal } from '../../../adapters/conformance/harness.ts'
+import { LogWriter, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { VERSION_1_BLOCKS, VERSION_1_HEAD } from './version-1.ts'
 
-/** Throws unless everything of a database that `makeVersion1` made is there, and can be worked with. Without a test runner, for pages. */
+/**
+ * Throws unless a database made by `makeVersion1` is complete and usable. Works in pages, without a test
+ * runner.
+ */
 export async function checkVersion1(session: StorageSession): Promise<void> {
   equal(await session.get('streams', 'kept'), { key: 'kept', value: { a: [1] }, version: 7 }, 'document')
   await session.commit([{ kind: 'put', collection: 'streams', key: 'new', value: 0 }])

@@ -1,7 +1,10 @@
-import { block } from '../../../src/storage/conformance/blocks.ts'
+import { block } from '../../../adapters/conformance/log-writer.ts'
 import type { Head, StoredBlock } from '../../../src/storage/contract.ts'
 
-/** What the log `a` of {@link makeVersion1} holds: small blocks in a page, a large one in parts, and small ones in its row. */
+/**
+ * The blocks of log `a` of {@link makeVersion1}: small ones in a page, a large one in parts, small ones in
+ * its row.
+ */
 export const VERSION_1_BLOCKS: readonly StoredBlock[] = [
   block({ firstSeqNum: 0, count: 2, expiresAt: 5_000, timestamp: 100 }),
   block({ firstSeqNum: 2, count: 3, timestamp: 200 }),
@@ -22,7 +25,7 @@ export const VERSION_1_HEAD: Head = {
 
 const PART_BYTES = 49_152
 
-/** A database as version 1 of the schema has it, written by hand: with the log `a`, one that was deleted, and a document. */
+/** Creates a database of schema version 1 by hand: log `a`, the remains of a deleted log, and a document. */
 export function makeVersion1(name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(name, 1)

@@ -15,9 +15,9 @@ export const catalogMutations: readonly Mutation[] = [
   {
     breaks: 'expectations of documents: ignored',
     noticedBy: [
-      'catalog: an expected null creates and never replaces',
-      'catalog: an expected version must be the one that is there',
-      'catalog: of commits made at once that expect the same, one is made',
+      'catalog: expecting null creates a document and never replaces one',
+      'catalog: expecting a version requires exactly that version',
+      'catalog: one of several concurrent commits with the same expectation succeeds',
     ],
     make: mutate((session) => ({
       commit: (changes) =>
@@ -32,22 +32,22 @@ export const catalogMutations: readonly Mutation[] = [
   },
   {
     breaks: 'checks: ignored',
-    noticedBy: ['catalog: a check changes nothing and conflicts unless the version is there'],
+    noticedBy: ['catalog: a check changes nothing and conflicts unless the version matches'],
     make: mutate((session) => ({
       commit: (changes) => session.commit(changes.filter(({ kind }) => kind !== 'check')),
     })),
   },
   {
-    breaks: 'versions: begin anew when a document is made anew',
+    breaks: 'versions: restart when a document is recreated',
     noticedBy: [
-      'catalog: a version changes with every put and never returns',
-      'catalog: a version from before a delete does not match the document that was made anew',
-      'lifecycle: a storage that is opened again goes on where it was',
+      'catalog: a version changes with every put and is never reused',
+      'catalog: a version from before a deletion does not match the recreated document',
+      'lifecycle: a reopened storage continues with its versions and heads',
     ],
     make: versionsPerDocument,
   },
   {
-    breaks: 'list order: UTF-16 units',
+    breaks: 'list order: by UTF-16 code units',
     noticedBy: ['catalog: keys are listed in the order of their UTF-8 bytes'],
     make: mutate((session) => ({
       async list(collection, range) {
@@ -58,7 +58,7 @@ export const catalogMutations: readonly Mutation[] = [
   },
   {
     breaks: 'list start: `after` is inclusive',
-    noticedBy: ['catalog: a list holds the keys after `after`, whether that key exists or not'],
+    noticedBy: ['catalog: a list contains the keys after `after`, whether that key exists or not'],
     make: mutate((session) => ({
       async list(collection, range) {
         const first = await session.get(collection, range.after)
@@ -67,8 +67,8 @@ export const catalogMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'list prefix: a pattern',
-    noticedBy: ['catalog: a list holds the keys with the prefix, taken literally'],
+    breaks: 'list prefix: taken as a pattern',
+    noticedBy: ['catalog: a list contains the keys with the literal prefix'],
     make: mutate((session) => ({
       async list(collection, range) {
         const pattern = new RegExp(
@@ -80,14 +80,14 @@ export const catalogMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'list limit: one more',
-    noticedBy: ['catalog: a list holds at most `limit` keys, and pages hold every key once'],
+    breaks: 'list limit: exceeded by one',
+    noticedBy: ['catalog: a list contains at most `limit` keys, and pages contain every key once'],
     make: mutate((session) => ({
       list: (collection, range) => session.list(collection, { ...range, limit: range.limit + 1 }),
     })),
   },
   {
-    breaks: 'documents: handed out without a copy',
+    breaks: 'documents: returned without a copy',
     noticedBy: ['catalog: a value is copied on the way in and out'],
     make: mutate((session) => {
       const values = new Map<string, JsonValue>()
@@ -103,8 +103,8 @@ export const catalogMutations: readonly Mutation[] = [
     }),
   },
   {
-    breaks: 'collections: one for all',
-    noticedBy: ['catalog: collections are apart'],
+    breaks: 'collections: shared by all',
+    noticedBy: ['catalog: collections are independent'],
     make: mutate((session) => ({
       get: (_, key) => session.get('streams', key),
       commit: (changes) =>

@@ -3,13 +3,13 @@ import { type Mutation, mutate } from './mutation.ts'
 
 export const lifecycleMutations: readonly Mutation[] = [
   {
-    breaks: 'close: calls go on being served',
-    noticedBy: ['lifecycle: a closed session refuses every call'],
+    breaks: 'close: later calls still succeed',
+    noticedBy: ['lifecycle: a closed session rejects every call'],
     make: mutate(() => ({ close: async () => {} })),
   },
   {
-    breaks: 'close: does not wait',
-    noticedBy: ['lifecycle: close waits for what is in flight'],
+    breaks: 'close: does not wait for calls in flight',
+    noticedBy: ['lifecycle: close waits for calls in flight'],
     make: mutate((session) => ({
       async append(request) {
         // More turns of the event loop than there are while a timer of 0 ms is waited for.
@@ -20,7 +20,7 @@ export const lifecycleMutations: readonly Mutation[] = [
   },
   {
     breaks: 'close: a second call fails',
-    noticedBy: ['lifecycle: closing twice is closing once'],
+    noticedBy: ['lifecycle: closing twice does nothing the second time'],
     make: mutate((session) => {
       let closed = false
       return {
@@ -34,21 +34,21 @@ export const lifecycleMutations: readonly Mutation[] = [
     }),
   },
   {
-    breaks: 'close: leaves a timer',
-    noticedBy: ['lifecycle: close leaves no timer behind'],
+    breaks: 'close: leaves a timer armed',
+    noticedBy: ['lifecycle: close leaves no timer armed'],
     make: mutate((_, { clock }) => {
       clock.schedule(1000, () => {})
       return {}
     }),
   },
   {
-    breaks: 'opening again: what was there is lost',
-    noticedBy: ['lifecycle: what was written is there when the storage is opened again'],
+    breaks: 'reopening: loses all data',
+    noticedBy: ['lifecycle: data survives closing and opening again'],
     make: () => ({ manifest: memory().manifest, open: (context) => memory().open(context) }),
   },
   {
-    breaks: 'opening again: acknowledged appends of the last moment are lost',
-    noticedBy: ['lifecycle: what was acknowledged before a close in mid-flight is there afterwards'],
+    breaks: 'reopening: loses the last acknowledged appends',
+    noticedBy: ['lifecycle: acknowledged data survives a close with calls in flight'],
     make: mutate((session) => {
       let calls = 0
       return { append: async (request) => (calls++ < 10 ? session.append(request) : undefined) }

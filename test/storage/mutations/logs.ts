@@ -4,8 +4,8 @@ import { type Mutation, mutate } from './mutation.ts'
 
 export const logsMutations: readonly Mutation[] = [
   {
-    breaks: 'deletion at an expected tail: deletes whatever is there',
-    noticedBy: ['logs: a log is deleted at the expected tail only'],
+    breaks: 'deletion at an expected tail: ignores the tail',
+    noticedBy: ['logs: a log is deleted only at the expected tail'],
     make: mutate((session) => ({
       commit: (changes) =>
         session.commit(
@@ -16,11 +16,11 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'compare-and-set: the tail is not compared',
+    breaks: 'compare-and-set: ignores the tail',
     noticedBy: [
-      'logs: an append that expects another tail conflicts and writes nothing',
-      'logs: of appends made at once that expect the same, the first is made',
-      'shared: of appends of two sessions that expect the same, one is made',
+      'logs: an append that expects a different tail conflicts and writes nothing',
+      'logs: the first of several concurrent appends with the same expectation succeeds',
+      'shared: one of two appends by different sessions with the same expectation succeeds',
     ],
     make: mutate((session) => ({
       async append(request) {
@@ -38,10 +38,8 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'compare-and-set: the append that left the head is not compared',
-    noticedBy: [
-      'logs: an append behind one that conflicted fails, even where the tail is the one it expects',
-    ],
+    breaks: 'compare-and-set: ignores the append id',
+    noticedBy: ['logs: an append after one that conflicted fails even if the tail is as expected'],
     make: mutate((session) => ({
       async append(request) {
         const head = await session.head(request.logId)
@@ -51,10 +49,10 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'compare-and-set: the epoch is not compared',
+    breaks: 'compare-and-set: ignores the epoch',
     noticedBy: [
-      'logs: an append that expects another epoch conflicts and writes nothing',
-      'logs: set-epoch changes the epoch, and nothing else',
+      'logs: an append that expects a different epoch conflicts and writes nothing',
+      'logs: set-epoch changes nothing but the epoch',
     ],
     make: mutate((session) => ({
       async append(request) {
@@ -64,8 +62,8 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'order: every third append is late',
-    noticedBy: ['logs: appends made without waiting take effect in the order of the calls'],
+    breaks: 'order: delays every third append',
+    noticedBy: ['logs: pipelined appends take effect in the order of the calls'],
     make: mutate((session) => {
       let calls = 0
       return {
@@ -77,15 +75,15 @@ export const logsMutations: readonly Mutation[] = [
     }),
   },
   {
-    breaks: 'durability of the head: the fencing token is lost',
+    breaks: 'head: loses the fencing token',
     noticedBy: ['logs: an append adds its block and replaces the head'],
     make: mutate((session) => ({
       append: (request) => session.append({ ...request, head: { ...request.head, fencingToken: '' } }),
     })),
   },
   {
-    breaks: 'creation of a log: where it begins is lost',
-    noticedBy: ['logs: a log can begin at any position and with a fencing token, and keeps them'],
+    breaks: 'creation of a log: loses its start',
+    noticedBy: ['logs: a log can start at any position with a fencing token'],
     make: mutate((session) => ({
       commit: (changes) =>
         session.commit(
@@ -98,8 +96,8 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'creation of a log: the fencing token that it begins with is lost',
-    noticedBy: ['logs: a log can begin at any position and with a fencing token, and keeps them'],
+    breaks: 'creation of a log: loses its fencing token',
+    noticedBy: ['logs: a log can start at any position with a fencing token'],
     make: mutate((session) => ({
       commit: (changes) =>
         session.commit(
@@ -111,7 +109,7 @@ export const logsMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'deletion of a log: only hidden from `head`',
+    breaks: 'deletion of a log: only hides it from `head`',
     noticedBy: ['logs: a deleted log does not exist'],
     make: mutate((session) => {
       const deleted = new Set<string>()

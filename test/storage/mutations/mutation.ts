@@ -2,10 +2,10 @@ import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { Storage, StoredBlock } from '../../../src/storage/contract.ts'
 import { type Change, wrapped } from '../wrapped-storage.ts'
 
-/** A storage that breaks one promise of the contract. */
+/** A storage that violates one rule of the contract. */
 export interface Mutation {
   readonly breaks: string
-  /** Titles of the tests of the conformance suite that must notice. */
+  /** Titles of the conformance tests that must fail. */
   readonly noticedBy: readonly string[]
   readonly make: () => Storage
 }

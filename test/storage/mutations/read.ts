@@ -1,21 +1,21 @@
 import type { StoredBlock } from '../../../src/storage/contract.ts'
-import { splitBlock } from '../../../src/storage/split-block.ts'
+import { splitBlock } from '../../../src/storage/record-spans.ts'
 import { splitting, wrapped } from '../wrapped-storage.ts'
 import { type Mutation, mutate, mutateRead } from './mutation.ts'
 
 export const readMutations: readonly Mutation[] = [
   {
-    breaks: 'read: leaves out a block',
+    breaks: 'read: omits a block',
     noticedBy: [
-      'read: ranges are right however the storage merges neighbours',
-      'read: pages hold every record once',
-      'random: random operations do what a naive model does (seed 1)',
+      'read: any range returns the right records, whichever blocks the storage merges',
+      'read: consecutive reads return every record once',
+      'random: random operations match a naive model (seed 1)',
     ],
     make: mutateRead((blocks) => blocks.filter((_, i) => i !== 5)),
   },
   {
-    breaks: 'read from a sequence number: begins with the block behind',
-    noticedBy: ['read: a read from a sequence number begins with the block that holds it'],
+    breaks: 'read from a sequence number: begins one block late',
+    noticedBy: ['read: a read from a sequence number begins with the block that contains it'],
     make: mutate((session) => ({
       async read(logId, range) {
         const blocks = await session.read(logId, range)
@@ -25,7 +25,7 @@ export const readMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'read from a timestamp: begins with the last of equal ones',
+    breaks: 'read from a timestamp: begins with the last of equal timestamps',
     noticedBy: ['read: a read from a timestamp begins with the first block that reaches it'],
     make: mutate((session) => ({
       async read(logId, range) {
@@ -38,15 +38,15 @@ export const readMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'read: the end is inclusive',
-    noticedBy: ['read: a read ends with the block that holds the record before endSeqNum'],
+    breaks: 'read: treats the end as inclusive',
+    noticedBy: ['read: a read ends with the block that contains the record before endSeqNum'],
     make: mutate((session) => ({
       read: (logId, range) => session.read(logId, { ...range, endSeqNum: range.endSeqNum + 1 }),
     })),
   },
   {
-    breaks: 'read: nothing when the first block is larger than bytesMax',
-    noticedBy: ['read: a read stops after the block that reaches bytesMax, but has one block at least'],
+    breaks: 'read: returns nothing if the first block exceeds bytesMax',
+    noticedBy: ['read: a read stops after the block that reaches bytesMax, and returns at least one block'],
     make: mutate((session) => ({
       async read(logId, range) {
         let bytes = 0
@@ -59,25 +59,8 @@ export const readMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'read: hands out what was appended',
-    noticedBy: ['read: whoever writes into returned bytes damages neither the log nor what was appended'],
-    make: mutate((session) => {
-      const appended = new Map<number, Uint8Array>()
-      return {
-        append(request) {
-          appended.set(request.block.firstSeqNum, request.block.data)
-          return session.append(request)
-        },
-        async read(logId, range) {
-          const blocks = await session.read(logId, range)
-          return blocks.map((block) => ({ ...block, data: appended.get(block.firstSeqNum)! }))
-        },
-      }
-    }),
-  },
-  {
-    breaks: 'splitting: also for who asks for blocks that are not split',
-    noticedBy: ['read: a large batch is read from anywhere within it, and in one block by who asks for that'],
+    breaks: 'splitting: ignores unsplit',
+    noticedBy: ['read: a large batch can be read from any record, and in one block if unsplit is set'],
     make: () =>
       wrapped(
         (session) => ({ read: (logId, range) => session.read(logId, { ...range, unsplit: false }) }),
@@ -85,8 +68,8 @@ export const readMutations: readonly Mutation[] = [
       ),
   },
   {
-    breaks: 'splitting: leaves out the piece behind a position',
-    noticedBy: ['read: a large batch is read from anywhere within it, and in one block by who asks for that'],
+    breaks: 'splitting: omits the piece after a position',
+    noticedBy: ['read: a large batch can be read from any record, and in one block if unsplit is set'],
     make: mutateRead((blocks) => {
       const [first, ...rest] = blocks
       return first === undefined ? [] : [...splitBlock(first, 60 * 1024).filter((_, i) => i !== 1), ...rest]
@@ -94,13 +77,13 @@ export const readMutations: readonly Mutation[] = [
   },
   {
     breaks: 'merging: beyond 1,000 records',
-    noticedBy: ['read: merged neighbours keep within 1,000 records and 1 MiB'],
+    noticedBy: ['read: merged blocks have at most 1,000 records and 1 MiB'],
     make: mutateRead(mergeAll),
   },
   {
     breaks: 'merging: beyond the encoded size of a batch',
     noticedBy: [
-      'read: merged neighbours keep within the encoded size of a batch, which tiny headers come to before they come to 1 MiB',
+      'read: merged blocks stay within the encoded size of a batch, which tiny headers reach before 1 MiB metered',
     ],
     make: mutateRead((blocks) =>
       blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0) <= 1_048_576

@@ -2,22 +2,22 @@ import { type Mutation, mutate } from './mutation.ts'
 
 export const reclaimMutations: readonly Mutation[] = [
   {
-    breaks: 'reclaim: frees what expires later',
-    noticedBy: ['reclaim: blocks are freed from the time at which they expire'],
+    breaks: 'reclaim: frees blocks that expire later',
+    noticedBy: ['reclaim: blocks are freed once they have expired'],
     make: mutate((session) => ({ reclaim: (limits) => session.reclaim({ ...limits, now: limits.now + 1 }) })),
   },
   {
-    breaks: 'reclaim: frees what was trimmed just now',
-    noticedBy: ['reclaim: blocks wholly below the trim point are freed once the trim is old enough'],
+    breaks: 'reclaim: frees blocks that were just trimmed',
+    noticedBy: ['reclaim: blocks entirely below a trim point are freed once the trim is old enough'],
     make: mutate((session) => ({
       reclaim: (limits) => session.reclaim({ ...limits, trimmedBefore: limits.trimmedBefore + 1 }),
     })),
   },
   {
-    breaks: 'reclaim: frees the block that holds the trim point',
+    breaks: 'reclaim: frees the block that contains the trim point',
     noticedBy: [
-      'reclaim: blocks wholly below the trim point are freed once the trim is old enough',
-      'reclaim: no record at or above the trim point is freed, however the storage merges neighbours',
+      'reclaim: blocks entirely below a trim point are freed once the trim is old enough',
+      'reclaim: no record at or above the trim point is freed, whichever blocks the storage merges',
     ],
     make: mutate((session) => {
       let trimmed = false
@@ -38,17 +38,17 @@ export const reclaimMutations: readonly Mutation[] = [
   },
   {
     breaks: 'reclaim: frees nothing',
-    noticedBy: ['reclaim: blocks are freed from the time at which they expire'],
+    noticedBy: ['reclaim: blocks are freed once they have expired'],
     make: mutate(() => ({ reclaim: async () => ({ more: false, logIds: [] }) })),
   },
   {
     breaks: 'reclaim: frees everything at once',
-    noticedBy: ['reclaim: a call frees at most blocksMax blocks and tells that more is left'],
+    noticedBy: ['reclaim: a call frees at most blocksMax blocks and reports whether more are left'],
     make: mutate((session) => ({ reclaim: (limits) => session.reclaim({ ...limits, blocksMax: 1000 }) })),
   },
   {
-    breaks: 'reclaim: says that it is done when it is not',
-    noticedBy: ['reclaim: a call frees at most blocksMax blocks and tells that more is left'],
+    breaks: 'reclaim: reports too early that nothing is left',
+    noticedBy: ['reclaim: a call frees at most blocksMax blocks and reports whether more are left'],
     make: mutate((session) => ({
       reclaim: async (limits) => {
         const { logIds } = await session.reclaim(limits)
@@ -57,8 +57,8 @@ export const reclaimMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'reclaim: says for ever that more is left',
-    noticedBy: ['reclaim: with nothing to free, nothing is left'],
+    breaks: 'reclaim: always reports that more is left',
+    noticedBy: ['reclaim: reclaim reports nothing left if there is nothing to free'],
     make: mutate((session) => ({
       reclaim: async (limits) => {
         const { logIds } = await session.reclaim(limits)
@@ -67,15 +67,15 @@ export const reclaimMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'reclaim: does not tell whose blocks it freed',
-    noticedBy: ['reclaim: tells the logs of which blocks were freed, and no other'],
+    breaks: 'reclaim: omits the logs whose blocks it freed',
+    noticedBy: ['reclaim: reclaim reports exactly the logs whose blocks were freed'],
     make: mutate((session) => ({
       reclaim: async (limits) => ({ ...(await session.reclaim(limits)), logIds: [] }),
     })),
   },
   {
-    breaks: 'reclaim: tells logs of which nothing was freed',
-    noticedBy: ['reclaim: tells the logs of which blocks were freed, and no other'],
+    breaks: 'reclaim: reports logs without freed blocks',
+    noticedBy: ['reclaim: reclaim reports exactly the logs whose blocks were freed'],
     make: mutate((session) => ({
       reclaim: async (limits) => {
         const { more, logIds } = await session.reclaim(limits)
@@ -84,8 +84,8 @@ export const reclaimMutations: readonly Mutation[] = [
     })),
   },
   {
-    breaks: 'measure: counts what was freed',
-    noticedBy: ['reclaim: a log measures as much as the blocks that it holds'],
+    breaks: 'measure: counts freed blocks',
+    noticedBy: ['reclaim: measure returns the metered bytes of the stored blocks'],
     make: mutate((session) => {
       const appended = new Map<string, number>()
       return {
@@ -99,8 +99,8 @@ export const reclaimMutations: readonly Mutation[] = [
     }),
   },
   {
-    breaks: 'measure: mixes the logs up',
-    noticedBy: ['reclaim: a log measures as much as the blocks that it holds'],
+    breaks: 'measure: confuses the logs',
+    noticedBy: ['reclaim: measure returns the metered bytes of the stored blocks'],
     make: mutate((session) => ({
       measure: async (logIds) => (await session.measure(logIds)).reverse(),
     })),

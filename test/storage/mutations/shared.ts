@@ -4,16 +4,21 @@ import { type Mutation, mutate, mutateContext } from './mutation.ts'
 
 export const sharedMutations: readonly Mutation[] = [
   {
-    breaks: 'sessions: each sees a copy of its own',
+    breaks: 'sessions: one claims to be exclusive beside another',
+    noticedBy: ['shared: a session is not exclusive once another one was open'],
+    make: mutate(() => ({ isExclusive: () => true })),
+  },
+  {
+    breaks: 'sessions: each sees a separate copy',
     noticedBy: [
-      'shared: a commit that resolved is seen by every session',
-      'shared: an append that resolved is seen by every session',
+      'shared: a resolved commit is visible to every session',
+      'shared: a resolved append is visible to every session',
     ],
     make: () => ({ manifest: memory().manifest, open: (context) => memory().open(context) }),
   },
   {
     breaks: 'notifications: lost',
-    noticedBy: ['shared: a session is told of what another did to a log'],
+    noticedBy: ['shared: a session is notified of every kind of change to a log'],
     make: mutateContext((onLogChanged) => {
       let calls = 0
       return (logId) => {
@@ -22,8 +27,8 @@ export const sharedMutations: readonly Mutation[] = [
     }),
   },
   {
-    breaks: 'notifications: only of the first log of a turn',
-    noticedBy: ['shared: a session is told of every log that changed, however many at once'],
+    breaks: 'notifications: only for the first log of a microtask',
+    noticedBy: ['shared: a session is notified of every changed log, however many change at once'],
     make: mutateContext((onLogChanged) => {
       let busy = false
       return (logId) => {
@@ -37,8 +42,8 @@ export const sharedMutations: readonly Mutation[] = [
     }),
   },
   {
-    breaks: 'notifications: from within the call',
-    noticedBy: ['shared: a session is not told from within a call'],
+    breaks: 'notifications: synchronous within the call',
+    noticedBy: ['shared: notifications are never delivered synchronously within a call'],
     make: () => {
       const listeners: ((logId: string) => void)[] = []
       return wrapped((session, { onLogChanged }) => {
@@ -53,8 +58,8 @@ export const sharedMutations: readonly Mutation[] = [
     },
   },
   {
-    breaks: 'notifications: before the change',
-    noticedBy: ['shared: whoever is told of a change sees it'],
+    breaks: 'notifications: sent before the change',
+    noticedBy: ['shared: a notified session sees the change'],
     make: () => {
       const listeners: ((logId: string) => void)[] = []
       return wrapped((session, { onLogChanged }) => {
@@ -70,8 +75,8 @@ export const sharedMutations: readonly Mutation[] = [
     },
   },
   {
-    breaks: 'notifications: after close',
-    noticedBy: ['shared: a closed session is told nothing'],
+    breaks: 'notifications: sent after close',
+    noticedBy: ['shared: a closed session gets no notifications'],
     make: mutate(() => ({ close: async () => {} })),
   },
 ]

@@ -2,20 +2,20 @@ import type { Storage, StorageSession } from '../../../src/storage/contract.ts'
 import { wrapped } from '../wrapped-storage.ts'
 import type { Mutation } from './mutation.ts'
 
-/** How sessions that have asked for the turn pass it on. */
+/** The queue of sessions that requested the turn. */
 interface Turns {
-  /** The first has it. */
+  /** The first one has the turn. */
   readonly waiting: ((isOurs: boolean) => void)[]
   give(): void
 }
 
-/** A storage that gives turns to one session after another, but for what is replaced. */
+/** A storage that grants the turn to one session after another, with the given parts replaced. */
 export function takingTurns(
   change: (
     turns: Turns,
     leave: (onTurn: (isOurs: boolean) => void) => void,
   ) => Partial<{
-    /** Of the function that gives a turn up. */
+    /** Replaces the function that gives up a turn. */
     end: (onTurn: (isOurs: boolean) => void) => void
     close: (asked: readonly ((isOurs: boolean) => void)[]) => void
   }> = () => ({}),
@@ -45,28 +45,27 @@ export function takingTurns(
   })
 }
 
-const PASSED_ON =
-  'turns: whoever asks for the turn of background work has it, once those who had it gave it up'
+const PASSED_ON = 'turns: a session gets the turn for background work once the earlier ones give it up'
 
 export const turnMutations: readonly Mutation[] = [
   {
-    breaks: 'turns: nobody is told',
-    noticedBy: [PASSED_ON, 'turns: a session that closes gives its turn up'],
+    breaks: 'turns: never granted',
+    noticedBy: [PASSED_ON, 'turns: closing a session gives up its turn'],
     make: () => wrapped(() => ({ backgroundTurn: () => () => {} })),
   },
   {
-    breaks: 'turns: what is given up is not passed on',
+    breaks: 'turns: not passed on when given up',
     noticedBy: [PASSED_ON],
     make: () => takingTurns(() => ({ end: () => {} })),
   },
   {
-    breaks: 'turns: closing keeps the turn',
-    noticedBy: ['turns: a session that closes gives its turn up'],
+    breaks: 'turns: kept after close',
+    noticedBy: ['turns: closing a session gives up its turn'],
     make: () => takingTurns(() => ({ close: () => {} })),
   },
   {
-    breaks: 'turns: what was not there yet cannot be given up',
-    noticedBy: ['turns: a turn that was given up does not come back, and is given up only once'],
+    breaks: 'turns: cannot be given up before they are granted',
+    noticedBy: ['turns: a turn that was given up is not granted again, and giving it up twice does nothing'],
     make: () =>
       takingTurns(({ waiting }, leave) => ({
         end: (onTurn) => {

@@ -1,22 +1,26 @@
-import { CheckpointContent } from '../checkpoint-reader.ts'
-import { CHECKPOINT_FRAME_BYTES_MAX } from '../checkpoint-writer.ts'
-import { fileName } from '../file-header.ts'
-import { FRAME_HEADER_BYTES, frameEnd } from '../frame.ts'
-import { Log } from '../log.ts'
-import { SequentialReader } from '../sequential-reader.ts'
+import type { Collection } from '../../../../src/storage/contract.ts'
+import { CheckpointContent } from '../checkpoint/checkpoint-reader.ts'
+import { CHECKPOINT_FRAME_BYTES_MAX } from '../checkpoint/checkpoint-writer.ts'
+import { ByteReader } from '../files/bytes.ts'
+import { fileName } from '../files/file-header.ts'
+import { FRAME_HEADER_BYTES, payloadEnd } from '../files/frame.ts'
+import { SequentialReader } from '../files/sequential-reader.ts'
+import { readLog } from '../state/log-codec.ts'
+import { decodeDocument, StoredDocuments } from '../state/stored-documents.ts'
+import { StoredLogs } from '../state/stored-logs.ts'
+import { checkHead } from './change-check.ts'
 import { checkDocument } from './document-check.ts'
-import type { Place } from './findings.ts'
-import { checkHead } from './head-check.ts'
+import type { Place } from './report.ts'
 import type { Scan } from './scan.ts'
 
 const LETTER_OF_END = 'E'.charCodeAt(0)
 
-/** Reads the checkpoint and takes its state, or what there is of it. */
+/** Reads the checkpoint and takes over its state, or what is left of it. */
 export async function checkCheckpoint(scan: Scan, number: number): Promise<void> {
   const file = fileName('checkpoint', number)
   let reader: SequentialReader
   try {
-    reader = await SequentialReader.open(scan.files, file)
+    reader = await SequentialReader.open(scan.files, file, true)
   } catch (error) {
     scan.isPartial = true
     scan.findings.failure({ file, offset: 0 }, error)
@@ -38,16 +42,7 @@ export async function checkCheckpoint(scan: Scan, number: number): Promise<void>
 async function readFrames(scan: Scan, reader: SequentialReader): Promise<void> {
   const { findings } = scan
   let place: Place = { file: reader.name, offset: 0 }
-  const content = new CheckpointContent((item) => {
-    if (item instanceof Log) scan.logPlaces.set(item.number, place)
-    else scan.setPlace(item, place)
-    try {
-      if (item instanceof Log) checkHead(item.head)
-      else checkDocument(item)
-    } catch (error) {
-      findings.failure(place, error, item instanceof Log ? item.id : undefined)
-    }
-  })
+  const content = new CheckpointContent()
   scan.state = content.state
   const { salt } = await reader.header()
   for (let isLast = false; !isLast; ) {
@@ -55,28 +50,63 @@ async function readFrames(scan: Scan, reader: SequentialReader): Promise<void> {
     scan.at(reader.offset)
     try {
       const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
-      if (payload === undefined) throw new RangeError('the end is missing')
-      // Its counts are not those of what is left of a damaged one.
+      if (payload === undefined) throw new RangeError('the last frame is missing')
+      // The counts do not match what is left of a damaged checkpoint.
       isLast = payload[0] === LETTER_OF_END
+      checkItems(scan, payload, place)
       content.add(payload)
     } catch (error) {
       const isUnread = reader.offset === place.offset
-      // What it rests on may have been in a frame that is lost.
+      // What it refers to may have been in the damaged frame.
       if (isUnread || !scan.isPartial) findings.failure(place, error)
       scan.isPartial = true
       if (isUnread && !(await skipFrame(reader, salt))) return
     }
   }
   if (reader.offset < reader.size) {
-    findings.problem({ file: reader.name, offset: reader.offset }, 'there is something behind the end')
+    findings.problem({ file: reader.name, offset: reader.offset }, 'unexpected data after the last frame')
   }
   if (!scan.isPartial) checkCounters(scan, place)
 }
 
-/** Moves on behind a frame that is not whole, as far as its length can be believed: a whole frame follows. */
+/** Checks documents and logs one by one. Throws `RangeError` if the frame is malformed. */
+function checkItems(scan: Scan, payload: Buffer, place: Place): void {
+  const fields = new ByteReader(payload)
+  const letter = String.fromCharCode(fields.byte())
+  if (letter === 'D') {
+    const collection = fields.string() as Collection
+    const documents = new StoredDocuments()
+    documents.add(fields.raw(fields.left))
+    for (const item of documents.items()) {
+      const { key, document } = decodeDocument(item)
+      const entry = { collection, key, ...document! }
+      scan.setPlace(entry, place)
+      checkItem(scan, place, () => checkDocument(entry))
+    }
+  }
+  if (letter === 'L') {
+    const logs = new StoredLogs()
+    logs.add(fields.raw(fields.left))
+    for (let position = 0; position < logs.size; position++) {
+      const { number, id, head } = readLog(logs.item(position), scan.state.segments)
+      scan.logPlaces.set(number, place)
+      checkItem(scan, place, () => checkHead(head), id)
+    }
+  }
+}
+
+function checkItem({ findings }: Scan, place: Place, check: () => void, log?: string): void {
+  try {
+    check()
+  } catch (error) {
+    findings.failure(place, error, log)
+  }
+}
+
+/** Skips a damaged frame if its length can be trusted: a complete frame must follow. */
 async function skipFrame(reader: SequentialReader, salt: number): Promise<boolean> {
   const { offset } = reader
-  const bytes = frameEnd(await reader.peek(FRAME_HEADER_BYTES), 0)
+  const bytes = payloadEnd(await reader.peek(FRAME_HEADER_BYTES), 0)
   if (bytes >= reader.size - offset) return false
   reader.skip(bytes)
   const start = reader.offset
@@ -86,16 +116,18 @@ async function skipFrame(reader: SequentialReader, salt: number): Promise<boolea
   return true
 }
 
-/** What is given once must not have been given to more than one, nor be given again. */
+/** Versions and numbers must be unique and below their counters. */
 function checkCounters({ state, findings }: Scan, place: Place): void {
-  const versions = new Set(state.catalog.entries().map(({ version }) => version))
-  const numbers = [...state.logsByNumber.keys()]
+  const documents = [...state.catalog.entries()]
+  const versions = new Set(documents.map(({ version }) => version))
+  const logs = [...state.logs.values()]
   if ([...versions].some((version) => version >= state.nextVersion)) {
-    findings.problem(place, 'a document has a version that was not given yet')
+    findings.problem(place, 'a document has a version beyond the counter')
   }
-  if (versions.size < state.catalog.size) findings.problem(place, 'two documents have one version')
-  if (numbers.some((number) => number >= state.nextLog)) {
-    findings.problem(place, 'a log has a number that was not given yet')
+  if (versions.size < documents.length) findings.problem(place, 'two documents have the same version')
+  if (logs.some(({ number }) => number >= state.nextLog)) {
+    findings.problem(place, 'a log has a number beyond the counter')
   }
-  if (state.logsById.size < numbers.length) findings.problem(place, 'two logs have one id')
+  if (new Set(logs.map(({ id }) => id)).size < logs.length)
+    findings.problem(place, 'two logs have the same id')
 }

@@ -1,22 +1,22 @@
-import { reading } from '../failures.ts'
-import { type FileKind, fileName, isTemporaryName, parseFileName } from '../file-header.ts'
-import type { Files } from '../files.ts'
-import type { Findings } from './findings.ts'
+import { mapFileErrors } from '../files/errors.ts'
+import { type FileKind, fileName, isTemporaryName, parseFileName } from '../files/file-header.ts'
+import type { Files } from '../files/files.ts'
+import type { Findings } from './report.ts'
 
-/** Which files there are, and what an opening would do with them. */
+/** The files of a directory, by what an opening does with them. */
 export interface Inventory {
   readonly checkpoint: number | undefined
-  /** Number of the journal that the state begins with. */
+  /** Number of the first journal that the checkpoint does not cover. */
   readonly firstJournal: number
-  /** From that one on, ascending. */
+  /** Number of each journal from `firstJournal` on, ascending. */
   readonly journals: readonly number[]
   /** Ascending. */
   readonly segments: readonly number[]
-  /** Of all that is to be read, by name. What cannot be opened has none. */
+  /** Bytes of each file to read, by name. Absent for files that cannot be opened. */
   readonly sizes: ReadonlyMap<string, number>
 }
 
-/** Tells of what is missing, and of what is there and not wanted. */
+/** Reports missing files and unused ones. */
 export async function takeInventory(
   files: Files,
   names: readonly string[],
@@ -34,12 +34,12 @@ export async function takeInventory(
   const journals = numbers('journal').filter((number) => number >= firstJournal)
   for (const name of names) {
     const file = parseFileName(name)
-    if (isTemporaryName(name)) findings.note(name, 'a file that was not finished')
+    if (isTemporaryName(name)) findings.note(name, 'unfinished file')
     else if (file === undefined) continue
     else if (fileName(file.kind, file.number) !== name) {
-      findings.problem({ file: name, offset: 0 }, 'the storage gives no such name')
+      findings.problem({ file: name, offset: 0 }, 'not a valid file name of the storage')
     } else if (file.kind !== 'segment' && file.number < firstJournal) {
-      findings.note(name, 'it is not wanted: a later checkpoint covers it')
+      findings.note(name, 'unused: a later checkpoint covers it')
     }
   }
   reportMissing(journals, firstJournal, checkpoint !== undefined || segments.length > 0, findings)
@@ -51,7 +51,7 @@ export async function takeInventory(
   return { checkpoint, firstJournal, journals, segments, sizes: await sizesOf(files, read) }
 }
 
-/** One problem for each gap: a wrong name may leave one of millions. */
+/** One problem per gap: a wrong name may leave a gap of millions. */
 function reportMissing(
   journals: readonly number[],
   first: number,
@@ -70,7 +70,7 @@ function reportMissing(
 }
 
 function missing(count: number): string {
-  return count === 1 ? 'it is missing' : `it is missing, and so are the next ${count - 1}`
+  return count === 1 ? 'the file is missing' : `the file is missing, as are the next ${count - 1}`
 }
 
 async function sizesOf(files: Files, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
@@ -79,7 +79,7 @@ async function sizesOf(files: Files, names: readonly string[]): Promise<Readonly
     const file = await files.open(name, 'read').catch(() => undefined)
     if (file === undefined) continue
     try {
-      sizes.set(name, await reading(file.size()))
+      sizes.set(name, await mapFileErrors(file.size()))
     } finally {
       await file.close()
     }

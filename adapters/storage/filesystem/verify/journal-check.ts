@@ -1,22 +1,19 @@
-import type { StoredBlock } from '../../../../src/storage/contract.ts'
-import { ByteReader } from '../bytes.ts'
-import { readChanges } from '../change-codec.ts'
-import type { Change } from '../changes.ts'
-import { fileName } from '../file-header.ts'
-import type { GroupFrame } from '../group.ts'
-import type { JournalGroup } from '../journal-reader.ts'
-import type { JournalFile } from '../log.ts'
-import { SequentialReader } from '../sequential-reader.ts'
-import { checkBlock, checkFormat } from './block-check.ts'
+import { ByteReader } from '../files/bytes.ts'
+import { fileName, SYNCED_END_OFFSET } from '../files/file-header.ts'
+import { SequentialReader } from '../files/sequential-reader.ts'
+import type { GroupFrame } from '../journal/group.ts'
+import { type JournalGroup, lostGroupsProblem, walkGroups } from '../journal/journal-reader.ts'
+import { type Change, readChanges } from '../state/change.ts'
+import type { JournalFile } from '../state/log.ts'
+import { checkBlock, checkFormat, checkPageTable } from './block-check.ts'
 import { checkChange } from './change-check.ts'
-import type { Place } from './findings.ts'
-import { walkGroups } from './group-walk.ts'
+import type { Place } from './report.ts'
 import type { Scan } from './scan.ts'
 
 /**
- * Reads a journal, holds each change to the state and makes it there.
+ * Reads a journal, checks each change against the state, and applies it.
  *
- * @param end Where the next journal says that it ends; undefined for the last one, or when that is not known.
+ * @param end The length of the journal by the header of the next one; undefined if there is none.
  */
 export async function checkJournal(scan: Scan, number: number, end: number | undefined): Promise<void> {
   const file = fileName('journal', number)
@@ -32,21 +29,35 @@ export async function checkJournal(scan: Scan, number: number, end: number | und
   scan.begin(file)
   try {
     const header = await reader.header()
+    if (header.syncedEnd === undefined) {
+      findings.problem({ file, offset: SYNCED_END_OFFSET }, 'the synced length is damaged')
+    }
+    let isWhole = true
     for await (const step of walkGroups(reader, header, end)) {
       scan.at(reader.offset)
       if (step.kind === 'group') {
         if (!step.isPadded)
-          findings.problem({ file, offset: step.group.offset }, 'what fills a group up is not zero')
+          findings.problem({ file, offset: step.group.offset }, 'the padding of a group is not zero')
         applyGroup(scan, { number, salt: header.salt }, step.group)
-      } else if (step.kind === 'torn') {
-        findings.note(file, `${reader.size - step.offset} bytes that a crash left unfinished`, step)
+      } else if (step.kind === 'torn' && step.offset >= (header.syncedEnd ?? 0)) {
+        findings.note(
+          file,
+          `${reader.size - step.offset} bytes of an incomplete write, left by a crash`,
+          step,
+        )
       } else {
+        isWhole = false
         scan.isPartial = true
-        findings.problem({ file, offset: step.offset }, step.problem)
+        const problem = step.kind === 'torn' ? lostGroupsProblem(header) : step.problem
+        findings.problem({ file, offset: step.offset }, problem)
       }
     }
+    if (isWhole && end === undefined && reader.offset < (header.syncedEnd ?? 0)) {
+      scan.isPartial = true
+      findings.problem({ file, offset: reader.offset }, lostGroupsProblem(header))
+    }
     if (end !== undefined && end < reader.size) {
-      findings.note(file, `${reader.size - end} bytes behind its end`, { offset: end })
+      findings.note(file, `${reader.size - end} bytes after its end`, { offset: end })
     }
   } catch (error) {
     scan.isPartial = true
@@ -58,13 +69,13 @@ export async function checkJournal(scan: Scan, number: number, end: number | und
   scan.end(reader.size)
 }
 
-/** Where the journal before this one ends; undefined when this one does not tell. */
+/** The end of the previous journal; undefined if the header cannot be read. */
 export async function previousEndOf(scan: Scan, number: number): Promise<number | undefined> {
   const reader = await SequentialReader.open(scan.files, fileName('journal', number)).catch(() => undefined)
   try {
     return (await reader?.header())?.previousEnd
   } catch {
-    // It is a problem when the journal itself is read.
+    // Reported when the journal itself is read.
     return undefined
   } finally {
     await reader?.close()
@@ -77,7 +88,7 @@ function applyGroup(scan: Scan, journal: JournalFile, group: JournalGroup): void
     const place = { file, offset: group.offset + frame.offset }
     let changes: readonly Change[]
     try {
-      changes = readChanges(new ByteReader(frame.payload))
+      changes = readChanges(new ByteReader(frame.fields), frame.data)
     } catch (error) {
       scan.isPartial = true
       scan.findings.failure(place, error)
@@ -95,8 +106,8 @@ function applyChange(
   place: Place,
 ): void {
   const { state, findings, isPartial } = scan
-  const id = 'log' in change ? state.logsByNumber.get(change.log)?.id : undefined
-  if (change.kind === 'append') checkData(scan, change, place, id)
+  const id = 'log' in change ? state.logs.withNumber(change.log)?.id : undefined
+  if (change.kind === 'append') checkData(scan, change, frame, place, id)
   if (!isPartial) {
     try {
       checkChange(state, change)
@@ -107,7 +118,7 @@ function applyChange(
   try {
     state.apply(change, { journal, offset: place.offset, bytes: frame.bytes })
   } catch (error) {
-    // What it rests on may be lost.
+    // What it depends on may be lost.
     if (!isPartial) findings.failure(place, error, id)
     scan.isPartial = true
   }
@@ -117,13 +128,14 @@ function applyChange(
 
 function checkData(
   scan: Scan,
-  { log, block, data }: Extract<Change, { kind: 'append' }>,
+  { log, block }: Extract<Change, { kind: 'append' }>,
+  frame: GroupFrame,
   place: Place,
   id: string | undefined,
 ): void {
-  const stored: StoredBlock = { ...block, data }
   try {
-    checkFormat(scan, log, checkBlock(stored))
+    checkFormat(scan, log, checkBlock(block))
+    checkPageTable(frame, [block])
   } catch (error) {
     scan.findings.failure(place, error, id)
   }

@@ -1,11 +1,11 @@
-import type { JournalBlock, Log } from '../log.ts'
-import type { Run } from '../run.ts'
-import type { Place } from './findings.ts'
+import type { JournalBlock, Log } from '../state/log.ts'
+import type { Run } from '../state/segment.ts'
+import type { Place } from './report.ts'
 import type { Scan } from './scan.ts'
 
-/** Holds where the blocks of each log lie, and what its head says, to each other. */
+/** Checks for each log that the places of its blocks agree with each other and with its head. */
 export function checkLogs(scan: Scan): void {
-  for (const log of scan.state.logsByNumber.values()) {
+  for (const log of scan.state.logs.values()) {
     const place = scan.logPlaces.get(log.number)!
     try {
       checkOrder(scan, log, place)
@@ -27,35 +27,35 @@ function checkOrder(scan: Scan, { number, id, head, runs, blocks }: Log, place: 
   const spans: readonly (Run | JournalBlock)[] = [...runs, ...blocks]
   for (const [index, span] of spans.entries()) {
     if (span.firstSeqNum < end || span.endSeqNum <= span.firstSeqNum) {
-      throw new RangeError(`what begins at ${span.firstSeqNum} overlaps what ends at ${end}`)
+      throw new RangeError(`blocks from ${span.firstSeqNum} overlap blocks up to ${end}`)
     }
     if (span.lastTimestamp < timestamp) {
-      throw new RangeError(`what begins at ${span.firstSeqNum} is older than what is before it`)
+      throw new RangeError(`blocks from ${span.firstSeqNum} are older than those before them`)
     }
-    // What is freed at the beginning leaves nothing behind, as it should be.
+    // Freeing at the beginning of a log leaves no gap.
     if (index > 0) gap(end, span.firstSeqNum)
     end = span.endSeqNum
     timestamp = span.lastTimestamp
   }
-  if (end > tail.seqNum)
-    throw new RangeError(`there are records up to ${end}, and the tail is at ${tail.seqNum}`)
-  // That the last record has the time of the tail was seen with the record: a merged run may end behind its last one.
+  if (end > tail.seqNum) throw new RangeError(`records reach ${end}, but the tail is ${tail.seqNum}`)
+  // The last record was compared with the tail when it was read: a compacted run may end after its last
+  // record.
   if (timestamp > tail.timestamp) {
-    throw new RangeError(`the last record is of ${timestamp}, and the tail of ${tail.timestamp}`)
+    throw new RangeError(`the last record has timestamp ${timestamp}, but the tail has ${tail.timestamp}`)
   }
   if (spans.length > 0) gap(end, tail.seqNum)
   if (missing > 0) {
-    const note = `${missing} records are not there that were not trimmed: they expired before others in front of them`
+    const note = `${missing} records are missing that were not trimmed: they expired before older ones`
     scan.findings.note(place.file, note, { offset: place.offset, log: id })
   }
 }
 
-/** What the storage answers when it is asked how much a log has. */
+/** The size that the storage reports for the log. */
 function checkMeasure({ meteredBytes, runs, blocks }: Log): void {
   let sum = 0
   for (const run of runs) sum += run.meteredBytes
   for (const block of blocks) sum += block.meteredBytes
   if (sum !== meteredBytes) {
-    throw new RangeError(`the log has ${meteredBytes} metered bytes, and what it holds has ${sum}`)
+    throw new RangeError(`the log counts ${meteredBytes} metered bytes, but its blocks have ${sum}`)
   }
 }

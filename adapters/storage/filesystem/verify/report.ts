@@ -1,48 +1,56 @@
-/** Something that is not as the storage left it. */
+import { StorageFailure } from '../../../../src/storage/errors.ts'
+
+/** Damage: something differs from what the storage wrote. */
 export interface VerifyProblem {
-  /** Name of the file in the directory. */
+  /** File name within the directory. */
   readonly file: string
-  /** In bytes from the beginning of the file. */
+  /** Bytes from the start of the file. */
   readonly offset: number
+  /** What is wrong. */
   readonly problem: string
-  /** Id of the log that it is about, when it is about one. */
+  /** Id of the affected log, if any. */
   readonly log?: string
-  /** The stream that has this log, as far as the documents tell. */
+  /** The stream of that log, if the documents tell. */
   readonly stream?: { readonly basin: string; readonly name: string }
 }
 
-/** Something that is worth knowing, and no damage: what a crash left, what is not wanted any more. */
+/** A remark that is not damage, such as leftovers of a crash or unused files. */
 export interface VerifyNote {
+  /** File name within the directory. */
   readonly file: string
-  /** Absent when it is about the whole file. */
+  /** Bytes from the start of the file; absent if the note is about the whole file. */
   readonly offset?: number
+  /** What was found. */
   readonly note: string
+  /** Id of the log that the note is about, if any. */
   readonly log?: string
 }
 
-/** What {@link verifyDirectory} found. */
+/** The result of {@link verifyDirectory}. */
 export interface VerifyReport {
-  /** How many files were read: 0 when nothing was ever written there. */
+  /** Number of files read; 0 if nothing was ever written. */
   readonly files: number
-  /** What was read, in bytes. */
+  /** Bytes read. */
   readonly bytes: number
-  /** What the directory keeps, as far as it could be read. */
+  /** Number of documents in the directory, as far as it could be read. */
   readonly documents: number
+  /** Number of logs in the directory, as far as it could be read. */
   readonly logs: number
-  /** That are not freed. */
+  /** Number of blocks that are not freed. */
   readonly blocks: number
-  /** In these blocks. */
+  /** Number of records in these blocks. */
   readonly records: number
-  /** The first 1,000, in the order in which they were found. The directory is sound when there is none. */
+  /** The first 1,000 problems, in the order found. Empty if the directory is sound. */
   readonly problems: readonly VerifyProblem[]
-  /** Of all, also those beyond the first 1,000. */
+  /** Number of all problems. */
   readonly problemCount: number
-  /** The first 1,000. */
+  /** The first 1,000 notes. */
   readonly notes: readonly VerifyNote[]
+  /** Number of all notes. */
   readonly noteCount: number
 }
 
-/** Of a directory without files. */
+/** The report of a directory without files. */
 export const EMPTY_REPORT: VerifyReport = {
   files: 0,
   bytes: 0,
@@ -56,11 +64,54 @@ export const EMPTY_REPORT: VerifyReport = {
   noteCount: 0,
 }
 
+/** How far a verification is. */
 export interface VerifyProgress {
-  /** Bytes that were seen to. */
+  /** Bytes checked so far. */
   readonly done: number
-  /** Bytes that there are to see to. */
+  /** Bytes to check. */
   readonly total: number
   /** Name of the file that is being read. */
   readonly file: string
+}
+
+/** A damaged directory may have a problem in every frame. */
+const KEPT_MAX = 1000
+
+/** A position in a file. */
+export interface Place {
+  readonly file: string
+  readonly offset: number
+}
+
+/** Counts all problems and notes, and keeps the first ones. */
+export class Findings {
+  readonly problems: VerifyProblem[] = []
+  readonly notes: VerifyNote[] = []
+  problemCount = 0
+  noteCount = 0
+
+  problem({ file, offset }: Place, problem: string, log?: string): void {
+    this.problemCount++
+    if (this.problems.length >= KEPT_MAX) return
+    this.problems.push({ file, offset, problem, ...(log !== undefined && { log }) })
+  }
+
+  note(file: string, note: string, about: { readonly offset?: number; readonly log?: string } = {}): void {
+    this.noteCount++
+    if (this.notes.length < KEPT_MAX) this.notes.push({ file, ...about, note })
+  }
+
+  /** Records an error about this place. Rethrows what is neither damage nor a storage failure. */
+  failure(place: Place, error: unknown, log?: string): void {
+    if (error instanceof RangeError) this.problem(place, error.message, log)
+    else if (StorageFailure.is(error)) this.problem(place, withoutPlace(error, place), log)
+    else throw error
+  }
+}
+
+/** Removes file and offset from the message, because a problem has them as members. */
+function withoutPlace({ kind, message }: StorageFailure, { file }: Place): string {
+  if (kind !== 'corrupt') return `cannot be read: ${message}`
+  const prefix = `${file} is damaged at offset `
+  return message.startsWith(prefix) ? message.slice(message.indexOf(': ') + 2) : message
 }

@@ -1,12 +1,12 @@
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
-import type { Log } from '../log.ts'
-import type { Run } from '../run.ts'
-import { coversRange, firstIndex } from '../seq-ranges.ts'
+import type { Log } from '../state/log.ts'
+import type { Run } from '../state/segment.ts'
+import { coversRange, firstIndex } from '../state/seq-ranges.ts'
 import { checkBlock, checkFormat } from './block-check.ts'
-import type { Place } from './findings.ts'
+import type { Place } from './report.ts'
 import type { Scan } from './scan.ts'
 
-/** What the blocks of a run add up to, in order, and whether that is what the state says of the run. */
+/** Sums up the blocks of a run in order, and compares the result with the state. */
 export class RunTally {
   readonly #scan: Scan
   readonly #log: Log
@@ -17,7 +17,7 @@ export class RunTally {
   #dataBytes = 0
   #missing = 0
   #end: number
-  /** Of the blocks that are not freed; undefined in front of the first one of the log. */
+  /** End of the last block that is not freed; undefined before the first block of the log. */
   #keptEnd: number | undefined
   #timestamp: number
   #minExpiry = Number.POSITIVE_INFINITY
@@ -56,7 +56,10 @@ export class RunTally {
     this.#maxExpiry = Math.max(this.#maxExpiry, block.expiresAt ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Counts what there is. With `isWhole`, holds it to what the state says; throws `RangeError` when they do not agree. */
+  /**
+   * Adds the blocks to the totals. With `isWhole`, compares them with the state, and throws `RangeError` if
+   * they differ.
+   */
   end(isWhole: boolean): void {
     this.#scan.blocks += this.#blocks
     this.#scan.records += this.#records
@@ -66,20 +69,22 @@ export class RunTally {
     const { blocks, meteredBytes, liveBytes, lastTimestamp, minExpiry, maxExpiry } = this.#run
     if (blocks !== this.#blocks || meteredBytes !== this.#meteredBytes) {
       const found = `${this.#blocks} blocks with ${this.#meteredBytes} metered bytes`
-      throw new RangeError(`a run of ${blocks} blocks with ${meteredBytes} metered bytes has ${found}`)
+      throw new RangeError(
+        `a run should have ${blocks} blocks with ${meteredBytes} metered bytes but has ${found}`,
+      )
     }
-    // What is about them counts too, and of merged blocks what was about them before.
+    // Frames count too, for compacted blocks those from before the compaction.
     if (liveBytes < this.#dataBytes) {
-      throw new RangeError(`a run of which ${liveBytes} bytes are wanted has blocks of ${this.#dataBytes}`)
+      throw new RangeError(`a run counts ${liveBytes} bytes in use, but its blocks have ${this.#dataBytes}`)
     }
     if (lastTimestamp !== this.#timestamp) {
-      throw new RangeError(`a run up to time ${lastTimestamp} ends at ${this.#timestamp}`)
+      throw new RangeError(`a run should end at time ${lastTimestamp} but ends at ${this.#timestamp}`)
     }
     if ((minExpiry ?? Number.POSITIVE_INFINITY) > this.#minExpiry) {
-      throw new RangeError('a block of a run expires before all of them do')
+      throw new RangeError('a block expires before the minimum expiry of its run')
     }
     if ((maxExpiry ?? Number.POSITIVE_INFINITY) < this.#maxExpiry) {
-      throw new RangeError('a block of a run expires after all of them have')
+      throw new RangeError('a block expires after the maximum expiry of its run')
     }
   }
 
@@ -87,7 +92,7 @@ export class RunTally {
     const { endSeqNum: runEnd, holes } = this.#run
     if (firstSeqNum < this.#end || endSeqNum > runEnd) {
       throw new RangeError(
-        `a block from ${firstSeqNum} to ${endSeqNum} lies between ${this.#end} and ${runEnd}`,
+        `the block from ${firstSeqNum} to ${endSeqNum} is outside ${this.#end} to ${runEnd}`,
       )
     }
     if (firstTimestamp < this.#timestamp) {
@@ -96,16 +101,16 @@ export class RunTally {
     const hole = holes[firstIndex(holes, ({ to }) => to > firstSeqNum)]
     const isTouched = hole !== undefined && hole.from < endSeqNum
     if (isTouched && !coversRange(holes, { from: firstSeqNum, to: endSeqNum })) {
-      throw new RangeError(`a part of the block from ${firstSeqNum} to ${endSeqNum} is freed`)
+      throw new RangeError(`the block from ${firstSeqNum} to ${endSeqNum} is only partly freed`)
     }
   }
 
   #checkFreed({ firstSeqNum, endSeqNum, expiresAt }: StoredBlock, place: Place): void {
     const { findings, isPartial } = this.#scan
     const { head, id } = this.#log
-    // The trim may be what is lost.
+    // The trim may have been lost.
     if (isPartial || expiresAt !== null || endSeqNum <= head.trimPoint) return
-    const problem = `the block from ${firstSeqNum} to ${endSeqNum} is freed, and neither expires nor was trimmed`
+    const problem = `the block from ${firstSeqNum} to ${endSeqNum} is freed but neither expires nor was trimmed`
     findings.problem(place, problem, id)
   }
 
@@ -113,7 +118,10 @@ export class RunTally {
     this.#missing += Math.max(0, to - Math.max(from, this.#log.head.trimPoint))
   }
 
-  /** A merged run has the span of those before it, and not what was freed at their ends: that is missing, as what is missing between blocks. */
+  /**
+   * A compacted run spans its source runs, but lacks what was freed at their ends. That counts as missing, as
+   * gaps between blocks do.
+   */
   #noteMissing(): void {
     const { missing } = this.#scan
     const { number } = this.#log
@@ -126,13 +134,15 @@ export class RunTally {
     let end = firstSeqNum
     for (const { from, to } of holes) {
       if (from < end || to <= from || to > endSeqNum) {
-        throw new RangeError(`a hole from ${from} to ${to} lies between ${end} and ${endSeqNum}`)
+        throw new RangeError(`the hole from ${from} to ${to} is outside ${end} to ${endSeqNum}`)
       }
       end = to
     }
     const { tail } = this.#log.head
     if (!this.#scan.isPartial && this.#end === tail.seqNum && this.#timestamp !== tail.timestamp) {
-      throw new RangeError(`the last record is of ${this.#timestamp}, and the tail of ${tail.timestamp}`)
+      throw new RangeError(
+        `the last record has timestamp ${this.#timestamp}, but the tail has ${tail.timestamp}`,
+      )
     }
   }
 

@@ -1,9 +1,11 @@
+import type { Cipher } from '../../../../src/model/config.ts'
 import type { Collection } from '../../../../src/storage/contract.ts'
-import type { Files } from '../files.ts'
-import { State } from '../state.ts'
-import type { BlockFormat } from './block-check.ts'
-import { Findings, type Place } from './findings.ts'
-import type { VerifyProgress } from './report.ts'
+import type { Files } from '../files/files.ts'
+import { State } from '../state/state.ts'
+import { Findings, type Place, type VerifyProgress } from './report.ts'
+
+/** How the records of a block are encrypted. */
+export type BlockFormat = 'plain' | Cipher
 
 export interface ScanOptions {
   readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
@@ -15,30 +17,32 @@ interface DocumentKey {
   readonly key: string
 }
 
-/** What is known while a directory is verified. */
+/** The state of a verification. */
 export class Scan {
   readonly files: Files
   readonly findings = new Findings()
   state = new State()
   /**
-   * Whether changes were lost to damage. What later changes say of what came with them, and what the state says, is no further problem
-   * then: the damage is one already.
+   * Whether changes were lost to damage. Later changes that do not fit the state are not reported as further
+   * problems then.
    */
   isPartial = false
-  /** How many files were read. */
+  /** Number of files read. */
   read = 0
   bytes = 0
-  /** Of runs. */
+  /** In runs. */
   blocks = 0
-  /** Of runs. */
+  /** In runs. */
   records = 0
-  /** Where the last word on a head stands. One object for all of a frame. */
+  /** Where the current head of each log was written. All logs of a frame share one object. */
   readonly logPlaces = new Map<number, Place>()
-  /** Of the first block of each log that was looked at, by the log's number. */
+  /** Format of the first block read of each log, by the log's number. */
   readonly formats = new Map<number, BlockFormat>()
-  /** How many records of a log, by its number, are not in its runs although they were not trimmed and older ones are. */
+  /**
+   * How many records of a log, by its number, are missing from its runs although they were not trimmed and
+   * older ones exist.
+   */
   readonly missing = new Map<number, number>()
-  /** The keys are those of the catalog: strings of their own would take more memory than all else here. */
   readonly #documentPlaces = new Map<Collection, Map<string, Place>>()
   readonly #options: ScanOptions
   #file = ''
@@ -50,7 +54,7 @@ export class Scan {
     this.#options = options
   }
 
-  /** Where the last word on a document stands. */
+  /** Where the current version of a document was written. */
   placeOf({ collection, key }: DocumentKey): Place | undefined {
     return this.#documentPlaces.get(collection)?.get(key)
   }
@@ -61,26 +65,26 @@ export class Scan {
     else places.set(key, place)
   }
 
-  /** @param total Bytes to see to. */
+  /** @param total Bytes to check. */
   start(total: number): void {
     this.#total = total
   }
 
-  /** From here on a file is read. */
+  /** Starts a file. */
   begin(file: string): void {
     this.#file = file
     this.read++
     this.at(0)
   }
 
-  /** So far it was read. Throws the signal's reason when it is to stop. */
+  /** Reports the position in the current file. Throws the signal's reason if the verification was aborted. */
   at(offset: number): void {
     this.#options.signal?.throwIfAborted()
     const done = Math.min(this.#before + offset, this.#total)
     this.#options.onProgress?.({ done, total: this.#total, file: this.#file })
   }
 
-  /** The file was read, or is passed over. */
+  /** Finishes a file that was read or skipped. */
   end(size: number): void {
     this.#before += size
     this.at(0)

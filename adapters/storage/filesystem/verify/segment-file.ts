@@ -1,7 +1,11 @@
-import { corrupt, reading } from '../failures.ts'
-import type { File } from '../files.ts'
+import type { StoredBlock } from '../../../../src/storage/contract.ts'
+import { readFrameHead } from '../files/data-frame.ts'
+import { corrupt, mapFileErrors } from '../files/errors.ts'
+import type { File } from '../files/files.ts'
+import { FRAME_HEADER_BYTES, frameEnd } from '../files/frame.ts'
+import { decodeChunk, readChunkFields } from '../segment/chunk.ts'
 
-/** A chunk and an index are far smaller: a bound for what a damaged length can make us read. */
+/** Far more than a chunk or an index has: limits the memory that a damaged length can take. */
 const PIECE_BYTES_MAX = 64 * 1_048_576
 
 /** A segment that is open for reading. */
@@ -16,13 +20,33 @@ export class SegmentFile {
     this.size = size
   }
 
-  /** Rejects with `StorageFailure` when there is less, and with `RangeError` when it is too much to be true. */
+  /**
+   * Rejects with `StorageFailure` if the file is shorter, and with `RangeError` if the length is impossible.
+   */
   async read(offset: number, length: number): Promise<Buffer> {
-    if (length > PIECE_BYTES_MAX) throw new RangeError(`${length} bytes are too many for one piece`)
-    if (offset + length > this.size) throw corrupt(this.name, this.size, 'it is cut short')
+    if (length > PIECE_BYTES_MAX) throw new RangeError(`a length of ${length} bytes is impossible`)
+    if (offset + length > this.size) throw corrupt(this.name, this.size, 'truncated')
     const bytes = Buffer.allocUnsafeSlow(length)
-    const filled = await reading(this.#file.read(bytes, offset))
-    if (filled < length) throw corrupt(this.name, offset + filled, 'it is cut short')
+    const filled = await mapFileErrors(this.#file.read(bytes, offset))
+    if (filled < length) throw corrupt(this.name, offset + filled, 'truncated')
     return bytes
   }
+}
+
+/** A complete chunk. */
+export interface WalkedChunk {
+  readonly offset: number
+  readonly bytes: number
+  /** Number of its log, by the chunk itself. */
+  readonly log: number
+  readonly blocks: readonly StoredBlock[]
+}
+
+/** Reads the chunk at `offset` without an index. Rejects with `RangeError` if there is no complete chunk. */
+export async function readChunkAt(file: SegmentFile, offset: number, salt: number): Promise<WalkedChunk> {
+  const bytes = frameEnd(await file.read(offset, FRAME_HEADER_BYTES), 0)
+  if (bytes > file.size - offset) throw new RangeError('a chunk is damaged')
+  const chunk = await file.read(offset, bytes)
+  const { log } = readChunkFields(readFrameHead(chunk, 0, salt).fields)
+  return { offset, bytes, log, blocks: decodeChunk(chunk, log, salt) }
 }

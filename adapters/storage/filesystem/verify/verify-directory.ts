@@ -1,46 +1,61 @@
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { systemClock } from '../../../../src/engine/system-clock.ts'
-import type { Clock } from '../../../../src/storage/clock.ts'
+import { assertOptions, assertSignal, hasMethod, type MembersOf } from '../../../../src/model/validation.ts'
+import { type Clock, systemClock } from '../../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
-import { failureOf } from '../failures.ts'
-import { isTemporaryName, parseFileName } from '../file-header.ts'
-import { isLeftName, isOwnerName } from '../owner-file.ts'
-import { holdDirectory } from './held-directory.ts'
+import { toStorageFailure } from '../files/errors.ts'
+import { isTemporaryName, parseFileName } from '../files/file-header.ts'
+import type { Files } from '../files/files.ts'
+import { nodeFiles } from '../files/node-files.ts'
+import { RESERVE_NAME } from '../files/reserve.ts'
+import { assertUnlocked, lockDirectory } from '../lock/directory-lock.ts'
+import { isLeftoverName, isOwnerName } from '../lock/owner-file.ts'
 import { EMPTY_REPORT, type VerifyProgress, type VerifyReport } from './report.ts'
 import { verifyFiles } from './verify-files.ts'
 
+/** Options of {@link verifyDirectory}. */
 export interface VerifyOptions {
-  /** Called often, with how far it has come. */
+  /** Called often during the verification. */
   readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
-  /** Stops it: the directory is given up, and the call rejects with the signal's reason. */
+  /** Aborts the verification: the lock is released, and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** What the time comes from that is noted of the owner. Default: the system's clock. */
+  /** Source of the time in the owner file. Default: the system clock. */
   readonly clock?: Clock | undefined
 }
 
+const VERIFY_OPTIONS: MembersOf<VerifyOptions> = {
+  onProgress: 'function',
+  signal: assertSignal,
+  clock: hasMethod('now', 'a clock'),
+}
+
 /**
- * Reads everything that a directory of {@link filesystem} holds and checks every checksum and invariant (docs/storage-format.md "Verifying"), as far
- * as that goes without the keys of encrypted streams. Goes on behind what is damaged, so that one report shows how much is.
+ * Reads all files of a {@link filesystem} directory and checks every checksum and invariant
+ * (docs/storage-format.md "Verifying") that can be checked without the keys of encrypted streams. Continues
+ * after damage, so that one report shows all of it.
  *
- * Nobody else may have the directory open: this call is its owner until it settles or, where it cannot write, looks before and after that there is
- * none. It changes nothing that is stored, and removes nothing that is left over but what says that a crashed process was the owner.
- * Memory used: that of an opening, a few MiB, and up to 150 bytes for each document and each log.
+ * The directory must not be open elsewhere. This call locks it until it settles; if the directory is
+ * read-only, it checks before and after that no other process has locked it. It modifies nothing that is
+ * stored, and removes no leftovers but a stale lock. Memory: that of an opening, a few MiB, and up to 150
+ * bytes per document and per log.
  *
- * A directory that is empty, or was only ever opened, has a report of no files: it has no problem, and may be another directory than the one that was meant.
+ * An empty directory, or one that was only ever opened, has a report without files and without problems. It
+ * may not be the directory that was meant.
  *
- * Rejects with `StorageFailure`: of kind `blocked` when the directory is open elsewhere, `io` when there is none, when it holds only what is not of the
- * storage, or when it cannot be listed. Whatever is wrong with its files is in the report.
+ * Rejects with `StorageFailure` of kind
+ * - `blocked` if the directory is open elsewhere;
+ * - `io` if it does not exist, contains only foreign files, or cannot be listed.
+ *
+ * Everything that is wrong with its files is in the report.
  */
-export async function verifyDirectory(
-  directory: string,
-  { onProgress, signal, clock = systemClock }: VerifyOptions = {},
-): Promise<VerifyReport> {
+export async function verifyDirectory(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+  assertOptions(options, VERIFY_OPTIONS)
+  const { onProgress, signal, clock = systemClock } = options
   signal?.throwIfAborted()
   const path = resolve(directory)
-  // Owning a directory writes to it: not before it is certain that it is one of the storage.
+  // Locking writes to the directory: only once it is certain that it belongs to the storage.
   if (await isEmpty(path)) return EMPTY_REPORT
-  const held = await holdDirectory(path, clock)
+  const held = await openForVerify(path, clock)
   try {
     const report = await verifyFiles(held.files, { onProgress, signal })
     await held.confirm()
@@ -52,20 +67,64 @@ export async function verifyDirectory(
 
 async function isEmpty(path: string): Promise<boolean> {
   const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw refusal(`there is no directory ${path}`)
-    if (error.code === 'ENOTDIR') throw refusal(`${path} is no directory`)
-    throw failureOf(error, true)
+    if (error.code === 'ENOENT') throw refusal(`directory ${path} does not exist`)
+    if (error.code === 'ENOTDIR') throw refusal(`${path} is not a directory`)
+    throw toStorageFailure(error, true)
   })
   if (names.length > 0 && !names.some(isOfStorage)) {
-    throw refusal(`${path} holds nothing that this storage wrote`)
+    throw refusal(`${path} contains no files of this storage`)
   }
   return names.length === 0
 }
 
 function isOfStorage(name: string): boolean {
-  return parseFileName(name) !== undefined || isTemporaryName(name) || isOwnerName(name) || isLeftName(name)
+  return (
+    parseFileName(name) !== undefined ||
+    isTemporaryName(name) ||
+    isOwnerName(name) ||
+    isLeftoverName(name) ||
+    name === RESERVE_NAME
+  )
 }
 
 function refusal(message: string): StorageFailure {
   return new StorageFailure('io', message, { nothingWritten: true })
+}
+
+/** A directory that does not change while it is verified. */
+interface VerifiableDirectory {
+  readonly files: Files
+  /**
+   * Called after reading: rejects with `StorageFailure` of kind `blocked` if another process has locked the
+   * directory meanwhile.
+   */
+  confirm(): Promise<void>
+  release(): Promise<void>
+}
+
+/**
+ * Errors that prevent creating a file: copies and snapshots may be mounted read-only, and a full disk can be
+ * verified too.
+ */
+const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'])
+
+/**
+ * Locks the directory or, if it is read-only, checks before and after the verification that no other process
+ * has. Rejects with `StorageFailure`.
+ */
+async function openForVerify(path: string, clock: Clock): Promise<VerifiableDirectory> {
+  try {
+    const { files, release } = await lockDirectory(path, clock)
+    return { files, confirm: async () => {}, release }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined || !UNWRITABLE.has(code)) throw toStorageFailure(error, true)
+  }
+  const confirm = async (): Promise<void> => {
+    await assertUnlocked(path).catch((error) => {
+      throw toStorageFailure(error, true)
+    })
+  }
+  await confirm()
+  return { files: nodeFiles(path), confirm, release: async () => {} }
 }

@@ -1,8 +1,9 @@
-import { reading } from '../failures.ts'
-import { fileName } from '../file-header.ts'
-import type { Files } from '../files.ts'
+import { mapFileErrors } from '../files/errors.ts'
+import { fileName } from '../files/file-header.ts'
+import type { Files } from '../files/files.ts'
+import { Segment, type SegmentUse } from '../state/segment.ts'
 import { checkCheckpoint } from './checkpoint-check.ts'
-import { checkEngineDocuments, streamsOfLogs } from './engine-documents.ts'
+import { checkEngineDocuments, streamsOfLogs } from './document-check.ts'
 import type { Inventory } from './inventory.ts'
 import { takeInventory } from './inventory.ts'
 import { checkJournal, previousEndOf } from './journal-check.ts'
@@ -11,17 +12,17 @@ import type { VerifyReport } from './report.ts'
 import { Scan, type ScanOptions } from './scan.ts'
 import { checkSegment, type PlacedRun } from './segment-check.ts'
 import { walkSegment } from './segment-walk.ts'
-import { checkUnwanted } from './unwanted-segment.ts'
+import { checkUnreferenced } from './unreferenced-segment.ts'
 
 export interface VerifyFilesOptions extends ScanOptions {
-  /** Whether the documents are an engine's. Default: true. */
+  /** Whether an engine wrote the documents. Default: true. */
   readonly ofEngine?: boolean
 }
 
-/** Verifies what is in the files, which nobody changes meanwhile. Reads only. */
+/** Verifies files that nothing modifies meanwhile. Only reads. */
 export async function verifyFiles(files: Files, options: VerifyFilesOptions = {}): Promise<VerifyReport> {
   const scan = new Scan(files, options)
-  const inventory = await takeInventory(files, await reading(files.list()), scan.findings)
+  const inventory = await takeInventory(files, await mapFileErrors(files.list()), scan.findings)
   scan.start([...inventory.sizes.values()].reduce((sum, size) => sum + size, 0))
   scan.isPartial = scan.findings.problemCount > 0
   if (inventory.checkpoint !== undefined) await checkCheckpoint(scan, inventory.checkpoint)
@@ -29,7 +30,7 @@ export async function verifyFiles(files: Files, options: VerifyFilesOptions = {}
   await checkSegments(scan, inventory)
   if (scan.isPartial) {
     const file = scan.findings.problems[0]!.file
-    scan.findings.note(file, 'something is lost: what rests on it could not be held to it')
+    scan.findings.note(file, 'some data is lost: what depends on it was not checked')
   } else {
     checkLogs(scan)
     if (options.ofEngine ?? true) checkEngineDocuments(scan)
@@ -41,7 +42,7 @@ export async function verifyFiles(files: Files, options: VerifyFilesOptions = {}
 async function checkJournals(scan: Scan, { journals }: Inventory): Promise<void> {
   for (const [index, number] of journals.entries()) {
     const next = journals[index + 1]
-    // The end of a journal without the next one is not known.
+    // The end of a journal is unknown without the next one.
     const end = next === number + 1 ? await previousEndOf(scan, next) : undefined
     await checkJournal(scan, number, end)
   }
@@ -50,24 +51,41 @@ async function checkJournals(scan: Scan, { journals }: Inventory): Promise<void>
 async function checkSegments(scan: Scan, { segments }: Inventory): Promise<void> {
   const runs = runsBySegment(scan)
   const found = new Set(segments)
+  if (!scan.isPartial) checkUse(scan, runs)
   for (const segment of scan.state.segments.values()) {
-    if (segment.runs === 0 || found.has(segment.number)) continue
+    if (!runs.has(segment.number) || found.has(segment.number)) continue
     const file = fileName('segment', segment.number)
-    // Of what was freed or merged since, nothing may be known.
-    if (scan.isPartial) scan.findings.note(file, 'it is missing, and perhaps not wanted')
-    else scan.findings.problem({ file, offset: 0 }, 'it is missing')
+    // It may have been freed or compacted since.
+    if (scan.isPartial) scan.findings.note(file, 'the file is missing, but possibly unused')
+    else scan.findings.problem({ file, offset: 0 }, 'the file is missing')
   }
   for (const number of segments) {
     const segment = scan.state.segments.get(number)
-    if (segment !== undefined && segment.runs > 0) await checkSegment(scan, segment, runs.get(number) ?? [])
+    const placed = runs.get(number)
+    if (segment !== undefined && placed !== undefined) await checkSegment(scan, segment, placed)
     else if (scan.isPartial) await walkSegment(scan, number)
-    else await checkUnwanted(scan, number)
+    else await checkUnreferenced(scan, number)
   }
+}
+
+/** What the checkpoint recorded, and the journals changed, decides what is removed and compacted. */
+function checkUse({ state, findings }: Scan, runs: ReadonlyMap<number, readonly PlacedRun[]>): void {
+  for (const segment of state.segments.values()) {
+    const counted = new Segment(segment)
+    for (const { run } of runs.get(segment.number) ?? []) counted.add(run)
+    if (useOf(segment) === useOf(counted)) continue
+    const problem = `its use is recorded as ${useOf(segment)}, but it is ${useOf(counted)}`
+    findings.problem({ file: fileName('segment', segment.number), offset: 0 }, problem)
+  }
+}
+
+function useOf({ runs, liveBytes, smallRuns, smallBytes }: SegmentUse): string {
+  return `${runs} runs with ${liveBytes} bytes, ${smallRuns} small ones in ${smallBytes} bytes`
 }
 
 function runsBySegment({ state }: Scan): ReadonlyMap<number, readonly PlacedRun[]> {
   const bySegment = new Map<number, PlacedRun[]>()
-  for (const log of state.logsByNumber.values()) {
+  for (const log of state.logs.values()) {
     for (const run of log.runs) {
       const runs = bySegment.get(run.segment)
       if (runs === undefined) bySegment.set(run.segment, [{ log, run }])
@@ -80,7 +98,7 @@ function runsBySegment({ state }: Scan): ReadonlyMap<number, readonly PlacedRun[
 function reportOf(scan: Scan): VerifyReport {
   const { state, findings, read, bytes } = scan
   let { blocks, records } = scan
-  for (const log of state.logsByNumber.values()) {
+  for (const log of state.logs.values()) {
     blocks += log.blocks.length
     for (const { firstSeqNum, endSeqNum } of log.blocks) records += endSeqNum - firstSeqNum
   }
@@ -90,7 +108,7 @@ function reportOf(scan: Scan): VerifyReport {
     return stream === undefined ? problem : { ...problem, stream: { basin: stream.basin, name: stream.name } }
   })
   const { problemCount, notes, noteCount } = findings
-  const documents = state.catalog.size
-  const logs = state.logsByNumber.size
+  const documents = [...state.catalog.entries()].length
+  const logs = [...state.logs.values()].length
   return { files: read, bytes, documents, logs, blocks, records, problems, problemCount, notes, noteCount }
 }

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
-import { systemClock } from '../../../../src/engine/system-clock.ts'
+import { systemClock } from '../../../../src/runtime/clock.ts'
 
 const [directory, how] = process.argv.slice(2)
 
@@ -14,5 +14,7 @@ try {
   const end = how === 'exit-when-told' ? () => process.exit() : () => void session.close()
   if (how !== 'worker') process.stdin.resume().on('end', end)
 } catch (error) {
-  writeSync(1, `${(error as { kind?: string }).kind}: ${(error as Error).message}\n`)
+  const told = `${(error as { kind?: string }).kind}: ${(error as Error).message}`
+  if (parentPort === null) writeSync(1, `${told}\n`)
+  else parentPort.postMessage(told)
 }

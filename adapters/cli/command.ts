@@ -1,0 +1,26 @@
+import type { ArgsDef } from 'citty'
+import type { CliContext } from './context.ts'
+
+/** A command, or a group of commands. */
+export interface Command {
+  readonly name: string
+  readonly description: string
+  /** Lines below the options in the help. */
+  readonly notes?: readonly string[]
+  readonly definitions?: ArgsDef
+  /** Validates the arguments. Throws CliError with exit code 2. */
+  readonly parse?: (args: readonly string[], context: CliContext) => unknown
+  readonly run?: (args: readonly string[], context: CliContext) => Promise<void>
+  readonly commands?: readonly Command[]
+}
+
+/** Defines a command: `run` receives what `parse` returns. */
+export function command<Parsed>(
+  definition: Omit<Command, 'parse' | 'run' | 'commands'> & {
+    readonly parse: (args: readonly string[], context: CliContext) => Parsed
+    readonly run: (parsed: Parsed, context: CliContext) => Promise<void>
+  },
+): Command {
+  const { parse, run } = definition
+  return { ...definition, run: (args, context) => run(parse(args, context), context) }
+}

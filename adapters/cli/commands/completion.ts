@@ -1,0 +1,151 @@
+import type { ArgsDef } from 'citty'
+import { aliasOf, parseArguments } from '../arguments.ts'
+import { type Command, command } from '../command.ts'
+import { CliError, quoteArg } from '../errors.ts'
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const
+
+const DEFINITIONS = {
+  shell: { type: 'positional', required: true, description: 'bash, zsh or fish' },
+} as const
+
+/** @param root Returns the command line, which contains this command. */
+export function completionCommand(root: () => Command): Command {
+  return command({
+    name: 'completion',
+    description: 'Print a script that completes commands and options in a shell',
+    notes: [
+      'bash: headwater completion bash > /etc/bash_completion.d/headwater',
+      `zsh:  headwater completion zsh > "\${fpath[1]}/_headwater"`,
+      'fish: headwater completion fish > ~/.config/fish/completions/headwater.fish',
+    ],
+    definitions: DEFINITIONS,
+    parse(args) {
+      const { shell } = parseArguments(args, DEFINITIONS, 'completion')
+      const known = SHELLS.find((name) => name === shell)
+      if (known !== undefined) return known
+      throw new CliError(2, `unknown shell ${quoteArg(shell)}; expected bash, zsh or fish`)
+    },
+    async run(shell, context) {
+      const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
+      for (const line of scripts[shell](wordsOf(root()))) context.print(line)
+    },
+  })
+}
+
+interface Words {
+  /** The command with its groups, such as `token issue`; empty for the command line itself. */
+  readonly path: string
+  readonly words: readonly Word[]
+}
+
+interface Word {
+  readonly text: string
+  readonly description: string
+}
+
+/** What may follow each command: the names of its commands, and its options. */
+function wordsOf(root: Command): Words[] {
+  return walk(root, []).map(({ path, command }) => ({
+    path: path.join(' '),
+    words: [
+      ...(command.commands ?? []).map(({ name, description }) => ({ text: name, description })),
+      ...optionsOf(command.definitions ?? {}),
+      { text: '--help', description: 'Print the help' },
+    ],
+  }))
+}
+
+function walk(command: Command, path: readonly string[]): { path: readonly string[]; command: Command }[] {
+  const below = (command.commands ?? []).flatMap((sub) => walk(sub, [...path, sub.name]))
+  return [{ path, command }, ...below]
+}
+
+function optionsOf(definitions: ArgsDef): Word[] {
+  return Object.entries(definitions).flatMap(([name, definition]) => {
+    if (definition.type === 'positional') return []
+    const { description = '' } = definition
+    const isOn = definition.type === 'boolean' && definition.default === true
+    const alias = aliasOf(definition)
+    return [
+      { text: isOn ? `--no-${name}` : `--${name}`, description },
+      ...(alias === undefined ? [] : [{ text: `-${alias}`, description }]),
+    ]
+  })
+}
+
+/** Completes by the words before the cursor that are no options. */
+function bashScript(all: readonly Words[]): string[] {
+  return [
+    '_headwater() {',
+    `  local current="\${COMP_WORDS[COMP_CWORD]}" at="" word i`,
+    '  for ((i = 1; i < COMP_CWORD; i++)); do',
+    `    word="\${COMP_WORDS[i]}"`,
+    `    case "\${at:+$at }$word" in`,
+    `      ${paths(all).map(quote).join(' | ')}) at="\${at:+$at }$word" ;;`,
+    '    esac',
+    '  done',
+    '  case "$at" in',
+    ...all.map(
+      ({ path, words }) =>
+        `    ${quote(path)}) COMPREPLY=($(compgen -W ${quote(words.map(({ text }) => text).join(' '))} -- "$current")) ;;`,
+    ),
+    '  esac',
+    '}',
+    'complete -o default -F _headwater headwater',
+  ]
+}
+
+function zshScript(all: readonly Words[]): string[] {
+  return [
+    '#compdef headwater',
+    '_headwater() {',
+    '  local at="" word',
+    '  local -a items',
+    `  for word in "\${(@)words[2,CURRENT-1]}"; do`,
+    `    case "\${at:+$at }$word" in`,
+    `      ${paths(all).map(quote).join(' | ')}) at="\${at:+$at }$word" ;;`,
+    '    esac',
+    '  done',
+    '  case "$at" in',
+    ...all.flatMap(({ path, words }) => [
+      `    ${quote(path)}) items=(`,
+      ...words.map(({ text, description }) => `      ${quote(`${text}:${description}`)}`),
+      '    ) ;;',
+    ]),
+    '  esac',
+    "  _describe 'headwater' items || _files",
+    '}',
+    'if [ "$funcstack[1]" = _headwater ]; then _headwater "$@"; else compdef _headwater headwater; fi',
+  ]
+}
+
+function fishScript(all: readonly Words[]): string[] {
+  return [
+    'function __headwater_path',
+    "    set -l at ''",
+    '    for word in (commandline -opc)[2..-1]',
+    '        switch (string trim -- "$at $word")',
+    `            case ${paths(all).map(quote).join(' ')}`,
+    '                set at (string trim -- "$at $word")',
+    '        end',
+    '    end',
+    '    echo $at',
+    'end',
+    ...all.flatMap(({ path, words }) =>
+      words.map(
+        ({ text, description }) =>
+          `complete -c headwater -n ${quote(`test "$(__headwater_path)" = "${path}"`)} -a ${quote(text)} -d ${quote(description)}`,
+      ),
+    ),
+  ]
+}
+
+function paths(all: readonly Words[]): string[] {
+  return all.map(({ path }) => path).filter((path) => path !== '')
+}
+
+/** For all three shells: in single quotes, a quote ends them, is escaped, and begins them again. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,150 @@
+import { createHandler } from '../../http/index.ts'
+import { CopySource, copy, type ExportCounts, Service, TransferError } from '../../transfer/index.ts'
+import { parseArguments } from '../arguments.ts'
+import { command } from '../command.ts'
+import { type CliContext, stopSignal } from '../context.ts'
+import { CliError, printable } from '../errors.ts'
+import { countText, progressBar } from '../progress.ts'
+import { checkExists, withEngine } from '../storage-location.ts'
+import { displayUrl, encryptionKey, IN_PROCESS_URL, parseTarget, type Target } from '../target.ts'
+import { TRANSFER_DEFINITIONS, transferFilter, transferSummary } from '../transfer-target.ts'
+
+const COPY_DEFINITIONS = {
+  from: { type: 'positional', required: true, description: 'Storage or URL of a server to copy from' },
+  to: { type: 'positional', required: true, description: 'Storage or URL of a server to copy to' },
+  follow: { type: 'boolean', default: false, description: 'Keep copying what is new until Ctrl+C' },
+  basin: TRANSFER_DEFINITIONS.basin,
+  stream: TRANSFER_DEFINITIONS.stream,
+  'encryption-key': TRANSFER_DEFINITIONS['encryption-key'],
+  resume: TRANSFER_DEFINITIONS.resume,
+  quiet: TRANSFER_DEFINITIONS.quiet,
+} as const
+
+const COPY_NOTES = [
+  'Records keep their sequence numbers and timestamps. FROM and TO are ./data, file:./data,',
+  'postgres://HOST/DATABASE or http://HOST:PORT. Tokens are taken from HEADWATER_FROM_TOKEN and',
+  'HEADWATER_TO_TOKEN. With --resume, streams of TO are continued at their tails.',
+  '',
+  'To move: copy with --follow, wait until everything is copied, stop the writers, press Ctrl+C: what is',
+  'new is copied a last time. Then start the writers on TO. Nothing may be written to TO before.',
+  'Example: headwater copy --follow ./data postgres://localhost/app',
+]
+
+interface CopyArguments {
+  readonly from: Target
+  readonly to: Target
+  readonly filter: ReturnType<typeof transferFilter>
+  readonly encryptionKey: string | undefined
+  readonly follow: boolean
+  readonly resume: boolean
+  readonly quiet: boolean
+}
+
+/** @throws CliError with exit code 2. */
+function parseCopyArguments(args: readonly string[], { env }: CliContext): CopyArguments {
+  const parsed = parseArguments(args, COPY_DEFINITIONS, 'copy')
+  const { from, to, follow, resume, quiet } = parsed
+  if (from === to) throw new CliError(2, 'FROM and TO must not be the same')
+  return {
+    from: targetOf(from, env.HEADWATER_FROM_TOKEN, env),
+    to: targetOf(to, env.HEADWATER_TO_TOKEN, env),
+    filter: transferFilter(parsed),
+    encryptionKey: encryptionKey(parsed['encryption-key'], env),
+    follow,
+    resume,
+    quiet,
+  }
+}
+
+function targetOf(text: string, token: string | undefined, env: CliContext['env']): Target {
+  if (!/^https?:/i.test(text)) return parseTarget({ storage: text }, env)
+  return parseTarget({ url: text, ...(token && { token }) }, env)
+}
+
+/** `headwater copy`. */
+async function copyCommand(args: CopyArguments, context: CliContext): Promise<void> {
+  const { from, to, quiet } = args
+  if (from.kind !== 'service') await checkExists(from)
+  const stop = stopSignal(context)
+  // A copy that follows ends by itself after the signal; others stop between two requests.
+  const signal = args.follow ? new AbortController().signal : stop.signal
+  try {
+    const counts = await withOptions(from, args, context, signal, (source) =>
+      withOptions(to, args, context, signal, (target) =>
+        run(source, target, args, context, args.follow ? stop.signal : undefined),
+      ),
+    )
+    if (!quiet) context.printError(`Copied ${transferSummary(counts)}`)
+  } catch (error) {
+    if (!(error instanceof TransferError)) throw error
+    if (error.kind === 'aborted') throw new CliError(1, 'stopped before the end; continue with `--resume`')
+    throw new CliError(1, printable(error.message))
+  } finally {
+    stop.dispose()
+  }
+}
+
+async function run(
+  source: ServiceOptions,
+  target: ServiceOptions,
+  { filter, resume, quiet }: CopyArguments,
+  context: CliContext,
+  until: AbortSignal | undefined,
+): Promise<ExportCounts> {
+  const to = new Service(target)
+  const bar = progressBar(quiet ? { ...context, terminal: undefined } : context, 'Copying')
+  let isCaughtUp = false
+  try {
+    return await copy(new CopySource(source, to), to, {
+      filter,
+      resume,
+      until,
+      clock: context.clock,
+      onProgress: (records, stream) =>
+        bar.update(records, undefined, `${countText(records, 'record')}  ${stream ?? ''}`),
+      onCaughtUp() {
+        if (!isCaughtUp && !quiet) context.printError('Everything is copied; following until Ctrl+C')
+        isCaughtUp = true
+      },
+      onWarning: (message) => context.printError(`Warning: ${printable(message)}`),
+    })
+  } finally {
+    bar.stop()
+  }
+}
+
+type ServiceOptions = ConstructorParameters<typeof Service>[0]
+
+/** Opens a storage for the time of the copy. */
+function withOptions<Result>(
+  target: Target,
+  { encryptionKey }: CopyArguments,
+  context: CliContext,
+  signal: AbortSignal,
+  use: (options: ServiceOptions) => Promise<Result>,
+): Promise<Result> {
+  const { clock, fetch } = context
+  const options = { clock, signal, encryptionKey }
+  if (target.kind === 'service') {
+    const { url, token } = target
+    return use({ ...options, fetch, url, token, name: displayUrl(url) })
+  }
+  return withEngine(target, context, (hw) =>
+    use({
+      ...options,
+      fetch: createHandler(hw, { auth: 'none' }),
+      url: IN_PROCESS_URL,
+      name: 'the storage',
+      restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
+    }),
+  )
+}
+
+export const COPY = command({
+  name: 'copy',
+  description: 'Copy streams from one storage or server to another',
+  notes: COPY_NOTES,
+  definitions: COPY_DEFINITIONS,
+  parse: parseCopyArguments,
+  run: copyCommand,
+})

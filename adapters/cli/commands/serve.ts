@@ -1,0 +1,274 @@
+import { readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import { inspect } from 'node:util'
+import type { Headwater } from '../../../src/index.ts'
+import { consolePage } from '../../console/page.ts'
+import { isOrigin } from '../../http/cors.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import { bearerToken } from '../../http/options.ts'
+import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
+import { serveHandler } from '../../node/serve.ts'
+import { parseArguments, withEnvironment } from '../arguments.ts'
+import { command } from '../command.ts'
+import { type CliContext, stopSignal } from '../context.ts'
+import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
+import { type LogFormat, withRequestLog } from '../request-log.ts'
+import {
+  checkRootToken,
+  establishRootToken,
+  type GivenRootToken,
+  givenRootToken,
+  ROOT_TOKEN_VARIABLE,
+  welcome,
+} from '../root-token.ts'
+import {
+  describeStorage,
+  openEngine,
+  STORAGE_DEFINITIONS,
+  type StorageLocation,
+  storageLocation,
+} from '../storage-location.ts'
+
+const DEFAULT_DIRECTORY = './data'
+
+const SERVE_DEFINITIONS = {
+  port: { type: 'string', default: '8787', description: 'TCP port; 0 selects a free one' },
+  host: { type: 'string', default: '127.0.0.1', description: 'Address to listen on' },
+  storage: {
+    ...STORAGE_DEFINITIONS.storage,
+    description: `${STORAGE_DEFINITIONS.storage.description}. Default: ${DEFAULT_DIRECTORY}`,
+  },
+  dir: STORAGE_DEFINITIONS.dir,
+  auth: {
+    type: 'boolean',
+    default: true,
+    description: 'Require an access token with every request',
+    negativeDescription: 'Disable authentication: anyone who can connect has full access',
+  },
+  'allow-origin': {
+    type: 'string',
+    description:
+      'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or none with --no-auth',
+  },
+  'root-token': { type: 'string', description: 'Set the root token; see below' },
+  'tls-cert': {
+    type: 'string',
+    description: 'File with the TLS certificate and its chain, in PEM: serves https',
+  },
+  'tls-key': { type: 'string', description: 'File with the private key of the certificate, in PEM' },
+  log: { type: 'string', description: 'Log each request on a line of standard output: text or json' },
+  'public-metrics': {
+    type: 'boolean',
+    default: false,
+    description: 'Serve /metrics, for Prometheus, without an access token',
+  },
+} as const
+
+/** The root token has its own variable, and `--dir` is a synonym. */
+const { 'root-token': _token, dir: _dir, ...IN_ENVIRONMENT } = SERVE_DEFINITIONS
+
+const SERVE_NOTES = [
+  'Every request needs an access token unless --no-auth is given. The first start on a storage creates',
+  'the root token, which has every permission, and prints it once. --root-token or the environment',
+  'variable HEADWATER_ROOT_TOKEN sets it instead and replaces an earlier one: 16 to 1,024 visible ASCII',
+  'characters. Prefer the variable: other users of the machine can see options in the process list.',
+  'Every other option can be set by a variable, too: HEADWATER_ and its name in upper case, such as',
+  'HEADWATER_PORT=9000, HEADWATER_TLS_CERT=cert.pem or HEADWATER_NO_AUTH=true. Options win.',
+  'Log lines have the time, method, path, basin, status and duration of a request, and no secrets. With',
+  '--log json, standard output has only log lines.',
+]
+
+export interface ServeArguments {
+  readonly port: number
+  readonly host: string
+  readonly location: StorageLocation
+  readonly auth: boolean
+  /** The option `cors` of the handler; undefined is its default. */
+  readonly allowedOrigins: true | readonly string[] | undefined
+  readonly rootToken: string | undefined
+  /** The files of certificate and key. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined
+  readonly log: LogFormat | undefined
+  readonly publicMetrics: boolean
+}
+
+/** @throws CliError with exit code 2. */
+export function parseServeArguments(
+  args: readonly string[],
+  { env }: Pick<CliContext, 'env'> = { env: {} },
+): ServeArguments {
+  const namesDirectory = args.some((arg) => /^--dir(=|$)/.test(arg))
+  const used = namesDirectory ? { ...env, HEADWATER_STORAGE: undefined } : env
+  const given = withEnvironment(args, IN_ENVIRONMENT, used)
+  try {
+    return parseServe(given.args)
+  } catch (error) {
+    if (!(error instanceof CliError) || given.variables.length === 0) throw error
+    throw new CliError(2, `${error.message} (set in the environment: ${given.variables.join(', ')})`)
+  }
+}
+
+function parseServe(args: readonly string[]): ServeArguments {
+  const parsed = parseArguments(args, SERVE_DEFINITIONS, 'serve')
+  const { port, host, auth, log, 'allow-origin': origins, 'root-token': rootToken } = parsed
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+    throw new CliError(2, `invalid port ${quoteArg(port)}; \`--port\` must be a number from 0 to 65535`)
+  }
+  if (host === '') throw new CliError(2, '`--host` must not be empty')
+  const location = storageLocation(parsed) ?? { kind: 'directory', path: DEFAULT_DIRECTORY }
+  if (!auth && rootToken !== undefined) {
+    throw new CliError(2, '`--root-token` cannot be combined with `--no-auth`, which requires no token')
+  }
+  const { 'tls-cert': cert, 'tls-key': key } = parsed
+  if (!cert !== !key) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
+  if (log !== undefined && log !== 'text' && log !== 'json') {
+    throw new CliError(2, `invalid log format ${quoteArg(log)}; \`--log\` must be text or json`)
+  }
+  return {
+    port: Number(port),
+    host,
+    location,
+    auth,
+    allowedOrigins: origins === undefined ? undefined : parseOrigins(origins),
+    rootToken,
+    tls: cert && key ? { cert, key } : undefined,
+    log,
+    publicMetrics: parsed['public-metrics'],
+  }
+}
+
+function parseOrigins(text: string): true | readonly string[] {
+  if (text === '*') return true
+  const origins = text.split(',')
+  const wrong = origins.find((origin) => !isOrigin(origin))
+  if (wrong === undefined) return origins
+  throw new CliError(
+    2,
+    `invalid origin ${quoteArg(wrong)}; \`--allow-origin\` must list origins such as http://localhost:3000, or be *`,
+  )
+}
+
+/** `headwater serve`: serves until a signal, and resolves when everything is closed. */
+async function serveCommand(args: ServeArguments, context: CliContext): Promise<void> {
+  const onError = (error: unknown) => context.printError(describeError(error))
+  const given = givenRootToken(args.rootToken, context.env)
+  if (args.auth && given !== undefined) checkRootToken(given)
+  const tls = args.tls && (await readIdentity(args.tls))
+  // Standard output is for log lines that a program can parse.
+  const print = args.log === 'json' ? context.printError : context.print
+  const hw = await openEngine(args.location, context, onError)
+  const stop = stopSignal(context)
+  let admitRequests!: () => void
+  const rootTokenInForce = new Promise<void>((resolve) => {
+    admitRequests = resolve
+  })
+  let server: NodeServer | undefined
+  try {
+    // The port comes first, because a start that fails must not replace the token. Requests wait for it.
+    server = await listen(hw, { ...args, tls }, rootTokenInForce, onError, context)
+    const access = args.auth ? await establishRootToken(hw, given) : 'open'
+    admitRequests()
+    const storage = describeStorage(args.location)
+    for (const line of welcome({ url: server.url, storage, access, node: process.versions.node })) print(line)
+    for (const line of warnings(args, given)) context.printError(line)
+    if (!stop.signal.aborted) {
+      await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
+    }
+    print('Stopping: waiting for requests in flight. Press Ctrl+C again to stop immediately.')
+  } finally {
+    admitRequests()
+    try {
+      await closeAll(server, hw)
+    } finally {
+      stop.dispose()
+    }
+  }
+}
+
+/** Closes both concurrently: open read sessions end with the engine, not within the server's grace period. */
+async function closeAll(server: NodeServer | undefined, hw: Headwater): Promise<void> {
+  await Promise.all([server?.close(), hw.close()])
+}
+
+function warnings({ auth, host }: ServeArguments, given: GivenRootToken | undefined): string[] {
+  if (auth) return []
+  const lines: string[] = []
+  if (!isLoopback(host)) {
+    lines.push(`Warning: --no-auth on ${printable(host)}: anyone who can reach it has full access`)
+  }
+  if (given !== undefined) lines.push(`Warning: ${ROOT_TOKEN_VARIABLE} is ignored because of --no-auth`)
+  return lines
+}
+
+function isLoopback(host: string): boolean {
+  if (host === 'localhost' || host === '::1') return true
+  return isIP(host) === 4 && host.startsWith('127.')
+}
+
+/** Formats an error with its stack and causes, safe for a terminal. */
+function describeError(error: unknown): string {
+  // Unlike `stack`, the text of `inspect` includes the causes.
+  return inspect(error).split('\n').map(printable).join('\n')
+}
+
+/** @throws CliError if the files cannot be read or do not belong together. */
+async function readIdentity({ cert, key }: NonNullable<ServeArguments['tls']>): Promise<TlsIdentity> {
+  const identity = { cert: await readPem(cert, '--tls-cert'), key: await readPem(key, '--tls-key') }
+  try {
+    createSecureContext(identity)
+    return identity
+  } catch (error) {
+    const files = `certificate ${quotePath(cert)} with the key ${quotePath(key)}`
+    throw new CliError(1, `cannot use the ${files}: ${printable((error as Error).message)}`)
+  }
+}
+
+async function readPem(path: string, option: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    const message = redact((error as Error).message, path)
+    throw new CliError(1, `cannot read ${quotePath(path)} of \`${option}\`: ${message}`)
+  }
+}
+
+async function listen(
+  hw: Headwater,
+  args: Omit<ServeArguments, 'tls'> & { readonly tls: TlsIdentity | undefined },
+  rootTokenInForce: Promise<void>,
+  onError: (error: unknown) => void,
+  context: CliContext,
+): Promise<NodeServer> {
+  const { host, port, tls, log, auth: requiresToken, allowedOrigins, publicMetrics } = args
+  const auth = requiresToken ? 'token' : 'none'
+  const getToken = async (exchange: Exchange) => {
+    await rootTokenInForce
+    return bearerToken(exchange)
+  }
+  try {
+    const cors = allowedOrigins ?? requiresToken
+    const handler = toNodeHandler(hw, { auth, getToken, cors, publicMetrics, page: consolePage(), onError })
+    const logged = log === undefined ? handler : withRequestLog(handler, log, context)
+    return await serveHandler(logged, { host, port, ...(tls && { tls }) })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const address = `port ${port} of ${quoteArg(host)}`
+    if (code === 'EADDRINUSE') {
+      throw new CliError(1, `${address} is already in use; choose another with \`--port\``)
+    }
+    if (code === 'EACCES') {
+      throw new CliError(1, `no permission to listen on ${address}; choose another with \`--port\``)
+    }
+    throw new CliError(1, `cannot listen on ${address}: ${redact(message, host)}`)
+  }
+}
+
+export const SERVE = command({
+  name: 'serve',
+  description: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
+  notes: SERVE_NOTES,
+  definitions: SERVE_DEFINITIONS,
+  parse: parseServeArguments,
+  run: serveCommand,
+})

@@ -1,0 +1,235 @@
+import { GROUP_OF, permitsOperation } from '../../../src/core/permission.ts'
+import type { AccessTokenInput } from '../../../src/index.ts'
+import {
+  accessScope,
+  accessTokenIdProblem,
+  accessTokenPrefixProblem,
+  OPERATIONS,
+} from '../../../src/model/access.ts'
+import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { parseArguments } from '../arguments.ts'
+import { type Command, command } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { CliError, cliErrorOf, printable, quoteArg, redact, ServiceError } from '../errors.ts'
+import { table } from '../output.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, type Target, withClient } from '../target.ts'
+import { decodeIssuedToken, listAllTokens, TOKENS_PATH, type TokenInfo } from '../token-list.ts'
+import { type IssueOptions, issueRequest, operationGroupsText, resourceSetText } from '../token-scope.ts'
+
+const TOKEN_DEFINITIONS = {
+  ...TARGET_DEFINITIONS,
+  json: { type: 'boolean', default: false, description: 'Print JSON' },
+} as const
+
+const ISSUE_DEFINITIONS = {
+  id: { type: 'positional', required: true, description: 'Unique id of the new token, 1 to 96 bytes' },
+  basins: { type: 'string', description: 'Basins in scope: NAME, PREFIX* or * for all. Default: none' },
+  streams: { type: 'string', description: 'Streams of these basins in scope, in the same form' },
+  'access-tokens': {
+    type: 'string',
+    description: 'Ids of access tokens that it may list, issue and revoke, in the same form',
+  },
+  ops: { type: 'string', description: 'Permitted operations, such as read,append,check-tail' },
+  'op-groups': {
+    type: 'string',
+    description: 'Permitted groups of operations, such as account:read,stream:read+write',
+  },
+  scope: { type: 'string', description: 'The scope as JSON, instead of the five options above' },
+  'expires-in': { type: 'string', description: 'Lifetime: 90s, 15m, 24h, 30d' },
+  'expires-at': { type: 'string', description: 'Expiry time, such as 2030-01-31T12:00:00Z' },
+  'auto-prefix': {
+    type: 'boolean',
+    default: false,
+    description: 'Prepend the prefix of --streams to every stream name in its requests',
+  },
+  ...TOKEN_DEFINITIONS,
+} as const
+
+const ISSUE_NOTES = [
+  'Standard output contains only the token:',
+  '  TOKEN=$(headwater token issue ci --basins "ci-*" --streams "*" --op-groups stream:read+write)',
+  'A * at the end of --basins, --streams and --access-tokens matches any text; quote it. For names that',
+  'end in *, use --scope with the JSON of the HTTP API:',
+  '  {"basins":{"exact":"a"},"streams":{"prefix":"s/"},"ops":["read"],"op_groups":{"account":{"read":true}}}',
+  'The levels of groups are account, basin and stream. By default, a token expires with its issuer.',
+  `Operations: ${OPERATIONS.slice(0, 6).join(' ')}`,
+  ...[6, 13, 20].map((start) => `  ${OPERATIONS.slice(start, start + 7).join(' ')}`),
+  '',
+  ...TARGET_NOTES,
+]
+
+const LIST_DEFINITIONS = {
+  prefix: { type: 'string', description: 'Only tokens whose ids have this prefix' },
+  ...TOKEN_DEFINITIONS,
+} as const
+
+const REVOKE_DEFINITIONS = {
+  id: { type: 'positional', required: true, description: 'Id of the token; may be repeated' },
+  ...TOKEN_DEFINITIONS,
+} as const
+
+function parseIssue(args: readonly string[], context: CliContext) {
+  const parsed = parseArguments(args, ISSUE_DEFINITIONS, 'token issue')
+  const options: IssueOptions = {
+    id: checkId(parsed.id),
+    basins: parsed.basins,
+    streams: parsed.streams,
+    accessTokens: parsed['access-tokens'],
+    ops: parsed.ops,
+    opGroups: parsed['op-groups'],
+    scope: parsed.scope,
+    expiresIn: parsed['expires-in'],
+    expiresAt: parsed['expires-at'],
+    autoPrefix: parsed['auto-prefix'],
+  }
+  const request = issueRequest(options, context.clock.now())
+  return { target: parseTarget(parsed, context.env), json: parsed.json, request }
+}
+
+function parseList(args: readonly string[], { env }: CliContext) {
+  const parsed = parseArguments(args, LIST_DEFINITIONS, 'token list')
+  const { prefix = '', json } = parsed
+  const problem = accessTokenPrefixProblem(prefix, 'prefix')
+  if (problem !== undefined) throw new CliError(2, `\`--prefix\`: ${problem}`)
+  return { target: parseTarget(parsed, env), json, prefix }
+}
+
+function parseRevoke(args: readonly string[], { env }: CliContext) {
+  const parsed = parseArguments(args, REVOKE_DEFINITIONS, 'token revoke', { isVariadic: true })
+  const ids = [...new Set(parsed._.map(checkId))]
+  return { target: parseTarget(parsed, env), json: parsed.json, ids }
+}
+
+/** Checked before the request: in the path of a URL, `.` and `..` mean something else. */
+function checkId(id: string): string {
+  const problem = accessTokenIdProblem(id)
+  if (problem !== undefined) throw new CliError(2, problem)
+  return id
+}
+
+/** `headwater token issue`: prints the token, and notes on standard error. */
+async function issueCommand(args: ReturnType<typeof parseIssue>, context: CliContext): Promise<void> {
+  const { target, request, json } = args
+  const call = { method: 'POST', path: TOKENS_PATH, body: request.body } as const
+  const token = await withClient({ target }, context, (client) => client.json(call, decodeIssuedToken))
+  context.print(json ? JSON.stringify({ id: request.input.id, access_token: token }) : token)
+  for (const line of issueNotes(request.input, target)) context.printError(line)
+}
+
+/** `headwater token list`. */
+async function listCommand(args: ReturnType<typeof parseList>, context: CliContext): Promise<void> {
+  const { target, prefix, json } = args
+  const tokens = await withClient({ target }, context, (client) => listAllTokens(client, prefix))
+  if (json) context.print(JSON.stringify({ access_tokens: tokens }))
+  else for (const line of table([HEADINGS, ...tokens.map(tableCells)])) context.print(line)
+}
+
+/** `headwater token revoke`: continues with the next id if one is unknown or not permitted. */
+async function revokeCommand(args: ReturnType<typeof parseRevoke>, context: CliContext): Promise<void> {
+  const { target, ids, json } = args
+  const revoked: string[] = []
+  let failures = 0
+  try {
+    await withClient({ target }, context, async (client) => {
+      for (const [index, id] of ids.entries()) {
+        try {
+          await client.send({ method: 'DELETE', path: `${TOKENS_PATH}/${encodeURIComponent(id)}` })
+        } catch (error) {
+          const cliError = cliErrorOf(error)
+          if (!(cliError instanceof ServiceError && concernsOneToken(cliError))) throw error
+          failures++
+          const position = `(id ${index + 1} of ${ids.length})`
+          context.printError(
+            `headwater: ${quoteArg(id, position)}: ${redact(cliError.message, id, position)}`,
+          )
+          continue
+        }
+        revoked.push(id)
+        if (!json) context.print(`Revoked ${printable(id)}`)
+      }
+    })
+  } finally {
+    if (json) context.print(JSON.stringify({ revoked }))
+  }
+  if (failures > 0) throw new CliError(1, `${failures} of ${ids.length} access tokens not revoked`)
+}
+
+function concernsOneToken({ code }: ServiceError): boolean {
+  return code === 'access_token_not_found' || code === 'permission_denied'
+}
+
+function issueNotes(input: AccessTokenInput, target: Target): string[] {
+  return [
+    `Issued access token ${printable(input.id)}, ${expiryNote(input, target)}. It is not shown again.`,
+    ...emptyScopeNotes(input),
+  ]
+}
+
+function expiryNote({ expiresAt }: AccessTokenInput, { kind }: Target): string {
+  if (expiresAt != null) return `valid until ${dateTimeText(expiresAt)}`
+  return kind === 'service' ? 'valid as long as the token that issued it' : 'valid until it is revoked'
+}
+
+/** A scope that permits operations on basins or streams but matches none is legal, but hardly intended. */
+function emptyScopeNotes(input: AccessTokenInput): string[] {
+  const scope = accessScope(input.scope)
+  const levels = new Set(
+    OPERATIONS.filter((operation) => permitsOperation(scope, operation)).map(
+      (operation) => GROUP_OF[operation][0],
+    ),
+  )
+  const notes: string[] = []
+  if ((levels.has('basin') || levels.has('stream')) && scope.basins === null) {
+    notes.push('Note: no basin is in its scope; use --basins to add some')
+  }
+  if (levels.has('stream') && scope.streams === null) {
+    notes.push('Note: no stream is in its scope; use --streams to add some')
+  }
+  return notes
+}
+
+const HEADINGS = ['ID', 'EXPIRES', 'BASINS', 'STREAMS', 'ACCESS TOKENS', 'OPERATIONS', 'AUTO-PREFIX']
+
+function tableCells({ id, expires_at, auto_prefix_streams, scope }: TokenInfo): string[] {
+  const operations = [...operationGroupsText(scope.op_groups), ...scope.ops]
+  return [
+    id,
+    expires_at ?? 'never',
+    resourceSetText(scope.basins),
+    resourceSetText(scope.streams),
+    resourceSetText(scope.access_tokens),
+    operations.join(',') || '-',
+    auto_prefix_streams ? 'yes' : 'no',
+  ]
+}
+
+export const TOKEN: Command = {
+  name: 'token',
+  description: 'Issue, list and revoke access tokens',
+  commands: [
+    command({
+      name: 'issue',
+      description: 'Issue an access token and print it; it is not shown again',
+      notes: ISSUE_NOTES,
+      definitions: ISSUE_DEFINITIONS,
+      parse: parseIssue,
+      run: issueCommand,
+    }),
+    command({
+      name: 'list',
+      description: 'List the ids and scopes of access tokens',
+      notes: TARGET_NOTES,
+      definitions: LIST_DEFINITIONS,
+      parse: parseList,
+      run: listCommand,
+    }),
+    command({
+      name: 'revoke',
+      description: 'Revoke access tokens by id, with immediate effect',
+      notes: TARGET_NOTES,
+      definitions: REVOKE_DEFINITIONS,
+      parse: parseRevoke,
+      run: revokeCommand,
+    }),
+  ],
+}

@@ -1,0 +1,138 @@
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import {
+  type VerifyNote,
+  type VerifyProblem,
+  type VerifyReport,
+  verifyDirectory,
+} from '../../storage/filesystem/index.ts'
+import { parseArguments } from '../arguments.ts'
+import { command } from '../command.ts'
+import { type CliContext, stopSignal } from '../context.ts'
+import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
+import { bytesText, countText, progressBar } from '../progress.ts'
+import { STORAGE_DEFINITIONS, type StorageValues, storageLocation } from '../storage-location.ts'
+
+const VERIFY_DEFINITIONS = {
+  directory: { type: 'positional', required: false, description: 'Directory to verify' },
+  ...STORAGE_DEFINITIONS,
+  json: { type: 'boolean', default: false, description: 'Print the report as JSON' },
+  quiet: { type: 'boolean', default: false, description: 'Print only problems' },
+} as const
+
+const VERIFY_NOTES = [
+  'No other process may have the directory open. Nothing in it is changed or removed.',
+  'Exit code: 0 if the data is intact, 1 if there are problems or it cannot be read, 2 for invalid',
+  'arguments, 3 if the directory contains no data, 130 and 143 if it was stopped.',
+]
+
+interface VerifyArguments {
+  readonly directory: string
+  readonly json: boolean
+  readonly quiet: boolean
+}
+
+/** @throws CliError with exit code 2. */
+function parseVerifyArguments(args: readonly string[]): VerifyArguments {
+  const parsed = parseArguments(args, VERIFY_DEFINITIONS, 'verify')
+  return { directory: directoryOf(parsed), json: parsed.json, quiet: parsed.quiet }
+}
+
+function directoryOf(values: StorageValues & { readonly directory?: string | undefined }): string {
+  const { directory } = values
+  const location = storageLocation(values)
+  if (directory === '') throw new CliError(2, 'DIRECTORY must not be empty')
+  if (directory !== undefined && location !== undefined) {
+    throw new CliError(2, 'DIRECTORY cannot be combined with `--storage` and `--dir`')
+  }
+  if (location?.kind === 'memory') {
+    throw new CliError(2, '`--storage memory` has no files to verify; name a directory')
+  }
+  if (location?.kind === 'database') {
+    throw new CliError(2, '`verify` checks directories; a database checks itself')
+  }
+  const path = directory ?? location?.path
+  if (path === undefined) {
+    throw new CliError(2, '`verify` requires DIRECTORY; see `headwater verify --help`')
+  }
+  return path
+}
+
+/** `headwater verify`: prints one line for each problem. */
+async function verifyCommand(args: VerifyArguments, context: CliContext): Promise<void> {
+  const { directory, json, quiet } = args
+  const report = await verify(args, context)
+  if (json) context.print(JSON.stringify(report))
+  else {
+    for (const line of problemLines(report)) context.print(line)
+    if (!quiet) for (const line of [...noteLines(report), summary(report)]) context.print(line)
+  }
+  const { files, problemCount } = report
+  if (problemCount > 0) throw new CliError(1, `${countText(problemCount, 'problem')} found`)
+  // A new directory looks the same as a wrong one, or as one whose disk is not mounted.
+  if (files === 0)
+    throw new CliError(3, `${quotePath(directory)} contains no data; is it the right directory?`)
+}
+
+async function verify(
+  { directory, json, quiet }: VerifyArguments,
+  context: CliContext,
+): Promise<VerifyReport> {
+  const { clock } = context
+  const stop = stopSignal(context)
+  const bar = progressBar(quiet || json ? { ...context, terminal: undefined } : context, 'Verifying')
+  try {
+    return await verifyDirectory(directory, {
+      clock,
+      signal: stop.signal,
+      onProgress: ({ done, total, file }) => bar.update(done, total, file),
+    })
+  } catch (error) {
+    if (stop.signal.aborted) throw Interrupted.of(stop.signal, 'stopped before everything was read')
+    if (StorageFailure.is(error)) throw new CliError(1, printable(error.message))
+    throw error
+  } finally {
+    bar.stop()
+    stop.dispose()
+  }
+}
+
+function problemLines({ problems, problemCount }: VerifyReport): string[] {
+  const more = problemCount - problems.length
+  return [...problems.map(problemLine), ...(more > 0 ? [`... and ${countText(more, 'more problem')}`] : [])]
+}
+
+function problemLine({ file, offset, problem, log, stream }: VerifyProblem): string {
+  const owner = stream === undefined ? log && ` (log ${log})` : ` (stream ${stream.basin}/${stream.name})`
+  return printable(`${file} at ${offset}: ${problem}${owner ?? ''}`)
+}
+
+function noteLines({ notes, noteCount }: VerifyReport): string[] {
+  const more = noteCount - notes.length
+  return [...notes.map(noteLine), ...(more > 0 ? [`... and ${countText(more, 'more note')}`] : [])]
+}
+
+function noteLine({ file, offset, note, log }: VerifyNote): string {
+  const place = offset === undefined ? file : `${file} at ${offset}`
+  return printable(`Note: ${place}: ${note}${log === undefined ? '' : ` (log ${log})`}`)
+}
+
+function summary({ files, bytes, documents, logs, blocks, records, problemCount }: VerifyReport): string {
+  const contents = [
+    countText(documents, 'document'),
+    countText(logs, 'log'),
+    countText(blocks, 'block'),
+    countText(records, 'record'),
+  ]
+  const intact = files === 0 ? 'Empty' : 'Intact'
+  const verdict = problemCount === 0 ? intact : `Damaged: ${countText(problemCount, 'problem')}`
+  return `${verdict}. Read ${countText(files, 'file')} (${bytesText(bytes)}): ${contents.join(', ')}`
+}
+
+export const VERIFY = command({
+  name: 'verify',
+  description: 'Read all data in a directory and check every checksum',
+  notes: VERIFY_NOTES,
+  definitions: VERIFY_DEFINITIONS,
+  parse: parseVerifyArguments,
+  run: verifyCommand,
+})

@@ -1,0 +1,75 @@
+import type { Readable } from 'node:stream'
+import type { Clock, Storage } from '../../src/index.ts'
+import { Interrupted } from './errors.ts'
+
+/** The process environment of a command. Tests replace it. */
+export interface CliContext {
+  /** Creates storages. */
+  readonly storages: StorageFactory
+  /** Environment variables. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly clock: Clock
+  readonly print: (line: string) => void
+  readonly printError: (line: string) => void
+  /** Standard input and output as bytes. */
+  readonly input: () => Readable & { readonly isTTY?: boolean }
+  readonly output: () => NodeJS.WritableStream & { readonly isTTY?: boolean }
+  /** Standard error if it is a terminal, for progress bars. */
+  readonly terminal: NodeJS.WriteStream | undefined
+  /** Emits `SIGINT` and `SIGTERM`. */
+  readonly signals: SignalSource
+  /** A monotonic clock in milliseconds. */
+  readonly now: () => number
+  /** Ends the process immediately. */
+  readonly exitNow: (code: number) => void
+}
+
+/** One function for each kind of storage that the command line supports. */
+export interface StorageFactory {
+  memory(): Storage
+  filesystem(directory: string): Storage
+  postgres(connectionString: string): Storage
+}
+
+interface SignalSource {
+  on(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+  off(signal: 'SIGINT' | 'SIGTERM', listener: () => void): unknown
+}
+
+// The terminal sends Ctrl+C to every process of the group, and `npm start` forwards it: one press arrives
+// twice.
+const SAME_PRESS_MS = 500
+
+export interface StopSignal {
+  /**
+   * Aborts with the first `SIGINT` or `SIGTERM`; the reason is {@link Interrupted}. A second one ends the
+   * process immediately.
+   */
+  readonly signal: AbortSignal
+  dispose(): void
+}
+
+/** Listens for requests to stop until it is disposed. */
+export function stopSignal(context: Pick<CliContext, 'signals' | 'now' | 'exitNow'>): StopSignal {
+  const { signals, now, exitNow } = context
+  const stop = new AbortController()
+  let firstAt: number | undefined
+  const receive = (exitCode: 130 | 143) => () => {
+    if (firstAt === undefined) {
+      firstAt = now()
+      stop.abort(new Interrupted(exitCode))
+    } else if (now() - firstAt >= SAME_PRESS_MS) exitNow(exitCode)
+  }
+  const onInterrupt = receive(130)
+  const onTerminate = receive(143)
+  signals.on('SIGINT', onInterrupt)
+  signals.on('SIGTERM', onTerminate)
+  return {
+    signal: stop.signal,
+    dispose() {
+      signals.off('SIGINT', onInterrupt)
+      signals.off('SIGTERM', onTerminate)
+    },
+  }
+}

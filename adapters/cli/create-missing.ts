@@ -1,0 +1,83 @@
+import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
+import type { Client } from './client.ts'
+import { CliError, ServiceError } from './errors.ts'
+import { nameText, type ResourceName, resourcePath, type StreamName } from './stream-name.ts'
+
+/**
+ * Creates the basin and the stream unless they exist, and reports what it has created. A caller who may not
+ * ask or create is left to the append, which the basin may permit to create the stream.
+ *
+ * @throws CliError if something is missing and `create` is false.
+ */
+export async function createMissing(
+  client: Client,
+  name: StreamName,
+  { create, report }: { readonly create: boolean; readonly report: (line: string) => void },
+): Promise<void> {
+  const missing = await missingPart(client, name)
+  if (missing === undefined) return
+  if (!create) {
+    const what = missing === 'basin' ? `basin ${name.basin}` : `stream ${nameText(name)}`
+    throw new CliError(
+      1,
+      `${what} does not exist; create it with \`headwater create\`, or omit \`--no-create\``,
+    )
+  }
+  try {
+    if (missing === 'basin' && (await createResource(client, { basin: name.basin }))) {
+      report(`Created basin ${name.basin}`)
+    }
+    if (await createResource(client, name)) report(`Created stream ${nameText(name)}`)
+  } catch (error) {
+    if (!isDenied(error)) throw error
+  }
+}
+
+async function missingPart(client: Client, name: StreamName): Promise<'basin' | 'stream' | undefined> {
+  try {
+    await client.send({ method: 'GET', path: resourcePath(name), basin: name.basin })
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'basin_not_found') return 'basin'
+    if (error instanceof ServiceError && error.code === 'stream_not_found') return 'stream'
+    if (!isDenied(error)) throw error
+  }
+  return undefined
+}
+
+/** Creates a basin or a stream. Resolves to the info as JSON, or undefined if it exists. */
+export async function createResource(
+  client: Client,
+  name: ResourceName,
+  config: object = {},
+): Promise<string | undefined> {
+  const { basin, stream } = name
+  try {
+    if (stream !== undefined) {
+      const body = JSON.stringify({ stream, config })
+      return await client.text({ method: 'POST', path: '/streams', basin, body })
+    }
+    // Only PUT accepts shorter names.
+    if (basin.length >= BASIN_NAME_BYTES_MIN_ON_POST) {
+      return await client.text({ method: 'POST', path: '/basins', body: JSON.stringify({ basin, config }) })
+    }
+    if (await basinExists(client, basin)) return undefined
+    return await client.text({ method: 'PUT', path: resourcePath(name), body: JSON.stringify({ config }) })
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'resource_already_exists') return undefined
+    throw error
+  }
+}
+
+async function basinExists(client: Client, basin: string): Promise<boolean> {
+  try {
+    await client.send({ method: 'GET', path: resourcePath({ basin }) })
+    return true
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'basin_not_found') return false
+    throw error
+  }
+}
+
+function isDenied(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'permission_denied'
+}

@@ -1,0 +1,192 @@
+import { stat } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { type CipherSuite, type EngineLimits, type Headwater, open, type Storage } from '../../src/index.ts'
+import { MIB } from '../../src/model/limits.ts'
+import { usageMetrics } from '../../src/usage/index.ts'
+import type { CliContext, StorageFactory } from './context.ts'
+import { CliError, printable, quoteArg, quotePath } from './errors.ts'
+
+/** Where streams are stored. */
+export type StorageLocation =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'directory'; readonly path: string }
+  | { readonly kind: 'database'; readonly url: string }
+
+export const STORAGE_DEFINITIONS = {
+  storage: {
+    type: 'string',
+    description: 'Storage: memory, a directory such as ./data, or postgres://HOST/DATABASE',
+  },
+  dir: { type: 'string', description: 'Same as --storage, for a directory' },
+} as const
+
+export interface StorageValues {
+  readonly storage?: string | undefined
+  readonly dir?: string | undefined
+}
+
+/**
+ * Returns the location that `--storage` or `--dir` names, undefined if neither is given.
+ *
+ * @throws CliError with exit code 2.
+ */
+export function storageLocation({ storage, dir }: StorageValues): StorageLocation | undefined {
+  if (storage !== undefined && dir !== undefined) {
+    throw new CliError(2, '`--dir` cannot be combined with `--storage`: both name the storage')
+  }
+  if (storage !== undefined) return parseStorageLocation(storage)
+  if (dir === '') throw new CliError(2, '`--dir` must not be empty')
+  return dir === undefined ? undefined : { kind: 'directory', path: dir }
+}
+
+/**
+ * Parses a value of `--storage`. A bare word other than `memory` is an error, not a directory: a misspelled
+ * `memory` would otherwise create one.
+ */
+function parseStorageLocation(text: string): StorageLocation {
+  if (text === 'memory') return { kind: 'memory' }
+  const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase()
+  if (scheme === 'file') return { kind: 'directory', path: filePath(text) }
+  if (scheme === 'postgres' || scheme === 'postgresql') return { kind: 'database', url: databaseUrl(text) }
+  // Only the scheme is quoted: the rest of a URL may contain a password.
+  if (scheme !== undefined) throw unknownStorage(`${scheme}:`)
+  if (/^\.{1,2}$|[/\\]/.test(text)) return { kind: 'directory', path: text }
+  throw unknownStorage(text)
+}
+
+/** As in SQLite, `file:` may be followed by a relative path. */
+function filePath(url: string): string {
+  const rest = url.slice('file:'.length)
+  try {
+    if (/[?#]/.test(rest)) throw new Error('a query or a fragment is not supported')
+    const path = rest.startsWith('//') ? fileURLToPath(url) : decodeURIComponent(rest)
+    if (path === '') throw new Error('the path is empty')
+    return path
+  } catch (error) {
+    throw new CliError(2, `invalid \`file:\` URL in \`--storage\`: ${printable((error as Error).message)}`)
+  }
+}
+
+/** The error does not quote the URL: it may contain a password. */
+function databaseUrl(text: string): string {
+  if (!URL.canParse(text)) {
+    throw new CliError(2, 'invalid URL in `--storage`; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE')
+  }
+  return text
+}
+
+function unknownStorage(text: string): CliError {
+  return new CliError(
+    2,
+    `unknown storage ${quoteArg(text)}; expected \`memory\`, a directory such as \`./data\`, or a URL such as \`file:./data\` or \`postgres://localhost/app\``,
+  )
+}
+
+/** Describes a location in one line: `directory ./data`. */
+export function describeStorage(location: StorageLocation): string {
+  switch (location.kind) {
+    case 'memory':
+      return 'memory (lost when the process ends)'
+    case 'directory':
+      return `directory ${printable(location.path)}`
+    case 'database': {
+      const { host, pathname } = new URL(location.url)
+      return `PostgreSQL at ${printable(host + pathname)}`
+    }
+  }
+}
+
+/** Enough for a fast disk. More makes `append` of a long pipe collect garbage that has grown old. */
+const COMMAND_IN_FLIGHT_BYTES = 2 * MIB
+
+/** Opens an engine that owns the storage, runs `use` and closes the engine. */
+export async function withEngine<Result>(
+  location: StorageLocation,
+  context: CliContext,
+  use: (hw: Headwater) => Promise<Result>,
+): Promise<Result> {
+  const onBackgroundError = (error: unknown) => context.printError(printable(String(error)))
+  const limits = { sessionInFlightBytes: COMMAND_IN_FLIGHT_BYTES }
+  const hw = await openEngine(location, context, onBackgroundError, limits)
+  try {
+    return await use(hw)
+  } finally {
+    await hw.close()
+  }
+}
+
+/** Opens an engine that owns the storage. Creates a missing directory. */
+export async function openEngine(
+  location: StorageLocation,
+  { storages, clock }: Pick<CliContext, 'storages' | 'clock'>,
+  onBackgroundError: (error: unknown) => void,
+  limits: Partial<EngineLimits> = {},
+): Promise<Headwater> {
+  const ciphers = await optionalCiphers(onBackgroundError)
+  const storage = storageOf(location, storages)
+  return open({ storage, clock, ciphers, usage: usageMetrics(), limits, onBackgroundError })
+}
+
+function storageOf(location: StorageLocation, storages: StorageFactory): Storage {
+  switch (location.kind) {
+    case 'memory':
+      return storages.memory()
+    case 'directory':
+      return storages.filesystem(location.path)
+    case 'database':
+      return storages.postgres(location.url)
+  }
+}
+
+/**
+ * Rejects a location that cannot hold data yet, for commands that read existing data: opening a mistyped
+ * directory would create it, and it would look like an empty storage.
+ *
+ * @throws CliError
+ */
+export async function checkExists(location: StorageLocation): Promise<void> {
+  if (location.kind === 'memory') {
+    throw new CliError(2, '`--storage memory` is empty in every new process; name a directory')
+  }
+  if (location.kind === 'directory' && !(await isDirectory(location.path))) {
+    throw new CliError(1, `directory ${quotePath(location.path)} does not exist`)
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+const CIPHER_PACKAGE = 'the package libsodium-wrappers'
+
+/**
+ * Loads the ciphers that the runtime does not have: AEGIS-256. Its package is an optional dependency. If it
+ * is missing, the engine opens, and a request that needs the cipher fails with an error that names the
+ * package.
+ */
+export async function optionalCiphers(
+  onError: (error: unknown) => void,
+  load: () => Promise<typeof import('../aegis-256/index.ts')> = () => import('../aegis-256/index.ts'),
+): Promise<readonly CipherSuite[]> {
+  try {
+    const { aegis256 } = await load()
+    return [await aegis256()]
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND') {
+      return [unavailableCipher(`${CIPHER_PACKAGE} is not installed on the server`)]
+    }
+    onError(error)
+    return [unavailableCipher(`${CIPHER_PACKAGE} failed to start on the server`)]
+  }
+}
+
+function unavailableCipher(missing: string): CipherSuite {
+  const fail = () => {
+    throw new Error(missing)
+  }
+  return { name: 'aegis-256', missing, seal: fail, open: fail }
+}

@@ -1,0 +1,189 @@
+import type { Clock } from '../../src/runtime/clock.ts'
+import type { Storage, StorageManifest, StorageSession } from '../../src/storage/contract.ts'
+import { StorageConflict, StorageFailure, type StorageFailureKind } from '../../src/storage/errors.ts'
+
+/** Options of {@link conformanceSuite}. */
+export interface ConformanceOptions {
+  /** Manifest of the storage that `make` returns: selects the tests that run. */
+  readonly manifest: StorageManifest
+  /** Creates an empty storage for one test. */
+  readonly make: () => Promise<ConformanceFixture>
+  /** The clock of the storage. Default: the system clock. */
+  readonly clock?: Clock
+  /** Whether data survives when every session is closed. Default: true unless durability is `none`. */
+  readonly keepsDataWhenClosed?: boolean
+  /** How long a notification may take, in milliseconds of real time. Default: 5,000. */
+  readonly notificationMsMax?: number
+  /** Seeds of the random tests. Default: 1 to 5. */
+  readonly seeds?: readonly number[]
+  /** Number of operations of each random test. Default: 300. */
+  readonly randomOperations?: number
+}
+
+/** The storage of one test. */
+export interface ConformanceFixture {
+  /** The storage to test. */
+  readonly storage: Storage
+  /**
+   * Returns another storage over the same data, as a new process would create it. Called with every session
+   * closed. Default: returns `storage`.
+   */
+  readonly reopen?: () => Promise<Storage>
+  /** Removes the data. Called last, with every session closed. */
+  readonly dispose: () => Promise<void>
+}
+
+/** What a test requires beyond the contract. */
+export type Need = 'shared' | 'exclusive' | 'reliable-notifications' | 'new-memory' | 'reopen'
+
+export interface ConformanceCase {
+  readonly title: string
+  readonly needs?: readonly Need[]
+  run(harness: Harness): Promise<void>
+}
+
+/** Opens the sessions of a test, and closes those that it leaves open. */
+export class Harness {
+  readonly options: ConformanceOptions
+  /** Timers that are armed: neither cancelled nor fired. */
+  armedTimers = 0
+  readonly #fixture: ConformanceFixture
+  readonly #sessions: StorageSession[] = []
+  readonly #clock: Clock
+  #storage: Storage
+
+  constructor(options: ConformanceOptions, fixture: ConformanceFixture) {
+    this.options = options
+    this.#fixture = fixture
+    this.#storage = fixture.storage
+    this.#clock = this.#counting(options.clock ?? realClock)
+  }
+
+  get storage(): Storage {
+    return this.#storage
+  }
+
+  async open(onLogChanged: (logId: string) => void = () => {}): Promise<StorageSession> {
+    const session = await this.#storage.open({ clock: this.#clock, onLogChanged })
+    this.#sessions.push(session)
+    return session
+  }
+
+  /** Closes all sessions and opens one as a new process would. */
+  async reopen(): Promise<StorageSession> {
+    await this.closeAll()
+    this.#storage = (await this.#fixture.reopen?.()) ?? this.#storage
+    return this.open()
+  }
+
+  async closeAll(): Promise<void> {
+    for (const session of this.#sessions.splice(0)) await session.close()
+  }
+
+  #counting(clock: Clock): Clock {
+    return {
+      now: () => clock.now(),
+      schedule: (delayMs, callback, options) => {
+        this.armedTimers++
+        let armed = true
+        const disarm = (): void => {
+          if (armed) this.armedTimers--
+          armed = false
+        }
+        const fire = (): void => {
+          disarm()
+          callback()
+        }
+        const cancel = clock.schedule(delayMs, fire, options)
+        return () => {
+          disarm()
+          cancel()
+        }
+      },
+    }
+  }
+}
+
+const realClock: Clock = {
+  now: () => Date.now(),
+  schedule(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs)
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Throws unless the condition holds. */
+export function ok(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(message)
+}
+
+/** Throws unless both are equal by value: primitives, arrays, byte arrays and plain objects. */
+export function equal(actual: unknown, expected: unknown, what: string): void {
+  if (!same(actual, expected)) throw new Error(`${what}: expected ${show(expected)}, got ${show(actual)}`)
+}
+
+/** Throws unless the promise rejects with `StorageConflict`. */
+export async function conflicts(promise: Promise<unknown>, what: string): Promise<void> {
+  const error = await rejection(promise, what)
+  ok(StorageConflict.is(error), `${what}: expected StorageConflict, got ${show(error)}`)
+}
+
+/** Throws unless the promise rejects with a `StorageFailure` of the kind. */
+export async function fails(
+  promise: Promise<unknown>,
+  kind: StorageFailureKind,
+  what: string,
+): Promise<StorageFailure> {
+  const error = await rejection(promise, what)
+  ok(StorageFailure.is(error), `${what}: expected StorageFailure, got ${show(error)}`)
+  equal(error.kind, kind, `${what}: kind of the failure`)
+  return error
+}
+
+/**
+ * Returns the indexes of the promises that fulfil. Throws unless the others reject with `StorageConflict`.
+ */
+export async function winners(promises: readonly Promise<unknown>[], what: string): Promise<number[]> {
+  const won: number[] = []
+  for (const [index, result] of (await Promise.allSettled(promises)).entries()) {
+    if (result.status === 'fulfilled') won.push(index)
+    else
+      ok(StorageConflict.is(result.reason), `${what}: expected StorageConflict, got ${show(result.reason)}`)
+  }
+  return won
+}
+
+async function rejection(promise: Promise<unknown>, what: string): Promise<unknown> {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new Error(`${what}: expected a rejection, but it fulfilled`)
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (a instanceof Uint8Array || b instanceof Uint8Array) {
+    if (!(a instanceof Uint8Array && b instanceof Uint8Array) || a.length !== b.length) return false
+    return a.every((byte, index) => byte === b[index])
+  }
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const members = Object.keys(a)
+  return (
+    members.length === Object.keys(b).length &&
+    members.every((name) => Object.hasOwn(b, name) && same(Reflect.get(a, name), Reflect.get(b, name)))
+  )
+}
+
+const SHOWN_CHARACTERS_MAX = 400
+
+function show(value: unknown): string {
+  if (value instanceof Error) return `${value.name}: ${value.message}`
+  const text = JSON.stringify(value, (_, member) =>
+    member instanceof Uint8Array ? `bytes(${member.length})` : member,
+  )
+  if (text === undefined) return String(value)
+  return text.length > SHOWN_CHARACTERS_MAX ? `${text.slice(0, SHOWN_CHARACTERS_MAX)}...` : text
+}

@@ -1,0 +1,149 @@
+import { reclaimablePoint } from '../../src/core/retention.ts'
+import { compareUtf8 } from '../../src/model/bytes.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { decodeRecords } from '../../src/storage/block-codec.ts'
+import type {
+  Head,
+  JsonValue,
+  ListRange,
+  ReadRange,
+  ReclaimLimits,
+  StoredBlock,
+} from '../../src/storage/contract.ts'
+import { equal, ok } from './harness.ts'
+import { type ExpectedBlock, recordsOf } from './log-writer.ts'
+
+export interface ModelDocument {
+  readonly value: JsonValue
+  /** As the storage returned it. */
+  readonly version: number
+}
+
+export interface ModelLog {
+  readonly head: Head
+  readonly appended: readonly ExpectedBlock[]
+}
+
+/**
+ * A naive implementation of the storage contract, which the random tests compare a storage with. Changes are
+ * made on a copy.
+ */
+export class Model {
+  readonly documents: Map<string, ModelDocument>
+  readonly logs: Map<string, ModelLog>
+
+  constructor(
+    documents: ReadonlyMap<string, ModelDocument> = new Map(),
+    logs: ReadonlyMap<string, ModelLog> = new Map(),
+  ) {
+    this.documents = new Map(documents)
+    this.logs = new Map(logs)
+  }
+
+  copy(): Model {
+    return new Model(this.documents, this.logs)
+  }
+
+  list({ prefix, after, limit }: ListRange): string[] {
+    return [...this.documents.keys()]
+      .filter((key) => key.startsWith(prefix) && compareUtf8(key, after) > 0)
+      .sort(compareUtf8)
+      .slice(0, limit)
+  }
+
+  /** Removes expired blocks. Blocks below a trim point may survive if they were merged with others. */
+  reclaim({ now, trimmedBefore }: ReclaimLimits): void {
+    for (const [logId, { head, appended }] of this.logs) {
+      const kept = appended
+        .filter(({ block }) => block.expiresAt === null || block.expiresAt > now)
+        .map(({ block, mayBeGone }) => ({
+          block,
+          mayBeGone: mayBeGone || block.endSeqNum <= reclaimablePoint(head.trims, trimmedBefore),
+        }))
+      this.logs.set(logId, { head, appended: kept })
+    }
+  }
+}
+
+/**
+ * Throws unless `blocks` is a valid result of reading `range` from a log to which `appended` was written.
+ * Compares records instead of blocks, because adjacent blocks may have been merged.
+ */
+export function checkRead(
+  appended: readonly ExpectedBlock[],
+  range: ReadRange,
+  blocks: readonly StoredBlock[],
+): void {
+  const what = `read ${JSON.stringify(range)}`
+  checkSelection(range, blocks, what)
+  const known = new Map<number, { record: SequencedRecord; expected: ExpectedBlock }>()
+  for (const expected of appended) {
+    for (const record of decodeRecords(expected.block.data)) known.set(record.seqNum, { record, expected })
+  }
+  const returned = new Set<number>()
+  for (const block of blocks) {
+    for (const record of recordsOf([block])) {
+      const match = known.get(record.seqNum)
+      ok(match !== undefined, `${what}: returned record ${record.seqNum}, which is not in the log`)
+      equal(record, match.record, `${what}: record ${record.seqNum}`)
+      equal(block.expiresAt, match.expected.block.expiresAt, `${what}: expiry of record ${record.seqNum}`)
+      returned.add(record.seqNum)
+    }
+  }
+  recordsOf(blocks)
+  if (range.unsplit) checkUnsplit(appended, blocks, what)
+  const end = Math.min(range.endSeqNum, stoppedAt(range, blocks))
+  for (const { record, expected } of known.values()) {
+    if (expected.mayBeGone || record.seqNum >= end || !isWanted(range, record)) continue
+    ok(returned.has(record.seqNum), `${what}: left out record ${record.seqNum}`)
+  }
+}
+
+function checkUnsplit(
+  appended: readonly ExpectedBlock[],
+  blocks: readonly StoredBlock[],
+  what: string,
+): void {
+  for (const { firstSeqNum, endSeqNum } of blocks) {
+    const cuts = ({ block }: ExpectedBlock) =>
+      [firstSeqNum, endSeqNum].some((cut) => block.firstSeqNum < cut && cut < block.endSeqNum)
+    ok(!appended.some(cuts), `${what}: returned a part of an append, ${firstSeqNum} to ${endSeqNum}`)
+  }
+}
+
+function checkSelection(
+  { from, endSeqNum, bytesMax }: ReadRange,
+  blocks: readonly StoredBlock[],
+  what: string,
+): void {
+  let bytes = 0
+  for (const [index, block] of blocks.entries()) {
+    ok(
+      block.firstSeqNum < endSeqNum,
+      `${what}: returned block ${block.firstSeqNum}, which begins at or after the end`,
+    )
+    if ('seqNum' in from) {
+      ok(
+        block.endSeqNum > from.seqNum,
+        `${what}: returned a block that ends at ${block.endSeqNum}, before the start`,
+      )
+      ok(from.seqNum < endSeqNum, `${what}: returned a block for an empty range`)
+    } else {
+      ok(block.lastTimestamp >= from.timestamp, `${what}: returned a block of before the timestamp`)
+    }
+    ok(index === 0 || bytes < bytesMax, `${what}: went on after the block that reached bytesMax`)
+    bytes += block.meteredBytes
+  }
+}
+
+/** Where `bytesMax` ended the read; infinite if it did not. */
+function stoppedAt({ bytesMax }: ReadRange, blocks: readonly StoredBlock[]): number {
+  const last = blocks.at(-1)
+  if (last === undefined) return Number.POSITIVE_INFINITY
+  const bytes = blocks.reduce((sum, block) => sum + block.meteredBytes, 0)
+  return bytes >= bytesMax ? last.endSeqNum : Number.POSITIVE_INFINITY
+}
+
+function isWanted({ from }: ReadRange, record: SequencedRecord): boolean {
+  return 'seqNum' in from ? record.seqNum >= from.seqNum : record.timestamp >= from.timestamp
+}

@@ -1,0 +1,294 @@
+import { Prng } from '../../src/runtime/prng.ts'
+import {
+  type CatalogChange,
+  emptyHead,
+  type ReadRange,
+  type StorageSession,
+} from '../../src/storage/contract.ts'
+import { put } from './catalog.ts'
+import {
+  type ConformanceCase,
+  type ConformanceOptions,
+  conflicts,
+  equal,
+  type Harness,
+  ok,
+  winners,
+} from './harness.ts'
+import { type AppendSpec, LogWriter, NOW, WHOLE_LOG } from './log-writer.ts'
+import { checkRead, Model } from './model.ts'
+import { reclaimAll } from './reclaim.ts'
+
+/** Few, so that operations collide. */
+const KEYS = ['a', 'a\u0000', 'aa', 'ab', 'b', '\ue000', '\u{10000}', '\u{10000}a'] as const
+const LOGS_MAX = 4
+
+/** Seeded sequences of operations, each compared with {@link Model}. */
+export function randomCases(options: ConformanceOptions): ConformanceCase[] {
+  return (options.seeds ?? [1, 2, 3, 4, 5]).map((seed) => ({
+    title: `random operations match a naive model (seed ${seed})`,
+    async run(harness) {
+      const walk = new RandomWalk(harness, seed)
+      await walk.begin()
+      for (let i = 0; i < (options.randomOperations ?? 300); i++) await walk.step(i)
+    },
+  }))
+}
+
+class RandomWalk {
+  readonly #harness: Harness
+  readonly #prng: Prng
+  #model = new Model()
+  #sessions: StorageSession[] = []
+  #logSerial = 0
+  /** Never decreases, like the time of an engine. */
+  #now = NOW
+
+  constructor(harness: Harness, seed: number) {
+    this.#harness = harness
+    this.#prng = new Prng(seed)
+  }
+
+  async begin(): Promise<void> {
+    await this.#openSecond(await this.#harness.open())
+  }
+
+  async step(index: number): Promise<void> {
+    const operation = this.#prng.pick(OPERATIONS)
+    try {
+      await this[operation]()
+      await this.#compare()
+    } catch (error) {
+      throw new Error(`operation ${index}, ${operation}: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
+  async commit(): Promise<void> {
+    const next = this.#model.copy()
+    const changes: CatalogChange[] = []
+    const written = new Set<string>()
+    let holds = true
+    for (let i = this.#prng.below(4); i >= 0; i--) {
+      const key = this.#prng.pick(KEYS)
+      if (written.has(key)) continue
+      written.add(key)
+      const there = next.documents.get(key)?.version ?? null
+      const expect = this.#prng.pick([
+        undefined,
+        undefined,
+        there,
+        there,
+        null,
+        there === null ? 1 : there - 1,
+      ])
+      if (this.#prng.chance(0.3) && expect !== null) {
+        const expected = expect === undefined ? {} : { expect }
+        changes.push({ kind: 'delete', collection: 'streams', key, ...expected })
+        next.documents.delete(key)
+      } else {
+        const value = { key, at: this.#prng.below(1000) }
+        changes.push(put(key, value, expect))
+        next.documents.set(key, { value, version: Number.NaN })
+      }
+      holds &&= expect === undefined || expect === there
+    }
+    await this.#commit(changes, holds, next)
+  }
+
+  async changeLogs(): Promise<void> {
+    const next = this.#model.copy()
+    const logId = this.#anyLog()
+    const log = next.logs.get(logId)
+    const kind = this.#prng.pick(['create-log', 'create-log', 'set-epoch', 'delete-log'] as const)
+    if (kind === 'create-log') {
+      const fresh = next.logs.size < LOGS_MAX
+      const created = fresh ? `log-${this.#logSerial++}` : logId
+      const epoch = this.#prng.below(5)
+      const start = this.#prng.chance(0.2)
+        ? { tail: { seqNum: this.#prng.below(1000), timestamp: this.#prng.below(1000) }, fencingToken: 'old' }
+        : undefined
+      next.logs.set(created, { head: emptyHead(epoch, this.#now, start), appended: [] })
+      const begin = start === undefined ? {} : { start }
+      await this.#commit(
+        [{ kind, logId: created, epoch, createdAt: this.#now, ...begin }],
+        fresh || log === undefined,
+        next,
+      )
+    } else if (kind === 'set-epoch') {
+      const epoch = this.#prng.below(5)
+      if (log !== undefined) next.logs.set(logId, { ...log, head: { ...log.head, epoch } })
+      await this.#commit([{ kind, logId, epoch }], log !== undefined, next)
+    } else if (this.#prng.chance(0.3)) {
+      const tail = log?.head.tail.seqNum ?? 0
+      const expectSeqNum = this.#prng.pick([undefined, tail, tail + 1])
+      next.logs.delete(logId)
+      const change = { kind, logId, ...(expectSeqNum === undefined ? {} : { expectSeqNum }) }
+      await this.#commit([change], log === undefined || expectSeqNum !== tail + 1, next)
+    }
+  }
+
+  async append(): Promise<void> {
+    const logId = this.#anyLog()
+    const log = this.#model.logs.get(logId)
+    const session = this.#session()
+    if (log === undefined) {
+      await conflicts(new LogWriter(session, logId).append(), 'append to a missing log')
+      return
+    }
+    const { head } = log
+    const wrong = this.#prng.pick([undefined, undefined, undefined, 'epoch', 'tail', 'append'] as const)
+    const expected = {
+      epoch: head.epoch + (wrong === 'epoch' ? 1 : 0),
+      seqNum: head.tail.seqNum + (wrong === 'tail' ? 1 : 0),
+      appendId: wrong === 'append' ? 'another' : head.appendId,
+    }
+    const writer = new LogWriter(session, logId, head, log.appended)
+    const request = { ...writer.request(this.#appendSpec(writer)), expected }
+    if (wrong !== undefined) {
+      await conflicts(session.append(request), `append with a wrong ${wrong}`)
+      return
+    }
+    await session.append(request)
+    this.#model.logs.set(logId, { head: writer.head, appended: writer.written })
+  }
+
+  async pipeline(): Promise<void> {
+    const logId = this.#anyLog()
+    const log = this.#model.logs.get(logId)
+    if (log === undefined) return
+    const session = this.#session()
+    const writer = new LogWriter(session, logId, log.head, log.appended)
+    const requests = Array.from({ length: 1 + this.#prng.below(10) }, () =>
+      writer.request(this.#appendSpec(writer)),
+    )
+    const failing = this.#prng.chance(0.3) ? this.#prng.below(requests.length) : requests.length
+    const attempts = requests.map((request, i) =>
+      session.append(i === failing ? { ...request, expected: { ...request.expected, epoch: -1 } } : request),
+    )
+    const won = await winners(attempts, 'append')
+    equal(
+      won,
+      requests.map((_, i) => i).filter((i) => i < failing),
+      'appends that succeeded',
+    )
+    const head = failing === 0 ? log.head : requests[failing - 1]!.head
+    const appended = writer.written.slice(0, log.appended.length + failing)
+    this.#model.logs.set(logId, { head, appended })
+  }
+
+  async list(): Promise<void> {
+    const range = {
+      prefix: this.#prng.pick(['', '', 'a', 'a\u0000', '\ue000', '\u{10000}', 'none']),
+      after: this.#prng.pick(['', ...KEYS]),
+      limit: 1 + this.#prng.below(KEYS.length),
+    }
+    const listed = await this.#session().list('streams', range)
+    equal(
+      listed.map(({ key }) => key),
+      this.#model.list(range),
+      `list of ${JSON.stringify(range)}`,
+    )
+  }
+
+  async read(): Promise<void> {
+    const logId = this.#anyLog()
+    const log = this.#model.logs.get(logId)
+    const tail = log?.head.tail.seqNum ?? 5
+    const start = this.#prng.below(tail + 2)
+    const range: ReadRange = {
+      from: this.#prng.chance(0.5) ? { seqNum: start } : { timestamp: NOW + start },
+      endSeqNum: this.#prng.chance(0.5) ? WHOLE_LOG.endSeqNum : this.#prng.below(tail + 3),
+      bytesMax: this.#prng.chance(0.5) ? WHOLE_LOG.bytesMax : this.#prng.below(200),
+    }
+    checkRead(log?.appended ?? [], range, await this.#session().read(logId, range))
+  }
+
+  async reclaim(): Promise<void> {
+    this.#now += this.#prng.below(20)
+    const limits = { now: this.#now, trimmedBefore: this.#now - 10, blocksMax: 1 + this.#prng.below(5) }
+    await reclaimAll(this.#session(), limits)
+    this.#model.reclaim(limits)
+  }
+
+  async reopen(): Promise<void> {
+    const { manifest, keepsDataWhenClosed } = this.#harness.options
+    if (!(keepsDataWhenClosed ?? manifest.durability !== 'none')) return
+    await this.#openSecond(await this.#harness.reopen())
+  }
+
+  async #openSecond(first: StorageSession): Promise<void> {
+    this.#sessions = this.#harness.options.manifest.shared ? [first, await this.#harness.open()] : [first]
+  }
+
+  #session(): StorageSession {
+    return this.#prng.pick(this.#sessions)
+  }
+
+  /** Usually a log that exists. */
+  #anyLog(): string {
+    const existing = [...this.#model.logs.keys()]
+    return existing.length === 0 || this.#prng.chance(0.05) ? 'missing' : this.#prng.pick(existing)
+  }
+
+  #appendSpec({ head }: LogWriter): AppendSpec {
+    const spec: AppendSpec = {
+      count: 1 + this.#prng.below(4),
+      // Timestamps repeat, but never decrease.
+      timestamp: Math.max(head.tail.timestamp, NOW + head.tail.seqNum - this.#prng.below(5)),
+      expiresAt: this.#prng.pick([null, this.#now + 5, this.#now + 30, NOW + 500]),
+      tag: String(this.#prng.below(1000)),
+    }
+    if (!this.#prng.chance(0.2)) return spec
+    const trimPoint = Math.max(head.trimPoint, this.#prng.below(head.tail.seqNum + 1))
+    return { ...spec, trimPoint, trimmedAt: this.#now }
+  }
+
+  async #commit(changes: readonly CatalogChange[], holds: boolean, next: Model): Promise<void> {
+    const session = this.#session()
+    if (!holds) {
+      await conflicts(session.commit(changes), 'commit whose expectation does not hold')
+      return
+    }
+    await session.commit(changes)
+    const before = this.#model
+    for (const [key, { value }] of next.documents) {
+      if (before.documents.get(key)?.value === value) continue
+      const version = (await session.get('streams', key))?.version
+      ok(version !== undefined, `there is no document ${JSON.stringify(key)}`)
+      next.documents.set(key, { value, version })
+    }
+    this.#model = next
+  }
+
+  async #compare(): Promise<void> {
+    for (const session of this.#sessions) {
+      const documents = await session.list('streams', { prefix: '', after: '', limit: 100 })
+      const expected = this.#model.list({ prefix: '', after: '', limit: 100 })
+      equal(
+        documents,
+        expected.map((key) => ({ key, ...this.#model.documents.get(key) })),
+        'documents',
+      )
+      for (const [logId, { head, appended }] of this.#model.logs) {
+        equal(await session.head(logId), head, `head of ${logId}`)
+        const blocks = await session.read(logId, WHOLE_LOG)
+        checkRead(appended, WHOLE_LOG, blocks)
+        const bytes = blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
+        equal(await session.measure([logId]), [bytes], `metered bytes of ${logId}`)
+      }
+    }
+  }
+}
+
+const OPERATIONS = [
+  'commit',
+  'changeLogs',
+  'append',
+  'append',
+  'pipeline',
+  'list',
+  'read',
+  'read',
+  'reclaim',
+  'reopen',
+] as const

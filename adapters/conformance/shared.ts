@@ -1,0 +1,305 @@
+import type { StorageSession } from '../../src/storage/contract.ts'
+import { StorageConflict } from '../../src/storage/errors.ts'
+import { put } from './catalog.ts'
+import { type ConformanceCase, conflicts, equal, type Harness, ok, winners } from './harness.ts'
+import { LogWriter, NOW, range, recordsOf, WHOLE_LOG } from './log-writer.ts'
+import { checkRead } from './model.ts'
+
+/** Two engines on one storage. */
+export const sharedCases: readonly ConformanceCase[] = [
+  {
+    title: 'a resolved commit is visible to every session',
+    needs: ['shared'],
+    async run(harness) {
+      const [one, other] = [await harness.open(), await harness.open()]
+      for (let i = 0; i < 10; i++) {
+        await one.commit([put('a', i)])
+        const document = await other.get('streams', 'a')
+        equal(document?.value, i, 'value')
+        equal(await other.list('streams', { prefix: 'a', after: '', limit: 10 }), [document], 'list')
+        await other.commit([put('b', i, i === 0 ? null : (await other.get('streams', 'b'))!.version)])
+        equal((await one.get('streams', 'b'))?.value, i, 'value of the other')
+      }
+      await one.commit([{ kind: 'delete', collection: 'streams', key: 'a' }])
+      equal(await other.get('streams', 'a'), undefined, 'document that was deleted')
+    },
+  },
+  {
+    title: 'a resolved append is visible to every session',
+    needs: ['shared'],
+    async run(harness) {
+      const [one, other] = [await harness.open(), await harness.open()]
+      const writer = await LogWriter.create(one, 'a')
+      equal(await other.head('a'), writer.head, 'head of a new log')
+      for (let i = 0; i < 20; i++) {
+        await writer.append({ count: 2 })
+        equal(await other.head('a'), writer.head, 'head')
+        checkRead(writer.written, WHOLE_LOG, await other.read('a', WHOLE_LOG))
+      }
+      await other.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }])
+      await conflicts(writer.append(), 'append in an epoch that another session ended')
+      await other.commit([{ kind: 'delete-log', logId: 'a' }])
+      equal(await one.head('a'), undefined, 'head of a log that another session deleted')
+      equal(await one.read('a', WHOLE_LOG), [], 'blocks of a log that another session deleted')
+    },
+  },
+  {
+    title: 'one of two appends by different sessions with the same expectation succeeds',
+    needs: ['shared'],
+    async run(harness) {
+      const sessions = [await harness.open(), await harness.open()]
+      let { head } = await LogWriter.create(sessions[0]!, 'a')
+      for (let round = 0; round < 30; round++) {
+        // Each session is first in every other round.
+        const order = round % 2 === 0 ? sessions : [...sessions].reverse()
+        const requests = order.map((session, i) =>
+          new LogWriter(session, 'a', head).request({ tag: `${round}/${i}`, count: 1 + i }),
+        )
+        const won = await winners(
+          requests.map((request, i) => order[i]!.append(request)),
+          'append',
+        )
+        equal(won.length, 1, 'number of appends that were made')
+        const { block, head: next } = requests[won[0]!]!
+        for (const session of sessions) {
+          equal(await session.head('a'), next, 'head')
+          const added = { ...WHOLE_LOG, from: { seqNum: head.tail.seqNum } }
+          const records = recordsOf(await session.read('a', added)).filter(
+            ({ seqNum }) => seqNum >= block.firstSeqNum,
+          )
+          equal(records, recordsOf([block]), 'records that were added')
+        }
+        head = next
+      }
+    },
+  },
+  {
+    title: 'two sessions that append concurrently produce a log without gaps',
+    needs: ['shared'],
+    async run(harness) {
+      const sessions = [await harness.open(), await harness.open()]
+      await LogWriter.create(sessions[0]!, 'a')
+      const bodies = await Promise.all(
+        sessions.map(async (session, i) => {
+          const appended: string[] = []
+          while (appended.length < 40) {
+            const writer = new LogWriter(session, 'a', (await session.head('a'))!)
+            const tag = `${i}/${appended.length}`
+            try {
+              const block = await writer.append({ tag })
+              appended.push(`${tag}#${block.firstSeqNum}`)
+            } catch (error) {
+              if (!StorageConflict.is(error)) throw error
+            }
+          }
+          return appended
+        }),
+      )
+      const records = recordsOf(await sessions[0]!.read('a', WHOLE_LOG))
+      equal(
+        records.map(({ seqNum }) => seqNum),
+        range(0, 80),
+        'sequence numbers',
+      )
+      const texts = records.map(({ body }) => new TextDecoder().decode(body))
+      equal([...texts].sort(), bodies.flat().sort(), 'bodies')
+    },
+  },
+  {
+    title: 'one of two commits by different sessions with the same expectation succeeds completely',
+    needs: ['shared'],
+    async run(harness) {
+      const sessions = [await harness.open(), await harness.open()]
+      for (let round = 0; round < 20; round++) {
+        const attempts = sessions.map((session, i) =>
+          session.commit([
+            put(`by-${i}`, round),
+            put(`name-${round}`, i, null),
+            { kind: 'create-log', logId: `log-${round}`, epoch: i + 1, createdAt: NOW },
+          ]),
+        )
+        const won = await winners(attempts, 'commit')
+        equal(won.length, 1, 'number of commits that were made')
+        for (const session of sessions) {
+          equal((await session.get('streams', `name-${round}`))?.value, won[0], 'value')
+          equal((await session.head(`log-${round}`))?.epoch, won[0]! + 1, 'epoch of the log')
+          equal((await session.get('streams', `by-${won[0]}`))?.value, round, 'other document of the winner')
+        }
+        const loser = await sessions[0]!.get('streams', `by-${1 - won[0]!}`)
+        equal(loser?.value === round, false, 'whether the loser wrote its other document')
+      }
+    },
+  },
+  {
+    title: 'versions assigned by two sessions differ',
+    needs: ['shared'],
+    async run(harness) {
+      const sessions = [await harness.open(), await harness.open()]
+      const versions: number[] = []
+      for (let i = 0; i < 20; i++) {
+        await sessions[i % 2]!.commit([put('a', 0)])
+        versions.push((await sessions[0]!.get('streams', 'a'))!.version)
+        if (i % 4 === 3) await sessions[i % 2]!.commit([{ kind: 'delete', collection: 'streams', key: 'a' }])
+      }
+      equal(new Set(versions).size, versions.length, 'number of different versions')
+    },
+  },
+  {
+    title: 'blocks that one session frees are freed for all',
+    needs: ['shared'],
+    async run(harness) {
+      const [one, other] = [await harness.open(), await harness.open()]
+      const writer = await LogWriter.create(one, 'a')
+      await writer.append({ expiresAt: NOW })
+      await writer.append()
+      while ((await other.reclaim({ now: NOW, trimmedBefore: 0, blocksMax: 10 })).more) {}
+      for (const session of [one, other]) {
+        const records = recordsOf(await session.read('a', WHOLE_LOG))
+        equal(
+          records.map(({ seqNum }) => seqNum),
+          [1],
+          'sequence numbers',
+        )
+      }
+    },
+  },
+  {
+    title: 'a session is not exclusive once another one was open',
+    needs: ['shared'],
+    async run(harness) {
+      const one = await harness.open()
+      const other = await harness.open()
+      equal(
+        [one, other].map((session) => session.isExclusive?.() ?? false),
+        [false, false],
+        'with another',
+      )
+      await other.close()
+      equal(one.isExclusive?.() ?? false, false, 'after the other was closed')
+    },
+  },
+  {
+    title: 'closing one session does not affect the others',
+    needs: ['shared'],
+    async run(harness) {
+      const [one, other] = [await harness.open(), await harness.open()]
+      const writer = await LogWriter.create(one, 'a')
+      await other.close()
+      await writer.append()
+      await one.commit([put('a', 1)])
+      equal(await one.head('a'), writer.head, 'head')
+      equal((await one.get('streams', 'a'))?.value, 1, 'value')
+    },
+  },
+]
+
+/** For storages that elect an engine for background work. Without an election, every engine does it. */
+export const turnCases: readonly ConformanceCase[] = [
+  {
+    title: 'a session gets the turn for background work once the earlier ones give it up',
+    async run(harness) {
+      for (let left = await askForTurns(harness, 3); left.length > 0; ) {
+        const { given, others } = await nextOf(left)
+        given.giveUp()
+        left = others
+      }
+    },
+  },
+  {
+    title: 'closing a session gives up its turn',
+    async run(harness) {
+      for (let left = await askForTurns(harness, 3); left.length > 0; ) {
+        const { given, others } = await nextOf(left)
+        await given.session.close()
+        left = others
+      }
+    },
+  },
+  {
+    title: 'a turn that was given up is not granted again, and giving it up twice does nothing',
+    async run(harness) {
+      const turns = await askForTurns(harness, 3)
+      if (turns.length === 0) return
+      const { given, others } = await nextOf(turns)
+      const [waiting, last] = others
+      // The second turn may not have been granted yet.
+      for (const turn of [waiting, given, waiting, given]) turn?.giveUp()
+      await last?.isOurs()
+      await last?.session.close()
+      for (const turn of [given, waiting]) {
+        turn?.giveUp()
+        await turn?.session.close()
+        ok(turn?.cameBack !== true, 'onTurn(true) was called after the turn was given up')
+      }
+    },
+  },
+]
+
+/**
+ * Requests a turn in each of several sessions. Returns none without elections, and one if only one session
+ * may be open.
+ */
+async function askForTurns(harness: Harness, count: number): Promise<Turn[]> {
+  const turns: Turn[] = []
+  for (let i = 0; i < (harness.storage.manifest.shared ? count : 1); i++) {
+    const session = await harness.open()
+    if (session.backgroundTurn === undefined) return []
+    turns.push(new Turn(session, harness.options.notificationMsMax ?? 5000))
+  }
+  return turns
+}
+
+/** Waits for the next turn that is granted, whichever was requested first. */
+async function nextOf(turns: readonly Turn[]): Promise<{ given: Turn; others: Turn[] }> {
+  const given = await Promise.race(turns.map((turn) => turn.isOurs().then(() => turn)))
+  for (const turn of turns) turn.stopWaiting()
+  return { given, others: turns.filter((turn) => turn !== given) }
+}
+
+/** A requested turn. */
+class Turn {
+  readonly session: StorageSession
+  readonly #timeoutMs: number
+  readonly #end: () => void
+  #isOurs = false
+  #isGivenUp = false
+  #cameBack = false
+  #onOurs: () => void = () => {}
+
+  constructor(session: StorageSession, timeoutMs: number) {
+    this.session = session
+    this.#timeoutMs = timeoutMs
+    this.#end = session.backgroundTurn!((isOurs) => {
+      this.#isOurs = isOurs
+      this.#cameBack ||= isOurs && this.#isGivenUp
+      if (isOurs) this.#onOurs()
+    })
+  }
+
+  /** Whether it was granted again after it was given up. */
+  get cameBack(): boolean {
+    return this.#cameBack
+  }
+
+  /** Resolves once the turn is granted. */
+  isOurs(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new Error(`onTurn(true) was not called within ${this.#timeoutMs} ms`))
+      const timer = setTimeout(late, this.#timeoutMs)
+      this.stopWaiting = () => clearTimeout(timer)
+      this.#onOurs = () => {
+        this.stopWaiting()
+        resolve()
+      }
+      if (this.#isOurs) this.#onOurs()
+    })
+  }
+
+  /** Stops waiting and cancels the timer. */
+  stopWaiting = (): void => {}
+
+  giveUp(): void {
+    this.#isGivenUp = true
+    this.#end()
+  }
+}

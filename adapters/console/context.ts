@@ -1,0 +1,24 @@
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Client } from './api/client.ts'
+import type { Route } from './route.ts'
+
+/** What every part of the console uses. */
+export interface Console {
+  readonly client: Client
+  /** Whether the server has an address of its own, which curl commands can use. */
+  readonly hasAddress: boolean
+  navigate(route: Route): void
+  /** Shows a message for some seconds. */
+  announce(message: string): void
+  /** The encryption keys that were entered, by basin and stream. They are kept nowhere else. */
+  readonly encryptionKeys: Map<string, string>
+}
+
+export const ConsoleContext = createContext<Console | undefined>(undefined)
+
+export function useConsole(): Console {
+  const value = useContext(ConsoleContext)
+  if (value === undefined) throw new Error('not inside a console')
+  return value
+}

@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks'
+import type { Access } from './access.ts'
+import { useConsole } from './context.ts'
+import type { Route } from './route.ts'
+import { LIST_KEYS, SHORTCUTS } from './shortcuts.ts'
+import { Dialog } from './ui/dialog.tsx'
+import { Checkbox, Select } from './ui/field.tsx'
+import { Link } from './ui/link.tsx'
+
+type Theme = 'system' | 'light' | 'dark'
+
+/** The bar above every view. */
+export function Header(props: {
+  readonly route: Route
+  readonly access: Access
+  readonly theme: Theme
+  readonly onTheme: (theme: Theme) => void
+  readonly hasShortcuts: boolean
+  readonly onShortcuts: (enabled: boolean) => void
+  readonly onForget: () => void
+}) {
+  const { route, access, theme, onTheme, hasShortcuts, onShortcuts, onForget } = props
+  const { client, hasAddress } = useConsole()
+  const [isHelpShown, setHelpShown] = useState(false)
+  const isOnBasins = route.view === 'basins' || route.view === 'basin' || route.view === 'stream'
+  return (
+    <header class="bar">
+      <span class="brand">headwater</span>
+      <nav aria-label="Console">
+        <Link to={{ view: 'basins' }} current={isOnBasins} shortcut="g b">
+          Basins
+        </Link>
+        <Link to={{ view: 'tokens' }} current={route.view === 'tokens'} shortcut="g t">
+          Access tokens
+        </Link>
+        <Link to={{ view: 'usage' }} current={route.view === 'usage'} shortcut="g u">
+          Usage
+        </Link>
+      </nav>
+      <span class="spacer" />
+      <span class="server">
+        {hasAddress ? client.target.url.replace(/^https?:\/\//, '') : 'in this page'}
+      </span>
+      {access === 'open' && hasAddress && (
+        <span class="tag" title="The server takes requests without an access token">
+          no token needed
+        </span>
+      )}
+      {client.token !== undefined && (
+        <button type="button" class="quiet" onClick={onForget}>
+          Forget token
+        </button>
+      )}
+      <Select
+        label="Colours"
+        value={theme}
+        options={[
+          ['system', 'System'],
+          ['light', 'Light'],
+          ['dark', 'Dark'],
+        ]}
+        onChange={onTheme}
+      />
+      <button
+        type="button"
+        class="quiet"
+        aria-label="Keyboard shortcuts"
+        aria-keyshortcuts="?"
+        onClick={() => setHelpShown(true)}
+      >
+        ?
+      </button>
+      {isHelpShown && (
+        <Dialog title="Keyboard shortcuts" onClose={() => setHelpShown(false)}>
+          <dl class="keys">
+            {[...SHORTCUTS, ...LIST_KEYS].map(([keys, does]) => (
+              <div key={keys}>
+                <dt>
+                  <kbd>{keys}</kbd>
+                </dt>
+                <dd>{does}</dd>
+              </div>
+            ))}
+          </dl>
+          <Checkbox label="Shortcuts of a single key are on" checked={hasShortcuts} onChange={onShortcuts} />
+        </Dialog>
+      )}
+    </header>
+  )
+}

@@ -1,0 +1,2 @@
+export { mountConsole } from './mount.tsx'
+export type { ConsoleOptions } from './options.ts'

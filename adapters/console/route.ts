@@ -1,0 +1,50 @@
+/** What the console shows. */
+export type Route =
+  | { readonly view: 'basins' }
+  | { readonly view: 'tokens' }
+  | { readonly view: 'usage' }
+  | { readonly view: 'basin'; readonly basin: string; readonly tab: BasinTab }
+  | { readonly view: 'stream'; readonly basin: string; readonly stream: string; readonly tab: StreamTab }
+
+/** The parts of a basin's view. */
+const BASIN_TABS = ['streams', 'configuration', 'usage'] as const
+export type BasinTab = (typeof BASIN_TABS)[number]
+
+/** The parts of a stream's view. */
+const STREAM_TABS = ['records', 'append', 'fence-and-trim', 'configuration', 'usage'] as const
+export type StreamTab = (typeof STREAM_TABS)[number]
+
+/** The fragment of a route: `#/basins/shop/streams/orders%2F1/append`. */
+export function fragmentOf(route: Route): string {
+  if (route.view === 'basins' || route.view === 'tokens' || route.view === 'usage') return `#/${route.view}`
+  const basin = `#/basins/${encodeURIComponent(route.basin)}`
+  if (route.view === 'basin') return route.tab === 'streams' ? basin : `${basin}/${route.tab}`
+  const stream = `${basin}/streams/${encodeURIComponent(route.stream)}`
+  return route.tab === 'records' ? stream : `${stream}/${route.tab}`
+}
+
+/** The route of a fragment; the list of basins if it is not one. */
+export function routeOf(fragment: string): Route {
+  const [view, basin, second = 'streams', stream, tab = 'records'] = segmentsOf(fragment)
+  if (view === 'tokens' || view === 'usage') return { view }
+  if (view !== 'basins' || basin === undefined || basin === '') return { view: 'basins' }
+  if (second === 'streams' && stream !== undefined && stream !== '') {
+    return { view: 'stream', basin, stream, tab: oneOf(STREAM_TABS, tab) }
+  }
+  return { view: 'basin', basin, tab: oneOf(BASIN_TABS, second) }
+}
+
+function segmentsOf(fragment: string): string[] {
+  try {
+    return fragment
+      .replace(/^#?\/?/, '')
+      .split('/')
+      .map(decodeURIComponent)
+  } catch {
+    return []
+  }
+}
+
+function oneOf<Value extends string>(values: readonly [Value, ...Value[]], text: string): Value {
+  return values.find((value) => value === text) ?? values[0]
+}

@@ -1,0 +1,75 @@
+import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
+import type { AppendRecord } from '../api/types.ts'
+import { utf8Bytes } from './record.ts'
+
+/** Each line is the body of a record; the last one may lack its line break. */
+export function recordsOfLines(text: string): AppendRecord[] {
+  if (text === '') return []
+  const lines = text.split(/\r?\n/)
+  if (lines.at(-1) === '') lines.pop()
+  return lines.map((body) => ({ body }))
+}
+
+/**
+ * Each element of a JSON array is a record: a string is its body; an object whose members are `body`,
+ * `headers` and `timestamp` is the record itself; any other value becomes its JSON. Throws an error with a
+ * message for people.
+ */
+export function recordsOfJson(text: string): AppendRecord[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new Error(`not JSON: ${(error as Error).message}`)
+  }
+  if (!Array.isArray(value)) throw new Error('must be a JSON array, such as ["first", {"id": 2}]')
+  return value.map((element) => {
+    if (typeof element === 'string') return { body: element }
+    return isRecord(element) ? element : { body: JSON.stringify(element) }
+  })
+}
+
+const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  body: (value) => typeof value === 'string',
+  headers: (value) => Array.isArray(value) && value.every(isHeader),
+  timestamp: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+}
+
+function isRecord(value: unknown): value is AppendRecord {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const members = Object.entries(value)
+  return members.length > 0 && members.every(([name, member]) => MEMBERS[name]?.(member) === true)
+}
+
+function isHeader(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string')
+}
+
+/** The metered size of a record that is sent as text (docs/protocol.md "Metered size"). */
+function meteredSize({ headers = [], body = '' }: AppendRecord): number {
+  return headers.reduce(
+    (bytes, [name, value]) => bytes + 2 + utf8Bytes(name) + utf8Bytes(value),
+    8 + utf8Bytes(body),
+  )
+}
+
+/** Divides records into batches within the limits of an append. Throws for a record beyond them. */
+export function batchesOf(records: readonly AppendRecord[]): AppendRecord[][] {
+  const batches: AppendRecord[][] = []
+  let bytes = Number.POSITIVE_INFINITY
+  for (const [index, record] of records.entries()) {
+    const size = meteredSize(record)
+    if (size > BATCH_METERED_BYTES_MAX) {
+      throw new Error(
+        `record ${index + 1} has ${size} metered bytes; the limit is ${BATCH_METERED_BYTES_MAX}`,
+      )
+    }
+    bytes += size
+    if (bytes > BATCH_METERED_BYTES_MAX || batches.at(-1)!.length === BATCH_RECORDS_MAX) {
+      batches.push([])
+      bytes = size
+    }
+    batches.at(-1)!.push(record)
+  }
+  return batches
+}

@@ -1,0 +1,173 @@
+import { useReducer, useState } from 'preact/hooks'
+import type { Client } from '../api/client.ts'
+import type { Call } from '../api/request.ts'
+import type { AppendAck, AppendInput, AppendRecord } from '../api/types.ts'
+import { useConsole } from '../context.ts'
+import { plural } from '../format.ts'
+import { CurlButton } from '../ui/copy.tsx'
+import { Field, Select } from '../ui/field.tsx'
+import { Note, Problem } from '../ui/notice.tsx'
+import { useSubmit } from '../ui/use-submit.ts'
+import { batchesOf, recordsOfJson, recordsOfLines } from './append-input.ts'
+import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
+import type { StreamTarget } from './follow.ts'
+import { HeaderFields } from './header-fields.tsx'
+
+type Mode = 'one' | 'lines' | 'json'
+type Header = readonly [name: string, value: string]
+
+const LABELS: Readonly<Record<Mode, string>> = { one: 'Body', lines: 'Lines', json: 'JSON array' }
+const HINTS: Readonly<Record<Mode, string>> = {
+  one: 'The text of the record.',
+  lines: 'Each line becomes a record.',
+  json: 'Each element becomes a record: a string, any JSON value, or {"body", "headers", "timestamp"}.',
+}
+
+/** A form that appends one record, lines, or a JSON array. */
+export function Append(props: {
+  readonly basin: string
+  readonly stream: string
+  readonly cipher: string | null | undefined
+}) {
+  const { basin, stream, cipher } = props
+  const { client } = useConsole()
+  const [, renderAgain] = useReducer((count: number) => count + 1, 0)
+  const target: StreamTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
+  const [mode, setMode] = useState<Mode>('one')
+  const [text, setText] = useState('')
+  const [headers, setHeaders] = useState<readonly Header[]>([])
+  const [matchSeqNum, setMatchSeqNum] = useState('')
+  const [fencingToken, setFencingToken] = useState('')
+  const [result, setResult] = useState<string>()
+  const input = (): Omit<AppendInput, 'records'> => ({
+    ...(matchSeqNum.trim() !== '' && { match_seq_num: sequenceNumber(matchSeqNum) }),
+    ...(fencingToken !== '' && { fencing_token: fencingToken }),
+  })
+  const records = (): AppendRecord[] => {
+    if (mode === 'lines') return recordsOfLines(text)
+    if (mode === 'json') return recordsOfJson(text)
+    return [{ body: text, ...(headers.length > 0 && { headers }) }]
+  }
+  const { isBusy, error, onSubmit } = useSubmit(async () => {
+    setResult(undefined)
+    const batches = batchesOf(records())
+    if (batches.length === 0) throw new Error('there is nothing to append')
+    await appendAll(client, target, batches, input(), (first, end) =>
+      setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`),
+    )
+    if (mode === 'one') setText('')
+  })
+  return (
+    <form class="panel" onSubmit={onSubmit}>
+      <div class="toolbar">
+        <Select
+          label="What to append"
+          value={mode}
+          options={[
+            ['one', 'One record'],
+            ['lines', 'Lines'],
+            ['json', 'JSON array'],
+          ]}
+          onChange={setMode}
+        />
+        <EncryptionKeyField
+          basin={basin}
+          stream={stream}
+          cipher={cipher}
+          onChange={() => renderAgain(undefined)}
+        />
+      </div>
+      <Field label={LABELS[mode]} hint={HINTS[mode]}>
+        {(id, describedBy) => (
+          <textarea
+            id={id}
+            rows={8}
+            spellcheck={false}
+            aria-describedby={describedBy}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      {mode === 'one' && <HeaderFields headers={headers} onChange={setHeaders} />}
+      <details>
+        <summary>Conditions</summary>
+        <div class="fields">
+          <Field label="Sequence number" hint="Append only if the first record gets this one">
+            {(id, describedBy) => (
+              <input
+                id={id}
+                inputMode="numeric"
+                aria-describedby={describedBy}
+                value={matchSeqNum}
+                onInput={(event) => setMatchSeqNum(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+          <Field label="Fencing token" hint="Append only if the stream has this one">
+            {(id, describedBy) => (
+              <input
+                id={id}
+                autocomplete="off"
+                aria-describedby={describedBy}
+                value={fencingToken}
+                onInput={(event) => setFencingToken(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        </div>
+      </details>
+      <Problem error={error} />
+      {result !== undefined && (
+        <div role="status">
+          <Note>{result}</Note>
+        </div>
+      )}
+      <footer>
+        <button type="submit" class="primary" disabled={isBusy}>
+          Append
+        </button>
+        <CurlButton call={() => appendCall(target, { records: curlRecords(records), ...input() })} />
+      </footer>
+    </form>
+  )
+}
+
+/** The call that appends a batch. */
+function appendCall({ basin, stream, encryptionKey }: StreamTarget, body: AppendInput): Call {
+  return { method: 'POST', path: ['streams', stream, 'records'], basin, body, encryptionKey }
+}
+
+/** Appends batches in order; the condition of a sequence number continues from one to the next. */
+async function appendAll(
+  client: Client,
+  target: StreamTarget,
+  batches: readonly AppendRecord[][],
+  conditions: Omit<AppendInput, 'records'>,
+  onProgress: (first: number, end: number) => void,
+): Promise<void> {
+  let first: number | undefined
+  let match = conditions.match_seq_num
+  for (const records of batches) {
+    const body = { records, ...conditions, ...(match !== undefined && { match_seq_num: match }) }
+    const ack = await client.json<AppendAck>(appendCall(target, body))
+    first ??= ack.start.seq_num
+    if (match !== undefined) match = ack.end.seq_num
+    onProgress(first, ack.end.seq_num)
+  }
+}
+
+/** What cannot be appended is not in the command either. */
+function curlRecords(records: () => AppendRecord[]): AppendRecord[] {
+  try {
+    return records()
+  } catch {
+    return []
+  }
+}
+
+function sequenceNumber(text: string): number {
+  const value = /^[0-9]+$/.test(text.trim()) ? Number(text) : Number.NaN
+  if (Number.isSafeInteger(value)) return value
+  throw new Error(`Sequence number: ${JSON.stringify(text)} is not a whole number from 0 to 2^53 - 1`)
+}

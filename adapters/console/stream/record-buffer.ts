@@ -1,0 +1,135 @@
+import type { WireRecord } from '../api/types.ts'
+import { matches, meteredSize } from './record.ts'
+
+/** The most records that a live tail keeps. */
+export const RECORDS_MAX = 10_000
+/** The most metered bytes that a live tail keeps, unless a single record is larger. */
+export const BYTES_MAX = 32 * 1_048_576
+
+/**
+ * The latest records of a stream, up to {@link RECORDS_MAX} and {@link BYTES_MAX}, and those of them that a
+ * filter selects.
+ */
+export class RecordBuffer {
+  #all = new Window()
+  #selected = new Window()
+  #needle = ''
+  /** How many records were received. */
+  received = 0
+  /** How many selected records were dropped since the last {@link clear}, which moves the others up. */
+  dropped = 0
+
+  get length(): number {
+    return this.#shown.length
+  }
+
+  /** How many records are kept, selected or not. */
+  get kept(): number {
+    return this.#all.length
+  }
+
+  at(index: number): WireRecord | undefined {
+    return this.#shown.at(index)
+  }
+
+  /** The position of a record among the selected ones; -1 if it is not one. */
+  indexOf(seqNum: number): number {
+    return this.#shown.indexOf(seqNum)
+  }
+
+  add(records: readonly WireRecord[]): void {
+    this.received += records.length
+    for (const record of records) {
+      this.#all.push(record, meteredSize(record))
+      if (this.#needle !== '' && matches(record, this.#needle)) this.#selected.push(record, 0)
+    }
+    const droppedOfAll = this.#all.shrink()
+    const first = this.#all.at(0)?.seq_num ?? 0
+    const droppedOfSelected = this.#selected.dropBefore(first)
+    this.dropped += this.#needle === '' ? droppedOfAll : droppedOfSelected
+  }
+
+  /** Selects the records that contain a text; all of them if it is empty. */
+  filter(text: string): void {
+    this.#needle = text.toLowerCase()
+    this.#selected = new Window()
+    this.dropped = 0
+    if (this.#needle === '') return
+    for (const record of this.#all) if (matches(record, this.#needle)) this.#selected.push(record, 0)
+  }
+
+  clear(): void {
+    this.#all = new Window()
+    this.#selected = new Window()
+    this.received = 0
+    this.dropped = 0
+  }
+
+  get #shown(): Window {
+    return this.#needle === '' ? this.#all : this.#selected
+  }
+}
+
+/** A queue of records in the order of their sequence numbers. */
+class Window {
+  #records: { readonly record: WireRecord; readonly bytes: number }[] = []
+  #start = 0
+  #bytes = 0
+
+  get length(): number {
+    return this.#records.length - this.#start
+  }
+
+  at(index: number): WireRecord | undefined {
+    return index < 0 ? undefined : this.#records[this.#start + index]?.record
+  }
+
+  push(record: WireRecord, bytes: number): void {
+    this.#records.push({ record, bytes })
+    this.#bytes += bytes
+  }
+
+  /** Drops the oldest records beyond the limits. Returns how many. */
+  shrink(): number {
+    let count = 0
+    while (this.length > RECORDS_MAX || (this.#bytes > BYTES_MAX && this.length > 1)) {
+      this.#shift()
+      count++
+    }
+    return count
+  }
+
+  dropBefore(seqNum: number): number {
+    let count = 0
+    while (this.length > 0 && this.at(0)!.seq_num < seqNum) {
+      this.#shift()
+      count++
+    }
+    return count
+  }
+
+  indexOf(seqNum: number): number {
+    let low = 0
+    let high = this.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.at(middle)!.seq_num < seqNum) low = middle + 1
+      else high = middle
+    }
+    return this.at(low)?.seq_num === seqNum ? low : -1
+  }
+
+  *[Symbol.iterator](): Generator<WireRecord> {
+    for (let index = this.#start; index < this.#records.length; index++) yield this.#records[index]!.record
+  }
+
+  #shift(): void {
+    this.#bytes -= this.#records[this.#start]!.bytes
+    this.#start++
+    // Removing each record from the array would move all others each time.
+    if (this.#start > RECORDS_MAX) {
+      this.#records = this.#records.slice(this.#start)
+      this.#start = 0
+    }
+  }
+}

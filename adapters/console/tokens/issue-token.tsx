@@ -1,0 +1,116 @@
+import { useState } from 'preact/hooks'
+import { accessTokenIdProblem } from '../../../src/model/access.ts'
+import { DurationField } from '../config/duration-field.tsx'
+import { secondsOf } from '../config/model.ts'
+import { useConsole } from '../context.ts'
+import { CopyButton } from '../ui/copy.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Checkbox, Field, Select } from '../ui/field.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { Scroll } from '../ui/scroll.tsx'
+import { useSubmit } from '../ui/use-submit.ts'
+import { ScopeBuilder } from './scope-builder.tsx'
+import { PRESETS, scopeOf } from './scope-model.ts'
+import { scopeWarnings } from './scope-words.ts'
+
+/** A form that issues a token, and shows the token once. */
+export function IssueToken({ onClose }: { readonly onClose: () => void }) {
+  const { client } = useConsole()
+  const [id, setId] = useState('')
+  const [expiry, setExpiry] = useState<'own' | 'after'>('own')
+  const [after, setAfter] = useState({ count: '30', unit: 86_400 })
+  const [isPrefixed, setPrefixed] = useState(false)
+  const [scope, setScope] = useState(PRESETS[0]![1])
+  const [issued, setIssued] = useState<string>()
+  const problem = id === '' ? undefined : accessTokenIdProblem(id)
+  const canPrefix = scope.streams.kind === 'prefix'
+  const { isBusy, error, onSubmit } = useSubmit(async () => {
+    const expires = expiry === 'own' ? undefined : Date.now() + secondsOf(after, 'Expiry') * 1000
+    const body = {
+      id,
+      scope: scopeOf(scope),
+      auto_prefix_streams: canPrefix && isPrefixed,
+      ...(expires !== undefined && { expires_at: new Date(expires).toISOString() }),
+    }
+    const call = { method: 'POST', path: ['access-tokens'], body } as const
+    setIssued((await client.json<{ access_token: string }>(call)).access_token)
+  })
+  if (issued !== undefined) return <Issued id={id} token={issued} onClose={onClose} />
+  return (
+    <Dialog title="Issue token" onClose={onClose} isWide>
+      <form onSubmit={onSubmit}>
+        <Field label="Id" problem={problem} hint="Unique; 1 to 96 bytes, such as tenant-7/browser">
+          {(fieldId, describedBy) => (
+            <input
+              id={fieldId}
+              required
+              autocomplete="off"
+              spellcheck={false}
+              aria-describedby={describedBy}
+              value={id}
+              onInput={(event) => setId(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="Expires">
+          {(fieldId) => (
+            <span class="duration">
+              <Select
+                id={fieldId}
+                value={expiry}
+                options={[
+                  ['own', 'With your own token, or never'],
+                  ['after', 'After a time'],
+                ]}
+                onChange={setExpiry}
+              />
+              {expiry === 'after' && (
+                <DurationField label="Time to expiry" value={after} onChange={setAfter} />
+              )}
+            </span>
+          )}
+        </Field>
+        <ScopeBuilder scope={scope} onChange={setScope} />
+        <Checkbox
+          label="Add the prefix of streams to names in requests, and remove it from responses"
+          checked={canPrefix && isPrefixed}
+          disabled={!canPrefix}
+          onChange={setPrefixed}
+        />
+        <Problem error={error} />
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class="primary"
+            disabled={
+              isBusy || id === '' || problem !== undefined || scopeWarnings(scopeOf(scope)).length > 0
+            }
+          >
+            Issue
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+function Issued(props: { readonly id: string; readonly token: string; readonly onClose: () => void }) {
+  const { id, token, onClose } = props
+  return (
+    <Dialog title={`Token ${id}`} onClose={onClose}>
+      <p>Copy the token now. The server stores only its hash, so that it cannot be shown again.</p>
+      <Scroll label="Access token">
+        <pre class="secret">{token}</pre>
+      </Scroll>
+      <footer>
+        <CopyButton text={() => token} label="Copy token" done="Copied the token" class="primary" />
+        <button type="button" onClick={onClose}>
+          Done
+        </button>
+      </footer>
+    </Dialog>
+  )
+}

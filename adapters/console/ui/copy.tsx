@@ -1,0 +1,48 @@
+import { useState } from 'preact/hooks'
+import { type Call, curlCommand } from '../api/request.ts'
+import { useConsole } from '../context.ts'
+import { Dialog } from './dialog.tsx'
+import { Scroll } from './scroll.tsx'
+
+/** Copies a text; where the browser does not permit it, shows it instead. */
+export function CopyButton(props: {
+  readonly text: () => string
+  readonly label?: string
+  readonly done?: string
+  readonly class?: string
+}) {
+  const { text, label = 'Copy', done = 'Copied' } = props
+  const { announce } = useConsole()
+  const [shown, setShown] = useState<string>()
+  const copy = async () => {
+    const copied = text()
+    try {
+      await navigator.clipboard.writeText(copied)
+      announce(done)
+    } catch {
+      setShown(copied)
+    }
+  }
+  return (
+    <>
+      <button type="button" class={props.class} onClick={copy}>
+        {label}
+      </button>
+      {shown !== undefined && (
+        <Dialog title={label} onClose={() => setShown(undefined)} isWide>
+          <Scroll label={label}>
+            <pre>{shown}</pre>
+          </Scroll>
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+/** Copies a call as a shell command; nothing where the server has no address. */
+export function CurlButton({ call }: { readonly call: () => Call }) {
+  const { client, hasAddress } = useConsole()
+  if (!hasAddress) return null
+  const text = () => curlCommand(call(), client.target, client.token !== undefined)
+  return <CopyButton label="Copy as curl" done="Copied the curl command" class="quiet" text={text} />
+}

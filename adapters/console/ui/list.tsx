@@ -1,0 +1,145 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Problem } from './notice.tsx'
+import { useDebounced, useLoad } from './use-load.ts'
+
+/** How many names a page of a list shows. */
+const PAGE_SIZE = 50
+
+/** One page of names. */
+export interface NamePage<Item> {
+  readonly items: readonly Item[]
+  readonly hasMore: boolean
+}
+
+export interface Column<Item> {
+  readonly title: string
+  /** Left out on narrow screens. */
+  readonly isSecondary?: boolean
+  readonly cell: (item: Item) => ComponentChildren
+}
+
+/** A list in the order of names: a search by prefix, pages, and actions. */
+export function NameList<Item>(props: {
+  readonly noun: string
+  readonly load: (
+    query: { readonly prefix: string; readonly start_after: string; readonly limit: number },
+    signal: AbortSignal,
+  ) => Promise<NamePage<Item>>
+  readonly nameOf: (item: Item) => string
+  readonly columns: readonly Column<Item>[]
+  /** Called for a name that was typed and entered. */
+  readonly onOpen?: (name: string) => void
+  /** Shown in place of an empty list without a search. */
+  readonly empty: ComponentChildren
+  readonly actions: ComponentChildren
+  /** Loads again when it changes. */
+  readonly version: number
+}) {
+  const { noun, load, nameOf, columns, onOpen, empty, actions, version } = props
+  const [typed, setTyped] = useState('')
+  const prefix = useDebounced(typed.trim(), 150)
+  // The names after which the pages up to this one begin.
+  const [starts, setStarts] = useState<readonly string[]>([''])
+  useEffect(() => setStarts(['']), [prefix])
+  const start = starts.at(-1)!
+  const { data, error, isLoading, reload } = useLoad(
+    async (signal) => ({ start, ...(await load({ prefix, start_after: start, limit: PAGE_SIZE }, signal)) }),
+    [prefix, start, version],
+  )
+  const isEmpty = data !== undefined && data.items.length === 0
+  const isUnfiltered = prefix === '' && starts.length === 1
+  return (
+    <section class="list" aria-busy={isLoading}>
+      <form
+        class="toolbar"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (typed.trim() !== '') onOpen?.(typed.trim())
+        }}
+      >
+        <input
+          type="search"
+          aria-label={`Search ${noun}s by prefix`}
+          placeholder={onOpen === undefined ? 'Prefix' : 'Prefix, or a name and Enter'}
+          aria-keyshortcuts="/"
+          spellcheck={false}
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        <button type="button" class="quiet" onClick={reload}>
+          Reload
+        </button>
+        <span class="spacer" />
+        {actions}
+      </form>
+      <Problem error={error} />
+      {data !== undefined && !isEmpty && (
+        <Table noun={noun} items={data.items} nameOf={nameOf} columns={columns} />
+      )}
+      {isEmpty &&
+        error === undefined &&
+        (isUnfiltered ? (
+          empty
+        ) : (
+          <p class="empty">
+            No {noun} begins with “{prefix}”.
+          </p>
+        ))}
+      {data !== undefined && (data.hasMore || starts.length > 1) && (
+        <nav class="pager" aria-label={`Pages of ${noun}s`}>
+          <button type="button" disabled={starts.length === 1} onClick={() => setStarts(starts.slice(0, -1))}>
+            Previous
+          </button>
+          <span>Page {starts.length}</span>
+          <button
+            type="button"
+            // The next page begins after the last name of this one, which may still be loading.
+            disabled={!data.hasMore || data.start !== start}
+            onClick={() => {
+              const next = nameOf(data.items.at(-1)!)
+              // A second click before the page is rendered is still about this one.
+              setStarts((current) => (current.at(-1) === data.start ? [...current, next] : current))
+            }}
+          >
+            Next
+          </button>
+        </nav>
+      )}
+    </section>
+  )
+}
+
+function Table<Item>(props: {
+  readonly noun: string
+  readonly items: readonly Item[]
+  readonly nameOf: (item: Item) => string
+  readonly columns: readonly Column<Item>[]
+}) {
+  const { noun, items, nameOf, columns } = props
+  const className = (column: Column<Item>) => (column.isSecondary ? 'secondary' : '')
+  return (
+    <table aria-label={`${noun[0]!.toUpperCase()}${noun.slice(1)}s`}>
+      <thead>
+        <tr>
+          {columns.map((column) => (
+            <th key={column.title} scope="col" class={className(column)}>
+              {column.title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={nameOf(item)}>
+            {columns.map((column) => (
+              <td key={column.title} class={className(column)}>
+                {column.cell(item)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

@@ -1,0 +1,42 @@
+import { useEffect, useState } from 'preact/hooks'
+
+export interface Loaded<Result> {
+  /** Of the last load that succeeded with these dependencies or earlier ones. */
+  readonly data: Result | undefined
+  readonly error: Error | undefined
+  readonly isLoading: boolean
+  reload(): void
+}
+
+/** Loads once, again when a dependency changes, and on `reload`. */
+export function useLoad<Result>(
+  load: (signal: AbortSignal) => Promise<Result>,
+  dependencies: readonly unknown[],
+): Loaded<Result> {
+  const [state, setState] = useState<Omit<Loaded<Result>, 'reload'>>({
+    data: undefined,
+    error: undefined,
+    isLoading: true,
+  })
+  const [count, setCount] = useState(0)
+  useEffect(() => {
+    const abort = new AbortController()
+    setState(({ data }) => ({ data, error: undefined, isLoading: true }))
+    load(abort.signal).then(
+      (data) => abort.signal.aborted || setState({ data, error: undefined, isLoading: false }),
+      (error) => abort.signal.aborted || setState(({ data }) => ({ data, error, isLoading: false })),
+    )
+    return () => abort.abort()
+  }, [...dependencies, count])
+  return { ...state, reload: () => setCount((value) => value + 1) }
+}
+
+/** A value that follows another one after a pause in its changes. */
+export function useDebounced<Value>(value: Value, ms: number): Value {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms)
+    return () => clearTimeout(timer)
+  }, [value, ms])
+  return settled
+}

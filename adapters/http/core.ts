@@ -1,0 +1,105 @@
+import type { Headwater, Operation } from '../../src/index.ts'
+import { mistakeIn } from '../../src/model/validation.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { contentCodingOf } from '../../src/wire/content-coding.ts'
+import { assertAllowedOrigin, preflightReply } from './cors.ts'
+import type { Exchange } from './exchange.ts'
+import { finishReply } from './finish-reply.ts'
+import type { Settings } from './options.ts'
+import { errorReply, type Reply, rejection } from './reply.ts'
+import { ApiRequest } from './request.ts'
+import { Router } from './router.ts'
+import { type Method, type Methods, pageRoute, ROUTES } from './routes.ts'
+
+/** The reply to a client that has left, which never receives it. */
+const CLIENT_LEFT = rejection(499, 'client_hangup', 'the client closed the request')
+/** Does not repeat the path, in which a client may have put a secret. */
+const NO_ENDPOINT = rejection(404, 'not_found', 'no endpoint has this path')
+const SUPPORTED_CODINGS = 'gzip, zstd'
+
+/** The protocol over HTTP without a runtime: turns exchanges into replies. */
+export class HttpCore {
+  readonly #owner: Headwater
+  readonly #settings: Settings
+  readonly #router: Router<Methods>
+
+  /** Throws `RangeError` unless `hw` is an engine. */
+  constructor(hw: Headwater, settings: Settings) {
+    if (typeof hw?.view !== 'function') {
+      const example = '`createHandler(await open({ storage }))`'
+      throw new RangeError(`a handler needs an open engine: ${example}${mistakeIn(hw)}`)
+    }
+    this.#owner = hw
+    this.#settings = settings
+    this.#router = new Router(settings.page === undefined ? ROUTES : [...ROUTES, pageRoute(settings.page)])
+  }
+
+  /** Returns whether the path belongs to an endpoint. */
+  serves(path: string): boolean {
+    return this.#router.match(path, this.#settings.prefix) !== undefined
+  }
+
+  /** Never throws or rejects: every failure is a reply. */
+  handle(exchange: Exchange): MaybePromise<Reply> {
+    const settings = this.#settings
+    const preflight = exchange.method === 'OPTIONS' && preflightReply(exchange, settings.allowedOrigins)
+    if (preflight) return preflight
+    const match = this.#router.match(exchange.path, settings.prefix)
+    if (match === undefined) return finishReply(NO_ENDPOINT, exchange, settings)
+    const methods = match.target
+    const name = exchange.method === 'HEAD' ? 'GET' : exchange.method
+    const method = Object.hasOwn(methods, name) ? methods[name] : undefined
+    if (method === undefined) {
+      const allow = Object.keys(methods).join(', ').replace('GET', 'GET, HEAD')
+      const reply = rejection(405, 'method_not_allowed', `this path supports only ${allow}`, { allow })
+      return finishReply(reply, exchange, settings)
+    }
+    return this.#call(new ApiRequest(exchange, match, settings), method)
+  }
+
+  async #call(request: ApiRequest, method: Method): Promise<Reply> {
+    const { exchange, settings } = request
+    let reply: Reply
+    try {
+      const authorizing = this.#authorize(request, method)
+      const hw = authorizing instanceof Promise ? await authorizing : authorizing
+      if (contentCodingOf(exchange.header('content-encoding') ?? null) === undefined) {
+        const message = `the request body has an unsupported \`content-encoding\`; supported: ${SUPPORTED_CODINGS}`
+        reply = rejection(415, 'unsupported_encoding', message, { 'accept-encoding': SUPPORTED_CODINGS })
+      } else reply = await method.endpoint(request, hw, this.#owner)
+    } catch (error) {
+      if (exchange.signal.aborted && error === exchange.signal.reason) reply = CLIENT_LEFT
+      else {
+        request.report(error)
+        reply = errorReply(error)
+      }
+    }
+    return finishReply(reply, exchange, settings)
+  }
+
+  /**
+   * Returns the engine with the caller's permissions. Rejects with 401 `authn` or 403 `permission_denied`
+   * before the body is read, as far as the address of the request names the resource; the engine checks every
+   * call again.
+   */
+  #authorize(request: ApiRequest, { operations }: Method): MaybePromise<Headwater> {
+    const { auth, allowedOrigins, connection, publicMetrics } = this.#settings
+    const caller = { connection: request.exchange.connection ?? connection }
+    const isPublic = operations === 'public' || (operations === 'metrics' && publicMetrics)
+    if (auth === 'none' && !isPublic) assertAllowedOrigin(request.exchange, allowedOrigins)
+    if (isPublic || auth === 'none') return this.#owner.view(caller)
+    return this.#authenticate(request, operations === 'metrics' ? ['account-metrics'] : operations, caller)
+  }
+
+  async #authenticate(
+    request: ApiRequest,
+    operations: readonly Operation[],
+    caller: { readonly connection: object },
+  ): Promise<Headwater> {
+    const token = (await this.#settings.getToken(request.exchange)) ?? ''
+    const hw = this.#owner.view({ ...caller, token })
+    await hw.checkPermission(operations, request.resource)
+    request.caller = hw
+    return hw
+  }
+}

@@ -1,0 +1,197 @@
+import type { ReadBatch, ReadCursor, ReadEvent, ReadQuery, Stream } from '../../../src/index.ts'
+import { utf8 } from '../../../src/model/bytes.ts'
+import { isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
+import type { Compression } from '../../../src/wire/codec.ts'
+import { type ErrorBody, errorBody } from '../../../src/wire/error-body.ts'
+import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/frame.ts'
+import { pingJson, sharedBatchJson } from '../../../src/wire/json-records.ts'
+import { sessionContentType } from '../../../src/wire/media-type.ts'
+import { heartbeatFrame, largeBatchFrame, readBatchFrame } from '../../../src/wire/proto-records.ts'
+import { batchEvent, DONE_EVENT, errorEvent, pingEvent } from '../../../src/wire/sse.ts'
+import type { DataFormat } from '../../../src/wire/vendor-headers.ts'
+import { type Reply, type ReplyChunks, type ReplyStream, streamReply } from '../reply.ts'
+import type { ApiRequest } from '../request.ts'
+
+/** Opens a binary read session. It ends with the body; a terminal frame reports a failure. */
+export async function frameStream(request: ApiRequest, stream: Stream, query: ReadQuery): Promise<Reply> {
+  const encoding = frameEncoding(sessionCompressionOf(request.exchange.header('accept-encoding') ?? null))
+  const body = new SessionBody(await openCursor(request, stream, query), encoding, request)
+  return streamReply(sessionContentType(request.headerPrefix), body)
+}
+
+/** Opens a read session by Server-Sent Events. */
+export async function eventStream(
+  request: ApiRequest,
+  stream: Stream,
+  query: ReadQuery,
+  format: DataFormat,
+): Promise<Reply> {
+  const body = new SessionBody(await openCursor(request, stream, query), new EventEncoding(format), request)
+  return streamReply('text/event-stream', body)
+}
+
+function openCursor(request: ApiRequest, stream: Stream, query: ReadQuery): Promise<ReadCursor | undefined> {
+  return stream.openRead(query, { heartbeats: true, allowsEmpty: request.usesS2Prefix })
+}
+
+/** How the events of a read session are written. */
+interface SessionEncoding {
+  /** May return the event in parts. */
+  event(event: ReadEvent): MaybePromise<Uint8Array | readonly Uint8Array[]>
+  failure(error: ErrorBody): Uint8Array
+  /** Marks a clean end. */
+  readonly end?: Uint8Array
+}
+
+function frameEncoding(compression: Compression | undefined): SessionEncoding {
+  return {
+    event(event) {
+      if (event.kind === 'heartbeat') return heartbeatFrame(event.tail)
+      const parts = compression === undefined ? largeBatchFrame(event.batch) : undefined
+      return parts ?? readBatchFrame(event.batch, compression)
+    },
+    failure: ({ status, text }) => encodeTerminalFrame(status, text),
+  }
+}
+
+const DONE_CHUNK = utf8(DONE_EVENT)
+
+class EventEncoding implements SessionEncoding {
+  readonly end = DONE_CHUNK
+  readonly #format: DataFormat
+  #count = 0
+  #bytes = 0
+
+  constructor(format: DataFormat) {
+    this.#format = format
+  }
+
+  event(event: ReadEvent): Uint8Array {
+    if (event.kind === 'heartbeat') return utf8(pingEvent(pingJson(event.timestamp, event.tail)))
+    const { batch } = event
+    this.#count += batch.count
+    this.#bytes += batch.meteredBytes
+    return sharedBatchEvent(batch, this.#format, this.#count, this.#bytes)
+  }
+
+  failure({ text }: ErrorBody): Uint8Array {
+    return utf8(errorEvent(text))
+  }
+}
+
+interface SharedEvent {
+  readonly format: DataFormat
+  readonly count: number
+  readonly bytes: number
+  readonly chunk: Uint8Array
+}
+
+/** The last event made of each batch. */
+const lastEvents = new WeakMap<ReadBatch, SharedEvent>()
+
+/** The event of a batch, shared by connections that have delivered the same amount in the same format. */
+function sharedBatchEvent(
+  batch: ReadBatch<'bytes'>,
+  format: DataFormat,
+  count: number,
+  bytes: number,
+): Uint8Array {
+  const known = lastEvents.get(batch)
+  if (known?.count === count && known.bytes === bytes && known.format === format) return known.chunk
+  const delivered = { lastSeqNum: batch.lastSeqNum, count, bytes }
+  const chunk = utf8(batchEvent(delivered, sharedBatchJson(batch, format)))
+  lastEvents.set(batch, { format, count, bytes, chunk })
+  return chunk
+}
+
+type Chunk = IteratorResult<Uint8Array, undefined>
+
+const DONE = { done: true, value: undefined } as const
+const NO_PARTS: readonly Uint8Array[] = []
+
+/**
+ * The body of a read session. Each `next` writes one event and nothing is read ahead, so the client sets the
+ * pace.
+ */
+class SessionBody implements ReplyStream, ReplyChunks {
+  /** Undefined if there is nothing to deliver. */
+  readonly #cursor: ReadCursor | undefined
+  readonly #encoding: SessionEncoding
+  readonly #request: ApiRequest
+  /** The parts of the last event that are not written yet. */
+  #parts: readonly Uint8Array[] = NO_PARTS
+  #isOver = false
+
+  constructor(cursor: ReadCursor | undefined, encoding: SessionEncoding, request: ApiRequest) {
+    this.#cursor = cursor
+    this.#encoding = encoding
+    this.#request = request
+  }
+
+  set onEvicted(callback: () => void) {
+    if (this.#cursor !== undefined) this.#cursor.onEvicted = callback
+  }
+
+  next(): MaybePromise<Chunk> {
+    if (this.#isOver) return DONE
+    if (this.#parts.length > 0) return this.#nextPart()
+    const event = this.#cursor?.next()
+    if (!isPromise(event)) return this.#chunkOf(event)
+    return event.then(
+      (event) => this.#chunkOf(event),
+      (error: unknown) => this.#failure(error),
+    )
+  }
+
+  async return(): Promise<Chunk> {
+    this.#close()
+    return DONE
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #chunkOf(event: ReadEvent | undefined): MaybePromise<Chunk> {
+    if (event === undefined) return this.#last(this.#encoding.end)
+    try {
+      const encoded = this.#encoding.event(event)
+      if (!isPromise(encoded)) return this.#begin(encoded)
+      return encoded.then(
+        (chunk) => this.#begin(chunk),
+        (error: unknown) => this.#failure(error),
+      )
+    } catch (error) {
+      return this.#failure(error)
+    }
+  }
+
+  #begin(encoded: Uint8Array | readonly Uint8Array[]): Chunk {
+    if (encoded instanceof Uint8Array) return { done: false, value: encoded }
+    this.#parts = encoded
+    return this.#nextPart()
+  }
+
+  #nextPart(): Chunk {
+    const [value, ...parts] = this.#parts
+    this.#parts = parts
+    return { done: false, value: value! }
+  }
+
+  #failure(error: unknown): Chunk {
+    if (this.#isOver) return DONE
+    this.#request.report(error)
+    return this.#last(this.#encoding.failure(errorBody(error)))
+  }
+
+  #last(chunk: Uint8Array | undefined): Chunk {
+    const isOver = this.#isOver
+    this.#close()
+    return isOver || chunk === undefined ? DONE : { done: false, value: chunk }
+  }
+
+  #close(): void {
+    this.#isOver = true
+    this.#cursor?.close()
+  }
+}

@@ -1,0 +1,71 @@
+import { HeadwaterError } from '../../src/model/errors.ts'
+
+/** One HTTP request as the handler reads it, in any runtime. */
+export interface Exchange {
+  /** In capitals, such as `POST`. */
+  readonly method: string
+  /** Percent-encoded and beginning with `/`. */
+  readonly path: string
+  /** Without the question mark; `''` if there is none. */
+  readonly query: string
+  /** The host that the request addresses, with its port unless that is the default. */
+  readonly host: string
+  /** The same in lower case and without the port. */
+  readonly hostname: string
+  /** Aborts when the client leaves before the response is complete. */
+  readonly signal: AbortSignal
+  /**
+   * Identifies the client's connection: the usage metrics count appends by it. Undefined if the runtime does
+   * not expose it.
+   */
+  readonly connection: object | undefined
+  /** The runtime's own object: a `Request`, or Node's `IncomingMessage` or `Http2ServerRequest`. */
+  readonly source: object
+  /**
+   * Returns the value of a header, or undefined if the request has none. `name` is in lower case. The value
+   * has one character per byte, and those of repeated headers are joined by `, `.
+   */
+  header(name: string): string | undefined
+  /**
+   * Reads the whole body if all of it was received; otherwise returns undefined. Throws if something else has
+   * read the body. Absent in runtimes that do not know.
+   */
+  bytesIfReceived?(): Uint8Array | undefined
+  /**
+   * Reads the whole body. Resolves to undefined, and discards the rest, if the body is longer than `limit`
+   * bytes. Rejects if the body breaks off, if something else has read it, and with what `onProgress`, which
+   * receives the bytes read so far, throws.
+   */
+  bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined>
+  /**
+   * Reads the body as it arrives, no faster than it is consumed. `return` discards the rest and ends a
+   * pending `next`. Throws if something else has read the body.
+   */
+  chunks(): AsyncIterableIterator<Uint8Array>
+}
+
+/**
+ * Returns the first `length` bytes of a body followed by a chunk, without a copy if it is the first chunk.
+ * The array may be longer, up to `limit`: it doubles, because a list of tiny chunks would occupy many times
+ * their length.
+ */
+export function withChunk(body: Uint8Array, length: number, chunk: Uint8Array, limit: number): Uint8Array {
+  if (length === 0) return chunk
+  const needed = length + chunk.length
+  let whole = body
+  if (needed > body.length) {
+    whole = new Uint8Array(Math.min(limit, 2 * needed))
+    whole.set(body.subarray(0, length))
+  }
+  whole.set(chunk, length)
+  return whole
+}
+
+/** The error for a body that something else has read, which leaves nothing for the handler. */
+export function bodyAlreadyRead(): HeadwaterError {
+  return new HeadwaterError(
+    'other',
+    'the request body was already read, probably by a body parser such as `express.json()`, `koa-bodyparser` ' +
+      "or Fastify's own: mount this handler before any body parser, or exclude its paths from the parser",
+  )
+}

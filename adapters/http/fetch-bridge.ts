@@ -1,0 +1,229 @@
+import type { Headwater } from '../../src/index.ts'
+import { EMPTY_BYTES } from '../../src/model/bytes.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
+import { HttpCore } from './core.ts'
+import { bodyAlreadyRead, type Exchange, withChunk } from './exchange.ts'
+import { type HandlerOptions, settingsOf } from './options.ts'
+import type { Reply, ReplyStream } from './reply.ts'
+
+/**
+ * Returns a fetch handler that serves the protocol in any runtime and framework:
+ *
+ * ```ts
+ * const handler = createHandler(hw)
+ * const token = await hw.createRootToken()
+ * const headers = { authorization: `Bearer ${token}` }
+ * const response = await handler(new Request('http://localhost/v1/basins', { headers }))
+ * ```
+ *
+ * The handler never rejects: every failure is a response. Throws `RangeError` for invalid options.
+ */
+export function createHandler(
+  hw: Headwater,
+  options: HandlerOptions = {},
+): (request: Request) => Promise<Response> {
+  const core = new HttpCore(hw, settingsOf(options))
+  return async (request) => toResponse(await core.handle(new FetchExchange(request)), request)
+}
+
+/** The exchange of a `Request`. */
+export class FetchExchange implements Exchange {
+  readonly source: Request
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly hostname: string
+  readonly connection = undefined
+
+  constructor(request: Request) {
+    this.source = request
+    this.method = request.method
+    const url = new URL(request.url)
+    this.path = url.pathname
+    this.query = url.search.slice(1)
+    this.hostname = url.hostname
+  }
+
+  get host(): string {
+    // Frameworks behind a proxy may build the URL from another host.
+    return this.header('host') ?? new URL(this.source.url).host
+  }
+
+  get signal(): AbortSignal {
+    return this.source.signal
+  }
+
+  header(name: string): string | undefined {
+    return this.source.headers.get(name) ?? undefined
+  }
+
+  async bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined> {
+    const reader = readerOf(this.source)
+    if (reader === undefined) return EMPTY_BYTES
+    let body: Uint8Array = EMPTY_BYTES
+    let length = 0
+    try {
+      for (;;) {
+        const { done, value } = await readChunk(reader, this.source.signal)
+        if (done) {
+          if (length === 0 && Number(this.header('content-length')) > 0) throw bodyAlreadyRead()
+          return body.subarray(0, length)
+        }
+        if (length + value.length > limit) {
+          cancel(reader)
+          return undefined
+        }
+        body = length === 0 ? value : withChunk(body, length, value, limit)
+        length += value.length
+        onProgress?.(length)
+      }
+    } catch (error) {
+      cancel(reader, error)
+      throw error
+    }
+  }
+
+  chunks(): AsyncIterableIterator<Uint8Array> {
+    assertUnread(this.source)
+    const done = { done: true, value: undefined } as const
+    let reader: BodyReader | undefined
+    return {
+      next: async () => {
+        reader ??= readerOf(this.source)
+        return reader === undefined ? done : readChunk(reader, this.source.signal)
+      },
+      return: async () => {
+        reader ??= readerOf(this.source)
+        if (reader !== undefined) cancel(reader)
+        return done
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
+  }
+}
+
+type BodyReader = ReadableStreamDefaultReader<Uint8Array>
+
+function assertUnread(request: Request): void {
+  if (request.bodyUsed || request.body?.locked) throw bodyAlreadyRead()
+}
+
+function readerOf(request: Request): BodyReader | undefined {
+  assertUnread(request)
+  // Service workers in Firefox have no streams of request bodies, which also hides whether there is a body.
+  const body = request.body === undefined ? bodyAsBlob(request) : request.body
+  return body?.getReader()
+}
+
+/**
+ * Reads the next chunk of a body. Rejects with the reason of the signal if it has aborted and nothing
+ * more of the body has arrived: not every runtime ends the body when the client leaves. The signal alone is
+ * not enough, because Nitro 3.0 aborts it once the whole body has arrived.
+ */
+async function readChunk(
+  reader: BodyReader,
+  signal: AbortSignal,
+): Promise<ReadableStreamReadResult<Uint8Array>> {
+  let leave: (() => void) | undefined
+  const left = new Promise<never>((_, reject) => {
+    leave = () => void macrotask().then(() => reject(signal.reason))
+  })
+  if (signal.aborted) leave!()
+  else signal.addEventListener('abort', leave!, { once: true })
+  try {
+    return await Promise.race([reader.read(), left])
+  } finally {
+    signal.removeEventListener('abort', leave!)
+  }
+}
+
+function cancel(reader: BodyReader, reason?: unknown): void {
+  reader.cancel(reason).catch(() => {})
+}
+
+function bodyAsBlob(request: Request): ReadableStream<Uint8Array> {
+  let reading: Promise<ReadableStreamDefaultReader<Uint8Array>> | undefined
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        reading ??= request.blob().then((blob) => blob.stream().getReader())
+        const { done, value } = await (await reading).read()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: async (reason) => (await reading)?.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/**
+ * Cloudflare's workerd otherwise compresses a body whose `content-encoding` says that it is compressed. Other
+ * runtimes ignore the member.
+ */
+const AS_ENCODED = { encodeBody: 'manual' }
+
+/** Returns the reply as a fetch response. */
+export function toResponse({ status, headers, body }: Reply, request: Request): Response {
+  const init = { status, ...(headers !== undefined && { headers }), ...AS_ENCODED }
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
+    return new Response((body ?? null) as BodyInit | null, init)
+  }
+  return new Response(streamOf(body, request), init)
+}
+
+/**
+ * Streams the chunks at the pace of the reader. Fails when the client leaves, because an interrupted stream
+ * must not look complete. Holds the request: Node aborts its signal only while it exists. A stream for a
+ * request with a body fails with that body instead: see {@link readChunk}.
+ */
+function streamOf(body: ReplyStream, request: Request): ReadableStream<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]()
+  let isOpen = true
+  let isPulling = false
+  let ignoreAbort = () => {}
+  const end = () => {
+    isOpen = false
+    ignoreAbort()
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        // While a chunk is asked for, the body itself reports the reason to its client.
+        body.onEvicted = () => {
+          if (isPulling || !isOpen) return
+          end()
+          void chunks.return?.()
+          controller.error(new Error('the client did not read its response in time'))
+        }
+        if (request.method !== 'GET') return
+        ignoreAbort = onAbort(request.signal, () => {
+          isOpen = false
+          void chunks.return?.()
+          // Later, because some runtimes cancel the body themselves, Deno in the next turn of the event loop,
+          // and log an error if it has failed by then.
+          void macrotask()
+            .then(macrotask)
+            .then(() => controller.error(request.signal.reason))
+        })
+      },
+      async pull(controller) {
+        isPulling = true
+        const { done, value } = await chunks.next()
+        isPulling = false
+        if (!isOpen) return
+        if (!done) return controller.enqueue(value)
+        end()
+        controller.close()
+      },
+      async cancel() {
+        end()
+        await chunks.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

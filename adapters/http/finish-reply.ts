@@ -1,0 +1,75 @@
+import { utf8, utf8Length } from '../../src/model/bytes.ts'
+import type { Compression } from '../../src/wire/codec.ts'
+import { compress } from '../../src/wire/compression.ts'
+import { RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/content-coding.ts'
+import { corsHeaders } from './cors.ts'
+import type { Exchange } from './exchange.ts'
+import type { Settings } from './options.ts'
+import type { Reply } from './reply.ts'
+
+/**
+ * Adds CORS headers, and compresses a body that is long enough if `Accept-Encoding` allows it. Streams are
+ * not compressed. For `HEAD`, the body is left out.
+ */
+export function finishReply(reply: Reply, exchange: Exchange, settings: Settings): Reply | Promise<Reply> {
+  const plain = settings.allowedOrigins.length === 0 ? reply : withCors(reply, exchange, settings)
+  // A UTF-16 code unit takes at most three bytes in UTF-8.
+  const isShort = typeof reply.body === 'string' && 3 * reply.body.length <= RESPONSE_COMPRESSION_BYTES_MIN
+  const finished = isShort ? plain : negotiated(plain, exchange, settings)
+  return exchange.method === 'HEAD' ? withoutBody(finished) : finished
+}
+
+/** Errors need the headers too: without them, a page cannot even read the status. */
+function withCors(reply: Reply, exchange: Exchange, { allowedOrigins, exposedHeaders }: Settings): Reply {
+  const { status, headers, body } = reply
+  return { status, headers: { ...headers, ...corsHeaders(exchange, allowedOrigins, exposedHeaders) }, body }
+}
+
+async function withoutBody(reply: Reply | Promise<Reply>): Promise<Reply> {
+  const { status, headers, body } = await reply
+  if (body === undefined) return { status, headers }
+  const content = typeof body === 'string' ? utf8(body) : body
+  if (content instanceof Uint8Array) {
+    return { status, headers: { ...headers, 'content-length': String(content.length) } }
+  }
+  // Ends the session whose headers are all that was asked for.
+  await content[Symbol.asyncIterator]().return?.()
+  return { status, headers }
+}
+
+/** Compresses a body that is long enough, if the client and the options allow it. */
+function negotiated(reply: Reply, exchange: Exchange, settings: Settings): Reply | Promise<Reply> {
+  const { body } = reply
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return reply
+  const isLong = body.length > RESPONSE_COMPRESSION_BYTES_MIN
+  if (!isLong && (typeof body !== 'string' || utf8Length(body) <= RESPONSE_COMPRESSION_BYTES_MIN))
+    return reply
+  // Next sends the body of a route handler without its `content-encoding`, and compresses it itself. Its
+  // requests have a `nextUrl`.
+  if (!settings.compression || 'nextUrl' in exchange.source) return reply
+  const vary = reply.headers?.vary
+  const headers = {
+    ...reply.headers,
+    vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`,
+  }
+  const plain = { status: reply.status, headers, body }
+  const coding = responseCodingOf(exchange.header('accept-encoding') ?? null)
+  return coding === undefined ? plain : compressed(plain, coding, exchange, settings)
+}
+
+async function compressed(
+  plain: Reply & { readonly body: string | Uint8Array },
+  coding: Compression,
+  exchange: Exchange,
+  settings: Settings,
+): Promise<Reply> {
+  const { status, headers, body } = plain
+  try {
+    const bytes = await compress(coding, typeof body === 'string' ? utf8(body) : body)
+    return { status, headers: { ...headers, 'content-encoding': coding }, body: bytes }
+  } catch (error) {
+    // The codec of this runtime fails; the plain body is still a valid response.
+    settings.onError(error, exchange)
+    return plain
+  }
+}

@@ -1,0 +1,238 @@
+import type { Headwater, Resource, Stream } from '../../src/index.ts'
+import { accessTokenIdProblem } from '../../src/model/access.ts'
+import { textOf } from '../../src/model/bytes.ts'
+import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { basinNameProblem, requestTokenProblem, streamNameProblem } from '../../src/model/names.ts'
+import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
+import {
+  type DataFormat,
+  headerPrefixOf,
+  parseDataFormat,
+  usedHeaderPrefix,
+  type VendorHeader,
+  vendorHeader,
+  vendorHeaderName,
+} from '../../src/wire/vendor-headers.ts'
+import type { Exchange } from './exchange.ts'
+import type { Settings } from './options.ts'
+import type { Reply } from './reply.ts'
+import type { RouteMatch } from './router.ts'
+
+/**
+ * Replies to a request. `hw` is the engine with the caller's permissions, `owner` the engine with all of
+ * them.
+ */
+export type Endpoint = (request: ApiRequest, hw: Headwater, owner: Headwater) => Reply | Promise<Reply>
+
+type NameProblem = (name: string) => string | undefined
+
+/** A request whose route is known. Names are decoded and validated when they are first used. */
+export class ApiRequest {
+  readonly exchange: Exchange
+  readonly settings: Settings
+  /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
+  caller: Headwater | undefined
+  readonly #match: RouteMatch<unknown>
+  #basin: string | undefined
+  #stream: string | undefined
+  #headerPrefix: string | undefined
+
+  constructor(exchange: Exchange, match: RouteMatch<unknown>, settings: Settings) {
+    this.exchange = exchange
+    this.settings = settings
+    this.#match = match
+  }
+
+  get query(): string {
+    return this.exchange.query
+  }
+
+  /**
+   * The basin in the path, or else the one that the request is addressed to. Throws 400 `bad_path`, 400
+   * `bad_header`.
+   */
+  get basin(): string {
+    this.#basin ??=
+      'basin' in this.#match.parameters
+        ? this.pathParameter('basin', basinNameProblem)
+        : addressedBasin(this, this.settings)
+    return this.#basin
+  }
+
+  /** The stream in the path. Throws 400 `bad_path`. */
+  get stream(): string {
+    this.#stream ??= this.pathParameter('stream', streamNameProblem)
+    return this.#stream
+  }
+
+  /** The id of the access token in the path. Throws 400 `bad_path`. */
+  get tokenId(): string {
+    return this.pathParameter('id', accessTokenIdProblem)
+  }
+
+  /**
+   * What the address of the request names; invalid names are left out, for their errors come after the
+   * permission check.
+   */
+  get resource(): Resource {
+    const { pattern, parameters: names } = this.#match
+    const isInBasin = 'basin' in names || pattern.startsWith('/v1/streams')
+    return {
+      basin: isInBasin ? unlessInvalid(() => this.basin) : undefined,
+      stream: 'stream' in names ? unlessInvalid(() => this.stream) : undefined,
+      tokenId: 'id' in names ? unlessInvalid(() => this.tokenId) : undefined,
+    }
+  }
+
+  /** Decodes one segment of the path: percent-encoded UTF-8. Throws 400 `bad_path`. */
+  pathParameter(parameter: 'basin' | 'stream' | 'id', problemOf: NameProblem): string {
+    const segment = this.#match.parameters[parameter]!
+    const name = segment.includes('%') ? percentDecoded(segment) : segment
+    const problem = name === undefined ? 'not percent-encoded UTF-8' : problemOf(name)
+    if (name === undefined || problem !== undefined) {
+      throw new HeadwaterError('bad_path', `Invalid \`${parameter}\` in the path: ${problem}`, {
+        field: parameter,
+      })
+    }
+    return name
+  }
+
+  /** The prefix of headers in the response: the one that the request used, or else the default. */
+  get headerPrefix(): string {
+    this.#headerPrefix ??= headerPrefixOf(this.exchange, this.settings.headerPrefixes)
+    return this.#headerPrefix
+  }
+
+  /** Whether the request itself used the prefix `s2`, whose clients rely on empty sessions at the tail. */
+  get usesS2Prefix(): boolean {
+    return this.headerPrefix === 's2' && usedHeaderPrefix(this.exchange, ['s2', 'svc']) === 's2'
+  }
+
+  /**
+   * Returns the value of a protocol header. Throws 400 `bad_header` if it is not UTF-8 or two prefixes have
+   * different values.
+   */
+  vendorHeader(header: VendorHeader): string | undefined {
+    const value = vendorHeader(this.exchange, header, this.settings.headerPrefixes)
+    if (value === undefined || !/[\x80-\xff]/.test(value)) return value
+    const text = textOf(Uint8Array.from(value, (character) => character.charCodeAt(0)))
+    if (text === undefined) throw invalidHeader(this.vendorHeaderName(header), 'not UTF-8')
+    return text
+  }
+
+  /** How JSON encodes the bytes of records. Throws 400 `bad_header`. */
+  get dataFormat(): DataFormat {
+    const value = this.vendorHeader('format')
+    return value === undefined ? 'raw' : parseDataFormat(value, this.vendorHeaderName('format'))
+  }
+
+  /** Returns the name of a protocol header with the prefix of this request. */
+  vendorHeaderName(header: VendorHeader): string {
+    return vendorHeaderName(this.headerPrefix, header)
+  }
+
+  /**
+   * Returns the response header that tells what a creation did: with the prefix that the request used, or
+   * else with every prefix, because published clients use none in account requests and still expect their
+   * own.
+   */
+  provisionHeaders(result: string): Record<string, string> {
+    const used = usedHeaderPrefix(this.exchange, this.settings.headerPrefixes)
+    const prefixes = used === undefined ? this.settings.headerPrefixes : [used]
+    return Object.fromEntries(
+      prefixes.map((prefix) => [vendorHeaderName(prefix, 'provision-result'), result]),
+    )
+  }
+
+  /** The request token: any text, including `''`. Throws 400 `bad_header` if it is too long. */
+  get requestToken(): string | undefined {
+    const token = this.vendorHeader('request-token')
+    const problem = token === undefined ? undefined : requestTokenProblem(token)
+    if (problem !== undefined) throw invalidHeader(this.vendorHeaderName('request-token'), problem)
+    return token
+  }
+
+  /**
+   * Returns the stream in the path. An append or a session creates it if the configuration of its basin
+   * allows that, with the configuration in the header `svc-stream-config`. Throws 400 `bad_path`, 400
+   * `bad_header`, 422 `invalid`.
+   */
+  streamOf(hw: Headwater, { takesKey = true } = {}): Stream {
+    const { basin, stream } = this
+    const encryptionKey = takesKey ? this.#encryptionKey() : undefined
+    const header = this.vendorHeader('stream-config')
+    const config = header === undefined ? undefined : decodeStreamConfigHeader(header)
+    return hw.basin(basin, { autoCreate: false }).stream(stream, { config, encryptionKey })
+  }
+
+  /** Reports an error whose details the client does not see. */
+  report(error: unknown): void {
+    if (!HeadwaterError.is(error) || error.status === 500) this.settings.onError(error, this.exchange)
+  }
+
+  /**
+   * The encryption key, not decoded. Throws 400 `bad_header` if it is empty or too long, even for streams
+   * without a cipher.
+   */
+  #encryptionKey(): string | undefined {
+    const key = this.vendorHeader('encryption-key')?.trim()
+    if (key === undefined || (key.length >= 1 && key.length <= KEY_CHARACTERS_MAX)) return key
+    const name = this.vendorHeaderName('encryption-key')
+    throw invalidHeader(name, `key material length ${key.length} is out of range`)
+  }
+}
+
+/** Returns the basin named by the subdomain, by the header, or by the options. */
+function addressedBasin(request: ApiRequest, { basinDomains, basin: defaultBasin }: Settings): string {
+  const bySubdomain = subdomain(request.exchange.hostname, basinDomains)
+  const byHeader = request.vendorHeader('basin')
+  const basin = byHeader ?? bySubdomain ?? defaultBasin
+  if (basin === undefined) {
+    const name = request.vendorHeaderName('basin')
+    throw new HeadwaterError('bad_header', `Missing header \`${name}\``, { field: name })
+  }
+  const problem = basinNameProblem(basin)
+  if (problem !== undefined) {
+    throw invalidHeader(byHeader === undefined ? 'host' : request.vendorHeaderName('basin'), problem)
+  }
+  if (bySubdomain !== undefined && bySubdomain !== basin) {
+    // An invalid name is not repeated in the message: it may have any length.
+    const hostProblem = basinNameProblem(bySubdomain)
+    throw hostProblem === undefined
+      ? invalidHeader(request.vendorHeaderName('basin'), `the host is that of basin \`${bySubdomain}\``)
+      : invalidHeader('host', hostProblem)
+  }
+  return basin
+}
+
+/** Returns the one label in front of one of the domains. */
+function subdomain(hostname: string, domains: readonly string[]): string | undefined {
+  const host = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
+  for (const domain of domains) {
+    if (!host.endsWith(`.${domain}`)) continue
+    const label = host.slice(0, -domain.length - 1)
+    if (!label.includes('.')) return label
+  }
+  return undefined
+}
+
+function percentDecoded(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+function unlessInvalid<Value>(decode: () => Value): Value | undefined {
+  try {
+    return decode()
+  } catch {
+    return undefined
+  }
+}
+
+function invalidHeader(name: string, problem: string): HeadwaterError {
+  return new HeadwaterError('bad_header', `Invalid header \`${name}\`: ${problem}`, { field: name })
+}

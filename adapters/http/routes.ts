@@ -1,0 +1,126 @@
+import type { Operation } from '../../src/index.ts'
+import { issueAccessToken, listAccessTokens, revokeAccessToken } from './endpoints/access-tokens.ts'
+import { append } from './endpoints/append.ts'
+import {
+  createBasin,
+  deleteBasin,
+  ensureBasin,
+  getBasinConfig,
+  listBasins,
+  reconfigureBasin,
+} from './endpoints/basins.ts'
+import { getDefaultLocation, listLocations, setDefaultLocation } from './endpoints/locations.ts'
+import { accountMetrics, basinMetrics, streamMetrics } from './endpoints/metrics.ts'
+import { health, prometheus } from './endpoints/monitoring.ts'
+import { read } from './endpoints/read.ts'
+import {
+  checkTail,
+  createStream,
+  deleteStream,
+  ensureStream,
+  getStreamConfig,
+  listStreams,
+  reconfigureStream,
+} from './endpoints/streams.ts'
+import type { Page } from './page.ts'
+import type { Reply } from './reply.ts'
+import type { Endpoint } from './request.ts'
+import type { Route } from './router.ts'
+
+export interface Method {
+  readonly endpoint: Endpoint
+  /**
+   * The operations of which the caller needs at least one. `'public'` requires no token; `'metrics'` requires
+   * `account-metrics` unless the option `publicMetrics` is set.
+   */
+  readonly operations: readonly Operation[] | 'public' | 'metrics'
+}
+
+/** By HTTP method. `GET` also serves `HEAD`. */
+export type Methods = Readonly<Record<string, Method>>
+
+function permitted(endpoint: Endpoint, ...operations: readonly Operation[]): Method {
+  return { endpoint, operations }
+}
+
+const HEALTH: Method = { endpoint: health, operations: 'public' }
+
+/** Every endpoint (docs/protocol.md "Endpoints"). */
+export const ROUTES: readonly Route<Methods>[] = [
+  { pattern: '/health', target: { GET: HEALTH } },
+  { pattern: '/ping', target: { GET: HEALTH } },
+  { pattern: '/metrics', target: { GET: { endpoint: prometheus, operations: 'metrics' } } },
+  {
+    pattern: '/v1/basins',
+    target: { GET: permitted(listBasins, 'list-basins'), POST: permitted(createBasin, 'create-basin') },
+  },
+  {
+    pattern: '/v1/basins/{basin}',
+    target: {
+      GET: permitted(getBasinConfig, 'get-basin-config'),
+      PUT: permitted(ensureBasin, 'create-basin', 'reconfigure-basin'),
+      PATCH: permitted(reconfigureBasin, 'reconfigure-basin'),
+      DELETE: permitted(deleteBasin, 'delete-basin'),
+    },
+  },
+  {
+    pattern: '/v1/streams',
+    target: {
+      GET: permitted(listStreams, 'list-streams'),
+      POST: permitted(createStream, 'create-stream'),
+    },
+  },
+  {
+    pattern: '/v1/streams/{stream}',
+    target: {
+      GET: permitted(getStreamConfig, 'get-stream-config'),
+      PUT: permitted(ensureStream, 'create-stream', 'reconfigure-stream'),
+      PATCH: permitted(reconfigureStream, 'reconfigure-stream'),
+      DELETE: permitted(deleteStream, 'delete-stream'),
+    },
+  },
+  {
+    pattern: '/v1/streams/{stream}/records',
+    target: { GET: permitted(read, 'read'), POST: permitted(append, 'append') },
+  },
+  { pattern: '/v1/streams/{stream}/records/tail', target: { GET: permitted(checkTail, 'check-tail') } },
+  {
+    pattern: '/v1/access-tokens',
+    target: {
+      GET: permitted(listAccessTokens, 'list-access-tokens'),
+      POST: permitted(issueAccessToken, 'issue-access-token'),
+    },
+  },
+  {
+    pattern: '/v1/access-tokens/{id}',
+    target: { DELETE: permitted(revokeAccessToken, 'revoke-access-token') },
+  },
+  { pattern: '/v1/metrics', target: { GET: permitted(accountMetrics, 'account-metrics') } },
+  { pattern: '/v1/metrics/{basin}', target: { GET: permitted(basinMetrics, 'basin-metrics') } },
+  { pattern: '/v1/metrics/{basin}/{stream}', target: { GET: permitted(streamMetrics, 'stream-metrics') } },
+  { pattern: '/v1/locations', target: { GET: permitted(listLocations, 'list-locations') } },
+  {
+    pattern: '/v1/locations/default',
+    target: {
+      GET: permitted(getDefaultLocation, 'get-default-location'),
+      PUT: permitted(setDefaultLocation, 'set-default-location'),
+    },
+  },
+]
+
+/** Serves a page at the path where the handler is mounted. */
+export function pageRoute({ html, contentSecurityPolicy }: Page): Route<Methods> {
+  const reply: Reply = {
+    status: 200,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': contentSecurityPolicy,
+      'cache-control': 'no-cache',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    },
+    body: html,
+  }
+  const method = { endpoint: () => reply, operations: 'public' } as const
+  return { pattern: '/', target: { GET: method } }
+}

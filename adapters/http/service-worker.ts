@@ -1,0 +1,93 @@
+import type { Headwater } from '../../src/index.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
+import { createHandler, FetchExchange, toResponse } from './fetch-bridge.ts'
+import { finishReply } from './finish-reply.ts'
+import { type HandlerOptions, settingsOf } from './options.ts'
+import { errorReply } from './reply.ts'
+
+type Handler = (request: Request) => Promise<Response>
+
+/** The used part of a service worker's global scope, whose types conflict with those of pages. */
+interface ServiceWorker {
+  readonly location: { readonly origin: string }
+  readonly registration: { readonly scope: string }
+  addEventListener(type: 'fetch', listener: (event: FetchEvent) => void): void
+}
+
+interface FetchEvent {
+  readonly request: Request
+  respondWith(response: Promise<Response>): void
+  stopImmediatePropagation(): void
+}
+
+/**
+ * Serves the wire protocol to the pages of a service worker: the engine answers what they fetch below `v1/`
+ * of its scope, without a network.
+ *
+ * ```ts
+ * serveFetchEvents(() => open({ storage: indexedDb('my-app') }), { auth: 'none' })
+ * ```
+ *
+ * A browser stops a service worker at any time and starts it again for the next request. The first request
+ * opens the engine; the next one tries again if that failed (503 `unavailable`) or if the engine was closed.
+ * Open streams break off when the worker stops: the published clients resume, an `EventSource` may have to be
+ * created again.
+ *
+ * Only requests made by scripts of the worker's own pages are answered. Navigations, which any site can
+ * cause, and requests made by markup, such as images, are left to the network. So `auth: 'none'` gives access
+ * to scripts of this origin only.
+ *
+ * Call it during the first evaluation of the script, and bundle the script into one file: service workers
+ * cannot import code later, which tokens, ciphers and compression need. Listeners added later do not receive
+ * the requests that it answers.
+ *
+ * The default of `prefix` is the path of the worker's scope. Throws `RangeError` for invalid options.
+ */
+export function serveFetchEvents(openEngine: () => Promise<Headwater>, options: HandlerOptions = {}): void {
+  if (typeof openEngine !== 'function') {
+    throw new RangeError('serveFetchEvents needs a function: `serveFetchEvents(() => open({ storage }))`')
+  }
+  const worker = globalThis as unknown as ServiceWorker
+  const mounted = { ...options, prefix: options.prefix ?? new URL(worker.registration.scope).pathname }
+  const settings = settingsOf(mounted)
+  const ownOrigin = worker.location.origin
+  let handler: Promise<Handler> | undefined
+
+  async function openHandler(): Promise<Handler> {
+    const hw = await openEngine()
+    onAbort(hw.closing, forget)
+    return createHandler(hw, mounted)
+  }
+
+  function forget(): void {
+    handler = undefined
+  }
+
+  async function respond(request: Request): Promise<Response> {
+    handler ??= openHandler()
+    const opening = handler
+    let handle: Handler
+    try {
+      handle = await opening
+    } catch (cause) {
+      if (handler === opening) forget()
+      const exchange = new FetchExchange(request)
+      settings.onError(cause, exchange)
+      const error = new HeadwaterError('unavailable', 'the storage of this page could not be opened', {
+        cause,
+      })
+      return toResponse(await finishReply(errorReply(error), exchange, settings), request)
+    }
+    return handle(request)
+  }
+
+  worker.addEventListener('fetch', (event) => {
+    const { url, mode, destination } = event.request
+    const { origin, pathname } = new URL(url)
+    if (origin !== ownOrigin || !pathname.startsWith(`${settings.prefix}/v1/`)) return
+    if (mode === 'navigate' || destination !== '') return
+    event.stopImmediatePropagation()
+    event.respondWith(respond(event.request))
+  })
+}

@@ -1,0 +1,111 @@
+import type { Headwater } from '../../src/index.ts'
+import type { Members, MembersOf } from '../../src/model/validation.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { HttpCore } from '../http/core.ts'
+import type { Exchange } from '../http/exchange.ts'
+import {
+  HANDLER_LIMITS,
+  HANDLER_OPTIONS,
+  type HandlerLimits,
+  type HandlerOptions,
+  settingsOf,
+} from '../http/options.ts'
+import { errorReply, type Reply } from '../http/reply.ts'
+import { endOfTurn } from './end-of-turn.ts'
+import { durationOf, LINGER_MS } from './limits.ts'
+import { NodeExchange } from './node-exchange.ts'
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
+import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } from './write-reply.ts'
+
+/** Options of {@link toNodeHandler}. */
+export interface NodeHandlerOptions extends HandlerOptions {
+  /** Limits of requests. */
+  readonly limits?: NodeHandlerLimits
+  /**
+   * As in {@link HandlerOptions}; also receives the reason for a response that broke off. Default:
+   * `console.error`.
+   */
+  readonly onError?: (error: unknown, exchange: Exchange) => void
+}
+
+/** Limits of a handler on Node. */
+export interface NodeHandlerLimits extends HandlerLimits {
+  /** How long an upload may continue after its response is complete, in milliseconds. Default 5,000. */
+  readonly lingerMs?: number
+}
+
+/** The members of {@link NodeHandlerOptions}. */
+export const NODE_HANDLER_OPTIONS = {
+  ...HANDLER_OPTIONS,
+  limits: { ...HANDLER_LIMITS, lingerMs: 'number' } satisfies MembersOf<NodeHandlerLimits>,
+} satisfies MembersOf<NodeHandlerOptions>
+
+/** A request listener of Node's HTTP servers, and middleware of frameworks that use `next`. */
+export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: (error?: unknown) => void) => void
+
+/**
+ * Returns a handler for Node's `http` and `http2` servers, and for frameworks on top of them:
+ *
+ * ```ts
+ * createServer(toNodeHandler(hw))                     // node:http, node:http2
+ * app.use('/streams', toNodeHandler(hw))              // Express, before any body parser
+ * ```
+ *
+ * With `next`, a request to any other path is passed on; without it, it is 404. Never throws on a request.
+ * Throws `RangeError` for invalid options.
+ */
+export function toNodeHandler(hw: Headwater, options: NodeHandlerOptions = {}): NodeHandler {
+  return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
+}
+
+/** Does the same for options that may have further members. */
+export function nodeHandlerOf(hw: Headwater, options: NodeHandlerOptions, members: Members): NodeHandler {
+  const settings = settingsOf(options, members)
+  const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
+  const core = new HttpCore(hw, settings)
+  return nodeHandler((exchange) => core.handle(exchange), {
+    serves: (path) => core.serves(path),
+    openShare: (end) => hw.openShare(end),
+    lingerMs,
+    onError: settings.onError,
+  })
+}
+
+/** The bridge between Node's objects and a function that replies to exchanges. */
+export function nodeHandler(
+  handle: (exchange: Exchange) => MaybePromise<Reply>,
+  options: {
+    readonly serves: (path: string) => boolean
+    readonly openShare: OpenShare
+    readonly lingerMs: number
+    readonly onError: (error: unknown, exchange: Exchange) => void
+  },
+): NodeHandler {
+  async function respond(exchange: Exchange, req: NodeRequest, res: NodeResponse): Promise<void> {
+    const onError = (error: unknown) => options.onError(error, exchange)
+    await (http2StreamOf(res) === undefined ? endOfTurn() : undefined)
+    try {
+      const reply = await handle(exchange)
+      discardUpload(req, res, options.lingerMs)
+      writeReply(exchange, res, reply, onError, options.openShare)
+    } catch (error) {
+      if (exchange.signal.aborted) return abortResponse(res)
+      onError(error)
+      if (res.headersSent) abortResponse(res)
+      else writeWhole(exchange.method, res, errorReply(error))
+    }
+  }
+
+  return (req, res, next) => {
+    let exchange: NodeExchange
+    try {
+      exchange = new NodeExchange(req, res)
+    } catch (error) {
+      if (next) return next()
+      discardUpload(req, res, options.lingerMs)
+      return writeWhole(req.method, res, errorReply(error))
+    }
+    if (next && !options.serves(exchange.path)) next()
+    else void respond(exchange, req, res)
+  }
+}

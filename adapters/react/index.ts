@@ -1,0 +1,4 @@
+'use client'
+
+export type { RecordSource, StreamView, UseStreamOptions } from './stream-store.ts'
+export { useStream } from './use-stream.ts'

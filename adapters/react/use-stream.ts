@@ -1,0 +1,48 @@
+import { useState, useSyncExternalStore } from 'react'
+import type { ReadQuery, RecordAs, RecordFormat, Stream } from '../../src/index.ts'
+import {
+  EMPTY_VIEW,
+  type RecordSource,
+  StreamStore,
+  type StreamView,
+  type UseStreamOptions,
+} from './stream-store.ts'
+
+/**
+ * Reads a stream as `stream.readSession(query)` does, and renders the component as records arrive, at most
+ * once a frame. Without a stream, and on a server, returns no records and the status `loading`.
+ *
+ * The session is opened when the component is mounted and ends when it is unmounted. Handles, `query` and
+ * `options` are compared by value, so they can be created while rendering. If they change, the records are
+ * dropped and another session is opened.
+ *
+ * Throws `RangeError` for an invalid `maxRecords`; all other failures are in `error`.
+ *
+ * ```tsx
+ * const { records, status, error } = useStream(hw.basin('my-app').stream('chats/42'), { tailOffset: 50 })
+ * ```
+ */
+export function useStream<Format extends RecordFormat = 'string'>(
+  stream: Stream | undefined,
+  query?: ReadQuery,
+  options?: UseStreamOptions<Format>,
+): StreamView<RecordAs<Format>>
+export function useStream<Item>(
+  stream: RecordSource<Item> | undefined,
+  query?: ReadQuery,
+  options?: UseStreamOptions<'string'>,
+): StreamView<Item>
+export function useStream(
+  stream: RecordSource<unknown> | undefined,
+  query: ReadQuery = {},
+  options: UseStreamOptions = {},
+): StreamView<unknown> {
+  const [current, replace] = useState(() => new StreamStore(stream, query, options))
+  let store = current
+  if (!current.matches(stream, query, options)) {
+    store = new StreamStore(stream, query, options)
+    // While rendering, so that no other stream's records are ever shown.
+    replace(store)
+  }
+  return useSyncExternalStore(store.subscribe, store.getView, () => EMPTY_VIEW)
+}

@@ -1,0 +1,2 @@
+export type { ObjectStorage } from './database.ts'
+export { durableObject } from './storage.ts'

@@ -1,0 +1,212 @@
+import { concatBytes } from '../../../src/model/bytes.ts'
+import {
+  type AppendRequest,
+  type CatalogChange,
+  emptyHead,
+  type Head,
+  identityOf,
+  isSameHead,
+  type ReadRange,
+  type StoredBlock,
+} from '../../../src/storage/contract.ts'
+import { StorageConflict } from '../../../src/storage/errors.ts'
+import type { Database, Row } from './database.ts'
+
+type LogChange = Extract<CatalogChange, { readonly logId: string }>
+
+/** A row of at most 2 MB holds a part and its numbers. */
+const PART_BYTES = 1_048_576
+const PAGE_BLOCKS = 100
+
+/** The heads and blocks of all logs. Methods that write are part of a transaction. */
+export class Logs {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  head(logId: string): Head | undefined {
+    const row = this.#db.first('SELECT head FROM headwater_logs WHERE id = ?', logId)
+    return typeof row?.head === 'string' ? JSON.parse(row.head) : undefined
+  }
+
+  measure(logId: string): number {
+    const row = this.#db.first(
+      'SELECT metered_bytes FROM headwater_logs WHERE id = ? AND head IS NOT NULL',
+      logId,
+    )
+    return (row?.metered_bytes ?? 0) as number
+  }
+
+  /** Throws `StorageConflict` if the expectation does not hold. */
+  apply(change: LogChange): void {
+    const { kind, logId } = change
+    const current = this.head(logId)
+    if (kind === 'create-log') {
+      if (this.#db.first('SELECT 1 FROM headwater_logs WHERE id = ?', logId) !== undefined) {
+        throw new StorageConflict(`log ${logId} already exists`)
+      }
+      const head = emptyHead(change.epoch, change.createdAt, change.start)
+      this.#db.run('INSERT INTO headwater_logs VALUES (?, ?, 0, NULL)', logId, JSON.stringify(head))
+    } else if (kind === 'set-epoch') {
+      if (current === undefined) throw new StorageConflict(`log ${logId} does not exist`)
+      this.#putHead(logId, { ...current, epoch: change.epoch })
+    } else if (current !== undefined) {
+      const { expectSeqNum = current.tail.seqNum } = change
+      if (expectSeqNum !== current.tail.seqNum) {
+        throw new StorageConflict(`log ${logId} does not have the expected tail`)
+      }
+      this.#db.run('UPDATE headwater_logs SET head = NULL, due_at = 0 WHERE id = ?', logId)
+    }
+  }
+
+  append({ logId, expected, block, head }: AppendRequest): void {
+    const current = this.head(logId)
+    if (current === undefined || !isSameHead(identityOf(current), expected)) {
+      throw new StorageConflict(`log ${logId} does not have the expected head`)
+    }
+    const { endSeqNum, firstSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, data } = block
+    this.#db.run(
+      'INSERT INTO headwater_blocks VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)',
+      logId,
+      endSeqNum,
+      firstSeqNum,
+      firstTimestamp,
+      lastTimestamp,
+      meteredBytes,
+      expiresAt,
+      data.subarray(0, PART_BYTES),
+    )
+    for (let part = 1; part * PART_BYTES < data.length; part++) {
+      this.#db.run(
+        'INSERT INTO headwater_blocks (log, end_seq_num, part, data) VALUES (?, ?, ?, ?)',
+        logId,
+        endSeqNum,
+        part,
+        data.subarray(part * PART_BYTES, (part + 1) * PART_BYTES),
+      )
+    }
+    this.#putHead(logId, head, meteredBytes)
+    if (head.trims.length > 0) this.scheduleTrim(logId, head)
+  }
+
+  read(
+    logId: string,
+    { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY }: ReadRange,
+  ): StoredBlock[] {
+    const head = this.head(logId)
+    if (head === undefined) return []
+    const start = 'seqNum' in from ? from.seqNum : this.#seqNumAt(logId, from.timestamp, head)
+    if (start >= endSeqNum) return []
+    const blocks: StoredBlock[] = []
+    for (const row of this.#db.all(
+      `SELECT * FROM headwater_blocks WHERE log = ? AND end_seq_num > ? AND end_seq_num <= ?
+       ORDER BY end_seq_num, part`,
+      logId,
+      start,
+      this.#lastOf(logId, start, { endSeqNum, bytesMax, recordsMax }),
+    )) {
+      if (row.part === 0) {
+        blocks.push(blockOf(row))
+      } else {
+        const block = blocks.pop()!
+        blocks.push({ ...block, data: concatBytes([block.data, dataOf(row)]) })
+      }
+    }
+    return blocks
+  }
+
+  /** Sets when the first block may be freed because of a trim. */
+  scheduleTrim(logId: string, { trims }: Head): void {
+    const first = this.#db.first(
+      'SELECT end_seq_num FROM headwater_blocks WHERE log = ? ORDER BY end_seq_num LIMIT 1',
+      logId,
+    )
+    const due = first && trims.find(({ point }) => point >= (first.end_seq_num as number))
+    this.#db.run('UPDATE headwater_logs SET due_at = ? WHERE id = ?', due?.at ?? null, logId)
+  }
+
+  #putHead(logId: string, head: Head, addedBytes = 0): void {
+    this.#db.run(
+      'UPDATE headwater_logs SET head = ?, metered_bytes = metered_bytes + ? WHERE id = ?',
+      JSON.stringify(head),
+      addedBytes,
+      logId,
+    )
+  }
+
+  /**
+   * The end of the last block of a read from `start`. Found first and by pages, because a query that is not
+   * read to its end stays open, and an open query locks its table.
+   */
+  #lastOf(
+    logId: string,
+    start: number,
+    { endSeqNum, bytesMax, recordsMax }: Required<Pick<ReadRange, 'endSeqNum' | 'bytesMax' | 'recordsMax'>>,
+  ): number {
+    let last = start
+    let bytes = 0
+    let records = 0
+    for (;;) {
+      const page = this.#db.all(
+        `SELECT first_seq_num, end_seq_num, metered_bytes FROM headwater_blocks
+         WHERE log = ? AND end_seq_num > ? AND part = 0 ORDER BY end_seq_num LIMIT ?`,
+        logId,
+        last,
+        PAGE_BLOCKS,
+      )
+      for (const { first_seq_num, end_seq_num, metered_bytes } of page as unknown as readonly BlockRow[]) {
+        if (first_seq_num >= endSeqNum) return last
+        last = end_seq_num
+        bytes += metered_bytes
+        records += end_seq_num - first_seq_num
+        if (bytes >= bytesMax || records >= recordsMax) return last
+      }
+      if (page.length < PAGE_BLOCKS) return last
+    }
+  }
+
+  /**
+   * A sequence number in the first block that ends at or after the timestamp, by bisection: timestamps
+   * ascend.
+   */
+  #seqNumAt(logId: string, timestamp: number, { tail }: Head): number {
+    let low = 0
+    let high = tail.seqNum
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const block = this.#db.first(
+        `SELECT end_seq_num, last_timestamp FROM headwater_blocks
+         WHERE log = ? AND end_seq_num > ? AND part = 0 ORDER BY end_seq_num LIMIT 1`,
+        logId,
+        middle,
+      )
+      if (block === undefined || (block.last_timestamp as number) >= timestamp) high = middle
+      else low = block.end_seq_num as number
+    }
+    return low
+  }
+}
+
+interface BlockRow {
+  readonly first_seq_num: number
+  readonly end_seq_num: number
+  readonly metered_bytes: number
+}
+
+function dataOf({ data }: Row): Uint8Array {
+  return new Uint8Array(data as ArrayBuffer)
+}
+
+function blockOf(row: Row): StoredBlock {
+  return {
+    firstSeqNum: row.first_seq_num as number,
+    endSeqNum: row.end_seq_num as number,
+    firstTimestamp: row.first_timestamp as number,
+    lastTimestamp: row.last_timestamp as number,
+    meteredBytes: row.metered_bytes as number,
+    expiresAt: row.expires_at as number | null,
+    data: dataOf(row),
+  }
+}

@@ -1,0 +1,131 @@
+import type {
+  AppendRequest,
+  CatalogChange,
+  Collection,
+  Document,
+  Head,
+  ListRange,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  Storage,
+  StorageSession,
+  StoredBlock,
+} from '../../../src/storage/contract.ts'
+import { Catalog } from './catalog.ts'
+import { attempt, Database, failure, type ObjectStorage } from './database.ts'
+import { Logs } from './logs.ts'
+import { reclaim } from './reclaim.ts'
+
+/** The storages that are open in an engine. */
+const opened = new WeakSet<ObjectStorage>()
+
+/**
+ * Creates a storage in the SQLite database of a Durable Object, `ctx.storage`. Only this object has access to
+ * it, so one engine has it open at a time. Does nothing until it is opened.
+ *
+ * ```ts
+ * const hw = await open({ storage: durableObject(ctx.storage) })
+ * ```
+ *
+ * An append resolves once `ctx.storage.sync()` has confirmed it. An object holds 10 GB; beyond that, appends
+ * reject with `storage_full`. The names of its tables begin with `headwater_`.
+ *
+ * Throws `TypeError` unless the argument is the storage of a Durable Object.
+ */
+export function durableObject(storage: ObjectStorage): Storage {
+  if (typeof storage?.transactionSync !== 'function') {
+    throw new TypeError("durableObject requires `ctx.storage`, the storage of a Durable Object's state")
+  }
+  return {
+    manifest: { name: 'durable-object', durability: 'power-loss', shared: false, notifications: 'none' },
+    async open() {
+      if (opened.has(storage)) {
+        throw failure('blocked', 'another engine of this Durable Object has its storage open')
+      }
+      const db = new Database(storage)
+      attempt(() => db.open())
+      opened.add(storage)
+      return new DurableObjectSession(db, () => opened.delete(storage))
+    },
+  }
+}
+
+/** Calls do their work before they return, in their order; writes resolve when they are durable. */
+class DurableObjectSession implements StorageSession {
+  readonly #db: Database
+  readonly #catalog: Catalog
+  readonly #logs: Logs
+  readonly #onClosed: () => void
+  readonly #writes = new Set<Promise<unknown>>()
+  #closing: Promise<void> | undefined
+
+  constructor(db: Database, onClosed: () => void) {
+    this.#db = db
+    this.#catalog = new Catalog(db)
+    this.#logs = new Logs(db)
+    this.#onClosed = onClosed
+  }
+
+  get(collection: Collection, key: string): Promise<Document | undefined> {
+    return this.#read(() => this.#catalog.get(collection, key))
+  }
+
+  list(collection: Collection, range: ListRange): Promise<Document[]> {
+    return this.#read(() => this.#catalog.list(collection, range))
+  }
+
+  commit(changes: readonly CatalogChange[]): Promise<void> {
+    return this.#write(() => {
+      for (const change of changes) {
+        if ('logId' in change) this.#logs.apply(change)
+        else this.#catalog.apply(change)
+      }
+    })
+  }
+
+  head(logId: string): Promise<Head | undefined> {
+    return this.#read(() => this.#logs.head(logId))
+  }
+
+  append(request: AppendRequest): Promise<void> {
+    return this.#write(() => this.#logs.append(request))
+  }
+
+  read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
+    return this.#read(() => this.#logs.read(logId, range))
+  }
+
+  reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
+    return this.#write(() => reclaim(this.#db, this.#logs, limits))
+  }
+
+  measure(logIds: readonly string[]): Promise<number[]> {
+    return this.#read(() => logIds.map((logId) => this.#logs.measure(logId)))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.allSettled(this.#writes).then(this.#onClosed)
+    return this.#closing
+  }
+
+  async #read<Result>(work: () => Result): Promise<Result> {
+    this.#assertOpen()
+    return attempt(work)
+  }
+
+  async #write<Result>(work: () => Result): Promise<Result> {
+    this.#assertOpen()
+    const writing = this.#db.write(work)
+    this.#writes.add(writing)
+    try {
+      return await writing
+    } finally {
+      this.#writes.delete(writing)
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw failure('closed', 'the storage is closed')
+  }
+}

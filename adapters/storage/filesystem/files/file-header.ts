@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { StorageFailure } from '../../../../src/storage/errors.ts'
+import { corrupt } from './errors.ts'
+
+export const FILE_HEADER_BYTES = 48
+/** Where the synced length of a journal is. */
+export const SYNCED_END_OFFSET = 32
+
+const MAGIC = 'HDWR'
+const VERSION = 4
+const FLAG_UNSYNCED = 1
+const KINDS = { journal: 'J', segment: 'S', checkpoint: 'C' } as const
+
+export type FileKind = keyof typeof KINDS
+
+export interface FileHeader {
+  readonly kind: FileKind
+  readonly number: number
+  /** Initial value of every CRC in the file. */
+  readonly salt: number
+  /** Journals only: the length of the previous journal, in bytes. */
+  readonly previousEnd: number
+  /** Journals only: whether groups are written without a sync. */
+  readonly unsynced: boolean
+  /**
+   * Journals only: everything before it was synced; 0 if unknown. Undefined if it is damaged, which an
+   * opening ignores.
+   */
+  readonly syncedEnd: number | undefined
+}
+
+export function newHeader(
+  kind: FileKind,
+  number: number,
+  journal: { readonly previousEnd: number; readonly unsynced: boolean } = { previousEnd: 0, unsynced: false },
+): FileHeader {
+  return { kind, number, salt: randomBytes(4).readUInt32LE(), ...journal, syncedEnd: 0 }
+}
+
+export function encodeHeader(header: FileHeader): Buffer {
+  const bytes = Buffer.alloc(FILE_HEADER_BYTES)
+  bytes.write(MAGIC + KINDS[header.kind], 0, 'latin1')
+  bytes[5] = VERSION
+  bytes.writeUInt16LE(header.unsynced ? FLAG_UNSYNCED : 0, 6)
+  bytes.writeBigUInt64LE(BigInt(header.number), 8)
+  bytes.writeBigUInt64LE(BigInt(header.previousEnd), 16)
+  bytes.writeUInt32LE(header.salt, 24)
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 28)), 28)
+  if (header.syncedEnd) bytes.set(encodeSyncedEnd(header.syncedEnd, header.salt), SYNCED_END_OFFSET)
+  return bytes
+}
+
+/** The bytes at {@link SYNCED_END_OFFSET}: zeros until they are first written. */
+export function encodeSyncedEnd(end: number, salt: number): Buffer {
+  const bytes = Buffer.alloc(FILE_HEADER_BYTES - SYNCED_END_OFFSET)
+  bytes.writeBigUInt64LE(BigInt(end), 0)
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 8), salt), 8)
+  return bytes
+}
+
+function decodeSyncedEnd(bytes: Buffer, salt: number): number | undefined {
+  const end = Number(bytes.readBigUInt64LE(0))
+  if (!Number.isSafeInteger(end)) return undefined
+  return bytes.equals(end === 0 ? Buffer.alloc(bytes.length) : encodeSyncedEnd(end, salt)) ? end : undefined
+}
+
+/** The kind and number of a file, which its header and its name must agree on. */
+export type FileIdentity = Pick<FileHeader, 'kind' | 'number'>
+
+/**
+ * Decodes the header of the named file, and throws `corrupt` if it is not that file's header: a file gets its
+ * name once it is complete. `expected` differs from the name for an adopted journal.
+ */
+export function decodeHeader(
+  bytes: Buffer,
+  name: string,
+  { kind, number }: FileIdentity = parseFileName(name)!,
+): FileHeader {
+  const isWhole = bytes.length >= SYNCED_END_OFFSET && crc32(bytes.subarray(0, 28)) === bytes.readUInt32LE(28)
+  if (!isWhole || bytes.toString('latin1', 0, 5) !== MAGIC + KINDS[kind]) {
+    throw corrupt(name, 0, `not a ${kind} header`)
+  }
+  if (bytes[5] !== VERSION) {
+    const message = `${name} has format version ${bytes[5]}, but this version of headwater reads ${VERSION}`
+    throw new StorageFailure('corrupt', message, { nothingWritten: true })
+  }
+  if (bytes.length < FILE_HEADER_BYTES) throw corrupt(name, bytes.length, 'truncated')
+  if (bytes.readBigUInt64LE(8) !== BigInt(number))
+    throw corrupt(name, 8, 'the header belongs to another file')
+  const previousEnd = Number(bytes.readBigUInt64LE(16))
+  if (!Number.isSafeInteger(previousEnd)) throw corrupt(name, 16, 'a number is beyond 2^53 - 1')
+  const salt = bytes.readUInt32LE(24)
+  const syncedEnd = decodeSyncedEnd(bytes.subarray(SYNCED_END_OFFSET), salt)
+  if (kind !== 'journal' && syncedEnd !== 0) throw corrupt(name, SYNCED_END_OFFSET, 'the header is not zero')
+  return {
+    kind,
+    number,
+    salt,
+    syncedEnd,
+    previousEnd,
+    unsynced: (bytes.readUInt16LE(6) & FLAG_UNSYNCED) !== 0,
+  }
+}
+
+export function fileName(kind: FileKind, number: number): string {
+  return `${kind}-${String(number).padStart(10, '0')}`
+}
+
+const TEMPORARY = '.tmp'
+
+export function temporaryName(name: string): string {
+  return name + TEMPORARY
+}
+
+export function isTemporaryName(name: string): boolean {
+  return name.endsWith(TEMPORARY) && parseFileName(name.slice(0, -TEMPORARY.length)) !== undefined
+}
+
+/** Returns undefined if the name is not that of a storage file. */
+export function parseFileName(name: string): FileIdentity | undefined {
+  const match = /^(journal|segment|checkpoint)-(\d{10,16})$/.exec(name)
+  if (match === null) return undefined
+  const file = { kind: match[1] as FileKind, number: Number(match[2]) }
+  // Extra zeros or a number that was rounded would make it pass for another file.
+  const isIts = Number.isSafeInteger(file.number) && fileName(file.kind, file.number) === name
+  return isIts ? file : undefined
+}

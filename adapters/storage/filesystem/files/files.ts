@@ -1,0 +1,41 @@
+/**
+ * The file operations that the storage needs. Tests run it on a simulated disk. All names are in one flat
+ * directory. Calls reject with the system's error and its `code`.
+ */
+export interface Files {
+  list(): Promise<string[]>
+  /**
+   * `create` creates the file for its owner only, and replaces an existing one, which it never opens.
+   * `update` opens an existing file for reading and writing.
+   */
+  open(name: string, mode: OpenMode): Promise<File>
+  rename(from: string, to: string): Promise<void>
+  /** Creates a hard link. Rejects with `EEXIST` if `to` exists. */
+  link(from: string, to: string): Promise<void>
+  unlink(name: string): Promise<void>
+  /** Makes creations, renames, links and removals durable. */
+  syncDirectory(): Promise<void>
+}
+
+export type OpenMode = 'create' | 'read' | 'update'
+
+export interface File {
+  size(): Promise<number>
+  /**
+   * Fills the buffer from `position` on. Resolves to the number of bytes read, fewer than asked for at the
+   * end of the file.
+   */
+  read(buffer: Uint8Array, position: number): Promise<number>
+  write(bytes: Uint8Array, position: number): Promise<void>
+  truncate(length: number): Promise<void>
+  /**
+   * Whether the file has any name: without one, its content is lost once it is closed. Synchronous, like
+   * `isNamed`, because that takes 2 to 6 µs, less than a turn of the event loop.
+   */
+  isLinked(): boolean
+  /** Whether the path of the directory still leads to the file by this name. */
+  isNamed(name: string): boolean
+  /** Makes content and length durable. */
+  datasync(): Promise<void>
+  close(): Promise<void>
+}

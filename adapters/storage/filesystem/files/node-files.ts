@@ -1,0 +1,179 @@
+import {
+  close,
+  constants,
+  fdatasync,
+  fstat,
+  fstatSync,
+  ftruncate,
+  link,
+  open,
+  read,
+  readdir,
+  readSync,
+  rename,
+  type Stats,
+  statSync,
+  unlink,
+  write,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { File, Files } from './files.ts'
+import type { PinnedDirectory } from './pinned-directory.ts'
+import { ShortReads } from './short-reads.ts'
+
+type Callback<Result> = (error: NodeJS.ErrnoException | null, result?: Result) => void
+
+/**
+ * Opening a pipe without `O_NONBLOCK` would wait for a writer. Regular files ignore the flag; Windows lacks
+ * it.
+ */
+const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
+
+const UPDATE = constants.O_RDWR | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
+
+const CREATE = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
+
+/** The real files of a directory. Uses callbacks because `node:fs/promises` doubles the cost of a call. */
+export function nodeFiles(directory: string | PinnedDirectory): Files {
+  function using<Result>(work: (path: string) => Promise<Result>): Promise<Result> {
+    return typeof directory === 'string' ? work(directory) : directory.use(work)
+  }
+  const pathOf = (name: string): string =>
+    join(typeof directory === 'string' ? directory : directory.path, name)
+  return {
+    list: () => using((path) => call((done) => readdir(path, done))),
+    open: (name, mode) =>
+      using((path) =>
+        mode === 'create'
+          ? create(join(path, name), pathOf)
+          : openExisting(join(path, name), mode === 'read' ? READ : UPDATE, pathOf),
+      ),
+    rename: (from, to) => using((path) => call((done) => rename(join(path, from), join(path, to), done))),
+    link: (from, to) => using((path) => call((done) => link(join(path, from), join(path, to), done))),
+    unlink: (name) => using((path) => call((done) => unlink(join(path, name), done))),
+    syncDirectory: () => using(syncDirectory),
+  }
+}
+
+type PathOf = (name: string) => string
+
+/** Never opens what has the name already: it may be a symbolic link, or a link to a file of somebody else. */
+async function create(path: string, pathOf: PathOf): Promise<File> {
+  const make = () => call<number>((done) => open(path, CREATE, 0o600, done))
+  try {
+    return new NodeFile(await make(), pathOf)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  await call<void>((done) => unlink(path, done))
+  return new NodeFile(await make(), pathOf)
+}
+
+async function openExisting(path: string, flags: number, pathOf: PathOf): Promise<File> {
+  const descriptor = await call<number>((done) => open(path, flags, done))
+  const file = new NodeFile(descriptor, pathOf)
+  try {
+    const stats = await call<Stats>((done) => fstat(descriptor, done))
+    if (!stats.isFile()) throw irregular(path, stats.isDirectory() ? 'EISDIR' : 'EINVAL')
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  return file
+}
+
+function irregular(path: string, code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: not a regular file, open '${path}'`), { code, path })
+}
+
+/** Windows cannot sync a directory, and makes its entries durable by itself. */
+export async function syncDirectory(directory: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const descriptor = await call<number>((done) => open(directory, 'r', done))
+  try {
+    await call<void>((done) => fdatasync(descriptor, done))
+  } finally {
+    await call<void>((done) => close(descriptor, done))
+  }
+}
+
+/** Reads of up to this length may be synchronous. */
+const SHORT_READ_BYTES = 16 * 1024
+
+const shortReads = new ShortReads(() => performance.now())
+
+class NodeFile implements File {
+  readonly #descriptor: number
+  readonly #pathOf: PathOf
+  #isClosed = false
+
+  constructor(descriptor: number, pathOf: PathOf) {
+    this.#descriptor = descriptor
+    this.#pathOf = pathOf
+  }
+
+  async size(): Promise<number> {
+    return (await call<{ size: number }>((done) => fstat(this.#descriptor, done))).size
+  }
+
+  async read(buffer: Uint8Array, position: number): Promise<number> {
+    let filled =
+      buffer.length <= SHORT_READ_BYTES
+        ? shortReads.attempt(() => readSync(this.#descriptor, buffer, 0, buffer.length, position))
+        : 0
+    while (filled < buffer.length) {
+      const left = buffer.length - filled
+      const count = await call<number>((done) =>
+        read(this.#descriptor, buffer, filled, left, position + filled, done),
+      )
+      if (count === 0) break
+      filled += count
+    }
+    return filled
+  }
+
+  async write(bytes: Uint8Array, position: number): Promise<void> {
+    for (let written = 0; written < bytes.length; ) {
+      const left = bytes.length - written
+      const count = await call<number>((done) =>
+        write(this.#descriptor, bytes, written, left, position + written, done),
+      )
+      if (count === 0) throw Object.assign(new Error('write returned 0 bytes'), { code: 'EIO' })
+      written += count
+    }
+  }
+
+  truncate(length: number): Promise<void> {
+    return call((done) => ftruncate(this.#descriptor, length, done))
+  }
+
+  isLinked(): boolean {
+    return fstatSync(this.#descriptor).nlink > 0
+  }
+
+  isNamed(name: string): boolean {
+    const named = statSync(this.#pathOf(name), { throwIfNoEntry: false })
+    const own = fstatSync(this.#descriptor)
+    return named?.ino === own.ino && named.dev === own.dev
+  }
+
+  datasync(): Promise<void> {
+    return call((done) => fdatasync(this.#descriptor, done))
+  }
+
+  /** A second call does nothing: the descriptor may belong to another file by then. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await call<void>((done) => close(this.#descriptor, done))
+  }
+}
+
+function call<Result>(begin: (done: Callback<Result>) => void): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    begin((error, result) => {
+      if (error) reject(error)
+      else resolve(result as Result)
+    })
+  })
+}

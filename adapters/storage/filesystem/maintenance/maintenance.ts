@@ -1,0 +1,329 @@
+import type { Clock } from '../../../../src/runtime/clock.ts'
+import type { SerialQueue } from '../../../../src/runtime/serial-queue.ts'
+import { StorageFailure } from '../../../../src/storage/errors.ts'
+import { isFullError, toStorageFailure } from '../files/errors.ts'
+import type { FileCache } from '../files/file-cache.ts'
+import { fileName, parseFileName } from '../files/file-header.ts'
+import type { Files } from '../files/files.ts'
+import type { Reserve } from '../files/reserve.ts'
+import type { Committer, Housekeeping } from '../journal/committer.ts'
+import { type Journals, lostFile } from '../journal/journals.ts'
+import type { RunReader } from '../segment/run-reader.ts'
+import type { Change } from '../state/change.ts'
+import type { State } from '../state/state.ts'
+import { compact, planCompaction, planCompactionOnFullDisk } from './compaction.ts'
+import { applyRoll, planRoll, roll } from './roll.ts'
+import { RollGain } from './roll-gain.ts'
+import type { UnresolvedRolls } from './unresolved-rolls.ts'
+
+/**
+ * Journals are rolled at this size, or at that of the last checkpoint, so that checkpoints at most double
+ * what is written.
+ */
+const ROLL_BYTES_MIN = 16 * 1_048_576
+/** Limits what an opening reads, and the memory that a roll takes. */
+const ROLL_BYTES_MAX = 64 * 1_048_576
+/** Limits the number of journals: each opening that writes creates one. */
+const JOURNALS_MAX = 16
+/** While journals are rolled, appends continue up to this many times the size. */
+const BACKPRESSURE_FACTOR = 3
+/** How long after the last group its end is recorded in the journal, in milliseconds. */
+const IDLE_MS = 100
+
+export interface MaintenanceParts {
+  /** Undefined in tests that need every run to be the same. */
+  readonly clock: Clock | undefined
+  readonly files: Files
+  readonly handles: FileCache
+  readonly state: State
+  readonly journals: Journals
+  readonly reserve: Reserve
+  readonly reader: RunReader
+  /** Runs rolls and reclaims, which exclude each other. */
+  readonly rollQueue: SerialQueue
+  readonly unresolvedRolls: UnresolvedRolls
+  readonly checkpointBytes: number
+  /** Overrides the size at which journals are rolled; for tests. */
+  readonly rollBytes: number | undefined
+  /** Overrides the size from which blocks are not copied; for tests. */
+  readonly largeBlockBytes: number | undefined
+}
+
+/**
+ * Background work: rolls journals, compacts segments, removes unused files. Failed work is retried when there
+ * is more to do.
+ */
+export class Maintenance implements Housekeeping {
+  readonly #parts: MaintenanceParts
+  #committer: Committer | undefined
+  #checkpointBytes: number
+  #rolling: Promise<void> | undefined
+  /** Settles with the current roll. */
+  #rolled: Promise<void> | undefined
+  #compacting: Promise<void> | undefined
+  #removing: Promise<void> | undefined
+  /** After a failed roll: the size of the journals at which it is retried. */
+  #retryBytes = 0
+  readonly #gain = new RollGain()
+  #failure: unknown
+  #isClosing = false
+  #lastGroupAt = 0
+  #cancelIdle: (() => void) | undefined
+
+  constructor(parts: MaintenanceParts) {
+    this.#parts = parts
+    this.#checkpointBytes = parts.checkpointBytes
+  }
+
+  start(committer: Committer): void {
+    this.#committer = committer
+    this.groupWritten()
+  }
+
+  groupWritten(): void {
+    if (this.#isClosing) return
+    try {
+      this.#awaitIdle()
+      this.#startDueWork()
+    } catch (error) {
+      this.#failure = toStorageFailure(error, true)
+    }
+  }
+
+  /**
+   * Records the synced end once no groups follow: with each of them, appends would take a third longer. A
+   * timer that finds a recent group is set again, which is cheaper than setting it for each group.
+   */
+  #awaitIdle(): void {
+    const { clock, journals } = this.#parts
+    if (clock === undefined) return
+    this.#lastGroupAt = clock.now()
+    if (this.#cancelIdle !== undefined || !journals.isSyncedEndBehind) return
+    const wait = (delayMs: number): void => {
+      this.#cancelIdle = clock.schedule(delayMs, check, { background: true })
+    }
+    const check = (): void => {
+      const idleMs = clock.now() - this.#lastGroupAt
+      if (idleMs >= 0 && idleMs < IDLE_MS) {
+        wait(IDLE_MS - idleMs)
+        return
+      }
+      this.#cancelIdle = undefined
+      void this.#run(() => this.#committer!.runExclusively(() => journals.recordSyncedEnd()))
+    }
+    wait(IDLE_MS)
+  }
+
+  #startDueWork(): void {
+    this.#rolling ??= this.#rollIfDue()
+    this.#compacting ??= this.#compactIfDue()
+    this.#removing ??= this.#removeIfDue()
+  }
+
+  #rollIfDue(): Promise<void> | undefined {
+    const { reserve, rollQueue } = this.#parts
+    const roll = () => rollQueue.run(() => this.#roll())
+    let work: (() => Promise<void>) | undefined
+    if (reserve.isFull && this.#isGainDue()) work = () => reserve.use(roll)
+    else if (this.#isRollDue()) work = roll
+    if (work === undefined) return undefined
+    return this.#run(work).finally(async () => {
+      this.#rolling = undefined
+      this.groupWritten()
+      await this.makeRoom()
+    })
+  }
+
+  /**
+   * Whether to roll because the disk is full. Without room for it besides the reserve, it would only use that
+   * up.
+   */
+  #isGainDue(): boolean {
+    const { state, journals, reserve } = this.#parts
+    const isDue = this.#gain.isDue(state, journals.bytes, this.#checkpointBytes, this.#rollBytes)
+    return isDue && this.#gain.neededBytes <= reserve.bytes
+  }
+
+  /** Allocates the reserve again once the disk has room, unless work that needs the room is running. */
+  async makeRoom(): Promise<void> {
+    const { reserve } = this.#parts
+    if (reserve.isFull && !this.isBusy && !this.#isClosing) await reserve.allocate()
+  }
+
+  /** There may be room now. Without a reserve, that shows when it is allocated. */
+  #filesRemoved(): void {
+    this.#parts.reserve.markWritable()
+  }
+
+  get isBusy(): boolean {
+    return (this.#rolling ?? this.#compacting ?? this.#removing) !== undefined
+  }
+
+  get backpressure(): Promise<unknown> | undefined {
+    return this.#parts.journals.bytes > BACKPRESSURE_FACTOR * this.#rollBytes ? this.#rolled : undefined
+  }
+
+  /** Returns the last failure since the previous call, which would go unnoticed otherwise. */
+  takeFailure(): unknown {
+    const failure = this.#failure
+    this.#failure = undefined
+    return failure
+  }
+
+  /** Aborts all work; none of it has to finish. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    this.#cancelIdle?.()
+    await Promise.all([this.#rolling, this.#compacting, this.#removing])
+    await this.#removeIfDue()
+  }
+
+  get #rollBytes(): number {
+    const { rollBytes } = this.#parts
+    return rollBytes ?? Math.min(Math.max(this.#checkpointBytes, ROLL_BYTES_MIN), ROLL_BYTES_MAX)
+  }
+
+  #isRollDue(): boolean {
+    const { bytes, ended } = this.#parts.journals
+    if (bytes < this.#retryBytes) return false
+    return bytes >= this.#rollBytes || ended.length >= JOURNALS_MAX
+  }
+
+  async #roll(): Promise<void> {
+    const { files, handles, state, journals, unresolvedRolls, largeBlockBytes } = this.#parts
+    const nextSegment = (): number => state.nextSegment++
+    const isAborted = (): boolean => this.#isClosing
+    let done = (): void => {}
+    this.#rolled = new Promise((resolve) => {
+      done = resolve
+    })
+    try {
+      const plan = await this.#committer!.runExclusively(async () => {
+        await this.#assertComplete()
+        await journals.rotate()
+        return planRoll(state, journals.currentNumber, journals.ended)
+      })
+      const rolled = await roll(files, handles, plan, unresolvedRolls, {
+        nextSegment,
+        isAborted,
+        largeBlockBytes,
+      })
+      await this.#committer!.runExclusively(() => applyRoll(state, rolled))
+      this.#checkpointBytes = rolled.checkpointBytes
+      this.#retryBytes = 0
+      this.#gain.rolled()
+      await unresolvedRolls.supersede()
+      for (const number of journals.drop(plan.snapshot.journal)) {
+        await handles.remove(fileName('journal', number))
+      }
+      await this.#removeCheckpoints(plan.snapshot.journal)
+      this.#filesRemoved()
+    } catch (error) {
+      this.#retryBytes = journals.bytes + this.#rollBytes
+      throw error
+    } finally {
+      this.#rolled = undefined
+      done()
+    }
+  }
+
+  /** What the roll leaves would not open again without these files. */
+  async #assertComplete(): Promise<void> {
+    const { files, state, journals } = this.#parts
+    const names = new Set(await files.list())
+    const needed = [
+      ...journals.ended.map(({ number }) => fileName('journal', number)),
+      ...[...state.segments.values()].flatMap(({ number, runs }) =>
+        runs > 0 ? fileName('segment', number) : [],
+      ),
+    ]
+    const lost = needed.find((name) => !names.has(name))
+    if (lost !== undefined) throw journals.fail(lostFile(lost))
+  }
+
+  async #removeCheckpoints(before: number): Promise<void> {
+    const { files } = this.#parts
+    for (const name of await files.list()) {
+      const file = parseFileName(name)
+      if (file?.kind === 'checkpoint' && file.number < before) await files.unlink(name)
+    }
+  }
+
+  #compactIfDue(): Promise<void> | undefined {
+    const { files, handles, state, reader, reserve } = this.#parts
+    if (!state.hasChangedSegments) return undefined
+    state.hasChangedSegments = false
+    const { isFull } = reserve
+    const plan = isFull ? planCompactionOnFullDisk(state, reserve.bytes) : planCompaction(state)
+    if (plan === undefined) return undefined
+    const isAborted = (): boolean => this.#isClosing
+    const write = () => compact(files, handles, reader, plan, state.nextSegment++, isAborted)
+    return this.#run(async () => {
+      try {
+        await this.#applyCompaction(await (plan.mayUseReserve ? reserve.use(write) : write()))
+      } catch (error) {
+        // Other segments may be compacted without the damaged one, and fewer if the disk is full.
+        state.hasChangedSegments ||=
+          (isFullError(error) && !isFull) ||
+          [...plan.replaced].some((one) => state.segments.get(one)?.isUnreadable)
+        throw error
+      }
+    }).finally(() => {
+      this.#compacting = undefined
+      // There may be more to do, and no further group might come.
+      this.groupWritten()
+      return this.makeRoom()
+    })
+  }
+
+  async #applyCompaction(change: Extract<Change, { kind: 'compact' }>): Promise<void> {
+    try {
+      await this.#committer!.commit(change.runs.length * 64, () => [change], true)
+    } catch (error) {
+      // Otherwise the next opening may find the change and need the segment.
+      const isSurelyUnused = StorageFailure.is(error) && error.nothingWritten
+      if (isSurelyUnused) await this.#removeSegment(change.segment.number).catch(() => {})
+      throw error
+    }
+  }
+
+  #removeIfDue(): Promise<void> | undefined {
+    const { state, journals } = this.#parts
+    const unused = new Set(state.takeUnusedSegments())
+    if (unused.size === 0) return undefined
+    return this.#run(async () => {
+      await this.#committer!.runExclusively(() => journals.syncUnsynced())
+      for (const segment of unused) {
+        await this.#removeSegment(segment.number)
+        unused.delete(segment)
+      }
+      this.#filesRemoved()
+    }).finally(() => {
+      // Retried after the next group.
+      state.returnUnusedSegments(unused)
+      this.#removing = undefined
+      if (unused.size === 0) this.groupWritten()
+      return this.makeRoom()
+    })
+  }
+
+  async #removeSegment(number: number): Promise<void> {
+    try {
+      await this.#parts.handles.remove(fileName('segment', number))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+
+  async #run(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      const { reserve } = this.#parts
+      // Reported once for as long as the disk is full.
+      const isKnown = isFullError(error) && reserve.isFull
+      if (isFullError(error)) reserve.markFull()
+      if (!this.#isClosing && !isKnown) this.#failure = toStorageFailure(error, true)
+    }
+  }
+}

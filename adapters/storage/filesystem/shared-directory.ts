@@ -1,0 +1,115 @@
+import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { type LockedDirectory, lockDirectoryOnFullDisk } from './lock/directory-lock.ts'
+import { type OpenOptions, openStorage } from './open-files.ts'
+import type { SharedStorage } from './shared-storage.ts'
+
+/** A directory that the engines of a thread share, also those of other copies of this module. */
+export interface SharedDirectory {
+  /** Version of this interface and of what the sessions do. Copies with another one cannot use them. */
+  readonly version: number
+  /** Opens the storage in the directory, or joins the engines that have it open. */
+  open(options: OpenOptions, context: StorageContext): Promise<StorageSession>
+}
+
+const VERSION = 1
+const REGISTRY = Symbol.for('headwater.filesystem.directories')
+
+/** The directories that are open or being opened, by real path. */
+function registry(): Map<string, SharedDirectory> {
+  const scope = globalThis as { [REGISTRY]?: Map<string, SharedDirectory> }
+  scope[REGISTRY] ??= new Map()
+  return scope[REGISTRY]
+}
+
+/**
+ * Returns the directory at this real path. Development servers evaluate modules again, and bundles contain
+ * copies of them, so the directories are registered for all copies in this thread.
+ */
+export function sharedDirectory(path: string): SharedDirectory {
+  const directories = registry()
+  let directory = directories.get(path)
+  if (directory === undefined) {
+    directory = new OpenDirectory(path, () => directories.delete(path))
+    directories.set(path, directory)
+  }
+  if (directory.version === VERSION) return directory
+  const message = `${path} is open in this process by another version of headwater. Restart the process`
+  throw new StorageFailure('blocked', message, { nothingWritten: true })
+}
+
+interface OpenedStorage {
+  readonly directory: LockedDirectory
+  readonly storage: SharedStorage
+}
+
+class OpenDirectory implements SharedDirectory {
+  readonly version = VERSION
+  readonly #path: string
+  readonly #forget: () => void
+  readonly #queue = new SerialQueue()
+  #openings = 0
+  #opened: OpenedStorage | undefined
+
+  constructor(path: string, forget: () => void) {
+    this.#path = path
+    this.#forget = forget
+  }
+
+  async open(options: OpenOptions, context: StorageContext): Promise<StorageSession> {
+    this.#openings++
+    try {
+      return await this.#queue.run(
+        async () => (await this.#join(options, context)) ?? this.#open(options, context),
+      )
+    } finally {
+      this.#openings--
+      this.#forgetIfUnused()
+    }
+  }
+
+  /** Resolves to undefined if the directory is not open, or has to be opened again. */
+  async #join(options: OpenOptions, { onLogChanged }: StorageContext): Promise<StorageSession | undefined> {
+    const opened = this.#opened
+    // A directory that was moved away stays open, and another one may have taken its place.
+    if (opened === undefined || !(await opened.directory.isAt(this.#path))) return undefined
+    const session = opened.storage.open(onLogChanged)
+    if (session === undefined) {
+      await opened.storage.close().catch(() => {})
+      return undefined
+    }
+    try {
+      if (options.durability === 'sync') await opened.storage.requireSync()
+      return session
+    } catch (error) {
+      await session.close().catch(() => {})
+      throw error
+    }
+  }
+
+  async #open(options: OpenOptions, { clock, onLogChanged }: StorageContext): Promise<StorageSession> {
+    const directory = await lockDirectoryOnFullDisk(this.#path, clock)
+    const release = async () => {
+      try {
+        await directory.release()
+      } finally {
+        if (this.#opened?.directory === directory) this.#opened = undefined
+        this.#forgetIfUnused()
+      }
+    }
+    try {
+      const context = { clock, isFull: directory.wasFull }
+      const storage = await openStorage(directory.files, options, release, context)
+      this.#opened = { directory, storage }
+      return storage.open(onLogChanged)!
+    } catch (error) {
+      await directory.release()
+      throw error
+    }
+  }
+
+  #forgetIfUnused(): void {
+    if (this.#openings === 0 && this.#opened === undefined) this.#forget()
+  }
+}

@@ -1,0 +1,196 @@
+import { emptyHead } from '../../../../src/storage/contract.ts'
+import { Catalog } from './catalog.ts'
+import type { Change, CompactedRun, FramePlace } from './change.ts'
+import { type JournalBlock, Log, NO_BLOCKS } from './log.ts'
+import { Logs } from './logs.ts'
+import { earliest, type FreedRange, Run, Segment, type SegmentFacts } from './segment.ts'
+import { coversRange, firstIndex, type SeqRange, subtractRanges, uniteRanges } from './seq-ranges.ts'
+
+/**
+ * Everything that is known without reading files: documents, heads and the places of blocks. All of it is
+ * durable.
+ */
+export class State {
+  readonly catalog = new Catalog()
+  readonly segments = new Map<number, Segment>()
+  readonly logs = new Logs(this.segments)
+  /** Segments that may have no run left. */
+  readonly #unused = new Set<Segment>()
+  /** Whether segments were added, or lost runs, since compaction last looked. */
+  hasChangedSegments = true
+  /** Greater than the number of any segment in the checkpoint and the journals. */
+  nextSegment = 1
+  nextLog = 1
+  nextVersion = 1
+
+  /** Applies a change that was just written, or that an opening reads from a journal. */
+  apply(change: Change, place: FramePlace): void {
+    switch (change.kind) {
+      case 'append': {
+        const log = this.log(change.log)
+        const { journal, offset, bytes } = place
+        const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes, expiresAt } = change.block
+        // Not spread: this runs for every append, and a spread object takes twice the memory.
+        log.add({
+          journal,
+          offset,
+          bytes,
+          firstSeqNum,
+          endSeqNum,
+          lastTimestamp,
+          meteredBytes,
+          expiresAt,
+        })
+        log.head = change.head
+        return
+      }
+      case 'put': {
+        const { collection, key, text, version } = change
+        this.catalog.set(collection, key, { text, version })
+        this.nextVersion = Math.max(this.nextVersion, version + 1)
+        return
+      }
+      case 'delete':
+        this.catalog.delete(change.collection, change.key)
+        return
+      case 'create-log':
+        this.addLog(new Log(change.log, change.id, emptyHead(change.epoch, change.createdAt, change.start)))
+        return
+      case 'set-epoch': {
+        const log = this.log(change.log)
+        log.head = { ...log.head, epoch: change.epoch }
+        return
+      }
+      case 'delete-log':
+        this.#deleteLog(this.log(change.log))
+        return
+      case 'free':
+        this.#free(this.log(change.log), change.ranges)
+        return
+      case 'compact': {
+        const segment = this.addSegment(change.segment)
+        const replaced = new Set(change.replaced)
+        for (const merged of change.runs) this.#applyCompaction(merged, segment, replaced)
+        return
+      }
+      case 'closed':
+    }
+  }
+
+  log(number: number): Log {
+    const log = this.logs.withNumber(number)
+    if (log === undefined) throw new RangeError(`log ${number} does not exist`)
+    return log
+  }
+
+  addLog(log: Log): void {
+    this.logs.add(log)
+    this.nextLog = Math.max(this.nextLog, log.number + 1)
+  }
+
+  addSegment(facts: SegmentFacts): Segment {
+    const segment = new Segment(facts)
+    this.segments.set(segment.number, segment)
+    this.#unused.add(segment)
+    this.hasChangedSegments = true
+    this.nextSegment = Math.max(this.nextSegment, segment.number + 1)
+    return segment
+  }
+
+  /** Replaces the first `blocks` blocks of a log in journals by runs with the same records. */
+  replaceRolledBlocks(log: Log, runs: readonly Run[], blocks: number): void {
+    log.runs = log.runs.concat(runs)
+    log.blocks = log.blocks.length === blocks ? NO_BLOCKS : log.blocks.slice(blocks)
+    for (const run of runs) run.home.add(run)
+    this.hasChangedSegments = true
+  }
+
+  /** Removes and returns the segments without runs. */
+  takeUnusedSegments(): Segment[] {
+    const unused = [...this.#unused].filter(({ runs }) => runs === 0)
+    this.#unused.clear()
+    for (const { number } of unused) this.segments.delete(number)
+    return unused
+  }
+
+  /** Adds segments again whose files could not be removed. */
+  returnUnusedSegments(segments: Iterable<Segment>): void {
+    for (const segment of segments) {
+      this.segments.set(segment.number, segment)
+      this.#unused.add(segment)
+    }
+  }
+
+  #deleteLog(log: Log): void {
+    this.logs.delete(log)
+    for (const run of log.runs) this.#drop(run)
+  }
+
+  /** Scans the blocks in journals once, however many ranges there are. */
+  #free(log: Log, ranges: readonly FreedRange[]): void {
+    const inJournals: FreedRange[] = []
+    const { runs } = log
+    let isRunGone = false
+    for (const range of ranges) {
+      const run = runs[firstIndex(runs, ({ endSeqNum }) => endSeqNum > range.from)]
+      if (run === undefined || run.firstSeqNum > range.from) inJournals.push(range)
+      else {
+        run.free(range)
+        this.hasChangedSegments = true
+        isRunGone ||= run.blocks === 0
+        if (run.blocks === 0) this.#drop(run)
+      }
+      log.meteredBytes -= range.meteredBytes
+    }
+    if (isRunGone) log.runs = runs.filter(({ blocks }) => blocks > 0)
+    if (inJournals.length > 0)
+      log.blocks = log.blocks.filter((block) => !coversRange(inJournals, spanOf(block)))
+  }
+
+  #drop(run: Run): void {
+    run.home.remove(run)
+    if (run.home.runs === 0) this.#unused.add(run.home)
+    this.hasChangedSegments = true
+  }
+
+  /**
+   * Whatever happened to the source runs since applies to the new run: freed ranges stay freed, and a deleted
+   * log stays deleted.
+   */
+  #applyCompaction(
+    { log: number, run: facts, omitted }: CompactedRun,
+    segment: Segment,
+    replaced: Set<number>,
+  ): void {
+    const log = this.logs.withNumber(number)
+    if (log === undefined) return
+    const isSource = (run: Run): boolean =>
+      replaced.has(run.segment) && run.firstSeqNum >= facts.firstSeqNum && run.endSeqNum <= facts.endSeqNum
+    const sources = log.runs.filter(isSource)
+    if (sources.length === 0) return
+    // What no source run holds any more was freed with its whole run.
+    const gone = subtractRanges([{ from: facts.firstSeqNum, to: facts.endSeqNum }], sources.map(spanOf))
+    const freed = sources.flatMap(({ holes }) => holes)
+    const run = new Run(segment, {
+      ...facts,
+      blocks: sum(sources.map(({ blocks }) => blocks)),
+      meteredBytes: sum(sources.map(({ meteredBytes }) => meteredBytes)),
+      liveBytes: sum(sources.map(({ liveBytes }) => liveBytes)),
+      minExpiry: earliest(sources.map(({ minExpiry }) => minExpiry)),
+      holes: subtractRanges(uniteRanges(gone, freed), omitted),
+    })
+    log.runs = log.runs
+      .filter((other) => other === sources[0] || !isSource(other))
+      .map((other) => (other === sources[0] ? run : other))
+    for (const source of sources) this.#drop(source)
+    segment.add(run)
+  }
+}
+
+function spanOf({ firstSeqNum, endSeqNum }: Run | JournalBlock): SeqRange {
+  return { from: firstSeqNum, to: endSeqNum }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,115 @@
+import { ByteReader } from '../files/bytes.ts'
+import { readLogKey } from './log-codec.ts'
+import { itemAt, itemsOf, lowerBound, type StoredPage } from './stored-pages.ts'
+
+interface LogPage extends StoredPage {
+  /** Position of its first log. */
+  readonly first: number
+  /** When something in it may have to be freed at the earliest, in milliseconds. */
+  readonly due: number
+}
+
+/**
+ * The logs as a checkpoint stores them, ascending by number. A position is an index into all of them.
+ */
+export class StoredLogs {
+  readonly #pages: LogPage[] = []
+  #size = 0
+  /** Positions plus 1 by the hash of the id, with linear probing. Created on first use. */
+  #positions: Uint32Array | undefined
+
+  /** The number of logs. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** The greatest number of a log; 0 without any. */
+  get lastNumber(): number {
+    return this.#size === 0 ? 0 : this.numberAt(this.#size - 1)
+  }
+
+  /**
+   * Adds the items of a frame, and keeps the bytes. Throws `RangeError` if they are malformed or not in
+   * order.
+   */
+  add(bytes: Buffer): void {
+    const starts: number[] = []
+    const fields = new ByteReader(bytes)
+    let before = this.lastNumber
+    let due = Number.POSITIVE_INFINITY
+    while (fields.left > 0) {
+      starts.push(fields.offset)
+      const key = readLogKey(fields)
+      if (key.number <= before) throw new RangeError('logs are not in order')
+      before = key.number
+      due = Math.min(due, key.due)
+      fields.skip(key.end - fields.offset)
+    }
+    const first = this.#size
+    this.#size += starts.length
+    starts.push(bytes.length)
+    this.#pages.push({ bytes, starts: Uint32Array.from(starts), first, due })
+    this.#positions = undefined
+  }
+
+  item(position: number): Buffer {
+    const page = this.#pages[lowerBound(this.#pages.length, (i) => this.#pages[i]!.first > position) - 1]!
+    return itemAt(page, position - page.first)
+  }
+
+  numberAt(position: number): number {
+    return readLogKey(new ByteReader(this.item(position))).number
+  }
+
+  positionOf(number: number): number | undefined {
+    const position = lowerBound(this.#size, (i) => this.numberAt(i) >= number)
+    return position < this.#size && this.numberAt(position) === number ? position : undefined
+  }
+
+  positionOfId(id: string): number | undefined {
+    if (this.#size === 0) return undefined
+    this.#positions ??= this.#indexIds()
+    const wanted = Buffer.from(id)
+    const mask = this.#positions.length - 1
+    for (let slot = hashOf(wanted) & mask; ; slot = (slot + 1) & mask) {
+      const position = this.#positions[slot]! - 1
+      if (position < 0) return undefined
+      if (this.#idAt(position).equals(wanted)) return position
+    }
+  }
+
+  /** Iterates over the logs of which something may have to be freed at this time. */
+  *due(time: number): Generator<number, void, undefined> {
+    for (const page of this.#pages) {
+      if (page.due > time) continue
+      for (let i = 0; i < itemsOf(page); i++) {
+        if (readLogKey(new ByteReader(itemAt(page, i))).due <= time) yield page.first + i
+      }
+    }
+  }
+
+  #idAt(position: number): Buffer {
+    const fields = new ByteReader(this.item(position))
+    readLogKey(fields)
+    return fields.raw(fields.varint())
+  }
+
+  /** At most half of the slots are used. */
+  #indexIds(): Uint32Array {
+    const positions = new Uint32Array(2 ** Math.ceil(Math.log2(2 * this.#size)))
+    const mask = positions.length - 1
+    for (let position = 0; position < this.#size; position++) {
+      let slot = hashOf(this.#idAt(position)) & mask
+      while (positions[slot] !== 0) slot = (slot + 1) & mask
+      positions[slot] = position + 1
+    }
+    return positions
+  }
+}
+
+/** FNV-1a. */
+function hashOf(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193)
+  return hash
+}

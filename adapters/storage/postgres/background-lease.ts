@@ -1,0 +1,88 @@
+import type { Clock } from '../../../src/runtime/clock.ts'
+import type { Database } from './database.ts'
+import type { Tables } from './schema.ts'
+
+/** How long a lease lasts without being renewed, in milliseconds. */
+const LEASE_MS = 15_000
+/** How often the holder renews it, and the others try to get it, in milliseconds. */
+const RENEW_MS = 5_000
+const TRY_MS = 1_000
+
+/**
+ * Gives one of the sessions the background turn: the holder of a row that expires, by the clock of the
+ * database, unless it is renewed. So another session takes over soon after a process dies.
+ */
+export class BackgroundLease {
+  readonly #database: Database
+  readonly #tables: Tables
+  readonly #clock: Clock
+  readonly #holder: string
+  readonly #onTurn: (isOurs: boolean) => void
+  #isOurs = false
+  #confirmedAt = 0
+  #isEnded = false
+  #cancelTimer: (() => void) | undefined
+  #running: Promise<void>
+
+  /** `holder` identifies the session. */
+  constructor(
+    database: Database,
+    tables: Tables,
+    clock: Clock,
+    holder: string,
+    onTurn: (isOurs: boolean) => void,
+  ) {
+    this.#database = database
+    this.#tables = tables
+    this.#clock = clock
+    this.#holder = holder
+    this.#onTurn = onTurn
+    this.#running = this.#claim()
+  }
+
+  /** Gives the lease up. Never rejects. */
+  async end(): Promise<void> {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#cancelTimer?.()
+    const hadTurn = this.#isOurs
+    this.#setTurn(false)
+    await this.#running
+    if (!hadTurn && !this.#isOurs) return
+    await this.#database
+      .query(`DELETE FROM ${this.#tables.leases} WHERE name = 'background' AND holder = $1`, [this.#holder])
+      .catch(() => {})
+  }
+
+  async #claim(): Promise<void> {
+    const startedAt = this.#clock.now()
+    try {
+      const held = await this.#database.query(
+        `INSERT INTO ${this.#tables.leases} AS l (name, holder, expires_at)
+         VALUES ('background', $1, now() + $2 * interval '1 millisecond')
+         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+         WHERE l.holder = excluded.holder OR l.expires_at < now() RETURNING 1`,
+        [this.#holder, LEASE_MS],
+      )
+      if (held.length > 0) this.#confirmedAt = startedAt
+      this.#setTurn(held.length > 0)
+    } catch {
+      if (this.#clock.now() - this.#confirmedAt >= LEASE_MS) this.#setTurn(false)
+    }
+    if (this.#isEnded) return
+    this.#cancelTimer = this.#clock.schedule(
+      this.#isOurs ? RENEW_MS : TRY_MS,
+      () => {
+        this.#running = this.#claim()
+      },
+      { background: true },
+    )
+  }
+
+  #setTurn(isOurs: boolean): void {
+    const isNew = this.#isOurs !== isOurs
+    this.#isOurs = isOurs
+    // Once it has ended, only `end` learns of a late claim.
+    if (isNew && !(this.#isEnded && isOurs)) this.#onTurn(isOurs)
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Anything that runs SQL: a `Pool` or `Client` of `pg`, a `PGlite`, or a client of a database's own driver. A
+ * query is committed when it resolves, so the client must not be inside a transaction.
+ */
+export interface PostgresClient {
+  /** Runs one statement with parameters `$1`, `$2`, ... and resolves to its rows. */
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
+}
+
+/** A row by column. Drivers return 64-bit integers as text, numbers or `bigint`. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** A connection for one statement. */
+interface Lease {
+  readonly client: PostgresClient
+  /** Returns the connection. A broken one is closed. */
+  release(isBroken: boolean): void
+}
+
+/** Where statements run. */
+export interface Connections {
+  /** Waits for a free connection. */
+  acquire(): Promise<Lease>
+  /** Opens the connection that listens for notifications; undefined if this client cannot listen. */
+  listen?(channel: string, listener: Listener): Promise<Listening>
+  /** Closes the connections that were opened here. */
+  close(): Promise<void>
+}
+
+/** Receives what arrives on a channel. */
+export interface Listener {
+  readonly onMessage: (payload: string) => void
+  /** Called once, when the connection is lost. */
+  readonly onLost: () => void
+}
+
+/** A connection that listens. */
+export interface Listening {
+  readonly client: PostgresClient
+  /** Never rejects. */
+  close(): Promise<void>
+}
+
+/** A client of `pg` that was connected. */
+export interface ConnectedClient extends PostgresClient {
+  on(event: 'notification', listener: (message: { readonly payload?: string | undefined }) => void): unknown
+  on(event: 'error' | 'end', listener: () => void): unknown
+}
+
+/** The part of a `Pool` of `pg` that is used here. */
+export interface ClientPool extends PostgresClient {
+  readonly totalCount: number
+  connect(): Promise<ConnectedClient & { release(error?: boolean): void }>
+}
+
+/** The part of `PGlite` that is used here. */
+interface ListeningClient extends PostgresClient {
+  listen(channel: string, callback: (payload: string) => void): Promise<() => Promise<void>>
+}
+
+/** The connections of a client that the caller owns. */
+export function connectionsOf(client: PostgresClient): Connections {
+  if (isPool(client)) return { ...poolConnections(client), close: async () => {} }
+  const lease: Lease = { client, release() {} }
+  return {
+    acquire: () => Promise.resolve(lease),
+    ...(canListen(client) && {
+      async listen(channel, { onMessage }) {
+        const stop = await client.listen(`"${channel}"`, onMessage)
+        return { client, close: () => stop().catch(() => {}) }
+      },
+    }),
+    close: async () => {},
+  }
+}
+
+/** A connection of the pool for each statement, because `Pool.query` closes it after every error. */
+export function poolConnections(pool: ClientPool): Omit<Connections, 'close'> {
+  const known = new WeakSet<ConnectedClient>()
+  return {
+    async acquire() {
+      const client = await pool.connect()
+      // Its query rejects as well; without a listener the error would end the process.
+      if (!known.has(client)) client.on('error', () => {})
+      known.add(client)
+      return { client, release: (isBroken) => client.release(isBroken) }
+    },
+    async listen(channel, listener) {
+      const client = await pool.connect()
+      let isReleased = false
+      const release = () => {
+        if (!isReleased) client.release(true)
+        isReleased = true
+      }
+      try {
+        await startListening(client, channel, {
+          ...listener,
+          onLost: () => {
+            release()
+            listener.onLost()
+          },
+        })
+      } catch (error) {
+        release()
+        throw error
+      }
+      return { client, close: async () => release() }
+    },
+  }
+}
+
+/** Listens on a connected client of `pg`. */
+export async function startListening(
+  client: ConnectedClient,
+  channel: string,
+  { onMessage, onLost }: Listener,
+): Promise<void> {
+  client.on('notification', ({ payload }) => onMessage(payload ?? ''))
+  let isLost = false
+  const lose = () => {
+    if (!isLost) onLost()
+    isLost = true
+  }
+  client.on('error', lose)
+  client.on('end', lose)
+  await client.query(`LISTEN "${channel}"`)
+}
+
+function isPool(client: PostgresClient): client is ClientPool {
+  const { totalCount, connect } = client as Partial<ClientPool>
+  return typeof totalCount === 'number' && typeof connect === 'function'
+}
+
+function canListen(client: PostgresClient): client is ListeningClient {
+  return typeof (client as Partial<ListeningClient>).listen === 'function'
+}

@@ -1,0 +1,120 @@
+import { type Clock, trackExternalWork } from '../../../src/runtime/clock.ts'
+import { secureRandom } from '../../../src/runtime/ids.ts'
+import type { Connections, Row } from './client.ts'
+import { errorKindOf, isUnreachableForGood, sqlStateOf, toStorageFailure } from './failures.ts'
+
+/** The result of a statement. */
+export interface Outcome {
+  readonly rows: readonly Row[]
+  /** Whether an earlier attempt may have been committed as well. */
+  readonly isRepeated: boolean
+  /** The `SQLSTATE`, if it is one that the caller expects. The statement was rolled back. */
+  readonly rejectedWith?: string
+}
+
+/** The connection leads to what is a standby now. */
+const READ_ONLY = '25006'
+
+/** The delays between attempts, in milliseconds: from the first, doubled up to the last. */
+const RETRY_MS = { first: 10, last: 1_000 }
+
+/** Runs statements, and repeats those that a lost connection or a conflict ended. */
+export class Database {
+  readonly #connections: Connections
+  readonly #clock: Clock
+  readonly #retryMs: number
+  readonly #closing = new AbortController()
+  #hasConnected = false
+
+  constructor(connections: Connections, clock: Clock, retryMs: number) {
+    this.#connections = connections
+    this.#clock = clock
+    this.#retryMs = retryMs
+  }
+
+  /** Runs a statement that may take effect twice. Rejects with `StorageFailure`. */
+  async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return (await this.run(text, values)).rows
+  }
+
+  /**
+   * Runs a statement, as often as needed, for up to `retryMs`. Resolves also if it was rejected with one of
+   * the `expected` states. Rejects with `StorageFailure`.
+   */
+  async run(text: string, values: readonly unknown[], expected: readonly string[] = []): Promise<Outcome> {
+    const deadline = this.#clock.now() + this.#retryMs
+    let isRepeated = false
+    for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(2 * delayMs, RETRY_MS.last)) {
+      const attempt = await this.#attempt(text, values)
+      if ('rows' in attempt) return { rows: attempt.rows, isRepeated }
+      const { error, wasSent } = attempt
+      const state = sqlStateOf(error)
+      if (wasSent && state !== undefined && expected.includes(state)) {
+        return { rows: [], isRepeated, rejectedWith: state }
+      }
+      const kind = errorKindOf(error)
+      isRepeated ||= wasSent && kind === 'unknown'
+      const isFinal = wasSent ? kind === 'rejected' : !this.#hasConnected && isUnreachableForGood(error)
+      if (isFinal || this.#clock.now() >= deadline || this.#closing.signal.aborted) {
+        throw toStorageFailure(error, !isRepeated)
+      }
+      await this.#wait(delayMs * (0.5 + secureRandom()))
+    }
+  }
+
+  /** Opens the connection that listens, if the client can. Rejects with the error of the driver. */
+  get listen(): Connections['listen'] {
+    return this.#connections.listen
+  }
+
+  /** Ends waits between attempts. Must be followed by `close`. */
+  stopRetrying(): void {
+    this.#closing.abort()
+  }
+
+  close(): Promise<void> {
+    return this.#connections.close()
+  }
+
+  async #attempt(
+    text: string,
+    values: readonly unknown[],
+  ): Promise<{ readonly rows: readonly Row[] } | { readonly error: unknown; readonly wasSent: boolean }> {
+    let wasSent = false
+    const work = async () => {
+      const lease = await this.#connections.acquire()
+      wasSent = true
+      this.#hasConnected = true
+      let isBroken = true
+      try {
+        const { rows } = await lease.client.query(text, values as unknown[])
+        isBroken = false
+        return rows as readonly Row[]
+      } catch (error) {
+        isBroken = errorKindOf(error) === 'unknown' || sqlStateOf(error) === READ_ONLY
+        throw error
+      } finally {
+        lease.release(isBroken)
+      }
+    }
+    try {
+      return { rows: await trackExternalWork(work()) }
+    } catch (error) {
+      return { error, wasSent }
+    }
+  }
+
+  #wait(delayMs: number): Promise<void> {
+    const { signal } = this.#closing
+    if (signal.aborted) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel()
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const cancel = this.#clock.schedule(delayMs, end)
+      signal.addEventListener('abort', end)
+    })
+  }
+}

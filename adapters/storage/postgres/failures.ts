@@ -1,0 +1,86 @@
+import { StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
+
+/** What is known about a statement that failed. */
+export type ErrorKind =
+  /** It was rolled back, and may succeed if it is repeated. */
+  | 'retry'
+  /** It may have been committed: the connection was lost. */
+  | 'unknown'
+  /** It was rolled back, and would fail again. */
+  | 'rejected'
+
+/** Codes of `SQLSTATE` (PostgreSQL, appendix A). */
+export const DIVISION_BY_ZERO = '22012'
+export const UNIQUE_VIOLATION = '23505'
+
+const RETRIED = new Set([
+  '40001', // serialization failure
+  '40P01', // deadlock
+  '55P03', // lock timeout
+  '25006', // read only: the connection leads to a standby
+  '53300', // too many connections
+  '57P03', // the server is starting
+])
+/** 08: connection exceptions; 57P0x: shutdown; 40003: CockroachDB lost track of the commit. */
+const UNKNOWN = /^(08|57P0|40003)/
+
+/** Raised by the connection attempt of a client with wrong settings. */
+const UNREACHABLE_FOR_GOOD = /^(28|3D|ENOTFOUND$)/
+
+/** The `SQLSTATE` of an error, undefined if it is not from the server. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = codeOf(error)
+  // Excludes errors of the system, such as EPIPE.
+  return code !== undefined && /^[0-9FHPX][0-9A-Z]{4}$/.test(code) ? code : undefined
+}
+
+export function errorKindOf(error: unknown): ErrorKind {
+  const state = sqlStateOf(error)
+  if (state === undefined) return 'unknown'
+  if (RETRIED.has(state)) return 'retry'
+  return UNKNOWN.test(state) ? 'unknown' : 'rejected'
+}
+
+/** Whether another attempt to connect would fail as well. */
+export function isUnreachableForGood(error: unknown): boolean {
+  return UNREACHABLE_FOR_GOOD.test(codeOf(error) ?? '')
+}
+
+/** Whether a pooler between the client and the server refused a setting of the connection. */
+export function isRefusedStartup(error: unknown): boolean {
+  return /unsupported startup parameter/i.test(messageOf(error))
+}
+
+/** The failure for an error of the driver or the server. */
+export function toStorageFailure(error: unknown, nothingWritten: boolean): StorageFailure {
+  if (StorageFailure.is(error)) return error
+  const state = sqlStateOf(error)
+  if (state !== undefined && /^(53100|53400)$/.test(state)) {
+    const message = 'the database has no space left: trim or delete streams, or enlarge it'
+    return new StorageFailure('quota', message, { nothingWritten, cause: error })
+  }
+  const kind = state !== undefined && /^XX00[12]$/.test(state) ? 'corrupt' : 'io'
+  const reason = state === undefined ? messageOf(error) : `${messageOf(error)} (${state})`
+  return new StorageFailure(kind, `PostgreSQL failed: ${reason}`, { nothingWritten, cause: error })
+}
+
+/** A failure that changed nothing. */
+export function failure(kind: StorageFailureKind, message: string, cause?: unknown): StorageFailure {
+  return new StorageFailure(kind, message, { nothingWritten: true, cause })
+}
+
+export function storageClosed(): StorageFailure {
+  return failure('closed', 'the storage is closed')
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = Object(error).code
+  return typeof code === 'string' ? code : undefined
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // Connecting to a name with several addresses fails with an error that has no message of its own.
+  const [first] = (error as Partial<AggregateError>).errors ?? []
+  return error.message || (first === undefined ? error.name : messageOf(first))
+}

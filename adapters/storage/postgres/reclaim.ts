@@ -1,0 +1,127 @@
+import { reclaimablePoint } from '../../../src/core/retention.ts'
+import { lossyTextOf } from '../../../src/model/bytes.ts'
+import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
+import type { Row } from './client.ts'
+import { COMMIT_KEPT_MS } from './commit.ts'
+import type { Database } from './database.ts'
+import { headOf } from './heads.ts'
+import type { Tables } from './schema.ts'
+import { bytesOf, numberOf } from './values.ts'
+
+/** Logs with blocks to free that are looked up at once. */
+const LOGS_MAX = 100
+
+/** Frees expired and trimmed blocks, those of deleted logs, and the ids of old commits. */
+export async function reclaim(database: Database, tables: Tables, limits: ReclaimLimits): Promise<Reclaimed> {
+  const run = new Reclaiming(database, tables, limits)
+  await run.freeExpired()
+  await run.freeDueLogs()
+  await run.forgetCommits()
+  return { more: await run.hasMore(), logIds: [...run.touched] }
+}
+
+/** Every statement may be repeated, and two processes may reclaim at the same time. */
+class Reclaiming {
+  readonly touched = new Set<string>()
+  readonly #database: Database
+  readonly #tables: Tables
+  readonly #limits: ReclaimLimits
+  #left: number
+
+  constructor(database: Database, tables: Tables, limits: ReclaimLimits) {
+    this.#database = database
+    this.#tables = tables
+    this.#limits = limits
+    this.#left = limits.blocksMax
+  }
+
+  freeExpired(): Promise<unknown> {
+    return this.#free('expires_at <= $2', [this.#limits.now], 'ORDER BY expires_at')
+  }
+
+  async freeDueLogs(): Promise<void> {
+    let logs = await this.#dueLogs(LOGS_MAX)
+    while (logs.length > 0 && this.#left > 0) {
+      for (const log of logs) {
+        if (log.is_deleted === true) await this.#freeDeleted(log)
+        else await this.#freeTrimmed(log)
+        if (this.#left <= 0) return
+      }
+      logs = await this.#dueLogs(LOGS_MAX)
+    }
+  }
+
+  async forgetCommits(): Promise<void> {
+    const { commits } = this.#tables
+    await this.#database.query(
+      `DELETE FROM ${commits} WHERE id IN (
+         SELECT id FROM ${commits} WHERE committed_at < $1 ORDER BY committed_at LIMIT $2
+       )`,
+      [this.#limits.now - COMMIT_KEPT_MS, this.#limits.blocksMax],
+    )
+  }
+
+  async hasMore(): Promise<boolean> {
+    const expired = await this.#database.query(
+      `SELECT 1 FROM ${this.#tables.blocks} WHERE expires_at <= $1 LIMIT 1`,
+      [this.#limits.now],
+    )
+    return expired.length > 0 || (await this.#dueLogs(1)).length > 0
+  }
+
+  #dueLogs(limit: number): Promise<readonly Row[]> {
+    return this.#database.query(
+      `SELECT id, epoch, seq_num, append_id, state, is_deleted, due_at FROM ${this.#tables.logs}
+       WHERE due_at <= $1 ORDER BY due_at LIMIT $2`,
+      [Math.max(this.#limits.trimmedBefore, 0), limit],
+    )
+  }
+
+  async #freeDeleted({ id }: Row): Promise<void> {
+    if (await this.#free('log = $2', [id], 'ORDER BY end_seq_num')) return
+    await this.#database.query(`DELETE FROM ${this.#tables.logs} WHERE id = $1 AND is_deleted`, [id])
+  }
+
+  async #freeTrimmed(log: Row): Promise<void> {
+    const { trims } = headOf(log)
+    const { trimmedBefore } = this.#limits
+    const point = reclaimablePoint(trims, trimmedBefore)
+    if (await this.#free('log = $2 AND end_seq_num <= $3', [log.id, point], 'ORDER BY end_seq_num')) return
+    const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
+    // Unless an append has trimmed the log again.
+    await this.#database.query(
+      `UPDATE ${this.#tables.logs} SET due_at = $3 WHERE id = $1 AND append_id = $2 AND NOT is_deleted`,
+      [log.id, log.append_id, next],
+    )
+  }
+
+  /**
+   * Frees at most as many of the selected blocks as are left, of which `$1` is the number. Returns whether
+   * there may be more.
+   */
+  async #free(where: string, values: readonly unknown[], order: string): Promise<boolean> {
+    if (this.#left <= 0) return true
+    const { logs, blocks } = this.#tables
+    const freed = await this.#database.query(
+      `WITH freed AS (
+         DELETE FROM ${blocks} WHERE (log, end_seq_num) IN (
+           SELECT log, end_seq_num FROM ${blocks} WHERE ${where} ${order} LIMIT $1
+         ) RETURNING log, metered_bytes
+       ), sums AS (
+         SELECT log, sum(metered_bytes) AS bytes, count(*) AS blocks FROM freed GROUP BY log
+       ), counted AS (
+         UPDATE ${logs} AS l SET metered_bytes = l.metered_bytes - sums.bytes
+         FROM sums WHERE l.id = sums.log RETURNING l.id, l.is_deleted
+       )
+       SELECT sums.log, sums.blocks, counted.is_deleted FROM sums LEFT JOIN counted ON counted.id = sums.log`,
+      [this.#left, ...values],
+    )
+    let count = 0
+    for (const row of freed) {
+      count += numberOf(row.blocks)
+      if (row.is_deleted === false) this.touched.add(lossyTextOf(bytesOf(row.log)))
+    }
+    this.#left -= count
+    return this.#left <= 0
+  }
+}

@@ -1,0 +1,131 @@
+import { utf8Length } from '../../../src/model/bytes.ts'
+import type { Database } from './database.ts'
+import { failure } from './failures.ts'
+
+/** The tables of one schema, quoted. */
+export interface Tables {
+  /** The name of the schema as given. */
+  readonly name: string
+  readonly schema: string
+  readonly format: string
+  readonly documents: string
+  readonly logs: string
+  readonly blocks: string
+  readonly commits: string
+  readonly leases: string
+}
+
+/** Longer names are truncated by PostgreSQL. */
+const NAME_BYTES_MAX = 63
+
+/** Throws `RangeError` unless the name can be that of a schema. */
+export function tablesOf(schema: string): Tables {
+  if (schema === '' || schema.includes('\0') || utf8Length(schema) > NAME_BYTES_MAX) {
+    throw new RangeError(`\`schema\` must have 1 to ${NAME_BYTES_MAX} bytes and no U+0000`)
+  }
+  const quoted = `"${schema.replaceAll('"', '""')}"`
+  const table = (name: string) => `${quoted}.${name}`
+  return {
+    name: schema,
+    schema: quoted,
+    format: table('format'),
+    documents: table('documents'),
+    logs: table('logs'),
+    blocks: table('blocks'),
+    commits: table('commits'),
+    leases: table('leases'),
+  }
+}
+
+/**
+ * The statements that lead from one version of the tables to the next. Each is a statement of its own, has
+ * no effect when it is repeated, and must leave the tables usable for processes of the version before.
+ * Persisted: keep stable.
+ */
+const MIGRATIONS: readonly ((tables: Tables) => readonly string[])[] = [
+  ({ documents, logs, blocks, commits, leases }) => [
+    // `value` is JSON; null where a commit checked that there is no document. Keys are UTF-8: text excludes
+    // U+0000, and bytes have the same order under every collation.
+    `CREATE TABLE IF NOT EXISTS ${documents} (
+      collection text NOT NULL, key bytea NOT NULL, value text, version bigint NOT NULL,
+      PRIMARY KEY (collection, key)
+    )`,
+    // The first columns identify the head, and `state` is the rest of it as JSON. `due_at` is when a trim, or
+    // the deletion, left blocks to free; `trimmed_to` is the point of the last trim.
+    `CREATE TABLE IF NOT EXISTS ${logs} (
+      id bytea PRIMARY KEY, epoch bigint NOT NULL, seq_num bigint NOT NULL, append_id text NOT NULL,
+      state text NOT NULL, metered_bytes bigint NOT NULL, is_deleted boolean NOT NULL, trimmed_to bigint, due_at bigint
+    )`,
+    `CREATE INDEX IF NOT EXISTS logs_due ON ${logs} (due_at) WHERE due_at IS NOT NULL`,
+    // `append_id` is the last append in the block.
+    `CREATE TABLE IF NOT EXISTS ${blocks} (
+      log bytea NOT NULL, end_seq_num bigint NOT NULL, first_seq_num bigint NOT NULL,
+      first_timestamp bigint NOT NULL, last_timestamp bigint NOT NULL, metered_bytes bigint NOT NULL,
+      expires_at bigint, append_id text NOT NULL, data bytea NOT NULL,
+      PRIMARY KEY (log, end_seq_num)
+    )`,
+    `CREATE INDEX IF NOT EXISTS blocks_expiry ON ${blocks} (expires_at) WHERE expires_at IS NOT NULL`,
+    // Commits of the last hour: after a lost connection, one is looked up by its id.
+    `CREATE TABLE IF NOT EXISTS ${commits} (id text PRIMARY KEY, committed_at bigint NOT NULL)`,
+    `CREATE INDEX IF NOT EXISTS commits_by_time ON ${commits} (committed_at)`,
+    `CREATE TABLE IF NOT EXISTS ${leases} (
+      name text PRIMARY KEY, holder text NOT NULL, expires_at timestamptz NOT NULL
+    )`,
+  ],
+]
+
+const VERSION = MIGRATIONS.length
+
+/** What creating an object reports that another process creates at the same time. */
+const ALREADY_CREATED = ['23505', '42P06', '42P07', '42710', 'XX000']
+/** Undefined table, undefined schema. */
+const MISSING = ['42P01', '3F000']
+
+/**
+ * Creates or upgrades the tables. Safe while other processes do the same: every statement may run twice, and
+ * only one process advances the version. Rejects with `StorageFailure` if the tables are of a newer version.
+ */
+export async function migrate(database: Database, tables: Tables): Promise<void> {
+  let version = await versionOf(database, tables)
+  if (version === undefined) {
+    // Creating it takes a privilege, even if it exists.
+    const schemas = await database.query('SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1', [
+      tables.name,
+    ])
+    if (schemas.length === 0) await create(database, `CREATE SCHEMA IF NOT EXISTS ${tables.schema}`)
+    await create(
+      database,
+      `CREATE TABLE IF NOT EXISTS ${tables.format} (id bigint PRIMARY KEY, version bigint NOT NULL)`,
+    )
+    await database.query(`INSERT INTO ${tables.format} VALUES (1, 0) ON CONFLICT (id) DO NOTHING`)
+    version = (await versionOf(database, tables)) ?? 0
+  }
+  if (version > VERSION) {
+    throw failure(
+      'blocked',
+      `the tables in schema ${tables.schema} have version ${version}; this version of headwater reads ${VERSION}`,
+    )
+  }
+  for (; version < VERSION; version++) {
+    for (const statement of MIGRATIONS[version]!(tables)) await create(database, statement)
+    await database.query(`UPDATE ${tables.format} SET version = $2 WHERE id = 1 AND version = $1`, [
+      version,
+      version + 1,
+    ])
+  }
+}
+
+async function versionOf(database: Database, tables: Tables): Promise<number | undefined> {
+  const { rows, rejectedWith } = await database.run(
+    `SELECT version FROM ${tables.format} WHERE id = 1`,
+    [],
+    MISSING,
+  )
+  return rejectedWith !== undefined || rows.length === 0 ? undefined : Number(rows[0]!.version)
+}
+
+/** `IF NOT EXISTS` fails if another process creates the object meanwhile; the second attempt finds it. */
+async function create(database: Database, statement: string): Promise<void> {
+  const { rejectedWith } = await database.run(statement, [], ALREADY_CREATED)
+  if (rejectedWith !== undefined) await database.query(statement)
+}

@@ -1,0 +1,119 @@
+import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/validation.ts'
+import type { Storage, StorageContext } from '../../../src/storage/contract.ts'
+import { type Connections, connectionsOf, type PostgresClient } from './client.ts'
+import { Database } from './database.ts'
+import { openPool } from './pool.ts'
+import { migrate, type Tables, tablesOf } from './schema.ts'
+import { PostgresSession } from './session.ts'
+
+/** Options of `postgres`. Requires `connectionString` or `client`. */
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
+  readonly connectionString?: string
+  /** A client in place of `connectionString`, which the caller closes: a `Pool` of `pg`, a `PGlite`, ... */
+  readonly client?: PostgresClient
+  /** The schema of the tables, which is created. Default: `headwater`. */
+  readonly schema?: string
+  /** The most connections that `connectionString` opens, besides one that listens. Default: 10. */
+  readonly maxConnections?: number
+  /**
+   * Whether to listen for changes by other processes (`LISTEN`). Otherwise followers poll every second.
+   * Default: true.
+   */
+  readonly listen?: boolean
+  /**
+   * Where to listen if `connectionString` leads to a pooler in transaction mode: the database itself.
+   * Default: `connectionString`.
+   */
+  readonly listenConnectionString?: string
+  /** How long a statement may take, in milliseconds. Default: 30,000. */
+  readonly statementTimeoutMs?: number
+  /** How long a statement waits for a lock before it is repeated, in milliseconds. Default: 5,000. */
+  readonly lockTimeoutMs?: number
+  /** How long calls are repeated while the database is unreachable, in milliseconds. Default: 30,000. */
+  readonly retryMs?: number
+}
+
+const POSTGRES_OPTIONS: MembersOf<PostgresOptions> = {
+  connectionString: 'string',
+  client: hasMethod('query', 'a client with a method `query`'),
+  schema: 'string',
+  maxConnections: 'number',
+  listen: 'boolean',
+  listenConnectionString: 'string',
+  statementTimeoutMs: 'number',
+  lockTimeoutMs: 'number',
+  retryMs: 'number',
+}
+
+/**
+ * Creates a storage in a PostgreSQL database, which any number of engines in any number of processes share.
+ * Does nothing until it is opened, and then creates its tables.
+ *
+ * ```ts
+ * const hw = await open({ storage: postgres({ connectionString: 'postgres://localhost/app' }) })
+ * ```
+ *
+ * `connectionString` requires the package `pg`. Throws `RangeError` for invalid options.
+ */
+export function postgres(options: PostgresOptions): Storage {
+  assertOptions(options, POSTGRES_OPTIONS)
+  const { connectionString, client, schema = 'headwater', listen = true, retryMs = 30_000 } = options
+  if ((connectionString === undefined) === (client === undefined)) {
+    throw new RangeError('postgres requires either `connectionString` or `client`')
+  }
+  const { maxConnections = 10, statementTimeoutMs = 30_000, lockTimeoutMs = 5_000 } = options
+  assertPositive({ maxConnections, statementTimeoutMs, lockTimeoutMs })
+  if (!(retryMs >= 0)) throw new RangeError('`retryMs` must be a number of milliseconds, at least 0')
+  const tables = tablesOf(schema)
+  const connect = async (): Promise<Connections> => {
+    if (client !== undefined) return connectionsOf(client)
+    const { listenConnectionString = connectionString! } = options
+    return openPool({
+      connectionString: connectionString!,
+      listenConnectionString,
+      maxConnections,
+      statementTimeoutMs,
+      lockTimeoutMs,
+    })
+  }
+  return {
+    manifest: {
+      name: 'postgres',
+      durability: 'power-loss',
+      shared: true,
+      notifications: listen ? 'hint' : 'none',
+    },
+    open: async (context) => openSession(await connect(), tables, context, { listen, retryMs }),
+  }
+}
+
+async function openSession(
+  connections: Connections,
+  tables: Tables,
+  context: StorageContext,
+  { listen, retryMs }: { readonly listen: boolean; readonly retryMs: number },
+): Promise<PostgresSession> {
+  const database = new Database(connections, context.clock, retryMs)
+  try {
+    await migrate(database, tables)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  const session = new PostgresSession(database, tables, context, listen ? channelOf(tables) : undefined)
+  await session.listen()
+  return session
+}
+
+/** Quotes and other odd characters are escaped. Schemas with the same beginning may share a channel. */
+function channelOf({ name }: Tables): string {
+  return `headwater_${encodeURIComponent(name)}`.slice(0, 63)
+}
+
+function assertPositive(numbers: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(numbers)) {
+    if (!(Number.isInteger(value) && value > 0))
+      throw new RangeError(`\`${name}\` must be a positive integer`)
+  }
+}

@@ -1,0 +1,105 @@
+import type { MembersOf } from '../../../src/model/validation.ts'
+import type { Clock } from '../../../src/runtime/clock.ts'
+
+/** Selects the calls that a fault affects. Default: all from now on, until `heal()`. */
+export interface FaultPoint<Args extends readonly unknown[]> {
+  /** Only the nth call from now on; 1 is the next. With `when`, only matching calls count. */
+  readonly nth?: number
+  /** Only calls for which this returns true. Receives the arguments of the call. */
+  readonly when?: (...args: Args) => boolean
+}
+
+/** The members of {@link FaultPoint}. */
+export const FAULT_POINT: MembersOf<FaultPoint<[]>> = { nth: 'number', when: 'function' }
+
+interface Planned<Args extends readonly unknown[], Fault> extends FaultPoint<Args> {
+  readonly fault: Fault
+  seen: number
+}
+
+/** The planned faults of one kind of call. */
+export class FaultPoints<Args extends readonly unknown[], Fault> {
+  #planned: Planned<Args, Fault>[] = []
+
+  /** Throws `RangeError` unless `nth` is a positive integer. */
+  add(fault: Fault, { nth, when }: FaultPoint<Args>): void {
+    if (nth !== undefined && !(Number.isSafeInteger(nth) && nth >= 1)) {
+      throw new RangeError(`nth must be a positive integer, not ${nth}`)
+    }
+    this.#planned.push({ fault, seen: 0, ...(nth && { nth }), ...(when && { when }) })
+  }
+
+  /** Returns the faults of this call in the order of their planning. */
+  matching(...args: Args): Fault[] {
+    const met: Fault[] = []
+    this.#planned = this.#planned.filter((one) => {
+      const { fault, nth, when } = one
+      if (when?.(...args) === false) return true
+      one.seen++
+      if (nth === undefined || one.seen === nth) met.push(fault)
+      return nth === undefined || one.seen < nth
+    })
+    return met
+  }
+
+  clear(): void {
+    this.#planned = []
+  }
+}
+
+const ENTRIES_MAX = 10_000
+
+/** The latest 10,000 injected faults. */
+export class FaultLog<Fault> {
+  readonly #entries: Fault[] = []
+
+  get entries(): readonly Fault[] {
+    return this.#entries.slice(-ENTRIES_MAX)
+  }
+
+  add(fault: Fault): void {
+    this.#entries.push(fault)
+    // In large steps: removing one entry at a time would be slow.
+    if (this.#entries.length >= 2 * ENTRIES_MAX) this.#entries.splice(0, ENTRIES_MAX)
+  }
+}
+
+/** Delays calls by a clock, and can release them early. */
+export class Holds {
+  readonly #waiting = new Set<() => void>()
+  #releases = 0
+
+  /**
+   * Returns a function that delays one call, and later its result, unless {@link release} is called
+   * meanwhile.
+   */
+  begin(clock: Clock): Hold {
+    const since = this.#releases
+    return async (ms, signal) => {
+      if (ms > 0 && since === this.#releases && !signal?.aborted) await this.#wait(clock, ms, signal)
+    }
+  }
+
+  /** Releases all calls in flight, which are not delayed again. */
+  release(): void {
+    this.#releases++
+    for (const go of [...this.#waiting]) go()
+  }
+
+  #wait(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const go = () => {
+        cancel()
+        signal?.removeEventListener('abort', go)
+        this.#waiting.delete(go)
+        resolve()
+      }
+      const cancel = clock.schedule(ms, go)
+      signal?.addEventListener('abort', go, { once: true })
+      this.#waiting.add(go)
+    })
+  }
+}
+
+/** Resolves after the time, when the signal aborts, or when all calls are released. */
+export type Hold = (ms: number, signal?: AbortSignal) => Promise<void>

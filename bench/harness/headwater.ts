@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type * as Node from '../../adapters/node/index.ts'
+import type * as Filesystem from '../../adapters/storage/filesystem/index.ts'
+import type * as Memory from '../../adapters/storage/memory/index.ts'
+import type * as Postgres from '../../adapters/storage/postgres/index.ts'
+import type * as Core from '../../src/index.ts'
+
+/** The built package: of this revision, or of the one that is given as the baseline. */
+const load = <Module>(name: string): Promise<Module> =>
+  import(pathToFileURL(join(process.env.HEADWATER_DIST!, `${name}.js`)).href)
+
+export const loadNode = () => load<typeof Node>('node')
+
+/** In memory if no directory is given. */
+export async function openHeadwater(directory?: string): Promise<Core.Headwater> {
+  const { open } = await load<typeof Core>('index')
+  const storage =
+    directory === undefined
+      ? (await load<typeof Memory>('memory')).memory()
+      : (await load<typeof Filesystem>('filesystem')).filesystem(directory)
+  return open({ storage, onBackgroundError: failLoudly })
+}
+
+export async function openPostgres(connectionString: string): Promise<Core.Headwater> {
+  const { open } = await load<typeof Core>('index')
+  const { postgres } = await load<typeof Postgres>('postgres')
+  return open({ storage: postgres({ connectionString }), onBackgroundError: failLoudly })
+}
+
+export function streamNumber(headwater: Core.Headwater, number: number): Core.Stream {
+  return headwater.basin('my-basin').stream(`streams/${number}`)
+}
+
+/** A background failure would make the measured work look faster than it is. */
+function failLoudly(error: unknown): void {
+  console.error(error)
+  process.exit(1)
+}

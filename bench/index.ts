@@ -1,0 +1,129 @@
+/** Compares headwater with its peers and with bare programs: see `README.md`. */
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { Baseline } from './harness/baseline.ts'
+import { chartOf } from './harness/chart.ts'
+import { type Entrant, measure } from './harness/measure.ts'
+import type { Measurement, Rival } from './harness/measurement.ts'
+import { pageOf } from './harness/page.ts'
+import { arePeersInstalled } from './harness/peers.ts'
+import { Scratch } from './harness/scratch.ts'
+import { Settings } from './harness/settings.ts'
+import { round } from './harness/statistics.ts'
+import { markdownOf, type Row, rowOf, skippedRow } from './harness/table.ts'
+import { MEASUREMENTS } from './rows/index.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '5' },
+    directory: { type: 'string', default: tmpdir() },
+    baseline: { type: 'string' },
+    page: { type: 'string' },
+  },
+})
+/** By the full name, or by a prefix that ends before a hyphen. */
+const selects = (selector: string, name: string) =>
+  selector in MEASUREMENTS ? name === selector : name.startsWith(`${selector}-`)
+const names = Object.keys(MEASUREMENTS).filter(
+  (name) => positionals.length === 0 || positionals.some((selector) => selects(selector, name)),
+)
+const unknown = positionals.find((selector) => !names.some((name) => selects(selector, name)))
+if (unknown !== undefined) {
+  console.error(`unknown benchmark \`${unknown}\`; expected one of ${Object.keys(MEASUREMENTS).join(', ')}`)
+  process.exit(2)
+}
+if (names.some((name) => MEASUREMENTS[name]!.needsPeers) && !arePeersInstalled()) {
+  execFileSync('npm', ['install', '--prefix', 'bench'], { stdio: 'inherit' })
+}
+
+const dist = join(process.cwd(), 'dist')
+const scratch = new Scratch(values.directory)
+const settings = new Settings(values.quick, Number(values.rounds), scratch)
+const isWhole = positionals.length === 0 && !values.quick
+const page = values.page ?? (isWhole ? 'docs/benchmarks.md' : undefined)
+let baseline: Baseline | undefined
+const rows: Row[] = []
+process.on('exit', () => {
+  scratch.remove()
+  baseline?.remove()
+})
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+if (values.baseline !== undefined) baseline = new Baseline(values.baseline)
+for (const name of names) {
+  console.error(`${name} (load ${round(loadavg()[0]!)})`)
+  try {
+    rows.push(...(await rowsOf(name, MEASUREMENTS[name]!)))
+  } catch (error) {
+    // The other rows are still useful.
+    console.error(error)
+    process.exitCode = 1
+  }
+  scratch.clear()
+  // After each, so that a run that is stopped leaves a page.
+  savePage()
+}
+console.log(markdownOf(rows))
+
+function savePage(): void {
+  if (page === undefined) return
+  writeFileSync(page, pageOf(rows, settings))
+  const chart = chartOf(rows)
+  if (chart !== undefined) writeFileSync('docs/images/throughput-by-batch-size.svg', chart)
+}
+
+async function rowsOf(name: string, measurement: Measurement): Promise<Row[]> {
+  const work = measurement.work.replace('{size}', settings.sized(measurement.size ?? 0).toLocaleString('en'))
+  const rivals = rivalsOf(measurement)
+  const entrants: Entrant[] = [{ contestant: measurement.ours, dist }]
+  const entries = rivals.map((rival) => {
+    const why = unavailable(rival)
+    const entrant = why === undefined ? entrantOf(rival, measurement) : undefined
+    // Two rows may compare the same programs by different quantities.
+    const same = entrants.findIndex(
+      (other) => other.contestant === entrant?.contestant && other.dist === entrant?.dist,
+    )
+    return { rival, why, index: entrant && (same >= 0 ? same : entrants.push(entrant) - 1) }
+  })
+  const [ours, ...theirs] = await measure(entrants, measurement, settings)
+  return entries.map(({ rival, why, index }) =>
+    why === undefined
+      ? rowOf(
+          name,
+          work,
+          measurement,
+          named(rival),
+          ours!,
+          index === undefined ? undefined : theirs[index - 1],
+        )
+      : skippedRow(name, work, rival.against.replace('{baseline}', 'an earlier revision'), why),
+  )
+}
+
+/** With `--baseline`, every measurement that was asked for by name has a row against it. */
+function rivalsOf({ rivals, usesSources = false }: Measurement): readonly Rival[] {
+  const isCompared = usesSources || rivals.some(({ contestant }) => contestant === 'baseline')
+  if (baseline === undefined || isCompared || positionals.length === 0) return rivals
+  const by = rivals[0]?.by
+  const against = 'headwater at {baseline}'
+  return [...rivals, { against, contestant: 'baseline', ...(by === undefined ? {} : { by }) }]
+}
+
+function unavailable({ contestant, unavailable }: Rival): string | undefined {
+  if (contestant === 'baseline' && baseline === undefined) return 'requires `--baseline REVISION`'
+  return unavailable?.()
+}
+
+/** Says which revision `{baseline}` is. */
+function named(rival: Rival): Rival {
+  return { ...rival, against: rival.against.replace('{baseline}', `\`${baseline?.revision}\``) }
+}
+
+function entrantOf({ contestant }: Rival, { ours }: Measurement): Entrant | undefined {
+  if (contestant === undefined) return undefined
+  return contestant === 'baseline' ? { contestant: ours, dist: baseline!.dist } : { contestant, dist }
+}

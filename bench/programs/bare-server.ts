@@ -1,0 +1,80 @@
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { host, type Prepared } from '../harness/host.ts'
+import { textOf } from '../harness/records.ts'
+
+/** Each server sends the bytes that headwater sends for the same request, and does nothing else. */
+host({
+  append() {
+    const position = { seq_num: 1_000_000, timestamp: 1_700_000_000_000 }
+    const ack = JSON.stringify({ start: position, end: position, tail: position })
+    return listen((request, response) =>
+      readBody(request, (text) => {
+        const { records } = JSON.parse(text) as { records: readonly unknown[] }
+        if (records.length === 0) throw new Error('no records')
+        sendJson(response, ack)
+      }),
+    )
+  },
+
+  read() {
+    const records = Array.from({ length: 100 }, (_, index) => ({
+      seq_num: index,
+      timestamp: 1_700_000_000_000 + index,
+      body: textOf(),
+    }))
+    return listen((_, response) => sendJson(response, JSON.stringify({ records })))
+  },
+
+  events() {
+    const followers = new Set<ServerResponse>()
+    let seqNum = 0
+    return listen((request, response) => {
+      if (request.method === 'GET') {
+        response.writeHead(200, {
+          'content-type': 'text/event-stream',
+          'cache-control': 'no-cache, no-transform',
+        })
+        response.write('event: ping\ndata: {"timestamp":1700000000000}\n\n')
+        followers.add(response)
+        response.on('close', () => followers.delete(response))
+        return
+      }
+      readBody(request, (text) => {
+        const [record] = (JSON.parse(text) as { records: readonly { body: string }[] }).records
+        const timestamp = Date.now()
+        const batch = JSON.stringify({
+          records: [{ seq_num: seqNum, timestamp, body: record!.body }],
+          tail: { seq_num: seqNum + 1, timestamp },
+        })
+        const event = `event: batch\nid: ${seqNum},1,1024\ndata: ${batch}\n\n`
+        seqNum++
+        for (const follower of followers) follower.write(event)
+        sendJson(response, '{}')
+      })
+    })
+  },
+})
+
+async function listen(listener: RequestListener): Promise<Prepared> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    info: { port: (server.address() as AddressInfo).port },
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+function readBody(request: Parameters<RequestListener>[0], use: (text: string) => void): void {
+  const chunks: Buffer[] = []
+  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  request.on('end', () => use(Buffer.concat(chunks).toString()))
+}
+
+function sendJson(response: ServerResponse, text: string): void {
+  const length = Buffer.byteLength(text)
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': length }).end(text)
+}

@@ -1,0 +1,79 @@
+import { aegis256 } from '../../adapters/aegis-256/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { aesGcmOfNode, aesGcmOfWeb } from '../../src/engine/encryption/aes-gcm.ts'
+import { type CipherSuite, open, type Stream } from '../../src/index.ts'
+import { appendBatch } from '../../src/model/append-input.ts'
+import { EncryptionKey } from '../../src/model/encryption-key.ts'
+import { nodeCrypto } from '../../src/runtime/node-crypto.ts'
+import { encodePlaintext, SEALED_FORMATS } from '../../src/storage/sealed-block.ts'
+import { host, type Prepared } from '../harness/host.ts'
+import { bodiesFrom, recordsOfBatch } from '../harness/records.ts'
+
+const KEY = new Uint8Array(32).fill(7)
+const ASSOCIATED_DATA = new Uint8Array(40)
+
+/** The ciphers are chosen by their implementation, which the public API does not offer. */
+const SUITES: Readonly<Record<string, () => Promise<CipherSuite> | CipherSuite>> = {
+  node: () => aesGcmOfNode(nodeCrypto()!),
+  web: () => aesGcmOfWeb(crypto.subtle),
+  aegis: aegis256,
+}
+
+interface Shape {
+  /** One of {@link SUITES}, or none for a plain stream. */
+  readonly suite?: string
+  readonly records: number
+  readonly bytes: number
+}
+
+host({
+  'seal batch': async ({ suite, bytes }: Shape) => {
+    const { seal, records } = await sealing(suite!, bytes)
+    return repeated(() => seal(records))
+  },
+  'seal each': async ({ suite, bytes }: Shape) => {
+    const { seal, records } = await sealing(suite!, bytes)
+    return repeated(() => Promise.all(records.map((record) => seal([record]))))
+  },
+  append: async ({ suite, records, bytes }: Shape) => {
+    const stream = await streamOf(suite)
+    const bodies = bodiesFrom(0, records, bytes)
+    return repeated(() => stream.append(bodies))
+  },
+  read: async ({ suite, records, bytes }: Shape) => {
+    const stream = await streamOf(suite)
+    for (const body of bodiesFrom(0, records, bytes)) await stream.append(body)
+    return repeated(() => stream.read({ seqNum: 0 }, { as: 'bytes' }))
+  },
+})
+
+async function sealing(name: string, bytes: number) {
+  const suite = await SUITES[name]!()
+  const { records } = appendBatch(bodiesFrom(0, recordsOfBatch(bytes), bytes))
+  const key = new EncryptionKey(KEY)
+  const { nonceBytes } = SEALED_FORMATS[suite.name]
+  const seal = (some: typeof records) =>
+    suite.seal(
+      key,
+      crypto.getRandomValues(new Uint8Array(nonceBytes)),
+      encodePlaintext(some)!,
+      ASSOCIATED_DATA,
+    )
+  return { seal, records }
+}
+
+async function streamOf(name: string | undefined): Promise<Stream> {
+  if (name === undefined) return (await open({ storage: memory() })).basin('my-basin').stream('my-stream')
+  const suite = await SUITES[name]!()
+  const headwater = await open({ storage: memory(), ciphers: [suite] })
+  await headwater.ensureBasin('my-basin', { streamCipher: suite.name })
+  return headwater.basin('my-basin').stream('my-stream', { encryptionKey: KEY })
+}
+
+function repeated(work: () => unknown): Prepared {
+  return {
+    async turn(count) {
+      for (let i = 0; i < count; i++) await work()
+    },
+  }
+}

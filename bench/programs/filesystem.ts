@@ -1,0 +1,256 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openHeadwater, streamNumber } from '../harness/headwater.ts'
+import { host, type Prepared } from '../harness/host.ts'
+import { BODY_BYTES, bodiesFrom, bodyOf, timestampOf } from '../harness/records.ts'
+import { iterate, keyOf, openLevel, putsOf } from '../rivals/level.ts'
+import { openSqlite } from '../rivals/sqlite.ts'
+
+const BATCH_RECORDS = 1_000
+const PAGE_RECORDS = 1_000
+/** Concurrent writers, each with a stream of its own. */
+const WRITERS = 64
+/** A prime, whose multiples visit all of any million positions without a pattern. */
+const STRIDE = 611_953
+
+interface Place {
+  readonly directory: string
+  readonly size: number
+}
+
+interface Batch {
+  readonly records: number
+}
+
+host({
+  headwater: ({ records, ...place }: Place & Batch) =>
+    afresh(place, async (directory) => {
+      const headwater = await openHeadwater(directory)
+      const stream = streamNumber(headwater, 0)
+      // The first append creates basin, stream and journal.
+      await stream.append('')
+      return {
+        async turn(count) {
+          for (let i = 0; i < count; i++) await stream.append(bodiesFrom(i * records, records))
+        },
+        close: () => headwater.close(),
+      }
+    }),
+  bare: ({ records, ...place }: Place & Batch) =>
+    afresh(place, (directory) => writeAndSync(directory, records)),
+  'level batches': (place: Place) =>
+    afresh(place, async (directory) => {
+      const level = await openLevel(directory)
+      return {
+        async turn(count) {
+          for (let first = 0; first < count * BATCH_RECORDS; first += BATCH_RECORDS) {
+            await level.batch(putsOf(first, bodiesFrom(first, BATCH_RECORDS)), { sync: true })
+          }
+        },
+        close: () => level.close(),
+      }
+    }),
+  'sqlite batches': (place: Place) =>
+    afresh(place, async (directory) => {
+      const sqlite = openSqlite(directory, { indexed: false, timestampOf })
+      return {
+        turn(count) {
+          for (let first = 0; first < count * BATCH_RECORDS; first += BATCH_RECORDS) {
+            sqlite.append({ first, bodies: bodiesFrom(first, BATCH_RECORDS) })
+          }
+        },
+        close: () => sqlite.close(),
+      }
+    }),
+  'headwater writers': (place: Place) =>
+    afresh(place, async (directory) => {
+      const headwater = await openHeadwater(directory)
+      const streams = Array.from({ length: WRITERS }, (_, writer) => streamNumber(headwater, writer))
+      await Promise.all(streams.map((stream) => stream.append(bodyOf(0))))
+      return {
+        turn: (count) => writeAtOnce(count, (writer, index) => streams[writer]!.append(bodyOf(index))),
+        close: () => headwater.close(),
+      }
+    }),
+  'level writers': (place: Place) =>
+    afresh(place, async (directory) => {
+      const level = await openLevel(directory)
+      return {
+        turn: (count) =>
+          writeAtOnce(count, (writer, seqNum) =>
+            level.put(keyOf(writer, seqNum), bodyOf(seqNum), { sync: true }),
+          ),
+        close: () => level.close(),
+      }
+    }),
+
+  async 'headwater reading'(place: Place) {
+    const { stream, close } = await filledHeadwater(place)
+    return {
+      turn: () =>
+        readAll(place.size, async (use) => {
+          const session = stream.readSession({ seqNum: 0, count: place.size }, { as: 'bytes' })
+          for await (const batch of session.batches()) for (const { body } of batch.records) use(body)
+        }),
+      close,
+    }
+  },
+  async 'level reading'({ directory, size }: Place) {
+    const level = await openLevel(directory)
+    for (let first = 0; first < size; first += BATCH_RECORDS) {
+      await level.batch(putsOf(first, bodiesFrom(first, BATCH_RECORDS)), { sync: false })
+    }
+    return {
+      turn: () =>
+        readAll(size, async (use) => {
+          const iterator = iterate(level)
+          for (;;) {
+            const entries = await iterator.nextv(PAGE_RECORDS)
+            if (entries.length === 0) break
+            for (const [, body] of entries) use(body)
+          }
+          await iterator.close()
+        }),
+      close: () => level.close(),
+    }
+  },
+  'sqlite reading'(place: Place) {
+    const sqlite = filledSqlite(place)
+    return {
+      turn: () =>
+        readAll(place.size, (use) => {
+          for (let next = 0; ; ) {
+            const rows = sqlite.page(next, PAGE_RECORDS)
+            if (rows.length === 0) return
+            for (const [, body] of rows) use(body)
+            next = rows.at(-1)![0] + 1
+          }
+        }),
+      close: () => sqlite.close(),
+    }
+  },
+
+  async 'headwater seeking'({ by, records, ...place }: Place & Seek) {
+    const { stream, close } = await filledHeadwater(place)
+    return {
+      async turn(count) {
+        for (let i = 0; i < count; i++) {
+          const target = (i * STRIDE) % place.size
+          const start = by === 'timestamp' ? { timestamp: timestampOf(target) } : { seqNum: target }
+          const batch = await stream.read({ ...start, count: records }, { as: 'bytes' })
+          expectFirst(batch.records[0]?.seqNum, target)
+        }
+      },
+      close,
+    }
+  },
+  'sqlite seeking'({ by, records, ...place }: Place & Seek) {
+    const sqlite = filledSqlite(place)
+    return {
+      turn(count) {
+        for (let i = 0; i < count; i++) {
+          const target = (i * STRIDE) % place.size
+          const page =
+            by === 'timestamp' ? sqlite.pageFrom(timestampOf(target), records) : sqlite.page(target, records)
+          expectFirst(page[0]?.[0], target)
+        }
+      },
+      close: () => sqlite.close(),
+    }
+  },
+})
+
+interface Seek {
+  readonly by: 'timestamp' | 'seqNum'
+  /** The length of the page to read. */
+  readonly records: number
+}
+
+/** Gives every turn a new directory, so that none pays for the compaction of another. */
+async function afresh(
+  { directory }: Place,
+  open: (directory: string) => Promise<Prepared>,
+): Promise<Prepared> {
+  let current: Prepared | undefined
+  let at = directory
+  const close = async () => {
+    await current?.close?.()
+    rmSync(at, { recursive: true })
+  }
+  return {
+    async reset() {
+      if (current !== undefined) await close()
+      at = mkdtempSync(join(directory, 'turn-'))
+      current = await open(at)
+    },
+    turn: (count) => current!.turn!(count),
+    close,
+  }
+}
+
+/** The minimum that makes bytes durable: appends each batch to a file and syncs it. */
+async function writeAndSync(directory: string, records: number): Promise<Prepared> {
+  const file = await open(join(directory, 'log'), 'w')
+  const batch = Buffer.concat(bodiesFrom(0, records))
+  return {
+    async turn(count) {
+      for (let i = 0; i < count; i++) {
+        await file.write(batch, 0, batch.length, i * batch.length)
+        await file.datasync()
+      }
+    },
+    close: () => file.close(),
+  }
+}
+
+async function writeAtOnce(
+  count: number,
+  write: (writer: number, index: number) => Promise<unknown>,
+): Promise<number> {
+  const each = Math.ceil(count / WRITERS)
+  const writeEach = async (writer: number) => {
+    for (let index = 0; index < each; index++) await write(writer, index)
+  }
+  await Promise.all(Array.from({ length: WRITERS }, (_, writer) => writeEach(writer)))
+  return each * WRITERS
+}
+
+/** A store that was filled in batches, closed and opened again. */
+async function filledHeadwater({ directory, size }: Place) {
+  const filling = await openHeadwater(directory)
+  for (let first = 0; first < size; first += BATCH_RECORDS) {
+    const records = bodiesFrom(first, BATCH_RECORDS).map((body, index) => ({
+      body,
+      timestamp: timestampOf(first + index),
+    }))
+    await streamNumber(filling, 0).append(records)
+  }
+  await filling.close()
+  const headwater = await openHeadwater(directory)
+  return { stream: streamNumber(headwater, 0), close: () => headwater.close() }
+}
+
+function filledSqlite({ directory, size }: Place) {
+  const sqlite = openSqlite(directory, { indexed: true, timestampOf })
+  for (let first = 0; first < size; first += BATCH_RECORDS) {
+    sqlite.append({ first, bodies: bodiesFrom(first, BATCH_RECORDS) })
+  }
+  return sqlite
+}
+
+async function readAll(
+  size: number,
+  read: (use: (body: Uint8Array) => void) => Promise<void> | void,
+): Promise<number> {
+  let bytes = 0
+  await read((body) => {
+    bytes += body.length
+  })
+  if (bytes !== size * BODY_BYTES) throw new Error(`read ${bytes} bytes instead of ${size * BODY_BYTES}`)
+  return size
+}
+
+function expectFirst(found: number | undefined, wanted: number): void {
+  if (found !== wanted) throw new Error(`found record ${found} instead of ${wanted}`)
+}

@@ -1,0 +1,23 @@
+/** The part of `classic-level` that the benchmarks use, so that they compile without it. */
+declare module 'classic-level' {
+  export interface BatchPut {
+    readonly type: 'put'
+    readonly key: Uint8Array
+    readonly value: Uint8Array
+  }
+
+  export interface Iterator {
+    /** Returns up to `count` entries; none at the end. */
+    nextv(count: number): Promise<[key: Uint8Array, value: Uint8Array][]>
+    close(): Promise<void>
+  }
+
+  export class ClassicLevel {
+    constructor(path: string, options: { readonly keyEncoding: 'buffer'; readonly valueEncoding: 'buffer' })
+    open(): Promise<void>
+    put(key: Uint8Array, value: Uint8Array, options: { readonly sync: boolean }): Promise<void>
+    batch(puts: readonly BatchPut[], options: { readonly sync: boolean }): Promise<void>
+    iterator(options: { readonly highWaterMarkBytes: number }): Iterator
+    close(): Promise<void>
+  }
+}

@@ -1,0 +1,29 @@
+import type { Measurement } from '../harness/measurement.ts'
+import { batchSizeRows } from './batch-size.ts'
+import { cliRows } from './cli.ts'
+import { codecRows } from './codec.ts'
+import { encryptionRows } from './encryption.ts'
+import { filesystemRows } from './filesystem.ts'
+import { httpRows } from './http.ts'
+import { inProcessRows } from './in-process.ts'
+import { indexedDbRows } from './indexeddb.ts'
+import { postgresRows } from './postgres.ts'
+import { scaleRows } from './scale.ts'
+import { sessionRows } from './sessions.ts'
+
+/** The tables of the page. */
+export const GROUPS: Readonly<Record<string, Readonly<Record<string, Measurement>>>> = {
+  http: httpRows,
+  sessions: sessionRows,
+  'in-process': inProcessRows,
+  filesystem: filesystemRows,
+  postgres: postgresRows,
+  scale: scaleRows,
+  cli: cliRows,
+  'batch-size': batchSizeRows,
+  indexeddb: indexedDbRows,
+  encryption: encryptionRows,
+  codec: codecRows,
+}
+
+export const MEASUREMENTS: Readonly<Record<string, Measurement>> = Object.assign({}, ...Object.values(GROUPS))

@@ -1,0 +1,71 @@
+import type { Contestant, Measurement } from '../harness/measurement.ts'
+
+const program = 'scale'
+
+export const scaleRows: Readonly<Record<string, Measurement>> = {
+  opening: {
+    work: 'open {size} streams with 3 records of 1 KiB each, filesystem',
+    each: 'an opening',
+    size: 100_000,
+    exactly: 1,
+    isFresh: true,
+    ours: { program, side: 'open', fill: 'fill streams' },
+    rivals: [
+      { against: 'itself at {baseline}, time', contestant: 'baseline', atLeast: 3 },
+      { against: 'itself at {baseline}, memory', contestant: 'baseline', by: 'growth', atLeast: 2 },
+    ],
+  },
+  'growing-stream': growing(false, 10_000_000),
+  'growing-stream-disk': growing(true, 1_000_000),
+  'growing-engine': {
+    work: 'append of 1 KiB, memory: an engine with 100,000 streams',
+    each: 'an append',
+    most: 50_000,
+    ours: { program, side: 'many streams', params: { streams: 100_000 } },
+    rivals: [
+      {
+        against: 'an engine with 10 streams',
+        contestant: { program, side: 'many streams', params: { streams: 10 } },
+        atLeast: 0.8,
+      },
+    ],
+  },
+  creation: {
+    work: 'creation of {size} streams by their first append, memory',
+    each: 'a stream',
+    size: 100_000,
+    exactly: 'size',
+    ours: { program, side: 'create streams' },
+    rivals: [{ against: '', atMostMicroseconds: 16.7 }],
+  },
+  'cold-start': {
+    work: 'import, open, first append, memory, in a new process',
+    each: 'a start',
+    exactly: 1,
+    isFresh: true,
+    rounds: 3,
+    ours: { program: 'cold-start', side: 'headwater' },
+    rivals: [
+      {
+        against: "`import('rxjs')`",
+        contestant: { program: 'cold-start', side: 'rxjs' },
+        atLeast: 1,
+      },
+    ],
+  },
+}
+
+function growing(onDisk: boolean, records: number): Measurement {
+  const contestant = (before: number): Contestant => ({
+    program,
+    side: 'grown',
+    params: { onDisk, records: before },
+  })
+  return {
+    work: `append of 1 KiB, ${onDisk ? 'filesystem' : 'memory'}: a stream of ${records.toLocaleString('en')} records`,
+    each: 'an append',
+    most: 20_000,
+    ours: contestant(records),
+    rivals: [{ against: 'a stream of 1,000 records', contestant: contestant(1_000), atLeast: 0.8 }],
+  }
+}

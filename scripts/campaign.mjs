@@ -1,0 +1,100 @@
+// `npm run NAME -- --option value` runs a campaign of test/campaigns; its README.md lists the options.
+import { rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ensureInstalled, inProject, run } from './project.mjs'
+
+/**
+ * `numbers` are options with a default or `undefined`; `texts` and `flags` have no default. `files` are the
+ * Vitest files without `.test.ts`. `filter` is the text option that selects tests by a part of their names. A
+ * campaign with a `program` runs without Vitest.
+ */
+const CAMPAIGNS = {
+  crash: { numbers: { workloads: 8, workload: undefined }, files: ['crash/crash'] },
+  endurance: {
+    numbers: { percent: 100 },
+    texts: ['scenario'],
+    filter: 'scenario',
+    files: ['endurance/scenarios'],
+  },
+  fuzz: {
+    numbers: { inputs: 1_000_000, seed: 1, case: undefined },
+    texts: ['target'],
+    files: ['fuzz/campaign'],
+  },
+  kill: { numbers: { rounds: 200, seed: 1 }, files: ['kill/kill', 'kill/kill-engine'] },
+  linearizability: {
+    numbers: { histories: 500, seed: 1 },
+    texts: ['target', 'write'],
+    filter: 'target',
+    files: [
+      'linearizability/storages',
+      'linearizability/http',
+      'linearizability/postgres',
+      'linearizability/chromium',
+    ],
+  },
+  processes: { numbers: { rounds: 60, seed: 1 }, files: ['processes/processes'] },
+  race: { numbers: { runs: 20 }, files: ['race/race'] },
+  sim: {
+    numbers: { seed: undefined, seeds: undefined, steps: 400 },
+    flags: ['history'],
+    program: 'simulation/program',
+  },
+  stalled: { numbers: { stalled: 2_000, mebibytes: 300 }, files: ['stalled/stalled'] },
+  soak: { numbers: { seconds: 60 }, files: ['soak/soak'] },
+}
+
+const [name, ...args] = process.argv.slice(2)
+const { numbers = {}, texts = [], flags = [], filter, files, program } = CAMPAIGNS[name]
+const options = parseOptions()
+ensureInstalled()
+process.env.CAMPAIGN = JSON.stringify({ name, options })
+if (program === undefined) runTests()
+else await runProgram()
+
+function parseOptions() {
+  const strings = [...Object.keys(numbers), ...texts].map((option) => [option, { type: 'string' }])
+  const booleans = flags.map((option) => [option, { type: 'boolean' }])
+  const { values } = parseArgs({ args, options: Object.fromEntries([...strings, ...booleans]) })
+  for (const option of Object.keys(numbers)) {
+    if (values[option] !== undefined) values[option] = numberOf(option, values[option])
+  }
+  if (values.write !== undefined) values.write = resolve(values.write)
+  return { ...numbers, ...values }
+}
+
+function numberOf(option, text) {
+  const least = option === 'case' ? 0 : 1
+  if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text)
+  console.error(`--${option} must be an integer from ${least} to 999,999,999, not ${text}`)
+  process.exit(2)
+}
+
+function runTests() {
+  // Vitest matches test names with a regular expression.
+  const pattern = options[filter]?.replaceAll(/[^\w ]/g, '\\$&')
+  const selected = pattern === undefined ? [] : ['--testNamePattern', pattern]
+  const paths = files.map((file) => `test/campaigns/${file}.test.ts`)
+  const vitest = inProject('node_modules', 'vitest', 'vitest.mjs')
+  run(process.execPath, [vitest, 'run', '--project', 'all', ...selected, ...paths])
+}
+
+async function runProgram() {
+  const { build } = await import('esbuild')
+  const { bundledAssets } = await import('./bundled-assets.mjs')
+  const outfile = inProject('node_modules', '.cache', `${name}-${process.pid}.mjs`)
+  process.on('exit', () => rmSync(outfile, { force: true }))
+  await build({
+    entryPoints: [inProject('test', 'campaigns', `${program}.ts`)],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    plugins: [bundledAssets],
+    sourcemap: 'inline',
+    logLevel: 'error',
+  })
+  run(process.execPath, ['--enable-source-maps', outfile])
+}

@@ -1,0 +1,140 @@
+import type {
+  BasinConfig,
+  BasinConfigInput,
+  BasinReconfiguration,
+  StreamConfig,
+  StreamConfigInput,
+  StreamReconfiguration,
+} from '../model/config.ts'
+
+/** The configuration of a basin whose creation specified nothing (docs/protocol.md "Ensuring"). */
+export const NEW_BASIN_CONFIG: BasinConfig = {
+  defaultStreamConfig: {},
+  streamCipher: null,
+  createStreamOnAppend: false,
+  createStreamOnRead: false,
+}
+
+/** The system default of each setting of a stream (docs/protocol.md "Configuration"). */
+export const SYSTEM_STREAM_CONFIG: StreamConfig = {
+  storageClass: 'express',
+  retentionPolicy: { ageSeconds: 604_800 },
+  timestamping: { mode: 'client-prefer', uncapped: false },
+  deleteOnEmpty: { minAgeSeconds: 0 },
+}
+
+/**
+ * Completes a stream's configuration: each leaf is the stream's own value, or the basin's default, or the
+ * system's.
+ */
+export function mergeStreamConfig(own: StreamConfigInput, basinDefault: StreamConfigInput): StreamConfig {
+  const system = SYSTEM_STREAM_CONFIG
+  return {
+    storageClass: own.storageClass ?? basinDefault.storageClass ?? system.storageClass,
+    retentionPolicy: own.retentionPolicy ?? basinDefault.retentionPolicy ?? system.retentionPolicy,
+    timestamping: {
+      mode: own.timestamping?.mode ?? basinDefault.timestamping?.mode ?? system.timestamping.mode,
+      uncapped:
+        own.timestamping?.uncapped ?? basinDefault.timestamping?.uncapped ?? system.timestamping.uncapped,
+    },
+    deleteOnEmpty: {
+      minAgeSeconds:
+        own.deleteOnEmpty?.minAgeSeconds ??
+        basinDefault.deleteOnEmpty?.minAgeSeconds ??
+        system.deleteOnEmpty.minAgeSeconds,
+    },
+  }
+}
+
+/**
+ * The configuration of a stream after a change. A cleared leaf returns to the current default of the basin
+ * (docs/protocol.md "Reconfiguring").
+ */
+export function reconfigureStream(
+  current: StreamConfig,
+  change: StreamReconfiguration,
+  basinDefault: StreamConfigInput,
+): StreamConfig {
+  return mergeStreamConfig(patchStreamConfig(current, change), basinDefault)
+}
+
+/**
+ * The explicit settings after a change: absent members stay as they are, `null` removes them, a value sets
+ * them.
+ */
+export function patchStreamConfig(
+  current: StreamConfigInput,
+  change: StreamReconfiguration,
+): StreamConfigInput {
+  return normalizeStreamConfig({
+    storageClass: patch(current.storageClass, change.storageClass),
+    retentionPolicy: patch(current.retentionPolicy, change.retentionPolicy),
+    timestamping: patchGroup(change.timestamping, (group) => ({
+      mode: patch(current.timestamping?.mode, group.mode),
+      uncapped: patch(current.timestamping?.uncapped, group.uncapped),
+    })),
+    deleteOnEmpty: patchGroup(change.deleteOnEmpty, (group) => ({
+      minAgeSeconds: patch(current.deleteOnEmpty?.minAgeSeconds, group.minAgeSeconds),
+    })),
+  })
+}
+
+/**
+ * Removes members that are not set, or null in untyped code, and orders the others, so that equal
+ * configurations serialize to the same JSON.
+ */
+export function normalizeStreamConfig(config: StreamConfigInput): StreamConfigInput {
+  const { storageClass, retentionPolicy } = config
+  const mode = config.timestamping?.mode
+  const uncapped = config.timestamping?.uncapped
+  const minAgeSeconds = config.deleteOnEmpty?.minAgeSeconds
+  return {
+    ...(storageClass != null && { storageClass }),
+    ...(retentionPolicy != null && {
+      retentionPolicy:
+        retentionPolicy === 'infinite' ? retentionPolicy : { ageSeconds: retentionPolicy.ageSeconds },
+    }),
+    ...((mode != null || uncapped != null) && {
+      timestamping: { ...(mode != null && { mode }), ...(uncapped != null && { uncapped }) },
+    }),
+    ...(minAgeSeconds != null && { deleteOnEmpty: { minAgeSeconds } }),
+  }
+}
+
+function patch<Value>(current: Value | undefined, change: Value | null | undefined): Value | undefined {
+  if (change === undefined) return current
+  return change === null ? undefined : change
+}
+
+/** An absent group changes none of its leaves; `null` clears all of them. */
+function patchGroup<Group extends object, Patched>(
+  change: Group | null | undefined,
+  patched: (group: Group) => Patched,
+): Patched | undefined {
+  return change === null ? undefined : patched(change ?? ({} as Group))
+}
+
+/** Completes the configuration of a new basin with defaults (docs/protocol.md "Ensuring"). */
+export function basinConfig(input: BasinConfigInput): BasinConfig {
+  return {
+    defaultStreamConfig: normalizeStreamConfig(
+      input.defaultStreamConfig ?? NEW_BASIN_CONFIG.defaultStreamConfig,
+    ),
+    streamCipher: input.streamCipher ?? NEW_BASIN_CONFIG.streamCipher,
+    createStreamOnAppend: input.createStreamOnAppend ?? NEW_BASIN_CONFIG.createStreamOnAppend,
+    createStreamOnRead: input.createStreamOnRead ?? NEW_BASIN_CONFIG.createStreamOnRead,
+  }
+}
+
+/** The configuration of a basin after a change (docs/protocol.md "Reconfiguring"). */
+export function reconfigureBasin(current: BasinConfig, change: BasinReconfiguration): BasinConfig {
+  return {
+    defaultStreamConfig:
+      change.defaultStreamConfig === null
+        ? {}
+        : patchStreamConfig(current.defaultStreamConfig, change.defaultStreamConfig ?? {}),
+    streamCipher: change.streamCipher === undefined ? current.streamCipher : change.streamCipher,
+    createStreamOnAppend: change.createStreamOnAppend ?? current.createStreamOnAppend,
+    createStreamOnRead: change.createStreamOnRead ?? current.createStreamOnRead,
+  }
+}

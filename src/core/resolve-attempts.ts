@@ -1,0 +1,73 @@
+/** The result of an append when no write is in progress. */
+export interface Attempt {
+  readonly outcome:
+    | 'queued'
+    | 'written'
+    /** The storage failed; it may be written. */
+    | 'failed'
+    /** The storage had another head; it is not written. */
+    | 'conflicted'
+    /** Rejected against the head that the preceding attempts would leave. */
+    | 'refused'
+    /** Rejected against the stored head after the append was requested. */
+    | 'refused for good'
+    /** Not attempted, because an earlier one of its group was rejected. */
+    | 'discarded'
+  /** Attempts of one group succeed or fail together, in order. */
+  readonly group?: object | undefined
+  readonly groupHasFailed?: boolean | undefined
+}
+
+/** The outcome of an append. `retry` sequences it again. */
+export type Outcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 'retry'
+
+/**
+ * Decides about all pending appends after a failure. Never retries a durable append, and never reports an
+ * undecided one.
+ *
+ * - A written append is durable. So is a failed write that a later written one follows, because the later one
+ *   found its head.
+ * - A failure also fails the conflicts after it, which it caused. Other conflicts are retried, and so are
+ *   failures after them: the head that those expect does not exist.
+ * - A rejection is final if all appends before it were written, unless other engines may have changed the
+ *   stream since.
+ */
+export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): Outcome[] {
+  const lastWritten = attempts.findLastIndex(({ outcome }) => outcome === 'written')
+  const failedGroups = new Set<object>()
+  let hasFailure = false
+  let hasConflict = false
+  let isCertain = true
+
+  const verdictOf = ({ outcome, group, groupHasFailed }: Attempt, index: number): Outcome => {
+    const unlessGroupFailed = (group && failedGroups.has(group)) || groupHasFailed ? 'discard' : 'retry'
+    switch (outcome) {
+      case 'queued':
+        return 'retry'
+      case 'written':
+        return 'acknowledge'
+      case 'failed':
+        if (index < lastWritten) return 'acknowledge'
+        if (hasConflict && !hasFailure) return unlessGroupFailed
+        hasFailure = true
+        isCertain = false
+        return 'fail'
+      case 'conflicted':
+        isCertain = false
+        hasConflict = true
+        return hasFailure ? 'fail' : unlessGroupFailed
+      case 'refused':
+        return isCertain && !shared ? 'refuse' : unlessGroupFailed
+      case 'refused for good':
+        return 'refuse'
+      case 'discarded':
+        return unlessGroupFailed
+    }
+  }
+
+  return attempts.map((attempt, index) => {
+    const verdict = verdictOf(attempt, index)
+    if (attempt.group && verdict !== 'acknowledge' && verdict !== 'retry') failedGroups.add(attempt.group)
+    return verdict
+  })
+}

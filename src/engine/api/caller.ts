@@ -1,0 +1,228 @@
+import { type Grant, OWNER, type Resource } from '../../core/permission.ts'
+import { isExpired } from '../../core/retention.ts'
+import type { Operation } from '../../model/access.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
+import { assertText, type Members } from '../../model/validation.ts'
+import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { LazyModule } from '../../runtime/lazy-module.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { permissionDenied } from '../service/errors.ts'
+import type { Connection, StreamTarget } from '../service/stream-target.ts'
+import type { Identity, TokenAccess, TokenWatch } from '../service/token-access.ts'
+import type { UsageRecorder } from '../service/usage.ts'
+import {
+  authorize,
+  authorizeCommands,
+  countedOperation,
+  isAccountOperation,
+  type Method,
+  REQUIRED_OPERATIONS,
+  resolveTarget,
+} from './authorize.ts'
+import { type CallOptions, signalOf } from './call-options.ts'
+
+/** How long a caller with `isCached` acts on one look-up of its token, in milliseconds. */
+const LOOKUP_VALID_MS = 1_000
+
+export interface CallerContext {
+  readonly tokens: LazyModule<TokenAccess>
+  readonly usage: UsageRecorder
+  readonly clock: Clock
+  readonly closing: SharedSignal
+}
+
+/** What a caller was permitted: the identity behind the token, undefined for the owner. */
+export interface Permit {
+  readonly grant: Grant
+  readonly identity?: Identity
+}
+
+/** A target whose use is permitted, and what ends it. */
+export interface OpenPermit extends Permit {
+  readonly target: StreamTarget
+  readonly watch: TokenWatch | undefined
+}
+
+const OWNER_PERMIT: Permit = { grant: OWNER }
+
+/**
+ * The user of the API: the owner of the engine, or the holder of an access token. Every call passes through
+ * a caller, which authorizes it by the table in `authorize.ts` and counts it. For the owner this is
+ * synchronous.
+ */
+export class Caller {
+  readonly connection: Connection
+  readonly isOwner: boolean
+  readonly #context: CallerContext
+  readonly #token: string | undefined
+  readonly #isCached: boolean
+  #lookup: { readonly identity: Identity; readonly at: number; readonly revision: number } | undefined
+  /** Keeps appends in order while tokens are looked up. */
+  #appends: SerialQueue | undefined
+
+  private constructor(
+    context: CallerContext,
+    connection: Connection,
+    holder: { readonly token: string | undefined; readonly isCached: boolean } | undefined,
+  ) {
+    this.#context = context
+    this.connection = connection
+    this.isOwner = holder === undefined
+    this.#token = holder?.token
+    this.#isCached = holder?.isCached ?? false
+  }
+
+  static owner(context: CallerContext, connection: Connection = {}): Caller {
+    return new Caller(context, connection, undefined)
+  }
+
+  /**
+   * The holder of a token, valid or not. It is looked up at each call, or with `isCached` once a second. A
+   * revocation by this engine takes effect at once in either case.
+   */
+  withToken(token: string | undefined, connection: Connection, isCached: boolean): Caller {
+    return new Caller(this.#context, connection, { token, isCached })
+  }
+
+  /** The same caller on another connection. */
+  onConnection(connection: Connection): Caller {
+    const holder = this.isOwner ? undefined : { token: this.#token, isCached: this.#isCached }
+    return new Caller(this.#context, connection, holder)
+  }
+
+  /** Throws `permission_denied` unless the caller is the owner. */
+  assertOwner(): void {
+    if (!this.isOwner) throw permissionDenied()
+  }
+
+  /** Synchronous for the owner. Throws or rejects with `authn` or `permission_denied`. */
+  permit(operations: readonly Operation[], resource: Resource): Permit | Promise<Permit> {
+    if (this.isOwner) return OWNER_PERMIT
+    const permitted = (identity: Identity): Permit => {
+      authorize(identity.grant, operations, resource)
+      return { grant: identity.grant, identity }
+    }
+    const identity = this.#authenticate()
+    return identity instanceof Promise ? identity.then(permitted) : permitted(identity)
+  }
+
+  /**
+   * Validates the names and the options of a call, authorizes it, makes it and counts it. Rejects with the
+   * reason of the signal as soon as that aborts.
+   */
+  async run<Result>(
+    method: Method,
+    resource: Resource,
+    options: CallOptions | undefined,
+    call: (permit: Permit) => Promise<Result>,
+    members?: Members,
+  ): Promise<Result> {
+    for (const [field, name] of Object.entries(resource)) assertText(name, field)
+    const signal = signalOf(options, members)
+    signal?.throwIfAborted()
+    const permit = this.permit(REQUIRED_OPERATIONS[method], resource)
+    const checkedCall = (permitted: Permit) => {
+      // Nothing happens on behalf of a caller that gave up while its token was looked up.
+      signal?.throwIfAborted()
+      return call(permitted)
+    }
+    const calling = permit instanceof Promise ? permit.then(checkedCall) : call(permit)
+    const result = await unlessAborted(signal, calling)
+    const operation = countedOperation(method, result)
+    this.#context.usage.operation(operation, isAccountOperation(operation) ? undefined : resource.basin)
+    return result
+  }
+
+  /** Calls `append` with the permitted target of a token's holder, in the order of the calls. */
+  appendAsHolder<Result>(
+    target: StreamTarget,
+    batch: AppendBatch,
+    signal: AbortSignal | undefined,
+    append: (target: StreamTarget) => Promise<Result>,
+  ): Promise<Result> {
+    const permitted = async () => {
+      const { grant } = await this.permit(REQUIRED_OPERATIONS.append, target.ref)
+      const resolved = resolveTarget(grant, target)
+      authorizeCommands(grant, target.ref, batch)
+      return resolved
+    }
+    const resolving = permitted()
+    // Its rejection is handled when its turn comes.
+    resolving.catch(() => {})
+    this.#appends ??= new SerialQueue()
+    return this.#appends
+      .run(() => resolving)
+      .then((resolved) => {
+        signal?.throwIfAborted()
+        return append(resolved)
+      })
+  }
+
+  /** Opens something that ends with the caller's token. */
+  open<Result>(
+    method: Method,
+    target: StreamTarget,
+    signal: AbortSignal | undefined,
+    open: (permit: OpenPermit) => Promise<Result>,
+  ): Promise<Result> {
+    if (this.isOwner) return open({ grant: OWNER, target, watch: undefined })
+    return this.#openAsHolder(method, target, signal, open)
+  }
+
+  async #openAsHolder<Result>(
+    method: Method,
+    target: StreamTarget,
+    signal: AbortSignal | undefined,
+    open: (permit: OpenPermit) => Promise<Result>,
+  ): Promise<Result> {
+    signal?.throwIfAborted()
+    const permitting = Promise.resolve(this.permit(REQUIRED_OPERATIONS[method], target.ref))
+    const permit = await unlessAborted(signal, permitting)
+    const resolved = resolveTarget(permit.grant, target)
+    const tokens = await unlessAborted(signal, this.#tokens())
+    const watching = tokens.watch(permit.identity!)
+    const watch = await unlessAborted(signal, watching).catch((error: unknown) => {
+      // The watch may still begin after the signal aborted.
+      watching.then((late) => late.release()).catch(() => {})
+      throw error
+    })
+    try {
+      return await open({ ...permit, target: resolved, watch })
+    } catch (error) {
+      watch.release()
+      throw error
+    }
+  }
+
+  /** Watches the token; undefined for the owner. Rejects with `authn` if it has ended. */
+  async watch(): Promise<TokenWatch | undefined> {
+    if (this.isOwner) return undefined
+    const identity = await this.#authenticate()
+    return (await this.#tokens()).watch(identity)
+  }
+
+  #authenticate(): Identity | Promise<Identity> {
+    const lookup = this.#lookup
+    const { clock, tokens } = this.#context
+    const isCurrent =
+      lookup !== undefined &&
+      lookup.revision === tokens.part?.revision &&
+      Math.abs(clock.now() - lookup.at) < LOOKUP_VALID_MS &&
+      !isExpired(lookup.identity.grant.expiresAt, clock.now())
+    return isCurrent ? lookup.identity : this.#lookUp()
+  }
+
+  async #lookUp(): Promise<Identity> {
+    const tokens = await this.#tokens()
+    const at = this.#context.clock.now()
+    const { revision } = tokens
+    const identity = await tokens.authenticate(this.#token)
+    if (this.#isCached) this.#lookup = { identity, at, revision }
+    return identity
+  }
+
+  #tokens(): Promise<TokenAccess> {
+    return this.#context.tokens.load(this.#context.closing)
+  }
+}

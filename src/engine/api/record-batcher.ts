@@ -1,0 +1,185 @@
+import type { AppendConditions } from '../../model/append-input.ts'
+import { HeadwaterError } from '../../model/errors.ts'
+import type { AppendAck } from '../../model/info.ts'
+import { BATCH_ENCODED_BYTES_MAX } from '../../model/limits.ts'
+import type { AppendRecord } from '../../model/record.ts'
+import { onAbort, type SharedSignal } from '../../runtime/abort.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Reservation } from '../service/admission.ts'
+import type { AppendSession, AppendTicket } from './append-session.ts'
+
+export interface RecordBatcherOptions extends AppendConditions {
+  readonly signal: AbortSignal | undefined
+  readonly lingerMs: number
+  readonly recordsMax: number
+  readonly bytesMax: number
+}
+
+export interface RecordBatcherContext {
+  readonly openSession: () => Promise<AppendSession>
+  readonly reserve: (meteredBytes: number) => Reservation
+  readonly clock: Clock
+  readonly closing: SharedSignal
+}
+
+/** A record's place in a batch: resolves with the ack of the batch. */
+export interface BatchedRecord {
+  readonly index: number
+  readonly acked: Promise<AppendAck>
+}
+
+/** Collects single records into batches and appends them through a session that it opens with the first. */
+export class RecordBatcher {
+  readonly #context: RecordBatcherContext
+  readonly #options: RecordBatcherOptions
+  #ignoreSignals: (() => void) | undefined
+  #matchSeqNum: number | undefined
+  #session: Promise<AppendSession> | undefined
+  #filling: Batch | undefined
+  #cancelLinger: (() => void) | undefined
+  /** Resolves when the session has accepted the last batch: the back-pressure of `add`. */
+  #accepted: Promise<unknown> = Promise.resolve()
+  #last: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(context: RecordBatcherContext, options: RecordBatcherOptions) {
+    this.#context = context
+    this.#options = options
+    this.#matchSeqNum = options.matchSeqNum
+  }
+
+  /** Resolves when there is room for more. */
+  async add(record: AppendRecord): Promise<BatchedRecord> {
+    this.#throwIfFailed()
+    if (this.#isClosed) throw new HeadwaterError('unavailable', 'the producer is closed')
+    this.#context.closing.throwIfAborted()
+    this.#options.signal?.throwIfAborted()
+    const overflows = this.#filling !== undefined && !this.#filling.hasRoom(record, this.#options.bytesMax)
+    if (overflows) this.#send()
+    this.#throwIfFailed()
+    const batch = this.#currentBatch()
+    const index = batch.add(record)
+    const { recordsMax, bytesMax } = this.#options
+    const isFull = batch.records.length >= recordsMax || batch.meteredBytes >= bytesMax
+    if (isFull) this.#send()
+    if (isFull || overflows) await this.#accepted
+    return { index, acked: batch.acked }
+  }
+
+  /** Sends the current batch. Resolves when everything added so far is durable. */
+  async flush(): Promise<void> {
+    this.#send()
+    await this.#last
+    this.#throwIfFailed()
+  }
+
+  /** Flushes and ends. Rejects with the failure that ended the batcher. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#ignoreSignals?.()
+    this.#send()
+    await this.#last
+    await (await this.#session)?.close().catch(() => {})
+    this.#throwIfFailed()
+  }
+
+  /**
+   * Sends the current batch when the engine closes or the signal aborts: the session rejects it, so no ack is
+   * left pending.
+   */
+  #listen(): void {
+    const ends = [this.#context.closing, this.#options.signal]
+    const ignores = ends.map((end) => end && onAbort(end, () => this.#send()))
+    this.#ignoreSignals = () => {
+      for (const ignore of ignores) ignore?.()
+    }
+  }
+
+  #currentBatch(): Batch {
+    if (this.#ignoreSignals === undefined) this.#listen()
+    if (this.#filling === undefined) {
+      this.#filling = new Batch()
+      this.#cancelLinger = this.#context.clock.schedule(this.#options.lingerMs, () => this.#send())
+    }
+    return this.#filling
+  }
+
+  #send(): void {
+    const batch = this.#filling
+    if (batch === undefined) return
+    this.#filling = undefined
+    this.#cancelLinger?.()
+    const { records, meteredBytes } = batch
+    let reservation: Reservation
+    try {
+      reservation = this.#context.reserve(meteredBytes)
+    } catch (error) {
+      this.#reject(batch, error)
+      return
+    }
+    const conditions = { fencingToken: this.#options.fencingToken, matchSeqNum: this.#matchSeqNum }
+    if (this.#matchSeqNum !== undefined) this.#matchSeqNum += records.length
+    this.#session ??= this.#context.openSession()
+    const submitted = this.#session.then(
+      (session) => session.submitBatch({ records, meteredBytes, borrows: false, ...conditions }, reservation),
+      (error: unknown) => {
+        reservation.release()
+        throw error
+      },
+    )
+    this.#accepted = submitted.catch(() => {})
+    batch.settleWith(submitted)
+    this.#last = batch.acked.catch((error: unknown) => this.#fail(error))
+  }
+
+  /** Batches that were sent before are still appended. */
+  #reject(batch: Batch, error: unknown): void {
+    this.#fail(error)
+    batch.settleWith(Promise.reject(error))
+    this.#session?.then((session) => session.close()).catch(() => {})
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#ignoreSignals?.()
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure.error
+  }
+}
+
+class Batch {
+  readonly records: AppendRecord[] = []
+  meteredBytes = 0
+  #encodedBytes = 0
+  readonly acked: Promise<AppendAck>
+  #resolve!: (ack: Promise<AppendAck>) => void
+
+  constructor() {
+    this.acked = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    // A record whose ack is not awaited must not cause an unhandled rejection.
+    this.acked.catch(() => {})
+  }
+
+  hasRoom(record: AppendRecord, bytesMax: number): boolean {
+    return (
+      this.meteredBytes + record.meteredBytes <= bytesMax &&
+      this.#encodedBytes + record.encodedBytesMax <= BATCH_ENCODED_BYTES_MAX
+    )
+  }
+
+  /** Returns the index of the record in the batch. */
+  add(record: AppendRecord): number {
+    this.meteredBytes += record.meteredBytes
+    this.#encodedBytes += record.encodedBytesMax
+    return this.records.push(record) - 1
+  }
+
+  settleWith(submitted: Promise<AppendTicket>): void {
+    this.#resolve(submitted.then((ticket) => ticket.ack()))
+  }
+}

@@ -1,0 +1,115 @@
+import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
+import { utf8 } from '../../model/bytes.ts'
+import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
+import type { RedactedKey } from '../../model/given-key.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { MaybePromise } from '../../runtime/maybe-promise.ts'
+import type { StoredBlock } from '../../storage/contract.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
+import { encodePlaintext, encodeSegment, encodeSkeleton, type Sealed } from '../../storage/sealed-block.ts'
+import type { AppendGroup, AppendOutcome, AppendSink, BlockEncoder } from '../log/append-entry.ts'
+import type { RecordCodec, RecordReader } from '../log/record-codec.ts'
+import { aesGcm } from './aes-gcm.ts'
+import { BlockOpener, splitBlock } from './block-opener.ts'
+import type { CipherSuite } from './cipher-suite.ts'
+import { EncryptedReader } from './encrypted-reader.ts'
+import { OrderedDelivery } from './ordered-delivery.ts'
+import { StreamAead } from './stream-aead.ts'
+
+/** Persisted: records that were sealed under another label cannot be opened. */
+const LABEL = 'headwater records 1'
+/** How long `close` waits for batches that are being sealed, in milliseconds. */
+const SEALING_GRACE_MS = 5_000
+
+/** Returns the codec of an encrypted stream; without a suite, with the AES-256-GCM of the runtime. */
+export function streamCodec(document: StreamDocument, suite: CipherSuite | undefined): RecordCodec {
+  return new StreamCodec(suite ?? aesGcm(), document)
+}
+
+/**
+ * Encrypts the records of one stream (docs/protocol.md "What is encrypted"). A batch is sealed as a whole
+ * before it is sequenced, so the pipeline works as for plain streams, and sequencing again after a conflict
+ * encrypts nothing again. Ciphertext is bound to the names of basin and stream: copied to another stream it
+ * cannot be opened.
+ */
+class StreamCodec implements RecordCodec {
+  readonly #aead: StreamAead
+  readonly #sealing = new OrderedDelivery()
+  /** The last append that was passed to the pipeline. */
+  #lastAppend: Promise<void> = Promise.resolve()
+
+  constructor(suite: CipherSuite, { basin, name }: Pick<StreamDocument, 'basin' | 'name'>) {
+    // Names of basins never contain U+0000.
+    this.#aead = new StreamAead(suite, utf8(`${LABEL}\0${basin}\0${name}\0`))
+  }
+
+  get pending(): number {
+    return this.#sealing.pending
+  }
+
+  checkKey(key: RedactedKey | undefined): void {
+    requiredKey(key, this.#aead.cipher)
+  }
+
+  append(
+    batch: AppendBatch,
+    key: RedactedKey | undefined,
+    outcome: AppendOutcome,
+    group: AppendGroup | undefined,
+    to: AppendSink,
+  ): void {
+    let encryptionKey: EncryptionKey
+    try {
+      encryptionKey = requiredKey(key, this.#aead.cipher)
+    } catch (error) {
+      outcome.failed(error)
+      return
+    }
+    ownBytes(batch)
+    this.#sealing.add(() => this.#encoder(batch, encryptionKey), {
+      resolved: (encode) => {
+        this.#lastAppend = new Promise((settled) => {
+          const settling: AppendOutcome = {
+            acked: (ack) => settled(outcome.acked(ack)),
+            failed: (error) => settled(outcome.failed(error)),
+          }
+          to.append(batch, settling, group, encode)
+        })
+      },
+      rejected: (error) => {
+        // At once: the next append of the group may be delivered in the same turn.
+        group?.fail()
+        // After the acknowledgements of earlier appends.
+        void this.#lastAppend.then(() => outcome.failed(error))
+      },
+    })
+  }
+
+  reader(key: RedactedKey | undefined): RecordReader {
+    return new EncryptedReader(new BlockOpener(this.#aead, requiredKey(key, this.#aead.cipher)))
+  }
+
+  split(blocks: readonly StoredBlock[]): readonly StoredBlock[] {
+    return blocks.flatMap(splitBlock)
+  }
+
+  async close(clock: Clock, error: HeadwaterError): Promise<void> {
+    if (this.pending > 0) {
+      const cancel = clock.schedule(SEALING_GRACE_MS, () => this.#sealing.end(error))
+      await this.#sealing.idle()
+      cancel()
+    }
+    this.#sealing.end(error)
+  }
+
+  #encoder({ records, meteredBytes }: AppendBatch, key: EncryptionKey): MaybePromise<BlockEncoder> {
+    const { cipher } = this.#aead
+    const encoder =
+      (sealed: Sealed | undefined): BlockEncoder =>
+      (sequenced) =>
+        encodeSegment({ cipher, meteredBytes, skeleton: encodeSkeleton(sequenced), sealed })
+    const plaintext = encodePlaintext(records)
+    return plaintext === undefined ? encoder(undefined) : this.#aead.seal(key, plaintext, encoder)
+  }
+}

@@ -1,0 +1,140 @@
+import type { Sequenced } from '../../core/sequence.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
+import type { AppendAck } from '../../model/info.ts'
+import type { SequencedRecord } from '../../model/record.ts'
+import type { Head, StoredBlock } from '../../storage/contract.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
+import { discardedError } from './errors.ts'
+
+/** Encodes the block of an append once its records have sequence numbers and timestamps. */
+export type BlockEncoder = (
+  records: readonly SequencedRecord[],
+  /** Returns the memory for the block. */
+  allocate: (bytes: number) => Uint8Array,
+) => Uint8Array
+
+/** Receives the outcome of one append. Callbacks, because every promise on the way would cost a turn. */
+export interface AppendOutcome {
+  /** Called when the append is durable. */
+  acked(ack: AppendAck): void
+  failed(error: unknown): void
+}
+
+/** Accepts appends in order: the append pipeline of a stream. */
+export interface AppendSink {
+  /** Copies the byte arrays of the batch unless they are encoded when it returns. */
+  append(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void
+}
+
+/** The stream that a pipeline appends to. */
+export interface AppendTarget {
+  readonly document: StreamDocument
+  /** The last head known to be durable. */
+  readonly head: Head
+  /** Reads head and configuration from the storage. Resolves to false when the log no longer exists. */
+  reload(): Promise<boolean>
+  /** Called in order, once an append is durable and before its acknowledgement. */
+  onDurable(written: WrittenAppend): void
+}
+
+export interface WrittenAppend {
+  readonly block: StoredBlock
+  /** The head after the append. */
+  readonly head: Head
+}
+
+/** An append in the pipeline. */
+export interface AppendEntry {
+  readonly batch: AppendBatch
+  readonly group: AppendGroup | undefined
+  readonly encode: BlockEncoder
+  readonly outcome: AppendOutcome
+  /** How often it was the first append to conflict with one of another engine. */
+  conflicts: number
+  /** Whether the head was read again after the append was called. */
+  sawReload: boolean
+  state: AppendState
+}
+
+/** A write that the storage was asked for. */
+export interface WriteAttempt {
+  readonly sequenced: Sequenced
+  readonly written: WrittenAppend
+}
+
+export type AppendState =
+  | { readonly kind: 'queued' }
+  | { readonly kind: 'writing' | 'written'; readonly attempt: WriteAttempt }
+  /** Refused against a head that may not be durable yet, unless `isFinal`: rejected only once it is. */
+  | {
+      readonly kind: 'refused'
+      readonly error: HeadwaterError
+      readonly against: Head
+      readonly isFinal: boolean
+      /** Whether other engines may have changed the head since. */
+      readonly needsReload: boolean
+    }
+  /** Not made because an earlier append of its group was refused. */
+  | { readonly kind: 'discarded' }
+  /** The storage has another head than expected: nothing was written. */
+  | { readonly kind: 'conflicted' }
+  /** The storage failed: the append may or may not have been written. */
+  | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly attempt: WriteAttempt }
+
+export const QUEUED: AppendState = { kind: 'queued' }
+export const DISCARDED: AppendState = { kind: 'discarded' }
+export const CONFLICTED: AppendState = { kind: 'conflicted' }
+
+/** Publishes and acknowledges what was written, rejects the rest, in order. */
+export function settleAppends(entries: readonly AppendEntry[], target: AppendTarget): void {
+  for (const { state } of entries) if (state.kind === 'written') target.onDurable(state.attempt.written)
+  const { tail } = target.head
+  for (const entry of entries) {
+    const { state } = entry
+    if (state.kind === 'written') {
+      const { start, end } = state.attempt.sequenced
+      entry.outcome.acked({ start, end, tail })
+    } else {
+      const hasError = state.kind === 'failed' || state.kind === 'refused'
+      rejectAppend(entry, hasError ? state.error : discardedError())
+    }
+  }
+}
+
+export function rejectAppend({ group, outcome }: AppendEntry, error: HeadwaterError): void {
+  group?.fail()
+  outcome.failed(error)
+}
+
+/**
+ * Appends of which none is made after one that failed: those of an append session. A refusal may be
+ * reconsidered while the head that it rests on is uncertain; until then no later append of the group is made
+ * either.
+ */
+export class AppendGroup {
+  #failed = false
+  #refused: object | undefined
+
+  /** Whether an append failed for good. */
+  get failed(): boolean {
+    return this.#failed
+  }
+
+  /** Whether the next append may be made. */
+  get isOpen(): boolean {
+    return !this.#failed && this.#refused === undefined
+  }
+
+  fail(): void {
+    this.#failed = true
+  }
+
+  refuse(append: object): void {
+    this.#refused ??= append
+  }
+
+  reconsider(append: object): void {
+    if (this.#refused === append) this.#refused = undefined
+  }
+}

@@ -1,0 +1,264 @@
+import { addTrim, expiryOf } from '../../core/retention.ts'
+import { sequence } from '../../core/sequence.ts'
+import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
+import { type Head, identityOf, type StorageSession, type StoredBlock } from '../../storage/contract.ts'
+import { StorageConflict } from '../../storage/errors.ts'
+import {
+  type AppendEntry,
+  type AppendGroup,
+  type AppendOutcome,
+  type AppendSink,
+  type AppendTarget,
+  type BlockEncoder,
+  CONFLICTED,
+  DISCARDED,
+  QUEUED,
+  settleAppends,
+  type WriteAttempt,
+} from './append-entry.ts'
+import { recoverAppends } from './append-recovery.ts'
+import { closedError, fromStorage } from './errors.ts'
+
+export interface AppendPipelineOptions {
+  readonly session: Pick<StorageSession, 'append' | 'allocate'>
+  readonly clock: Pick<Clock, 'now'>
+  /** Whether other engines may append to the same log. Never false again once it was true. */
+  readonly isShared: () => boolean
+  /** See `Head.appendId`. */
+  readonly newAppendId: () => string
+  readonly trimGraceMs: number
+}
+
+/**
+ * The appends of one stream, in order. Each is sequenced against the head that the one before it will leave,
+ * passed to the storage at once, and acknowledged in order when it is durable. After a conflict (another
+ * engine appended, or the configuration changed) or a failure, the pipeline recovers: see `recoverAppends`.
+ */
+export class AppendPipeline implements AppendSink {
+  readonly #options: AppendPipelineOptions
+  readonly #target: AppendTarget
+  /** In order. From `#next` on all are queued. */
+  #entries: AppendEntry[] = []
+  #next = 0
+  /** The head after all entries before `#next`, if they succeed. */
+  #ahead: Head
+  /** Whether the head has to be read again before anything more is sequenced. */
+  #broken = false
+  #invalidations = 0
+  /** The head as of the last recovery. */
+  #reloaded: Head | undefined
+  #writing = 0
+  /**
+   * How many writes may be in flight: few after a conflict, so that the same ones do not conflict over and
+   * over.
+   */
+  #window = Number.POSITIVE_INFINITY
+  #settling = false
+  #closed = false
+  /** Created by {@link close}: there may be 100,000 pipelines. */
+  #idle: (() => void)[] | undefined
+
+  constructor(options: AppendPipelineOptions, target: AppendTarget) {
+    this.#options = options
+    this.#target = target
+    this.#ahead = target.head
+  }
+
+  get pending(): number {
+    return this.#entries.length
+  }
+
+  append(
+    batch: AppendBatch,
+    outcome: AppendOutcome,
+    group?: AppendGroup,
+    encode: BlockEncoder = encodeRecords,
+  ): void {
+    if (this.#closed) {
+      outcome.failed(closedError())
+      return
+    }
+    const entry: AppendEntry = {
+      batch,
+      group,
+      encode,
+      outcome,
+      conflicts: 0,
+      sawReload: false,
+      state: QUEUED,
+    }
+    if (this.#entries.length === 0) this.#ahead = this.#target.head
+    // A list of one, the common case, has no room for more. Settling and recovery change the list in place.
+    if (this.#entries.length === 0 && !this.#settling) this.#entries = [entry]
+    else this.#entries.push(entry)
+    this.#advance()
+    if (entry.state.kind !== 'writing') ownBytes(batch)
+  }
+
+  /** Makes the pipeline read the head before it sequences more: the stream was changed by something else. */
+  invalidate(): void {
+    this.#broken = true
+    this.#invalidations++
+  }
+
+  /** Rejects further appends. Resolves when those in flight are settled. */
+  close(): Promise<void> {
+    this.#closed = true
+    if (this.#entries.length === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#idle ??= []
+      this.#idle.push(resolve)
+    })
+  }
+
+  readonly #allocate = (bytes: number): Uint8Array => {
+    const { session } = this.#options
+    return session.allocate?.(this.#target.document.logId, bytes) ?? new Uint8Array(bytes)
+  }
+
+  #advance(): void {
+    while (!this.#broken && this.#next < this.#entries.length && this.#writing < this.#window) {
+      const entry = this.#entries[this.#next]!
+      this.#next++
+      this.#begin(entry)
+      // On a storage shared with other engines a refusal may rest on an outdated head: recovery checks it.
+      if (entry.state.kind === 'refused' && entry.state.needsReload) this.#broken = true
+    }
+    const first = this.#entries[0]
+    if (first === undefined) return
+    const canSettle = this.#broken ? this.#writing === 0 : first.state.kind !== 'writing'
+    if (canSettle) this.#settleSoon()
+  }
+
+  #begin(entry: AppendEntry): void {
+    if (entry.group?.isOpen === false) {
+      entry.state = DISCARDED
+      return
+    }
+    const { session, clock, isShared, newAppendId, trimGraceMs } = this.#options
+    const { document } = this.#target
+    const ahead = this.#ahead
+    const now = clock.now()
+    const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
+    const outcome = sequence(ahead, entry.batch, stream, now)
+    if (outcome.kind === 'refused') {
+      // Any state that the storage had after the call may be refused against, however busy other engines are.
+      const isFinal = entry.sawReload && ahead === this.#reloaded
+      const needsReload = !isFinal && isShared()
+      entry.state = { kind: 'refused', error: outcome.error, against: ahead, isFinal, needsReload }
+      entry.group?.refuse(entry)
+      return
+    }
+    const { next, start, end } = outcome
+    const trim = { point: next.trimPoint, at: now }
+    // Member by member, here and below: spreading costs more than sequencing.
+    const head: Head = {
+      epoch: ahead.epoch,
+      tail: next.tail,
+      trimPoint: next.trimPoint,
+      fencingToken: next.fencingToken,
+      appendId: newAppendId(),
+      appendedAt: now,
+      trims: trim.point === ahead.trimPoint ? ahead.trims : addTrim(ahead.trims, trim, trimGraceMs),
+    }
+    const block: StoredBlock = {
+      firstSeqNum: start.seqNum,
+      endSeqNum: end.seqNum,
+      firstTimestamp: start.timestamp,
+      lastTimestamp: end.timestamp,
+      meteredBytes: entry.batch.meteredBytes,
+      expiresAt: expiryOf(document.config.retentionPolicy, now),
+      data: entry.encode(outcome.records, this.#allocate),
+    }
+    const attempt: WriteAttempt = { sequenced: outcome, written: { block, head } }
+    entry.state = { kind: 'writing', attempt }
+    this.#ahead = head
+    this.#writing++
+    session.append({ logId: document.logId, expected: identityOf(ahead), block, head }).then(
+      () => {
+        this.#writing--
+        this.#window *= 2
+        entry.state = { kind: 'written', attempt }
+        if (this.#entries.length > 1 || this.#settling) this.#settleSoon()
+        else {
+          this.#settling = true
+          this.#settle()
+        }
+      },
+      (error: unknown) => this.#onFailed(entry, attempt, error),
+    )
+  }
+
+  #onFailed(entry: AppendEntry, attempt: WriteAttempt, error: unknown): void {
+    // The caller may have changed its own since.
+    if (entry.batch.borrows) restoreBytes(entry.batch, attempt.written.block.data)
+    this.#writing--
+    this.#window = 1
+    this.#broken = true
+    entry.state = StorageConflict.is(error)
+      ? CONFLICTED
+      : { kind: 'failed', error: fromStorage(error), attempt }
+    this.#settleSoon()
+  }
+
+  /** Appends that become durable in one turn are acknowledged together. */
+  #settleSoon(): void {
+    if (this.#settling) return
+    this.#settling = true
+    queueMicrotask(() => this.#settle())
+  }
+
+  #settle(): void {
+    const broken = this.#broken
+    // The appends at the front whose outcome is certain without reading the head.
+    let count = 0
+    for (const { state, group } of this.#entries) {
+      const isCertain =
+        state.kind === 'written' ||
+        (state.kind === 'refused' && (state.isFinal || (!broken && !state.needsReload))) ||
+        (!broken && state.kind === 'discarded')
+      if (!isCertain) break
+      if (state.kind === 'refused') group?.fail()
+      count++
+    }
+    this.#next -= count
+    settleAppends(this.#entries.splice(0, count), this.#target)
+    // Every write in flight ends before the head is read, so that none changes it afterwards.
+    if (this.#broken && this.#writing === 0 && this.#entries.length > 0) void this.#recover()
+    else this.#onSettled()
+  }
+
+  async #recover(): Promise<void> {
+    const invalidations = this.#invalidations
+    const recovered = await recoverAppends(this.#entries, this.#target, this.#options.isShared())
+    this.#next = 0
+    if (recovered) {
+      this.#ahead = this.#target.head
+      this.#reloaded = this.#target.head
+      this.#broken = this.#invalidations !== invalidations
+    }
+    this.#onSettled()
+  }
+
+  #onSettled(): void {
+    this.#settling = false
+    if (this.#entries.length > 0) {
+      this.#advance()
+      return
+    }
+    for (const resolve of this.#idle ?? []) resolve()
+    this.#idle = undefined
+  }
+}
+
+/** Replaces the byte arrays of a batch with those of the block that was encoded from it. */
+function restoreBytes(batch: AppendBatch, data: Uint8Array): void {
+  const stored = decodeRecords(data)
+  batch.borrows = false
+  batch.records = batch.records.map((record, index) => {
+    const { headers, body } = stored[index]!
+    return { ...record, headers, body }
+  })
+}

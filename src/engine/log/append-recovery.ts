@@ -1,0 +1,107 @@
+import { type Attempt, resolveAttempts } from '../../core/resolve-attempts.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
+import { type Head, identityOf, isSameHead } from '../../storage/contract.ts'
+import {
+  type AppendEntry,
+  type AppendState,
+  type AppendTarget,
+  DISCARDED,
+  QUEUED,
+  rejectAppend,
+  settleAppends,
+} from './append-entry.ts'
+import { conflictError, deletedError, fromStorage } from './errors.ts'
+
+const CONFLICTS_MAX = 100
+
+/**
+ * Recovers a pipeline after a conflict or a failure, when no write is in flight: settles the appends with a
+ * known outcome, reads the head again, and leaves in `entries` those to sequence again, all queued. Appends
+ * that are added to `entries` meanwhile stay behind them. Resolves to false, leaving none, if the head could
+ * not be read.
+ */
+export async function recoverAppends(
+  entries: AppendEntry[],
+  target: AppendTarget,
+  shared: boolean,
+): Promise<boolean> {
+  settleKnownOutcomes(entries, target, shared)
+  // Before the head is read: it may be older than appends that are added meanwhile.
+  for (const entry of entries) entry.sawReload = true
+  const failure = await reloadFailure(target)
+  if (failure !== undefined) {
+    for (const entry of entries.splice(0)) rejectAppend(entry, failure)
+    return false
+  }
+  settleRefusals(entries, target.head)
+  requeue(entries)
+  return true
+}
+
+async function reloadFailure(target: AppendTarget): Promise<HeadwaterError | undefined> {
+  try {
+    return (await target.reload()) ? undefined : deletedError()
+  } catch (error) {
+    return fromStorage(error)
+  }
+}
+
+/** Removes and settles, wherever they stand, the appends whose outcome is known. */
+function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, shared: boolean): void {
+  const outcomes = resolveAttempts(entries.map(attemptOf), shared)
+  const known: AppendEntry[] = []
+  let failure: AppendState | undefined
+  const unknown = entries.filter((entry, index) => {
+    const outcome = outcomes[index]!
+    if (outcome === 'retry') return true
+    const { state } = entry
+    if (outcome === 'acknowledge' && state.kind === 'failed') {
+      entry.state = { kind: 'written', attempt: state.attempt }
+    } else if (outcome === 'fail') {
+      failure = state.kind === 'failed' ? state : failure
+      entry.state = failure ?? state
+    } else if (outcome === 'discard') {
+      entry.state = DISCARDED
+    }
+    // Before any is settled: a rejected caller may append to its group at once.
+    if (outcome !== 'acknowledge') entry.group?.fail()
+    known.push(entry)
+    return false
+  })
+  entries.splice(0, entries.length, ...unknown)
+  settleAppends(known, target)
+}
+
+function attemptOf({ state, group }: AppendEntry): Attempt {
+  // No write is in flight, so none is `writing`.
+  const outcome = state.kind === 'writing' ? 'queued' : state.kind
+  return {
+    outcome: state.kind === 'refused' && state.isFinal ? 'refused for good' : outcome,
+    group,
+    groupHasFailed: group?.failed,
+  }
+}
+
+/**
+ * Rejects the refused appends at the front, as long as the storage has the head that they were refused
+ * against.
+ */
+function settleRefusals(entries: AppendEntry[], head: Head): void {
+  for (let first = entries[0]; first?.state.kind === 'refused'; first = entries[0]) {
+    if (!isSameHead(identityOf(first.state.against), identityOf(head))) return
+    entries.shift()
+    rejectAppend(first, first.state.error)
+  }
+}
+
+function requeue(entries: AppendEntry[]): void {
+  const overtaken = entries.findIndex(({ state }) => state.kind === 'conflicted')
+  for (const entry of entries) {
+    entry.group?.reconsider(entry)
+    entry.state = QUEUED
+  }
+  const first = entries[overtaken]
+  if (first === undefined || ++first.conflicts < CONFLICTS_MAX) return
+  entries.splice(overtaken, 1)
+  rejectAppend(first, conflictError())
+}

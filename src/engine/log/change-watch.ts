@@ -1,0 +1,72 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { StorageManifest } from '../../storage/contract.ts'
+import type { StreamLog } from './stream-log.ts'
+
+/** How often followed logs are read when notifications may get lost, in milliseconds. */
+const POLL_MS_WITH_HINTS = 5_000
+const POLL_MS_WITHOUT = 1_000
+/** After what time a failed sync is retried, in milliseconds. */
+const RETRY_MS = 1_000
+
+export interface ChangeWatchOptions {
+  readonly clock: Clock
+  /** Whether other engines may append to the same logs. */
+  readonly shared: boolean
+  readonly notifications: StorageManifest['notifications']
+  readonly onBackgroundError: (error: unknown) => void
+}
+
+/**
+ * Brings appends of other engines to the followers in this one: on notifications, and by polling where they
+ * get lost.
+ */
+export class ChangeWatch {
+  readonly #options: ChangeWatchOptions
+  readonly #logs: () => Iterable<StreamLog>
+  readonly #failed = new Set<StreamLog>()
+  #cancelRetry: (() => void) | undefined
+  #cancelPoll: (() => void) | undefined
+  #closed = false
+
+  constructor(options: ChangeWatchOptions, logs: () => Iterable<StreamLog>) {
+    this.#options = options
+    this.#logs = logs
+  }
+
+  /** Reads what has changed in a log. Retries until it succeeds. */
+  sync(log: StreamLog): void {
+    log.sync().then(
+      () => this.#failed.delete(log),
+      (error: unknown) => {
+        this.#options.onBackgroundError(error)
+        this.#failed.add(log)
+        if (!this.#closed) this.#cancelRetry ??= this.#options.clock.schedule(RETRY_MS, () => this.#retry())
+      },
+    )
+  }
+
+  /** Polls for as long as any log has followers. */
+  poll(): void {
+    const { clock, shared, notifications } = this.#options
+    if (!shared || notifications === 'reliable' || this.#cancelPoll !== undefined || this.#closed) return
+    const delay = notifications === 'hint' ? POLL_MS_WITH_HINTS : POLL_MS_WITHOUT
+    this.#cancelPoll = clock.schedule(delay, () => {
+      this.#cancelPoll = undefined
+      const followed = [...this.#logs()].filter((log) => log.live.followers > 0)
+      for (const log of followed) this.sync(log)
+      if (followed.length > 0) this.poll()
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#cancelPoll?.()
+    this.#cancelRetry?.()
+    this.#failed.clear()
+  }
+
+  #retry(): void {
+    this.#cancelRetry = undefined
+    for (const log of this.#failed) this.sync(log)
+  }
+}

@@ -1,0 +1,185 @@
+import { admit, admitsAll } from '../../core/read-limits.ts'
+import { heartbeatGapMs, waitDeadline } from '../../core/read-plan.ts'
+import type { StreamPosition } from '../../model/position.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
+import { deletedUnderReadError } from './errors.ts'
+import { type LiveBatch, withData } from './live-tail.ts'
+import type { ReadProgress } from './read-progress.ts'
+import type { RecordReader } from './record-codec.ts'
+import type { StreamLog } from './stream-log.ts'
+
+/**
+ * Shows that a waiting read is alive (docs/protocol.md "Heartbeats"): the time in milliseconds, and the tail.
+ */
+export interface Heartbeat {
+  readonly kind: 'heartbeat'
+  readonly timestamp: number
+  readonly tail: StreamPosition
+}
+
+export interface LiveBatchStep {
+  readonly kind: 'batch'
+  readonly batch: ReadBatch
+  readonly isLast: boolean
+}
+
+export type LiveStep =
+  | LiveBatchStep
+  | Heartbeat
+  /** Nothing is due before `onChange` calls back. */
+  | 'idle'
+  /** The next record is in the storage only. */
+  | 'behind'
+  /** The limits or the wait are used up. */
+  | 'ended'
+
+export interface LivePhaseOptions {
+  readonly clock: Clock
+  /** Spreads the heartbeats; in [0, 1). */
+  readonly random: () => number
+  readonly heartbeats: boolean
+}
+
+/** Follows a log at its tail: delivers appends as they become durable, and waits in between. */
+export class LivePhase {
+  readonly #log: StreamLog
+  readonly #reader: RecordReader
+  readonly #progress: ReadProgress
+  /** How long to wait for the next record, in milliseconds: 0 is not at all, Infinity for ever. */
+  readonly #waitMs: number
+  readonly #options: LivePhaseOptions
+  #deadline: number | undefined
+  #nextHeartbeatAt = Number.POSITIVE_INFINITY
+  #unfollow: (() => void) | undefined
+  #onChange: (() => void) | undefined
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined
+
+  constructor(
+    log: StreamLog,
+    reader: RecordReader,
+    progress: ReadProgress,
+    waitMs: number,
+    options: LivePhaseOptions,
+  ) {
+    this.#log = log
+    this.#reader = reader
+    this.#progress = progress
+    this.#waitMs = waitMs
+    this.#options = options
+  }
+
+  /**
+   * Makes the log keep its latest appends for this read. Call it before the tail is read for the last time.
+   */
+  follow(): void {
+    this.#unfollow ??= this.#log.follow()
+  }
+
+  /** Returns false if the wait is over already. */
+  begin(): boolean {
+    const now = this.#options.clock.now()
+    this.#deadline ??= waitDeadline(now, this.#waitMs)
+    return now < this.#deadline
+  }
+
+  next(): MaybePromise<LiveStep> {
+    const { position } = this.#progress
+    const live = this.#log.live.at(position)
+    if (live !== undefined) return this.#open(live)
+    if (this.#log.isDeleted) throw deletedUnderReadError()
+    if (position < this.#log.head.tail.seqNum) return 'behind'
+    const now = this.#options.clock.now()
+    if (now >= this.#deadline!) return 'ended'
+    if (now >= this.#nextHeartbeatAt) return this.heartbeat()!
+    return 'idle'
+  }
+
+  /** Calls back once: after an append, at the deadline, when the next heartbeat is due, or on `close`. */
+  onChange(callback: () => void): void {
+    this.#onChange = callback
+    this.#log.live.onNext(this.#wake)
+    this.#setTimer(Math.min(this.#deadline!, this.#nextHeartbeatAt))
+  }
+
+  /** Postpones the deadline and the next heartbeat, after the delivery of a batch. */
+  delivered(): void {
+    if (this.#waitMs === 0) return
+    const now = this.#options.clock.now()
+    this.#deadline = waitDeadline(now, this.#waitMs)
+    this.#postponeHeartbeat(now)
+  }
+
+  /** Returns a heartbeat to send now; undefined for a read without heartbeats. */
+  heartbeat(): Heartbeat | undefined {
+    if (!this.#options.heartbeats) return undefined
+    const timestamp = this.#options.clock.now()
+    this.#postponeHeartbeat(timestamp)
+    return { kind: 'heartbeat', timestamp, tail: this.#log.head.tail }
+  }
+
+  close(): void {
+    this.#unfollow?.()
+    this.#timer?.cancel()
+    this.#wakeNow()
+  }
+
+  readonly #wake = (): void => {
+    const callback = this.#onChange
+    this.#onChange = undefined
+    callback?.()
+  }
+
+  /** Calls back without an append. */
+  #wakeNow(): void {
+    this.#log.live.cancel(this.#wake)
+    this.#wake()
+  }
+
+  #open(live: LiveBatch): MaybePromise<LiveStep> {
+    const { limits } = this.#progress
+    const { firstSeqNum, endSeqNum, lastTimestamp } = live.block
+    const { count, meteredBytes } = live.batch
+    if (admitsAll(limits, { count, meteredBytes, lastTimestamp })) {
+      const batch = this.#reader.openLive(live)
+      return isPromise(batch) ? batch.then((opened) => this.#whole(opened)) : this.#whole(batch)
+    }
+    const opening = this.#reader.open(live.block, { from: firstSeqNum, endSeqNum, limits })
+    return andThen(opening, (block) =>
+      block === undefined ? 'ended' : this.#cut(withData(live, block.data)),
+    )
+  }
+
+  #whole(batch: ReadBatch): LiveStep {
+    this.#progress.position = batch.lastSeqNum + 1
+    return { kind: 'batch', batch, isLast: false }
+  }
+
+  /** Delivers the records of a batch that the limits admit. */
+  #cut(batch: ReadBatch): LiveStep {
+    const admitted = admit(this.#progress.limits, batch.records)
+    if (admitted.count === 0) return 'ended'
+    const records = batch.records.slice(0, admitted.count)
+    const summary = { ...admitted, lastSeqNum: records.at(-1)!.seqNum }
+    const prefix = new ReadBatch(RecordBatch.ofRecords(records), summary, batch.tail)
+    return { kind: 'batch', batch: prefix, isLast: true }
+  }
+
+  #postponeHeartbeat(now: number): void {
+    const { heartbeats, random } = this.#options
+    if (heartbeats) this.#nextHeartbeatAt = now + heartbeatGapMs(random())
+  }
+
+  /** Keeps a timer that is early: deliveries postpone what it is for, and it is set again when it fires. */
+  #setTimer(at: number): void {
+    if (at === Number.POSITIVE_INFINITY || (this.#timer !== undefined && this.#timer.at <= at)) return
+    this.#timer?.cancel()
+    const { clock } = this.#options
+    const cancel = clock.schedule(at - clock.now(), () => {
+      this.#timer = undefined
+      this.#wakeNow()
+    })
+    this.#timer = { at, cancel }
+  }
+}

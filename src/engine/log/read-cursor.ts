@@ -1,0 +1,271 @@
+import type { ReadPlan } from '../../core/read-plan.ts'
+import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import type { ReadBatch } from '../../storage/record-batch.ts'
+import { deletedUnderReadError } from './errors.ts'
+import { HistoryPhase } from './history-phase.ts'
+import {
+  type Heartbeat,
+  type LiveBatchStep,
+  LivePhase,
+  type LivePhaseOptions,
+  type LiveStep,
+} from './live-phase.ts'
+import { type ReadBudget, type ReadShare, readCost } from './read-budget.ts'
+import { ReadProgress } from './read-progress.ts'
+import { expectedBytes } from './read-scheduler.ts'
+import type { RecordReader } from './record-codec.ts'
+import type { StreamLog } from './stream-log.ts'
+
+/** What a cursor delivers: a batch, or a heartbeat while it waits at the tail. */
+export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | Heartbeat
+
+export interface ReadCursorOptions extends LivePhaseOptions {
+  readonly reader: RecordReader
+  readonly budget: ReadBudget
+  /** Called with the metered bytes of every batch. */
+  readonly onDelivered?: ((meteredBytes: number) => void) | undefined
+  /** Called once, when the read ends. */
+  readonly onClose: () => void
+}
+
+/**
+ * One open read. It moves only when `next` is called, so its consumer sets the pace. It reads history from
+ * the storage and then, if the plan waits, follows live; when it falls behind, it reads history again.
+ * Closing frees everything.
+ */
+export class ReadCursor {
+  readonly #log: StreamLog
+  readonly #plan: ReadPlan
+  readonly #options: ReadCursorOptions
+  readonly #progress: ReadProgress
+  readonly #history: HistoryPhase
+  readonly #live: LivePhase
+  readonly #share: ReadShare
+  /** Called when the read is ended for the memory it holds, before the error is reported. */
+  onEvicted: (() => void) | undefined
+  #phase: 'history' | 'live' | 'closed' = 'history'
+  /** The end of the history: the tail when the read was opened or when it last fell behind. */
+  #end: number
+  /** Ends the wait for the storage or a cipher when the read is closed. */
+  #abandon: ((result: undefined) => void) | undefined
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(log: StreamLog, plan: ReadPlan, options: ReadCursorOptions) {
+    const { reader, clock, budget } = options
+    const progress = new ReadProgress(plan)
+    this.#log = log
+    this.#plan = plan
+    this.#options = options
+    this.#end = log.head.tail.seqNum
+    this.#progress = progress
+    this.#share = budget.open((reason) => {
+      this.fail(reason)
+      this.onEvicted?.()
+    })
+    const recordsOf = (blocks: readonly Uint8Array[]) => log.live.recordsOf(blocks)
+    this.#history = new HistoryPhase(log.blockSource(this.#share), reader, progress, clock.now(), recordsOf)
+    this.#live = new LivePhase(log, reader, progress, plan.waitMs, options)
+  }
+
+  /**
+   * Moves to the start of the read. Resolves to whether there is a stored record to deliver; to undefined if
+   * the read was closed meanwhile. Called once, before `next`.
+   */
+  locate(): Promise<boolean | undefined> {
+    return this.#unlessClosed(this.#history.locate(this.#plan, this.#end))
+  }
+
+  /**
+   * The next batch or heartbeat; undefined at the end. One call at a time. A rejection closes the cursor:
+   * `unavailable` when the stream is deleted or the engine closes, `storage` when the storage fails.
+   */
+  next(): MaybePromise<ReadEvent | undefined> {
+    this.#share.moved()
+    return this.#phase === 'history' ? this.#catchUp() : this.#follow()
+  }
+
+  /** The next batch of the records stored when the read was opened; undefined at their end. Does not wait. */
+  nextStored(): Promise<ReadBatch | undefined> {
+    return this.#step(async () => (this.#phase === 'history' ? this.#nextBatchInHistory() : undefined))
+  }
+
+  /**
+   * Ends the read. A pending `next` resolves to undefined at once. May be called at any time and more than
+   * once.
+   */
+  close(): void {
+    if (this.#phase === 'closed') return
+    this.#phase = 'closed'
+    this.#live.close()
+    this.#abandon?.(undefined)
+    this.#history.close()
+    this.#share.close()
+    this.#options.onClose()
+  }
+
+  /** Ends the read. The pending `next`, or else the next one, rejects with `error`. */
+  fail(error: unknown): void {
+    if (this.#phase === 'closed') return
+    this.#failure = { error }
+    this.close()
+  }
+
+  async #step<Result>(work: () => Promise<Result | undefined>): Promise<Result | undefined> {
+    try {
+      const result = await work()
+      if (result !== undefined || this.#failure === undefined) return result
+    } catch (error) {
+      // A failure of work that a closed read left behind does not matter.
+      if (this.#isClosed() && this.#failure === undefined) return undefined
+      if (!this.#isClosed()) this.fail(error)
+    }
+    const { error } = this.#failure!
+    this.#failure = undefined
+    throw error
+  }
+
+  async #catchUp(): Promise<ReadEvent | undefined> {
+    const event = await this.#step(async () => {
+      while (this.#phase === 'history') {
+        const event = await this.#nextInHistory()
+        if (event !== undefined) return event
+      }
+      return undefined
+    })
+    return event ?? this.#follow()
+  }
+
+  async #nextInHistory(): Promise<ReadEvent | undefined> {
+    const batch = await this.#nextBatchInHistory()
+    if (batch !== undefined) return { kind: 'batch', batch }
+    if (this.#isClosed()) return undefined
+    return this.#onHistoryEnd()
+  }
+
+  #admit(): MaybePromise<void> {
+    const { position, limits, deliveredBytes } = this.#progress
+    // A read that has reached its end only asks whether the tail has moved.
+    if (position >= this.#end) return undefined
+    const bytes = expectedBytes(this.#end - position, limits)
+    return this.#options.budget.scheduler.admit(bytes, deliveredBytes, () => this.#isClosed())
+  }
+
+  async #nextBatchInHistory(): Promise<ReadBatch | undefined> {
+    const admitted = this.#admit()
+    if (isPromise(admitted)) {
+      await this.#unlessClosed(admitted)
+      if (this.#isClosed()) return undefined
+    }
+    const next = await this.#unlessClosed(this.#history.next(this.#end))
+    if (next === undefined || this.#isClosed()) return undefined
+    const { batch, ended } = next
+    if (batch === undefined) {
+      if (ended) this.close()
+      return undefined
+    }
+    this.#deliver(batch, ended)
+    const { tail } = this.#log.head
+    return batch.lastSeqNum + 1 === tail.seqNum ? batch.withTail(tail) : batch
+  }
+
+  /**
+   * Continues to a tail that has moved, ends the read, or starts to follow. The heartbeat of a new follower
+   * is made together with the comparison of the tail: a turn later, its tail may be that of an append that
+   * was not delivered.
+   */
+  async #onHistoryEnd(): Promise<Heartbeat | undefined> {
+    const follows = this.#plan.waitMs > 0
+    if (!follows && !this.#plan.chasesTail) {
+      this.close()
+      return undefined
+    }
+    // Follow, then read the tail: an append in between is seen one way or the other.
+    if (follows) this.#live.follow()
+    const exists = await this.#unlessClosed(this.#log.refresh())
+    if (this.#isClosed()) return undefined
+    if (!exists) throw deletedUnderReadError()
+    const { tail } = this.#log.head
+    if (tail.seqNum > this.#end) this.#end = tail.seqNum
+    else if (follows && this.#live.begin()) {
+      this.#history.forget()
+      this.#phase = 'live'
+      return this.#live.heartbeat()
+    } else this.close()
+    return undefined
+  }
+
+  /**
+   * The next event at the tail; undefined if the read is closed. While nothing is due, a follower holds a
+   * single promise, because a stream may have thousands of followers. Never throws.
+   */
+  #follow(): MaybePromise<ReadEvent | undefined> {
+    if (this.#isClosed()) return this.#step(async () => undefined)
+    try {
+      const step = this.#live.next()
+      if (!isPromise(step)) return this.#take(step)
+      return this.#step(() => this.#unlessClosed(step)).then((opened) => opened && this.#take(opened))
+    } catch (error) {
+      return this.#step(() => Promise.reject(error))
+    }
+  }
+
+  #take(step: LiveStep): MaybePromise<ReadEvent | undefined> {
+    if (this.#isClosed()) return this.#follow()
+    if (step === 'idle') {
+      this.#share.hold(0)
+      return new Promise((resolve) => this.#live.onChange(() => resolve(this.#follow())))
+    }
+    if (step === 'ended') {
+      this.close()
+      return undefined
+    }
+    if (step === 'behind') {
+      this.#end = this.#log.head.tail.seqNum
+      this.#phase = 'history'
+      return this.#catchUp()
+    }
+    if (step.kind === 'heartbeat') return step
+    const held = this.#share.hold(readCost(step.batch.meteredBytes, step.batch.count))
+    if (!isPromise(held)) return this.#takeBatch(step)
+    return this.#step(() => this.#unlessClosed(held)).then(() => this.#takeBatch(step))
+  }
+
+  #takeBatch(step: LiveBatchStep): MaybePromise<ReadEvent | undefined> {
+    if (this.#isClosed()) return this.#follow()
+    this.#deliver(step.batch, step.isLast)
+    return step
+  }
+
+  #deliver(batch: ReadBatch, isLast: boolean): void {
+    const admitsMore = this.#progress.delivered(batch)
+    this.#options.onDelivered?.(batch.meteredBytes)
+    if (isLast || !admitsMore) this.close()
+    else this.#live.delivered()
+  }
+
+  /**
+   * Settles as `work` does, or resolves to undefined as soon as the read is closed: a later result is
+   * dropped.
+   */
+  #unlessClosed<Result>(work: Promise<Result>): Promise<Result | undefined> {
+    return new Promise((resolve, reject) => {
+      // The function itself: a closure would keep every result in memory until a full garbage collection.
+      this.#abandon = resolve
+      if (this.#isClosed()) resolve(undefined)
+      work.then(
+        (result) => {
+          this.#abandon = undefined
+          resolve(result)
+        },
+        (error: unknown) => {
+          this.#abandon = undefined
+          reject(error)
+        },
+      )
+    })
+  }
+
+  #isClosed(): boolean {
+    return this.#phase === 'closed'
+  }
+}

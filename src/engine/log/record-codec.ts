@@ -1,0 +1,92 @@
+import type { ReadLimits } from '../../core/read-limits.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
+import type { RedactedKey } from '../../model/given-key.ts'
+import type { StreamPosition } from '../../model/position.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { MaybePromise } from '../../runtime/maybe-promise.ts'
+import type { StoredBlock } from '../../storage/contract.ts'
+import type { ReadBatch } from '../../storage/record-batch.ts'
+import { spansOf } from '../../storage/record-spans.ts'
+import type { AppendGroup, AppendOutcome, AppendSink } from './append-entry.ts'
+import { decodeOrThrowCorrupt } from './errors.ts'
+import type { LiveBatch } from './live-tail.ts'
+
+/** How the records of one stream are stored: `PLAIN`, or encrypted with a cipher. */
+export interface RecordCodec {
+  /** The number of batches being encrypted, which are not in the pipeline yet. */
+  readonly pending: number
+  /**
+   * Throws `bad_header` if the stream needs a key and this is none, `invalid` if this engine lacks the
+   * stream's cipher.
+   */
+  checkKey(key: RedactedKey | undefined): void
+  /** Hands a batch to `to`, in the order of the calls. Fails as `checkKey` throws. */
+  append(
+    batch: AppendBatch,
+    key: RedactedKey | undefined,
+    outcome: AppendOutcome,
+    group: AppendGroup | undefined,
+    to: AppendSink,
+  ): void
+  /** Returns the reader of one read. Throws as `checkKey` does. */
+  reader(key: RedactedKey | undefined): RecordReader
+  /** Splits blocks into the appends that a storage merged. Throws `storage` if a block is damaged. */
+  split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
+  /** Waits a limited time for pending batches; those that remain and all later ones reject with `error`. */
+  close(clock: Clock, error: HeadwaterError): Promise<void>
+}
+
+/** The records that a read wants of a block. */
+export interface Wanted {
+  readonly from: number
+  /** Exclusive. */
+  readonly endSeqNum: number
+  readonly limits: ReadLimits
+}
+
+/** What may be decrypted early, while the first block of a batch is being decrypted. */
+export interface UpcomingBlocks {
+  readonly blocks: readonly StoredBlock[]
+  /** What the batch has room for, the first block included. */
+  readonly room: ReadLimits
+}
+
+/** Turns the stored blocks of a stream into plain ones, for one read. */
+export interface RecordReader {
+  /** Splits blocks into parts that may have different keys. */
+  split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
+  /** The position of every record in a block. Decrypts nothing. */
+  positions(block: StoredBlock): readonly StreamPosition[]
+  /**
+   * Returns the block in plain text, at least what is wanted of it; undefined if the limits admit none of its
+   * records.
+   */
+  open(
+    block: StoredBlock,
+    wanted: Wanted,
+    ahead?: () => UpcomingBlocks,
+  ): MaybePromise<StoredBlock | undefined>
+  /** Releases what `open` keeps of a block that the read has passed. */
+  forget(block: StoredBlock): void
+  /** Returns the plain form of a live batch, shared by all followers with the same key. */
+  openLive(live: LiveBatch): MaybePromise<ReadBatch>
+}
+
+const PLAIN_READER: RecordReader = {
+  split: (blocks) => blocks,
+  positions: (block) => decodeOrThrowCorrupt(() => spansOf(block)),
+  open: (block) => block,
+  forget() {},
+  openLive: ({ batch }) => batch,
+}
+
+/** Stores records as they are. */
+export const PLAIN: RecordCodec = {
+  pending: 0,
+  checkKey() {},
+  append: (batch, _key, outcome, group, to) => to.append(batch, outcome, group),
+  reader: () => PLAIN_READER,
+  split: (blocks) => blocks,
+  async close() {},
+}

@@ -1,0 +1,206 @@
+import type { StreamRef } from '../../model/names.ts'
+import { emptyHead, type StorageSession } from '../../storage/contract.ts'
+import { type StreamDocument, streamKey } from '../../storage/documents.ts'
+import { ReadAhead } from './block-source.ts'
+import { ChangeWatch, type ChangeWatchOptions } from './change-watch.ts'
+import type { ReadBudget } from './read-budget.ts'
+import type { RecordCodec } from './record-codec.ts'
+import { StreamLog, type StreamLogOptions } from './stream-log.ts'
+
+const LOADS_MAX = 10
+/** How many streams are considered for eviction when one is added. */
+const EVICTION_SCAN_MAX = 64
+
+export interface StreamCacheOptions
+  extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted'>,
+    ChangeWatchOptions {
+  readonly session: StorageSession
+  readonly readBudget: ReadBudget
+  readonly limits: StreamLogOptions['limits'] & { readonly cachedStreams: number }
+  /** Called before a log enters the cache. */
+  readonly codecFor: (document: StreamDocument) => Promise<RecordCodec>
+}
+
+/** A log that stays in the cache until it is released. */
+export interface StreamLease {
+  readonly log: StreamLog
+  readonly release: () => void
+}
+
+/** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
+export type Change = 'deleted' | 'reconfigured' | 'uncertain'
+
+/**
+ * The logs in use and those used recently, by name and by id. Idle ones are evicted when there are too many,
+ * by the clock algorithm: using a log sets a mark, and does not change their order.
+ */
+export class StreamCache {
+  readonly #options: StreamCacheOptions
+  readonly #logOptions: StreamLogOptions
+  readonly #watch: ChangeWatch
+  /** By basin, then by stream: joining the names would take longer than both look-ups. */
+  readonly #byName = new Map<string, Map<string, StreamLog>>()
+  /** In the order in which they are considered for eviction. */
+  readonly #byId = new Map<string, StreamLog>()
+  readonly #loading = new Set<Loading>()
+
+  constructor(options: StreamCacheOptions) {
+    this.#options = options
+    this.#watch = new ChangeWatch(options, () => this.#byId.values())
+    this.#logOptions = {
+      ...options,
+      readAhead: new ReadAhead(options.readBudget),
+      onFollow: () => {
+        this.#watch.poll()
+        options.onFollow()
+      },
+      onDeleted: (log) => this.#remove(log),
+    }
+  }
+
+  /** Returns a cached log. On a shared storage another engine may have deleted it, which using it reveals. */
+  get(ref: StreamRef): StreamLog | undefined {
+    const log = this.#byName.get(ref.basin)?.get(ref.stream)
+    if (log === undefined || log.isDeleted) return undefined
+    log.wasUsed = true
+    return log
+  }
+
+  /**
+   * Resolves to the log of a stream, from the cache or loaded; undefined if the stream does not exist. Leased
+   * at once: otherwise it might be evicted, and loaded a second time, before its first use.
+   */
+  async find(ref: StreamRef): Promise<StreamLease | undefined> {
+    const cached = this.get(ref)
+    if (cached !== undefined) return leaseOf(cached)
+    return this.#whileLoading(ref, (loading) => this.#load(ref, loading))
+  }
+
+  /**
+   * Resolves to the log of a stream that `create` creates, without reading it. Undefined if `create` resolves
+   * to undefined, or the stream was changed meanwhile.
+   */
+  create(
+    ref: StreamRef,
+    create: () => Promise<StreamDocument | undefined>,
+  ): Promise<StreamLease | undefined> {
+    return this.#whileLoading(ref, async (loading) => {
+      const document = await create()
+      if (document === undefined) return undefined
+      const codec = await this.#options.codecFor(document)
+      if (loading.isStale || this.#byId.has(document.logId)) return undefined
+      const head = emptyHead(document.epoch, document.createdAt)
+      return leaseOf(this.#add(new StreamLog(this.#logOptions, document, head, codec)))
+    })
+  }
+
+  all(): Iterable<StreamLog> {
+    return this.#byId.values()
+  }
+
+  get hasFollowers(): boolean {
+    for (const { live } of this.#byId.values()) if (live.followers > 0) return true
+    return false
+  }
+
+  /** Reports a change that this engine made or tried to make. */
+  changed(ref: StreamRef, logId: string, change: Change): void {
+    const key = streamKey(ref.basin, ref.stream)
+    for (const loading of this.#loading) if (loading.key === key) loading.isStale = true
+    const log = this.#byId.get(logId)
+    if (log === undefined) return
+    if (change === 'deleted') log.markDeleted('this engine')
+    else log.invalidate()
+    if (change !== 'uncertain') return
+    log.markStale()
+    this.#watch.sync(log)
+  }
+
+  /** Reports that another engine may have changed a log. */
+  hint(logId: string): void {
+    const log = this.#byId.get(logId)
+    if (log !== undefined) this.#watch.sync(log)
+  }
+
+  /** Wakes every follower, waits for the appends in flight, and empties the cache. */
+  async close(): Promise<void> {
+    this.#watch.close()
+    const logs = [...this.#byId.values()]
+    for (const log of logs) log.live.wake()
+    await Promise.all(logs.map((log) => log.close()))
+    this.#byName.clear()
+    this.#byId.clear()
+  }
+
+  async #whileLoading<Result>(ref: StreamRef, load: (loading: Loading) => Promise<Result>): Promise<Result> {
+    const loading: Loading = { key: streamKey(ref.basin, ref.stream), isStale: false }
+    this.#loading.add(loading)
+    try {
+      return await load(loading)
+    } finally {
+      this.#loading.delete(loading)
+    }
+  }
+
+  async #load(ref: StreamRef, loading: Loading): Promise<StreamLease | undefined> {
+    const { session, loadDocument, codecFor } = this.#options
+    for (let i = 0; i < LOADS_MAX; i++) {
+      loading.isStale = false
+      const document = await loadDocument(ref.basin, ref.stream)
+      if (document === undefined) return undefined
+      const codec = await codecFor(document)
+      const head = await session.head(document.logId)
+      // Deleted or reconfigured meanwhile: load it again.
+      if (head === undefined || head.epoch !== document.epoch || loading.isStale) continue
+      const known = this.#byId.get(document.logId)
+      if (known?.isDeleted) continue
+      return leaseOf(known ?? this.#add(new StreamLog(this.#logOptions, document, head, codec)))
+    }
+    return undefined
+  }
+
+  #add(log: StreamLog): StreamLog {
+    const { basin, name, logId } = log.document
+    const streams = this.#byName.get(basin) ?? new Map<string, StreamLog>()
+    this.#byName.set(basin, streams.set(name, log))
+    this.#byId.set(logId, log)
+    this.#evict()
+    return log
+  }
+
+  #remove(log: StreamLog): void {
+    this.#forgetName(log)
+    if (this.#byId.get(log.document.logId) === log) this.#byId.delete(log.document.logId)
+  }
+
+  #forgetName(log: StreamLog): void {
+    const { basin, name } = log.document
+    const streams = this.#byName.get(basin)
+    if (streams?.get(name) !== log) return
+    streams.delete(name)
+    if (streams.size === 0) this.#byName.delete(basin)
+  }
+
+  /** Evicts the first log that is idle and was not used since it was last considered. */
+  #evict(): void {
+    // All but the one that was just added.
+    let left = Math.min(EVICTION_SCAN_MAX, this.#byId.size - 1)
+    for (const [id, log] of this.#byId) {
+      if (this.#byId.size <= this.#options.limits.cachedStreams || left-- === 0) return
+      this.#byId.delete(id)
+      if (log.isIdle && !log.wasUsed) this.#forgetName(log)
+      else this.#byId.set(id, log)
+      log.wasUsed = false
+    }
+  }
+}
+
+interface Loading {
+  readonly key: string
+  /** Set when the stream is changed while it is loaded. */
+  isStale: boolean
+}
+
+function leaseOf(log: StreamLog): StreamLease {
+  return { log, release: log.lease() }
+}

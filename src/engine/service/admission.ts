@@ -1,0 +1,120 @@
+import { ByteSemaphore, RejectingQuota } from '../../runtime/quota.ts'
+
+/** Limits that {@link Admission} enforces, for all callers of an engine together. */
+export interface AdmissionLimits {
+  readonly appendInFlightBytes: number
+  readonly appendWaitingBytes: number
+  readonly openSessions: number
+}
+
+/** Memory reserved for one append, from its call until it settles. */
+export interface Reservation {
+  /**
+   * Puts the bytes in flight if there is room and nothing waits, or if they are in flight. Returns whether
+   * they are.
+   */
+  tryStart(): boolean
+  /** Calls `run` when the bytes are in flight: now, or after appends that came earlier have settled. */
+  start(run: () => void): void
+  /** Returns the reserved bytes. A second call does nothing. */
+  release(): void
+}
+
+/** Decides which appends and sessions the engine accepts, delays or rejects. */
+export class Admission {
+  /** Every append that has not settled, in flight or not. */
+  readonly #pendingBytes: RejectingQuota
+  readonly #inFlightBytes: ByteSemaphore
+  readonly #sessions: RejectingQuota
+
+  constructor({ appendInFlightBytes, appendWaitingBytes, openSessions }: AdmissionLimits) {
+    this.#pendingBytes = new RejectingQuota(
+      'limits.appendWaitingBytes',
+      appendWaitingBytes,
+      appendInFlightBytes,
+    )
+    this.#inFlightBytes = new ByteSemaphore(appendInFlightBytes)
+    this.#sessions = new RejectingQuota('limits.openSessions', openSessions)
+  }
+
+  get openSessions(): number {
+    return this.#sessions.used
+  }
+
+  get inFlightBytes(): number {
+    return this.#inFlightBytes.used
+  }
+
+  /** Metered bytes of the appends that are not in flight yet. */
+  get waitingBytes(): number {
+    return this.#pendingBytes.used - this.#inFlightBytes.used
+  }
+
+  get waitingAppends(): number {
+    return this.#inFlightBytes.waiting
+  }
+
+  /**
+   * Throws `rate_limited` when too many bytes wait. Must precede anything asynchronous: an append that waits
+   * occupies memory.
+   */
+  reserve(meteredBytes: number): Reservation {
+    this.#pendingBytes.acquire(meteredBytes)
+    return new AppendReservation(this.#pendingBytes, this.#inFlightBytes, meteredBytes)
+  }
+
+  /**
+   * Throws `rate_limited` when too many sessions are open. The returned function ends the session; a second
+   * call does nothing.
+   */
+  openSession(): () => void {
+    this.#sessions.acquire(1)
+    let isOpen = true
+    return () => {
+      if (isOpen) this.#sessions.release(1)
+      isOpen = false
+    }
+  }
+}
+
+class AppendReservation implements Reservation {
+  readonly #pending: RejectingQuota
+  readonly #inFlight: ByteSemaphore
+  readonly #bytes: number
+  #state: 'reserved' | 'in flight' | 'released'
+
+  constructor(pending: RejectingQuota, inFlight: ByteSemaphore, bytes: number) {
+    this.#pending = pending
+    this.#inFlight = inFlight
+    this.#bytes = bytes
+    this.#state = 'reserved'
+  }
+
+  tryStart(): boolean {
+    if (this.#state === 'reserved' && this.#inFlight.tryAcquire(this.#bytes)) this.#state = 'in flight'
+    return this.#state === 'in flight'
+  }
+
+  start(run: () => void): void {
+    if (this.#state === 'in flight') {
+      run()
+      return
+    }
+    this.#inFlight.acquire(this.#bytes, () => {
+      if (this.#state === 'released') {
+        this.#inFlight.release(this.#bytes)
+        return
+      }
+      this.#state = 'in flight'
+      run()
+    })
+  }
+
+  release(): void {
+    const state = this.#state
+    if (state === 'released') return
+    this.#state = 'released'
+    this.#pending.release(this.#bytes)
+    if (state === 'in flight') this.#inFlight.release(this.#bytes)
+  }
+}

@@ -1,0 +1,214 @@
+import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
+import { HeadwaterError } from '../../model/errors.ts'
+import type { AppendAck } from '../../model/info.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { AppendGroup, type AppendOutcome } from '../log/append-entry.ts'
+import type { StreamLog } from '../log/stream-log.ts'
+import type { Admission, Reservation } from './admission.ts'
+import { INCARNATIONS_MAX, type StreamOpener } from './stream-opener.ts'
+import type { StreamTarget } from './stream-target.ts'
+import type { UsageRecorder } from './usage.ts'
+import type { WorkSignal } from './work-signal.ts'
+
+/** Appends to streams, within the limits of {@link Admission}. */
+export class AppendService {
+  readonly #opener: StreamOpener
+  readonly #admission: Admission
+  readonly #context: AppendContext
+
+  constructor(
+    opener: StreamOpener,
+    admission: Admission,
+    usage: UsageRecorder,
+    signal: WorkSignal,
+    clock: Clock,
+    onBackgroundError: (error: unknown) => void,
+  ) {
+    this.#opener = opener
+    this.#admission = admission
+    this.#context = { opener, usage, signal, clock, onBackgroundError }
+  }
+
+  /**
+   * Appends a batch and releases its reservation. Calls for one stream take effect in order. An append that
+   * is under way when this engine deletes the stream fails; one that finds its stream deleted by another
+   * engine resolves the name again.
+   */
+  append(target: StreamTarget, batch: AppendBatch, reservation: Reservation): Promise<AppendAck> {
+    return new Promise((resolve, reject) => {
+      const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
+      const log = this.#opener.get(target.ref)
+      if (log !== undefined) append.appendTo(log)
+      else append.open()
+    })
+  }
+
+  /** Opens a lane for one append session. Rejects with `rate_limited` when too many sessions are open. */
+  async openLane(target: StreamTarget): Promise<AppendLane> {
+    const endSession = this.#admission.openSession()
+    try {
+      const { log, release } = await this.#opener.lease(target, 'append')
+      try {
+        log.codec.checkKey(target.key)
+      } catch (error) {
+        release()
+        throw error
+      }
+      const group = new AppendGroup()
+      return {
+        group,
+        append: (batch, reservation, started) =>
+          new Promise((resolve, reject) => {
+            const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
+            append.inLane(group, started)
+            append.appendTo(log)
+          }),
+        release: () => {
+          release()
+          endSession()
+        },
+      }
+    } catch (error) {
+      endSession()
+      throw error
+    }
+  }
+}
+
+interface AppendContext {
+  readonly opener: StreamOpener
+  readonly usage: UsageRecorder
+  readonly signal: WorkSignal
+  readonly clock: Clock
+  readonly onBackgroundError: (error: unknown) => void
+}
+
+/** One append on its way to a log and back. */
+class PendingAppend implements AppendOutcome {
+  readonly #context: AppendContext
+  readonly #target: StreamTarget
+  readonly #batch: AppendBatch
+  readonly #reservation: Reservation
+  readonly #resolve: (ack: AppendAck) => void
+  readonly #reject: (error: unknown) => void
+  /** How often the name is resolved again if the stream is gone. */
+  #retries = INCARNATIONS_MAX
+  #group: AppendGroup | undefined
+  #started: (() => void) | undefined
+  #log!: StreamLog
+  #askedAt = 0
+  #startedAt = 0
+
+  constructor(
+    context: AppendContext,
+    target: StreamTarget,
+    batch: AppendBatch,
+    reservation: Reservation,
+    resolve: (ack: AppendAck) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#context = context
+    this.#target = target
+    this.#batch = batch
+    this.#reservation = reservation
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  inLane(group: AppendGroup, started: () => void): void {
+    this.#group = group
+    this.#started = started
+    this.#retries = 0
+  }
+
+  /** Resolves the name, then appends. */
+  open(): void {
+    ownBytes(this.#batch)
+    this.#context.opener.open(
+      this.#target,
+      'append',
+      (log) => this.appendTo(log),
+      (error) => this.#fail(error),
+    )
+  }
+
+  /** Appends as soon as there is room. */
+  appendTo(log: StreamLog): void {
+    this.#log = log
+    this.#askedAt = this.#context.clock.now()
+    if (this.#reservation.tryStart()) {
+      this.#send(this.#askedAt)
+      return
+    }
+    ownBytes(this.#batch)
+    // An append that waits is not in the log yet, so a lease keeps the log in the cache.
+    const endLease = log.lease()
+    this.#reservation.start(() => {
+      this.#send(this.#context.clock.now())
+      endLease()
+    })
+  }
+
+  acked(ack: AppendAck): void {
+    this.#reservation.release()
+    const { usage, signal, clock, onBackgroundError } = this.#context
+    const { basin, logId, config } = this.#log.document
+    const at = clock.now()
+    try {
+      // Before the caller sees the ack, so that metrics include it.
+      usage.appended({
+        basin,
+        logId,
+        storageClass: config.storageClass,
+        records: this.#batch.records.length,
+        meteredBytes: this.#batch.meteredBytes,
+        connection: this.#target.connection,
+        at,
+        permitMs: this.#startedAt - this.#askedAt,
+        ackMs: at - this.#startedAt,
+      })
+    } catch (error) {
+      // A durable append is acknowledged even if metering it fails.
+      onBackgroundError(error)
+    }
+    const { work } = signal
+    if (work !== undefined && at >= work.overdueAt) work.restart()
+    this.#resolve(ack)
+  }
+
+  failed(error: unknown): void {
+    if (this.#retries > 0 && isGone(error) && !this.#log.isDeletedHere) {
+      this.#retries--
+      this.open()
+    } else this.#fail(error)
+  }
+
+  #send(startedAt: number): void {
+    this.#startedAt = startedAt
+    this.#started?.()
+    try {
+      this.#log.append(this.#batch, this.#target.key, this, this.#group)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#reservation.release()
+    this.#reject(error)
+  }
+}
+
+/**
+ * The appends of one session to one incarnation of a stream: the first that fails discards those behind it.
+ */
+export interface AppendLane {
+  readonly group: AppendGroup
+  /** Appends and releases the reservation. `started` is called when the batch is in flight. */
+  append(batch: AppendBatch, reservation: Reservation, started: () => void): Promise<AppendAck>
+  release(): void
+}
+
+function isGone(error: unknown): boolean {
+  return HeadwaterError.is(error) && error.code === 'stream_deletion_pending'
+}

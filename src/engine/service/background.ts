@@ -1,0 +1,189 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { macrotask } from '../../runtime/macrotask.ts'
+import type { StorageSession } from '../../storage/contract.ts'
+import type { Cleanup } from './cleanup.ts'
+import type { UsageMeter } from './usage.ts'
+import type { WorkRequests } from './work-signal.ts'
+
+const INTERVAL_MS = 60_000
+const JITTER = 0.1
+/** Browsers delay the timers of hidden pages by up to a minute. */
+const OVERDUE_MS = 3 * INTERVAL_MS
+
+/** A bounded piece of work. Resolves to whether more is left. */
+type Task = () => Promise<boolean>
+
+export interface BackgroundContext {
+  readonly backgroundTurn: StorageSession['backgroundTurn']
+  readonly cleanup: Cleanup
+  readonly usage: Pick<UsageMeter, 'start' | 'maintain'>
+  /** Whether the engine has regular work even without the turn. */
+  readonly isInUse: () => boolean
+  readonly clock: Clock
+  readonly random: () => number
+  readonly onBackgroundError: (error: unknown) => void
+}
+
+/**
+ * Runs the tasks of {@link Cleanup} about every 60 s and on request. Tasks yield to other work between steps;
+ * a task that fails is reported and runs again the next time. On a shared storage, where another engine may
+ * have the turn, this one only maintains its own usage and completes deletions that it was asked for.
+ */
+export class BackgroundWork implements WorkRequests {
+  overdueAt = 0
+  readonly #context: BackgroundContext
+  #cancelInterval: (() => void) | undefined
+  /** The latest time for which a run was requested. */
+  #requestedAt = 0
+  #scheduled: { readonly at: number; readonly cancel: () => void } | undefined
+  #running: Promise<void> | undefined
+  /** Runs beside the other tasks, because it may take long. */
+  #usageMaintenance: Promise<void> | undefined
+  #isRunRequested = false
+  #hasTurn = false
+  #endTurn: (() => void) | undefined
+  /** Whether this engine was asked to delete a basin since the last run began. */
+  #hasDeletions = false
+  #isClosed = false
+
+  constructor(context: BackgroundContext) {
+    this.#context = context
+  }
+
+  start(): void {
+    const { backgroundTurn, usage } = this.#context
+    const onTurn = (isOurs: boolean) => {
+      this.#hasTurn = isOurs
+      this.#updateInterval()
+      if (isOurs) this.#run()
+    }
+    try {
+      this.#scheduleInterval()
+      usage.start()
+    } catch {
+      // workerd has no timers outside of requests: the first append starts the work.
+      return
+    }
+    if (backgroundTurn === undefined) onTurn(true)
+    else this.#endTurn = backgroundTurn(onTurn)
+    if (this.#running === undefined) this.#run()
+  }
+
+  /**
+   * In workerd, the timers and the messages of a request that has ended never arrive, so a run that it began
+   * may never complete either.
+   */
+  restart(): void {
+    if (this.#isClosed) return
+    this.#endTurn?.()
+    this.#endInterval()
+    this.#scheduled?.cancel()
+    this.#scheduled = undefined
+    this.#running = undefined
+    this.#usageMaintenance = undefined
+    this.start()
+  }
+
+  finishDeletions(): void {
+    this.#hasDeletions = true
+    this.#run()
+  }
+
+  /** Requests before a run that is already scheduled share that run. */
+  reclaimAt(time: number): void {
+    if (this.#isClosed) return
+    const { clock } = this.#context
+    this.#requestedAt = Math.max(this.#requestedAt, time)
+    if (this.#scheduled !== undefined && this.#scheduled.at <= time) return
+    this.#scheduled?.cancel()
+    const run = () => {
+      this.#scheduled = undefined
+      if (this.#requestedAt > clock.now()) this.reclaimAt(this.#requestedAt)
+      this.#run()
+    }
+    const cancel = clock.schedule(time - clock.now(), run, { background: true })
+    this.#scheduled = { at: time, cancel }
+  }
+
+  stayInMemory(): void {
+    this.#scheduleInterval()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#endTurn?.()
+    this.#endInterval()
+    this.#scheduled?.cancel()
+    await this.#running
+    await this.#usageMaintenance
+  }
+
+  /**
+   * Without a timer, an engine that its owner dropped without closing it can be collected as garbage. One
+   * with followers must not be: they would wait forever.
+   */
+  #updateInterval(): void {
+    if (this.#hasTurn || this.#context.isInUse()) this.#scheduleInterval()
+    else this.#endInterval()
+  }
+
+  #scheduleInterval(): void {
+    if (this.#isClosed || this.#cancelInterval !== undefined) return
+    const { clock, random } = this.#context
+    const delayMs = INTERVAL_MS * (1 + JITTER * (2 * random() - 1))
+    const run = () => {
+      this.#cancelInterval = undefined
+      this.#updateInterval()
+      this.#run()
+    }
+    this.#cancelInterval = clock.schedule(delayMs, run, { background: true })
+    this.overdueAt = clock.now() + OVERDUE_MS
+  }
+
+  #endInterval(): void {
+    this.#cancelInterval?.()
+    this.#cancelInterval = undefined
+    this.overdueAt = Number.POSITIVE_INFINITY
+  }
+
+  /** Runs all tasks now, or once more after the run that is under way. */
+  #run(): void {
+    if (this.#isClosed) return
+    if (this.#running !== undefined) {
+      this.#isRunRequested = true
+      return
+    }
+    this.#running = this.#runTasks().finally(() => {
+      this.#running = undefined
+      if (!this.#isRunRequested) return
+      this.#isRunRequested = false
+      this.#run()
+    })
+  }
+
+  async #runTasks(): Promise<void> {
+    const { cleanup, usage } = this.#context
+    this.#usageMaintenance ??= this.#repeat(() => usage.maintain()).finally(() => {
+      this.#usageMaintenance = undefined
+    })
+    if (this.#hasDeletions) {
+      this.#hasDeletions = false
+      await this.#repeat(() => cleanup.finishDeletions())
+    }
+    const tasks: readonly Task[] = [
+      () => cleanup.reclaim(),
+      () => cleanup.deleteEmptyStreams(),
+      () => cleanup.finishDeletions(),
+      () => cleanup.deleteExpiredTokens(),
+    ]
+    for (const task of tasks) await this.#repeat(async () => this.#hasTurn && (await task()))
+  }
+
+  async #repeat(task: Task): Promise<void> {
+    try {
+      while (!this.#isClosed && (await task())) await macrotask()
+    } catch (error) {
+      if (!this.#isClosed) this.#context.onBackgroundError(error)
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import { basinConfig, reconfigureBasin } from '../../core/config.ts'
+import { listLimit, pageOf } from '../../core/listing.ts'
+import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
+import type { BasinConfig, BasinConfigInput, BasinReconfiguration, Cipher } from '../../model/config.ts'
+import { assertBasinConfig } from '../../model/config.ts'
+import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
+import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
+import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
+import { asJson, type BasinDocument } from '../../storage/documents.ts'
+import type { Catalog } from './catalog.ts'
+import { basinDeletionPending } from './errors.ts'
+import type { LocationService } from './location-service.ts'
+import type { WorkSignal } from './work-signal.ts'
+
+/** Where a basin is located; the default location when neither is given. */
+export interface BasinPlacement {
+  /** A location of the engine, `aws:us-east-1` unless it was opened with others. */
+  readonly scope?: string | undefined
+  /** The name of `scope` in newer clients. The two must not differ. */
+  readonly location?: string | null | undefined
+}
+
+export interface BasinCreation extends BasinPlacement {
+  /** Makes a repeated creation with the same configuration a `noop` instead of an error. At most 36 bytes. */
+  readonly requestToken?: string | undefined
+}
+
+/** Throws if the change that was decided on is not permitted. */
+export type ChangeCheck = (change: 'create' | 'update') => void
+
+/** Throws 422 `invalid` for a cipher that this engine cannot use. */
+export type CipherCheck = (cipher: Cipher) => void
+
+/** Basins and their configuration (docs/protocol.md "Basins and streams"). */
+export class BasinService {
+  readonly #session: StorageSession
+  readonly #catalog: Catalog
+  readonly #locations: LocationService
+  readonly #work: WorkSignal
+  readonly #clock: Clock
+  readonly #checkCipher: CipherCheck
+
+  constructor(
+    session: StorageSession,
+    catalog: Catalog,
+    locations: LocationService,
+    work: WorkSignal,
+    clock: Clock,
+    checkCipher: CipherCheck,
+  ) {
+    this.#session = session
+    this.#catalog = catalog
+    this.#locations = locations
+    this.#work = work
+    this.#clock = clock
+    this.#checkCipher = checkCipher
+  }
+
+  async create(
+    name: string,
+    config: BasinConfigInput,
+    options: BasinCreation,
+  ): Promise<Provisioned<BasinInfo>> {
+    assertValid(basinNameProblem(name), 'basin')
+    if (options.requestToken !== undefined) {
+      assertValid(requestTokenProblem(options.requestToken), 'requestToken')
+    }
+    this.#checkInput(config, options)
+    const creationKey = basinCreationKey(options.requestToken, config)
+    return this.#catalog.change(name, async (commit) => {
+      const existing = (await this.#catalog.basin(name))?.value
+      const decision = decideCreate(
+        existing && { deleting: existing.deletedAt !== null, creationKey: existing.creationKey },
+        creationKey,
+      )
+      if (decision === 'deleting') throw basinDeletionPending(name)
+      if (decision === 'exists') {
+        throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
+      }
+      if (decision === 'noop') return { result: 'noop', info: basinInfo(existing!) }
+      const document = await this.#newBasin(name, basinConfig(config), options, creationKey)
+      await commit([putBasin(document, null)])
+      return { result: 'created', info: basinInfo(document) }
+    })
+  }
+
+  /** Creates the basin with the default configuration unless it exists. */
+  async createIfMissing(name: string): Promise<void> {
+    assertValid(basinNameProblem(name), 'basin')
+    if ((await this.#catalog.basin(name)) !== undefined) return
+    await this.#catalog.change(name, async (commit) => {
+      if ((await this.#catalog.basin(name)) !== undefined) return
+      await commit([putBasin(await this.#newBasin(name, basinConfig({}), {}, null), null)])
+    })
+  }
+
+  async ensure(
+    name: string,
+    config: BasinConfigInput,
+    placement: BasinPlacement,
+    check: ChangeCheck,
+  ): Promise<Provisioned<BasinInfo>> {
+    assertValid(basinNameProblem(name), 'basin')
+    this.#checkInput(config, placement)
+    const desired = basinConfig(config)
+    return this.#catalog.change(name, async (commit) => {
+      const existing = await this.#catalog.basin(name)
+      const document = existing?.value
+      const decision = decideEnsure(
+        document && { deleting: document.deletedAt !== null, config: document.config },
+        desired,
+      )
+      if (decision === 'deleting') throw basinDeletionPending(name)
+      if (decision !== 'noop') check(decision)
+      if (document !== undefined) checkPlacement(document, placement)
+      if (decision === 'noop') return { result: 'noop', info: basinInfo(document!) }
+      const next =
+        decision === 'update'
+          ? { ...document!, config: desired }
+          : await this.#newBasin(name, desired, placement, null)
+      await commit([putBasin(next, existing?.version ?? null)])
+      return { result: decision === 'update' ? 'updated' : 'created', info: basinInfo(next) }
+    })
+  }
+
+  async list(query: ListQuery): Promise<Page<BasinInfo>> {
+    const { prefix = '', startAfter = '' } = query
+    assertValid(basinPrefixProblem(prefix, 'prefix'), 'prefix')
+    assertValid(basinPrefixProblem(startAfter, 'start-after'), 'startAfter')
+    const limit = listLimit(query.limit)
+    const documents = await this.#session.list('basins', { prefix, after: startAfter, limit: limit + 1 })
+    return pageOf(documents, limit, ({ value }) => basinInfo(value as unknown as BasinDocument))
+  }
+
+  async config(name: string): Promise<BasinConfig> {
+    return (await this.#catalog.existingBasin(name)).value.config
+  }
+
+  async reconfigure(name: string, change: BasinReconfiguration): Promise<BasinConfig> {
+    assertBasinConfig(change)
+    if (change.streamCipher != null) this.#checkCipher(change.streamCipher)
+    return this.#catalog.change(name, async (commit) => {
+      const { value, version } = await this.#catalog.activeBasin(name)
+      const config = reconfigureBasin(value.config, change)
+      if (!sameConfig(config, value.config)) await commit([putBasin({ ...value, config }, version)])
+      return config
+    })
+  }
+
+  /** Marks the basin as deleting. Background work deletes its streams and then the basin. */
+  async delete(name: string): Promise<void> {
+    await this.#catalog.change(name, async (commit) => {
+      const { value, version } = await this.#catalog.existingBasin(name)
+      if (value.deletedAt !== null) return
+      await commit([putBasin({ ...value, deletedAt: this.#clock.now() }, version)])
+    })
+    this.#work.finishDeletions()
+  }
+
+  async #newBasin(
+    name: string,
+    config: BasinConfig,
+    { scope, location }: BasinPlacement,
+    creationKey: string | null,
+  ): Promise<BasinDocument> {
+    return {
+      name,
+      scope: scope ?? location ?? (await this.#locations.default()).name,
+      location: location ?? null,
+      createdAt: this.#clock.now(),
+      deletedAt: null,
+      config,
+      creationKey,
+    }
+  }
+
+  #checkInput(config: BasinConfigInput, { scope, location }: BasinPlacement): void {
+    assertBasinConfig(config)
+    if (config.streamCipher != null) this.#checkCipher(config.streamCipher)
+    const { names } = this.#locations
+    if (scope !== undefined && !names.includes(scope)) {
+      throw invalid(`scope must be one of ${names.join(', ')}`, 'scope')
+    }
+    if (location != null && !names.includes(location)) {
+      throw invalid(`location must be one of ${names.join(', ')}`, 'location')
+    }
+    if (scope !== undefined && location != null && scope !== location) {
+      throw invalid('scope and location must not differ', 'location')
+    }
+  }
+}
+
+/** The location of a basin never changes. */
+function checkPlacement(existing: BasinDocument, { scope, location }: BasinPlacement): void {
+  if (scope !== undefined && scope !== existing.scope) {
+    throw invalid(`the scope of a basin cannot be changed; it is ${existing.scope}`, 'scope')
+  }
+  if (location != null && location !== (existing.location ?? existing.scope)) {
+    throw invalid(`the location of a basin cannot be changed; it is ${existing.scope}`, 'location')
+  }
+}
+
+function putBasin(document: BasinDocument, expect: number | null): CatalogChange {
+  return { kind: 'put', collection: 'basins', key: document.name, value: asJson(document), expect }
+}
+
+function basinInfo(document: BasinDocument): BasinInfo {
+  return {
+    name: document.name,
+    scope: document.scope,
+    location: document.scope,
+    state: document.deletedAt === null ? 'active' : 'deleting',
+    createdAt: new Date(document.createdAt),
+    deletedAt: document.deletedAt === null ? null : new Date(document.deletedAt),
+  }
+}

@@ -1,0 +1,89 @@
+import { assertValid } from '../../model/errors.ts'
+import { basinNameProblem, type StreamRef } from '../../model/names.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
+import type { Document, StorageSession } from '../../storage/contract.ts'
+import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
+import { StorageConflict } from '../../storage/errors.ts'
+import { conflictError } from '../log/errors.ts'
+import { basinDeletionPending, basinNotFound, streamNotFound } from './errors.ts'
+
+/** A document and the version to expect when replacing it. */
+export interface Versioned<Value> {
+  readonly value: Value
+  readonly version: number
+}
+
+export type Commit = StorageSession['commit']
+
+const CONFLICTS_MAX = 20
+
+/** Typed access to the documents of basins and streams, and serialized changes to them. */
+export class Catalog {
+  readonly #session: StorageSession
+  /** One queue for each key that is being changed. */
+  readonly #changes = new Map<string, { readonly queue: SerialQueue; pending: number }>()
+
+  constructor(session: StorageSession) {
+    this.#session = session
+  }
+
+  async basin(name: string): Promise<Versioned<BasinDocument> | undefined> {
+    return versioned(await this.#session.get('basins', name))
+  }
+
+  async stream({ basin, stream }: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
+    return versioned(await this.#session.get('streams', streamKey(basin, stream)))
+  }
+
+  /** Rejects with `basin_not_found`. */
+  async existingBasin(name: string): Promise<Versioned<BasinDocument>> {
+    assertValid(basinNameProblem(name), 'basin')
+    const basin = await this.basin(name)
+    if (basin === undefined) throw basinNotFound(name)
+    return basin
+  }
+
+  /** Rejects with `basin_not_found` or `basin_deletion_pending`. */
+  async activeBasin(name: string): Promise<Versioned<BasinDocument>> {
+    const basin = await this.existingBasin(name)
+    if (basin.value.deletedAt !== null) throw basinDeletionPending(name)
+    return basin
+  }
+
+  /** Rejects with `stream_not_found`. */
+  async existingStream(ref: StreamRef): Promise<Versioned<StreamDocument>> {
+    const stream = await this.stream(ref)
+    if (stream === undefined) throw streamNotFound(ref)
+    return stream
+  }
+
+  /**
+   * Changes what `key` names. Changes of one key run in the order of the calls. An attempt that loses a race
+   * against another engine is repeated. Rejects with `transaction_conflict` after 20 attempts.
+   */
+  async change<Result>(key: string, attempt: (commit: Commit) => Promise<Result>): Promise<Result> {
+    const change = this.#changes.get(key) ?? { queue: new SerialQueue(), pending: 0 }
+    this.#changes.set(key, change)
+    change.pending++
+    try {
+      return await change.queue.run(() => this.#withRetries(attempt))
+    } finally {
+      if (--change.pending === 0) this.#changes.delete(key)
+    }
+  }
+
+  async #withRetries<Result>(attempt: (commit: Commit) => Promise<Result>): Promise<Result> {
+    for (let i = 0; i < CONFLICTS_MAX; i++) {
+      try {
+        return await attempt((changes) => this.#session.commit(changes))
+      } catch (error) {
+        if (!StorageConflict.is(error)) throw error
+      }
+    }
+    throw conflictError()
+  }
+}
+
+function versioned<Value>(document: Document | undefined): Versioned<Value> | undefined {
+  return document && { value: document.value as unknown as Value, version: document.version }
+}

@@ -1,0 +1,214 @@
+import { decideDeleteOnEmpty, isExpired } from '../../core/retention.ts'
+import type { SharedSignal } from '../../runtime/abort.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { macrotask } from '../../runtime/macrotask.ts'
+import type { CatalogChange, Collection, Document, StorageSession } from '../../storage/contract.ts'
+import {
+  asJson,
+  type BasinDocument,
+  DEADLINE_PREFIX,
+  type DeadlineDocument,
+  deadlineKey,
+  deadlineTimeOf,
+  type StreamDocument,
+  streamKey,
+  type TokenDocument,
+} from '../../storage/documents.ts'
+import { StorageConflict } from '../../storage/errors.ts'
+import type { StreamChanges } from './stream-changes.ts'
+import type { UsageRecorder } from './usage.ts'
+
+const PAGE_DOCUMENTS = 100
+const RECLAIMED_BLOCKS_MAX = 1_000
+/** How often expired tokens are looked for, in milliseconds. */
+const TOKEN_CHECK_MS = 3_600_000
+/** How long an expired token stays listed, in milliseconds. */
+const EXPIRED_LISTED_MS = 86_400_000
+
+export interface CleanupContext {
+  readonly session: StorageSession
+  readonly changes: StreamChanges
+  readonly usage: UsageRecorder
+  readonly clock: Clock
+  readonly trimGraceMs: number
+  readonly onBackgroundError: (error: unknown) => void
+  /** Aborts when the engine closes: long tasks stop early. */
+  readonly closing: SharedSignal
+}
+
+/**
+ * The tasks of background work. Each call is bounded and resolves to whether more is left. One item that
+ * fails is reported and does not keep the others from being processed; the next run tries it again.
+ */
+export class Cleanup {
+  readonly #context: CleanupContext
+  #tokensCheckedAt = Number.NEGATIVE_INFINITY
+
+  constructor(context: CleanupContext) {
+    this.#context = context
+  }
+
+  /** Frees trimmed and expired records, and what deleted streams left. */
+  async reclaim(): Promise<boolean> {
+    const { session, clock, trimGraceMs, usage } = this.#context
+    const now = clock.now()
+    const { more, logIds } = await session.reclaim({
+      now,
+      trimmedBefore: now - trimGraceMs,
+      blocksMax: RECLAIMED_BLOCKS_MAX,
+    })
+    if (logIds.length > 0) usage.storedChanged(logIds)
+    return more
+  }
+
+  /** Deletes empty streams whose delete-on-empty deadline has passed. */
+  async deleteEmptyStreams(): Promise<boolean> {
+    const now = this.#context.clock.now()
+    await this.#forEachPage('deadlines', DEADLINE_PREFIX, async (documents) => {
+      const due = documents.filter(({ key }) => deadlineTimeOf(key) <= now)
+      for (const deadline of due) await this.#attempt(this.#checkDeadline(deadline, now))
+      // Deadlines are ordered by time.
+      return due.length === documents.length
+    })
+    return false
+  }
+
+  /** Deletes the streams of basins that are being deleted, then the basins. */
+  async finishDeletions(): Promise<boolean> {
+    let hasMore = false
+    await this.#forEachPage('basins', '', async (basins) => {
+      for (const basin of basins) {
+        const { deletedAt } = basin.value as unknown as BasinDocument
+        if (deletedAt === null || !(await this.#deleteStreamsOf(basin))) continue
+        hasMore = true
+        return false
+      }
+      return true
+    })
+    return hasMore
+  }
+
+  /** Deletes tokens that expired more than a day ago. Runs once an hour. */
+  async deleteExpiredTokens(): Promise<boolean> {
+    const { session, clock } = this.#context
+    const now = clock.now()
+    // The absolute difference, in case the clock was set back.
+    if (Math.abs(now - this.#tokensCheckedAt) < TOKEN_CHECK_MS) return false
+    await this.#forEachPage('tokens', '', async (documents) => {
+      for (const { key, value, version } of documents) {
+        const { expiresAt } = value as unknown as TokenDocument
+        if (expiresAt === null || expiresAt + EXPIRED_LISTED_MS > now) continue
+        const change: CatalogChange = { kind: 'delete', collection: 'tokens', key, expect: version }
+        // A token that was revoked or replaced meanwhile stays as it is.
+        await this.#attempt(session.commit([change]))
+      }
+      return true
+    })
+    this.#tokensCheckedAt = now
+    return false
+  }
+
+  async #checkDeadline(deadline: Document, now: number): Promise<void> {
+    const { session, changes } = this.#context
+    const { basin, stream, logId } = deadline.value as unknown as DeadlineDocument
+    const done: CatalogChange = {
+      kind: 'delete',
+      collection: 'deadlines',
+      key: deadline.key,
+      expect: deadline.version,
+    }
+    const document = await session.get('streams', streamKey(basin, stream))
+    const value = document?.value as unknown as StreamDocument | undefined
+    const head = value?.logId === logId ? await session.head(logId) : undefined
+    if (document === undefined || value === undefined || head === undefined) {
+      await session.commit([done])
+      return
+    }
+    const hasRecords = await this.#hasRecords(logId, head.trimPoint, head.tail.seqNum, now)
+    const { minAgeSeconds } = value.config.deleteOnEmpty
+    const decision = decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt: head.appendedAt }, now)
+    if (decision === 'delete') {
+      // An append since then makes the deletion conflict; the deadline stays and is checked again.
+      const commit = (removal: readonly CatalogChange[]) => session.commit([...removal, done])
+      const expectSeqNum = head.tail.seqNum
+      await changes.remove(commit, { value, version: document.version }, { expectSeqNum })
+    } else if (decision === null) {
+      await session.commit([done])
+    } else {
+      const key = deadlineKey(decision.checkAt, logId)
+      const next: CatalogChange = {
+        kind: 'put',
+        collection: 'deadlines',
+        key,
+        value: asJson({ basin, stream, logId }),
+      }
+      await session.commit(key === deadline.key ? [next] : [done, next])
+    }
+  }
+
+  async #hasRecords(logId: string, trimPoint: number, endSeqNum: number, now: number): Promise<boolean> {
+    let from = trimPoint
+    while (from < endSeqNum) {
+      const range = { from: { seqNum: from }, endSeqNum, bytesMax: 1 }
+      const blocks = await this.#context.session.read(logId, range)
+      const last = blocks.at(-1)
+      if (last === undefined) return false
+      if (blocks.some(({ expiresAt }) => !isExpired(expiresAt, now))) return true
+      from = last.endSeqNum
+    }
+    return false
+  }
+
+  /** Resolves to whether the basin may still have streams. */
+  async #deleteStreamsOf(basin: Document): Promise<boolean> {
+    const { session, changes, usage } = this.#context
+    const prefix = streamKey(basin.key, '')
+    const streams = await session.list('streams', { prefix, after: '', limit: PAGE_DOCUMENTS })
+    let deleted = 0
+    for (const { value, version } of streams) {
+      const stream = { value: value as unknown as StreamDocument, version }
+      if (await this.#attempt(changes.remove((removal) => session.commit(removal), stream))) deleted++
+    }
+    // If none could be deleted, the next run tries again.
+    if (streams.length > 0) return deleted > 0
+    const removal: CatalogChange = {
+      kind: 'delete',
+      collection: 'basins',
+      key: basin.key,
+      expect: basin.version,
+    }
+    if (await this.#attempt(session.commit([removal]))) usage.basinDeleted(basin.key)
+    return false
+  }
+
+  /** Calls `process` with each page of documents, until it resolves to false or the engine closes. */
+  async #forEachPage(
+    collection: Collection,
+    prefix: string,
+    process: (documents: Document[]) => Promise<boolean>,
+  ): Promise<void> {
+    const { session, closing } = this.#context
+    let after = ''
+    while (!closing.aborted) {
+      const documents = await session.list(collection, { prefix, after, limit: PAGE_DOCUMENTS })
+      if (!(await process(documents)) || documents.length < PAGE_DOCUMENTS) return
+      after = documents.at(-1)!.key
+      await macrotask()
+    }
+  }
+
+  /**
+   * Resolves to whether the work succeeded. A conflict means that another engine did it, or that the stream
+   * was used.
+   */
+  async #attempt(work: Promise<void>): Promise<boolean> {
+    const { closing, onBackgroundError } = this.#context
+    try {
+      await work
+      return true
+    } catch (error) {
+      if (!StorageConflict.is(error) && !closing.aborted) onBackgroundError(error)
+      return false
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { HeadwaterError } from '../../model/errors.ts'
+import type { StreamRef } from '../../model/names.ts'
+
+export function basinNotFound(name: string): HeadwaterError {
+  return new HeadwaterError('basin_not_found', `basin \`${name}\` not found`)
+}
+
+export function basinDeletionPending(name: string): HeadwaterError {
+  return new HeadwaterError('basin_deletion_pending', `basin \`${name}\` is being deleted`)
+}
+
+export function streamNotFound({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
+  return new HeadwaterError('stream_not_found', `stream \`${shownAs}\` in basin \`${basin}\` not found`)
+}
+
+export function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
+  return new HeadwaterError(
+    'resource_already_exists',
+    `stream \`${shownAs}\` in basin \`${basin}\` already exists`,
+  )
+}
+
+/** The message is the same whether the resource exists or not. */
+export function permissionDenied(message = 'the access token does not permit this'): HeadwaterError {
+  return new HeadwaterError('permission_denied', message)
+}
+
+/** The message is the same for malformed, unknown, revoked and expired tokens. */
+export function authnError(): HeadwaterError {
+  return new HeadwaterError('authn', 'a valid access token is required')
+}
+
+export function tokenEndedError(): HeadwaterError {
+  return new HeadwaterError('authn', 'the access token was revoked or has expired')
+}

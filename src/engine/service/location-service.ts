@@ -1,0 +1,57 @@
+import { assertValid, invalid } from '../../model/errors.ts'
+import type { LocationInfo } from '../../model/info.ts'
+import { locationNameProblem } from '../../model/names.ts'
+import type { StorageSession } from '../../storage/contract.ts'
+import type { Catalog } from './catalog.ts'
+
+/** Key in the collection `settings`. Persisted. */
+const DEFAULT_LOCATION_KEY = 'default-location'
+
+/** Under {@link DEFAULT_LOCATION_KEY}. Persisted. */
+interface DefaultLocationDocument {
+  readonly name: string
+}
+
+/** The locations of basins, and the default for basins created without one (docs/protocol.md "Locations"). */
+export class LocationService {
+  readonly #session: StorageSession
+  readonly #catalog: Catalog
+  readonly #locations: readonly LocationInfo[]
+
+  constructor(session: StorageSession, catalog: Catalog, locations: readonly LocationInfo[]) {
+    this.#session = session
+    this.#catalog = catalog
+    this.#locations = locations
+  }
+
+  get names(): readonly string[] {
+    return this.#locations.map(({ name }) => name)
+  }
+
+  async list(): Promise<readonly LocationInfo[]> {
+    return this.#locations.map((location) => ({ ...location }))
+  }
+
+  /**
+   * Resolves to the chosen default, or to the first location when none was chosen or the chosen one no longer
+   * exists.
+   */
+  async default(): Promise<LocationInfo> {
+    const document = await this.#session.get('settings', DEFAULT_LOCATION_KEY)
+    const chosen = (document?.value as unknown as DefaultLocationDocument | undefined)?.name
+    return { ...(this.#locations.find(({ name }) => name === chosen) ?? this.#locations[0]!) }
+  }
+
+  /** Rejects with `invalid` for an unknown location. */
+  async setDefault(name: string): Promise<LocationInfo> {
+    assertValid(locationNameProblem(name), 'location')
+    const location = this.#locations.find((one) => one.name === name)
+    if (location === undefined) {
+      throw invalid(`unknown location \`${name}\`; expected one of ${this.names.join(', ')}`, 'location')
+    }
+    await this.#catalog.change(DEFAULT_LOCATION_KEY, (commit) =>
+      commit([{ kind: 'put', collection: 'settings', key: DEFAULT_LOCATION_KEY, value: { name } }]),
+    )
+    return { ...location }
+  }
+}

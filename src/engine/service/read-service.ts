@@ -1,0 +1,240 @@
+import {
+  afterLocating,
+  planRead,
+  type ReadKind,
+  type ReadPlan,
+  type ReadPolicy,
+} from '../../core/read-plan.ts'
+import { concatBytes } from '../../model/bytes.ts'
+import { HeadwaterError } from '../../model/errors.ts'
+import type { StreamPosition } from '../../model/position.ts'
+import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
+import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
+import { closedError, deletedError } from '../log/errors.ts'
+import type { ReadBudget } from '../log/read-budget.ts'
+import { ReadCursor } from '../log/read-cursor.ts'
+import type { RecordReader } from '../log/record-codec.ts'
+import type { StreamLease } from '../log/stream-cache.ts'
+import type { Admission } from './admission.ts'
+import { INCARNATIONS_MAX, type StreamOpener } from './stream-opener.ts'
+import type { StreamTarget } from './stream-target.ts'
+import type { UsageRecorder } from './usage.ts'
+
+export interface OpenReadOptions extends ReadPolicy {
+  readonly heartbeats?: boolean | undefined
+  /** Ends the session with its reason. */
+  readonly ending?: SharedSignal | undefined
+  /** Called when a session that was opened is over. */
+  readonly onEnd?: (() => void) | undefined
+}
+
+/** Opens reads, within the limits of {@link Admission}. */
+export class ReadService {
+  readonly #opener: StreamOpener
+  readonly #admission: Admission
+  readonly #budget: ReadBudget
+  readonly #usage: UsageRecorder
+  readonly #clock: Clock
+  readonly #random: () => number
+  readonly #closing: SharedSignal
+  readonly #open = new Set<ReadCursor>()
+
+  constructor(
+    opener: StreamOpener,
+    admission: Admission,
+    budget: ReadBudget,
+    usage: UsageRecorder,
+    clock: Clock,
+    random: () => number,
+    closing: SharedSignal,
+  ) {
+    this.#opener = opener
+    this.#admission = admission
+    this.#budget = budget
+    this.#usage = usage
+    this.#clock = clock
+    this.#random = random
+    this.#closing = closing
+  }
+
+  /** Reads that are open. */
+  get openReads(): number {
+    return this.#open.size
+  }
+
+  /**
+   * Opens a read session. Resolves to undefined when it ends at once. Rejects with `range_not_satisfiable`.
+   */
+  open(target: StreamTarget, query: ReadQuery, options: OpenReadOptions): Promise<ReadCursor | undefined> {
+    return this.#openCursor(target, query, 'session', options)
+  }
+
+  /**
+   * Reads one batch (docs/protocol.md "Unary reads"). With `waitSeconds` it is a long poll, which the signal
+   * ends.
+   */
+  async batch(
+    target: StreamTarget,
+    query: ReadQuery,
+    signal: AnySignal | undefined,
+    policy: ReadPolicy = {},
+  ): Promise<ReadBatch> {
+    signal?.throwIfAborted()
+    const opening = this.#openCursor(target, query, 'unary', policy)
+    const cursor = await unlessAborted(signal, opening).catch((error: unknown) => {
+      // The read may still open after the signal aborted.
+      opening.then((late) => late?.close()).catch(() => {})
+      throw error
+    })
+    if (cursor === undefined) {
+      this.#usage.unaryRead(target.ref.basin)
+      return mergeBatches([])
+    }
+    const ignoreSignal = signal && onAbort(signal, () => cursor.close())
+    try {
+      const batches: ReadBatch[] = []
+      for (;;) {
+        const stored = await cursor.nextStored()
+        if (stored === undefined) break
+        batches.push(stored)
+      }
+      // Stored records are returned without waiting for more. Without any, the first live append is.
+      const live = batches.length === 0 ? await cursor.next() : undefined
+      signal?.throwIfAborted()
+      const batch = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
+      if (batch.count > 0) this.#usage.delivered(target.ref.basin, batch.meteredBytes)
+      this.#usage.unaryRead(target.ref.basin)
+      return batch
+    } finally {
+      ignoreSignal?.()
+      cursor.close()
+    }
+  }
+
+  async tail(target: StreamTarget): Promise<StreamPosition> {
+    const { log, release } = await this.#leaseFresh(target)
+    release()
+    return log.head.tail
+  }
+
+  /** Ends all reads with `unavailable`. */
+  close(): void {
+    for (const cursor of [...this.#open]) cursor.fail(closedError())
+  }
+
+  async #openCursor(
+    target: StreamTarget,
+    query: ReadQuery,
+    kind: ReadKind,
+    options: OpenReadOptions,
+  ): Promise<ReadCursor | undefined> {
+    assertReadQuery(query)
+    const endSession = this.#admission.openSession()
+    let lease: StreamLease | undefined
+    const release = () => {
+      lease?.release()
+      endSession()
+    }
+    try {
+      lease = await this.#leaseFresh(target)
+      const { log } = lease
+      const reader = log.codec.reader(target.key)
+      const outcome = planRead(query, kind, log.head, options)
+      if (outcome.kind === 'empty') {
+        this.#usage.streamingRead(target.ref.basin)()
+        release()
+        return undefined
+      }
+      if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
+      return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  async #locate(
+    { log, release }: StreamLease,
+    reader: RecordReader,
+    kind: ReadKind,
+    plan: ReadPlan,
+    { heartbeats = false, ending, onEnd, allowsEmpty = false }: OpenReadOptions,
+  ): Promise<ReadCursor | undefined> {
+    const { tail } = log.head
+    let ignoreEnding: (() => void) | undefined
+    let endUsage: (() => void) | undefined
+    const onClose = () => {
+      this.#open.delete(cursor)
+      ignoreEnding?.()
+      endUsage?.()
+      release()
+      onEnd?.()
+    }
+    const { basin } = log.document
+    // A unary read has delivered nothing until it succeeds as a whole.
+    const onDelivered =
+      kind === 'session' ? (bytes: number) => this.#usage.delivered(basin, bytes) : undefined
+    const cursor: ReadCursor = new ReadCursor(log, plan, {
+      reader,
+      budget: this.#budget,
+      clock: this.#clock,
+      random: this.#random,
+      heartbeats,
+      onDelivered,
+      onClose,
+    })
+    this.#open.add(cursor)
+    ignoreEnding = ending && onAbort(ending, () => cursor.fail(ending.reason))
+    // `close` may have run before the cursor was added.
+    if (this.#closing.aborted) cursor.fail(closedError())
+    try {
+      const hasRecord = await cursor.locate()
+      if (this.#closing.aborted) throw closedError()
+      // Ended meanwhile: the first `next` reports how.
+      if (hasRecord === undefined) return cursor
+      const outcome = afterLocating(plan, hasRecord, { allowsEmpty })
+      if (outcome === 'unsatisfiable') throw unsatisfiable(tail)
+      if (kind === 'session' && this.#open.has(cursor)) endUsage = this.#usage.streamingRead(basin)
+      if (outcome === 'read') return cursor
+      cursor.close()
+      return undefined
+    } catch (error) {
+      cursor.close()
+      throw error
+    }
+  }
+
+  /** Leases the stream with the head that the storage has now. */
+  async #leaseFresh(target: StreamTarget): Promise<StreamLease> {
+    for (let i = 0; i < INCARNATIONS_MAX; i++) {
+      const lease = await this.#opener.lease(target, 'read')
+      try {
+        if (await lease.log.refresh()) return lease
+      } catch (error) {
+        lease.release()
+        throw error
+      }
+      lease.release()
+    }
+    throw deletedError()
+  }
+}
+
+function unsatisfiable(tail: StreamPosition): HeadwaterError {
+  return new HeadwaterError('range_not_satisfiable', 'no record is available at the requested start', {
+    tail,
+  })
+}
+
+function mergeBatches(batches: readonly ReadBatch[]): ReadBatch {
+  if (batches.length === 1) return batches[0]!
+  const last = batches.at(-1)
+  const summary = {
+    count: batches.reduce((sum, { count }) => sum + count, 0),
+    meteredBytes: batches.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+    lastSeqNum: last?.lastSeqNum ?? -1,
+  }
+  return new ReadBatch(RecordBatch.ofData(concatBytes(batches.map(({ data }) => data))), summary, last?.tail)
+}

@@ -1,0 +1,53 @@
+import type { ReadBudget } from '../log/read-budget.ts'
+import type { StreamCache } from '../log/stream-cache.ts'
+import type { Admission } from './admission.ts'
+import type { ReadService } from './read-service.ts'
+
+/** Counts of what is open in an engine. */
+export interface EngineStats {
+  /** Reads and append sessions, as limited by `limits.openSessions`. */
+  readonly openSessions: number
+  /** Read sessions and unary reads. */
+  readonly openReads: number
+  /** Reads that wait at the tail for a record. */
+  readonly waitingReads: number
+  /** Bytes that open reads hold, of `limits.readBufferBytes`; an estimate. */
+  readonly readBufferBytes: number
+  /** Appends that have not settled. */
+  readonly pendingAppends: number
+  /** Metered bytes of the appends in flight. */
+  readonly appendBytesInFlight: number
+  /** Appends that wait for bytes in flight. */
+  readonly waitingAppends: number
+  /** Metered bytes of the appends that are not in flight. */
+  readonly waitingAppendBytes: number
+  /** Streams in the cache. */
+  readonly cachedStreams: number
+  /**
+   * Whether an append failed with `storage_full`, and none as large has succeeded since, as far as the
+   * storage knows. Reads, trims and deletions still work.
+   */
+  readonly storageFull: boolean
+}
+
+export function statsOf(
+  cache: StreamCache,
+  admission: Admission,
+  reads: ReadService,
+  readBudget: ReadBudget,
+  storageFull: boolean,
+): EngineStats {
+  const logs = [...cache.all()]
+  return {
+    openSessions: admission.openSessions,
+    openReads: reads.openReads,
+    waitingReads: logs.reduce((sum, log) => sum + log.live.waiting, 0),
+    readBufferBytes: readBudget.used,
+    pendingAppends: logs.reduce((sum, log) => sum + log.pendingAppends, 0),
+    appendBytesInFlight: admission.inFlightBytes,
+    waitingAppends: admission.waitingAppends,
+    waitingAppendBytes: admission.waitingBytes,
+    cachedStreams: logs.length,
+    storageFull,
+  }
+}

@@ -1,0 +1,75 @@
+import type { StreamConfig } from '../../model/config.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { CatalogChange } from '../../storage/contract.ts'
+import { type StreamDocument, streamKey } from '../../storage/documents.ts'
+import { StorageConflict } from '../../storage/errors.ts'
+import type { StreamCache } from '../log/stream-cache.ts'
+import type { Commit, Versioned } from './catalog.ts'
+import { firstDeadline, putStream } from './stream-creator.ts'
+import type { UsageRecorder } from './usage.ts'
+import type { WorkSignal } from './work-signal.ts'
+
+/** Removes or reconfigures one incarnation of a stream, and updates the stream cache. */
+export class StreamChanges {
+  readonly #cache: StreamCache
+  readonly #usage: UsageRecorder
+  readonly #work: WorkSignal
+  readonly #clock: Clock
+
+  constructor(cache: StreamCache, usage: UsageRecorder, work: WorkSignal, clock: Clock) {
+    this.#cache = cache
+    this.#usage = usage
+    this.#work = work
+    this.#clock = clock
+  }
+
+  /**
+   * Deletes the stream. With `expectSeqNum` only if nothing was appended beyond it. Its open sessions end.
+   */
+  async remove(
+    commit: Commit,
+    { value: document, version }: Versioned<StreamDocument>,
+    condition: { readonly expectSeqNum?: number } = {},
+  ): Promise<void> {
+    const key = streamKey(document.basin, document.name)
+    const changes: CatalogChange[] = [
+      { kind: 'delete', collection: 'streams', key, expect: version },
+      { kind: 'delete-log', logId: document.logId, ...condition },
+    ]
+    await this.#commit(document, 'deleted', commit(changes))
+    this.#usage.streamDeleted(document.basin, document.createdAt)
+    this.#work.reclaimAt(this.#clock.now())
+  }
+
+  /** Replaces the configuration. Appends that were sequenced under the old one are sequenced again. */
+  async reconfigure(
+    commit: Commit,
+    { value: previous, version }: Versioned<StreamDocument>,
+    config: StreamConfig,
+  ): Promise<StreamDocument> {
+    const document = { ...previous, config, epoch: previous.epoch + 1 }
+    const wasOff = previous.config.deleteOnEmpty.minAgeSeconds === 0
+    const changes: CatalogChange[] = [
+      putStream(document, version),
+      { kind: 'set-epoch', logId: document.logId, epoch: document.epoch },
+      ...(wasOff ? firstDeadline(document, this.#clock.now()) : []),
+    ]
+    await this.#commit(document, 'reconfigured', commit(changes))
+    return document
+  }
+
+  async #commit(
+    { basin, name, logId }: StreamDocument,
+    change: 'deleted' | 'reconfigured',
+    commit: Promise<void>,
+  ): Promise<void> {
+    const ref = { basin, stream: name }
+    try {
+      await commit
+    } catch (error) {
+      if (!StorageConflict.is(error)) this.#cache.changed(ref, logId, 'uncertain')
+      throw error
+    }
+    this.#cache.changed(ref, logId, change)
+  }
+}

@@ -1,0 +1,129 @@
+import { mergeStreamConfig } from '../../core/config.ts'
+import { firstCheckAt } from '../../core/retention.ts'
+import type { StreamConfigInput } from '../../model/config.ts'
+import { assertStreamConfig } from '../../model/config.ts'
+import { assertValid } from '../../model/errors.ts'
+import { type StreamRef, streamNameProblem } from '../../model/names.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { CatalogChange, LogStart } from '../../storage/contract.ts'
+import {
+  asJson,
+  type BasinDocument,
+  deadlineKey,
+  type StreamDocument,
+  streamKey,
+} from '../../storage/documents.ts'
+import type { BasinService } from './basin-service.ts'
+import type { Catalog, Commit, Versioned } from './catalog.ts'
+import { basinDeletionPending, permissionDenied, streamNotFound } from './errors.ts'
+import type { CreationPolicy } from './stream-target.ts'
+import type { UsageRecorder } from './usage.ts'
+
+/** Creates streams: explicitly, and on first use. */
+export class StreamCreator {
+  readonly #catalog: Catalog
+  readonly #basins: BasinService
+  readonly #usage: UsageRecorder
+  readonly #clock: Clock
+  readonly #newId: () => string
+
+  constructor(
+    catalog: Catalog,
+    basins: BasinService,
+    usage: UsageRecorder,
+    clock: Clock,
+    newId: () => string,
+  ) {
+    this.#catalog = catalog
+    this.#basins = basins
+    this.#usage = usage
+    this.#clock = clock
+    this.#newId = newId
+  }
+
+  /** The document of a stream to be created in a basin. */
+  newStream(
+    { config: { defaultStreamConfig, streamCipher } }: BasinDocument,
+    ref: StreamRef,
+    config: StreamConfigInput,
+    creationKey: string | null,
+  ): StreamDocument {
+    return {
+      basin: ref.basin,
+      name: ref.stream,
+      logId: this.#newId(),
+      createdAt: this.#clock.now(),
+      config: mergeStreamConfig(config, defaultStreamConfig),
+      cipher: streamCipher,
+      epoch: 1,
+      creationKey,
+    }
+  }
+
+  /**
+   * Commits a new stream, provided that the basin has not changed: a basin that is being deleted gets no more
+   * streams.
+   */
+  async add(
+    commit: Commit,
+    document: StreamDocument,
+    basin: Versioned<BasinDocument>,
+    start?: LogStart,
+  ): Promise<void> {
+    const { logId, epoch, createdAt } = document
+    await commit([
+      { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
+      putStream(document, null),
+      { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) },
+      ...firstDeadline(document, createdAt),
+    ])
+    this.#usage.streamCreated(document.basin)
+  }
+
+  /**
+   * Creates a stream that was used before it existed, and its basin, if the policy or the basin's
+   * configuration allows it (docs/protocol.md "Automatic creation"). Resolves to undefined if the stream
+   * exists by now. Rejects with `basin_not_found`, `stream_not_found` or `permission_denied`.
+   */
+  createOnUse(
+    ref: StreamRef,
+    purpose: 'append' | 'read',
+    policy: CreationPolicy,
+  ): Promise<StreamDocument | undefined> {
+    assertValid(streamNameProblem(ref.stream), 'stream')
+    if (policy.config !== undefined) assertStreamConfig(policy.config)
+    return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+      const basin = await this.#basinOf(ref, policy)
+      const { createStreamOnAppend, createStreamOnRead } = basin.value.config
+      const isAllowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
+      if (!isAllowed) throw streamNotFound(ref)
+      if (basin.value.deletedAt !== null) throw basinDeletionPending(ref.basin)
+      if ((await this.#catalog.stream(ref)) !== undefined) return undefined
+      if (policy.isConfigDenied) throw permissionDenied()
+      const document = this.newStream(basin.value, ref, policy.config ?? {}, null)
+      await this.add(commit, document, basin)
+      return document
+    })
+  }
+
+  async #basinOf(ref: StreamRef, { always }: CreationPolicy): Promise<Versioned<BasinDocument>> {
+    const basin = await this.#catalog.basin(ref.basin)
+    if (basin !== undefined) return basin
+    if (always) await this.#basins.createIfMissing(ref.basin)
+    return this.#catalog.existingBasin(ref.basin)
+  }
+}
+
+/** Schedules the first check of a stream with delete-on-empty. */
+export function firstDeadline(document: StreamDocument, now: number): CatalogChange[] {
+  const { minAgeSeconds } = document.config.deleteOnEmpty
+  if (minAgeSeconds === 0) return []
+  const { basin, name, logId } = document
+  const key = deadlineKey(firstCheckAt(minAgeSeconds, now), logId)
+  return [{ kind: 'put', collection: 'deadlines', key, value: asJson({ basin, stream: name, logId }) }]
+}
+
+export function putStream(document: StreamDocument, expect: number | null): CatalogChange {
+  const key = streamKey(document.basin, document.name)
+  return { kind: 'put', collection: 'streams', key, value: asJson(document), expect }
+}

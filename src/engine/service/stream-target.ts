@@ -1,0 +1,30 @@
+import type { StreamConfigInput } from '../../model/config.ts'
+import type { RedactedKey } from '../../model/given-key.ts'
+import type { StreamRef } from '../../model/names.ts'
+
+/**
+ * Identifies a connection in the usage metrics, which count appends by connection: any object, compared by
+ * identity.
+ */
+export type Connection = object
+
+/** A stream, and how a caller uses its records. */
+export interface StreamTarget {
+  readonly ref: StreamRef
+  readonly creation: CreationPolicy
+  /** For streams with a cipher; plain streams ignore it. */
+  readonly key: RedactedKey | undefined
+  readonly connection: Connection
+}
+
+/**
+ * What happens when the stream of a data operation does not exist (docs/protocol.md "Automatic creation").
+ */
+export interface CreationPolicy {
+  /** Creates the stream, and its basin, whatever the basin's configuration says. */
+  readonly always: boolean
+  /** Configuration of a stream that is created. */
+  readonly config?: StreamConfigInput | undefined
+  /** Rejects the creation with `permission_denied`: the caller may not choose the configuration it gave. */
+  readonly isConfigDenied?: boolean | undefined
+}

@@ -1,0 +1,43 @@
+import type { Catalog } from '../catalog.ts'
+import type { TokenAccess } from '../token-access.ts'
+import { Authenticator } from './authenticator.ts'
+import { TokenService } from './token-service.ts'
+import { TokenWatcher, type TokenWatcherContext } from './token-watch.ts'
+
+/** Opens the access tokens of an engine. */
+export function openTokens(catalog: Catalog, context: TokenWatcherContext): TokenAccess {
+  const { session, clock } = context
+  const authenticator = new Authenticator(session, clock)
+  const service = new TokenService(session, catalog, authenticator, clock)
+  const watcher = new TokenWatcher(context)
+  let revision = 0
+  /** Also after a failure, which may have had an effect: tokens are looked up again. */
+  const changed = async <Result>(change: Promise<Result>): Promise<Result> => {
+    try {
+      return await change
+    } catch (error) {
+      void watcher.checkNow()
+      throw error
+    } finally {
+      revision++
+    }
+  }
+  return {
+    get revision() {
+      return revision
+    },
+    authenticate: (token) => authenticator.authenticate(token),
+    watch: (identity) => watcher.watch(identity),
+    issue: (input, issuer) => service.issue(input, issuer),
+    list: (query) => service.list(query),
+    createRoot: () => service.createRoot(),
+    async revoke(id) {
+      await changed(service.revoke(id))
+      watcher.onRevoked(id)
+    },
+    async setRoot(token) {
+      watcher.onRootReplaced(await changed(service.setRoot(token)))
+    },
+    close: () => watcher.close(),
+  }
+}

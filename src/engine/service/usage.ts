@@ -1,0 +1,179 @@
+import type { Operation } from '../../model/access.ts'
+import type { StorageClass } from '../../model/config.ts'
+import { HeadwaterError } from '../../model/errors.ts'
+import type {
+  AccountMetricSet,
+  BasinMetricSet,
+  Metric,
+  MetricsQuery,
+  StreamMetricSet,
+} from '../../model/metrics.ts'
+import type { StreamRef } from '../../model/names.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { StorageSession } from '../../storage/contract.ts'
+import type { Connection } from './stream-target.ts'
+
+/**
+ * Meters what an engine does: `usageMetrics()` of `headwater/usage`. Given to `open`; without one nothing is
+ * metered.
+ */
+export interface UsageModule {
+  /** Called once by `open`. */
+  open(needs: UsageContext): UsageMeter
+}
+
+/** What a usage module gets from the engine. */
+export interface UsageContext {
+  /** Rejects with `HeadwaterError`, or `StorageConflict` for a condition that does not hold. */
+  readonly session: StorageSession
+  /** The source of time. */
+  readonly clock: Clock
+  /** Receives failures that no call reports. */
+  readonly onBackgroundError: (error: unknown) => void
+}
+
+/** Records operations for the usage metrics. Calls are cheap, synchronous and never throw. */
+export interface UsageRecorder {
+  /** A control operation succeeded. Without a basin it belongs to the account. */
+  operation(operation: Operation, basin: string | undefined): void
+  /** An append became durable. */
+  appended(append: AppendUsage): void
+  /** A unary read was answered. */
+  unaryRead(basin: string): void
+  /** Records were delivered to a reader. */
+  delivered(basin: string, meteredBytes: number): void
+  /**
+   * A read session was opened. It counts at once and once more for each full minute it stays open. Returns
+   * the function that ends it.
+   */
+  streamingRead(basin: string): () => void
+  /** The size of these logs changed other than by an append. */
+  storedChanged(logIds: readonly string[]): void
+  /** A stream was created in the basin. */
+  streamCreated(basin: string): void
+  /** A stream that existed since `createdAt` (milliseconds) was deleted. */
+  streamDeleted(basin: string, createdAt: number): void
+  /** The deletion of a basin is complete. */
+  basinDeleted(basin: string): void
+}
+
+/** An append that became durable. */
+export interface AppendUsage {
+  /** The basin of the stream. */
+  readonly basin: string
+  /** The log of the stream. */
+  readonly logId: string
+  /** The storage class of the stream. */
+  readonly storageClass: StorageClass
+  /** Number of records. */
+  readonly records: number
+  /** Metered size of the records. */
+  readonly meteredBytes: number
+  /** The connection of the caller. */
+  readonly connection: Connection
+  /** When the append became durable, in milliseconds. */
+  readonly at: number
+  /** Milliseconds spent waiting for bytes in flight. */
+  readonly permitMs: number
+  /** Milliseconds from then until it became durable. */
+  readonly ackMs: number
+}
+
+/** Records usage, stores it, and answers queries. */
+export interface UsageMeter extends UsageRecorder {
+  /** Answers metrics queries. */
+  readonly metrics: MetricsService
+  /** Totals since the engine was opened. */
+  counters(): UsageCounters
+  /** Performs a bounded step of the hourly maintenance. Resolves to whether more is left. */
+  maintain(): Promise<boolean>
+  /** Starts storing what was recorded, once a minute. A further call replaces a lost timer. */
+  start(): void
+  /** Stores what was recorded and stops. */
+  close(): Promise<void>
+}
+
+/**
+ * Answers metrics queries. Rejects with `invalid` for a malformed query and `storage` when the storage fails.
+ */
+export interface MetricsService {
+  /** Returns the usage of the account. */
+  account(query: MetricsQuery<AccountMetricSet>): Promise<readonly Metric[]>
+  /** Returns the usage of a basin; no values if it does not exist. */
+  basin(basin: string, query: MetricsQuery<BasinMetricSet>): Promise<readonly Metric[]>
+  /** Returns the usage of a stream; no values if it does not exist. */
+  stream(ref: StreamRef, query: MetricsQuery<StreamMetricSet>): Promise<readonly Metric[]>
+}
+
+/** Totals of what one engine did since it was opened. All bytes are metered bytes. */
+export interface UsageCounters {
+  /** Successful control operations by name. Operations that never ran are absent. */
+  readonly operations: Readonly<Partial<Record<Operation, number>>>
+  /** Appends that became durable. */
+  readonly appends: number
+  /** Records that became durable. */
+  readonly appendedRecords: number
+  /** Bytes that became durable. */
+  readonly appendedBytes: number
+  /** Batches delivered to readers. */
+  readonly readBatches: number
+  /** Bytes delivered to readers. */
+  readonly readBytes: number
+  /** Reads of one batch. */
+  readonly unaryReads: number
+  /** Read sessions opened. */
+  readonly streamingReads: number
+  /** Seconds that appends waited for bytes in flight. */
+  readonly appendPermitSeconds: HistogramCounts
+  /** Seconds from then until they were durable. */
+  readonly appendAckSeconds: HistogramCounts
+  /** Records of each append. */
+  readonly appendBatchRecords: HistogramCounts
+  /** Bytes of each append. */
+  readonly appendBatchBytes: HistogramCounts
+}
+
+/** A histogram with fixed buckets. */
+export interface HistogramCounts {
+  /** Inclusive upper bounds, ascending; one bucket without a bound follows. */
+  readonly bounds: readonly number[]
+  /** Observations in each bucket. */
+  readonly counts: readonly number[]
+  /** Sum of all observed values. */
+  readonly sum: number
+}
+
+const nothing = (): void => {}
+const unavailable = async (): Promise<never> => {
+  throw usageUnavailable()
+}
+
+/** Meters nothing. */
+export const NO_USAGE: UsageModule = {
+  open: () => ({
+    operation: nothing,
+    appended: nothing,
+    unaryRead: nothing,
+    delivered: nothing,
+    streamingRead: () => nothing,
+    storedChanged: nothing,
+    streamCreated: nothing,
+    streamDeleted: nothing,
+    basinDeleted: nothing,
+    metrics: { account: unavailable, basin: unavailable, stream: unavailable },
+    counters: () => {
+      throw usageUnavailable()
+    },
+    maintain: async () => false,
+    start: nothing,
+    close: async () => {},
+  }),
+}
+
+function usageUnavailable(): HeadwaterError {
+  return new HeadwaterError(
+    'unavailable',
+    'usage is not metered: open the engine with `usage: usageMetrics()` from `headwater/usage`',
+    { mayHaveEffects: false },
+  )
+}

@@ -1,4 +1,0 @@
-/** The items in their order, some at a time. */
-export function* pagesOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
-  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
-}

@@ -1,0 +1,156 @@
+import { closestName } from './closest.ts'
+import { invalid } from './errors.ts'
+import { INTEGER_MAX } from './limits.ts'
+
+/** A point in time: a `Date`, or milliseconds since the Unix epoch. */
+export type Time = Date | number
+
+/** Throws 422 `invalid` unless the value is an integer from 0 to 2^53 - 1. */
+export function assertInteger(value: unknown, field: string): void {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) {
+    throw invalid(`\`${field}\` must be an integer from 0 to ${INTEGER_MAX}`, field)
+  }
+}
+
+/** Throws 422 `invalid` unless the value is a string. */
+export function assertText(value: unknown, field: string, fail: Fail = invalid): void {
+  if (typeof value !== 'string') throw notText(field, fail)
+}
+
+/** The error for a value that is not a string. */
+export function notText(field: string, fail: Fail = invalid): Error {
+  return fail(`\`${field}\` must be a string`, field)
+}
+
+/** A time as milliseconds since the Unix epoch. An invalid `Date` is NaN, which every check rejects. */
+export function millisecondsOf(time: Time): number {
+  // Not `instanceof`: a `Date` may come from another realm, such as another frame of a page.
+  return typeof time === 'number' ? time : typeof time?.getTime === 'function' ? time.getTime() : Number.NaN
+}
+
+/** Makes the error for an invalid member. */
+export type Fail = (message: string, field: string) => Error
+
+/** Throws what `fail` returns unless the value is valid. */
+export type Check = (value: unknown, field: string, fail: Fail) => void
+
+/** The rule for the value of a member: a type, the members of an object, or a function that checks it. */
+export type Rule = 'string' | 'number' | 'boolean' | 'function' | Members | Check
+
+/** The allowed members of an object. All are optional here; whether one is required is checked elsewhere. */
+export interface Members {
+  readonly [name: string]: Rule
+}
+
+/** The rules of every member of a type, so that none is forgotten. */
+export type MembersOf<Input> = { readonly [Name in keyof Required<Input>]: Rule }
+
+const TYPE_NAMES = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'true or false',
+  function: 'a function',
+}
+
+/**
+ * Throws 422 `invalid`, or what `fail` returns, unless the value is an object with these members only, and
+ * each that is not undefined is valid. `what` names the object in messages, such as `query`; `path` precedes
+ * the names of its members, such as `limits.`, and is empty for an argument.
+ */
+export function assertMembers(
+  value: unknown,
+  members: Members,
+  what: string,
+  fail: Fail = invalid,
+  path = '',
+): void {
+  // Not `Object.prototype`: the object may come from another realm.
+  const prototype = typeof value === 'object' && value !== null ? Object.getPrototypeOf(value) : undefined
+  const isPlain = prototype === null || (prototype && Object.getPrototypeOf(prototype) === null)
+  if (!isPlain && !hasMember(value, members)) throw fail(`\`${what}\` must be a plain object`, what)
+  for (const name in value as object) {
+    const field = path + name
+    const rule = Object.hasOwn(members, name) ? members[name]! : undefined
+    if (rule === undefined) throw unknownMember(field, name, members, fail)
+    const member = (value as Readonly<Record<string, unknown>>)[name]
+    if (member === undefined) continue
+    if (typeof rule === 'function') rule(member, field, fail)
+    else if (typeof rule === 'object') assertMembers(member, rule, field, fail, `${field}.`)
+    else if (typeof member !== rule) throw fail(`\`${field}\` must be ${TYPE_NAMES[rule]}`, field)
+  }
+}
+
+/** Does the same for options of `open`, storages and handlers, whose errors are `RangeError`. */
+export function assertOptions(options: unknown, members: Members): void {
+  assertMembers(options, members, 'options', rangeError)
+}
+
+/** A `RangeError` in place of 422 `invalid`. */
+export function rangeError(message: string): RangeError {
+  return new RangeError(message)
+}
+
+/** The error for a member that an object does not have. Names the one that is probably meant. */
+export function unknownMember(field: string, name: string, members: object, fail: Fail, hint = ''): Error {
+  const names = Object.keys(members)
+  const closest = closestName(name, names)
+  const advice =
+    closest === undefined
+      ? `expected ${names.map((one) => `\`${one}\``).join(', ')}${hint}`
+      : `did you mean \`${closest}\`?`
+  const shown = field.slice(0, 80)
+  return fail(`unknown member \`${shown}\`; ${advice}`, shown)
+}
+
+/** Whether an object that is not plain, such as a class instance, was meant to have these members. */
+function hasMember(value: unknown, members: Members): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  return Object.keys(members).some((name) => name in value)
+}
+
+/** A rule that also allows null. */
+export function orNull(rule: Rule): Check {
+  return (value, field, fail) => {
+    if (value !== null) assertMembers({ [field]: value }, { [field]: rule }, field, fail)
+  }
+}
+
+/** A rule that allows some values. */
+export function oneOf(allowed: readonly unknown[]): Check {
+  return (value, field, fail) => {
+    if (!allowed.includes(value)) throw fail(`\`${field}\` must be one of ${allowed.join(', ')}`, field)
+  }
+}
+
+/** A rule for each element of an array. */
+export function listOf(rule: Check): Check {
+  return (value, field, fail) => {
+    if (!Array.isArray(value)) throw fail(`\`${field}\` must be an array`, field)
+    for (const [index, element] of value.entries()) rule(element, `${field}[${index}]`, fail)
+  }
+}
+
+/** The rule of an object that is known by one of its methods. */
+export function hasMethod(method: string, what: string): Check {
+  return (value, field, fail) => {
+    if (typeof Object(value)[method] === 'function') return
+    throw fail(`\`${field}\` must be ${what}${mistakeIn(value)}`, field)
+  }
+}
+
+/** Explains a value in place of an object: a function that was not called, a promise that was not awaited. */
+export function mistakeIn(value: unknown): string {
+  if (typeof value === 'function') return '; got the function itself: call it'
+  return typeof Object(value).then === 'function' ? '; got a Promise: await it' : ''
+}
+
+/** The rule of an `AbortSignal` of any realm. */
+export const assertSignal: Check = (value, field, fail) => {
+  const { aborted, addEventListener } = Object(value) as Partial<AbortSignal>
+  if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') {
+    throw fail(`\`${field}\` must be an AbortSignal`, field)
+  }
+}
+
+/** The rule of a member that is checked where it is used. */
+export const unchecked: Check = () => {}

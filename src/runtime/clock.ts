@@ -1,0 +1,62 @@
+/** The source of time and timers. `headwater/testing` has a virtual one. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number
+  /**
+   * Calls back once after `delayMs`. The returned function cancels the timer; it does nothing once the timer
+   * has fired or was cancelled.
+   */
+  schedule(delayMs: number, callback: () => void, options?: ScheduleOptions): () => void
+}
+
+/** Options of a timer. */
+export interface ScheduleOptions {
+  /** Whether the timer lets a process with nothing else to do exit before it fires. Default: false. */
+  readonly background?: boolean
+}
+
+/** The longest delay of `setTimeout`; a longer one would fire at once. */
+const DELAY_MS_MAX = 2 ** 31 - 1
+
+/** The system time. Delays may have any length; an infinite one never fires. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+
+  schedule(delayMs, callback, options) {
+    let remainingMs = delayMs
+    let timer: ReturnType<typeof setTimeout>
+    const arm = (): void => {
+      const stepMs = Math.min(remainingMs, DELAY_MS_MAX)
+      remainingMs -= stepMs
+      timer = setTimeout(remainingMs > 0 ? arm : callback, stepMs)
+      // Browsers return a number and have no process to keep alive.
+      if (options?.background === true && typeof timer === 'object') timer.unref()
+    }
+    arm()
+    return () => clearTimeout(timer)
+  },
+}
+
+/**
+ * Work that takes real time, whatever a clock says: loading modules, compressing or encrypting on other
+ * threads.
+ */
+const externalWork = new Set<Promise<unknown>>()
+
+/**
+ * Returns the same promise and makes virtual clocks wait for it before they advance. The work must not wait
+ * for a clock itself.
+ */
+export function trackExternalWork<Result>(work: Promise<Result>): Promise<Result> {
+  externalWork.add(work)
+  const end = () => void externalWork.delete(work)
+  work.then(end, end)
+  return work
+}
+
+/** Resolves once all external work in progress has settled, to whether there was any. For virtual clocks. */
+export async function awaitExternalWork(): Promise<boolean> {
+  const works = [...externalWork]
+  await Promise.allSettled(works)
+  return works.length > 0
+}

@@ -1,0 +1,31 @@
+/** The part of `node:crypto` that the library uses. */
+export interface NodeCrypto {
+  createHash(name: 'sha256'): { update(bytes: Uint8Array): { digest(encoding: 'hex'): string } }
+  createCipheriv(name: 'aes-256-gcm', key: Uint8Array, nonce: Uint8Array): NodeCipher
+  createDecipheriv(
+    name: 'aes-256-gcm',
+    key: Uint8Array,
+    nonce: Uint8Array,
+    options: { readonly authTagLength: number },
+  ): NodeDecipher
+}
+
+interface NodeCipher {
+  setAAD(associatedData: Uint8Array): void
+  update(data: Uint8Array): Uint8Array
+  /** When decrypting, throws if the authentication tag does not match. */
+  final(): Uint8Array
+  getAuthTag(): Uint8Array
+}
+
+interface NodeDecipher extends Omit<NodeCipher, 'getAuthTag'> {
+  setAuthTag(tag: Uint8Array): void
+}
+
+/**
+ * Returns `node:crypto` if the runtime has it, without an import that a bundler for browsers would follow.
+ */
+export function nodeCrypto(): NodeCrypto | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
+  return process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined
+}

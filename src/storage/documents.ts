@@ -1,0 +1,113 @@
+import type { Grant } from '../core/permission.ts'
+import type { AccessScope, AccessTokenInfo } from '../model/access.ts'
+import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
+import { invalid } from '../model/errors.ts'
+import type { JsonValue } from './contract.ts'
+
+/**
+ * The documents that the engine keeps in the catalog of a storage. Persisted: members may be added, but never
+ * renamed or given another meaning.
+ */
+
+/** Collection `basins`, key: the name. */
+export interface BasinDocument {
+  readonly name: string
+  readonly scope: string
+  readonly location: string | null
+  /** Milliseconds. */
+  readonly createdAt: number
+  /** When deletion was requested, in milliseconds. The document is removed after the basin's last stream. */
+  readonly deletedAt: number | null
+  readonly config: BasinConfig
+  /** See `core/provision.ts`. */
+  readonly creationKey: string | null
+}
+
+/** Collection `streams`, key: {@link streamKey}. */
+export interface StreamDocument {
+  readonly basin: string
+  readonly name: string
+  /** Id of the log. A stream that is deleted and created again gets a new one. */
+  readonly logId: string
+  readonly createdAt: number
+  readonly config: StreamConfig
+  readonly cipher: Cipher | null
+  /** Version of the configuration, equal to the epoch of the log's head. */
+  readonly epoch: number
+  readonly creationKey: string | null
+}
+
+/** Sorts the streams of a basin together, by name. Basin names do not contain U+0000. */
+export function streamKey(basin: string, stream: string): string {
+  // Names are not always validated before a lookup, and U+0000 would make this the key of another stream.
+  if (basin.includes('\0')) throw invalid('basin name must not contain U+0000', 'basin')
+  return `${basin}\0${stream}`
+}
+
+/** Documents are plain JSON by construction. Storages drop optional members that are undefined. */
+export function asJson(document: BasinDocument | StreamDocument | DeadlineDocument): JsonValue {
+  return document as unknown as JsonValue
+}
+
+/**
+ * Collection `deadlines`, key: {@link deadlineKey}: when to check whether a stream with delete-on-empty is
+ * due.
+ */
+export interface DeadlineDocument {
+  readonly basin: string
+  readonly stream: string
+  readonly logId: string
+}
+
+/** Sorts deadlines by time. 16 digits are enough for 2^53. */
+export function deadlineKey(at: number, logId: string): string {
+  return `delete-on-empty\0${deadlineTime(at)}\0${logId}`
+}
+
+export const DEADLINE_PREFIX = 'delete-on-empty\0'
+
+/** The time in the key of a deadline, in milliseconds. */
+export function deadlineTimeOf(key: string): number {
+  return Number(key.slice(DEADLINE_PREFIX.length, DEADLINE_PREFIX.length + 16))
+}
+
+function deadlineTime(at: number): string {
+  return String(Math.ceil(at)).padStart(16, '0')
+}
+
+/** Collection `tokens`, key: the id. */
+export interface TokenDocument {
+  readonly id: string
+  /** SHA-256 of the token in hexadecimal digits. The token itself is not stored. */
+  readonly digest: string
+  /** Milliseconds; null for never. */
+  readonly expiresAt: number | null
+  /** How it was written over HTTP. */
+  readonly expiresAtText?: string
+  readonly autoPrefixStreams: boolean
+  readonly scope: AccessScope
+}
+
+/** Collection `settings`, key {@link ROOT_TOKEN_KEY}. */
+export interface RootTokenDocument {
+  readonly digest: string
+}
+
+export const ROOT_TOKEN_KEY = 'root-token'
+
+export function tokenInfo(document: TokenDocument): AccessTokenInfo {
+  const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = document
+  return {
+    id,
+    expiresAt: expiresAt === null ? null : new Date(expiresAt),
+    ...(expiresAtText !== undefined && { expiresAtText }),
+    autoPrefixStreams,
+    scope,
+  }
+}
+
+export function grantOf({ id, expiresAt, autoPrefixStreams, scope }: TokenDocument): Grant {
+  const { streams } = scope
+  const streamPrefix = autoPrefixStreams && streams !== null && 'prefix' in streams ? streams.prefix : ''
+  return { tokenId: id, scope, expiresAt, streamPrefix }
+}

@@ -1,0 +1,22 @@
+import type { UsageModule } from '../engine/service/usage.ts'
+import { StoredUsageMeter } from './usage-meter.ts'
+
+export type {
+  AppendUsage,
+  HistogramCounts,
+  MetricsService,
+  UsageContext,
+  UsageCounters,
+  UsageMeter,
+  UsageModule,
+  UsageRecorder,
+} from '../engine/service/usage.ts'
+
+/**
+ * Meters usage for `open({ storage, usage: usageMetrics() })`: operations, appends, reads and stored bytes of
+ * the account, basins and streams, stored by minute, hour and day. Enables `metrics()` on the engine, basins
+ * and streams, and `counters()`. The usage of engines that share a storage adds up.
+ */
+export function usageMetrics(): UsageModule {
+  return { open: (context) => new StoredUsageMeter(context) }
+}

@@ -1,0 +1,202 @@
+import {
+  assertBasinConfig,
+  assertStreamConfig,
+  type BasinConfigInput,
+  type StreamConfigInput,
+} from '../model/config.ts'
+import { HeadwaterError } from '../model/errors.ts'
+import type { BasinInfo, LocationInfo, Page, StreamInfo } from '../model/info.ts'
+import { BASIN_NAME_BYTES_MIN_ON_POST } from '../model/limits.ts'
+import type { Metric } from '../model/metrics.ts'
+import { basinNameProblem, locationNameProblem, streamNameProblem } from '../model/names.ts'
+import { basinConfigOf, streamConfigOf } from './json-config.ts'
+import { type Decoder, dateTimeText, keptStringOf, nullable, objectOf, required } from './json-members.ts'
+import { badJson, type JsonObject, type ParsedJson, readJson, readJsonText } from './json-reader.ts'
+
+/** The body of a request that ensures a basin. */
+export interface EnsureBasinBody {
+  readonly config: BasinConfigInput
+  readonly scope: string | undefined
+  readonly location: string | undefined
+}
+
+/** The body of a request that creates a basin. */
+export interface CreateBasinBody extends EnsureBasinBody {
+  readonly basin: string
+}
+
+/** The body of a request that creates a stream. */
+export interface CreateStreamBody {
+  readonly stream: string
+  readonly config: StreamConfigInput
+}
+
+/**
+ * Decodes the body of POST basins (docs/protocol.md "Creating"). As all decoders of bodies here, throws 400
+ * `bad_json` for an invalid form or name, then 422 `invalid` for an invalid configuration.
+ */
+export function decodeCreateBasin(body: Uint8Array): CreateBasinBody {
+  const object = objectOf(readJson(body), 'body')
+  const basin = required(object, 'basin', basinNameOf)
+  return { basin, ...basinBodyOf(object) }
+}
+
+/**
+ * Decodes the body of PUT of a basin. An absent body (see `optionalJsonBody`) or null requests the defaults.
+ */
+export function decodeEnsureBasin(body: Uint8Array | undefined): EnsureBasinBody {
+  const value = optionalDocument(body)
+  return value === null
+    ? { config: {}, scope: undefined, location: undefined }
+    : basinBodyOf(objectOf(value, 'body'))
+}
+
+/** Decodes the body of POST streams. */
+export function decodeCreateStream(body: Uint8Array): CreateStreamBody {
+  const object = objectOf(readJson(body), 'body')
+  const stream = required(object, 'stream', streamNameOf)
+  const config = nullable(object, 'config', streamConfigOf) ?? {}
+  assertStreamConfig(config)
+  return { stream, config }
+}
+
+/**
+ * Decodes the body of PUT of a stream: its configuration. An absent body or null requests the defaults of the
+ * basin.
+ */
+export function decodeEnsureStream(body: Uint8Array | undefined): StreamConfigInput {
+  const value = optionalDocument(body)
+  const config = value === null ? {} : streamConfigOf(value, 'body')
+  assertStreamConfig(config)
+  return config
+}
+
+/**
+ * Decodes the header `svc-stream-config`: the configuration of a stream that an append or read creates.
+ * Throws 400 `bad_header`, or 422 `invalid` for an invalid value.
+ */
+export function decodeStreamConfigHeader(text: string): StreamConfigInput {
+  const config = headerConfig(text)
+  assertStreamConfig(config)
+  return config
+}
+
+function basinBodyOf(object: JsonObject): EnsureBasinBody {
+  const body = {
+    config: nullable(object, 'config', basinConfigOf) ?? {},
+    scope: nullable(object, 'scope', keptStringOf),
+    location: nullable(object, 'location', locationOf),
+  }
+  assertBasinConfig(body.config)
+  return body
+}
+
+function optionalDocument(body: Uint8Array | undefined): ParsedJson {
+  return body === undefined || body.length === 0 ? null : readJson(body)
+}
+
+function basinNameOf(value: ParsedJson, name: string): string {
+  const basin = keptStringOf(value, name)
+  assertName(basinNameProblem(basin, BASIN_NAME_BYTES_MIN_ON_POST), name)
+  return basin
+}
+
+function streamNameOf(value: ParsedJson, name: string): string {
+  const stream = keptStringOf(value, name)
+  assertName(streamNameProblem(stream), name)
+  return stream
+}
+
+function assertName(problem: string | undefined, name: string): void {
+  if (problem !== undefined) throw badJson(problem, name)
+}
+
+function headerConfig(text: string): StreamConfigInput {
+  try {
+    return streamConfigOf(readJsonText(text), 'stream-config')
+  } catch (error) {
+    if (!HeadwaterError.is(error) || error.code !== 'bad_json') throw error
+    throw new HeadwaterError('bad_header', `Invalid stream-config header: ${error.message}`, {
+      field: 'stream-config',
+      cause: error,
+    })
+  }
+}
+
+/** A basin (docs/protocol.md "Basin and stream infos"). */
+export function basinInfoJson(info: BasinInfo): string {
+  return JSON.stringify(basinInfoForm(info))
+}
+
+/** A stream. */
+export function streamInfoJson(info: StreamInfo): string {
+  return JSON.stringify(streamInfoForm(info))
+}
+
+/** The list of basins. */
+export function basinPageJson(page: Page<BasinInfo>): string {
+  return JSON.stringify({ basins: page.items.map(basinInfoForm), has_more: page.hasMore })
+}
+
+/** The list of streams. */
+export function streamPageJson(page: Page<StreamInfo>): string {
+  return JSON.stringify({ streams: page.items.map(streamInfoForm), has_more: page.hasMore })
+}
+
+function basinInfoForm(info: BasinInfo): object {
+  return {
+    name: info.name,
+    scope: info.scope,
+    location: info.location,
+    state: info.state,
+    created_at: dateTimeText(info.createdAt),
+    deleted_at: info.deletedAt && dateTimeText(info.deletedAt),
+  }
+}
+
+function streamInfoForm(info: StreamInfo): object {
+  return {
+    name: info.name,
+    created_at: dateTimeText(info.createdAt),
+    deleted_at: info.deletedAt && dateTimeText(info.deletedAt),
+    cipher: info.cipher,
+  }
+}
+
+/** Decodes the name of a location (docs/protocol.md "Locations"). Throws 400 `bad_json`. */
+const locationOf: Decoder<string> = (value, name) => {
+  const location = keptStringOf(value, name)
+  const problem = locationNameProblem(location)
+  if (problem !== undefined) throw badJson(problem, name)
+  return location
+}
+
+/** Decodes the body of PUT of the default location: its name as a string. Throws 400 `bad_json`. */
+export function decodeLocation(body: Uint8Array): string {
+  return locationOf(readJson(body), 'body')
+}
+
+/** A location. */
+export function locationJson(location: LocationInfo): string {
+  return JSON.stringify(locationForm(location))
+}
+
+/** The list of locations: an array. */
+export function locationsJson(locations: readonly LocationInfo[]): string {
+  return JSON.stringify(locations.map(locationForm))
+}
+
+function locationForm({ name, isPrivate }: LocationInfo): object {
+  return { name, is_private: isPrivate }
+}
+
+/** The metrics response (docs/protocol.md "Metrics responses"). Its times are in seconds. */
+export function metricsJson(metrics: readonly Metric[]): string {
+  return JSON.stringify({ values: metrics.map(metricForm) })
+}
+
+function metricForm(metric: Metric): object {
+  const { kind, ...members } = metric
+  if (kind !== 'accumulation' && kind !== 'gauge') return { [kind]: members }
+  return { [kind]: { ...members, values: metric.values.map(([time, value]) => [time / 1000, value]) } }
+}

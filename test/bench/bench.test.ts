@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { GROUPS, MEASUREMENTS } from '../../bench/rows/index.ts'
+
+const run = promisify(execFile)
+const COLUMNS = 9
+
+describe('npm run bench', () => {
+  let directory: string
+  let page: string
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'headwater-bench-test-'))
+    const path = join(directory, 'page')
+    const args = ['scripts/bench.mjs', 'memory-append', '--quick', '--rounds', '1', '--page', path]
+    await run(process.execPath, args)
+    page = readFileSync(path, 'utf8')
+  })
+  afterAll(() => rmSync(directory, { recursive: true }))
+
+  it('writes a row with a ratio, a requirement and figures of both sides', () => {
+    const [row] = rowsOf(page)
+    const [name, work, against, ratio, required, verdict, figures, cpu, peak] = row!
+    expect([name, required]).toEqual(['`memory-append`', '≤ 3 µs'])
+    expect(work).toContain('one record awaited')
+    expect(against).toContain('promise')
+    expect(ratio).toMatch(/^[\d.]+ \([\d.]+ to [\d.]+\)$/)
+    expect(['met', '**missed**']).toContain(verdict)
+    expect(figures).toMatch(/^[\d.]+ .s, [\d.]+ .s an append$/)
+    expect(cpu).toMatch(/^[\d.]+: [\d.]+ .s, [\d.]+ .s$/)
+    expect(peak).toMatch(/^[\d.]+ MiB, [\d.]+ MiB$/)
+  })
+
+  it('names the date, the machine and the versions, and fills in every part of the page', () => {
+    expect(page).toMatch(/^- Date: \d{4}-\d\d-\d\d$/m)
+    expect(page).toMatch(/^- Machine: .+ cores, \d+ GiB/m)
+    expect(page).toContain(`- Node ${process.versions.node}, headwater `)
+    expect(page).not.toContain('{{')
+    expect(page.match(/^Not measured in this run\.$/gm)).toHaveLength(Object.keys(GROUPS).length - 1)
+  })
+
+  it('rejects an unknown name with the known ones', async () => {
+    await expect(run(process.execPath, ['scripts/bench.mjs', 'unknown'])).rejects.toMatchObject({
+      stderr: expect.stringMatching(/unknown benchmark `unknown`; expected one of .*http-append/),
+    })
+  })
+})
+
+describe('docs/benchmarks.md', () => {
+  const page = readFileSync('docs/benchmarks.md', 'utf8')
+
+  it('has the format that the benchmarks write, and only rows of existing ones', () => {
+    const names = rowsOf(page).map(([name]) => name!.replaceAll('`', ''))
+    expect(names.length).toBeGreaterThan(0)
+    expect(names.filter((name) => !(name in MEASUREMENTS))).toEqual([])
+    expect(page).toMatch(/^- Date: \d{4}-\d\d-\d\d$/m)
+  })
+})
+
+function rowsOf(page: string): string[][] {
+  const lines = page.split('\n').filter((line) => line.startsWith('| `'))
+  const rows = lines.map((line) => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')))
+  // The tables that show where the time goes have fewer columns.
+  return rows.filter(({ length }) => length === COLUMNS)
+}

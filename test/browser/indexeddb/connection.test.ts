@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest'
+import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
+import type * as Connections from '../pages/indexeddb-connections.ts'
+import type * as Raw from '../pages/indexeddb-raw.ts'
+import { inChromium, scriptIn } from '../support.ts'
+
+const DONE = { kind: 'done' }
+
+inChromium('IndexedDB in Chromium', (browser) => {
+  const storage = async () => scriptIn<typeof Connections>(await browser.page(), 'indexeddb-connections')
+  /** Another tab, which uses the database without headwater. */
+  const otherTab = async () => scriptIn<typeof Raw>(await browser.page(), 'indexeddb-raw')
+
+  describe('upgrades', () => {
+    it('from version 1 keep all data', async () => {
+      const tab = await storage()
+      await tab.makeVersion1('version 1')
+      expect(await tab.open('version 1')).toEqual(DONE)
+      await tab.checkUpgraded()
+      await tab.close()
+    })
+
+    it('beyond the current version make opening reject', async () => {
+      const other = await otherTab()
+      await other.holdOpen('newer', SCHEMA_VERSION + 1)
+      const tab = await storage()
+      expect(await tab.open('newer')).toMatchObject({ kind: 'blocked', nothingWritten: true })
+    })
+
+    it('that another tab blocks time out, and succeed once it closes the database', async () => {
+      const [tab, other] = [await storage(), await otherTab()]
+      await tab.makeVersion1('blocked')
+      expect(await other.holdOpen('blocked')).toBe(1)
+      expect(await tab.open('blocked', 5)).toEqual({
+        kind: 'blocked',
+        nothingWritten: true,
+        message: expect.stringContaining('keeps it open'),
+      })
+      await other.release()
+      expect(await tab.open('blocked')).toEqual(DONE)
+      await tab.checkUpgraded()
+      await tab.close()
+    })
+
+    it('of another tab are not blocked, and later calls explain why they fail', async () => {
+      const [tab, other] = [await storage(), await otherTab()]
+      await tab.open('given up')
+      await tab.put(1)
+      expect(await other.holdOpen('given up', SCHEMA_VERSION + 1)).toBe(SCHEMA_VERSION + 1)
+      expect(await tab.put(2)).toMatchObject({
+        kind: 'blocked',
+        message: expect.stringContaining('newer version'),
+      })
+      expect(await tab.get()).toMatchObject({ kind: 'blocked' })
+      await tab.close()
+    })
+
+    it('that never complete make opening time out', async () => {
+      const [blocking, upgrading, tab] = [await otherTab(), await otherTab(), await storage()]
+      expect(await blocking.holdOpen('queue', SCHEMA_VERSION)).toBe(SCHEMA_VERSION)
+      await expect(upgrading.holdOpen('queue', SCHEMA_VERSION + 1)).rejects.toThrow('open elsewhere')
+      expect(await tab.open('queue', 5)).toMatchObject({
+        kind: 'blocked',
+        message: expect.stringContaining('did not respond'),
+      })
+    })
+  })
+
+  describe('connections', () => {
+    it('do not block a tab that deletes the database, and continue with an empty one', async () => {
+      const [tab, other] = [await storage(), await otherTab()]
+      await tab.open('deleted')
+      await tab.put(1)
+      await other.remove('deleted')
+      expect(await tab.get()).toBeUndefined()
+      expect(await tab.put(2)).toEqual(DONE)
+      expect(await tab.get()).toBe(2)
+      await tab.close()
+      await other.remove('deleted')
+    })
+
+    it('are reopened after a loss, and nothing is lost or duplicated', async () => {
+      const tab = await storage()
+      await tab.watchConnections()
+      await tab.open('dropped')
+      expect(await tab.appendWhileDropping(20)).toEqual(Array.from({ length: 40 }, (_, i) => i))
+      for (const withEvent of [true, false]) {
+        expect(await tab.dropConnections(withEvent)).toBeGreaterThan(0)
+        expect(await tab.put(3)).toEqual(DONE)
+        expect(await tab.dropConnections(withEvent)).toBeGreaterThan(0)
+        expect(await tab.get()).toBe(3)
+      }
+      await tab.close()
+    })
+
+    it('are reopened after the browser clears the data of the origin', async () => {
+      const page = await browser.page()
+      const tab = await scriptIn<typeof Connections>(page, 'indexeddb-connections')
+      await tab.open('cleared')
+      await tab.put(1)
+      const session = await browser.context.newCDPSession(page)
+      // Forces all connections closed and deletes the database.
+      await session.send('Storage.clearDataForOrigin', { origin: browser.origin, storageTypes: 'indexeddb' })
+      expect(await tab.get()).toBeUndefined()
+      expect(await tab.put(2)).toEqual(DONE)
+      expect(await tab.get()).toBe(2)
+      await tab.close()
+    })
+  })
+
+  describe('appends', () => {
+    it.each([
+      [['abort'], ['done', 'done', 'done', 'done']],
+      [['close'], ['done', 'done', 'done', 'done']],
+      [['lose-answer'], ['done', 'done', 'done', 'done']],
+      [
+        [undefined, 'abort'],
+        ['done', 'done', 'done', 'done'],
+      ],
+      [
+        [undefined, 'lose-answer'],
+        ['done', 'done', 'done', 'done'],
+      ],
+      [
+        ['lose-answer', 'lose-answer'],
+        ['io', 'done', 'done', 'done'],
+      ],
+      [
+        [undefined, 'lose-answer', 'abort'],
+        ['done', 'io', 'io', 'done'],
+      ],
+    ] as const)('with faults %j resolve to %j, and are applied once', async (faults, outcomes) => {
+      const tab = await storage()
+      await tab.open('faults')
+      expect(await tab.appendWithFaults(faults)).toEqual(outcomes)
+      await tab.close()
+    })
+  })
+})

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { launchPrivate } from '../chromium.ts'
+import type * as Engine from '../pages/indexeddb-engine.ts'
+import { inChromium, scriptIn } from '../support.ts'
+
+inChromium(
+  'IndexedDB in a private window',
+  (browser) => {
+    const open = async (name: string) => {
+      const page = await browser.page()
+      const engine = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
+      await engine.openEngine(name)
+      return { page, engine }
+    }
+    const large = 'x'.repeat(1_000_000)
+
+    it('keeps data while the window is open, and shares it between its tabs', async () => {
+      const { page, engine } = await open('private')
+      await engine.append(['a', 'b'])
+      await engine.append([large])
+      const { engine: other } = await open('private')
+      expect(await other.append(['c'])).toBe(3)
+      await page.reload()
+      const again = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
+      await again.openEngine('private')
+      expect(await again.readAll()).toEqual(['a', 'b', large, 'c'])
+      for (const each of [again, other]) await each.closeEngine()
+    })
+
+    it('shares no data with another window', async () => {
+      const { engine } = await open('apart')
+      await engine.append(['a'])
+      const window = await browser.context.browser()!.newContext()
+      const page = await window.newPage()
+      await page.goto(browser.origin)
+      const elsewhere = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
+      await elsewhere.openEngine('apart')
+      expect(await elsewhere.append(['b'])).toBe(0)
+      await elsewhere.closeEngine()
+      await window.close()
+      await engine.closeEngine()
+    })
+  },
+  { launch: launchPrivate },
+)

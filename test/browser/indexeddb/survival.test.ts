@@ -1,0 +1,106 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { launchProcess } from '../chromium.ts'
+import type * as Engine from '../pages/indexeddb-engine.ts'
+import { type Browser, inChromium, PATIENCE, scriptIn } from '../support.ts'
+
+const BATCH = 40
+
+inChromium('IndexedDB survives the end of a page', (browser) => {
+  it('keeps all acknowledged batches, and no partial one, if the page is reloaded during appends', async () => {
+    const page = await browser.page()
+    const acknowledged = await appendFor(page, 'reload', 30)
+    await page.reload()
+    await expectIntact(page, 'reload', acknowledged)
+  })
+
+  it('keeps all acknowledged batches, and no partial one, if the tab crashes during appends', async () => {
+    const page = await browser.context.newPage()
+    await page.goto(browser.origin)
+    const acknowledged = await appendFor(page, 'crash', 30)
+    await crash(browser, page)
+    await page.close()
+    await expectIntact(await browser.page(), 'crash', acknowledged)
+  })
+
+  it('repeated crashes of one tab do not disturb another', async () => {
+    const survivor = await browser.page()
+    const own = await appendFor(survivor, 'crashes', 1)
+    for (let round = 0; round < 3; round++) {
+      const page = await browser.context.newPage()
+      await page.goto(browser.origin)
+      await appendFor(page, 'crashes', 10, 'other')
+      const before = own.size
+      await crash(browser, page)
+      await page.close()
+      await expect.poll(() => own.size, PATIENCE).toBeGreaterThan(before + 3)
+    }
+    await survivor.reload()
+    await expectIntact(survivor, 'crashes', own)
+  })
+})
+
+let kill: () => Promise<void>
+
+inChromium(
+  'IndexedDB survives the end of the browser',
+  (browser) => {
+    it('keeps all acknowledged batches, and no partial one, if the browser is killed during appends', async () => {
+      const page = await browser.context.newPage()
+      await page.goto(browser.origin)
+      const acknowledged = await appendFor(page, 'killed', 30)
+      await browser.relaunch(kill)
+      await expectIntact(await browser.page(), 'killed', acknowledged)
+    })
+  },
+  {
+    async launch(...args) {
+      const launched = await launchProcess(...args)
+      kill = launched.kill
+      return launched
+    },
+  },
+)
+
+/**
+ * Makes the page append batches until it ends. Resolves once `count` were acknowledged, to the growing set of
+ * acknowledged batches.
+ */
+async function appendFor(page: Page, name: string, count: number, stream?: string): Promise<Set<number>> {
+  const acknowledged = new Set<number>()
+  await page.exposeFunction('acknowledged', (batch: number) => void acknowledged.add(batch))
+  const engine = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
+  await engine.openEngine(name)
+  // Rejects when the page ends.
+  engine.appendForever(BATCH, stream).catch(() => {})
+  await expect.poll(() => acknowledged.size, PATIENCE).toBeGreaterThanOrEqual(count)
+  return acknowledged
+}
+
+/** Expects all acknowledged batches, no partial batch, and an append to succeed. */
+async function expectIntact(page: Page, name: string, acknowledged: ReadonlySet<number>): Promise<void> {
+  const engine = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
+  await engine.openEngine(name)
+  const bodies = await engine.readAll()
+  const batches = Array.from({ length: bodies.length / BATCH }, (_, i) =>
+    bodies.slice(i * BATCH, (i + 1) * BATCH),
+  )
+  expect(bodies.length % BATCH).toBe(0)
+  for (const batch of batches) {
+    const [number] = batch[0]!.split('/')
+    expect(batch).toEqual(Array.from({ length: BATCH }, (_, index) => `${number}/${index}`))
+  }
+  const stored = new Set(batches.map((batch) => Number(batch[0]!.split('/')[0])))
+  expect([...acknowledged].filter((batch) => !stored.has(batch))).toEqual([])
+  expect(stored.size).toBe(batches.length)
+  expect(await engine.append(['next'])).toBe(bodies.length)
+  await engine.closeEngine()
+}
+
+async function crash(browser: Browser, page: Page): Promise<void> {
+  const session = await browser.context.newCDPSession(page)
+  const crashed = page.waitForEvent('crash')
+  // Never resolves.
+  session.send('Page.crash').catch(() => {})
+  await crashed
+}

@@ -1,0 +1,131 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { launchProcess } from '../chromium.ts'
+import type * as Tabs from '../pages/indexeddb-tabs.ts'
+import { type Browser, inChromium, PATIENCE, scriptIn, scriptInKeptWorker } from '../support.ts'
+
+inChromium('IndexedDB in several tabs', (browser) => {
+  const openTab = async () => {
+    const page = await browser.page()
+    return { page, tab: await scriptIn<typeof Tabs>(page, 'indexeddb-tabs') }
+  }
+  const openWorker = async () => scriptInKeptWorker<typeof Tabs>(await browser.page(), 'indexeddb-tabs')
+
+  describe('followers', () => {
+    it('receive appends of other tabs and of workers', async () => {
+      const [{ tab: follower }, { tab: author }, worker] = [
+        await openTab(),
+        await openTab(),
+        await openWorker(),
+      ]
+      for (const engine of [follower, author, worker]) await engine.openEngine('hints')
+      await author.append('first')
+      await follower.follow()
+      const expected = ['first']
+      for (let i = 0; i < 20; i++) {
+        expected.push(`tab ${i}`, `worker ${i}`)
+        await author.append(`tab ${i}`)
+        await worker.append(`worker ${i}`)
+        await expect.poll(() => follower.followed(), PATIENCE).toEqual(expected)
+      }
+      // Appends that are not awaited.
+      await Promise.all(Array.from({ length: 50 }, (_, i) => author.append(`burst ${i}`)))
+      await expect.poll(async () => (await follower.followed()).length, PATIENCE).toBe(91)
+      for (const engine of [follower, author, worker]) await engine.closeEngine()
+    })
+
+    it('in a worker receive appends of a tab', async () => {
+      const [worker, { tab }] = [await openWorker(), await openTab()]
+      for (const engine of [worker, tab]) await engine.openEngine('worker')
+      await tab.append('a')
+      await worker.follow()
+      await expect.poll(() => worker.followed(), PATIENCE).toEqual(['a'])
+      await tab.append('b')
+      await expect.poll(() => worker.followed(), PATIENCE).toEqual(['a', 'b'])
+      for (const engine of [worker, tab]) await engine.closeEngine()
+    })
+  })
+
+  describe('background work', () => {
+    it('belongs to one tab at a time, and passes to the next when that tab is closed', async () => {
+      const tabs = [await openTab(), await openTab(), await openTab()]
+      for (const [index, { tab, page }] of tabs.entries()) {
+        await tab.contend('closing')
+        // Tabs get the lock in the order of their requests.
+        await expect.poll(() => page.evaluate(countRequests, 'closing'), PATIENCE).toBe(index + 1)
+      }
+      await expect.poll(() => tabs[0]!.tab.turns(), PATIENCE).toEqual([true])
+      expect(await tabs[1]!.tab.turns()).toEqual([])
+      await tabs[0]!.page.close()
+      await expect.poll(() => tabs[1]!.tab.turns(), PATIENCE).toEqual([true])
+      expect(await tabs[2]!.tab.turns()).toEqual([])
+      await tabs[1]!.tab.closeSession()
+      expect(await tabs[1]!.tab.turns()).toEqual([true, false])
+      await expect.poll(() => tabs[2]!.tab.turns(), PATIENCE).toEqual([true])
+    })
+  })
+})
+
+// Playwright makes all tabs of the browsers that it launches believe that they are visible.
+inChromium(
+  'IndexedDB in hidden tabs',
+  (browser) => {
+    const openTab = async () => {
+      const page = await browser.page()
+      return { page, tab: await scriptIn<typeof Tabs>(page, 'indexeddb-tabs') }
+    }
+
+    it('a frozen tab gives up background work, and asks for it again when it resumes', async () => {
+      const frozen = await openTab()
+      await frozen.tab.contend('freezing')
+      await expect.poll(() => frozen.tab.turns(), PATIENCE).toEqual([true])
+      const other = await openTab()
+      await other.tab.contend('freezing')
+      await setLifecycle(browser, frozen.page, 'frozen')
+      await expect.poll(() => other.tab.turns(), PATIENCE).toEqual([true])
+
+      await setLifecycle(browser, frozen.page, 'active')
+      await expect.poll(() => frozen.tab.turns(), PATIENCE).toEqual([true, false])
+      await other.tab.closeSession()
+      await expect.poll(() => frozen.tab.turns(), PATIENCE).toEqual([true, false, true])
+    })
+
+    it('a tab that is frozen while it waits does not block the next one', async () => {
+      const frozen = await openTab()
+      const [first, last] = [await openTab(), await openTab()]
+      await first.tab.contend('queue')
+      await expect.poll(() => first.tab.turns(), PATIENCE).toEqual([true])
+      await frozen.tab.contend('queue')
+      await last.tab.contend('queue')
+      await setLifecycle(browser, frozen.page, 'frozen')
+      await first.tab.closeSession()
+      await expect.poll(() => last.tab.turns(), PATIENCE).toEqual([true])
+      await setLifecycle(browser, frozen.page, 'active')
+      expect(await frozen.tab.turns()).toEqual([])
+    })
+
+    it('a page in the back/forward cache gives up background work', async () => {
+      const { page, tab } = await openTab()
+      await tab.contend('kept')
+      await expect.poll(() => tab.turns(), PATIENCE).toEqual([true])
+      const other = await openTab()
+      await other.tab.contend('kept')
+      await page.goto(`${browser.origin}/wasm`)
+      await expect.poll(() => other.tab.turns(), PATIENCE).toEqual([true])
+      await other.tab.closeSession()
+    })
+  },
+  { launch: launchProcess },
+)
+
+async function setLifecycle(browser: Browser, page: Page, state: 'frozen' | 'active'): Promise<void> {
+  const session = await browser.context.newCDPSession(page)
+  await session.send('Page.setWebLifecycleState', { state })
+  await session.detach()
+}
+
+/** The number of sessions that hold or request the lock. */
+async function countRequests(database: string): Promise<number> {
+  const { held = [], pending = [] } = await navigator.locks.query()
+  return [...held, ...pending].filter(({ name }) => name === `headwater ${database} background`).length
+}

@@ -1,0 +1,25 @@
+import type { World } from './world.ts'
+
+export interface Scale {
+  /** The number of rounds after a first one, which loads everything. */
+  readonly rounds: number
+  /** The number of followers, readers, polls or appends per round. */
+  readonly many: number
+}
+
+export interface Scenario {
+  readonly name: string
+  /** Runs one round. Must leave nothing open; appended records may stay. */
+  round(world: World, scale: Scale, number: number): Promise<void>
+  /**
+   * The largest growth of the memory in use at any time, in bytes, without what the storage keeps
+   * (docs/limits.md).
+   */
+  budget(scale: Scale): number
+  /** Bytes that may stay in use because buffers grew once. Default: none. */
+  readonly keptBytes?: number
+  /** The scales of `npm test` and `npm run endurance`. */
+  readonly scales: { readonly test: Scale; readonly campaign: Scale }
+  /** Whether the scenario does not depend on the storage, so that `npm test` runs it in memory only. */
+  readonly isOfAnyStorage?: boolean
+}

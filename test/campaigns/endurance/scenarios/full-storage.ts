@@ -1,0 +1,114 @@
+import { HeadwaterError, type Stream } from '../../../../src/index.ts'
+import { StorageFailure } from '../../../../src/storage/errors.ts'
+import type { Scale, Scenario } from '../harness/scenario.ts'
+import { bytesInUse } from '../harness/snapshot.ts'
+import type { World } from '../harness/world.ts'
+
+const MIB = 1_048_576
+const BODY_BYTES = 65_536
+const STREAMS = 10
+const KEPT_BYTES = 8 * MIB
+
+/**
+ * Appends in every way to a full storage. They must fail, leave nothing behind, and succeed once there is
+ * room again.
+ */
+async function round(world: World, { many }: Scale, number: number): Promise<void> {
+  const streams = Array.from({ length: STREAMS }, (_, index) => world.stream(`filling-${index}`))
+  const body = `${number} `.padEnd(BODY_BYTES)
+  const tails = await Promise.all(streams.map((stream) => world.append(stream, body, BODY_BYTES)))
+  world.storage.isFull = true
+  const ways = [single, inSession, byProducer, overHandler]
+  const attempts = Array.from({ length: many }, (_, index) => {
+    const way = ways[index % ways.length]!
+    return way(world, streams[index % STREAMS]!, body)
+  })
+  // Followers must not see any of it.
+  const leaving = new AbortController()
+  const waiting = streams[0]!.read({ seqNum: tails[0]!, waitSeconds: 60 }, { signal: leaving.signal })
+  const codes = await Promise.all(attempts)
+  world.sample(await bytesInUse())
+  const others = codes.filter((code) => code !== 'storage_full: quota' && code !== 'storage: quota')
+  if (others.length > 0) throw new Error(`told ${others[0]} of a full storage`)
+  leaving.abort()
+  await waiting.catch(() => {})
+  const { appendBytesInFlight, waitingAppendBytes, openSessions } = world.hw.stats()
+  if (appendBytesInFlight + waitingAppendBytes + openSessions > 0)
+    throw new Error('appends that failed hold on')
+  await checkIntact(streams, tails, body)
+  world.storage.isFull = false
+  const again = await Promise.all(streams.map((stream) => world.append(stream, body, BODY_BYTES)))
+  for (const [index, tail] of again.entries()) {
+    if (tail !== tails[index]! + 1) throw new Error(`the next append ended at ${tail}, after ${tails[index]}`)
+  }
+  await Promise.all(streams.map((stream, index) => stream.trim(again[index]!)))
+  for (const stream of streams) await world.free(stream)
+  // The errors reported to the owner of the handler and the engine.
+  const told = world.errors.splice(0)
+  const unexpected = told.filter((error) => !isFull(HeadwaterError.is(error) ? error.cause : error))
+  if (unexpected.length > 0) throw new Error('something else failed', { cause: unexpected[0] })
+}
+
+async function checkIntact(
+  streams: readonly Stream[],
+  tails: readonly number[],
+  body: string,
+): Promise<void> {
+  for (const [index, stream] of streams.entries()) {
+    const { seqNum: tail } = await stream.checkTail()
+    if (tail !== tails[index]) throw new Error(`the tail is ${tail} and was ${tails[index]}`)
+    const batch = await stream.read({ seqNum: tail - 1 })
+    if (batch.records.map((record) => record.body).join() !== body)
+      throw new Error('another record than before')
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return StorageFailure.is(error) && error.kind === 'quota'
+}
+
+async function codeOf(append: Promise<unknown>): Promise<string> {
+  try {
+    await append
+    return 'no failure'
+  } catch (error) {
+    if (!HeadwaterError.is(error)) return String(error)
+    return `${error.code}: ${isFull(error.cause) ? 'quota' : String(error.cause)}`
+  }
+}
+
+function single(_: World, stream: Stream, body: string): Promise<string> {
+  return codeOf(stream.append(body))
+}
+
+async function inSession(_: World, stream: Stream, body: string): Promise<string> {
+  const session = await stream.appendSession()
+  void session.submit(body).catch(() => {})
+  return codeOf(session.close())
+}
+
+async function byProducer(_: World, stream: Stream, body: string): Promise<string> {
+  const producer = stream.producer({ lingerMs: 0, recordsMax: 1 })
+  void producer.submit(body).catch(() => {})
+  return codeOf(producer.close())
+}
+
+async function overHandler(world: World, stream: Stream, body: string): Promise<string> {
+  const headers = { 'content-type': 'application/json' }
+  const text = JSON.stringify({ records: [{ body }] })
+  const path = `/v1/streams/${stream.name}/records`
+  const response = await world.handler(world.request('POST', path, { headers, body: text }))
+  const { code } = (await response.json()) as { code: string }
+  // Clients do not learn the reason.
+  return response.status === 500 ? `${code}: quota` : `${response.status}`
+}
+
+export const FULL_STORAGE: Scenario = {
+  name: 'a storage that is full',
+  round,
+  // The forms of an append in flight: the input, its records, a block, and the group that is written.
+  budget: ({ many }) => 4 * many * BODY_BYTES + KEPT_BYTES,
+  // The buffer for one large write.
+  keptBytes: KEPT_BYTES,
+  scales: { test: { rounds: 3, many: 100 }, campaign: { rounds: 50, many: 400 } },
+}

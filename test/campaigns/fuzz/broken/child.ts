@@ -1,0 +1,4 @@
+import { playAsChild } from '../harness/play.ts'
+import { BROKEN } from './targets.ts'
+
+await playAsChild(BROKEN)

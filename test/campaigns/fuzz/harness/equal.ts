@@ -1,0 +1,39 @@
+import { inspect } from 'node:util'
+
+/**
+ * Throws unless the two are equal. A `Buffer` equals its bytes, and an undefined member equals an absent one.
+ */
+export function equal(actual: unknown, expected: unknown, what: string): void {
+  if (!isEqual(actual, expected)) throw new Error(`${what}: ${shown(actual)} is not ${shown(expected)}`)
+}
+
+export function ok(condition: boolean, what: string): void {
+  if (!condition) throw new Error(what)
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (a instanceof Uint8Array || b instanceof Uint8Array) return isEqualBytes(a, b)
+  if (a instanceof Date || b instanceof Date) return isEqualTimes(a, b)
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const [ofA, ofB] = [a as Record<string, unknown>, b as Record<string, unknown>]
+  if (Array.isArray(a) && a.length !== (b as unknown[]).length) return false
+  for (const name of Object.keys(ofA)) if (!isEqual(ofA[name], ofB[name])) return false
+  for (const name of Object.keys(ofB)) if (ofB[name] !== undefined && !(name in ofA)) return false
+  return true
+}
+
+function isEqualBytes(a: object, b: object): boolean {
+  if (!(a instanceof Uint8Array && b instanceof Uint8Array) || a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}
+
+function isEqualTimes(a: object, b: object): boolean {
+  return a instanceof Date && b instanceof Date && a.getTime() === b.getTime()
+}
+
+function shown(value: unknown): string {
+  return inspect(value, { depth: 6, breakLength: Number.POSITIVE_INFINITY }).slice(0, 1000)
+}

@@ -1,0 +1,139 @@
+import fc from 'fast-check'
+import { type TokenPage, tokenPageOf } from '../../../../adapters/cli/token-list.ts'
+import {
+  type AccessScopeInput,
+  type AccessTokenInput,
+  newAccessToken,
+  OPERATIONS,
+  type ResourceSet,
+} from '../../../../src/model/access.ts'
+import { HeadwaterError } from '../../../../src/model/errors.ts'
+import { decodeAccessToken } from '../../../../src/wire/json-access.ts'
+import { dateTimeText, objectOf } from '../../../../src/wire/json-members.ts'
+import { readJson } from '../../../../src/wire/json-reader.ts'
+import { decodeLocation } from '../../../../src/wire/json-resources.ts'
+import { basinName, streamName } from '../models.ts'
+import { jsonBody } from './json-body.ts'
+
+const END_OF_TIME = Date.UTC(9999, 11, 31)
+
+function set(name: fc.Arbitrary<string>): fc.Arbitrary<ResourceSet | undefined> {
+  const one = fc.oneof(name, fc.constant(''))
+  return fc.option(
+    fc.oneof(
+      one.map((exact) => ({ exact })),
+      one.map((prefix) => ({ prefix })),
+    ),
+    { nil: undefined },
+  )
+}
+
+const group = fc.option(fc.record({ read: fc.boolean(), write: fc.boolean() }), { nil: null })
+const scope: fc.Arbitrary<AccessScopeInput> = fc.record({
+  basins: set(basinName),
+  streams: set(streamName),
+  accessTokens: set(basinName),
+  opGroups: fc.option(fc.record({ account: group, basin: group, stream: group }), { nil: undefined }),
+  ops: fc.option(fc.array(fc.constantFrom(...OPERATIONS), { maxLength: 4 }), { nil: undefined }),
+})
+const token: fc.Arbitrary<AccessTokenInput> = fc.record({
+  id: fc.stringMatching(/^[!-~]{1,20}$/).filter((id) => id !== '.' && id !== '..'),
+  expiresAt: fc.option(
+    fc.nat(END_OF_TIME).map((time) => new Date(time)),
+    { nil: undefined },
+  ),
+  autoPrefixStreams: fc.option(fc.boolean(), { nil: undefined }),
+  scope,
+}) as fc.Arbitrary<AccessTokenInput>
+
+const WORDS = [
+  ...['"id":', '"expires_at":', '"2030-01-01T00:00:00Z"', '"auto_prefix_streams":', '"scope":', '"basins":'],
+  ...[
+    '"streams":',
+    '"access_tokens":',
+    '"op_groups":',
+    '"ops":',
+    '"exact":',
+    '"prefix":',
+    '"account":',
+    '"read":',
+  ],
+  ...['"append"', 'null', 'true', '{}', '[]', ',', ':', '}', '{"__proto__":', '"has_more":'],
+]
+
+export const accessToken = jsonBody({
+  name: 'access-token',
+  // The text of the time is kept, because the service returns it as it was given.
+  models: token.map((one) =>
+    one.expiresAt == null ? one : { ...one, expiresAtText: dateTimeText(one.expiresAt) },
+  ),
+  form: ({ id, expiresAt, expiresAtText, autoPrefixStreams, scope }: AccessTokenInput) => ({
+    id,
+    expires_at: expiresAt == null ? null : (expiresAtText ?? dateTimeText(expiresAt)),
+    auto_prefix_streams: autoPrefixStreams ?? null,
+    scope: {
+      basins: scope.basins,
+      streams: scope.streams,
+      access_tokens: scope.accessTokens,
+      op_groups: scope.opGroups,
+      ops: scope.ops,
+    },
+  }),
+  decode(body) {
+    const input = decodeAccessToken(body)
+    issue(input)
+    return input
+  },
+  words: WORDS,
+})
+
+/** The model accepts its own output. */
+function issue(input: AccessTokenInput): void {
+  try {
+    const { id, autoPrefixStreams, scope } = newAccessToken(input, 0)
+    newAccessToken({ id, autoPrefixStreams, scope }, 0)
+  } catch (error) {
+    if (!HeadwaterError.is(error) || error.code !== 'invalid') throw error
+  }
+}
+
+/** The response of a service to a token command. */
+export const tokenPage = jsonBody<TokenPage>({
+  name: 'token-page',
+  models: fc.record({
+    access_tokens: fc.array(
+      fc.record({
+        id: streamName,
+        expires_at: fc.option(streamName, { nil: null }),
+        auto_prefix_streams: fc.boolean(),
+        scope: fc.record({
+          basins: fc.constantFrom(null, { exact: 'a' }, { prefix: '' }),
+          streams: fc.constantFrom(null, { exact: 'a' }, { prefix: '' }),
+          access_tokens: fc.constant(null),
+          op_groups: fc.constantFrom({}),
+          ops: fc.array(streamName, { maxLength: 3 }),
+        }),
+      }),
+      { maxLength: 3 },
+    ),
+    has_more: fc.boolean(),
+  }),
+  // Absent groups are none. An empty object has three groups that permit nothing.
+  form: ({ access_tokens, has_more }) => ({
+    access_tokens: access_tokens.map(({ scope, ...token }) => {
+      const groups = scope.op_groups
+      return { ...token, scope: { ...scope, op_groups: Object.keys(groups).length === 0 ? null : groups } }
+    }),
+    has_more,
+  }),
+  decode: (body) => tokenPageOf(objectOf(readJson(body), 'body')),
+  words: WORDS,
+})
+
+export const location = jsonBody({
+  name: 'location',
+  models: fc.stringMatching(/^[A-Za-z0-9:.-]{1,64}$/),
+  form: (name: string) => name,
+  decode: decodeLocation,
+  words: ['"', 'aws:us-east-1', '\\u0041', '{}', 'null'],
+})

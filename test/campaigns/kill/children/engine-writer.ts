@@ -1,0 +1,52 @@
+import { writeSync } from 'node:fs'
+import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
+import { type Headwater, open } from '../../../../src/index.ts'
+import { BASIN, recordAt, STREAMS } from './stream-records.ts'
+
+/**
+ * Appends to some streams by sessions, and creates and deletes others, until it is killed. Prints what was
+ * acknowledged.
+ */
+const [directory = '', round = '', durability = 'sync'] = process.argv.slice(2)
+const BATCH_RECORDS_MAX = 5
+const tell = (line: string): void => void writeSync(1, `${line}\n`)
+
+// Waits for its turn, because starting takes longer than being killed.
+process.stdin.once('data', () => void run())
+
+async function run(): Promise<void> {
+  const hw = await open({ storage: filesystem(directory, { durability: durability as 'sync' | 'os' }) })
+  await hw.ensureBasin(BASIN)
+  await Promise.all([...STREAMS.map((name) => write(hw, name)), createAndDelete(hw)])
+}
+
+/** As many appends in flight as the session admits. */
+async function write(hw: Headwater, name: string): Promise<void> {
+  await hw.basin(BASIN).ensureStream(name)
+  const stream = hw.basin(BASIN).stream(name)
+  let { seqNum } = await stream.checkTail()
+  const session = await stream.appendSession()
+  session.acks$.subscribe(({ end }) => tell(`${name} ${end.seqNum}`))
+  for (;;) {
+    const count = 1 + (seqNum % BATCH_RECORDS_MAX)
+    const records = Array.from({ length: count }, (_, i) => recordAt(name, seqNum + i))
+    const ticket = await session.submit(records, { matchSeqNum: seqNum })
+    seqNum += count
+    // Limited, because otherwise nothing would ever be acknowledged.
+    if (seqNum % 7 === 0) await ticket.ack()
+  }
+}
+
+async function createAndDelete(hw: Headwater): Promise<void> {
+  for (let serial = 0; ; serial++) {
+    const name = `short-${round}-${serial}`
+    tell(`creating ${name}`)
+    await hw.basin(BASIN).createStream(name)
+    tell(`created ${name}`)
+    await hw.basin(BASIN).stream(name).append('one')
+    if (serial % 3 === 0) continue
+    tell(`deleting ${name}`)
+    await hw.basin(BASIN).deleteStream(name)
+    tell(`deleted ${name}`)
+  }
+}

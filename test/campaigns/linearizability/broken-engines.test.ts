@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
+import type { Head, Storage, StorageSession } from '../../../src/storage/contract.ts'
+import { StorageConflict } from '../../../src/storage/errors.ts'
+import { wrapped } from '../../support/index.ts'
+import { checkHistory } from './check-history.ts'
+import { describeFinding } from './describe-finding.ts'
+import { openEngines } from './engine-target.ts'
+import { recordTarget } from './record-history.ts'
+import type { AppendCall, StreamClient } from './stream-client.ts'
+import type { OpenTarget } from './target.ts'
+
+const SEEDS = [1, 2, 3, 4, 5]
+/** The probability of the defect. */
+const PROBABILITY = 0.1
+
+type Strikes = () => boolean
+
+type OpenBroken = (strikes: Strikes) => Promise<OpenTarget>
+
+/** A memory storage with some calls replaced. */
+function onStorage(
+  engines: number,
+  change: (session: StorageSession, strikes: Strikes) => Partial<StorageSession>,
+): OpenBroken {
+  return (strikes) => {
+    const storage = wrapped(memory(), { notifications: 'none' }, (session) => change(session, strikes))
+    // No notifications of other engines, which would reveal the defect.
+    const open: Storage['open'] = (context) => storage.open({ ...context, onLogChanged: () => {} })
+    return openEngines({ manifest: storage.manifest, open }, engines)
+  }
+}
+
+/** A memory storage with replaced clients. */
+function byClient(change: (client: StreamClient, strikes: Strikes) => Partial<StreamClient>): OpenBroken {
+  return async (strikes) => {
+    const target = await openEngines(memory(), 1)
+    return {
+      ...target,
+      connect(stream, number) {
+        const client = target.connect(stream, number)
+        return {
+          append: (call) => client.append(call),
+          read: () => client.read(),
+          checkTail: () => client.checkTail(),
+          ...change(client, strikes),
+        }
+      },
+    }
+  }
+}
+
+function withoutConditions({ matchSeqNum: _, fencingToken: __, ...call }: AppendCall): AppendCall {
+  return call
+}
+
+const BROKEN: readonly [string, OpenBroken][] = [
+  [
+    'a storage that returns an outdated head',
+    onStorage(2, (session, strikes) => {
+      const old = new Map<string, Head>()
+      let calls = 0
+      return {
+        async head(logId) {
+          if (old.has(logId) && strikes()) return old.get(logId)
+          const head = await session.head(logId)
+          if (head !== undefined && calls++ % 20 === 0) old.set(logId, head)
+          return head
+        },
+      }
+    }),
+  ],
+  [
+    'a storage that acknowledges an append without storing it',
+    onStorage(2, (session, strikes) => ({
+      append: async (request) => {
+        if (!strikes()) await session.append(request)
+      },
+    })),
+  ],
+  [
+    'a storage that stores an append and reports that it did not',
+    onStorage(1, (session, strikes) => ({
+      append: async (request) => {
+        await session.append(request)
+        if (strikes()) throw new StorageConflict('a lie')
+      },
+    })),
+  ],
+  [
+    'a client that retries an append of unknown outcome',
+    byClient((client, strikes) => ({
+      append: async (call) => {
+        if (strikes()) await client.append(call)
+        return client.append(call)
+      },
+    })),
+  ],
+  [
+    'a service that ignores conditions',
+    byClient((client, strikes) => ({
+      append: (call) => client.append(strikes() ? withoutConditions(call) : call),
+    })),
+  ],
+  [
+    'a cache in front of the tail',
+    byClient((client, strikes) => {
+      let last = client.checkTail()
+      return {
+        checkTail: () => {
+          if (strikes()) return last
+          last = client.checkTail()
+          return last
+        },
+      }
+    }),
+  ],
+  [
+    'a service that acknowledges appends that it does not store',
+    byClient((client, strikes) => ({
+      append: async (call) => {
+        const { tail } = (await client.checkTail()) as { tail: number }
+        const isPlain = call.matchSeqNum === undefined && call.fencingToken === undefined
+        if (!isPlain || call.setFencingToken !== undefined || !strikes()) return client.append(call)
+        const end = tail + call.bodies.length
+        return { kind: 'appended', start: tail, end, tail: end }
+      },
+    })),
+  ],
+]
+
+describe('the checker detects', () => {
+  it.each(BROKEN)('%s', async (_, openBroken) => {
+    let found = 0
+    for (const seed of SEEDS) {
+      const prng = new Prng(seed)
+      let struck = 0
+      const strikes = () => {
+        const isStruck = prng.chance(PROBABILITY)
+        if (isStruck) struck++
+        return isStruck
+      }
+      const target = await openBroken(strikes)
+      const workload = { seed, streams: ['a'], clients: [0, 1, 2, 3, 4, 5], operationsPerClient: 60 }
+      const finding = checkHistory(await recordTarget(target, workload))
+      expect(struck).toBeGreaterThan(0)
+      if (finding === undefined) continue
+      expect(describeFinding(finding)).toContain('is not linearizable')
+      found++
+    }
+    // An engine may detect a defect of its storage in time.
+    expect(found).toBeGreaterThan(SEEDS.length / 2)
+  })
+})

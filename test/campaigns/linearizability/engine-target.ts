@@ -1,0 +1,45 @@
+import { type Headwater, open, type Stream } from '../../../src/index.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
+import { EngineClient } from './clients/engine-client.ts'
+import { engineSession } from './clients/engine-session.ts'
+import type { PipelinedAppends } from './clients/pipelined-appends.ts'
+import type { OpenTarget } from './target.ts'
+
+const BASIN = 'linearizability'
+
+/**
+ * Engines on one storage with clients in their process. Some clients make independent appends, others share a
+ * session per stream; some read in pages, others by sessions.
+ */
+export async function openEngines(storage: Storage, count: number): Promise<OpenTarget> {
+  const engines: Headwater[] = []
+  for (let i = 0; i < count; i++) engines.push(await open({ storage }))
+  const sessions = new Map<string, PipelinedAppends>()
+  const sessionOf = (stream: Stream, engine: number) => {
+    const key = `${engine} ${stream.name}`
+    const session = sessions.get(key) ?? engineSession(stream)
+    sessions.set(key, session)
+    return session
+  }
+  const streamOf = (engine: number, name: string) => engines[engine]!.basin(BASIN).stream(name)
+  return {
+    connect(name, client) {
+      const engine = client % count
+      const way = Math.floor(client / count)
+      const stream = streamOf(engine, name)
+      const plain = new EngineClient(stream, way % 2 === 0 ? 'pages' : 'session')
+      if (way % 3 === 0) return plain
+      const session = sessionOf(stream, engine)
+      return {
+        append: (call) => session.append(call),
+        read: () => plain.read(),
+        checkTail: () => plain.checkTail(),
+      }
+    },
+    reader: (name) => new EngineClient(streamOf(0, name), 'pages'),
+    async close() {
+      await Promise.all([...sessions.values()].map((session) => session.close()))
+      for (const engine of engines) await engine.close()
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import type { AppendOperation, AppendOutcome, RecordedOperation } from './operations.ts'
+import { chainedHash, EMPTY_STREAM_HASH } from './stream-hash.ts'
+
+/** The state of a stream in the sequential model. */
+export interface StreamState {
+  /** The sequence number of the next record. */
+  readonly tail: number
+  /** `streamHashOf` all records. */
+  readonly streamHash: bigint
+  /** `''` if there is none. */
+  readonly fencingToken: string
+}
+
+export const EMPTY_STREAM: StreamState = { tail: 0, streamHash: EMPTY_STREAM_HASH, fencingToken: '' }
+
+/** Returns why the operation cannot have its outcome in this state, as a clause, or undefined if it can. */
+export function objection(
+  state: StreamState,
+  { operation, outcome }: Pick<RecordedOperation, 'operation' | 'outcome'>,
+): string | undefined {
+  switch (outcome.kind) {
+    case 'appended':
+      return objectionToAck(state, operation as AppendOperation, outcome)
+    case 'refused':
+      return objectionToRefusal(state, operation as AppendOperation, outcome)
+    case 'unknown':
+      return refusalIn(state, operation as AppendOperation)
+    case 'read':
+      if (outcome.tail !== state.tail) return `the stream has ${state.tail} records`
+      return outcome.streamHash === state.streamHash ? undefined : 'the stream has other records'
+    case 'tail':
+      return outcome.tail === state.tail ? undefined : `the tail is ${state.tail}`
+    case 'not-made':
+    case 'failed':
+      return undefined
+  }
+}
+
+/** Returns the state after an append. */
+export function afterAppend(state: StreamState, append: AppendOperation): StreamState {
+  return {
+    tail: state.tail + append.recordHashes.length,
+    streamHash: append.recordHashes.reduce(chainedHash, state.streamHash),
+    fencingToken: append.setFencingToken ?? state.fencingToken,
+  }
+}
+
+/**
+ * Returns the condition of the append that does not hold (docs/protocol.md "Append conditions"). The fencing
+ * token is checked first.
+ */
+function failedCondition(
+  state: StreamState,
+  { fencingToken, matchSeqNum }: AppendOperation,
+): 'fencingToken' | 'matchSeqNum' | undefined {
+  if (fencingToken !== undefined && fencingToken !== state.fencingToken) return 'fencingToken'
+  if (matchSeqNum !== undefined && matchSeqNum !== state.tail) return 'matchSeqNum'
+  return undefined
+}
+
+function refusalIn(state: StreamState, append: AppendOperation): string | undefined {
+  const failed = failedCondition(state, append)
+  if (failed === 'fencingToken') return `the fencing token is ${JSON.stringify(state.fencingToken)}`
+  return failed && `the tail is ${state.tail}`
+}
+
+function objectionToAck(
+  state: StreamState,
+  append: AppendOperation,
+  { start, end, tail }: AppendOutcome & { kind: 'appended' },
+): string | undefined {
+  if (start !== state.tail) return `the tail is ${state.tail}`
+  if (end !== start + append.recordHashes.length) return `${append.recordHashes.length} records were appended`
+  if (tail < end) return 'the ack tells a tail before the end of what it acknowledges'
+  return refusalIn(state, append)
+}
+
+function objectionToRefusal(
+  state: StreamState,
+  append: AppendOperation,
+  outcome: AppendOutcome & { kind: 'refused' },
+): string | undefined {
+  const failed = failedCondition(state, append)
+  if ('fencingToken' in outcome) {
+    if (outcome.fencingToken === state.fencingToken && failed === 'fencingToken') return undefined
+    return `the fencing token is ${JSON.stringify(state.fencingToken)}`
+  }
+  if (failed === 'fencingToken') return `the fencing token is ${JSON.stringify(state.fencingToken)}`
+  return outcome.seqNum === state.tail && failed === 'matchSeqNum' ? undefined : `the tail is ${state.tail}`
+}

@@ -1,0 +1,55 @@
+import type { RecordedOperation } from './operations.ts'
+
+/** Bounds of the offset from the clock of a tab to that of the test, in milliseconds. */
+export interface Offset {
+  readonly least: number
+  readonly most: number
+}
+
+/** A time read from a tab between two times of the test. */
+export interface TimeSample {
+  readonly before: number
+  readonly inTab: number
+  readonly after: number
+}
+
+/** Browsers round times to this many milliseconds, up or down, if pages are not isolated. */
+const ROUNDED_MS = 0.1
+
+const SAMPLES = 50
+
+/**
+ * Reads the clock of a tab repeatedly; the fastest responses give the tightest bounds. Both clocks run at the
+ * same rate, because they are on one machine.
+ */
+export async function offsetOf(timeInTab: () => Promise<number>): Promise<Offset> {
+  const samples: TimeSample[] = []
+  for (let i = 0; i < SAMPLES; i++) {
+    const before = performance.now()
+    const inTab = await timeInTab()
+    samples.push({ before, inTab, after: performance.now() })
+  }
+  return offsetBy(samples)
+}
+
+export function offsetBy(samples: readonly TimeSample[]): Offset {
+  return {
+    least: Math.max(...samples.map(({ before, inTab }) => before - inTab)) - ROUNDED_MS,
+    most: Math.min(...samples.map(({ inTab, after }) => after - inTab)) + ROUNDED_MS,
+  }
+}
+
+/**
+ * Converts the operations recorded by a tab to the clock of the test. Each spans the longest time that it may
+ * have taken: treating doubtful cases as concurrent avoids false violations.
+ */
+export function byTestClock(
+  recorded: readonly RecordedOperation[],
+  { least, most }: Offset,
+): RecordedOperation[] {
+  return recorded.map((operation) => ({
+    ...operation,
+    calledAt: operation.calledAt + least - ROUNDED_MS,
+    returnedAt: operation.returnedAt + most + ROUNDED_MS,
+  }))
+}

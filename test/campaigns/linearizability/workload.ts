@@ -1,0 +1,63 @@
+import type { Prng } from '../../../src/runtime/prng.ts'
+import type { AppendOutcome, Outcome } from './operations.ts'
+import type { AppendCall } from './stream-client.ts'
+
+export type Call =
+  | { readonly kind: 'append'; readonly append: AppendCall }
+  | { readonly kind: 'read' }
+  | { readonly kind: 'check-tail' }
+
+const APPENDS = 0.65
+const READS = 0.1
+
+/**
+ * The state that the clients of a stream last observed. They share it, so that several of them compete for
+ * the same position or token.
+ */
+export class Belief {
+  #tail = 0
+  readonly #tokens = ['']
+
+  /** Mostly the current one. */
+  tail(prng: Prng): number {
+    return prng.chance(0.85) ? this.#tail : Math.max(0, this.#tail + prng.below(5) - 2)
+  }
+
+  /** Mostly the current one, otherwise an earlier one. */
+  token(prng: Prng): string {
+    return prng.chance(0.8) ? this.#tokens.at(-1)! : prng.pick(this.#tokens)
+  }
+
+  learn(call: Call, outcome: Outcome): void {
+    if (outcome.kind === 'tail' || outcome.kind === 'read') this.#tail = outcome.tail
+    if (call.kind === 'append') this.#learnOfAppend(call.append, outcome as AppendOutcome)
+  }
+
+  #learnOfAppend({ setFencingToken }: AppendCall, outcome: AppendOutcome): void {
+    if (outcome.kind === 'appended') {
+      this.#tail = Math.max(this.#tail, outcome.end)
+      if (setFencingToken !== undefined) this.#tokens.push(setFencingToken)
+    } else if (outcome.kind === 'refused') {
+      if ('seqNum' in outcome) this.#tail = outcome.seqNum
+      else this.#tokens.push(outcome.fencingToken)
+    }
+  }
+}
+
+/** The next operation of a client. `name` makes its records unique. */
+export function nextCall(prng: Prng, belief: Belief, name: () => string): Call {
+  const kind = prng.next()
+  if (kind >= APPENDS) return { kind: kind < APPENDS + READS ? 'read' : 'check-tail' }
+  const fences = prng.chance(0.12)
+  // A fence may be a batch of its own.
+  const records = prng.below(3) + (fences ? 0 : 1)
+  return {
+    kind: 'append',
+    append: {
+      bodies: Array.from({ length: records }, name),
+      ...(fences && { setFencingToken: prng.chance(0.25) ? '' : name() }),
+      ...(prng.chance(0.4) && { matchSeqNum: belief.tail(prng) }),
+      ...(prng.chance(0.4) && { fencingToken: belief.token(prng) }),
+    },
+  }
+}

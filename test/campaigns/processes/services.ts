@@ -1,0 +1,68 @@
+import { bundleProgram, Child } from '../../support/child-process.ts'
+
+/** Processes that serve one database. */
+export class Services {
+  readonly #program: string
+  readonly #connectionString: string
+  readonly #children: Child[]
+  readonly #ports: readonly string[]
+  readonly #restarting = new Map<number, Promise<void>>()
+
+  private constructor(
+    program: string,
+    connectionString: string,
+    children: Child[],
+    ports: readonly string[],
+  ) {
+    this.#program = program
+    this.#connectionString = connectionString
+    this.#children = children
+    this.#ports = ports
+  }
+
+  static async start(connectionString: string, count: number): Promise<Services> {
+    const program = await bundleProgram(new URL('./service.ts', import.meta.url))
+    const children = Array.from({ length: count }, () => new Child(program, [connectionString]))
+    const ports = await Promise.all(
+      children.map(async (child) => {
+        await child.printed(1)
+        if (child.hasEnded) throw new Error('a service did not start')
+        return child.lines[0]!
+      }),
+    )
+    return new Services(program, connectionString, children, ports)
+  }
+
+  get count(): number {
+    return this.#children.length
+  }
+
+  urlOf(service: number): string {
+    return `http://127.0.0.1:${this.#ports[service]}`
+  }
+
+  /** Resolves when the process accepts connections. */
+  async ready(service: number): Promise<void> {
+    await this.#restarting.get(service)
+  }
+
+  /** Kills a process, and starts another one on its port. */
+  async restart(service: number): Promise<void> {
+    await this.ready(service)
+    const restarting = this.#restart(service)
+    this.#restarting.set(service, restarting)
+    await restarting
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#children.map((child) => child.kill()))
+  }
+
+  async #restart(service: number): Promise<void> {
+    await this.#children[service]!.kill()
+    const child = new Child(this.#program, [this.#connectionString, this.#ports[service]!])
+    this.#children[service] = child
+    await child.printed(1)
+    if (child.hasEnded) throw new Error('a service did not start again')
+  }
+}

@@ -1,0 +1,113 @@
+import type { AppendConditions, HeadwaterError } from '../../../../src/index.ts'
+import type { AppendAck } from '../../../../src/model/info.ts'
+import type { AppendOutcome } from '../../linearizability/operations.ts'
+import { Belief } from '../../linearizability/workload.ts'
+import { AppendAttempt, type AttemptGroup, type SentRecord } from '../append-attempt.ts'
+import { checkAck, checkAckOrder, outcomeOfFailure } from '../checks/check-append.ts'
+import type { Call, SimulatedEngine } from '../simulated-engine.ts'
+import type { World } from '../world.ts'
+
+export interface AppendOrder {
+  readonly actor: string
+  readonly engine: SimulatedEngine
+  readonly stream: string
+  readonly id: string
+  readonly records: readonly SentRecord[]
+  readonly conditions: AppendConditions
+  readonly group?: AttemptGroup
+  readonly turn?: NonNullable<AppendAttempt['turn']>
+  /** The acks of the group arrive in order. */
+  readonly ordersAcks?: boolean
+}
+
+/**
+ * Tracks the appends of a world: the requests, their outcomes, and what the writers believe about the
+ * streams.
+ */
+export class Appending {
+  readonly #world: World
+  readonly #beliefs = new Map<string, Belief>()
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  belief(stream: string): Belief {
+    const belief = this.#beliefs.get(stream) ?? new Belief()
+    this.#beliefs.set(stream, belief)
+    return belief
+  }
+
+  drawConditions(stream: string, matches: number, fences: number): AppendConditions {
+    const { scheduler } = this.#world
+    const belief = this.belief(stream)
+    return {
+      ...(scheduler.chance(matches) && { matchSeqNum: belief.tail(scheduler) }),
+      ...(scheduler.chance(fences) && { fencingToken: belief.token(scheduler) }),
+    }
+  }
+
+  /** Makes the call `append`. `settled` is called with whether it was acknowledged. */
+  begin<Result>(
+    order: AppendOrder,
+    append: () => Promise<Result>,
+    ackOf: (result: Result) => AppendAck,
+    settled: (isAcknowledged: boolean) => void,
+  ): void {
+    const { actor, engine, stream, id, records, conditions, group, turn } = order
+    const { observer, history: lines } = this.#world
+    const history = observer.history(stream)
+    const { window, stop } = engine.watch()
+    const since = history.observed.records
+    const attempt = new AppendAttempt({ id, stream, records, conditions, group, turn, since, clock: window })
+    observer.attempts.set(id, attempt)
+    lines.add(actor, 'append', {
+      engine: engine.name,
+      stream,
+      id,
+      records: records.map(shown),
+      ...conditions,
+    })
+    const inTrouble = this.#world.inTrouble
+    const end = (outcome: AppendOutcome, error?: unknown) => {
+      stop()
+      const { code } = (error ?? {}) as Partial<HeadwaterError>
+      lines.add(actor, outcome.kind, { id, ...outcome, kind: undefined, error: code })
+      const fence = attempt.operation.setFencingToken
+      const append = { bodies: [], ...(fence !== undefined && { setFencingToken: fence }) }
+      this.belief(stream).learn({ kind: 'append', append }, outcome)
+      settled(outcome.kind === 'appended')
+    }
+    const call: Call<Result> = {
+      done: (result) => {
+        attempt.status = 'acknowledged'
+        const ack = ackOf(result)
+        end({ kind: 'appended', start: ack.start.seqNum, end: ack.end.seqNum, tail: ack.tail.seqNum })
+        checkAck(history, attempt, ack)
+        if (order.ordersAcks) checkAckOrder(attempt)
+      },
+      failed: (error) => {
+        const isClosing = !engine.isOpen
+        // Outside the check of expected failures: a failure here is a violation.
+        attempt.status = 'unknown'
+        const outcome = outcomeOfFailure(attempt, error, {
+          history,
+          since: group?.since ?? since,
+          inTrouble,
+          isClosing,
+        })
+        attempt.status = outcome.kind === 'unknown' ? 'unknown' : 'not made'
+        end(outcome, error)
+      },
+      lost: () => {
+        attempt.status = 'unknown'
+        end({ kind: 'unknown' })
+      },
+    }
+    engine.call(append(), call)
+  }
+}
+
+function shown({ command, timestamp, meteredBytes }: SentRecord): unknown {
+  return command ? { ...command, timestamp } : { bytes: meteredBytes, timestamp }
+}

@@ -1,0 +1,20 @@
+import type { SimulatedEngine } from '../simulated-engine.ts'
+
+/** The sessions or producers of an actor that are being closed. */
+export class Closings {
+  #count = 0
+
+  get areOver(): boolean {
+    return this.#count === 0
+  }
+
+  /** Sessions of a dead engine are not closed. */
+  begin(engine: SimulatedEngine, close: () => Promise<unknown>): void {
+    if (engine.isDead) return
+    this.#count++
+    const over = () => {
+      this.#count--
+    }
+    engine.call(close(), { done: over, failed: over, lost: over })
+  }
+}

@@ -1,0 +1,243 @@
+import { describe, expect, it } from 'vitest'
+import type { ReadCursor, ReadEvent, Stream } from '../../../src/index.ts'
+import type { Prng } from '../../../src/runtime/prng.ts'
+import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'
+import type { AppendRequest, Storage, StorageSession } from '../../../src/storage/contract.ts'
+import { StorageConflict } from '../../../src/storage/errors.ts'
+import { wrapped } from '../../support/index.ts'
+import { report } from './report.ts'
+import { shorten } from './shorten.ts'
+import { run } from './simulation.ts'
+import type { Sabotage } from './world.ts'
+
+/** A small number of seeds, each of which must detect the defect at least once. */
+const SEEDS = 100
+const STEPS = 300
+/** The probability of the defect. */
+const PROBABILITY = 0.1
+
+type Strikes = () => boolean
+
+function strikesOf(prng: Prng): Strikes {
+  return () => prng.chance(PROBABILITY)
+}
+
+function onStorage(change: (session: StorageSession, strikes: Strikes) => Partial<StorageSession>): Sabotage {
+  return { storage: (storage, prng) => wrapped(storage, {}, (session) => change(session, strikesOf(prng))) }
+}
+
+/** Appends that store something else. */
+function byStoring(change: (request: AppendRequest) => AppendRequest): Sabotage {
+  return onStorage((session, strikes) => ({
+    append: (request) => session.append(strikes() ? change(request) : request),
+  }))
+}
+
+function onStream(change: (stream: Stream, strikes: Strikes) => Partial<Stream>): Sabotage {
+  return { stream: (stream, prng) => overridden(stream, change(stream, strikesOf(prng))) }
+}
+
+/** Read sessions with some events replaced. */
+function onCursor(
+  change: (cursor: ReadCursor, event: ReadEvent | undefined) => Promise<ReadEvent | undefined>,
+): Sabotage {
+  return onStream((stream, strikes) => ({
+    openRead: async (...args) => {
+      const cursor = await stream.openRead(...args)
+      if (cursor === undefined) return undefined
+      const next = async () => {
+        const event = await cursor.next()
+        return event?.kind === 'batch' && strikes() ? change(cursor, event) : event
+      }
+      return overridden(cursor, { next })
+    },
+  }))
+}
+
+function overridden<Target extends object>(target: Target, own: Partial<Target>): Target {
+  return new Proxy(target, {
+    get: (_, property: keyof Target & string) => {
+      const value = own[property] ?? target[property]
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+/** Repeats the first batch of a session. */
+function repeating(): Sabotage {
+  const told = new WeakMap<ReadCursor, ReadEvent>()
+  return onCursor(async (cursor, event) => {
+    const before = told.get(cursor)
+    if (event !== undefined) told.set(cursor, event)
+    return before ?? event
+  })
+}
+
+function deafened(storage: Storage): Storage {
+  return {
+    manifest: storage.manifest,
+    open: (context) => storage.open({ ...context, onLogChanged: () => {} }),
+  }
+}
+
+const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
+  [
+    'a storage that loses an append that it acknowledges',
+    /is acknowledged when it is stored|tells a tail of the stream/,
+    onStorage((session, strikes) => ({
+      append: async (request) => {
+        if (!strikes()) await session.append(request)
+      },
+    })),
+  ],
+  [
+    'a storage that skips a sequence number',
+    /the next record has the sequence number/,
+    byStoring(({ block, head, ...request }) => {
+      const records = decodeRecords(block.data).map((record) => ({ ...record, seqNum: record.seqNum + 1 }))
+      const ends = { endSeqNum: block.endSeqNum + 1 }
+      const tail = { ...head.tail, seqNum: head.tail.seqNum + 1 }
+      return {
+        ...request,
+        block: { ...block, ...ends, data: encodeRecords(records) },
+        head: { ...head, tail },
+      }
+    }),
+  ],
+  [
+    'a storage whose timestamps go back',
+    /has a timestamp from/,
+    byStoring(({ block, ...request }) => {
+      const records = decodeRecords(block.data).map((record) => ({ ...record, timestamp: 1 }))
+      return { ...request, block: { ...block, data: encodeRecords(records) } }
+    }),
+  ],
+  [
+    'a storage that keeps a part of a batch',
+    /is stored whole|the block says of its records/,
+    byStoring(({ block, ...request }) => {
+      const records = decodeRecords(block.data)
+      return { ...request, block: { ...block, data: encodeRecords(records.slice(0, -1)) } }
+    }),
+  ],
+  [
+    'a storage that stores an append and says that it certainly did not',
+    /is stored once|leaves no trace/,
+    onStorage((session, strikes) => ({
+      append: async (request) => {
+        await session.append(request)
+        if (strikes()) throw new StorageConflict('a lie')
+      },
+    })),
+  ],
+  [
+    'a storage that forgets trims',
+    /delivers every record once and in order|gives what there is|the head of/,
+    onStorage((session) => ({
+      head: async (logId) => {
+        const head = await session.head(logId)
+        return head && { ...head, trimPoint: 0 }
+      },
+    })),
+  ],
+  [
+    'a storage that frees records before their expiry or trim grace',
+    /record \d+ is there/,
+    onStorage((session) => ({
+      reclaim: ({ now, trimmedBefore, blocksMax }) =>
+        session.reclaim({ now: now + 3_600_000, trimmedBefore: trimmedBefore + 3_600_000, blocksMax }),
+    })),
+  ],
+  ['a storage that promises notifications and sends none', /nobody is left waiting/, { storage: deafened }],
+  [
+    'a service that never settles an append',
+    /nobody is left waiting|every call settles/,
+    onStream((stream, strikes) => ({
+      append: (...args) => {
+        const acked = stream.append(...args)
+        if (!strikes()) return acked
+        acked.catch(() => {})
+        return new Promise(() => {})
+      },
+    })),
+  ],
+  [
+    'a service that stores rejected appends',
+    /is stored only when its conditions hold|leaves no trace|is not stored any more/,
+    onStream((stream) => ({
+      append: (records, conditions) =>
+        stream.append(records, conditions).catch(async (error) => {
+          if (error.code.endsWith('_mismatch')) await stream.append(records)
+          throw error
+        }),
+    })),
+  ],
+  [
+    'a client that retries an append of unknown outcome',
+    /is stored once|leaves no trace/,
+    onStream((stream) => ({
+      append: (records, conditions) =>
+        stream.append(records, conditions).catch(async (error) => {
+          if (error.code === 'storage') await stream.append(records, conditions).catch(() => {})
+          throw error
+        }),
+    })),
+  ],
+  [
+    'a service that ignores conditions',
+    /is stored only when its conditions hold/,
+    onStream((stream, strikes) => ({
+      append: (records, conditions) => stream.append(records, strikes() ? {} : conditions),
+    })),
+  ],
+  [
+    'a service that rejects valid appends',
+    /is refused only when a condition does not hold/,
+    onStream((stream, strikes) => ({
+      append: (records, conditions) => stream.append(records, strikes() ? { matchSeqNum: 999 } : conditions),
+    })),
+  ],
+  [
+    'a cache in front of the tail',
+    /a tail check tells the tail|only when there is no stream/,
+    (() => {
+      const tails = new Map<string, ReturnType<Stream['checkTail']>>()
+      return onStream((stream) => ({
+        checkTail: () => {
+          const tail = tails.get(stream.name) ?? stream.checkTail()
+          tails.set(stream.name, tail)
+          return tail
+        },
+      }))
+    })(),
+  ],
+  ['a session that repeats a batch', /delivers every record once and in order/, repeating()],
+  [
+    'a session that omits a batch',
+    /delivers every record once and in order|nobody is left waiting|ends at a bound/,
+    onCursor(async (cursor) => cursor.next()),
+  ],
+  [
+    'a session that ends too early',
+    /ends at a bound, or when it has waited/,
+    onCursor(async () => undefined),
+  ],
+]
+
+describe('the checks detect', () => {
+  it.each(BROKEN)('%s', { timeout: 300_000 }, async (_, expected, sabotage) => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const options = { seed, steps: STEPS, sabotage }
+      const result = await run(options)
+      if (result.violation === undefined) continue
+      expect(result.violation.expected).toMatch(expected)
+      const shortened = await shorten(options, result)
+      expect(shortened.violation).toBeDefined()
+      expect(shortened.steps).toBeLessThanOrEqual(result.steps)
+      const told = report(shortened)
+      expect(told).toContain(`npm run sim -- --seed ${seed} --steps ${shortened.steps}`)
+      return
+    }
+    expect.fail(`${SEEDS} seeds did not find it`)
+  })
+})

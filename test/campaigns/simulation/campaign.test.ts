@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest'
+import { report } from './report.ts'
+import { run } from './simulation.ts'
+
+const SEEDS = 200
+const STEPS = 400
+
+/** The runs must contain each of these; otherwise they would prove too little. */
+const HAPPENS = [
+  'appended',
+  'refused',
+  'not-made',
+  'unknown',
+  'refused: seq_num_mismatch',
+  'refused: fencing_token_mismatch',
+  'unknown: storage',
+  'unknown: unavailable',
+  'open session',
+  'no session: storage',
+  'no session: stream_not_found',
+  'read',
+  'batch',
+  'tail',
+  'heartbeat',
+  'end of read',
+  'left',
+  'not opened: range_not_satisfiable',
+  'no batch: range_not_satisfiable',
+  'not opened: storage',
+  'failed: unavailable',
+  'failed: stream_not_found',
+  'not-made: invalid',
+  'not-made: stream_deletion_pending',
+  'freed',
+  'delete',
+  'reconfigure',
+  'ensure',
+  'create',
+  'config',
+  'list',
+  'failed: resource_already_exists',
+  'failed: storage',
+  'dies',
+  'closes',
+  'closed',
+  'loses its connection',
+  'has its connection',
+  'will meet a conflict',
+  'lost',
+  'clock is set',
+]
+
+it(`keeps every promise in ${SEEDS} seeds`, { timeout: 300_000 }, async () => {
+  const happened = new Set<string>()
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const result = await run({ seed, steps: STEPS })
+    if (result.violation !== undefined) expect.fail(report(result))
+    for (const line of result.lines) {
+      const { event, error } = JSON.parse(line)
+      happened.add(event).add(`${event}: ${error}`)
+    }
+  }
+  expect([...happened]).toEqual(expect.arrayContaining(HAPPENS))
+})

@@ -1,0 +1,174 @@
+import type { SequencedRecord } from '../../../../src/index.ts'
+import type { StreamConfig } from '../../../../src/model/config.ts'
+import { decodeRecords } from '../../../../src/storage/block-codec.ts'
+import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
+import { afterAppend, objection } from '../../linearizability/stream-model.ts'
+import { type AppendAttempt, attemptIdOf, type SentRecord } from '../append-attempt.ts'
+import type { StreamHistory } from '../stream-history.ts'
+import { Violation } from '../violation.ts'
+
+/**
+ * Checks a block that was added to a stream: its records are whole appends that were requested, each at its
+ * position. Adds the resulting moment.
+ */
+export function checkBlock(
+  history: StreamHistory,
+  attempts: ReadonlyMap<string, AppendAttempt>,
+  block: StoredBlock,
+  head: Head,
+  latestTime: number,
+): void {
+  const { now } = history
+  const log = now.log!
+  const records = decodeRecords(block.data)
+  checkPlaces(records, now.state.tail, now.tailTimestamp, block)
+  let { state } = now
+  let { trimPoint } = now
+  for (let first = 0; first < records.length; ) {
+    const attempt = attemptOf(attempts, records.slice(first))
+    checkMayBeStored(attempt, history.name)
+    const outcome = { kind: 'appended', start: state.tail, end: state.tail + attempt.records.length } as const
+    const problem = objection(state, {
+      operation: attempt.operation,
+      outcome: { ...outcome, tail: outcome.end },
+    })
+    if (problem !== undefined)
+      throw new Violation(`${attempt.id} is stored only when its conditions hold`, problem)
+    attempt.stored = { log, seqNum: state.tail }
+    checkOrder(attempt, history.wasDeleted)
+    for (const sent of attempt.records) {
+      const record = records[first++]
+      if (record === undefined) throw new Violation(`${attempt.id} is stored whole`, 'a part of it')
+      const previous = log.timestamp
+      checkRecord(attempt, sent, record)
+      checkTimestamp(now.config!, attempt, sent, record, previous, latestTime)
+      if (sent.command?.kind === 'trim') {
+        trimPoint = Math.max(trimPoint, Math.min(sent.command.seqNum, record.seqNum + 1))
+      }
+      log.records.push({
+        ...record,
+        meteredBytes: sent.meteredBytes,
+        expiresAt: block.expiresAt,
+        appendEnd: block.endSeqNum,
+        isFreed: false,
+      })
+    }
+    state = afterAppend(state, attempt.operation)
+  }
+  checkExpiry(now.config!, block, head)
+  history.add({
+    state,
+    tailTimestamp: log.timestamp,
+    trimPoint,
+    ...(trimPoint !== now.trimPoint && { trimmedAt: head.appendedAt }),
+    writtenAt: head.appendedAt,
+  })
+}
+
+/** Sequence numbers are dense, and timestamps never decrease. */
+function checkPlaces(
+  records: readonly SequencedRecord[],
+  tail: number,
+  timestamp: number,
+  block: StoredBlock,
+): void {
+  let last = timestamp
+  records.forEach((record, index) => {
+    if (record.seqNum !== tail + index) {
+      throw new Violation(
+        `the next record has the sequence number ${tail + index}`,
+        `it has ${record.seqNum}`,
+      )
+    }
+    if (record.timestamp < last) {
+      throw new Violation(
+        `record ${record.seqNum} has a timestamp from ${last} on`,
+        `it has ${record.timestamp}`,
+      )
+    }
+    last = record.timestamp
+  })
+  const meant = [tail, tail + records.length, records[0]?.timestamp, last].join()
+  const told = [block.firstSeqNum, block.endSeqNum, block.firstTimestamp, block.lastTimestamp].join()
+  if (told !== meant) throw new Violation(`the block says of its records ${meant}`, told)
+}
+
+function attemptOf(
+  attempts: ReadonlyMap<string, AppendAttempt>,
+  records: readonly SequencedRecord[],
+): AppendAttempt {
+  for (const { body } of records) {
+    const attempt = attempts.get(attemptIdOf(body) ?? '')
+    if (attempt !== undefined) return attempt
+  }
+  throw new Violation('what is stored was appended by somebody', `record ${records[0]!.seqNum} was not`)
+}
+
+function checkMayBeStored({ id, stream, status, stored }: AppendAttempt, name: string): void {
+  if (stored !== undefined) throw new Violation(`${id} is stored once`, `at ${stored.seqNum} and once more`)
+  if (stream !== name) throw new Violation(`${id} is stored in \`${stream}\``, `in \`${name}\``)
+  if (status === 'pending' || status === 'unknown') return
+  throw new Violation(`${id}, which is ${status}, is not stored any more`, 'it turns up')
+}
+
+/** In a session, no append follows one that was not stored. Single appends of one caller keep their order. */
+function checkOrder(attempt: AppendAttempt, wasDeleted: boolean): void {
+  const { id, group, turn, stored } = attempt
+  const { log, seqNum } = stored!
+  for (const earlier of group?.attempts ?? []) {
+    if (earlier === attempt) break
+    const isBefore =
+      earlier.stored !== undefined && earlier.stored.log === log && earlier.stored.seqNum < seqNum
+    if (!isBefore)
+      throw new Violation(`${id} is stored behind ${earlier.id}, which was submitted before`, `without it`)
+  }
+  // A caller that finds its stream deleted looks it up again, and its later appends may arrive first.
+  if (turn === undefined || wasDeleted) return
+  const last = log.lastTurn.get(turn.caller) ?? -1
+  if (turn.number < last)
+    throw new Violation(`${id} is stored before what its caller appended after it`, 'behind it')
+  log.lastTurn.set(turn.caller, turn.number)
+}
+
+function checkRecord(
+  { id }: AppendAttempt,
+  sent: SentRecord,
+  { seqNum, headers, body }: SequencedRecord,
+): void {
+  const isSame =
+    Buffer.compare(sent.body, body) === 0 &&
+    sent.headers.length === headers.length &&
+    sent.headers.every((header, index) =>
+      header.every((part, i) => Buffer.compare(part, headers[index]![i]!) === 0),
+    )
+  if (!isSame) throw new Violation(`record ${seqNum} is the next one of ${id}`, 'another one')
+}
+
+/** The timestamp of a record, given or not. The time of the engine's clock is known within limits. */
+function checkTimestamp(
+  { timestamping: { mode, uncapped } }: StreamConfig,
+  { clock }: AppendAttempt,
+  { timestamp: given }: SentRecord,
+  { seqNum, timestamp }: SequencedRecord,
+  previous: number,
+  latestTime: number,
+): void {
+  const wantedAt = (now: number) => {
+    if (mode === 'arrival' || given === undefined) return now
+    return uncapped ? given : Math.min(given, now)
+  }
+  const least = Math.max(previous, wantedAt(clock.min))
+  const most = Math.max(previous, wantedAt(latestTime))
+  const isRefused = mode === 'client-require' && given === undefined
+  if (!isRefused && timestamp >= least && timestamp <= most) return
+  throw new Violation(
+    `record ${seqNum} (${mode}, ${uncapped ? 'uncapped' : 'capped'}, given ${given}) ${isRefused ? 'is refused' : `gets a timestamp from ${least} to ${most}`}`,
+    `${timestamp}`,
+  )
+}
+
+function checkExpiry({ retentionPolicy }: StreamConfig, { expiresAt }: StoredBlock, head: Head): void {
+  const expected = retentionPolicy === 'infinite' ? null : head.appendedAt + retentionPolicy.ageSeconds * 1000
+  if (expiresAt === expected) return
+  throw new Violation(`what was appended at ${head.appendedAt} expires at ${expected}`, `at ${expiresAt}`)
+}

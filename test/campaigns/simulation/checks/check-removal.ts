@@ -1,0 +1,37 @@
+import type { StoredRecord } from '../stored-log.ts'
+import type { StreamHistory } from '../stream-history.ts'
+import { Violation } from '../violation.ts'
+
+/** Records are freed only after they expired, or a grace after they were trimmed. */
+export function checkFreed(
+  { seqNum, expiresAt }: StoredRecord,
+  { moments, now }: StreamHistory,
+  trimGraceMs: number,
+  latestTime: number,
+): void {
+  if (expiresAt !== null && expiresAt <= latestTime) return
+  // The first trim beyond it may come from an engine whose clock is ahead.
+  const trims = moments.filter(({ log, trimPoint }) => log === now.log && trimPoint > seqNum)
+  if (trims.some(({ trimmedAt }) => trimmedAt + trimGraceMs <= latestTime)) return
+  throw new Violation(
+    `record ${seqNum} is there: it expires at ${expiresAt}, and was trimmed at ${trims[0]?.trimmedAt}`,
+    `at ${latestTime} it is gone`,
+  )
+}
+
+/**
+ * A stream is removed only if its deletion was requested, or if it has delete-on-empty and has been empty for
+ * long enough.
+ */
+export function checkDeletion({ name, now, deletions }: StreamHistory, latestTime: number): void {
+  if (deletions.size > 0) return
+  const minAgeMs = (now.config?.deleteOnEmpty.minAgeSeconds ?? 0) * 1000
+  const left = now.log!.records.find(
+    ({ seqNum, expiresAt }) => seqNum >= now.trimPoint && !(expiresAt !== null && expiresAt <= latestTime),
+  )
+  if (minAgeMs > 0 && left === undefined && now.writtenAt + minAgeMs <= latestTime) return
+  throw new Violation(
+    `\`${name}\` is there: nobody asked for its deletion`,
+    `it is gone, with ${left === undefined ? 'no record' : `record ${left.seqNum}`}, ${latestTime - now.writtenAt} ms after it was last written to`,
+  )
+}

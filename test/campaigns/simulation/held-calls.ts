@@ -1,0 +1,50 @@
+/** A storage call, or its result, that waits until the scheduler releases it. */
+export interface HeldCall {
+  readonly session: object
+  readonly engine: string
+  readonly operation: string
+  readonly phase: 'call' | 'answer'
+  /** Calls of one lane are released in order: the appends of one engine to one log. */
+  readonly lane: string | undefined
+  go(): Promise<void>
+  /** Discards the call. */
+  drop(): void
+}
+
+/** All held calls of all engines, in the order of their arrival. */
+export class HeldCalls {
+  #calls: HeldCall[] = []
+
+  hold(call: HeldCall): void {
+    this.#calls.push(call)
+  }
+
+  /** The calls that may be released next. */
+  get ready(): readonly HeldCall[] {
+    const lanes = new Set<string>()
+    return this.#calls.filter(({ lane }) => {
+      if (lane === undefined) return true
+      const isFirst = !lanes.has(lane)
+      lanes.add(lane)
+      return isFirst
+    })
+  }
+
+  of(session: object): readonly HeldCall[] {
+    return this.#calls.filter((call) => call.session === session)
+  }
+
+  async letGo(call: HeldCall): Promise<void> {
+    this.#remove(call)
+    await call.go()
+  }
+
+  drop(call: HeldCall): void {
+    this.#remove(call)
+    call.drop()
+  }
+
+  #remove(call: HeldCall): void {
+    this.#calls = this.#calls.filter((other) => other !== call)
+  }
+}

@@ -1,0 +1,104 @@
+import type { Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import type { HeldCalls } from './held-calls.ts'
+
+export interface Holding {
+  readonly calls: HeldCalls
+  /** Whether the result of the last call is held as well. */
+  readonly holdsAnswer: () => boolean
+  /** Called after each call that may have changed something, before its result is delivered. */
+  readonly onChange: (operation: string) => Promise<void>
+}
+
+const CHANGES: ReadonlySet<string> = new Set(['append', 'commit', 'reclaim'])
+
+/**
+ * Holds every call of one engine, and results, until the scheduler releases them: the scheduler determines
+ * the order of events.
+ */
+export class HeldStorage implements Storage {
+  readonly manifest: Storage['manifest']
+  readonly #inner: Storage
+  readonly #engine: string
+  readonly #holding: Holding
+  #session: HeldSession | undefined
+
+  constructor(inner: Storage, engine: string, holding: Holding) {
+    this.manifest = inner.manifest
+    this.#inner = inner
+    this.#engine = engine
+    this.#holding = holding
+  }
+
+  /** Identifies its calls among the held ones. */
+  get session(): object | undefined {
+    return this.#session
+  }
+
+  async open(context: StorageContext): Promise<StorageSession> {
+    this.#session = new HeldSession(await this.#inner.open(context), this.#engine, this.#holding)
+    return this.#session
+  }
+}
+
+class HeldSession implements StorageSession {
+  readonly #inner: StorageSession
+  readonly #engine: string
+  readonly #holding: Holding
+  #inFlight = 0
+  #idle: (() => void) | undefined
+
+  constructor(inner: StorageSession, engine: string, holding: Holding) {
+    this.#inner = inner
+    this.#engine = engine
+    this.#holding = holding
+  }
+
+  get: StorageSession['get'] = (...args) => this.#hold('get', () => this.#inner.get(...args))
+  list: StorageSession['list'] = (...args) => this.#hold('list', () => this.#inner.list(...args))
+  commit: StorageSession['commit'] = (...args) => this.#hold('commit', () => this.#inner.commit(...args))
+  head: StorageSession['head'] = (...args) => this.#hold('head', () => this.#inner.head(...args))
+  read: StorageSession['read'] = (...args) => this.#hold('read', () => this.#inner.read(...args))
+  reclaim: StorageSession['reclaim'] = (...args) => this.#hold('reclaim', () => this.#inner.reclaim(...args))
+  measure: StorageSession['measure'] = (...args) => this.#hold('measure', () => this.#inner.measure(...args))
+
+  append: StorageSession['append'] = (request) =>
+    this.#hold('append', () => this.#inner.append(request), `${this.#engine} ${request.logId}`)
+
+  async close(): Promise<void> {
+    if (this.#inFlight > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve
+      })
+    }
+    await this.#inner.close()
+  }
+
+  #hold<Answer>(operation: string, make: () => Promise<Answer>, lane?: string): Promise<Answer> {
+    const { calls, holdsAnswer, onChange } = this.#holding
+    const who = { session: this, engine: this.#engine, operation, drop: () => this.#done() }
+    this.#inFlight++
+    return new Promise((resolve, reject) => {
+      const go = async () => {
+        let answer: () => void
+        try {
+          const result = await make()
+          answer = () => resolve(result)
+        } catch (error) {
+          answer = () => reject(error)
+        }
+        if (CHANGES.has(operation)) await onChange(operation)
+        const tell = async () => {
+          answer()
+          this.#done()
+        }
+        if (holdsAnswer()) calls.hold({ ...who, phase: 'answer', lane: undefined, go: tell })
+        else await tell()
+      }
+      calls.hold({ ...who, phase: 'call', lane, go })
+    })
+  }
+
+  #done(): void {
+    if (--this.#inFlight === 0) this.#idle?.()
+  }
+}

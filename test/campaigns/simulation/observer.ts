@@ -1,0 +1,124 @@
+import { decodeRecords } from '../../../src/storage/block-codec.ts'
+import type { Document, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
+import { type StreamDocument, streamKey } from '../../../src/storage/documents.ts'
+import type { AppendAttempt } from './append-attempt.ts'
+import { checkBlock } from './checks/check-block.ts'
+import { checkDeletion, checkFreed } from './checks/check-removal.ts'
+import { StoredLog } from './stored-log.ts'
+import { StreamHistory } from './stream-history.ts'
+import { Violation } from './violation.ts'
+
+export interface ObserverOptions {
+  readonly basin: string
+  readonly streams: readonly string[]
+  readonly trimGraceMs: number
+  readonly onFreed: (stream: string, seqNum: number) => void
+  /** The latest time that any clock has shown. */
+  readonly latestTime: () => number
+}
+
+/**
+ * Reads the storage after each change, independently of the engines, and checks that the change follows from
+ * the previous state and the requests.
+ */
+export class Observer {
+  readonly histories: ReadonlyMap<string, StreamHistory>
+  readonly attempts = new Map<string, AppendAttempt>()
+  readonly #session: StorageSession
+  readonly #options: ObserverOptions
+
+  constructor(session: StorageSession, options: ObserverOptions) {
+    this.#session = session
+    this.#options = options
+    this.histories = new Map(options.streams.map((name) => [name, new StreamHistory(name)]))
+  }
+
+  history(stream: string): StreamHistory {
+    return this.histories.get(stream)!
+  }
+
+  async look(operation: string): Promise<void> {
+    for (const history of this.histories.values()) {
+      await this.#lookAt(history)
+      if (operation === 'reclaim') await this.lookAgain(history)
+    }
+  }
+
+  /** Compares everything that is stored of a stream with its previous state. */
+  async lookAgain(history: StreamHistory): Promise<void> {
+    const { log, state } = history.now
+    if (log === undefined) return
+    const held = new Set<number>()
+    for (const block of await this.#blocks(log.id, 0, state.tail)) {
+      for (const { seqNum, body, timestamp } of decodeRecords(block.data)) {
+        const known = log.records[seqNum]
+        held.add(seqNum)
+        const isSame = known?.timestamp === timestamp && Buffer.compare(known.body, body) === 0
+        if (!isSame) throw new Violation(`record ${seqNum} stays as it was`, 'another record in its place')
+        if (known.isFreed) throw new Violation(`record ${seqNum}, which was freed, stays away`, 'the record')
+      }
+    }
+    const { trimGraceMs, latestTime } = this.#options
+    for (const record of log.records) {
+      if (held.has(record.seqNum) || record.isFreed) continue
+      checkFreed(record, history, trimGraceMs, latestTime())
+      record.isFreed = true
+      this.#options.onFreed(history.name, record.seqNum)
+    }
+  }
+
+  async #lookAt(history: StreamHistory): Promise<void> {
+    const { name, now } = history
+    const document = await this.#session.get('streams', streamKey(this.#options.basin, name))
+    const logId = documentOf(document)?.logId
+    if (now.log !== undefined && logId !== now.log.id) {
+      checkDeletion(history, this.#options.latestTime())
+      history.remove()
+    }
+    if (document === undefined) return
+    const { config, epoch, createdAt } = documentOf(document)!
+    if (logId !== history.now.log?.id) {
+      history.add({ log: new StoredLog(logId!), config, epoch, writtenAt: createdAt })
+    } else if (epoch !== history.now.epoch) history.add({ config, epoch })
+    await this.#lookAtLog(history, logId!)
+  }
+
+  async #lookAtLog(history: StreamHistory, logId: string): Promise<void> {
+    const head = await this.#session.head(logId)
+    if (head === undefined) throw new Violation(`\`${history.name}\` has a log`, 'none')
+    const known = history.now.state.tail
+    const blocks = head.tail.seqNum === known ? [] : await this.#blocks(logId, known, head.tail.seqNum)
+    // Storages may merge blocks; records checked before are skipped.
+    for (const block of blocks) checkBlock(history, this.attempts, block, head, this.#options.latestTime())
+    checkHead(history, head)
+  }
+
+  async #blocks(logId: string, from: number, endSeqNum: number): Promise<StoredBlock[]> {
+    const blocks: StoredBlock[] = []
+    for (let seqNum = from; seqNum < endSeqNum; ) {
+      const range = { from: { seqNum }, endSeqNum, bytesMax: Number.POSITIVE_INFINITY }
+      const more = await this.#session.read(logId, range)
+      if (more.length === 0) break
+      blocks.push(...more)
+      seqNum = more.at(-1)!.endSeqNum
+    }
+    return blocks
+  }
+}
+
+function documentOf(document: Document | undefined): StreamDocument | undefined {
+  return document?.value as unknown as StreamDocument | undefined
+}
+
+/** The metadata that the storage reports must match the records. */
+function checkHead({ name, now }: StreamHistory, head: Head): void {
+  const expected = {
+    tail: { seqNum: now.state.tail, timestamp: now.tailTimestamp },
+    trimPoint: now.trimPoint,
+    fencingToken: now.state.fencingToken,
+  }
+  const { tail, trimPoint, fencingToken } = head
+  const found = { tail: { seqNum: tail.seqNum, timestamp: tail.timestamp }, trimPoint, fencingToken }
+  if (JSON.stringify(found) === JSON.stringify(expected)) return
+  throw new Violation(`the head of \`${name}\` is ${JSON.stringify(expected)}`, JSON.stringify(found))
+}

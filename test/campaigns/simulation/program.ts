@@ -1,0 +1,38 @@
+import { campaignOf } from '../harness/campaign.ts'
+import { Progress } from '../harness/progress.ts'
+import { replayOf, report } from './report.ts'
+import { shorten } from './shorten.ts'
+import { run } from './simulation.ts'
+
+const sim = campaignOf('sim', {
+  seed: undefined as number | undefined,
+  seeds: undefined as number | undefined,
+  steps: 400,
+  history: false,
+})
+const { seed: first = 1, steps, history } = sim.options
+const { seeds = sim.options.seed === undefined && !history ? 200 : 1 } = sim.options
+const progress = new Progress(sim, 'seeds', seeds)
+let lines = 0
+let playing: number | undefined = first
+// Node exits if everything left waits for something that cannot happen.
+process.on('exit', () => {
+  if (playing === undefined) return
+  console.error(`Seed ${playing} comes to no end.\nReplay: ${replayOf(playing, steps)}`)
+})
+for (let seed = first; seed < first + seeds; seed++) {
+  playing = seed
+  const result = await run({ seed, steps })
+  lines += result.lines.length
+  if (history) for (const line of result.lines) console.log(line)
+  if (result.violation === undefined) {
+    progress.pass()
+  } else {
+    console.log(`${report(await shorten({ seed, steps }, result))}\n`)
+    progress.fail()
+  }
+  if (seeds === 1 && !history) console.log(`Digest of the history: ${result.digest}`)
+}
+playing = undefined
+if (!history) progress.close(`${steps} steps each, ${lines} lines of history`)
+process.exitCode = progress.failed === 0 ? 0 : 1

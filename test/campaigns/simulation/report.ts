@@ -1,0 +1,26 @@
+import { replayCommand } from '../harness/campaign.ts'
+import type { RunResult } from './simulation.ts'
+
+const LINES_SHOWN = 40
+
+/** The broken promise, the events before it, and the command that replays it. */
+export function report({ seed, steps, isAtEnd, violation, settings, lines }: RunResult): string {
+  const { expected, found } = violation!
+  const when = isAtEnd ? `after step ${steps}, at the end` : `at step ${steps}`
+  return [
+    `Seed ${seed}, ${when}:`,
+    `expected: ${expected}`,
+    `found:    ${found}`,
+    '',
+    `The seed's settings: ${JSON.stringify(settings)}`,
+    `The last of ${lines.length} lines of its history:`,
+    ...lines.slice(-LINES_SHOWN).map((line) => `  ${line}`),
+    '',
+    `Replay: ${replayOf(seed, steps)}`,
+    `The whole history: ${replayOf(seed, steps)} --history`,
+  ].join('\n')
+}
+
+export function replayOf(seed: number, steps: number): string {
+  return replayCommand('sim', { seed, steps })
+}

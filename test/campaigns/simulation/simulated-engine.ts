@@ -1,0 +1,171 @@
+import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/index.ts'
+import { type Headwater, open, type Stream } from '../../../src/index.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
+import type { Storage } from '../../../src/storage/contract.ts'
+import { type ClockWindow, EngineClock } from './engine-clock.ts'
+import { HeldStorage } from './held-storage.ts'
+import { ratesOf } from './settings.ts'
+import { Violation } from './violation.ts'
+import type { World } from './world.ts'
+
+/** The outcome of a call of an engine: exactly one of the three. */
+export interface Call<Result> {
+  readonly done: (result: Result) => void
+  readonly failed: (error: unknown) => void
+  /** The engine died before the call settled. */
+  readonly lost: () => void
+}
+
+/** An engine from its opening to its end, and its pending calls. */
+export class SimulatedEngine {
+  readonly name: string
+  readonly clock: EngineClock
+  readonly hw: Headwater
+  readonly #world: World
+  readonly #faulty: FaultyStorage
+  readonly #held: HeldStorage
+  readonly #waiting = new Set<() => void>()
+  #state: 'open' | 'closing' | 'closed' | 'dead' = 'open'
+
+  private constructor(
+    world: World,
+    name: string,
+    parts: {
+      readonly clock: EngineClock
+      readonly hw: Headwater
+      readonly faulty: FaultyStorage
+      readonly held: HeldStorage
+    },
+  ) {
+    this.#world = world
+    this.name = name
+    this.clock = parts.clock
+    this.hw = parts.hw
+    this.#faulty = parts.faulty
+    this.#held = parts.held
+  }
+
+  static async open(world: World, name: string, storage: Storage): Promise<SimulatedEngine> {
+    const { settings, scheduler } = world
+    const held = new HeldStorage(storage, name, world.holding)
+    const { notifications } = settings
+    const faulty = faultyStorage(held, { seed: scheduler.below(2 ** 31), notifications })
+    const skewMs = settings.skewMs === 0 ? 0 : scheduler.below(2 * settings.skewMs + 1) - settings.skewMs
+    const clock = new EngineClock(world.time, skewMs)
+    // A generator of its own, so that draws of the engine do not affect those of the scheduler.
+    const random = new Prng(scheduler.below(2 ** 31))
+    const hw = await open({
+      storage: faulty,
+      clock,
+      random: () => random.next(),
+      limits: settings.limits,
+      autoCreate: settings.autoCreate,
+      trimGraceMs: settings.trimGraceMs,
+    })
+    const engine = new SimulatedEngine(world, name, { clock, hw, faulty, held })
+    if (world.inTrouble) engine.beginTrouble()
+    return engine
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'closed' || this.#state === 'dead'
+  }
+
+  get isDead(): boolean {
+    return this.#state === 'dead'
+  }
+
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  stream(name: string): Stream {
+    return this.#world.streamOf(this.hw.basin(this.#world.basin).stream(name))
+  }
+
+  call<Result>(promise: Promise<Result>, call: Call<Result>): void {
+    const settled = (tell: () => void) => {
+      if (!this.#waiting.delete(call.lost)) return
+      this.#world.guard(tell)
+    }
+    this.#waiting.add(call.lost)
+    promise.then(
+      (result) => settled(() => call.done(result)),
+      (error: unknown) => settled(() => call.failed(error)),
+    )
+  }
+
+  /** Records the range of times that the clock shows until `stop` is called. */
+  watch(): { readonly window: ClockWindow; readonly stop: () => void } {
+    const window = this.clock.watch()
+    return { window, stop: () => this.clock.unwatch(window) }
+  }
+
+  close(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'closing'
+    const closed = () => {
+      if (this.#state !== 'closing') return
+      this.#state = 'closed'
+      this.#world.history.add(this.name, 'closed')
+      if (this.clock.armed > 0) throw new Violation('a closed engine has no timers', `${this.clock.armed}`)
+    }
+    const guarded = () => this.#world.guard(closed)
+    const failed = (error: unknown) =>
+      this.#world.guard(() => {
+        throw new Violation('an engine closes, whatever fails', String(error))
+      })
+    this.hw.close().then(guarded, failed)
+  }
+
+  /**
+   * Simulates the end of the process. Each call in flight takes effect or never will; on a shared storage, it
+   * may take effect later.
+   */
+  async die(): Promise<void> {
+    if (this.isOver) return
+    const { calls, scheduler, settings } = this.#world
+    this.#state = 'dead'
+    this.clock.die()
+    const crashed = this.#faulty.crash()
+    const delayed = new Set<string | undefined>()
+    for (const call of calls.of(this.#held.session!)) {
+      const fate = call.phase === 'answer' ? 'lost' : scheduler.pick(['lost', 'made', 'later'] as const)
+      if (fate === 'lost') calls.drop(call)
+      // Calls after a late call of the same lane are late too.
+      else if (settings.isShared && (fate === 'later' || delayed.has(call.lane))) delayed.add(call.lane ?? '')
+      else await calls.letGo(call)
+    }
+    // Discards the results of these calls.
+    for (const call of calls.of(this.#held.session!)) if (call.phase === 'answer') calls.drop(call)
+    if (!settings.isShared) await crashed
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const lost of waiting) this.#world.guard(lost)
+  }
+
+  /** Enables random failures of its storage. */
+  beginTrouble(): void {
+    this.#faulty.rates = ratesOf(this.#world.settings)
+  }
+
+  loseConnection(): void {
+    this.#faulty.loseConnection()
+  }
+
+  restore(): void {
+    this.#faulty.restore()
+  }
+
+  conflictNext(): void {
+    this.#faulty.failNext('commit', { kind: 'conflict' })
+  }
+
+  heal(): void {
+    this.#faulty.heal()
+  }
+}

@@ -1,0 +1,27 @@
+import type { SequencedRecord } from '../../../src/index.ts'
+
+/** A record that was found in the storage. It stays part of the log even after it is freed. */
+export interface StoredRecord extends SequencedRecord {
+  readonly meteredBytes: number
+  readonly expiresAt: number | null
+  /** The end of the append that it belongs to. */
+  readonly appendEnd: number
+  /** Whether the storage has freed it. */
+  isFreed: boolean
+}
+
+/** One incarnation of a stream: its records from 0 on, by sequence number. */
+export class StoredLog {
+  readonly id: string
+  readonly records: StoredRecord[] = []
+  /** The number of the last single append of each caller. */
+  readonly lastTurn = new Map<object, number>()
+
+  constructor(id: string) {
+    this.id = id
+  }
+
+  get timestamp(): number {
+    return this.records.at(-1)?.timestamp ?? 0
+  }
+}

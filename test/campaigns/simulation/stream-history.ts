@@ -1,0 +1,110 @@
+import type { StreamConfig } from '../../../src/model/config.ts'
+import { EMPTY_STREAM, type StreamState } from '../linearizability/stream-model.ts'
+import type { AppendAttempt } from './append-attempt.ts'
+import type { StoredLog } from './stored-log.ts'
+import { Violation } from './violation.ts'
+
+/** The state of a stream at one time. */
+export interface Moment {
+  readonly version: number
+  /** Undefined while no stream has this name. */
+  readonly log: StoredLog | undefined
+  readonly config: StreamConfig | undefined
+  readonly epoch: number
+  /** Tail and fencing token in the sequential model. */
+  readonly state: StreamState
+  readonly tailTimestamp: number
+  readonly trimPoint: number
+  /** The time of the trim that set the trim point. */
+  readonly trimmedAt: number
+  /** The time of the last write: an append, or the creation or configuration of the stream. */
+  readonly writtenAt: number
+}
+
+const MISSING: Omit<Moment, 'version'> = {
+  log: undefined,
+  config: undefined,
+  epoch: 0,
+  state: EMPTY_STREAM,
+  tailTimestamp: 0,
+  trimPoint: 0,
+  trimmedAt: 0,
+  writtenAt: 0,
+}
+
+/**
+ * The changes of a stream in the order in which they appeared in the storage. An operation takes effect
+ * between its call and its return, so its outcome must be true of a moment between the last one observed
+ * before the call and the one at its return.
+ */
+export class StreamHistory {
+  readonly name: string
+  readonly moments: Moment[] = [{ version: 0, ...MISSING }]
+  /**
+   * The latest versions observed by calls that have returned, of the records and of the configuration, which
+   * is a separate object.
+   */
+  readonly observed = { records: 0, config: 0 }
+  /** Whether an incarnation of the stream was deleted. */
+  wasDeleted = false
+  /** Deletions that were requested and may still happen. */
+  readonly deletions = new Set<object>()
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  get now(): Moment {
+    return this.moments.at(-1)!
+  }
+
+  add(change: Partial<Omit<Moment, 'version'>>): Moment {
+    const moment = { ...this.now, ...change, version: this.moments.length }
+    this.moments.push(moment)
+    return moment
+  }
+
+  remove(): void {
+    this.wasDeleted = true
+    this.add(MISSING)
+  }
+
+  /**
+   * Returns the first moment since a version for which `objection` returns nothing. From now on, no call may
+   * observe an earlier moment. `objection` returns a clause.
+   */
+  observe(
+    what: 'records' | 'config',
+    since: number,
+    expected: string,
+    found: string,
+    objection: (moment: Moment) => string | undefined,
+  ): Moment {
+    const objections: string[] = []
+    for (const moment of this.moments.slice(since)) {
+      const problem = objection(moment)
+      if (problem === undefined) {
+        this.#tell(what, moment)
+        return moment
+      }
+      objections.push(`at version ${moment.version} of \`${this.name}\`: ${problem}`)
+    }
+    throw new Violation(
+      `${expected}, at some moment of the call`,
+      [found, ...objections.slice(-8)].join('; '),
+    )
+  }
+
+  /** An acknowledged append has been observed, and so has everything before it. */
+  observeStored({ stored }: AppendAttempt): void {
+    const moment = this.moments.find(({ log, state }) => log === stored!.log && state.tail > stored!.seqNum)
+    this.#tell('records', moment!)
+  }
+
+  #tell(what: 'records' | 'config', { log, version }: Moment): void {
+    this.observed[what] = Math.max(this.observed[what], version)
+    // Records also prove that their stream exists.
+    const first = log === undefined ? version : this.moments.find((moment) => moment.log === log)!.version
+    this.observed.config = Math.max(this.observed.config, first)
+  }
+}

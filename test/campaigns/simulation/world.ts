@@ -1,0 +1,148 @@
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
+import type { Stream } from '../../../src/index.ts'
+import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Storage, StorageSession } from '../../../src/storage/contract.ts'
+import { HeldCalls } from './held-calls.ts'
+import type { Holding } from './held-storage.ts'
+import { History } from './history.ts'
+import { Observer } from './observer.ts'
+import type { Settings } from './settings.ts'
+import { SimulatedEngine } from './simulated-engine.ts'
+import { Violation } from './violation.ts'
+
+/** Defects that a test injects, to check that they are detected. */
+export interface Sabotage {
+  readonly storage?: (storage: Storage, prng: Prng) => Storage
+  readonly stream?: (stream: Stream, prng: Prng) => Stream
+}
+
+/** Everything that a run consists of. */
+export class World {
+  readonly basin = 'basin'
+  readonly time: VirtualClock = virtualClock({ now: 1_000_000_000_000 })
+  readonly calls = new HeldCalls()
+  readonly history = new History()
+  readonly settings: Settings
+  readonly scheduler: Prng
+  readonly engines: SimulatedEngine[] = []
+  readonly observer: Observer
+  /** Nothing fails while a run begins and while it ends. */
+  isCalm = true
+  #violation: Violation | undefined
+  readonly #storage: Storage
+  readonly #sabotage: Sabotage
+  #latestTime = 0
+  #engineNumber = 0
+  #attemptNumber = 0
+
+  private constructor(
+    settings: Settings,
+    scheduler: Prng,
+    parts: { readonly storage: Storage; readonly observed: StorageSession; readonly sabotage: Sabotage },
+  ) {
+    const { streams, trimGraceMs } = settings
+    this.settings = settings
+    this.scheduler = scheduler
+    this.#storage = parts.storage
+    this.#sabotage = parts.sabotage
+    const latestTime = () => this.latestTime
+    const onFreed = (stream: string, seqNum: number) =>
+      this.history.add('storage', 'freed', { stream, seqNum })
+    const { basin } = this
+    this.observer = new Observer(parts.observed, { basin, streams, trimGraceMs, onFreed, latestTime })
+  }
+
+  static async create(settings: Settings, scheduler: Prng, sabotage: Sabotage = {}): Promise<World> {
+    const data = memory()
+    const observed = await data.open({ clock: virtualClock(), onLogChanged: () => {} })
+    const storage = sabotage.storage?.(data, scheduler) ?? data
+    return new World(settings, scheduler, { storage: asSettings(storage, settings), observed, sabotage })
+  }
+
+  get holding(): Holding {
+    return {
+      calls: this.calls,
+      holdsAnswer: () => this.scheduler.chance(this.settings.holdAnswers),
+      onChange: (operation) => this.guardLater(() => this.observer.look(operation)),
+    }
+  }
+
+  /** The latest time that any clock has shown. Read before a clock is set or stops. */
+  get latestTime(): number {
+    for (const { clock, isOver } of this.engines) {
+      if (!isOver) this.#latestTime = Math.max(this.#latestTime, clock.now())
+    }
+    return this.#latestTime
+  }
+
+  get violation(): Violation | undefined {
+    return this.#violation
+  }
+
+  /** Whether a call that begins now may encounter failures of the storage. */
+  get inTrouble(): boolean {
+    return this.settings.trouble > 0 && !this.isCalm
+  }
+
+  /** The open engines. */
+  get open(): readonly SimulatedEngine[] {
+    return this.engines.filter(({ isOpen }) => isOpen)
+  }
+
+  /** Picks a stream, the first one more often. */
+  pickStream(): string {
+    const { streams } = this.settings
+    return this.scheduler.chance(0.5) ? streams[0]! : this.scheduler.pick(streams)
+  }
+
+  /** See `AttemptGroup.since`. */
+  sessionsSince(stream: string): number {
+    return this.settings.isShared ? 0 : this.observer.history(stream).observed.records
+  }
+
+  nextAttemptId(): string {
+    return `a${++this.#attemptNumber}`
+  }
+
+  streamOf(stream: Stream): Stream {
+    return this.#sabotage.stream?.(stream, this.scheduler) ?? stream
+  }
+
+  async openEngine(): Promise<SimulatedEngine> {
+    const engine = await SimulatedEngine.open(this, `e${++this.#engineNumber}`, this.#storage)
+    this.engines.push(engine)
+    this.history.add(engine.name, 'opened')
+    return engine
+  }
+
+  /** Keeps the first violation. The run ends with the step that found it. */
+  guard(check: () => void): void {
+    try {
+      check()
+    } catch (error) {
+      this.#keep(error)
+    }
+  }
+
+  async guardLater(check: () => Promise<void>): Promise<void> {
+    try {
+      await check()
+    } catch (error) {
+      this.#keep(error)
+    }
+  }
+
+  #keep(error: unknown): void {
+    this.#violation ??=
+      error instanceof Violation ? error : new Violation('checks that work', String((error as Error).stack))
+  }
+}
+
+function asSettings(storage: Storage, { isShared, notifications }: Settings): Storage {
+  return {
+    manifest: { ...storage.manifest, shared: isShared, notifications },
+    open: (context) =>
+      storage.open(notifications === 'none' ? { ...context, onLogChanged: () => {} } : context),
+  }
+}

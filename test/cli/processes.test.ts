@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { ended, program } from './program.ts'
+
+const headwater = program()
+const at = (name: string) => join(headwater.directory, name)
+
+/** Runs a shell script in the directory of the test. It calls the program as `headwater`. */
+async function shell(script: string, env: Readonly<Record<string, string>> = {}) {
+  const body = `headwater() { "${process.execPath}" "${at('main.mjs')}" "$@"; }\n${script}`
+  const options = { cwd: headwater.directory, env: { PATH: process.env.PATH, ...env } }
+  return promisify(execFile)('bash', ['--norc', '-c', body], options).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }) =>
+      ({ code, stdout, stderr }) as { code: number; stdout: string; stderr: string },
+  )
+}
+
+/** Starts `serve` on a free port, and resolves to its URL. */
+async function serve(...options: string[]): Promise<string> {
+  const child = headwater.start(['serve', '--port', '0', '--no-auth', ...options])
+  onTestFinished(async () => {
+    child.kill('SIGTERM')
+    if (child.exitCode === null) await once(child, 'exit')
+  })
+  for await (const chunk of child.stdout!) {
+    const url = /http:\S+/.exec(String(chunk))?.[0]
+    if (url !== undefined) {
+      child.stdout!.resume()
+      return url
+    }
+  }
+  throw new Error('it ended')
+}
+
+describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */)('in a shell', () => {
+  it('appends a pipe, and reads until the reader of a pipe has enough', async () => {
+    const append = 'seq 20000 | headwater append app/s --storage ./piped'
+    expect(await shell(append)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr:
+        'Created basin app\nCreated stream app/s\nAppended 20,000 records to app/s: sequence number 0 to 19999\n',
+    })
+    const read = 'set -o pipefail; headwater read app/s --storage ./piped'
+    expect((await shell(`${read} | sha256sum`)).stdout).toBe((await shell('seq 20000 | sha256sum')).stdout)
+    expect(await shell(`${read} | head -n 2`)).toEqual({ code: 0, stdout: '1\n2\n', stderr: '' })
+    expect(await shell(`${read} > all; tail -n 1 all`)).toEqual({ code: 0, stdout: '20000\n', stderr: '' })
+    expect((await shell(`${read} > /dev/full`)).stderr).toMatch(
+      /^headwater: cannot write to standard output: ENOSPC/,
+    )
+  })
+
+  it('says that another process has the storage open', async () => {
+    await serve('--dir', at('locked'))
+    const { code, stderr } = await shell('headwater ls --storage ./locked')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^headwater: .*process/)
+  })
+
+  it('appends what arrives before the input ends, to a follower that prints it at once', async () => {
+    const HEADWATER_URL = await serve('--storage', 'memory')
+    const env = { HEADWATER_URL, HEADWATER_BASIN: 'app' }
+    await shell('headwater create app && headwater create /s', env)
+    const follower = headwater.start(['tail', '-f', '/s'], env)
+    const writer = headwater.start(['append', '/s'], env)
+    const followed = followLines(follower.stdout!)
+    writer.stdin!.write('one\n')
+    expect(await followed.next()).toBe('one')
+    writer.stdin!.write('two\nthree')
+    expect(await followed.next()).toBe('two')
+    writer.stdin!.end()
+    expect(await followed.next()).toBe('three')
+    const written = ended(writer)
+    follower.kill('SIGINT')
+    const [code] = await once(follower, 'exit')
+    expect(code).toBe(130)
+    expect(await written).toMatchObject({ code: 0 })
+  })
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('append stops at %s, keeps what it has read, and exits with %i', async (signal, expected) => {
+    const HEADWATER_URL = await serve('--storage', 'memory')
+    const writer = headwater.start(['append', 'app/s'], { HEADWATER_URL })
+    const output = ended(writer)
+    writer.stdin!.write('one\ntwo')
+    const isDurable = 'until headwater check-tail app/s 2> /dev/null | grep -q "^1 "; do :; done'
+    await shell(isDurable, { HEADWATER_URL })
+    writer.kill(signal)
+    const { code, err } = await output
+    expect(code).toBe(expected)
+    expect(err).toContain('Appended 1 record to app/s: sequence number 0, before it stopped\n')
+    expect((await shell('headwater read app/s', { HEADWATER_URL })).stdout).toBe('one\n')
+  })
+
+  it('a follower ends when the reader of its pipe is gone', async () => {
+    const HEADWATER_URL = await serve('--storage', 'memory')
+    const script = `headwater append app/s one --quiet 2> /dev/null
+      (while true; do headwater append app/s more --quiet; done) & writer=$!
+      headwater tail -f app/s | head -n 1; code=\${PIPESTATUS[0]}; kill $writer; exit $code`
+    expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
+  })
+
+  it('a follower fails when its server stops', async () => {
+    const server = headwater.start(['serve', '--port', '0', '--no-auth', '--storage', 'memory'])
+    const [chunk] = await once(server.stdout!, 'data')
+    const HEADWATER_URL = /http:\S+/.exec(String(chunk))![0]
+    await shell('headwater append app/s one', { HEADWATER_URL })
+    const follower = headwater.start(['tail', '-f', 'app/s'], { HEADWATER_URL })
+    const output = ended(follower)
+    await once(follower.stdout!, 'data')
+    server.kill('SIGTERM')
+    const { code, out, err } = await output
+    expect([code, out.toString()]).toEqual([1, 'one\n'])
+    expect(err).toMatch(/^headwater: .*\(unavailable\)\n$/)
+  })
+
+  it('prints no colour to a pipe', async () => {
+    expect((await shell('headwater --help; headwater read --help')).stdout).not.toContain('\u001b')
+  })
+
+  it('completes commands and options in bash', async () => {
+    await writeFile(at('completion'), (await shell('headwater completion bash')).stdout)
+    const complete = async (...words: string[]) => {
+      const quoted = words.map((word) => `'${word}'`).join(' ')
+      const script = `source ./completion; COMP_WORDS=(headwater ${quoted}); COMP_CWORD=${words.length}; _headwater; echo "\${COMPREPLY[@]}"`
+      return (await shell(script)).stdout.trim().split(' ')
+    }
+    expect(await complete('ap')).toEqual(['append'])
+    expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke', '--help'])
+    expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
+    expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])
+    expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow'])
+  })
+
+  it.each([
+    ['zsh', ['#compdef headwater', "'tail')", "'--follow:"]],
+    ['fish', ['complete -c headwater', "-a '--follow'", "-a 'issue'"]],
+  ])('prints a completion script for %s with every command', async (shellName, parts) => {
+    const { stdout } = await shell(`headwater completion ${shellName}`)
+    for (const part of parts) expect(stdout).toContain(part)
+    for (const name of (await shell('headwater --help')).stdout.match(/^ +[a-z-]+(?= {4})/gm)!) {
+      expect(stdout).toContain(name.trim())
+    }
+  })
+})
+
+/** Reads lines one at a time. */
+function followLines(stream: NodeJS.ReadableStream) {
+  let text = ''
+  return {
+    async next(): Promise<string> {
+      for (;;) {
+        const feed = text.indexOf('\n')
+        if (feed >= 0) {
+          const line = text.slice(0, feed)
+          text = text.slice(feed + 1)
+          return line
+        }
+        const [chunk] = await once(stream, 'data')
+        text += String(chunk)
+      }
+    },
+  }
+}

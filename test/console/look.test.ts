@@ -1,0 +1,165 @@
+import type { Page } from 'playwright-core'
+import { beforeAll, expect, it } from 'vitest'
+import { describeInChromium } from '../browser/chromium.ts'
+import { PATIENCE } from '../browser/support.ts'
+import { accessibility, ROOT_TOKEN, servedConsole } from './support.ts'
+
+const STREAM = '#/basins/basin-to-look-at/streams/orders'
+
+describeInChromium('the look of the console', () => {
+  const served = servedConsole()
+  const withToken = servedConsole({ auth: 'token' })
+
+  beforeAll(async () => {
+    await served.hw.createBasin('basin-to-look-at')
+    await served.hw.basin('basin-to-look-at').createStream('orders')
+    const stream = served.hw.basin('basin-to-look-at').stream('orders')
+    await stream.append([{ body: '{"id":1}', headers: [['lang', 'en']] }, 'a plain text'])
+    await stream.fence('writer-1')
+    await served.hw.issueAccessToken({
+      id: 'reader',
+      scope: { basins: { prefix: '' }, ops: ['list-basins'] },
+    })
+  })
+
+  /** Every view, once it shows what it loaded. */
+  const VIEWS: readonly (readonly [
+    title: string,
+    fragment: string,
+    shown: (page: Page) => Promise<unknown>,
+  ])[] = [
+    ['basins', '', (page) => page.getByRole('link', { name: 'basin-to-look-at' }).waitFor()],
+    ['create basin', '', (page) => page.getByRole('button', { name: 'Create basin' }).click()],
+    ['streams', '#/basins/basin-to-look-at', (page) => page.getByRole('link', { name: 'orders' }).waitFor()],
+    [
+      'basin configuration',
+      '#/basins/basin-to-look-at/configuration',
+      (page) => page.getByRole('button', { name: 'Save' }).waitFor(),
+    ],
+    [
+      'usage',
+      '#/basins/basin-to-look-at/usage',
+      async (page) => {
+        await page.locator('canvas').nth(3).waitFor()
+        await page.getByText('Table').first().click()
+      },
+    ],
+    ['records', STREAM, (page) => page.locator('.row', { hasText: 'fence' }).click()],
+    ['append', `${STREAM}/append`, (page) => page.getByRole('button', { name: 'Add header' }).click()],
+    ['fence and trim', `${STREAM}/fence-and-trim`, (page) => page.getByText('"writer-1"').waitFor()],
+    ['access tokens', '#/tokens', (page) => page.getByRole('cell', { name: 'reader' }).first().waitFor()],
+    [
+      'issue token',
+      '#/tokens',
+      async (page) => {
+        await page.getByRole('button', { name: 'Issue token' }).click()
+        await page.getByText('Single operations').click()
+      },
+    ],
+    ['shortcuts', '', (page) => page.getByRole('button', { name: 'Keyboard shortcuts' }).click()],
+  ]
+
+  it.each([
+    ['light', 1120],
+    ['dark', 1120],
+    ['light', 360],
+    ['dark', 360],
+  ] as const)('is accessible in %s colours at a width of %i pixels', async (colorScheme, width) => {
+    // The other rules of axe do not depend on colours.
+    const rules = colorScheme === 'dark' ? ['color-contrast'] : undefined
+    const page = await served.open()
+    await page.emulateMedia({ colorScheme })
+    await page.setViewportSize({ width, height: 740 })
+    for (const [title, fragment, shown] of VIEWS) {
+      await page.goto('about:blank')
+      await page.goto(`${served.url}/${fragment}`)
+      await shown(page)
+      expect({ title, ...(await accessibility(page, rules)) }).toEqual({ title, width, violations: [] })
+    }
+    const tokenPage = await withToken.open()
+    await tokenPage.emulateMedia({ colorScheme })
+    await tokenPage.setViewportSize({ width, height: 740 })
+    await tokenPage.getByRole('heading', { name: 'Access token' }).waitFor()
+    expect(await accessibility(tokenPage, rules)).toEqual({ width, violations: [] })
+    await tokenPage.getByLabel('Access token', { exact: true }).fill(ROOT_TOKEN)
+    await tokenPage.keyboard.press('Enter')
+    await tokenPage.getByRole('heading', { name: 'Nothing is stored yet' }).waitFor()
+    expect(await accessibility(tokenPage, rules)).toEqual({ width, violations: [] })
+  })
+
+  it('works by keyboard', async () => {
+    const page = await served.open()
+    await page.getByRole('link', { name: 'basin-to-look-at' }).waitFor()
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').getByText('Go to the access tokens').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('g')
+    await page.keyboard.press('t')
+    await page.getByRole('heading', { name: 'Access tokens' }).waitFor()
+    await page.keyboard.press('c')
+    await page.getByRole('dialog', { name: 'Issue token' }).waitFor()
+    await page.keyboard.press('Escape')
+    // The focus returns to where it was before the dialog.
+    await expect.poll(() => focused(page), PATIENCE).toBe('?')
+    await page.keyboard.press('g')
+    await page.keyboard.press('b')
+    await page.getByRole('heading', { name: 'Basins' }).waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.type('basin-to-look-at')
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'orders' }).focus()
+    await page.keyboard.press('Enter')
+    await page.locator('.row').first().waitFor()
+    await page.getByRole('listbox', { name: 'Records' }).focus()
+    await page.keyboard.press('Home')
+    await page.getByRole('heading', { name: 'Record 0' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.getByRole('heading', { name: 'Record 1' }).waitFor()
+    await page.keyboard.press('End')
+    await page.getByRole('heading', { name: 'Record 2' }).waitFor()
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.getByRole('complementary').count(), PATIENCE).toBe(0)
+    await page.keyboard.press('p')
+    await page.getByText('Paused').waitFor()
+    await page.keyboard.press('?')
+    await page.getByLabel('Shortcuts of a single key are on').uncheck()
+    await page.keyboard.press('Escape')
+    await page.getByRole('listbox', { name: 'Records' }).focus()
+    await page.keyboard.press('p')
+    await page.keyboard.press('Home')
+    await page.getByRole('heading', { name: 'Record 0' }).waitFor()
+    await page.getByText('Paused').waitFor()
+  })
+
+  it('every control can be reached by Tab, and shows that it has the focus', async () => {
+    const page = await served.open(STREAM)
+    await page.locator('.row').first().click()
+    await page.locator('h1').click()
+    const count = await page.evaluate(
+      () =>
+        document
+          .querySelector('body > div')!
+          .shadowRoot!.querySelectorAll('a[href], button:not(:disabled), input, select, [tabindex="0"]')
+          .length,
+    )
+    expect(count).toBeGreaterThan(20)
+    const seen = new Set<string>()
+    for (let presses = 0; presses < 2 * count && seen.size < count; presses++) {
+      await page.keyboard.press('Tab')
+      const { path, outline } = await page.evaluate(() => {
+        const element = document.querySelector('body > div')!.shadowRoot!.activeElement
+        if (element === null) return { path: '', outline: 'none' }
+        const all = [...document.querySelector('body > div')!.shadowRoot!.querySelectorAll('*')]
+        return { path: String(all.indexOf(element)), outline: getComputedStyle(element).outlineStyle }
+      })
+      if (path === '') continue
+      expect(outline).not.toBe('none')
+      seen.add(path)
+    }
+    expect(seen.size).toBe(count)
+  })
+})
+
+function focused(page: Page): Promise<string | null | undefined> {
+  return page.evaluate(() => document.querySelector('body > div')?.shadowRoot?.activeElement?.textContent)
+}

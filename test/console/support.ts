@@ -1,0 +1,93 @@
+import axe from 'axe-core'
+import type { BrowserContext, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { consolePage } from '../../adapters/console/page.ts'
+import { type NodeServer, serve } from '../../adapters/node/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { type Headwater, open } from '../../src/index.ts'
+import { usageMetrics } from '../../src/usage/index.ts'
+import { restartableBrowser } from '../browser/restartable.ts'
+
+export const ROOT_TOKEN = 'the-root-token-of-the-console-test'
+
+export interface Served {
+  readonly hw: Headwater
+  readonly url: string
+  readonly context: BrowserContext
+  /** Opens the console at a fragment, without a token unless it is given. */
+  open(fragment?: string, options?: { readonly token?: string }): Promise<Page>
+}
+
+/**
+ * Serves the console for the tests of a suite. A test fails if its page has an error, violates the content
+ * security policy, or sends a request to another address.
+ */
+export function servedConsole({ auth = 'none' }: { readonly auth?: 'none' | 'token' } = {}): Served {
+  const browser = restartableBrowser()
+  let hw: Headwater
+  let server: NodeServer
+  beforeAll(async () => {
+    hw = await open({ storage: memory(), usage: usageMetrics() })
+    await hw.setRootToken(ROOT_TOKEN)
+    server = await serve(hw, { port: 0, auth, page: consolePage() })
+  })
+  afterAll(async () => {
+    await Promise.all([server?.close(), hw?.close()])
+  })
+  return {
+    get hw() {
+      return hw
+    },
+    get url() {
+      return server.url
+    },
+    get context() {
+      return browser.context
+    },
+    async open(fragment = '', { token } = {}) {
+      const page = await browser.page('about:blank')
+      expectNoProblems(page, server.url)
+      await page.goto(`${server.url}/${fragment}`)
+      if (token !== undefined) await connect(page, token)
+      return page
+    },
+  }
+}
+
+/** Enters a token, to be kept in memory. */
+export async function connect(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Access token', { exact: true }).fill(token)
+  await page.getByRole('button', { name: 'Connect' }).click()
+}
+
+/** Fails the test if the page has an error or contacts another server. */
+export function expectNoProblems(page: Page, url: string): void {
+  const problems: string[] = []
+  page.on('console', (message) => {
+    // The browser reports every status from 400 on; the console shows them to the user.
+    if (!message.text().startsWith('Failed to load resource')) problems.push(message.text())
+  })
+  page.on('pageerror', (error) => problems.push(String(error)))
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url)) problems.push(`request to ${request.url()}`)
+  })
+  onTestFinished(() => expect(problems).toEqual([]))
+}
+
+/** What axe finds by these rules, or by all of them, and the width that the page takes. */
+export async function accessibility(
+  page: Page,
+  rules?: string[],
+): Promise<{ width: number; violations: unknown[] }> {
+  const width = await page.evaluate(() => document.documentElement.scrollWidth)
+  // `evaluate` is exempt from the policy of the page, which forbids other scripts.
+  await page.evaluate(axe.source)
+  const violations = await page.evaluate(async (runOnly) => {
+    const { axe } = globalThis as unknown as { readonly axe: typeof import('axe-core') }
+    return (await axe.run(runOnly ? { runOnly } : {})).violations.map(({ id, nodes }) => [
+      id,
+      nodes.map(({ html }) => html),
+    ])
+  }, rules)
+  return { width, violations }
+}

@@ -1,0 +1,114 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Attempt, type Outcome, resolveAttempts } from '../../src/core/resolve-attempts.ts'
+
+const session = {}
+const of = (...outcomes: Attempt['outcome'][]): Attempt[] => outcomes.map((outcome) => ({ outcome }))
+const inSession = (...outcomes: Attempt['outcome'][]): Attempt[] =>
+  outcomes.map((outcome) => ({ outcome, group: session }))
+
+describe('the outcomes of attempts after a failure or conflict', () => {
+  it.each<[string, Attempt[], boolean, Outcome[]]>([
+    ['acknowledges written appends', of('written', 'queued'), true, ['acknowledge', 'retry']],
+    ['retries after a conflict', of('conflicted', 'conflicted'), true, ['retry', 'retry']],
+    [
+      'fails the conflicts after a failure',
+      of('failed', 'conflicted', 'failed'),
+      true,
+      ['fail', 'fail', 'fail'],
+    ],
+    [
+      'retries a failure after a conflict, which wrote nothing',
+      of('conflicted', 'failed', 'conflicted'),
+      true,
+      ['retry', 'retry', 'retry'],
+    ],
+    [
+      'retries the same in a session, without discarding appends before the failure',
+      inSession('conflicted', 'failed', 'queued'),
+      false,
+      ['retry', 'retry', 'retry'],
+    ],
+    [
+      'acknowledges a failed append that a later one built on',
+      of('failed', 'written', 'failed'),
+      true,
+      ['acknowledge', 'acknowledge', 'fail'],
+    ],
+    [
+      'acknowledges durable appends after a rejection',
+      of('written', 'refused', 'written', 'failed'),
+      false,
+      ['acknowledge', 'refuse', 'acknowledge', 'fail'],
+    ],
+    ['retries a rejection after an undecided append', of('conflicted', 'refused'), false, ['retry', 'retry']],
+    ['retries a rejection after a failure', of('failed', 'refused'), false, ['fail', 'retry']],
+    [
+      'retries a rejection if others may have changed the stream',
+      of('written', 'refused'),
+      true,
+      ['acknowledge', 'retry'],
+    ],
+    ['keeps a final rejection', of('refused for good', 'queued'), true, ['refuse', 'retry']],
+    [
+      'retries appends after a rejection in doubt',
+      inSession('conflicted', 'refused', 'discarded'),
+      false,
+      ['retry', 'retry', 'retry'],
+    ],
+    [
+      'discards appends after a final rejection in a session',
+      inSession('written', 'refused', 'discarded'),
+      false,
+      ['acknowledge', 'refuse', 'discard'],
+    ],
+    [
+      'discards appends after a failure in a session',
+      inSession('failed', 'conflicted', 'refused', 'discarded'),
+      true,
+      ['fail', 'fail', 'discard', 'discard'],
+    ],
+    [
+      'discards appends of a session that failed before',
+      [{ outcome: 'conflicted', group: session, groupHasFailed: true }],
+      true,
+      ['discard'],
+    ],
+  ])('%s', (_, attempts, shared, verdicts) => {
+    expect(resolveAttempts(attempts, shared)).toEqual(verdicts)
+  })
+
+  it('never retries a durable append and never acknowledges an undecided one', () => {
+    const outcomes = [
+      'queued',
+      'written',
+      'failed',
+      'conflicted',
+      'refused',
+      'refused for good',
+      'discarded',
+    ] as const
+    const attempt = fc.record({
+      outcome: fc.constantFrom(...outcomes),
+      group: fc.constantFrom(undefined, session),
+    })
+    fc.assert(
+      fc.property(fc.array(attempt, { maxLength: 12 }), fc.boolean(), (attempts, shared) => {
+        const verdicts = resolveAttempts(attempts, shared)
+        const lastWritten = attempts.findLastIndex(({ outcome }) => outcome === 'written')
+        attempts.forEach(({ outcome }, index) => {
+          const isDurable = outcome === 'written' || (outcome === 'failed' && index < lastWritten)
+          expect(verdicts[index] === 'acknowledge').toBe(isDurable)
+          const before = attempts.slice(0, index)
+          const firstTrouble = before.find((one, i) => {
+            return one.outcome === 'conflicted' || (one.outcome === 'failed' && i > lastWritten)
+          })
+          if (outcome === 'failed' && firstTrouble?.outcome !== 'conflicted') {
+            expect(verdicts[index]).not.toBe('retry')
+          }
+          if (outcome === 'queued') expect(verdicts[index]).toBe('retry')
+        })
+      }),
+    )
+  })
+})

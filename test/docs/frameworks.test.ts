@@ -1,0 +1,54 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { PROJECT } from './examples.ts'
+
+const APPS = join(PROJECT, 'test', 'frameworks')
+const LINES_MAX = 10
+/** Marks where an app has more lines than the recipe. */
+const ELLIPSIS = /^(\/\/|#|<!--) …/
+
+interface Recipe {
+  /** The files of the apps that contain it. */
+  readonly files: readonly string[]
+  readonly lines: readonly string[]
+}
+
+const page = readFileSync(join(PROJECT, 'docs/frameworks.md'), 'utf8')
+const recipes: Recipe[] = [...page.matchAll(/^```\w+ (\S.*)\n([\s\S]*?)^```$/gm)].map(([, files, code]) => ({
+  files: files!.split(' '),
+  lines: linesOf(code!),
+}))
+const apps = readdirSync(APPS).filter((name) => existsSync(join(APPS, name, 'framework.mjs')))
+
+describe.each(recipes)('the recipe of $files', ({ files, lines }) => {
+  it(`has at most ${LINES_MAX} lines`, () => {
+    expect(lines.length).toBeLessThanOrEqual(LINES_MAX)
+  })
+
+  it.each(files)('consists of lines of %s, in their order', (file) => {
+    const rest = linesOf(readFileSync(join(APPS, file), 'utf8'))[Symbol.iterator]()
+    const missing = lines.filter((line) => !ELLIPSIS.test(line) && !advanceTo(rest, line))
+    expect(missing).toEqual([])
+  })
+})
+
+it('every app has a recipe', () => {
+  const withRecipe = new Set(recipes.flatMap(({ files }) => files.map((file) => file.split('/')[0]!)))
+  expect([...withRecipe].sort()).toEqual(apps.sort())
+})
+
+function linesOf(code: string): string[] {
+  return code
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+}
+
+function advanceTo(lines: Iterator<string>, wanted: string): boolean {
+  for (;;) {
+    const { done, value } = lines.next()
+    if (done) return false
+    if (value === wanted) return true
+  }
+}

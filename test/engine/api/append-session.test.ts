@@ -1,0 +1,315 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { open } from '../../../src/index.ts'
+import type { AppendAck } from '../../../src/model/info.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import {
+  gated,
+  onEveryKindOfStorage,
+  openEngine,
+  outcomeOf,
+  readAll,
+  type TestEngine,
+  testStorage,
+} from '../../support/index.ts'
+
+let engine: TestEngine
+afterEach(() => engine.hw.close())
+
+onEveryKindOfStorage(() =>
+  describe('append sessions', () => {
+    it('check conditions against appends in flight and acknowledge in order', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({ storage })
+      const session = await engine.stream.appendSession()
+      const acks: AppendAck[] = []
+      session.acks$.subscribe({
+        next: (ack) => acks.push(ack),
+        complete: () => acks.push('complete' as never),
+      })
+      storage.holding = true
+      for (let i = 0; i < 5; i++) await session.submit([`${i}`, 'x'], { matchSeqNum: 2 * i })
+      expect(acks).toEqual([])
+      storage.release()
+      await session.close()
+      expect(acks.map((ack) => ack.start?.seqNum)).toEqual([0, 2, 4, 6, 8, undefined])
+      expect((await engine.stream.checkTail()).seqNum).toBe(10)
+      expect(await outcomeOf(session.submit('late'))).toBe('unavailable')
+    })
+
+    it.each([true, false])(
+      'end at the first failure and append nothing after it (shared: %s)',
+      async (shared) => {
+        const storage = gated(testStorage(), { shared })
+        engine = await openEngine({ storage })
+        const { stream, clock } = engine
+        const session = await stream.appendSession()
+        let failure: { code?: string } = {}
+        session.acks$.subscribe({ error: (error) => (failure = error) })
+        storage.holding = true
+        const tickets = [
+          await session.submit('a'),
+          await session.submit('refused', { matchSeqNum: 7 }),
+          await session.submit('behind'),
+          await session.submit('behind, and it would hold', { matchSeqNum: 1 }),
+        ]
+        const other = stream.append('of another writer')
+        await clock.settle()
+        storage.holding = false
+        storage.release()
+        const codes = await Promise.all(tickets.map((ticket) => outcomeOf(ticket.ack())))
+        expect(codes).toEqual(['ok', 'seq_num_mismatch', 'other', 'other'])
+        await other
+        expect(await readAll(stream)).toEqual(['a', 'of another writer'])
+        expect(await outcomeOf(session.close())).toBe('seq_num_mismatch')
+        expect(failure.code).toBe('seq_num_mismatch')
+        expect(await outcomeOf(session.submit('later'))).toBe('seq_num_mismatch')
+        expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+      },
+    )
+
+    it('end at an invalid batch after appending the ones before it', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({ storage })
+      const session = await engine.stream.appendSession()
+      storage.holding = true
+      const ticket = await session.submit('a')
+      expect(await outcomeOf(session.submit([]))).toBe('invalid')
+      expect(await outcomeOf(session.submit('b'))).toBe('invalid')
+      storage.release()
+      expect(await outcomeOf(ticket.ack())).toBe('ok')
+      expect(await outcomeOf(session.close())).toBe('invalid')
+      expect(await readAll(engine.stream)).toEqual(['a'])
+    })
+
+    it('end without a gap when the storage fails', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({ storage })
+      const session = await engine.stream.appendSession()
+      storage.onAppend = ({ expected }) => {
+        if (expected.seqNum === 2) throw new StorageFailure('io', 'lost', { nothingWritten: true })
+      }
+      const tickets = []
+      for (const body of ['a', 'b', 'c', 'd']) tickets.push(await session.submit(body))
+      const codes = await Promise.all(tickets.map((ticket) => outcomeOf(ticket.ack())))
+      expect(codes.slice(0, 3)).toEqual(['ok', 'ok', 'storage'])
+      expect(codes[3]).not.toBe('ok')
+      expect(await readAll(engine.stream)).toEqual(['a', 'b'])
+    })
+
+    it('apply back-pressure when a session or the engine has too much in flight', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({
+        storage,
+        limits: { sessionInFlightBytes: 2 * 1_048_576, appendInFlightBytes: 3 * 1_048_576 },
+      })
+      const { stream, hw, clock } = engine
+      storage.holding = true
+      const [one, two] = [await stream.appendSession(), await stream.appendSession()]
+      const body = new Uint8Array(1_048_576 - 8)
+      let taken = 0
+      const submit = (session: typeof one) => session.submit(body).then(() => taken++)
+      const all = [submit(one), submit(one), submit(one), submit(two), submit(two)]
+      await clock.settle()
+      expect(taken).toBe(3)
+      expect(storage.held).toBe(3)
+      expect(hw.stats()).toMatchObject({
+        appendBytesInFlight: 3 * 1_048_576,
+        waitingAppends: 1,
+        waitingAppendBytes: 2 * 1_048_576,
+      })
+      storage.holding = false
+      storage.release()
+      await Promise.all(all)
+      await Promise.all([one.close(), two.close()])
+      expect(hw.stats()).toMatchObject({ appendBytesInFlight: 0, waitingAppends: 0, pendingAppends: 0 })
+      expect((await stream.checkTail()).seqNum).toBe(5)
+    })
+
+    it('end when their stream is deleted and created again', async () => {
+      engine = await openEngine()
+      const { stream, hw } = engine
+      const session = await stream.appendSession()
+      await (await session.submit('old')).ack()
+      await hw.basin('basin').deleteStream('stream')
+      await hw.basin('basin').createStream('stream')
+      expect(await outcomeOf((await session.submit('lost')).ack())).toBe('stream_deletion_pending')
+      expect((await stream.checkTail()).seqNum).toBe(0)
+    })
+
+    it('keep their order through conflicts with another engine', async () => {
+      const storage = testStorage()
+      engine = await openEngine({ storage })
+      const other = await open({ storage, clock: engine.clock })
+      const sessions = [
+        await engine.stream.appendSession(),
+        await other.basin('basin').stream('stream').appendSession(),
+      ]
+      const work = sessions.map(async (session, n) => {
+        for (let i = 0; i < 100; i++) await session.submit(`${n}/${i}`)
+        await session.close()
+      })
+      await Promise.all(work)
+      const all = await readAll(engine.stream)
+      expect(all).toHaveLength(200)
+      for (const n of [0, 1]) {
+        expect(all.filter((body) => body.startsWith(`${n}/`))).toEqual(
+          Array.from({ length: 100 }, (_, i) => `${n}/${i}`),
+        )
+      }
+      await other.close()
+    })
+  }),
+)
+
+onEveryKindOfStorage(() =>
+  describe('appendAll', () => {
+    it('yields acks as they arrive, even while the source waits', async () => {
+      engine = await openEngine()
+      let more = () => {}
+      async function* source() {
+        yield 'a'
+        yield ['b', 'c']
+        await new Promise<void>((resolve) => (more = resolve))
+        yield 'd'
+      }
+      const acks = engine.stream.appendAll(source())
+      expect((await acks.next()).value?.end.seqNum).toBe(1)
+      expect((await acks.next()).value?.end.seqNum).toBe(3)
+      const last = acks.next()
+      await engine.clock.settle()
+      more()
+      expect((await last).value?.end.seqNum).toBe(4)
+      expect((await acks.next()).done).toBe(true)
+    })
+
+    it('yields pending acks before it fails, and closes the source', async () => {
+      engine = await openEngine()
+      let released = false
+      function* source() {
+        try {
+          yield 'a'
+          yield []
+          yield 'never'
+        } finally {
+          released = true
+        }
+      }
+      const seen: number[] = []
+      const run = async () => {
+        for await (const ack of engine.stream.appendAll(source())) seen.push(ack.end.seqNum)
+      }
+      expect(await outcomeOf(run())).toBe('invalid')
+      expect([seen, released]).toEqual([[1], true])
+      expect(await readAll(engine.stream)).toEqual(['a'])
+    })
+
+    it('closes the source when its consumer stops', async () => {
+      engine = await openEngine()
+      let released = false
+      async function* source() {
+        try {
+          for (let i = 0; ; i++) yield `${i}`
+        } finally {
+          released = true
+        }
+      }
+      for await (const ack of engine.stream.appendAll(source())) if (ack.end.seqNum >= 10) break
+      await engine.clock.settle()
+      expect(released).toBe(true)
+      expect(engine.hw.stats().pendingAppends).toBe(0)
+    })
+  }),
+)
+
+onEveryKindOfStorage(() =>
+  describe('the producer', () => {
+    it('batches records for the linger time and acknowledges each one', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({ storage })
+      const { stream, clock } = engine
+      const producer = stream.producer({ lingerMs: 5 })
+      const tickets = [await producer.submit('a'), await producer.submit('b')]
+      await clock.advance(4)
+      expect((await stream.checkTail()).seqNum).toBe(0)
+      await clock.advance(1)
+      expect((await tickets[1]!.ack()).seqNum).toBe(1)
+      expect(await tickets[0]!.ack()).toEqual({ seqNum: 0, batch: (await tickets[1]!.ack()).batch })
+      await producer.close()
+      // Those of the background: what runs about every minute, and what stores the usage.
+      expect(clock.pending).toBe(2)
+    })
+
+    it('sends full batches at once, by count and by size', async () => {
+      engine = await openEngine()
+      const { stream } = engine
+      const producer = stream.producer({ lingerMs: 1_000_000, recordsMax: 3, bytesMax: 40 })
+      const batchOf: number[] = []
+      const submit = async (body: string) => {
+        const ticket = await producer.submit(body)
+        void ticket.ack().then(({ seqNum, batch }) => (batchOf[seqNum] = batch.start.seqNum))
+      }
+      for (const body of ['a', 'b', 'c', 'd', 'x'.repeat(30), 'y'.repeat(60), 'z']) await submit(body)
+      await producer.flush()
+      await engine.clock.settle()
+      expect(batchOf).toEqual([0, 0, 0, 3, 4, 5, 6])
+      await producer.close()
+    })
+
+    it('advances its condition with each batch and ends at the first failure', async () => {
+      engine = await openEngine()
+      const { stream } = engine
+      const producer = stream.producer({ recordsMax: 2, matchSeqNum: 0 })
+      const first = [await producer.submit('a'), await producer.submit('b')]
+      expect((await first[1]!.ack()).seqNum).toBe(1)
+      await stream.append('intruder')
+      const second = [await producer.submit('c'), await producer.submit('d')]
+      expect(await outcomeOf(second[0]!.ack())).toBe('seq_num_mismatch')
+      expect(await outcomeOf(second[1]!.ack())).toBe('seq_num_mismatch')
+      expect(await outcomeOf(producer.submit('e'))).toBe('seq_num_mismatch')
+      expect(await outcomeOf(producer.close())).toBe('seq_num_mismatch')
+      expect(await readAll(stream)).toEqual(['a', 'b', 'intruder'])
+    })
+
+    it('rejects an invalid record without losing the others', async () => {
+      engine = await openEngine()
+      const producer = engine.stream.producer()
+      await producer.submit('a')
+      expect(await outcomeOf(producer.submit({ headers: [['', 'what']] }))).toBe('invalid')
+      await producer.submit('b')
+      await producer.close()
+      expect(await readAll(engine.stream)).toEqual(['a', 'b'])
+    })
+
+    it('applies back-pressure to a writer that is faster than the storage', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({ storage, limits: { sessionInFlightBytes: 1_048_576 } })
+      storage.holding = true
+      const producer = engine.stream.producer({ recordsMax: 1 })
+      let taken = 0
+      const run = async () => {
+        for (let i = 0; i < 10; i++) {
+          await producer.submit(new Uint8Array(500_000))
+          taken++
+        }
+      }
+      const running = run()
+      await engine.clock.settle()
+      expect(taken).toBe(2)
+      storage.holding = false
+      storage.release()
+      await running
+      await producer.close()
+      expect((await engine.stream.checkTail()).seqNum).toBe(10)
+    })
+
+    it.each([
+      [{ recordsMax: 0 }, 'recordsMax'],
+      [{ recordsMax: 1001 }, 'recordsMax'],
+      [{ bytesMax: 1_048_577 }, 'bytesMax'],
+      [{ lingerMs: -1 }, 'lingerMs'],
+    ])('refuses %j', async (options, field) => {
+      engine = await openEngine()
+      expect(() => engine.stream.producer(options)).toThrow(field)
+    })
+  }),
+)

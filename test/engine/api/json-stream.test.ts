@@ -1,0 +1,311 @@
+import { firstValueFrom, take, toArray } from 'rxjs'
+import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import {
+  type Headwater,
+  HeadwaterError,
+  type JsonStream,
+  open,
+  type StandardResult,
+  type StandardSchema,
+  type Stream,
+} from '../../../src/index.ts'
+
+interface Order {
+  readonly id: string
+  readonly total: number
+}
+
+let hw: Headwater
+let stream: Stream
+beforeEach(async () => {
+  hw = await open({ storage: memory() })
+  stream = hw.basin('shop').stream('orders')
+})
+afterEach(() => hw.close())
+
+function schema<Input, Output>(
+  validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>,
+): StandardSchema<Input, Output> {
+  return { '~standard': { version: 1, vendor: 'test', validate } }
+}
+
+function orderOf(value: unknown): StandardResult<Order> {
+  const { id, total = 0 } = Object(value) as Partial<Order>
+  if (typeof id !== 'string') return { issues: [{ message: 'expected a string', path: ['id'] }] }
+  if (typeof total !== 'number') {
+    return { issues: [{ message: 'expected a number', path: [{ key: 'total' }] }] }
+  }
+  return { value: { id, total } }
+}
+
+/** Gives the missing total a default, as a transformation. */
+const ORDER = schema<{ id: string; total?: number }, Order>(orderOf)
+
+async function failure(call: () => unknown): Promise<HeadwaterError> {
+  try {
+    await call()
+  } catch (error) {
+    if (HeadwaterError.is(error)) return error
+    throw error
+  }
+  throw new Error('the call succeeded')
+}
+
+async function bodies(): Promise<string[]> {
+  return (await stream.read({ seqNum: 0 })).records.map(({ body }) => body)
+}
+
+async function values<Value>(json: JsonStream<Value, never>, count: number): Promise<Value[]> {
+  const found: Value[] = []
+  for await (const { value } of json.readSession({ seqNum: 0, count })) found.push(value)
+  return found
+}
+
+describe('appending JSON values', () => {
+  it.each([[{ id: 'a' }], ['text'], [5], [false], [null], [[1, 'two']], [[]], [{}], ['\ud800']])(
+    'stores one record for %j, and reading returns it',
+    async (value) => {
+      const json = stream.json()
+      const ack = await json.append(value)
+      expect([ack.start.seqNum, ack.end.seqNum]).toEqual([0, 1])
+      expect((await json.read({ seqNum: 0 })).records.map((record) => record.value)).toEqual([value])
+    },
+  )
+
+  it('stores several values as one batch', async () => {
+    const json = stream.json<Order>()
+    const ack = await json.appendBatch([
+      { id: 'a', total: 1 },
+      { id: 'b', total: 2 },
+    ])
+    expect([ack.start.seqNum, ack.end.seqNum]).toEqual([0, 2])
+    expect(await bodies()).toEqual(['{"id":"a","total":1}', '{"id":"b","total":2}'])
+  })
+
+  it('takes conditions and a signal', async () => {
+    const json = stream.json()
+    await json.append(1, { matchSeqNum: 0 })
+    expect(await failure(() => json.append(2, { matchSeqNum: 0 }))).toMatchObject({ seqNum: 1 })
+    expect(await failure(() => json.append(2, { matchSeqnum: 0 } as never))).toMatchObject({
+      code: 'invalid',
+    })
+    await expect(json.append(2, { signal: AbortSignal.abort('stop') })).rejects.toBe('stop')
+    expect(await bodies()).toEqual(['1'])
+  })
+
+  const cyclic: Record<string, unknown> = {}
+  cyclic.self = cyclic
+  it.each<[string, unknown]>([
+    ['undefined', undefined],
+    ['a function', () => 1],
+    ['a symbol', Symbol('a')],
+    ['a BigInt', 1n],
+    ['a cyclic object', cyclic],
+    ['NaN', Number.NaN],
+    ['a nested Infinity', { a: [Number.POSITIVE_INFINITY] }],
+    ['a nested function', { a: () => 1 }],
+    ['undefined in an array', [undefined]],
+    ['a hole in an array', new Array(1)],
+    ['a Map', new Map([['a', 1]])],
+    ['a Promise', Promise.resolve(1)],
+    ['a nested Set', { a: new Set([1]) }],
+    ['a Uint8Array', Uint8Array.of(1)],
+    ['an invalid Date', new Date(Number.NaN)],
+    ['a nested invalid Date', { at: [new Date(Number.NaN)] }],
+    ['an object whose class has no constructor', Object.create(Object.create(Object.create(null)))],
+    [
+      'an object whose toJSON throws',
+      {
+        toJSON() {
+          throw new Error('no')
+        },
+      },
+    ],
+  ])('rejects %s as `invalid`, and stores nothing of its batch', async (_, value) => {
+    const json = stream.json()
+    for (const call of [() => json.append(value), () => json.appendBatch(['first', value])]) {
+      expect(await failure(call)).toMatchObject({ code: 'invalid', field: 'value' })
+    }
+    await expect(stream.checkTail()).rejects.toMatchObject({ code: 'basin_not_found' })
+  })
+
+  it('converts dates, undefined members and class instances as JSON.stringify does', async () => {
+    const created = new Date(0)
+    class Item {
+      name = 'pen'
+    }
+    await stream.json().append({ created, left: undefined, item: new Item() })
+    expect(await bodies()).toEqual(['{"created":"1970-01-01T00:00:00.000Z","item":{"name":"pen"}}'])
+  })
+
+  it('does not encode more of a batch than it takes to reject it', async () => {
+    let encoded = 0
+    const values = Array.from({ length: 5_000 }, () => ({ toJSON: () => ++encoded }))
+    expect(await failure(() => stream.json().appendBatch(values))).toMatchObject({ code: 'invalid' })
+    expect(encoded).toBe(1_001)
+  })
+
+  it.each([[5], ['ab'], [undefined], [{ length: 1, 0: 'a' }]])(
+    'needs an array for a batch, not %j',
+    async (given) => {
+      expect(await failure(() => stream.json().appendBatch(given as never))).toMatchObject({
+        code: 'invalid',
+        field: 'values',
+      })
+    },
+  )
+
+  it('appends each value of an iterable, arrays too', async () => {
+    const ends: number[] = []
+    for await (const { end } of stream.json().appendAll([{ id: 'a' }, [1, 2]])) ends.push(end.seqNum)
+    expect(ends).toEqual([1, 2])
+    expect(await bodies()).toEqual(['{"id":"a"}', '[1,2]'])
+  })
+
+  it('ends appendAll at a value that is not JSON, after the acks before it', async () => {
+    const ends: number[] = []
+    const error = await failure(async () => {
+      for await (const { end } of stream.json().appendAll([1, undefined, 3])) ends.push(end.seqNum)
+    })
+    expect([ends, error.code]).toEqual([[1], 'invalid'])
+    expect(await bodies()).toEqual(['1'])
+  })
+})
+
+describe('reading JSON values', () => {
+  it('returns headers as strings, and skips commands', async () => {
+    await stream.append([{ body: '1', headers: [['kind', 'é']] }, { body: '2' }])
+    await stream.fence('writer')
+    const json = stream.json<number>()
+    const { records, lastSeqNum } = await json.read({ seqNum: 0 })
+    expect(records).toMatchObject([
+      { seqNum: 0, headers: [['kind', 'é']], value: 1 },
+      { seqNum: 1, headers: [], value: 2 },
+    ])
+    expect(lastSeqNum).toBe(2)
+    expect((await json.read({ seqNum: 2 })).records).toEqual([])
+  })
+
+  it('follows: as an iterable, in batches, in events and as observables', async () => {
+    const json = stream.json<number>()
+    await json.appendBatch([1, 2])
+    const following = values(json as JsonStream<number, never>, 3)
+    const observed = firstValueFrom(json.readSession({ seqNum: 0 }).records$.pipe(take(3), toArray()))
+    const batched = firstValueFrom(json.readSession({ seqNum: 0 }).batches$)
+    await json.append(3)
+    expect(await following).toEqual([1, 2, 3])
+    expect((await observed).map(({ value }) => value)).toEqual([1, 2, 3])
+    expect((await batched).records.map(({ value }) => value)).toContain(1)
+    for await (const event of json.readSession({ seqNum: 0 }).events()) {
+      expect(event).toMatchObject({ kind: 'batch', batch: { lastSeqNum: 2 } })
+      break
+    }
+  })
+
+  it.each<[string, string | Uint8Array]>([
+    ['not JSON', '{id'],
+    ['empty', ''],
+    ['not UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
+  ])('ends at a record that is %s with `bad_json` and its sequence number', async (_, body) => {
+    await stream.json().append('fine')
+    await stream.append({ body })
+    await stream.json().append('fine again')
+    const json = stream.json()
+    const expected = { code: 'bad_json', seqNum: 1 }
+    expect(await failure(() => json.read({ seqNum: 0 }))).toMatchObject(expected)
+    expect(await failure(() => values(json as JsonStream<unknown, never>, 3))).toMatchObject(expected)
+    const observed = firstValueFrom(json.readSession({ seqNum: 1 }).records$)
+    expect(await failure(() => observed)).toMatchObject(expected)
+    expect((await json.read({ seqNum: 2 })).records).toMatchObject([{ value: 'fine again' }])
+    expect(hw.stats().openReads).toBe(0)
+  })
+
+  it('takes a signal, and no other option', async () => {
+    const json = stream.json()
+    await expect(json.read({ seqNum: 0 }, { signal: AbortSignal.abort('stop') })).rejects.toBe('stop')
+    expect((await failure(() => json.read({}, { as: 'bytes' } as never))).code).toBe('invalid')
+    expect((await failure(() => json.readSession({}, null as never))).code).toBe('invalid')
+  })
+})
+
+describe('with a schema', () => {
+  it('appends and returns its output', async () => {
+    const orders = stream.json(ORDER)
+    expectTypeOf(orders).toEqualTypeOf<JsonStream<Order, { id: string; total?: number }>>()
+    await orders.append({ id: 'a' })
+    expect(await bodies()).toEqual(['{"id":"a","total":0}'])
+    expect((await orders.read({ seqNum: 0 })).records[0]?.value).toEqual({ id: 'a', total: 0 })
+  })
+
+  it('rejects a value that does not match, before anything is appended', async () => {
+    const orders = stream.json(ORDER)
+    const bad = { id: 'b', total: 'x' } as never
+    const error = await failure(() => orders.appendBatch([{ id: 'a' }, bad]))
+    expect(error).toMatchObject({ code: 'invalid', field: 'value' })
+    expect(error.message).toBe('the value does not match the schema: `total`: expected a number')
+    expect(error.cause).toMatchObject([{ message: 'expected a number' }])
+    await expect(stream.checkTail()).rejects.toMatchObject({ code: 'basin_not_found' })
+  })
+
+  it('ends at a record that does not match with `bad_json` and its sequence number', async () => {
+    await stream.json().appendBatch([{ id: 'a' }, { total: 1 }])
+    const error = await failure(() => stream.json(ORDER).read({ seqNum: 0 }))
+    expect(error).toMatchObject({ code: 'bad_json', seqNum: 1 })
+    expect(error.message).toBe('record 1 does not match the schema: `id`: expected a string')
+  })
+
+  it('keeps the order of the calls while it validates asynchronously', async () => {
+    const waiting = new Map<unknown, () => void>()
+    // Only strings wait.
+    const slow = schema<unknown, unknown>((value) =>
+      typeof value === 'string'
+        ? new Promise((resolve) => waiting.set(value, () => resolve({ value })))
+        : { value },
+    )
+    const json = stream.json(slow)
+    const acks = [json.append('a'), json.append(1), json.append('b'), json.append(2)]
+    waiting.get('b')!()
+    waiting.get('a')!()
+    expect((await Promise.all(acks)).map(({ start }) => start.seqNum)).toEqual([0, 1, 2, 3])
+    expect(await bodies()).toEqual(['"a"', '1', '"b"', '2'])
+  })
+
+  it('appends what follows a value that an asynchronous schema rejects', async () => {
+    const json = stream.json(
+      schema<string, string>(async (value) =>
+        value === 'bad' ? { issues: [{ message: 'bad' }] } : { value: String(value) },
+      ),
+    )
+    const acks = await Promise.allSettled([json.append('a'), json.append('bad'), json.append('b')])
+    expect(acks.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await bodies()).toEqual(['"a"', '"b"'])
+    expect((await json.read({ seqNum: 0 })).records.map(({ value }) => value)).toEqual(['a', 'b'])
+  })
+
+  it('stops waiting for an asynchronous schema when the signal aborts', async () => {
+    const json = stream.json(schema<string, string>(() => new Promise(() => {})))
+    const controller = new AbortController()
+    const ack = json.append('a', { signal: controller.signal })
+    controller.abort('stop')
+    await expect(ack).rejects.toBe('stop')
+  })
+
+  it('stops waiting for an asynchronous schema when the engine is closed', async () => {
+    const ack = stream.json(schema<string, string>(() => new Promise(() => {}))).append('a')
+    const rejected = expect(ack).rejects.toMatchObject({ code: 'unavailable' })
+    await hw.close()
+    await rejected
+  })
+
+  it.each([
+    [{}],
+    [null],
+    [5],
+    [{ '~standard': { version: 2, validate: () => {} } }],
+    [{ '~standard': null }],
+  ])('must be a Standard Schema, not %j', async (given) => {
+    const error = await failure(() => stream.json(given as never))
+    expect(error).toMatchObject({ code: 'invalid', field: 'schema' })
+  })
+})

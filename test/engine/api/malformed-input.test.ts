@@ -1,0 +1,289 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import type { Basin, Headwater, Stream } from '../../../src/index.ts'
+import { fenceRecord, HeadwaterError, open, trimRecord } from '../../../src/index.ts'
+import { usageMetrics } from '../../../src/usage/index.ts'
+
+/** What plain JavaScript passes. */
+type Any = never
+const any = (value: unknown) => value as Any
+
+interface Target {
+  readonly hw: Headwater
+  readonly basin: Basin
+  readonly stream: Stream
+}
+
+let target: Target
+beforeEach(async () => {
+  const hw = await open({ storage: memory(), usage: usageMetrics() })
+  const basin = hw.basin('basin')
+  target = { hw, basin, stream: basin.stream('stream') }
+  await target.stream.append('first')
+})
+afterEach(() => target.hw.close())
+
+const RANGE = { start: 0, end: 1 }
+const TOKEN = { id: 'token', scope: { ops: ['read'] } }
+
+async function first<Item>(items: AsyncIterable<Item>): Promise<Item | undefined> {
+  for await (const item of items) return item
+  return undefined
+}
+
+/** A schema that validates asynchronously. */
+const slow = {
+  '~standard': { version: 1, vendor: 'test', validate: async (value: unknown) => ({ value }) },
+} as const
+
+/** Every method that takes an object, and the place of that object. */
+const METHODS: Record<string, (target: Target, object: Any) => unknown> = {
+  'stream.append, record': ({ stream }, object) => stream.append(object),
+  'stream.append, batch': ({ stream }, object) => stream.append(['a', object]),
+  'stream.append, options': ({ stream }, object) => stream.append('a', object),
+  'stream.fence, options': ({ stream }, object) => stream.fence('a', object),
+  'stream.trim, options': ({ stream }, object) => stream.trim(0, object),
+  'stream.appendSession, options': ({ stream }, object) => stream.appendSession(object),
+  'session.submit, record': async ({ stream }, object) => (await stream.appendSession()).submit(object),
+  'session.submit, options': async ({ stream }, object) => (await stream.appendSession()).submit('a', object),
+  'ticket.ack, options': async ({ stream }, object) => {
+    const session = await stream.appendSession()
+    return (await session.submit('a')).ack(object)
+  },
+  'stream.appendAll, options': ({ stream }, object) => first(stream.appendAll(['a'], object)),
+  'stream.appendAll, batch': ({ stream }, object) => first(stream.appendAll([object])),
+  'stream.producer, options': ({ stream }, object) => stream.producer(object),
+  'producer.submit, record': ({ stream }, object) => stream.producer().submit(object),
+  'producer.submit, options': ({ stream }, object) => stream.producer().submit('a', object),
+  'producer.flush, options': ({ stream }, object) => stream.producer().flush(object),
+  'stream.read, query': ({ stream }, object) => stream.read(object),
+  'stream.read, options': ({ stream }, object) => stream.read({ seqNum: 0 }, object),
+  'stream.readSession, query': ({ stream }, object) => first(stream.readSession(object)),
+  'stream.readSession, options': ({ stream }, object) => first(stream.readSession({ seqNum: 0 }, object)),
+  'json.read, query': ({ stream }, object) => stream.json().read(object),
+  'stream.checkTail, options': ({ stream }, object) => stream.checkTail(object),
+  'stream.metrics, query': ({ stream }, object) => stream.metrics(object),
+  'stream.metrics, options': ({ stream }, object) => stream.metrics({ set: 'storage', ...RANGE }, object),
+  'basin.stream, options': ({ basin }, object) => basin.stream('a', object),
+  'basin.stream, config': ({ basin }, config) => basin.stream('a', { config }),
+  'basin.createStream, config': ({ basin }, object) => basin.createStream('a', object),
+  'basin.createStream, options': ({ basin }, object) => basin.createStream('a', {}, object),
+  'basin.ensureStream, config': ({ basin }, object) => basin.ensureStream('a', object),
+  'basin.ensureStream, options': ({ basin }, object) => basin.ensureStream('a', {}, object),
+  'basin.restoreStream, stream': ({ basin }, object) => basin.restoreStream('a', object),
+  'basin.restoreStream, start': ({ basin }, start) => basin.restoreStream('a', { start }),
+  'basin.restoreStream, options': ({ basin }, object) =>
+    basin.restoreStream('a', { start: { seqNum: 0, timestamp: 0 } }, object),
+  'basin.listStreams, query': ({ basin }, object) => basin.listStreams(object),
+  'basin.listStreams, options': ({ basin }, object) => basin.listStreams({}, object),
+  'basin.listAllStreams, query': ({ basin }, object) => first(basin.listAllStreams(object)),
+  'basin.listAllStreams, options': ({ basin }, object) => first(basin.listAllStreams({}, object)),
+  'basin.streamConfig, options': ({ basin }, object) => basin.streamConfig('stream', object),
+  'basin.reconfigureStream, change': ({ basin }, object) => basin.reconfigureStream('stream', object),
+  'basin.reconfigureStream, options': ({ basin }, object) => basin.reconfigureStream('stream', {}, object),
+  'basin.deleteStream, options': ({ basin }, object) => basin.deleteStream('stream', object),
+  'basin.metrics, query': ({ basin }, object) => basin.metrics(object),
+  'basin.metrics, options': ({ basin }, object) => basin.metrics({ set: 'storage', ...RANGE }, object),
+  'hw.basin, options': ({ hw }, object) => hw.basin('a', object),
+  'hw.createBasin, config': ({ hw }, object) => hw.createBasin('a', object),
+  'hw.createBasin, options': ({ hw }, object) => hw.createBasin('a', {}, object),
+  'hw.ensureBasin, config': ({ hw }, object) => hw.ensureBasin('a', object),
+  'hw.ensureBasin, options': ({ hw }, object) => hw.ensureBasin('a', {}, object),
+  'hw.listBasins, query': ({ hw }, object) => hw.listBasins(object),
+  'hw.listBasins, options': ({ hw }, object) => hw.listBasins({}, object),
+  'hw.listAllBasins, query': ({ hw }, object) => first(hw.listAllBasins(object)),
+  'hw.listAllBasins, options': ({ hw }, object) => first(hw.listAllBasins({}, object)),
+  'hw.basinConfig, options': ({ hw }, object) => hw.basinConfig('basin', object),
+  'hw.reconfigureBasin, change': ({ hw }, object) => hw.reconfigureBasin('basin', object),
+  'hw.reconfigureBasin, options': ({ hw }, object) => hw.reconfigureBasin('basin', {}, object),
+  'hw.deleteBasin, options': ({ hw }, object) => hw.deleteBasin('basin', object),
+  'hw.issueAccessToken, token': ({ hw }, object) => hw.issueAccessToken(object),
+  'hw.issueAccessToken, scope': ({ hw }, scope) => hw.issueAccessToken({ id: 'a', scope }),
+  'hw.issueAccessToken, options': ({ hw }, object) => hw.issueAccessToken(any(TOKEN), object),
+  'hw.listAccessTokens, query': ({ hw }, object) => hw.listAccessTokens(object),
+  'hw.listAccessTokens, options': ({ hw }, object) => hw.listAccessTokens({}, object),
+  'hw.listAllAccessTokens, query': ({ hw }, object) => first(hw.listAllAccessTokens(object)),
+  'hw.listAllAccessTokens, options': ({ hw }, object) => first(hw.listAllAccessTokens({}, object)),
+  'hw.revokeAccessToken, options': ({ hw }, object) => hw.revokeAccessToken('token', object),
+  'hw.createRootToken, options': ({ hw }, object) => hw.createRootToken(object),
+  'hw.setRootToken, options': ({ hw }, object) => hw.setRootToken('x'.repeat(20), object),
+  'hw.metrics, query': ({ hw }, object) => hw.metrics(object),
+  'hw.metrics, options': ({ hw }, object) => hw.metrics({ set: 'active-basins', ...RANGE }, object),
+  'hw.listLocations, options': ({ hw }, object) => hw.listLocations(object),
+  'hw.defaultLocation, options': ({ hw }, object) => hw.defaultLocation(object),
+  'hw.setDefaultLocation, options': ({ hw }, object) => hw.setDefaultLocation('aws:us-east-1', object),
+  'hw.checkStorage, options': ({ hw }, object) => hw.checkStorage(object),
+  'hw.counters, options': ({ hw }, object) => hw.counters(object),
+}
+
+/** Not an object with members of the API, wherever one is expected. */
+const OBJECTS: Record<string, unknown> = {
+  'an unknown member': { nonsense: 1 },
+  'an inherited name': { constructor: 1 },
+  null: null,
+  'a number': 5,
+  'an array of numbers': [1],
+  'a Date': new Date(),
+  'a Map': new Map([['body', 'x']]),
+  'a class instance': new (class Order {
+    id = 'a'
+  })(),
+  'an AbortController': new AbortController(),
+  'a buffer': new ArrayBuffer(1),
+}
+
+async function failure(call: () => unknown): Promise<HeadwaterError> {
+  try {
+    await call()
+  } catch (error) {
+    if (HeadwaterError.is(error)) return error
+    throw error
+  }
+  throw new Error('the call succeeded')
+}
+
+describe.each(Object.entries(METHODS))('%s', (_, call) => {
+  it.each(Object.entries(OBJECTS))('rejects %s as `invalid`', async (_, object) => {
+    expect((await failure(() => call(target, any(object)))).code).toBe('invalid')
+    // Nothing was created.
+    expect((await target.basin.listStreams()).items.map(({ name }) => name)).toEqual(['stream'])
+  })
+})
+
+describe('a member of a wrong type', () => {
+  it.each<[string, (target: Target) => unknown]>([
+    ['matchSeqNum', ({ stream }) => stream.append('a', { matchSeqNum: any('0') })],
+    ['matchSeqNum', ({ stream }) => stream.append('a', { matchSeqNum: any(null) })],
+    ['matchSeqNum', ({ stream }) => stream.append('a', { matchSeqNum: Number.NaN })],
+    ['fencingToken', ({ stream }) => stream.append('a', { fencingToken: any(5) })],
+    ['fencingToken', ({ stream }) => stream.append('a', { fencingToken: '\ud800' })],
+    ['fencingToken', ({ stream }) => stream.fence('\ud800')],
+    ['fencingToken', ({ stream }) => stream.fence(any(5))],
+    ['seqNum', ({ stream }) => stream.trim(any('5'))],
+    ['seqNum', ({ stream }) => stream.trim(Number.POSITIVE_INFINITY)],
+    ['signal', ({ stream }) => stream.append('a', { signal: any(new AbortController()) })],
+    ['signal', ({ hw }) => hw.listBasins({}, { signal: any('abort') })],
+    ['records', ({ stream }) => stream.append('\udc00')],
+    ['records', ({ stream }) => stream.append({ body: 'a\ud800' })],
+    ['records', ({ stream }) => stream.append({ headers: [['n\ud800', '']] })],
+    ['records', ({ stream }) => stream.append({ headers: [['n', 'é\ud800']] })],
+    ['body', ({ stream }) => stream.append({ body: any(5) })],
+    ['body', ({ stream }) => stream.append({ body: any(null) })],
+    ['headers', ({ stream }) => stream.append({ headers: [['a', any(5)]] })],
+    ['headers', ({ stream }) => stream.append({ headers: new Array(1) })],
+    ['signal', ({ stream }) => stream.json(slow).append(1, { signal: any(5) })],
+    ['records', ({ stream }) => stream.append({})],
+    ['records', ({ stream }) => stream.append(any({ body: undefined }))],
+    ['headers', ({ stream }) => stream.append({ headers: any({ a: 'b' }) })],
+    ['timestamp', ({ stream }) => stream.append({ body: '', timestamp: any('2025-01-01') })],
+    ['timestamp', ({ stream }) => stream.append({ body: '', timestamp: new Date('never') })],
+    ['tailOffset', ({ stream }) => stream.read({ tailOffset: Number.POSITIVE_INFINITY })],
+    ['count', ({ stream }) => stream.read({ seqNum: 0, count: any('5') })],
+    ['count', ({ stream }) => stream.read({ seqNum: 0, count: Number.NaN })],
+    ['count', ({ stream }) => stream.read({ seqNum: 0, count: any(new Date(5)) })],
+    ['source', ({ stream }) => first(stream.appendAll(any(5)))],
+    ['source', ({ stream }) => first(stream.appendAll('text'))],
+    ['source', ({ stream }) => first(stream.json().appendAll(any(undefined)))],
+    ['clamp', ({ stream }) => stream.read({ seqNum: 0, clamp: any('true') })],
+    ['waitSeconds', ({ stream }) => stream.read({ seqNum: 0, waitSeconds: any('1') })],
+    ['as', ({ stream }) => stream.read({ seqNum: 0 }, { as: any('text') })],
+    ['recordsMax', ({ stream }) => stream.producer({ recordsMax: any('5') })],
+    ['lingerMs', ({ stream }) => stream.producer({ lingerMs: any('5') })],
+    ['limit', ({ hw }) => hw.listBasins({ limit: any('5') })],
+    ['limit', ({ hw }) => hw.listBasins({ limit: Number.NaN })],
+    ['prefix', ({ basin }) => basin.listStreams({ prefix: any(5) })],
+    ['prefix', ({ basin }) => basin.listStreams({ prefix: '\ud800' })],
+    ['autoCreate', ({ hw }) => hw.basin('a', { autoCreate: any('false') })],
+    ['basin', ({ hw }) => hw.basin(any(5))],
+    ['basin', ({ hw }) => hw.createBasin(any(undefined))],
+    ['basin', ({ hw }) => hw.basinConfig(any({ name: 'basin' }))],
+    ['stream', ({ basin }) => basin.stream(any(undefined))],
+    ['stream', ({ basin }) => basin.createStream('\ud800')],
+    ['stream', ({ basin }) => basin.deleteStream(any(5))],
+    ['requestToken', ({ hw }) => hw.createBasin('a', {}, { requestToken: any(5) })],
+    ['requestToken', ({ hw }) => hw.createBasin('a', {}, { requestToken: '\ud800' })],
+    ['location', ({ hw }) => hw.createBasin('a', {}, { location: any(5) })],
+    ['nonsense', ({ hw }) => hw.createBasin('a', { defaultStreamConfig: any({ nonsense: 1 }) })],
+    ['storageClass', ({ basin }) => basin.createStream('a', { storageClass: any(1) })],
+    ['timestamping', ({ basin }) => basin.createStream('a', { timestamping: any('arrival') })],
+    ['timestamping.modus', ({ basin }) => basin.createStream('a', { timestamping: any({ modus: 'x' }) })],
+    ['retentionPolicy', ({ basin }) => basin.createStream('a', { retentionPolicy: any([]) })],
+    [
+      'retentionPolicy.age',
+      ({ basin }) => basin.createStream('a', { retentionPolicy: any({ ageSeconds: 1, age: 1 }) }),
+    ],
+    ['scope.ops', ({ hw }) => hw.issueAccessToken({ id: 'a', scope: { ops: any('read') } })],
+    [
+      'scope.streams.name',
+      ({ hw }) => hw.issueAccessToken({ id: 'a', scope: { streams: any({ name: 'a' }) } }),
+    ],
+    ['id', ({ hw }) => hw.revokeAccessToken('\ud800')],
+    ['tokenId', ({ hw }) => hw.revokeAccessToken(any(5))],
+    ['set', ({ hw }) => hw.metrics({ set: any(5), ...RANGE })],
+    ['location', ({ hw }) => hw.setDefaultLocation(any(5))],
+    ['token', ({ hw }) => hw.setRootToken(any(5))],
+  ])('is `invalid`, and named: %s (%#)', async (field, call) => {
+    expect(await failure(() => call(target))).toMatchObject({ code: 'invalid', field })
+    expect((await target.stream.checkTail()).seqNum).toBe(1)
+  })
+
+  it('of a command record is `invalid`', async () => {
+    for (const call of [() => fenceRecord('\ud800'), () => trimRecord(any('1'))]) {
+      expect((await failure(call)).code).toBe('invalid')
+    }
+  })
+})
+
+describe('the message', () => {
+  const JSON_WAY = '; to append JSON values, use `stream.json()`'
+  it.each<[string, (target: Target) => unknown]>([
+    [
+      'unknown member `matchSeqnum`; did you mean `matchSeqNum`?',
+      ({ stream }) => stream.append('a', any({ matchSeqnum: 1 })),
+    ],
+    [
+      'unknown member `match_seq_num`; did you mean `matchSeqNum`?',
+      ({ stream }) => stream.append('a', any({ match_seq_num: 1 })),
+    ],
+    ['unknown member `wait`; did you mean `waitSeconds`?', ({ stream }) => stream.read(any({ wait: 1 }))],
+    ['unknown member `header`; did you mean `headers`?', ({ stream }) => stream.append(any({ header: [] }))],
+    ['unknown member `limits`; expected `signal`', ({ hw }) => hw.listLocations(any({ limits: 1 }))],
+    [
+      `unknown member \`id\`; expected \`body\`, \`headers\`, \`timestamp\`${JSON_WAY}`,
+      ({ stream }) => stream.append(any({ id: 'a', total: 1 })),
+    ],
+    [
+      `a record must have \`body\`, \`headers\` or \`timestamp\`${JSON_WAY}`,
+      ({ stream }) => stream.append(any(new Map())),
+    ],
+    [
+      `a record must be a string, a Uint8Array or an object${JSON_WAY}`,
+      ({ stream }) => stream.append(any(1)),
+    ],
+    ['`options` must be a plain object', ({ stream }) => stream.append('a', any(null))],
+  ])('%s', async (message, call) => {
+    expect((await failure(() => call(target))).message).toBe(message)
+  })
+
+  it('truncates a long name', async () => {
+    const { message } = await failure(() => target.stream.append('a', any({ ['x'.repeat(100_000)]: 1 })))
+    expect(message.length).toBeLessThan(300)
+  })
+})
+
+describe('record input', () => {
+  class Reading {
+    get body(): string {
+      return 'from a getter'
+    }
+  }
+
+  it.each<[string, unknown]>([
+    ['an object without a prototype', Object.assign(Object.create(null), { body: 'x' })],
+    ['a class instance with a body', new Reading()],
+    ['a Buffer', Buffer.from('x')],
+    ['members that are undefined', { body: 'x', headers: undefined, timestamp: undefined }],
+  ])('%s', async (_, record) => {
+    expect((await target.stream.append(any(record))).end.seqNum).toBe(2)
+  })
+})

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { open, type Stream } from '../../../src/index.ts'
+
+const BODY = new Uint8Array([1, 2, 3])
+
+/** Overwrites the bodies and headers of records. */
+function scribble(records: readonly { body: Uint8Array; headers: readonly (readonly Uint8Array[])[] }[]) {
+  for (const { body, headers } of records) for (const bytes of [body, ...headers.flat()]) bytes.fill(0xff)
+}
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const found: Item[] = []
+  for await (const item of items) found.push(item)
+  return found
+}
+
+async function written(): Promise<{ stream: Stream; [Symbol.asyncDispose](): Promise<void> }> {
+  const hw = await open({ storage: memory() })
+  const stream = hw.basin('basin').stream('stream')
+  for (let i = 0; i < 3; i++) await stream.append([{ body: BODY, headers: [['name', BODY]] }, BODY])
+  return { stream, [Symbol.asyncDispose]: () => hw.close() }
+}
+
+describe('a stream in memory', () => {
+  it.each([
+    ['read at once', async (stream: Stream) => (await stream.read({ seqNum: 0 }, { as: 'bytes' })).records],
+    ['iterated', (stream: Stream) => collect(stream.readSession({ seqNum: 0, count: 6 }, { as: 'bytes' }))],
+    [
+      'followed',
+      async (stream: Stream) => {
+        const events = stream.readSession({ tailOffset: 0, waitSeconds: 60 }, { as: 'bytes' }).events()
+        expect((await events.next()).value?.kind).toBe('heartbeat')
+        await stream.append({ body: BODY, headers: [['name', BODY]] })
+        const { value } = await events.next()
+        await events.return()
+        return value?.kind === 'batch' ? value.batch.records : []
+      },
+    ],
+  ])('changes no stored record when a caller writes to bytes that were returned: %s', async (_how, read) => {
+    await using engine = await written()
+    const { stream } = engine
+    const before = await stream.read({ seqNum: 0, count: 6 })
+    const records = await read(stream)
+    expect(records.at(-1)!.body).toEqual(BODY)
+    scribble(records)
+    expect((await stream.read({ seqNum: 0, count: 6 })).records).toEqual(before.records)
+    const { records: bytes } = await stream.read({ seqNum: 0 }, { as: 'bytes' })
+    for (const { body } of bytes) expect(body).toEqual(BODY)
+  })
+})

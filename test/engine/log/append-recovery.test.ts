@@ -1,0 +1,369 @@
+import { describe, expect, it } from 'vitest'
+import { open } from '../../../src/index.ts'
+import { decodeRecords } from '../../../src/storage/block-codec.ts'
+import type { AppendRequest, StorageContext } from '../../../src/storage/contract.ts'
+import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import {
+  bodies,
+  codeOf,
+  gated,
+  openEngine,
+  outcomeOf,
+  readAll,
+  silent,
+  testClock,
+  testStorage,
+  wrapped,
+} from '../../support/index.ts'
+
+const text = (request: AppendRequest) =>
+  decodeRecords(request.block.data)
+    .map(({ body }) => new TextDecoder().decode(body))
+    .join()
+
+describe('append recovery', () => {
+  it('never stores a durable append twice between a pending refusal and a storage failure', async () => {
+    const storage = gated(testStorage(), { shared: false })
+    const { stream } = await openEngine({ storage })
+    await stream.append('0')
+    storage.holding = true
+    storage.onAppend = (request) => {
+      if (text(request) === 'd') throw new StorageFailure('io', 'disk', { nothingWritten: true })
+    }
+    const results = [
+      outcomeOf(stream.append('a')),
+      outcomeOf(stream.append('refused', { matchSeqNum: 99 })),
+      outcomeOf(stream.append('c')),
+      outcomeOf(stream.append('d')),
+    ]
+    storage.holding = false
+    storage.release()
+    expect({ results: await Promise.all(results), stored: await readAll(stream) }).toEqual({
+      results: ['ok', 'seq_num_mismatch', 'ok', 'storage'],
+      stored: ['0', 'a', 'c'],
+    })
+  })
+
+  it('never retries an append of unknown outcome behind a pending refusal', async () => {
+    const storage = gated(testStorage(), { shared: false })
+    const { stream } = await openEngine({ storage })
+    await stream.append('0')
+    storage.holding = true
+    let failed = false
+    storage.onAppended = (request) => {
+      if (text(request) !== 'c' || failed) return
+      failed = true
+      throw new StorageFailure('io', 'no answer', { nothingWritten: false })
+    }
+    const results = [
+      outcomeOf(stream.append('a')),
+      outcomeOf(stream.append('refused', { matchSeqNum: 99 })),
+      outcomeOf(stream.append('c')),
+    ]
+    storage.holding = false
+    storage.release()
+    expect({ results: await Promise.all(results), stored: await readAll(stream) }).toEqual({
+      results: ['ok', 'seq_num_mismatch', 'storage'],
+      stored: ['0', 'a', 'c'],
+    })
+  })
+
+  it('never retries one either when the stream is reconfigured while other appends are acknowledged', async () => {
+    // Appends take effect at once; their answers arrive when the test says so.
+    const answers: (() => void)[] = []
+    let holding = false
+    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
+      append: async (request: AppendRequest) => {
+        await session.append(request)
+        if (holding) await new Promise<void>((go) => answers.push(go))
+      },
+    }))
+    const { hw, clock, stream } = await openEngine({ storage })
+    await stream.append('0')
+    holding = true
+    const results = [
+      outcomeOf(stream.append('a')),
+      outcomeOf(stream.append('refused', { matchSeqNum: 99 })),
+      outcomeOf(stream.append('c')),
+    ]
+    await clock.settle()
+    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    holding = false
+    for (const answer of answers) answer()
+    expect(await Promise.all(results)).toEqual(['ok', 'seq_num_mismatch', 'ok'])
+    expect(await readAll(stream)).toEqual(['0', 'a', 'c'])
+  })
+
+  it('keeps an append that conflicted with a reconfiguration when a later write of the session fails', async () => {
+    const storage = gated(testStorage(), { shared: false })
+    const { hw, clock, stream } = await openEngine({ storage })
+    const session = await stream.appendSession()
+    storage.holding = true
+    let failed = false
+    storage.onAppend = (request) => {
+      if (text(request) !== 'b' || failed) return
+      failed = true
+      throw new StorageFailure('io', 'no answer', { nothingWritten: false })
+    }
+    const results = ['a', 'b', 'c'].map(async (body) => outcomeOf((await session.submit(body)).ack()))
+    await clock.settle()
+    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    storage.holding = false
+    storage.release()
+    expect(await Promise.all(results)).toEqual(['ok', 'ok', 'ok'])
+    expect(await readAll(stream)).toEqual(['a', 'b', 'c'])
+  })
+
+  it('makes the appends in flight of a session when the engine closes, and rejects later ones', async () => {
+    const storage = gated(testStorage(), { shared: false })
+    const limits = { appendInFlightBytes: 1_048_576 }
+    const { hw, clock, stream } = await openEngine({ storage, limits })
+    const session = await stream.appendSession()
+    const submit = (body: string) => outcomeOf(session.submit(body).then((ticket) => ticket.ack()))
+    storage.holding = true
+    const before = ['x'.repeat(900_000), 'a', 'b'].map((body) => outcomeOf(stream.append(body)))
+    const onItsWay = submit('z')
+    // Waits for room until the first one is stored, and by then the engine closes.
+    const late = submit('z'.repeat(900_000))
+    await clock.settle()
+    // All of them have to be sequenced again, few at a time.
+    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    storage.release()
+    await clock.settle()
+    const closed = hw.close()
+    await clock.settle()
+    storage.release()
+    expect(await late).toBe('unavailable')
+    storage.holding = false
+    storage.release()
+    await closed
+    expect(await Promise.all([...before, onItsWay])).toEqual(['ok', 'ok', 'ok', 'ok'])
+  })
+
+  describe('when a write of unknown outcome takes effect late', () => {
+    /** The write of `lost` fails, and takes effect just before that of `y`. */
+    function late(lost: string) {
+      let write: (() => Promise<void>) | undefined
+      return wrapped(testStorage(), {}, (session) => ({
+        append: async (request: AppendRequest) => {
+          if (text(request) === lost && write === undefined) {
+            write = () => session.append(request)
+            throw new StorageFailure('io', 'connection lost', { nothingWritten: false })
+          }
+          if (text(request) === 'y') await write?.().catch(() => {})
+          return session.append(request)
+        },
+      }))
+    }
+
+    it('keeps the order, without duplicates', async () => {
+      const { stream } = await openEngine({ storage: late('x') })
+      expect(await outcomeOf(stream.append('x'))).toBe('storage')
+      const results = [outcomeOf(stream.append('y')), outcomeOf(stream.append('z'))]
+      expect(await Promise.all(results)).toEqual(['ok', 'ok'])
+      expect(await readAll(stream)).toEqual(['x', 'y', 'z'])
+    })
+
+    it('keeps the fencing token', async () => {
+      const { stream } = await openEngine({ storage: late('owner') })
+      expect(await outcomeOf(stream.fence('owner'))).toBe('storage')
+      await Promise.all([outcomeOf(stream.append('y')), outcomeOf(stream.append('z'))])
+      // The fence command is in the stream, so the stream is fenced.
+      expect((await readAll(stream))[0]).toBe('owner')
+      expect(await outcomeOf(stream.append('w', { fencingToken: 'owner' }))).toBe('ok')
+    })
+  })
+
+  it('fails no waiting append with a conflict while the pipeline makes progress', async () => {
+    const inner = testStorage()
+    const storage = gated(inner)
+    const clock = testClock({ now: 1_000_000 })
+    const { stream } = await openEngine({ storage, clock })
+    const other = await open({ storage: inner, clock })
+    const rival = other.basin('basin').stream('stream')
+    storage.holding = true
+    const results = Array.from({ length: 130 }, (_, i) => outcomeOf(stream.append(`${i}`)))
+    await clock.settle()
+    for (let round = 0; round < 400 && storage.held > 0; round++) {
+      storage.release(1)
+      await clock.settle()
+      // One of ours got in. Then the rival does, so that the rest in flight conflicts.
+      if (round < 125) await rival.append('rival')
+      storage.release()
+      storage.holding = true
+      await clock.settle()
+    }
+    storage.holding = false
+    storage.release()
+    const failed = (await Promise.all(results)).filter((result) => result !== 'ok')
+    expect(failed).toEqual([])
+    await other.close()
+  })
+
+  it('appends nothing more of a session after an append that failed with too many conflicts', async () => {
+    const storage = gated(testStorage())
+    const { stream, clock } = await openEngine({ storage })
+    const session = await stream.appendSession()
+    let conflicts = 0
+    let second: Promise<unknown> | undefined
+    storage.onAppend = (request) => {
+      if (text(request) !== 'a') return
+      conflicts++
+      if (conflicts === 50) second = outcomeOf(session.submit('b').then((ticket) => ticket.ack()))
+      throw new StorageConflict('someone else')
+    }
+    const first = await session.submit('a')
+    expect(await outcomeOf(first.ack())).toBe('transaction_conflict')
+    await clock.settle()
+    expect(await second).not.toBe('ok')
+    await outcomeOf(session.close())
+    expect((await stream.checkTail()).seqNum).toBe(0)
+  })
+
+  it('does not refuse an append because of a configuration that was replaced before the call', async () => {
+    // One engine. The head is being read, after a failure, while the stream is reconfigured.
+    let holdHead = false
+    const heads: (() => void)[] = []
+    let failing = false
+    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
+      append: async (request: AppendRequest) => {
+        if (failing) throw new StorageFailure('io', 'disk', { nothingWritten: true })
+        return session.append(request)
+      },
+      head: async (logId: string) => {
+        const head = await session.head(logId)
+        if (holdHead) await new Promise<void>((go) => heads.push(go))
+        return head
+      },
+    }))
+    const { hw, clock, stream } = await openEngine({ storage })
+    const basin = hw.basin('basin')
+    await basin.reconfigureStream('stream', { timestamping: { mode: 'client-require' } })
+    await stream.append({ body: '0', timestamp: 1 })
+    failing = true
+    holdHead = true
+    const failed = outcomeOf(stream.append({ body: 'x', timestamp: 2 }))
+    const refused = outcomeOf(stream.append({ body: 'y', timestamp: 2 }, { matchSeqNum: 99 }))
+    await clock.settle()
+    failing = false
+    expect(heads.length).toBe(1)
+    await basin.reconfigureStream('stream', { timestamping: { mode: 'client-prefer' } })
+    const result = outcomeOf(stream.append('without a timestamp: fine by now'))
+    holdHead = false
+    for (const go of heads) go()
+    expect([await failed, await refused]).toEqual(['storage', 'seq_num_mismatch'])
+    expect(await result).toBe('ok')
+  })
+
+  it('does not refuse an append because of a head that was read before the call', async () => {
+    const storage = testStorage()
+    let holds = false
+    let release = () => {}
+    let tellHeld = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      tellHeld = resolve
+    })
+    const slow = wrapped(storage, { shared: true, notifications: 'hint' }, (session) => ({
+      async head(logId) {
+        const head = await session.head(logId)
+        if (!holds) return head
+        holds = false
+        tellHeld()
+        await new Promise<void>((resolve) => {
+          release = resolve
+        })
+        return head
+      },
+    }))
+    const clock = testClock()
+    // What the other engine does is not told here.
+    const unaware = {
+      ...slow,
+      open: (context: StorageContext) => slow.open({ ...context, onLogChanged: () => {} }),
+    }
+    const engines = [await open({ storage: unaware, clock }), await open({ storage, clock })]
+    const [here, elsewhere] = engines.map((engine) => engine.basin('basin').stream('stream'))
+    await here!.append('a')
+    holds = true
+    const refused = outcomeOf(here!.append('b', { matchSeqNum: 99 }))
+    await isHeld
+    await elsewhere!.append('c')
+    const matching = outcomeOf(here!.append('d', { matchSeqNum: 2 }))
+    release()
+    expect(await Promise.all([refused, matching])).toEqual(['seq_num_mismatch', 'ok'])
+    expect(await readAll(here!)).toEqual(['a', 'c', 'd'])
+    for (const engine of engines) await engine.close()
+  })
+})
+
+describe('a refusal on a busy shared stream', () => {
+  it('is reported, however fast another engine appends', async () => {
+    const data = testStorage()
+    const clock = testClock({ now: 1_000_000 })
+    let rivalling = false
+    let rivals = 0
+    const rival = await open({ storage: data, clock })
+    await rival.ensureBasin('basin')
+    await rival.basin('basin').ensureStream('s')
+    const busy = wrapped(data, {}, (session) => ({
+      async head(logId) {
+        // The rival appends in the time that the question takes.
+        if (rivalling && rivals < 500) {
+          rivals++
+          await rival.basin('basin').stream('s').append('r')
+        }
+        return session.head(logId)
+      },
+    }))
+    const hw = await open({ storage: busy, clock })
+    const stream = hw.basin('basin').stream('s')
+    await stream.append('a')
+    rivalling = true
+    const result = await stream.append('b', { matchSeqNum: 0 }).then(() => 'appended', codeOf)
+    rivalling = false
+    expect(result).toBe('seq_num_mismatch')
+    expect(rivals).toBeLessThan(200)
+    await hw.close()
+    await rival.close()
+  })
+})
+
+describe('a session with a reconsidered refusal', () => {
+  it('makes the appends behind it', async () => {
+    const data = testStorage()
+    const clock = testClock({ now: 1_000_000 })
+    const rival = await open({ storage: data, clock })
+    await rival.ensureBasin('basin')
+    await rival.basin('basin').ensureStream('s')
+    const hw = await open({ storage: silent(data, 'none'), clock })
+    const stream = hw.basin('basin').stream('s')
+    const session = await stream.appendSession()
+    // This engine has not heard of it yet: it refuses at first, and then finds that it holds.
+    await rival.basin('basin').stream('s').append('r')
+    const tickets = await Promise.all([session.submit('a', { matchSeqNum: 1 }), session.submit('b')])
+    const results = await Promise.all(
+      tickets.map((ticket) => ticket.ack().then(({ start }) => start.seqNum, codeOf)),
+    )
+    expect({ results, stored: await readAll(stream) }).toEqual({ results: [1, 2], stored: ['r', 'a', 'b'] })
+    expect(bodies(await stream.read({ seqNum: 2 }))).toEqual(['b'])
+    await Promise.all([hw.close(), rival.close()])
+  })
+})
+
+describe('a session whose append has an unknown outcome', () => {
+  it('acknowledges nothing after the failed append', async () => {
+    const storage = gated(testStorage())
+    const { hw, stream } = await openEngine({ storage })
+    const session = await stream.appendSession()
+    let n = 0
+    storage.onAppended = () => {
+      if (n++ === 0) throw new StorageFailure('io', 'lost', { nothingWritten: false })
+    }
+    const tickets = [await session.submit('a'), await session.submit('b')]
+    const results = await Promise.all(tickets.map((t) => t.ack().then(() => 'acked', codeOf)))
+    // That b was stored proves that a was: either both are told so, or neither.
+    expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a', 'b'])
+    expect(results[1]).toBe(results[0])
+    await hw.close()
+  })
+})

@@ -1,0 +1,126 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { open, type Storage } from '../../src/index.ts'
+import { StorageFailure } from '../../src/storage/errors.ts'
+import {
+  gated,
+  onEveryKindOfStorage,
+  openEngine,
+  outcomeOf,
+  type TestEngine,
+  testClock,
+  testStorage,
+} from '../support/index.ts'
+
+let engine: TestEngine | undefined
+afterEach(async () => {
+  await engine?.hw.close()
+  engine = undefined
+})
+
+describe('callbacks', () => {
+  it('subscribers may call the engine', async () => {
+    const { hw, clock, stream } = await openEngine()
+    const session = await stream.appendSession()
+    const seen: number[] = []
+    const ended: string[] = []
+    session.acks$.subscribe({
+      next: (ack) => {
+        if (ack.end.seqNum < 3) void session.submit('again')
+        else void session.close()
+      },
+      complete: () => ended.push('acks'),
+    })
+    const sub = stream.readSession({ seqNum: 0 }, { as: 'bytes' }).records$.subscribe({
+      next: ({ seqNum }) => {
+        seen.push(seqNum)
+        if (seqNum === 2) sub.unsubscribe()
+      },
+    })
+    await session.submit('a')
+    await clock.settle()
+    stream.readSession({ seqNum: 0 }, { as: 'bytes' }).records$.subscribe({
+      next: () => void hw.close(),
+      error: (error) => ended.push(error.code),
+    })
+    await hw.close()
+    expect({ seen, ended, stats: hw.stats().openReads, timers: clock.pending }).toEqual({
+      seen: [0, 1, 2],
+      ended: ['acks', 'unavailable'],
+      stats: 0,
+      timers: 0,
+    })
+  })
+
+  it('an onBackgroundError that throws causes no unhandled rejection', async () => {
+    const rejections: unknown[] = []
+    const listener = (error: unknown) => rejections.push(error)
+    const existing = process.listeners('unhandledRejection')
+    process.removeAllListeners('unhandledRejection')
+    process.on('unhandledRejection', listener)
+    try {
+      const inner = testStorage()
+      const storage: Storage = {
+        manifest: inner.manifest,
+        async open(context) {
+          const session = await inner.open(context)
+          session.reclaim = async () => {
+            throw new StorageFailure('io', 'x', { nothingWritten: true })
+          }
+          return session
+        },
+      }
+      const clock = testClock({ now: 1 })
+      const hw = await open({
+        storage,
+        clock,
+        onBackgroundError: () => {
+          throw new Error('from the callback')
+        },
+      })
+      await clock.settle()
+      await clock.advance('2m')
+      await hw.close().catch(() => {})
+      await clock.settle()
+      expect(rejections).toEqual([])
+    } finally {
+      process.removeListener('unhandledRejection', listener)
+      for (const one of existing) process.on('unhandledRejection', one as never)
+    }
+  })
+})
+
+onEveryKindOfStorage(() =>
+  describe('closing', () => {
+    it('waits for appends in flight, rejects later calls, and leaves no timer', async () => {
+      const storage = gated(testStorage())
+      engine = await openEngine({ storage })
+      const { stream, hw, clock } = engine
+      storage.holding = true
+      const append = outcomeOf(stream.append('a'))
+      await clock.settle()
+      let closed = false
+      const closing = hw.close().then(() => {
+        closed = true
+      })
+      await clock.settle()
+      expect(closed).toBe(false)
+      storage.release()
+      await closing
+      expect(await append).toBe('ok')
+      expect(await outcomeOf(stream.append('b'))).toBe('unavailable')
+      expect(await outcomeOf(stream.checkTail())).toBe('unavailable')
+      expect(clock.pending).toBe(0)
+    })
+
+    it('rejects with the cause when the storage cannot be opened', async () => {
+      engine = await openEngine()
+      const storage = {
+        ...memory(),
+        open: () =>
+          Promise.reject(new StorageFailure('blocked', 'held by another', { nothingWritten: true })),
+      }
+      expect(await outcomeOf(open({ storage }))).toBe('storage')
+    })
+  }),
+)

@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { type Headwater, open } from '../../../src/index.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { wrapped } from '../../support/index.ts'
+
+/** A storage that gives turns by hand, and counts the work that depends on them. */
+function turning() {
+  const calls = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
+  let onTurn: ((isOurs: boolean) => void) | undefined
+  const storage = wrapped(memory(), {}, (session) => ({
+    backgroundTurn(callback) {
+      onTurn = callback
+      return () => {
+        calls.ended++
+      }
+    },
+    reclaim(limits) {
+      calls.reclaim++
+      return session.reclaim(limits)
+    },
+    list(collection, range) {
+      if (collection in calls) calls[collection as 'deadlines' | 'tokens']++
+      return session.list(collection, range)
+    },
+  }))
+  return { storage, calls, turn: (isOurs: boolean) => onTurn!(isOurs) }
+}
+
+let hw: Headwater
+afterEach(() => hw.close())
+
+const NOTHING = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
+
+describe('background work on a storage with turns', () => {
+  it('waits for its turn', async () => {
+    const { storage, calls, turn } = turning()
+    const clock = virtualClock()
+    // Runs are a minute apart, exactly.
+    hw = await open({ storage, clock, random: () => 0.5 })
+    await clock.advance('3m')
+    expect(calls).toEqual(NOTHING)
+    turn(true)
+    await clock.settle()
+    expect(calls).toEqual({ ...NOTHING, reclaim: 1, deadlines: 1, tokens: 1 })
+    await clock.advance('60s')
+    expect(calls.reclaim).toBe(2)
+  })
+
+  it('ends with its turn', async () => {
+    const { storage, calls, turn } = turning()
+    const clock = virtualClock()
+    hw = await open({ storage, clock })
+    turn(true)
+    await clock.settle()
+    turn(false)
+    const before = { ...calls }
+    await clock.advance('3m')
+    expect(calls).toEqual(before)
+  })
+
+  it('has a timer only with its turn or with followers', async () => {
+    const { storage, turn } = turning()
+    const clock = virtualClock()
+    hw = await open({ storage, clock })
+    await hw.basin('my-basin').stream('log').append('x')
+    await clock.advance('3m')
+    expect(clock.pending).toBe(0)
+    turn(true)
+    expect(clock.pending).toBe(1)
+    turn(false)
+    expect(clock.pending).toBe(0)
+    const session = hw.basin('my-basin').stream('log').readSession({ seqNum: 0 })
+    const records = session[Symbol.asyncIterator]()
+    await records.next()
+    const waiting = records.next()
+    await clock.settle()
+    expect(clock.pending).toBe(1)
+    await clock.advance('3m')
+    expect(clock.pending).toBe(1)
+    await records.return?.()
+    await waiting
+    await clock.advance('3m')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('stops in the middle when its turn ends', async () => {
+    const { turn, ...inner } = turning()
+    const clock = virtualClock()
+    let reclaims = 0
+    const storage = wrapped(inner.storage, {}, () => ({
+      // There is always more.
+      async reclaim() {
+        if (++reclaims === 5) turn(false)
+        return { more: true, logIds: [] }
+      },
+    }))
+    hw = await open({ storage, clock })
+    await clock.settle()
+    turn(true)
+    await clock.settle()
+    expect(reclaims).toBe(5)
+    expect(inner.calls.deadlines).toBe(0)
+  })
+
+  it('stops when the engine closes', async () => {
+    const { storage, calls } = turning()
+    hw = await open({ storage })
+    await hw.close()
+    expect(calls.ended).toBe(1)
+  })
+
+  it('removes a basin that this engine deleted, even without a turn', async () => {
+    const { storage } = turning()
+    const clock = virtualClock()
+    hw = await open({ storage, clock })
+    await hw.basin('gone').stream('a').append('x')
+    await hw.deleteBasin('gone')
+    await clock.settle()
+    const { items } = await hw.listBasins()
+    expect(items).toEqual([])
+  })
+
+  it('runs once for a turn that is granted at once', async () => {
+    let reclaims = 0
+    const storage = wrapped(memory(), {}, (session) => ({
+      backgroundTurn(onTurn) {
+        onTurn(true)
+        return () => {}
+      },
+      reclaim(limits): ReturnType<StorageSession['reclaim']> {
+        reclaims++
+        return session.reclaim(limits)
+      },
+    }))
+    const clock = virtualClock()
+    hw = await open({ storage, clock })
+    await clock.settle()
+    expect(reclaims).toBe(1)
+  })
+})

@@ -1,0 +1,115 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { open } from '../../../src/index.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import {
+  codeOf,
+  onEveryKindOfStorage,
+  openEngine,
+  outcomeOf,
+  type TestEngine,
+  testClock,
+  testStorage,
+  wrapped,
+} from '../../support/index.ts'
+
+let engine: TestEngine | undefined
+afterEach(async () => {
+  await engine?.hw.close()
+  engine = undefined
+})
+
+describe('a deletion with an unknown outcome', () => {
+  for (const shared of [true, false]) {
+    it(`ends followers and frees the name (shared: ${shared})`, async () => {
+      let failing = false
+      const storage = wrapped(testStorage(), { shared }, (session: StorageSession) => ({
+        async commit(changes) {
+          await session.commit(changes)
+          if (failing) {
+            failing = false
+            throw new StorageFailure('io', 'the answer got lost', { nothingWritten: false })
+          }
+        },
+      }))
+      const clock = testClock({ now: 1_000_000 })
+      const hw = await open({ storage, clock, autoCreate: false })
+      await hw.ensureBasin('basin')
+      const basin = hw.basin('basin')
+      await basin.ensureStream('s')
+      await basin.stream('s').append(['old-1', 'old-2'])
+      let ended: string | undefined
+      basin
+        .stream('s')
+        .readSession({ seqNum: 0 })
+        .records$.subscribe({
+          error: (e) => {
+            ended = codeOf(e)
+          },
+        })
+      await clock.settle()
+      failing = true
+      const first = await basin.deleteStream('s').then(() => 'ok', codeOf)
+      const second = await basin.deleteStream('s').then(() => 'ok', codeOf)
+      await clock.settle()
+      expect([first, second]).toEqual(['storage', 'stream_not_found'])
+      await basin.ensureStream('s')
+      const tail = await basin.stream('s').checkTail()
+      const read = await basin
+        .stream('s')
+        .read({ seqNum: 0, waitSeconds: 0 })
+        .then((b) => b.count, codeOf)
+      expect({ tail: tail.seqNum, read, ended }).toEqual({
+        tail: 0,
+        read: 'range_not_satisfiable',
+        ended: 'unavailable',
+      })
+      await hw.close()
+    })
+  }
+})
+
+onEveryKindOfStorage(() =>
+  describe('streams', () => {
+    it('are created on first use if the handle or the basin allows it', async () => {
+      engine = await openEngine()
+      const { hw } = engine
+      const strict = hw.basin('strict', { autoCreate: false })
+      expect(await outcomeOf(strict.stream('s').append('a'))).toBe('basin_not_found')
+      await hw.createBasin('strict')
+      expect(await outcomeOf(strict.stream('s').append('a'))).toBe('stream_not_found')
+      expect(await outcomeOf(strict.stream('s').checkTail())).toBe('stream_not_found')
+      await hw.reconfigureBasin('strict', { createStreamOnAppend: true })
+      expect(await outcomeOf(strict.stream('s').read())).toBe('stream_not_found')
+      expect(await outcomeOf(strict.stream('s').append('a'))).toBe('ok')
+      await hw.reconfigureBasin('strict', { createStreamOnAppend: false, createStreamOnRead: true })
+      expect(await outcomeOf(strict.stream('t').append('a'))).toBe('stream_not_found')
+      expect(await outcomeOf(strict.stream('t').read())).toBe('range_not_satisfiable')
+      expect(await outcomeOf(strict.stream('t').append('a'))).toBe('ok')
+      await hw
+        .basin('fresh')
+        .stream('f', { config: { retentionPolicy: 'infinite' } })
+        .append('x')
+      expect((await hw.basin('fresh').streamConfig('f')).retentionPolicy).toBe('infinite')
+    })
+
+    it('are listed in UTF-8 order, page by page', async () => {
+      engine = await openEngine()
+      const basin = engine.hw.basin('listed')
+      await engine.hw.createBasin('listed')
+      const names = ['a', 'a/b', 'a/c', 'b', '\uffee', '\u{1f600}']
+      for (const name of [...names].reverse()) await basin.createStream(name)
+      const all = await basin.listStreams()
+      expect([all.items.map(({ name }) => name), all.hasMore]).toEqual([names, false])
+      const page = await basin.listStreams({ prefix: 'a', startAfter: 'a', limit: 1 })
+      expect([page.items.map(({ name }) => name), page.hasMore]).toEqual([['a/b'], true])
+      expect((await basin.listStreams({ prefix: 'a', startAfter: 'b' })).items).toEqual([])
+    })
+
+    it('of other basins are not listed', async () => {
+      engine = await openEngine()
+      await engine.hw.basin('basin-2').stream('x').append('a')
+      expect((await engine.hw.basin('basin').listStreams()).items.map(({ name }) => name)).toEqual(['stream'])
+    })
+  }),
+)

@@ -1,0 +1,243 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Basin, Headwater } from '../../../../src/index.ts'
+import { bodies, readAll } from '../../../support/index.ts'
+import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
+
+let engine: AccessEngine
+let hw: Headwater
+/** The basin as the holder of a token with the prefix `tenant/` has it. */
+let mine: Basin
+/** The same basin as its owner has it. */
+let whole: Basin
+beforeEach(async () => {
+  engine = await openWithTokens()
+  hw = engine.hw
+  const prefixed = { autoPrefixStreams: true, scope: { ...EVERYTHING, streams: { prefix: 'tenant/' } } }
+  mine = (await engine.issued(prefixed)).basin('basin')
+  whole = hw.basin('basin', { autoCreate: false })
+})
+afterEach(() => hw.close())
+
+const names = async (basin: Basin, query = {}) =>
+  (await basin.listStreams(query)).items.map(({ name }) => name)
+
+describe('an automatic prefix', () => {
+  it('is added to the created name, and hidden in the answer', async () => {
+    expect(await mine.createStream('a', {}, { requestToken: 't' })).toMatchObject({ info: { name: 'a' } })
+    expect(await mine.createStream('a', {}, { requestToken: 't' })).toMatchObject({
+      result: 'noop',
+      info: { name: 'a' },
+    })
+    expect(await mine.ensureStream('b')).toMatchObject({ result: 'created', info: { name: 'b' } })
+    expect(await mine.ensureStream('b')).toMatchObject({ result: 'noop', info: { name: 'b' } })
+    expect(await mine.ensureStream('b', { storageClass: 'standard' })).toMatchObject({
+      result: 'updated',
+      info: { name: 'b' },
+    })
+    expect(await names(whole)).toEqual(['stream', 'tenant/a', 'tenant/b'])
+    expect(mine.stream('a').name).toBe('a')
+  })
+
+  it('is added to the name in every call', async () => {
+    await whole.createStream('a')
+    await whole.createStream('tenant/a')
+    const stream = mine.stream('a')
+    await stream.append('1')
+    await stream.fence('f')
+    await stream.trim(0, { fencingToken: 'f' })
+    const session = await stream.appendSession()
+    await session.submit('2')
+    await session.close()
+    for await (const _ of stream.appendAll(['3'])) {
+      // Its ack.
+    }
+    const producer = stream.producer({ lingerMs: 0 })
+    await producer.submit('4')
+    await producer.close()
+    expect((await stream.checkTail()).seqNum).toBe(6)
+    expect((await whole.stream('a').checkTail()).seqNum).toBe(0)
+    expect(await readAll(whole.stream('tenant/a'))).toEqual(await readAll(stream))
+    expect(bodies(await stream.read({ seqNum: 0, count: 1 }))).toEqual(['1'])
+    const cursor = (await stream.openRead({ seqNum: 5 }))!
+    const event = await cursor.next()
+    expect(event?.kind === 'batch' && bodies(event.batch)).toEqual(['4'])
+    cursor.close()
+    expect(await outcome(stream.metrics({ set: 'storage', start: 0, end: 60_000 }))).toBe('ok')
+
+    await mine.reconfigureStream('a', { storageClass: 'standard' })
+    expect((await mine.streamConfig('a')).storageClass).toBe('standard')
+    expect((await whole.streamConfig('tenant/a')).storageClass).toBe('standard')
+    expect((await whole.streamConfig('a')).storageClass).toBe('express')
+    await mine.deleteStream('a')
+    expect(await names(whole)).toEqual(['a', 'stream'])
+  })
+
+  it('is added to the prefix of lists, and hidden in their results', async () => {
+    const inside = ['a', 'a/1', 'a/2', 'b', 'tenant/c']
+    for (const name of inside) await mine.createStream(name)
+    for (const name of ['a', 'tenant', 'tenants', 'zebra']) await whole.createStream(name)
+    expect(await names(mine)).toEqual(inside)
+    expect(await names(mine, { prefix: 'a/' })).toEqual(['a/1', 'a/2'])
+    expect(await names(mine, { prefix: 'tenant/' })).toEqual(['tenant/c'])
+    expect(await names(mine, { startAfter: 'a/2' })).toEqual(['b', 'tenant/c'])
+    expect(await names(mine, { startAfter: '', prefix: '' })).toEqual(inside)
+    expect(await names(mine, { prefix: 'a', startAfter: 'a', limit: 1 })).toEqual(['a/1'])
+    const page = await mine.listStreams({ limit: 4 })
+    expect([page.items.length, page.hasMore]).toEqual([4, true])
+    expect((await mine.listStreams({ startAfter: 'b' })).hasMore).toBe(false)
+    expect(await names(mine, { prefix: 'zebra' })).toEqual([])
+  })
+
+  it('is hidden in errors', async () => {
+    await mine.createStream('there')
+    const errors = [
+      await failure(mine.createStream('there')),
+      await failure(mine.streamConfig('x')),
+      await failure(mine.reconfigureStream('x', {})),
+      await failure(mine.deleteStream('x')),
+      await failure(mine.stream('x').append('a')),
+      await failure(mine.stream('x').checkTail()),
+      await failure(mine.stream('x').read()),
+      await failure(mine.stream('x').openRead()),
+      await failure(mine.stream('x').appendSession()),
+    ]
+    const notFound = 'stream `x` in basin `basin` not found'
+    expect(errors.map((error) => error?.message)).toEqual([
+      'stream `there` in basin `basin` already exists',
+      ...Array.from({ length: 8 }, () => notFound),
+    ])
+  })
+
+  it('is hidden in the errors of sessions whose stream is deleted', async () => {
+    await mine.createStream('a')
+    const cursor = (await mine.stream('a').openRead())!
+    const session = await mine.stream('a').appendSession()
+    const next = failure(Promise.resolve(cursor.next()))
+    await whole.deleteStream('tenant/a')
+    const errors = [await next, await failure(session.submit('x').then((ticket) => ticket.ack()))]
+    for (const error of errors) expect(error?.message).not.toMatch(/tenant|^$/)
+  })
+
+  it('applies to no other token', async () => {
+    await mine.createStream('a')
+    const scope = { ...EVERYTHING, streams: { prefix: 'tenant/' } }
+    const other = (await engine.issued({ id: 'other', scope })).basin('basin')
+    expect(await names(other)).toEqual(['tenant/a'])
+    expect(await outcome(other.stream('tenant/a').checkTail())).toBe('ok')
+    expect(await outcome(other.stream('a').checkTail())).toBe('permission_denied')
+  })
+
+  it('may be empty, which changes nothing', async () => {
+    const scope = { ...EVERYTHING, streams: { prefix: '' } }
+    const all = (await engine.issued({ id: 'all', autoPrefixStreams: true, scope })).basin('basin')
+    await all.createStream('a')
+    expect(await names(all)).toEqual(await names(whole))
+  })
+})
+
+describe('a name with its automatic prefix', () => {
+  const PREFIX_BYTES = 'tenant/'.length
+  const longest = 'x'.repeat(512 - PREFIX_BYTES)
+
+  it('may have up to 512 bytes', async () => {
+    expect(await outcome(mine.createStream(longest))).toBe('ok')
+    expect(await outcome(mine.stream(longest).append('a'))).toBe('ok')
+    expect(await names(mine, { prefix: longest })).toEqual([longest])
+    expect(await names(mine, { startAfter: longest })).toEqual([])
+  })
+
+  it.each([`${longest}x`, `${longest.slice(1)}é`, 'x'.repeat(100_000)])(
+    'is rejected beyond that (%#)',
+    async (name) => {
+      const stream = mine.stream(name)
+      const errors = {
+        create: await failure(mine.createStream(name)),
+        ensure: await failure(mine.ensureStream(name)),
+        config: await failure(mine.streamConfig(name)),
+        reconfigure: await failure(mine.reconfigureStream(name, {})),
+        delete: await failure(mine.deleteStream(name)),
+        append: await failure(stream.append('a')),
+        read: await failure(stream.read()),
+        session: await failure(stream.openRead()),
+        'append session': await failure(stream.appendSession()),
+        tail: await failure(stream.checkTail()),
+        metrics: await failure(stream.metrics({ set: 'storage', start: 0, end: 60_000 })),
+      }
+      for (const [what, error] of Object.entries(errors)) {
+        expect([what, error?.code, error?.field]).toEqual([what, 'invalid', 'stream'])
+        // A name that is too long by itself is told so.
+        expect(error?.message).toMatch(name.length > 512 ? /512 bytes/ : /512 bytes .* with the prefix/)
+        expect(error?.message).not.toContain('tenant')
+      }
+      const prefix = await failure(mine.listStreams({ prefix: name }))
+      expect([prefix?.code, prefix?.field]).toEqual(['invalid', 'prefix'])
+      const startAfter = await failure(mine.listStreams({ startAfter: name }))
+      expect([startAfter?.code, startAfter?.field]).toEqual(['invalid', 'startAfter'])
+      for (const error of [prefix, startAfter]) expect(error?.message).toMatch(/512 bytes .* with the prefix/)
+      expect(hw.stats().openReads).toBe(0)
+    },
+  )
+
+  it.each(['', '.', '..', '\ud800', '\udc00'])('must be a name without it too: %j', async (name) => {
+    await whole.createStream(`tenant/${name}`).catch(() => {})
+    const calls = [
+      mine.createStream(name),
+      mine.streamConfig(name),
+      mine.deleteStream(name),
+      mine.stream(name).append('a'),
+      mine.stream(name).checkTail(),
+    ]
+    for (const call of calls) {
+      const error = await failure(call)
+      expect([error?.code, error?.field]).toEqual(['invalid', 'stream'])
+    }
+  })
+})
+
+describe('the holder of a token with a prefix', () => {
+  const hostile = [
+    '...',
+    '../stream',
+    '/',
+    '//',
+    '\0',
+    '\0stream',
+    '../../basin\0stream',
+    '%2e%2e',
+    '\\..\\',
+    'tenant/',
+  ]
+
+  it.each(hostile)('cannot leave it with the name %j', async (name) => {
+    await mine.createStream(name)
+    await mine.stream(name).append('mine')
+    expect(await names(mine)).toEqual([name])
+    expect(await names(whole)).toEqual(['stream', `tenant/${name}`])
+    expect((await whole.stream('stream').checkTail()).seqNum).toBe(0)
+    await mine.deleteStream(name)
+    expect(await names(whole)).toEqual(['stream'])
+  })
+
+  it('cannot leave it with any call', async () => {
+    await whole.stream('stream').append('not yours')
+    const anyName = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 12 }),
+      fc.constantFrom(...hostile, 'stream'),
+    )
+    await fc.assert(
+      fc.asyncProperty(anyName, async (name) => {
+        const stream = mine.stream(name)
+        await outcome(mine.ensureStream(name))
+        await outcome(stream.append('mine'))
+        const read = await stream.read({ seqNum: 0 }).catch(() => undefined)
+        if (read !== undefined) expect(bodies(read)).not.toContain('not yours')
+        for (const listed of await names(mine, { prefix: name })) expect(listed.startsWith(name)).toBe(true)
+        await outcome(mine.deleteStream(name))
+        expect(await names(whole)).toEqual(['stream'])
+      }),
+      { numRuns: 200 },
+    )
+    expect(await readAll(whole.stream('stream'))).toEqual(['not yours'])
+  })
+})

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { open } from '../../../../src/index.ts'
+import { openEngine, testStorage } from '../../../support/index.ts'
+
+const scope = { ops: ['read'] } as const
+
+it('expired tokens are listed for a day', async () => {
+  const { hw, clock } = await openEngine({ storage: testStorage() })
+  const after = (hours: number) => new Date(hw.now() + hours * 3_600_000)
+  for (let i = 0; i < 150; i++) {
+    await hw.issueAccessToken({ id: `short ${i}`, scope, expiresAt: after(1) })
+  }
+  await hw.issueAccessToken({ id: 'longer', scope, expiresAt: after(10) })
+  await hw.issueAccessToken({ id: 'for ever', scope })
+  const count = async () => (await hw.listAccessTokens()).items.length
+  await clock.advance('24h')
+  expect(await count()).toBe(152)
+  await clock.advance('2h')
+  await clock.advance('1m')
+  expect((await hw.listAccessTokens()).items.map(({ id }) => id)).toEqual(['for ever', 'longer'])
+  await clock.advance('11h')
+  expect((await hw.listAccessTokens()).items.map(({ id }) => id)).toEqual(['for ever'])
+  await hw.close()
+})
+
+it('a token that was issued again under the same id stays', async () => {
+  const storage = testStorage()
+  const { hw, clock } = await openEngine({ storage })
+  await hw.issueAccessToken({ id: 'a', scope, expiresAt: new Date(hw.now() + 1000) })
+  await clock.advance('2s')
+  await hw.issueAccessToken({ id: 'a', scope })
+  const other = await open({ storage, clock })
+  await clock.advance('27h')
+  expect((await hw.listAccessTokens()).items.map(({ id }) => id)).toEqual(['a'])
+  await other.close()
+  await hw.close()
+})

@@ -1,0 +1,307 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type AccessTokenInput, type Headwater, open, type ResourceSet } from '../../../../src/index.ts'
+import { testStorage } from '../../../support/index.ts'
+import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
+
+let engine: AccessEngine
+let hw: Headwater
+beforeEach(async () => {
+  engine = await openWithTokens()
+  hw = engine.hw
+})
+afterEach(() => hw.close())
+
+const READS = { ops: ['read'] } as const
+const issue = (token: Partial<AccessTokenInput>, by = hw) =>
+  by.issueAccessToken({ id: 'token', scope: READS, ...token })
+const works = (token: string) => outcome(hw.as(token).checkPermission('read'))
+const ids = async (query = {}) => (await hw.listAccessTokens(query)).items.map(({ id }) => id)
+
+describe('issuing a token', () => {
+  it.each(['a', 'x'.repeat(96), 'é'.repeat(48), '...', 'team/1', '\0', '😀', ' '])(
+    'with the id %j',
+    async (id) => {
+      const token = await issue({ id })
+      expect(await works(token)).toBe('ok')
+      expect(await ids()).toEqual([id])
+      expect(token).toMatch(/^[A-Za-z0-9+/]+=*$/)
+    },
+  )
+
+  it.each(['', '.', '..', 'x'.repeat(97), 'é'.repeat(49), '\ud800'])('not with the id %j', async (id) => {
+    const error = await failure(issue({ id }))
+    expect([error?.code, error?.field]).toEqual(['invalid', 'id'])
+    expect(await ids()).toEqual([])
+  })
+
+  it('that permits nothing is rejected', async () => {
+    for (const scope of [{}, { ops: [] }, { opGroups: { account: {}, basin: { read: false } } }]) {
+      const error = await failure(issue({ scope: { ...scope, basins: { prefix: '' } } }))
+      expect([error?.code, error?.message]).toEqual(['invalid', 'Access token permissions cannot be empty'])
+    }
+    expect(await ids()).toEqual([])
+  })
+
+  it('returns a different secret each time', async () => {
+    expect(await issue({ id: 'a' })).not.toBe(await issue({ id: 'b' }))
+  })
+
+  it('with an id in use is rejected, and the other token stays', async () => {
+    const token = await issue({})
+    const error = await failure(issue({}))
+    expect([error?.code, error?.message]).toEqual([
+      'resource_already_exists',
+      'access token `token` already exists',
+    ])
+    expect(await works(token)).toBe('ok')
+    const outcomes = await Promise.all([outcome(issue({ id: 'new' })), outcome(issue({ id: 'new' }))])
+    expect(outcomes.sort()).toEqual(['ok', 'resource_already_exists'])
+  })
+
+  it('may reuse the id of a revoked or expired token, whose secret stays invalid', async () => {
+    const first = await issue({})
+    await hw.revokeAccessToken('token')
+    const second = await issue({ expiresAt: new Date(engine.clock.now() + 1000) })
+    await engine.clock.advance(999)
+    expect(await outcome(issue({}))).toBe('resource_already_exists')
+    await engine.clock.advance(1)
+    const third = await issue({})
+    expect(await Promise.all([first, second, third].map(works))).toEqual(['authn', 'authn', 'ok'])
+  })
+})
+
+describe('the expiry of a token', () => {
+  const inMs = (ms: number) => new Date(engine.clock.now() + ms)
+
+  it.each([0, -1, Number.NaN])('must be in the future: in %d ms', async (ms) => {
+    const error = await failure(issue({ expiresAt: inMs(ms) }))
+    expect([error?.code, error?.field]).toEqual(['invalid', 'expiresAt'])
+  })
+
+  it('takes effect at that time', async () => {
+    const token = await issue({ expiresAt: inMs(1000) })
+    const view = hw.as(token)
+    await engine.clock.advance(999)
+    expect(await outcome(view.checkPermission('read'))).toBe('ok')
+    await engine.clock.advance(1)
+    expect(await outcome(view.checkPermission('read'))).toBe('authn')
+  })
+
+  it('defaults to that of the issuer, and is never later', async () => {
+    const expiresAt = inMs(1000)
+    const issuer = await engine.issued({ id: 'issuer', expiresAt })
+    await issue({ id: 'default' }, issuer)
+    await issue({ id: 'null', expiresAt: null }, issuer)
+    await issue({ id: 'same', expiresAt }, issuer)
+    await issue({ id: 'sooner', expiresAt: inMs(999) }, issuer)
+    expect(await outcome(issue({ id: 'later', expiresAt: inMs(1001) }, issuer))).toBe('permission_denied')
+    await issue({ id: 'of the owner' })
+    const expiries = (await hw.listAccessTokens()).items.map((info) => [info.id, info.expiresAt])
+    expect(Object.fromEntries(expiries)).toEqual({
+      issuer: expiresAt,
+      default: expiresAt,
+      null: expiresAt,
+      same: expiresAt,
+      sooner: inMs(999),
+      'of the owner': null,
+    })
+  })
+})
+
+describe('a token permits no more than its issuer', () => {
+  const mine: AccessTokenInput['scope'] = {
+    basins: { prefix: 'mine' },
+    streams: { exact: 'logs' },
+    accessTokens: { prefix: 'team/' },
+    ops: ['issue-access-token', 'read', 'append'],
+  }
+
+  it.each<[string, AccessTokenInput['scope']]>([
+    ['the same', mine],
+    ['fewer operations', { ...mine, ops: ['read'] }],
+    ['fewer resources', { basins: { exact: 'mine-1' }, streams: { exact: '' }, ops: ['append'] }],
+  ])('%s', async (_, scope) => {
+    const issuer = await engine.issued({ scope: mine })
+    expect(await outcome(issue({ id: 'team/a', scope }, issuer))).toBe('ok')
+  })
+
+  it.each<[string, AccessTokenInput['scope']]>([
+    ['an operation', { ops: ['read', 'trim'] }],
+    ['a group', { opGroups: { stream: { read: true } } }],
+    ['more basins', { ...mine, basins: { prefix: '' } }],
+    ['another basin', { ...mine, basins: { exact: 'other' } }],
+    ['another stream', { ...mine, streams: { exact: 'logs-2' } }],
+    ['streams by prefix', { ...mine, streams: { prefix: 'logs' } }],
+    ['more access tokens', { ...mine, accessTokens: { prefix: 'team' } }],
+    ['basins behind a name', { ...mine, basins: { exact: 'mine', prefix: '' } as ResourceSet }],
+    ['basins behind no name', { ...mine, basins: { exact: '', prefix: '' } as ResourceSet }],
+    ['streams behind the own name', { ...mine, streams: { exact: 'logs', prefix: '' } as ResourceSet }],
+  ])('not %s', async (_, scope) => {
+    const issuer = await engine.issued({ scope: mine })
+    expect(await outcome(issue({ id: 'team/a', scope }, issuer))).toMatch(/^(permission_denied|invalid)$/)
+    expect(await ids()).toEqual(['token'])
+  })
+
+  it('and cannot be widened after the check', async () => {
+    const issuer = await engine.issued({ scope: mine })
+    for (let changesAfter = 0; changesAfter < 12; changesAfter++) {
+      let reads = 0
+      const fickle = (first: string, then: string) => (reads++ < changesAfter ? first : then)
+      const scope = {
+        ops: ['read'] as const,
+        streams: {
+          get exact() {
+            return fickle('logs', 'not mine')
+          },
+        },
+      }
+      await outcome(issue({ id: `team/${changesAfter}`, scope }, issuer))
+      const input = {
+        get id() {
+          return fickle(`team/id-${changesAfter}`, 'boss')
+        },
+        scope: { ops: ['read'] as const },
+      }
+      reads = 0
+      await outcome(issuer.issueAccessToken(input))
+    }
+    for (const { id, scope } of (await hw.listAccessTokens({ prefix: 'team/' })).items) {
+      expect([id, scope.streams]).toEqual([id, id.startsWith('team/id') ? null : { exact: 'logs' }])
+    }
+    expect(await ids({ prefix: 'boss' })).toEqual([])
+  })
+
+  it('and cannot use an id out of scope, taken or not', async () => {
+    const issuer = await engine.issued({ scope: mine })
+    await issue({ id: 'boss' })
+    for (const id of ['boss', 'nobody', 'team']) {
+      expect(await outcome(issue({ id }, issuer))).toBe('permission_denied')
+    }
+  })
+})
+
+describe('listing tokens', () => {
+  it('returns everything but the secret', async () => {
+    const token = await issue({
+      id: 'a',
+      autoPrefixStreams: true,
+      scope: { streams: { prefix: 'p/' }, opGroups: { stream: { read: true } }, ops: ['trim', 'append'] },
+    })
+    const { items } = await hw.listAccessTokens()
+    const neither = { read: false, write: false }
+    expect(items).toEqual([
+      {
+        id: 'a',
+        expiresAt: null,
+        autoPrefixStreams: true,
+        scope: {
+          basins: null,
+          streams: { prefix: 'p/' },
+          accessTokens: null,
+          opGroups: { account: neither, basin: neither, stream: { read: true, write: false } },
+          ops: ['append', 'trim'],
+        },
+      },
+    ])
+    expect(JSON.stringify(items)).not.toContain(token.slice(0, 12))
+  })
+
+  it('is ordered by id, page by page', async () => {
+    const all = ['a', 'team/1', 'team/2', 'team/3', '\uffee', '😀']
+    for (const id of [...all].reverse()) await issue({ id })
+    expect(await ids()).toEqual(all)
+    expect(await ids({ prefix: 'team/', limit: 2 })).toEqual(['team/1', 'team/2'])
+    expect((await hw.listAccessTokens({ prefix: 'team/', limit: 2 })).hasMore).toBe(true)
+    expect(await ids({ prefix: 'team/', startAfter: 'team/2' })).toEqual(['team/3'])
+    expect((await hw.listAccessTokens({ startAfter: 'team/2', limit: 3 })).hasMore).toBe(false)
+  })
+
+  it.each([
+    [{ prefix: 'x'.repeat(97) }, 'prefix'],
+    [{ startAfter: 'x'.repeat(97) }, 'startAfter'],
+  ])('is refused for %j', async (query, field) => {
+    const error = await failure(hw.listAccessTokens(query))
+    expect([error?.code, error?.field]).toEqual(['invalid', field])
+  })
+})
+
+describe('a token that has expired', () => {
+  const DAY_MS = 86_400_000
+
+  it('is listed for a day and then removed', async () => {
+    const expiresAt = new Date(engine.clock.now() + 1000)
+    for (const id of ['a', 'b', 'c']) await issue({ id, expiresAt })
+    // More than are looked at in one go.
+    for (let i = 0; i < 150; i++) await issue({ id: `page ${i}`, expiresAt })
+    await issue({ id: 'for ever' })
+    await issue({ id: 'later', expiresAt: new Date(engine.clock.now() + 3 * DAY_MS) })
+    await engine.clock.advance(1000)
+    await issue({ id: 'b' })
+    await hw.revokeAccessToken('c')
+    await engine.clock.advance(DAY_MS - 120_000)
+    expect(await ids()).toHaveLength(154)
+    // Looked for once an hour.
+    await engine.clock.advance(7_200_000)
+    expect(await ids()).toEqual(['b', 'for ever', 'later'])
+  })
+})
+
+describe('revoking a token', () => {
+  it('takes effect on the next call', async () => {
+    const token = await issue({})
+    const view = hw.as(token)
+    expect(await outcome(view.checkPermission('read'))).toBe('ok')
+    await hw.revokeAccessToken('token')
+    expect(await outcome(view.checkPermission('read'))).toBe('authn')
+    expect(await ids()).toEqual([])
+    const error = await failure(hw.revokeAccessToken('token'))
+    expect([error?.code, error?.message]).toEqual([
+      'access_token_not_found',
+      'access token `token` not found',
+    ])
+  })
+
+  it.each(['', '.', '..', 'x'.repeat(97)])('with the id %j is invalid', async (id) => {
+    const error = await failure(hw.revokeAccessToken(id))
+    expect([error?.code, error?.field]).toEqual(['invalid', 'id'])
+  })
+
+  it('may revoke itself if it is in scope', async () => {
+    const own = await engine.issued({ scope: EVERYTHING })
+    await own.revokeAccessToken('token')
+    expect(await outcome(own.revokeAccessToken('token'))).toBe('authn')
+  })
+
+  it('by two callers at once succeeds once', async () => {
+    await issue({})
+    const outcomes = [outcome(hw.revokeAccessToken('token')), outcome(hw.revokeAccessToken('token'))]
+    expect((await Promise.all(outcomes)).sort()).toEqual(['access_token_not_found', 'ok'])
+  })
+})
+
+describe('tokens in the storage', () => {
+  it('survive the engine', async () => {
+    const storage = testStorage()
+    const first = await openWithTokens({ storage })
+    const token = await issue({}, first.hw)
+    const root = await first.hw.createRootToken()
+    await first.hw.close()
+    const again = await open({ storage, clock: first.clock })
+    expect(await outcome(again.as(token).checkPermission('read'))).toBe('ok')
+    expect(await outcome(again.as(token).checkPermission('append'))).toBe('permission_denied')
+    expect(await outcome(again.as(root!).checkPermission('append'))).toBe('ok')
+    await again.close()
+  })
+
+  it('are shared by two engines, with revocations at once', async () => {
+    const storage = testStorage()
+    const [one, two] = [await openWithTokens({ storage }), await openWithTokens({ storage })]
+    const token = await issue({}, one.hw)
+    const view = two.hw.as(token)
+    expect(await outcome(view.checkPermission('read'))).toBe('ok')
+    expect(await outcome(issue({}, two.hw))).toBe('resource_already_exists')
+    await one.hw.revokeAccessToken('token')
+    expect(await outcome(view.checkPermission('read'))).toBe('authn')
+    await Promise.all([one.hw.close(), two.hw.close()])
+  })
+})

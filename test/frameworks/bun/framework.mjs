@@ -1,0 +1,6 @@
+export default {
+  title: 'Bun.serve',
+  runtime: 'bun',
+  start: ['bun', 'server.js'],
+  mounts: ['/parsed', '/uncompressed'],
+}

@@ -1,0 +1,18 @@
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    (name = "streams", worker = .worker),
+    (name = "disk", disk = (path = "objects", writable = true)),
+  ],
+  sockets = [(name = "http", http = (), service = "streams")],
+);
+
+const worker :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "bundle.js")],
+  compatibilityDate = "2026-01-01",
+  compatibilityFlags = ["enable_request_signal"],
+  durableObjectNamespaces = [(className = "Streams", uniqueKey = "streams", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),
+  bindings = [(name = "STREAMS", durableObjectNamespace = "Streams")],
+);

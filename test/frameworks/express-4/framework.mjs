@@ -1,0 +1,5 @@
+export default {
+  title: 'Express 4',
+  start: ['node', 'server.js'],
+  mounts: ['/parsed', '/uncompressed'],
+}

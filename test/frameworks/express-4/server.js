@@ -1,0 +1,11 @@
+import express from 'express'
+import { toNodeHandler } from 'headwater/node'
+import { hw } from './streams.js'
+
+const app = express()
+app.use('/streams', toNodeHandler(hw)) // before any body parser
+app.use(express.json())
+app.use('/parsed', toNodeHandler(hw))
+app.use('/uncompressed', toNodeHandler(hw, { compression: false }))
+app.get('/stats', (_req, res) => res.json(hw.stats()))
+app.listen(Number(process.env.PORT))

@@ -1,0 +1,5 @@
+export default {
+  title: 'Fastify 5',
+  start: ['node', 'server.js'],
+  mounts: ['/parsed', '/uncompressed'],
+}

@@ -1,0 +1,5 @@
+export default {
+  title: 'h3 1',
+  start: ['node', 'server.js'],
+  mounts: ['/parsed', '/uncompressed'],
+}

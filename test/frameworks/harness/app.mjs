@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { Client } from './client.mjs'
+import { until } from './until.mjs'
+
+const BASIN = 'checks-basin'
+const START_MS_MAX = 60_000
+
+/** Killed with this process, whose signals they do not get. */
+const running = new Set()
+process.on('exit', () => {
+  for (const app of running) app.kill()
+})
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+
+/** A running app, and the requests that the checks make to it. */
+export class App {
+  #process
+  #ended
+  #token
+  /** Everything that it printed. */
+  output = ''
+  /** What it printed to stderr. */
+  errors = ''
+
+  /**
+   * Starts a command in a directory, with the environment variable `PORT`. `start` is the command and its
+   * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `leaveMs` is how long it takes
+   * to notice that a client has left.
+   */
+  static async start({ start: [command, ...args], http2 = false, leaveMs, env }, directory) {
+    const port = await freePort()
+    const app = new App(`http://127.0.0.1:${port}`, directory, { http2, leaveMs })
+    // A process group of its own: package managers and development servers have children.
+    app.#process = spawn(command, args, {
+      cwd: directory,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', ...env, PORT: String(port) },
+    })
+    running.add(app)
+    app.#ended = once(app.#process, 'close')
+    app.#process.stdout.setEncoding('utf8').on('data', (text) => {
+      app.output += text
+    })
+    app.#process.stderr.setEncoding('utf8').on('data', (text) => {
+      app.output += text
+      app.errors += text
+    })
+    try {
+      await app.#ready()
+    } catch (error) {
+      await app.stop()
+      throw Object.assign(error, { output: app.output })
+    }
+    return app
+  }
+
+  constructor(url, directory, { http2, leaveMs }) {
+    this.url = url
+    /** The copy of the app. */
+    this.directory = directory
+    this.leaveMs = leaveMs
+    this.http2 = http2
+    this.basin = BASIN
+    this.client = new Client(url, { http2 })
+  }
+
+  get token() {
+    return this.#token
+  }
+
+  /** A request to the handler, below `mount`. */
+  request(path, { mount = '/streams', headers, json, ...options } = {}) {
+    const response = this.client.request(mount + path, {
+      ...options,
+      headers: {
+        authorization: `Bearer ${this.#token}`,
+        'svc-basin': BASIN,
+        ...(json !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(json !== undefined && { method: 'POST', body: JSON.stringify(json) }),
+    })
+    // A check that fails may leave a request behind, which breaks off when the app is stopped.
+    response.catch(() => {})
+    return response
+  }
+
+  /** Appends records with these bodies. */
+  append(stream, ...bodies) {
+    return this.request(`/v1/streams/${stream}/records`, {
+      json: { records: bodies.map((body) => ({ body })) },
+    })
+  }
+
+  /** Reads the bodies of all records. */
+  async bodies(stream) {
+    const { records } = await (await this.request(`/v1/streams/${stream}/records?seq_num=0`)).json()
+    return records.map(({ body }) => body)
+  }
+
+  /** Creates a stream, and returns its name. */
+  async createStream(stream) {
+    await this.#create('/v1/streams', { stream })
+    return stream
+  }
+
+  /** The `stats()` of the engine, by the app's own route. */
+  async stats() {
+    return await (await this.client.request('/stats')).json()
+  }
+
+  /** Kills it, with its children. */
+  kill() {
+    running.delete(this)
+    try {
+      process.kill(-this.#process.pid, 'SIGKILL')
+    } catch {
+      // It has ended.
+    }
+  }
+
+  async stop() {
+    this.client.close()
+    this.kill()
+    await this.#ended
+  }
+
+  async #ready() {
+    const isUp = async () => {
+      if (this.#process.exitCode !== null) throw new Error(`the app exited with ${this.#process.exitCode}`)
+      return await this.stats().catch(() => undefined)
+    }
+    await until('the app to listen', isUp, START_MS_MAX)
+    this.#token = await until('the root token', () => /root token: (\S+)/.exec(this.output)?.[1])
+    await this.#create('/v1/basins', { basin: BASIN })
+  }
+
+  async #create(path, json) {
+    const response = await this.request(path, { json })
+    const text = String(await response.bytes())
+    if (response.status !== 201) throw new Error(`POST ${path}: ${response.status} ${text}`)
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  return port
+}

@@ -1,0 +1,264 @@
+// The checks. Each has streams of its own, and leaves nothing open.
+import assert from 'node:assert/strict'
+import { gunzipSync } from 'node:zlib'
+import { AppendInput, AppendRecord, S2 } from '@s2-dev/streamstore'
+import { BUNDLE_CHECKS } from './bundle.mjs'
+import { batchesOf } from './client.mjs'
+import { EDIT_CHECKS } from './edits.mjs'
+import { until } from './until.mjs'
+
+const MIB = 1024 * 1024
+/** What the limit of a batch counts for each record besides its body. */
+const RECORD_OVERHEAD_BYTES = 8
+/** Lines of a stack trace, and the source that Bun shows above it. */
+const IN_STACK = /^\s*(at |\d+ \|)/
+
+/** What every app has to pass. */
+export const CHECKS = {
+  'JSON append and read': async (app) => {
+    const stream = await app.createStream('json')
+    const appended = await app.append(stream, 'one', 'zwei ✓')
+    assert.equal(appended.status, 200)
+    const { start, end } = await appended.json()
+    assert.deepEqual([start.seq_num, end.seq_num], [0, 2])
+    assert.deepEqual(await app.bodies(stream), ['one', 'zwei ✓'])
+  },
+
+  'incremental SSE': async (app) => {
+    const stream = await app.createStream('sse')
+    const session = await follow(app, stream)
+    // A response that is buffered never passes the first event.
+    for (const body of ['first', 'second', 'third']) {
+      await (await app.append(stream, body)).bytes()
+      assert.equal((await session.next()).records[0].body, body)
+    }
+    session.leave()
+    await untilClosed(app)
+  },
+
+  cancellation: async (app) => {
+    const stream = await app.createStream('cancelled')
+    const session = await follow(app, stream)
+    await until('the session', async () => (await app.stats()).waitingReads === 1)
+    session.leave()
+    await untilClosed(app)
+  },
+
+  'cancelled long poll': async (app) => {
+    const stream = await app.createStream('cancelled-poll')
+    const aborter = new AbortController()
+    const { signal } = aborter
+    const polling = app.request(`/v1/streams/${stream}/records?seq_num=0&wait=60`, { signal })
+    await until('the poll', async () => (await app.stats()).waitingReads === 1)
+    aborter.abort()
+    await assert.rejects(polling)
+    await untilClosed(app)
+  },
+
+  'long polling': async (app) => {
+    const stream = await app.createStream('polled')
+    const polling = app.request(`/v1/streams/${stream}/records?seq_num=0&wait=60`)
+    await until('the poll', async () => (await app.stats()).waitingReads === 1)
+    await (await app.append(stream, 'awaited')).bytes()
+    const { records } = await (await polling).json()
+    assert.deepEqual(bodiesOf(records), ['awaited'])
+  },
+
+  'mount prefix': async (app) => {
+    const { status } = await app.request('/v1/basins')
+    assert.equal(status, 200)
+    assert.equal((await app.request('/v1/basins', { headers: { authorization: '' } })).status, 401)
+    assert.equal((await app.request('/v1/unknown')).status, 404)
+    assert.notEqual((await app.request('/v1/basins', { mount: '' })).status, 200)
+  },
+
+  'append session': async (app) => {
+    const stream = await app.createStream('session')
+    // The client's `fetch` speaks HTTP/1.1 alone.
+    const [head, tail] = await appendBatches(app, stream, app.http2 ? 's2s' : 'fetch', 100)
+    assert.deepEqual([head, tail], [0, 100])
+    await untilClosed(app)
+  },
+
+  'binary session': async (app) => {
+    const stream = await app.createStream('binary')
+    assert.deepEqual(await appendBatches(app, stream, 's2s', 10), [0, 10])
+    await untilClosed(app)
+  },
+
+  compression: async (app) => {
+    const stream = await app.createStream('compressed')
+    const body = 'compressible '.repeat(1_000)
+    await (await app.append(stream, body)).bytes()
+    const { coding, records } = await readCompressed(app, stream, '/streams')
+    assert.equal(coding, 'gzip')
+    assert.deepEqual(bodiesOf(records), [body])
+  },
+
+  'body of 1 MiB': async (app) => {
+    const stream = await app.createStream('large')
+    const body = 'x'.repeat(MIB - RECORD_OVERHEAD_BYTES)
+    const { status } = await app.append(stream, body)
+    assert.equal(status, 200)
+    assert.deepEqual(await app.bodies(stream), [body])
+  },
+
+  'empty body': async (app) => {
+    const stream = await app.createStream('ensured')
+    const path = `/v1/streams/${stream}`
+    assert.equal((await app.request(path, { method: 'PUT' })).status, 200)
+    assert.equal((await app.request(path, { method: 'DELETE' })).status, 202)
+  },
+
+  'error logging': async (app) => {
+    const stream = await app.createStream('logged')
+    const mark = app.errors.length
+    const session = await follow(app, stream)
+    await (await app.append(stream, 'seen')).bytes()
+    await session.next()
+    session.leave()
+    await untilClosed(app)
+    const failed = await app.append(stream, 'fail')
+    assert.equal(failed.status, 500)
+    assert.equal((await failed.json()).code, 'storage')
+    const logged = () => app.errors.slice(mark)
+    await until('the error in the log', () => logged().includes('injected'))
+    // The log is written in order: a line about the client that left would come first.
+    const lines = logged()
+      .split('\n')
+      .filter((line) => !IN_STACK.test(line))
+    assert.equal(lines.filter((line) => line.includes('injected')).length, 1)
+    assert.deepEqual(
+      lines.filter((line) => /abort|cancel|premature|disconnect|reset/i.test(line)),
+      [],
+    )
+  },
+}
+
+/** What an app has to pass that mounts the handler a second time, at one of these paths. */
+const MOUNT_CHECKS = {
+  '/uncompressed': {
+    // With the option `compression: false`. A middleware of the app may compress instead.
+    'compression off': async (app, { compresses = false }) => {
+      const stream = await app.createStream('uncompressed')
+      const body = 'compressible '.repeat(1_000)
+      await (await app.append(stream, body)).bytes()
+      const { coding, records } = await readCompressed(app, stream, '/uncompressed')
+      assert.equal(coding, compresses ? 'gzip' : undefined)
+      assert.deepEqual(bodiesOf(records), [body])
+    },
+  },
+  '/parsed': {
+    // Behind a body parser.
+    'body parser': async (app) => {
+      const mount = '/parsed'
+      assert.equal((await app.request('/v1/basins', { mount })).status, 200)
+      const response = await app.request('/v1/basins', { mount, json: { basin: 'parsed-basin' } })
+      assert.equal(response.status, 500)
+      assert.match(
+        (await response.json()).message,
+        /^the request body was already read, probably by a body parser/,
+      )
+    },
+  },
+}
+
+/** The checks of an app, by title. */
+export function checksOf({ mounts = [], bundled = false, edited }) {
+  return {
+    ...Object.assign({}, CHECKS, ...mounts.map((mount) => MOUNT_CHECKS[mount])),
+    ...(bundled && BUNDLE_CHECKS),
+    ...(edited && EDIT_CHECKS),
+  }
+}
+
+/** What happens instead of a check, by its title. */
+export function limitationsOf({ http2 = false, speaksHttp2 = http2, limitations }) {
+  return { ...(!speaksHttp2 && { 'binary session': needsHttp2 }), ...limitations }
+}
+
+async function needsHttp2(app) {
+  const stream = await app.createStream('binary')
+  await assert.rejects(appendBatches(app, stream, 's2s', 1))
+  await untilClosed(app)
+}
+
+/** The titles of all checks, in their order. */
+export const TITLES = Object.keys(
+  checksOf({ mounts: Object.keys(MOUNT_CHECKS), bundled: true, edited: 'engine.js' }),
+)
+
+/** For runtimes that do not tell a handler that its client has left: a long poll lasts for its `wait`. */
+export async function endsWithItsWait(app) {
+  const stream = await app.createStream('cancelled-poll')
+  const aborter = new AbortController()
+  const { signal } = aborter
+  const polling = app.request(`/v1/streams/${stream}/records?seq_num=0&wait=2`, { signal })
+  await until('the poll', async () => (await app.stats()).waitingReads === 1)
+  aborter.abort()
+  await assert.rejects(polling)
+  assert.equal((await app.stats()).waitingReads, 1)
+  await untilClosed(app)
+}
+
+/** Follows a stream by Server-Sent Events. */
+async function follow(app, stream) {
+  const aborter = new AbortController()
+  const response = await app.request(`/v1/streams/${stream}/records?seq_num=0`, {
+    headers: { accept: 'text/event-stream' },
+    signal: aborter.signal,
+  })
+  assert.equal(response.status, 200)
+  response.body.on('error', () => {})
+  const batches = batchesOf(response)
+  return {
+    next: async () => (await batches.next()).value,
+    leave: () => aborter.abort(),
+  }
+}
+
+async function untilClosed(app) {
+  const isClosed = async () => {
+    const { openSessions, openReads } = await app.stats()
+    return openSessions + openReads === 0
+  }
+  await until('the engine to have nothing open', isClosed, app.leaveMs)
+}
+
+function bodiesOf(records) {
+  return records.map(({ body }) => body)
+}
+
+/** Reads with `accept-encoding: gzip`. Rejects if the body is not encoded exactly as its header says. */
+async function readCompressed(app, stream, mount) {
+  const headers = { 'accept-encoding': 'gzip' }
+  const response = await app.request(`/v1/streams/${stream}/records?seq_num=0`, { mount, headers })
+  const coding = response.headers['content-encoding']
+  const received = await response.bytes()
+  const { records } = JSON.parse(coding === 'gzip' ? gunzipSync(received) : received)
+  return { coding, records }
+}
+
+/** Appends one record at a time with the published client. Resolves to the first and the last position. */
+export async function appendBatches(app, stream, forceTransport, count) {
+  const endpoint = `${app.url}/streams/v1`
+  const s2 = new S2({
+    accessToken: app.token,
+    endpoints: { account: endpoint, basin: endpoint },
+    retry: { maxAttempts: 1 },
+    // The default of 5 seconds is short for a busy machine.
+    requestTimeoutMillis: 25_000,
+  })
+  const handle = s2.basin(app.basin).stream(stream, { forceTransport })
+  try {
+    const session = await handle.appendSession()
+    const batches = Array.from({ length: count }, (_, i) => [AppendRecord.string({ body: `record ${i}` })])
+    const tickets = []
+    for (const batch of batches) tickets.push(await session.submit(AppendInput.create(batch)))
+    const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
+    await session.close()
+    return [acks[0].start.seqNum, acks.at(-1).end.seqNum]
+  } finally {
+    await handle.close()
+  }
+}

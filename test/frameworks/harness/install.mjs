@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const APPS = join(import.meta.dirname, '..')
+const PROJECT = join(APPS, '..', '..')
+const INSTALL = ['install', '--no-audit', '--no-fund', '--no-package-lock', '--prefer-offline']
+
+/** Packs headwater as it would be published. Resolves to the path of the tarball. */
+export async function pack(directory) {
+  const { stdout } = await execute('npm', ['pack', '--json', '--pack-destination', directory], PROJECT)
+  return join(directory, JSON.parse(stdout)[0].filename)
+}
+
+/** Copies an app into a directory and installs its dependencies and the tarball. */
+export async function install(name, directory, tarball, options) {
+  await mkdir(directory, { recursive: true })
+  for (const file of ['streams.js', 'engine.js']) {
+    await cp(join(import.meta.dirname, file), join(directory, file))
+  }
+  await cp(join(APPS, name), directory, { recursive: true })
+  const path = join(directory, 'package.json')
+  const manifest = JSON.parse(await readFile(path, 'utf8'))
+  const dependencies = { ...manifest.dependencies, headwater: `file:${tarball}` }
+  await writeFile(path, JSON.stringify({ ...manifest, dependencies }))
+  await execute('npm', [...INSTALL, ...options], directory)
+}
+
+/** The version of each package for runtimes that npm installs: they are no dependencies of an app. */
+const RUNTIMES = { bun: '1.4.5', deno: '2.9.6', node: '24' }
+const installedRuntimes = new Map()
+
+/** Installs a runtime, once. Resolves to the folder of its command. */
+export async function installRuntime(runtime, directory) {
+  const prefix = join(directory, runtime)
+  if (!installedRuntimes.has(runtime)) {
+    const command = ['--prefix', prefix, `${runtime}@${RUNTIMES[runtime]}`]
+    installedRuntimes.set(runtime, execute('npm', [...INSTALL, ...command], directory))
+  }
+  await installedRuntimes.get(runtime)
+  return join(prefix, 'node_modules', '.bin')
+}
+
+/** Runs a command. Rejects with its output if it fails. */
+export async function execute(command, args, cwd, env) {
+  try {
+    const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 }
+    return await promisify(execFile)(command, args, options)
+  } catch (error) {
+    throw Object.assign(error, { output: `${error.stdout}${error.stderr}` })
+  }
+}

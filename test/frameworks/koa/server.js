@@ -1,0 +1,25 @@
+import { toNodeHandler } from 'headwater/node'
+import Koa from 'koa'
+import bodyParser from 'koa-bodyparser'
+import { hw } from './streams.js'
+
+const app = new Koa()
+const streams = toNodeHandler(hw, { prefix: '/streams' })
+app.use((ctx, next) => {
+  if (!ctx.path.startsWith('/streams/')) return next()
+  ctx.respond = false
+  streams(ctx.req, ctx.res)
+})
+app.use(bodyParser())
+const parsed = toNodeHandler(hw, { prefix: '/parsed' })
+const uncompressed = toNodeHandler(hw, { prefix: '/uncompressed', compression: false })
+app.use((ctx, next) => {
+  if (!/^\/(parsed|uncompressed)\//.test(ctx.path)) return next()
+  ctx.respond = false
+  const handler = ctx.path.startsWith('/parsed/') ? parsed : uncompressed
+  handler(ctx.req, ctx.res)
+})
+app.use((ctx) => {
+  if (ctx.path === '/stats') ctx.body = hw.stats()
+})
+app.listen(Number(process.env.PORT))

@@ -1,0 +1,3 @@
+import { stats } from '../engine.js'
+
+export default stats

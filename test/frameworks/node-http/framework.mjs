@@ -1,0 +1,5 @@
+export default {
+  title: 'node:http',
+  start: ['node', 'server.js'],
+  mounts: ['/parsed', '/uncompressed'],
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { endsWithItsWait } from '../harness/checks.mjs'
+
+export default {
+  title: 'service worker in Chromium',
+  // The binary of esbuild is an optional dependency.
+  install: ['--ignore-scripts'],
+  prepare: [['npx', 'esbuild', 'service-worker.js', '--bundle', '--outfile=bundle.js']],
+  start: ['node', 'server.js'],
+  limitations: {
+    // Chromium does not tell a service worker that a page has abandoned a request without a response.
+    'cancelled long poll': endsWithItsWait,
+    // The page receives the response as it is: nothing goes through a network.
+    compression: async (app) => {
+      const stream = await app.createStream('compressed')
+      const body = 'compressible '.repeat(1_000)
+      await (await app.append(stream, body)).bytes()
+      const headers = { 'accept-encoding': 'gzip' }
+      const response = await app.request(`/v1/streams/${stream}/records?seq_num=0`, { headers })
+      assert.equal(response.headers['content-encoding'], undefined)
+      assert.equal((await response.json()).records[0].body, body)
+    },
+  },
+}

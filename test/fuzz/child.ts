@@ -1,4 +1,0 @@
-import { asChild } from './harness/as-child.ts'
-import { TARGETS } from './targets/index.ts'
-
-await asChild(TARGETS)

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { createHandler, type Page } from '../../adapters/http/index.ts'
+import { startService } from './support.ts'
+
+const PAGE: Page = { html: '<!doctype html><title>ü</title>', contentSecurityPolicy: "default-src 'none'" }
+
+test('is served at `/`, without a token and with its policy', async () => {
+  const { with: withOptions } = await startService()
+  const call = withOptions({ auth: 'token', page: PAGE })
+  const response = await call('GET', '/', { basin: null })
+  expect([response.status, await response.text()]).toEqual([200, PAGE.html])
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': PAGE.contentSecurityPolicy,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  })
+  const head = await call('HEAD', '/', { basin: null })
+  expect([head.status, await head.text(), head.headers.get('content-type')]).toEqual([
+    200,
+    '',
+    'text/html; charset=utf-8',
+  ])
+  expect((await call('POST', '/', { basin: null })).headers.get('allow')).toBe('GET, HEAD')
+  expect((await call('GET', '/v1/basins', { basin: null })).status).toBe(401)
+})
+
+test.each(['/', '/streams', '/streams/'])('is served after a prefix: %s', async (path) => {
+  const { call } = await startService({ prefix: '/streams', page: PAGE })
+  expect((await call('GET', path)).headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect((await call('GET', '/streamsx')).status).toBe(404)
+})
+
+test('is absent by default', async () => {
+  const { call } = await startService({ prefix: '/streams' })
+  for (const path of ['/', '/streams', '/streams/']) expect((await call('GET', path)).status).toBe(404)
+})
+
+test.each([
+  [{ html: '' }, '`page.contentSecurityPolicy` must be a string'],
+  [{ contentSecurityPolicy: '' }, '`page.html` must be a string'],
+  [{ ...PAGE, script: '' }, 'unknown member `page.script`; expected `html`, `contentSecurityPolicy`'],
+  ['<!doctype html>', '`page` must be a plain object'],
+])('rejects %j as a page', async (page, message) => {
+  const { hw } = await startService()
+  expect(() => createHandler(hw, { page: page as Page })).toThrow(new RangeError(message))
+})

@@ -1,0 +1,160 @@
+import { describe, expect, test, vi } from 'vitest'
+import { type HandlerOptions, serveFetchEvents } from '../../adapters/http/index.ts'
+import { type Headwater, open } from '../../src/index.ts'
+import { testClock, testStorage } from '../support/index.ts'
+import { BASIN, RECORDS, startWithStream } from './support.ts'
+
+const ORIGIN = 'https://app.example'
+
+interface WorkerOptions extends HandlerOptions {
+  readonly openEngine: () => Promise<Headwater>
+  /** The path of the worker's scope. */
+  readonly scope?: string
+}
+
+/** A service worker's global scope with its fetch events: `undefined` is what the network answers. */
+function startWorker({ openEngine, scope = '/', ...options }: WorkerOptions) {
+  const worker = new EventTarget()
+  vi.stubGlobal('addEventListener', worker.addEventListener.bind(worker))
+  vi.stubGlobal('location', new URL(`${ORIGIN}/service-worker.js`))
+  vi.stubGlobal('registration', { scope: `${ORIGIN}${scope}` })
+  try {
+    serveFetchEvents(openEngine, { auth: 'none', ...options })
+  } finally {
+    vi.unstubAllGlobals()
+  }
+  const seenByOthers: string[] = []
+  worker.addEventListener('fetch', (event) => {
+    seenByOthers.push(new URL((event as FetchEvent).request.url).pathname)
+  })
+  const dispatch = (request: Request) => {
+    const event = new FetchEvent(request)
+    worker.dispatchEvent(event)
+    return event.response
+  }
+  const requestOf = (path: string) => new Request(new URL(path, ORIGIN), { headers: { 'svc-basin': BASIN } })
+  return {
+    seenByOthers,
+    fetch: (path: string) => dispatch(requestOf(path)),
+    /** As when an address is entered, a link followed, a form sent. No script can make such a request. */
+    navigate: (path: string) =>
+      dispatch(Object.defineProperty(requestOf(path), 'mode', { value: 'navigate' })),
+    /** As an element of a page does. No script can make such a request either. */
+    embed: (path: string, destination: RequestDestination) =>
+      dispatch(Object.defineProperty(requestOf(path), 'destination', { value: destination })),
+  }
+}
+
+class FetchEvent extends Event {
+  readonly request: Request
+  response: Promise<Response> | undefined
+
+  constructor(request: Request) {
+    super('fetch')
+    this.request = request
+  }
+
+  respondWith(response: Promise<Response>): void {
+    this.response = response
+  }
+}
+
+describe('in a service worker', () => {
+  test('the engine is opened by the first request that needs it, once', async () => {
+    const { hw } = await startWithStream()
+    const openEngine = vi.fn(async () => hw)
+    const { fetch } = startWorker({ openEngine })
+    fetch('/index.html')
+    expect(openEngine).not.toHaveBeenCalled()
+    const answers = await Promise.all([
+      fetch(`${RECORDS}/tail`),
+      fetch(`${RECORDS}/tail`),
+      fetch('/v1/basins'),
+    ])
+    expect(answers.map((answer) => answer?.status)).toEqual([200, 200, 200])
+    expect(openEngine).toHaveBeenCalledTimes(1)
+  })
+
+  test.each([
+    ['another path', '/v1.html'],
+    ['a path of the same beginning', '/v10/basins'],
+    ['another origin', `https://elsewhere.example${RECORDS}`],
+  ])('%s is left to the network and to other listeners', async (_, path) => {
+    const { hw } = await startWithStream()
+    const { fetch, seenByOthers } = startWorker({ openEngine: async () => hw })
+    expect(fetch(path)).toBeUndefined()
+    expect(seenByOthers).toHaveLength(1)
+    await fetch('/v1/basins')
+    expect(seenByOthers).toHaveLength(1)
+  })
+
+  test('navigations, which any site can cause, are not answered', async () => {
+    const { hw } = await startWithStream()
+    const { fetch, navigate } = startWorker({ openEngine: async () => hw })
+    expect(fetch('/v1/basins')).toBeDefined()
+    expect(navigate('/v1/basins')).toBeUndefined()
+  })
+
+  test.each<RequestDestination>(['image', 'script', 'style', 'video', 'iframe', 'object', 'worker'])(
+    'what markup asks for (%s) is left to the network and to other listeners',
+    async (destination) => {
+      const { hw } = await startWithStream()
+      const { embed, seenByOthers } = startWorker({ openEngine: async () => hw })
+      expect(embed(`${RECORDS}/tail`, destination)).toBeUndefined()
+      expect(seenByOthers).toEqual([`${RECORDS}/tail`])
+    },
+  )
+
+  test.each<[string, string, string | undefined]>([
+    ['/', '/v1/basins', undefined],
+    ['/app/', '/app/v1/basins', undefined],
+    ['/app/', '/streams/v1/basins', '/streams'],
+    ['/an app/', '/an%20app/v1/basins', undefined],
+  ])('below scope %s, %s is answered with prefix %s', async (scope, path, prefix) => {
+    const { hw } = await startWithStream()
+    const options = prefix === undefined ? {} : { prefix }
+    const { fetch } = startWorker({ openEngine: async () => hw, scope, ...options })
+    expect((await fetch(path))?.status).toBe(200)
+    expect(fetch(`/elsewhere${path}`)).toBeUndefined()
+  })
+
+  test('an engine that cannot be opened is 503, and tried again by the next request', async () => {
+    const { hw } = await startWithStream()
+    const failure = new Error('the disk is full')
+    const openEngine = vi.fn(async () => hw).mockRejectedValueOnce(failure)
+    const onError = vi.fn()
+    const { fetch } = startWorker({ openEngine, onError })
+    const answers = await Promise.all([fetch('/v1/basins'), fetch('/v1/basins')])
+    expect(await Promise.all(answers.map((answer) => answer!.json()))).toEqual(
+      Array.from({ length: 2 }, () => ({
+        code: 'unavailable',
+        message: expect.not.stringContaining('disk'),
+      })),
+    )
+    expect(answers.map((answer) => answer?.status)).toEqual([503, 503])
+    expect(onError.mock.calls.map(([error]) => error)).toEqual([failure])
+    expect((await fetch('/v1/basins'))?.status).toBe(200)
+    expect(openEngine).toHaveBeenCalledTimes(2)
+  })
+
+  test('an engine that was closed is opened again', async () => {
+    const engines: Headwater[] = []
+    const openEngine = async () => {
+      const hw = await open({ storage: testStorage(), clock: testClock() })
+      engines.push(hw)
+      return hw
+    }
+    const { fetch } = startWorker({ openEngine })
+    expect((await fetch('/v1/basins'))?.status).toBe(200)
+    await engines[0]!.close()
+    expect((await fetch('/v1/basins'))?.status).toBe(200)
+    expect(engines).toHaveLength(2)
+    await engines[1]!.close()
+  })
+
+  test('options that make no sense are refused before anything is asked', async () => {
+    const openEngine = () => Promise.reject(new Error('not asked for'))
+    expect(() => startWorker({ openEngine, headerPrefixes: [] })).toThrow(RangeError)
+    expect(() => startWorker({ openEngine, basin: 'NO' })).toThrow('basin name must begin')
+  })
+})

@@ -1,0 +1,72 @@
+import { connect as connectHttp2 } from 'node:http2'
+import { connect } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { serve } from '../../adapters/node/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { open } from '../../src/index.ts'
+import { MIB } from '../../src/model/limits.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
+import { testClock } from '../support/index.ts'
+
+/** A server with 16 MiB for reads, and a stream of 8 batches of 1 MiB. */
+async function startServer() {
+  const clock = testClock()
+  const hw = await open({ storage: memory(), clock, limits: { readBufferBytes: 16 * MIB } })
+  const stream = hw.basin('basin').stream('stream')
+  const batch = Array.from({ length: 15 }, () => 'x'.repeat(65_536))
+  for (let count = 0; count < 8; count++) await stream.append(batch)
+  const errors: unknown[] = []
+  const server = await serve(hw, { auth: 'none', onError: (error) => errors.push(error) })
+  onTestFinished(async () => {
+    await Promise.all([server.close({ graceMs: 0 }), hw.close()])
+  })
+  return { hw, clock, server, errors }
+}
+
+const PATH = '/v1/streams/stream/records?seq_num=0'
+
+/** Requests and never reads. */
+type Request = (url: string) => void
+
+const onHttp1 = (headers: string): Request => {
+  return (url) => {
+    const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1' })
+    socket.on('error', () => {})
+    onTestFinished(() => void socket.destroy())
+    socket.write(`GET ${PATH} HTTP/1.1\r\nhost: localhost\r\nsvc-basin: basin\r\n${headers}\r\n`)
+  }
+}
+
+const onHttp2: Request = (url) => {
+  const session = connectHttp2(url)
+  session.on('error', () => {})
+  onTestFinished(() => session.destroy())
+  const request = session.request({ ':path': PATH, 'svc-basin': 'basin', 'content-type': 'svcs/proto' })
+  request.on('error', () => {})
+}
+
+it.each<[string, Request]>([
+  ['event streams', onHttp1('accept: text/event-stream\r\n')],
+  ['unary reads', onHttp1('')],
+  ['binary sessions over HTTP/2', onHttp2],
+])('breaks off unread %s when other reads need their memory', async (_, request) => {
+  const { hw, clock, server, errors } = await startServer()
+  for (let count = 0; count < 40; count++) request(server.url)
+  let isRead = false
+  const reading = (async () => {
+    for (let count = 0; count < 8; count++) {
+      const response = await fetch(`${server.url}${PATH}`, { headers: { 'svc-basin': 'basin' } })
+      expect((await response.json()).records).toHaveLength(15)
+    }
+    isRead = true
+  })()
+  while (!isRead) {
+    await clock.advance('250ms')
+    await macrotask()
+  }
+  await reading
+  // What waits for memory, and what was admitted last, is still open.
+  expect(hw.stats().readBufferBytes).toBeLessThanOrEqual(20 * MIB)
+  expect(server.counts().requests).toBeLessThan(40)
+  expect(errors).toEqual([])
+})

@@ -1,0 +1,79 @@
+import { type ClientHttp2Session, constants } from 'node:http2'
+import { connect } from 'node:net'
+import { expect, test } from 'vitest'
+import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../../adapters/node/limits.ts'
+import { BASIN, server } from './raw.ts'
+import { http2Client, http2Fetch, until } from './support.ts'
+
+const RECORDS = '/v1/streams/s/records'
+const HEADERS = { 'svc-basin': BASIN }
+/** How many sessions one connection may leave. Other tests and the client itself may cancel some. */
+const SESSIONS = hasStreamResetLimits(process.versions.node) ? 20_000 : STREAM_RESETS_OF_OLD_NODE - 100
+
+test('a connection survives many read sessions that its client leaves', { timeout: 240_000 }, async () => {
+  const { hw, url } = await server()
+  const client = await http2Client(url)
+  let left = 0
+  const leaveSessions = async () => {
+    while (left++ < SESSIONS) await leaveSession(client)
+  }
+  await Promise.all(Array.from({ length: 20 }, leaveSessions))
+  const append = { ...HEADERS, ':method': 'POST', ':path': RECORDS, 'content-type': 'application/json' }
+  const { headers } = await http2Fetch(client, append, '{"records":[{"body":"a"}]}')
+  expect(headers[':status']).toBe(200)
+  await until(() => hw.stats().openReads === 0)
+})
+
+test('a flood of cancelled requests ends its connection, and no other', async () => {
+  const { node, errors, url } = await server()
+  const other = await http2Client(url)
+  const flooding = connect(node.port, '127.0.0.1')
+  flooding.on('error', () => {}).resume()
+  flooding.write(
+    Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(FRAME.settings, 0, 0)]),
+  )
+  let streamId = 1
+  while (!flooding.destroyed) {
+    const requests: Buffer[] = []
+    for (const end = streamId + 2_000; streamId < end; streamId += 2) {
+      // `GET /` over `http`, from the static table, and its cancellation.
+      requests.push(frame(FRAME.headers, END_STREAM | END_HEADERS, streamId, [0x82, 0x86, 0x84]))
+      requests.push(frame(FRAME.rstStream, 0, streamId, [0, 0, 0, constants.NGHTTP2_CANCEL]))
+    }
+    await new Promise((resolve) => flooding.write(Buffer.concat(requests), resolve))
+  }
+  expect((await http2Fetch(other, { ':path': '/health' })).headers[':status']).toBe(200)
+  expect(errors).toEqual([])
+})
+
+test.each([
+  ['20.20.2', false],
+  ['22.9.0', false],
+  ['22.10.0', true],
+  ['24.0.0', true],
+])('Node %s has limits of its own: %s', (version, expected) => {
+  expect(hasStreamResetLimits(version)).toBe(expected)
+})
+
+const FRAME = { headers: 1, rstStream: 3, settings: 4 }
+const END_STREAM = 1
+const END_HEADERS = 4
+
+/** An HTTP/2 frame (RFC 9113, 4.1). */
+function frame(type: number, flags: number, streamId: number, payload: readonly number[] = []): Buffer {
+  const bytes = Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, 0, ...payload])
+  bytes.writeUInt32BE(streamId, 5)
+  return bytes
+}
+
+/** Opens a session that follows the stream, and leaves it once it is open. */
+async function leaveSession(client: ClientHttp2Session): Promise<void> {
+  const headers = { ...HEADERS, ':path': `${RECORDS}?seq_num=0`, accept: 'text/event-stream' }
+  const session = client.request(headers)
+  await new Promise((resolve, reject) => {
+    session.once('response', resolve).once('error', reject)
+  })
+  const closed = new Promise((resolve) => session.once('close', resolve))
+  session.close(constants.NGHTTP2_CANCEL)
+  await closed
+}

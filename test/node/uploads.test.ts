@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { BASIN, Raw, server } from './raw.ts'
+import { http2Client, until } from './support.ts'
+
+const R = '/v1/streams/s/records'
+// One record `a`, a whole AppendInput by itself; more might follow.
+const MESSAGE = Buffer.from([0x0a, 0x03, 0x1a, 0x01, 0x61])
+const headers = { 'svc-basin': BASIN, 'content-type': 'application/protobuf' }
+
+// Resets of an upload that was not ended are in test/node/cancellation.test.ts.
+test('HTTP/2: an append whose upload is cut off with its connection is not made', async () => {
+  const { url, hw, node } = await server()
+  for (let i = 0; i < 20; i++) {
+    const session = await http2Client(url)
+    const stream = session.request({ ':method': 'POST', ':path': R, ...headers }, { endStream: false })
+    stream.on('error', () => {})
+    stream.write(MESSAGE)
+    await until(() => node.counts().requests === 1)
+    session.destroy()
+    await until(() => node.counts().requests === 0)
+  }
+  expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
+})
+
+test('HTTP/2: a PUT whose body never came does not set the configuration to its defaults', async () => {
+  const { url, hw, node } = await server()
+  const config = () => hw.basin(BASIN).streamConfig('s')
+  await hw.basin(BASIN).reconfigureStream('s', { retentionPolicy: 'infinite' })
+  const session = await http2Client(url)
+  const stream = session.request(
+    { ':method': 'PUT', ':path': '/v1/streams/s', 'svc-basin': BASIN, 'content-type': 'application/json' },
+    { endStream: false },
+  )
+  stream.on('error', () => {})
+  await until(() => node.counts().requests === 1)
+  session.destroy()
+  await until(() => node.counts().requests === 0)
+  expect((await config()).retentionPolicy).toBe('infinite')
+})
+
+test.each(['content-length: 100', 'transfer-encoding: chunked'])(
+  'HTTP/1.1: an upload that breaks off is not taken for a complete one: %s',
+  async (framing) => {
+    const { port, hw, node } = await server()
+    for (let i = 0; i < 50; i++) {
+      const raw = new Raw(port)
+      const chunk = framing.startsWith('t')
+        ? `5\r\n${MESSAGE.toString('latin1')}\r\n`
+        : MESSAGE.toString('latin1')
+      raw.send(
+        `POST ${R} HTTP/1.1\r\nhost: x\r\nsvc-basin: ${BASIN}\r\ncontent-type: application/protobuf\r\n${framing}\r\n\r\n${chunk}`,
+      )
+      await until(() => node.counts().requests === 1)
+      if (i % 2 === 0) raw.socket.end()
+      else raw.socket.destroy()
+      await until(() => node.counts().requests === 0)
+    }
+    expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
+  },
+)
+
+const AS_IS = (body: string) => `content-length: ${body.length}\r\n\r\n${body}`
+const CHUNKED = (body: string) =>
+  `transfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+
+test.each([
+  ['with a length', AS_IS],
+  ['in chunks', CHUNKED],
+])('HTTP/1.1: a body %s is the same whether it arrives with its headers or later', async (_, framed) => {
+  const { port, node } = await server({ limits: { bodyBytes: 100 } })
+  const bodies = ['{"records":[{"body":"a"}]}', '{', `{"records":[${' '.repeat(100)}]}`, '']
+  const raw = new Raw(port)
+  for (const body of bodies) {
+    const head = `POST ${R} HTTP/1.1\r\nhost: x\r\nsvc-basin: ${BASIN}\r\ncontent-type: application/json\r\n`
+    const request = `${head}${body === '' ? AS_IS(body) : framed(body)}`
+    raw.send(request)
+    const together = await raw.response()
+    raw.send(request.slice(0, head.length + 30))
+    await until(() => node.counts().requests === 1 || raw.pending !== '')
+    raw.send(request.slice(head.length + 30))
+    const later = await raw.response()
+    const shape = (text: string) => text.replace(/[0-9]+/g, '0')
+    expect({ ...later, body: shape(later.body), headers: 0 }).toEqual({
+      ...together,
+      body: shape(together.body),
+      headers: 0,
+    })
+    expect(together.status).toBe(body.includes('"a"') ? 200 : 400)
+  }
+})

@@ -1,0 +1,56 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
+import { join, resolve } from 'node:path'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+
+const PROJECT = resolve(import.meta.dirname, '../..')
+const { exports } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'))
+const ENTRIES: [string, { types: string; default: string }][] = Object.entries<{
+  types: string
+  default: string
+}>(exports).filter(([entry]) => entry !== './package.json')
+
+describe('the declarations of each entry promise what the module exports', () => {
+  const declarations = ENTRIES.map(([, { types }]) => join(PROJECT, types))
+  // `npm run build:js` leaves them out.
+  const missing = declarations.filter((path) => !existsSync(path))
+  if (missing.length > 0) throw new Error(`no declarations: run npm run build (${missing[0]})`)
+  const program = ts.createProgram(declarations, {
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+    target: ts.ScriptTarget.ES2022,
+    types: [],
+  })
+  const checker = program.getTypeChecker()
+
+  /** The names that a program may use as values. */
+  function declaredValues(types: string): string[] {
+    const module = checker.getSymbolAtLocation(program.getSourceFile(join(PROJECT, types))!)!
+    const isValue = (symbol: ts.Symbol): boolean => {
+      const isTypeOnly = symbol.declarations?.some((one) => ts.isTypeOnlyExportDeclaration(one)) ?? false
+      const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+      return !isTypeOnly && (target.flags & ts.SymbolFlags.Value) !== 0
+    }
+    return checker
+      .getExportsOfModule(module)
+      .filter(isValue)
+      .map(({ name }) => name)
+  }
+
+  it.each(ENTRIES)('%s', async (_, { types, default: path }) => {
+    const module = await import(join(PROJECT, path))
+    expect(declaredValues(types).sort()).toEqual(Object.keys(module).sort())
+  })
+})
+
+it('modules of Node are imported by names with `node:`', () => {
+  const dist = join(PROJECT, 'dist')
+  const modules = readdirSync(dist).filter((name) => name.endsWith('.js'))
+  const imported = modules.flatMap((name) =>
+    ts.preProcessFile(readFileSync(join(dist, name), 'utf8')).importedFiles.map(({ fileName }) => fileName),
+  )
+  const builtins = imported.filter((name) => isBuiltin(name))
+  expect(builtins).toContain('node:fs/promises')
+  expect(builtins.filter((name) => !name.startsWith('node:'))).toEqual([])
+})

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { ByteSemaphore } from '../../src/runtime/quota.ts'
+
+/** Acquires, and tells in `order` when it is let through. */
+function taker(budget: ByteSemaphore, order: string[]) {
+  return (name: string, bytes: number) => budget.acquire(bytes, () => order.push(name))
+}
+
+describe('a budget of bytes', () => {
+  it('lets through at once what fits, up to the last byte', () => {
+    const budget = new ByteSemaphore(10)
+    const order: string[] = []
+    const take = taker(budget, order)
+    take('a', 4)
+    take('b', 6)
+    expect(order).toEqual(['a', 'b'])
+    expect([budget.used, budget.waiting]).toEqual([10, 0])
+    take('c', 1)
+    expect(order).toEqual(['a', 'b'])
+    expect([budget.used, budget.waiting]).toEqual([10, 1])
+    budget.release(4)
+    expect(order).toEqual(['a', 'b', 'c'])
+    expect([budget.used, budget.waiting]).toEqual([7, 0])
+  })
+
+  it('lets nobody past one that waits', () => {
+    const budget = new ByteSemaphore(10)
+    const order: string[] = []
+    const take = taker(budget, order)
+    take('a', 6)
+    take('large', 8)
+    take('small', 1)
+    expect(order).toEqual(['a'])
+    budget.release(6)
+    expect(order).toEqual(['a', 'large', 'small'])
+  })
+
+  it('lets more than the whole budget through, alone', () => {
+    const budget = new ByteSemaphore(10)
+    const order: string[] = []
+    const take = taker(budget, order)
+    take('huge', 99)
+    take('b', 1)
+    expect(order).toEqual(['huge'])
+    budget.release(99)
+    take('huge again', 99)
+    expect(order).toEqual(['huge', 'b'])
+    budget.release(1)
+    expect(order).toEqual(['huge', 'b', 'huge again'])
+    expect(budget.used).toBe(99)
+  })
+
+  it('lines up whoever comes while another is told', () => {
+    const budget = new ByteSemaphore(10)
+    const order: string[] = []
+    const take = taker(budget, order)
+    take('a', 10)
+    budget.acquire(2, () => {
+      take('nested', 1)
+      order.push('b')
+    })
+    take('c', 2)
+    budget.release(10)
+    expect(order).toEqual(['a', 'b', 'c', 'nested'])
+    expect([budget.used, budget.waiting]).toEqual([5, 0])
+  })
+
+  it('tells each once, also when it releases its bytes while it is told', () => {
+    const budget = new ByteSemaphore(10)
+    const order: string[] = []
+    const take = taker(budget, order)
+    take('a', 10)
+    let told = 0
+    budget.acquire(10, () => {
+      order.push('b')
+      // Bounded, so that being told again ends in a failure and not in a full stack.
+      if (++told < 5) budget.release(10)
+    })
+    take('c', 10)
+    take('d', 10)
+    budget.release(10)
+    expect(order).toEqual(['a', 'b', 'c'])
+    expect([budget.used, budget.waiting]).toEqual([10, 1])
+  })
+
+  it('is never overdrawn, first come is first served, and nobody waits for nothing', () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('acquire' as const), bytes: fc.integer({ min: 1, max: 14 }) }),
+      fc.record({ kind: fc.constant('release' as const), which: fc.nat(9) }),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
+        const budget = new ByteSemaphore(10)
+        const waiting: { bytes: number }[] = []
+        const taken: number[] = []
+        for (const step of steps) {
+          if (step.kind === 'acquire') {
+            const waiter = { bytes: step.bytes }
+            waiting.push(waiter)
+            budget.acquire(step.bytes, () => {
+              expect(waiting[0]).toBe(waiter)
+              waiting.shift()
+              taken.push(waiter.bytes)
+            })
+          } else if (step.kind === 'release' && taken.length > 0) {
+            budget.release(taken.splice(step.which % taken.length, 1)[0]!)
+          }
+          const used = taken.reduce((sum, bytes) => sum + bytes, 0)
+          expect([budget.used, budget.waiting]).toEqual([used, waiting.length])
+          expect(used <= 10 || taken.length === 1).toBe(true)
+          if (waiting.length > 0) expect(used > 0 && used + waiting[0]!.bytes > 10).toBe(true)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})

@@ -1,0 +1,149 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { block, recordsOf } from '../../adapters/conformance/log-writer.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { meteredBytesOf } from '../../src/model/record.ts'
+import { decodeRecords } from '../../src/storage/block-codec.ts'
+import { cutRecords, pagesOf, wantedPages, wantsPart } from '../../src/storage/block-pages.ts'
+import type { ReadRange, StoredBlock } from '../../src/storage/contract.ts'
+import { encodeSegment } from '../../src/storage/sealed-block.ts'
+
+const LARGE = block({ firstSeqNum: 70, count: 1_000, bodyBytes: 256, expiresAt: 5_000, timestamp: 9 })
+const EVERYTHING = { endSeqNum: Number.MAX_SAFE_INTEGER, bytesMax: Number.MAX_SAFE_INTEGER }
+
+const anyBlock = fc
+  .record({
+    firstSeqNum: fc.nat(2 ** 40),
+    count: fc.integer({ min: 1, max: 40 }),
+    bodyBytes: fc.nat(200),
+    headers: fc.nat(3),
+    timestamp: fc.option(fc.nat(2 ** 40), { nil: undefined }),
+    expiresAt: fc.option(fc.nat(), { nil: null }),
+  })
+  .map((of) => block(of))
+
+/** Reads a part of a block by its pages. */
+function cut(whole: StoredBlock, pageBytes: number, range: ReadRange): StoredBlock | undefined {
+  const pages = wantedPages(pagesOf(whole, pageBytes), range)
+  const [first, last] = [pages[0], pages.at(-1)]
+  if (first === undefined || last === undefined) return undefined
+  const data = whole.data.subarray(first.offset, last.offset + last.bytes)
+  return cutRecords(data, first.firstSeqNum, whole.expiresAt, range)
+}
+
+describe('the pages of a block', () => {
+  it('follow each other, each with whole records and at least its bytes', () => {
+    fc.assert(
+      fc.property(anyBlock, fc.integer({ min: 1, max: 2_000 }), (whole, pageBytes) => {
+        let offset = 0
+        let { firstSeqNum } = whole
+        const pages = pagesOf(whole, pageBytes)
+        for (const page of pages) {
+          const records = decodeRecords(whole.data.subarray(page.offset, page.offset + page.bytes))
+          expect(page).toMatchObject({ offset, firstSeqNum, endSeqNum: firstSeqNum + records.length })
+          expect(page.lastTimestamp).toBe(records.at(-1)!.timestamp)
+          if (page !== pages.at(-1)) expect(page.bytes).toBeGreaterThanOrEqual(pageBytes)
+          offset += page.bytes
+          firstSeqNum = page.endSeqNum
+        }
+        expect([offset, firstSeqNum]).toEqual([whole.data.length, whole.endSeqNum])
+      }),
+    )
+  })
+
+  const sealed = encodeSegment({
+    cipher: 'aes-256-gcm',
+    meteredBytes: 100,
+    skeleton: LARGE.data,
+    sealed: { nonce: new Uint8Array(12), ciphertext: new Uint8Array(100_000) },
+  })
+
+  it.each<[string, Partial<StoredBlock>]>([
+    ['is encrypted', { data: sealed }],
+    ['contains no records', { data: utf8('x'.repeat(100_000)) }],
+    ['is truncated', { data: LARGE.data.slice(0, -1) }],
+    ['has more records than its metadata', { endSeqNum: 1_069 }],
+    ['has fewer records than its metadata', { endSeqNum: 1_071 }],
+    ['has other records than its metadata', { firstSeqNum: 71, endSeqNum: 1_071 }],
+  ])('are one if the block %s', (_, change) => {
+    const changed = { ...LARGE, ...change }
+    const { firstSeqNum, endSeqNum, lastTimestamp, data } = changed
+    const page = { offset: 0, bytes: data.length, firstSeqNum, endSeqNum, lastTimestamp }
+    expect(pagesOf(changed, 4_096)).toEqual([page])
+  })
+})
+
+describe('a part of a block', () => {
+  const from = fc.oneof(
+    fc.nat(45).map((seqNum) => ({ seqNum })),
+    fc.nat(45).map((timestamp) => ({ timestamp })),
+  )
+  const limits = fc.record({
+    from,
+    length: fc.nat(45),
+    bytesMax: fc.integer({ min: 1, max: 3_000 }),
+    recordsMax: fc.option(fc.integer({ min: 1, max: 45 }), { nil: undefined }),
+  })
+
+  it('has the records from the start up to the one that reaches a limit', () => {
+    fc.assert(
+      fc.property(anyBlock, fc.integer({ min: 1, max: 2_000 }), limits, (whole, pageBytes, wanted) => {
+        const { firstSeqNum, firstTimestamp } = whole
+        const range: ReadRange = {
+          from:
+            'seqNum' in wanted.from
+              ? { seqNum: firstSeqNum + wanted.from.seqNum }
+              : { timestamp: firstTimestamp + wanted.from.timestamp },
+          endSeqNum: firstSeqNum + wanted.length,
+          bytesMax: wanted.bytesMax,
+          ...(wanted.recordsMax !== undefined && { recordsMax: wanted.recordsMax }),
+        }
+        const found = cut(whole, pageBytes, range)
+        const records = found === undefined ? [] : recordsOf([found])
+        expect(records.map(({ seqNum }) => seqNum)).toEqual(expectedSeqNums(whole, range))
+        if (found !== undefined) expect(found.expiresAt).toBe(whole.expiresAt)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('is a view of the data', () => {
+    const range = { ...EVERYTHING, from: { seqNum: 500 }, recordsMax: 1 }
+    expect(cut(LARGE, 4_096, range)!.data.buffer).toBe(LARGE.data.buffer)
+  })
+
+  it('is undefined if the records are not those expected', () => {
+    const range = { ...EVERYTHING, from: { seqNum: 0 } }
+    expect(cutRecords(LARGE.data, 71, null, range)).toBeUndefined()
+    expect(cutRecords(LARGE.data.subarray(1), 70, null, range)).toBeUndefined()
+    expect(cutRecords(LARGE.data.subarray(0, -1), 70, null, range)).toBeUndefined()
+  })
+
+  it('is not wanted of a block that is read whole', () => {
+    const all = { ...EVERYTHING, from: { seqNum: 0 } }
+    expect(wantsPart(LARGE, all)).toBe(false)
+    expect(wantsPart(LARGE, { ...all, from: { timestamp: 9 } })).toBe(false)
+    expect(wantsPart(LARGE, { ...all, recordsMax: 1_000, bytesMax: LARGE.meteredBytes })).toBe(false)
+    expect(wantsPart(LARGE, { ...all, recordsMax: 1, unsplit: true })).toBe(false)
+    expect(wantsPart(LARGE, { ...all, recordsMax: 999 })).toBe(true)
+    expect(wantsPart(LARGE, { ...all, bytesMax: LARGE.meteredBytes - 1 })).toBe(true)
+    expect(wantsPart(LARGE, { ...all, endSeqNum: 1_069 })).toBe(true)
+    expect(wantsPart(LARGE, { ...all, from: { seqNum: 71 } })).toBe(true)
+    expect(wantsPart(LARGE, { ...all, from: { timestamp: 10 } })).toBe(true)
+  })
+})
+
+/** The same without pages. */
+function expectedSeqNums(whole: StoredBlock, { from, endSeqNum, bytesMax, recordsMax }: ReadRange): number[] {
+  const found: number[] = []
+  let bytes = 0
+  for (const { seqNum, timestamp, headers, body } of decodeRecords(whole.data)) {
+    const isReached =
+      found.length > 0 || ('seqNum' in from ? seqNum >= from.seqNum : timestamp >= from.timestamp)
+    if (!isReached || seqNum >= endSeqNum || bytes >= bytesMax || found.length >= (recordsMax ?? Infinity))
+      continue
+    found.push(seqNum)
+    bytes += meteredBytesOf(headers, body)
+  }
+  return found
+}

@@ -1,0 +1,97 @@
+import { expect, test, vi } from 'vitest'
+import { readCheckpoint } from '../../../../adapters/storage/filesystem/checkpoint/checkpoint-reader.ts'
+import {
+  type Snapshot,
+  writeCheckpoint,
+} from '../../../../adapters/storage/filesystem/checkpoint/checkpoint-writer.ts'
+import { FILE_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/file-header.ts'
+import { FRAME_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/frame.ts'
+import { SequentialReader } from '../../../../adapters/storage/filesystem/files/sequential-reader.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import { hookedFiles, systemError } from '../hooked-files.ts'
+import { SimulatedDisk } from '../simulated-disk.ts'
+import { openSimulated } from '../workload.ts'
+
+const NAME = 'checkpoint-0000000001'
+const FRAME_BYTES = 64 * 1024
+
+test('the largest document that a commit accepts survives a roll', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, 1_000_000)
+  const put = (key: string, value: string) =>
+    session.commit([{ kind: 'put', collection: 'settings', key, value }])
+  for (let i = 0; i < 50; i++) await put(`a${i}`, 'y'.repeat(200))
+  const largest = 'x'.repeat(64 * 1_048_576 - 200)
+  await put('z', largest)
+  await put('zz', '')
+  await vi.waitFor(() => expect(disk.names.some((name) => name.startsWith('checkpoint'))).toBe(true), 20_000)
+  await session.close()
+  const again = await openSimulated(disk, 1_000_000)
+  const document = await again.get('settings', 'z')
+  expect(document?.value === largest).toBe(true)
+  await again.close()
+}, 60_000)
+
+test('a frame has several items only up to its limit', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const sizes = [20_000, FRAME_BYTES, 20_000, 30_000, 20_000, 3 * FRAME_BYTES, 10]
+  await writeCheckpoint(disk, snapshotOf(sizes), () => false)
+  const frames = frameLengths(disk.contentOf(NAME))
+  for (const length of frames) {
+    if (length > FRAME_BYTES) expect(sizes.some((size) => Math.abs(length - size) < 100)).toBe(true)
+  }
+  const reader = await SequentialReader.open(disk, NAME, true)
+  const state = await readCheckpoint(reader)
+  await reader.close()
+  const kept = sizes.map((_, i) => state.catalog.get('settings', `k${i}`)?.value)
+  expect(kept).toEqual(sizes.map((size) => 'x'.repeat(size)))
+})
+
+test('does not write a checkpoint with a frame that is too large to read', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const made = writeCheckpoint(disk, snapshotOf([10, 5_000]), () => false, 4_096)
+  await expect(made).rejects.toThrow(/a checkpoint frame has 50\d\d bytes; the limit is 4096/)
+  expect(disk.names).toEqual([])
+})
+
+test('a length beyond the end of the file is damage and allocates no memory', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  await writeCheckpoint(disk, snapshotOf([10]), () => false)
+  const content = Buffer.from(disk.contentOf(NAME))
+  content.writeUInt32LE(900 * 1_048_576, FILE_HEADER_BYTES + 4)
+  const damaged = new SimulatedDisk(new Prng(1), new Map([[NAME, content]]))
+  const reader = await SequentialReader.open(damaged, NAME)
+  await expect(readCheckpoint(reader)).rejects.toMatchObject({ kind: 'corrupt' })
+})
+
+test('a file whose size cannot be read is closed', async () => {
+  const disk = new SimulatedDisk(new Prng(1), new Map([[NAME, Buffer.alloc(100)]]))
+  const seen: string[] = []
+  const files = hookedFiles(disk, (operation) => {
+    seen.push(operation)
+    if (operation === 'size') throw systemError('EIO')
+  })
+  await expect(SequentialReader.open(files, NAME)).rejects.toMatchObject({ kind: 'io' })
+  expect(seen).toEqual(['open', 'size', 'close'])
+})
+
+function snapshotOf(sizes: readonly number[]): Snapshot {
+  const documents = sizes.map((size, i) => ({
+    key: `k${i}`,
+    document: { version: i + 1, text: JSON.stringify('x'.repeat(size)) },
+  }))
+  const collections = [{ collection: 'settings' as const, documents }]
+  return { journal: 1, nextLog: 1, nextVersion: sizes.length + 1, segments: [], collections, logs: [] }
+}
+
+function frameLengths(content: Buffer): number[] {
+  const lengths: number[] = []
+  for (
+    let offset = FILE_HEADER_BYTES;
+    offset < content.length;
+    offset += FRAME_HEADER_BYTES + lengths.at(-1)!
+  ) {
+    lengths.push(content.readUInt32LE(offset + 4))
+  }
+  return lengths
+}

@@ -1,0 +1,146 @@
+import { mkdir, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { nodeFiles } from '../../../../adapters/storage/filesystem/files/node-files.ts'
+import { pinByPath, pinDirectory } from '../../../../adapters/storage/filesystem/files/pinned-directory.ts'
+import { openDirectory } from '../../../../adapters/storage/filesystem/open-directory.ts'
+import type { OpenOptions } from '../../../../adapters/storage/filesystem/open-files.ts'
+import { systemClock } from '../../../../src/runtime/clock.ts'
+import type { StorageSession } from '../../../../src/storage/contract.ts'
+import { temporaryDirectory } from '../directories.ts'
+import { openFiles } from '../open-files.ts'
+
+const OPTIONS: OpenOptions = { durability: 'sync', rollBytes: 20_000 }
+const onLinux = process.platform === 'linux'
+/** Why a test does not run. */
+const linuxOnly = onLinux ? '' : ' (skipped: only on Linux do descriptors lead to directories)'
+
+test.runIf(onLinux)(`an owner of a moved directory ends writing, and keeps to it${linuxOnly}`, async () => {
+  const { path, moved, one } = await openAndMove()
+  const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const two = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
+  await putAll(two, 'two', 60)
+  const outcomes: PromiseSettledResult<void>[] = []
+  for (const key of keysOf('one', 60)) outcomes.push(...(await Promise.allSettled([put(one, key)])))
+  expect(outcomes.at(-1)).toMatchObject({ status: 'rejected', reason: { kind: 'io', nothingWritten: true } })
+  await expect(
+    openDirectory(moved, OPTIONS, { clock: systemClock, onLogChanged: () => {} }),
+  ).rejects.toMatchObject({ kind: 'blocked' })
+  await one.close().catch(() => {})
+  await two.close()
+  log.mockRestore()
+  expect(await keysIn(path)).toEqual(keysOf('two', 60))
+  const acknowledged = outcomes.filter(({ status }) => status === 'fulfilled').length
+  expect(await keysIn(moved)).toHaveLength(acknowledged)
+  expect(await readdir(moved)).not.toContainEqual(expect.stringMatching(/^owner/))
+})
+
+test.runIf(onLinux)(`messages name the directory, and no descriptor${linuxOnly}`, async () => {
+  const path = await temporaryDirectory()
+  const directory = await pinDirectory(path)
+  await expect(nodeFiles(directory).open('none', 'read')).rejects.toThrow(join(path, 'none'))
+  await directory.close()
+})
+
+test('a closed directory rejects new work and waits for work in flight', async () => {
+  const directory = await pinDirectory(await temporaryDirectory())
+  if (!onLinux) return
+  const order: string[] = []
+  const work = directory.use(async (path) => {
+    await stat(path)
+    await stat(path)
+    order.push('work')
+  })
+  const closing = directory.close().then(() => order.push('closed'))
+  await expect(directory.use(async () => {})).rejects.toMatchObject({ code: 'ESTALE' })
+  await Promise.all([work, closing, directory.close()])
+  expect(order).toEqual(['work', 'closed'])
+})
+
+test('an owner without descriptor paths writes nothing to the old path of a moved directory', async () => {
+  const path = join(await temporaryDirectory(), 'data')
+  await mkdir(path)
+  const one = await openFiles(nodeFiles(await pinByPath(path)), OPTIONS, async () => {})
+  await putAll(one, 'one', 1)
+  await rename(path, `${path}.moved`)
+  const two = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
+  await putAll(two, 'two', 5)
+  const further = keysOf('one', 60).filter((key) => key !== 'one-0')
+  const outcomes: PromiseSettledResult<void>[] = []
+  for (const key of further) outcomes.push(...(await Promise.allSettled([put(one, key)])))
+  await one.close().catch(() => {})
+  await two.close()
+  expect(await keysIn(path)).toEqual(keysOf('two', 5))
+  const acknowledged = outcomes.filter(({ status }) => status === 'fulfilled').length
+  expect(await keysIn(`${path}.moved`)).toHaveLength(1 + acknowledged)
+})
+
+test.each<[string, (path: string) => Promise<unknown>]>([
+  ['moved away', (path) => rename(path, `${path}.moved`)],
+  [
+    'replaced',
+    async (path) => {
+      await rename(path, `${path}.moved`)
+      await mkdir(path)
+      await writeFile(join(path, 'mark'), '')
+    },
+  ],
+  // A directory made anew may get the number of the one that was removed.
+  ['without its mark', (path) => unlink(join(path, 'mark'))],
+])('by path, a directory that was %s is lost for good', async (_, change) => {
+  const path = join(await temporaryDirectory(), 'data')
+  await mkdir(path)
+  const directory = await pinByPath(path)
+  await writeFile(join(path, 'mark'), '')
+  directory.mark('mark')
+  const files = nodeFiles(directory)
+  await (await files.open('one', 'create')).close()
+  await change(path)
+  const before = await contentsOf(path)
+  const attempts = [
+    () => files.open('two', 'create'),
+    () => files.open('one', 'read'),
+    () => files.rename('one', 'two'),
+    () => files.unlink('one'),
+    () => files.syncDirectory(),
+    () => files.list(),
+  ]
+  for (const attempt of attempts) await expect(attempt()).rejects.toMatchObject({ code: 'ESTALE' })
+  expect(await contentsOf(path)).toEqual(before)
+  await rm(path, { recursive: true, force: true })
+  await rename(`${path}.moved`, path).catch(() => mkdir(path))
+  await writeFile(join(path, 'mark'), '')
+  for (const attempt of attempts) await expect(attempt()).rejects.toMatchObject({ code: 'ESTALE' })
+})
+
+async function openAndMove() {
+  const path = join(await temporaryDirectory(), 'data')
+  const moved = `${path}.moved`
+  const one = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
+  await rename(path, moved)
+  return { path, moved, one }
+}
+
+function put(session: StorageSession, key: string): Promise<void> {
+  const value = { text: 'x'.repeat(1000) }
+  return session.commit([{ kind: 'put', collection: 'settings', key, value, expect: null }])
+}
+
+async function putAll(session: StorageSession, prefix: string, count: number): Promise<void> {
+  for (const key of keysOf(prefix, count)) await put(session, key)
+}
+
+function keysOf(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `${prefix}-${i}`).sort()
+}
+
+async function keysIn(path: string): Promise<string[]> {
+  const session = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
+  const documents = await session.list('settings', { prefix: '', after: '', limit: 1000 })
+  await session.close()
+  return documents.map(({ key }) => key)
+}
+
+async function contentsOf(path: string): Promise<string[]> {
+  return readdir(path).catch(() => [])
+}

@@ -1,0 +1,158 @@
+import { readdir, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createHandler } from '../../../adapters/http/index.ts'
+import { RESERVE_NAME } from '../../../adapters/storage/filesystem/files/reserve.ts'
+import { filesystem, verifyDirectory } from '../../../adapters/storage/filesystem/index.ts'
+import { assertUnlocked } from '../../../adapters/storage/filesystem/lock/directory-lock.ts'
+import { localFileSystem } from '../../../adapters/storage/filesystem/lock/local-process.ts'
+import { type Headwater, open, type Stream } from '../../../src/index.ts'
+import { usageMetrics } from '../../../src/usage/index.ts'
+import { bundleProgram, Child } from '../../support/child-process.ts'
+import { readAll } from '../../support/index.ts'
+import { exported, place } from '../../transfer/support.ts'
+import { temporaryDirectory } from './directories.ts'
+import { type LimitedDisk, limitDisk } from './limited-disk.ts'
+
+const MIB = 1_048_576
+/** Why a test does not run. */
+const isLocal = (await localFileSystem(tmpdir())) !== undefined
+const localOnly = isLocal
+  ? ''
+  : ' (skipped: the temporary directory is on a file system that is not known to be local)'
+const BODY = 'x'.repeat(50_000)
+
+let directory: string
+let disk: LimitedDisk
+
+beforeEach(async () => {
+  directory = await temporaryDirectory()
+  disk = limitDisk(directory)
+  disk.capacity = 8 * MIB
+})
+
+afterEach(() => disk.end())
+
+function opened(): Promise<Headwater> {
+  const storage = filesystem(directory)
+  return open({ storage, trimGraceMs: 0, onBackgroundError: () => {}, usage: usageMetrics() })
+}
+
+function streamOf(hw: Headwater): Stream {
+  return hw.basin('basin').stream('stream')
+}
+
+/** Appends until the disk is full. Resolves to the bodies. */
+async function fill(hw: Headwater): Promise<string[]> {
+  const bodies: string[] = []
+  for (;;) {
+    const body = `${bodies.length} ${BODY}`
+    try {
+      await streamOf(hw).append(body)
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'storage_full', mayHaveEffects: false })
+      return bodies
+    }
+    bodies.push(body)
+  }
+}
+
+describe('an engine on a full disk', () => {
+  test('rejects appends with the remedy, reports the state, and works again after a trim', async () => {
+    const hw = await opened()
+    expect(hw.stats().storageFull).toBe(false)
+    const bodies = await fill(hw)
+    expect(hw.stats().storageFull).toBe(true)
+    const handler = createHandler(hw, { auth: 'none' })
+    const metrics = await handler(new Request('http://localhost/metrics'))
+    expect(await metrics.text()).toContain('\nheadwater_storage_full 1\n')
+    expect((await handler(new Request('http://localhost/health'))).status).toBe(200)
+    await expect(streamOf(hw).append(BODY)).rejects.toThrow('the storage is full; trim or delete streams')
+    await streamOf(hw).trim(bodies.length - 1)
+    await vi.waitFor(() => streamOf(hw).append(BODY), { timeout: 20_000, interval: 20 })
+    await vi.waitUntil(() => !hw.stats().storageFull, { timeout: 20_000 })
+    expect(await readdir(directory)).toContain(RESERVE_NAME)
+    await hw.close()
+  })
+
+  test('opens after a restart, and is read, verified, exported and trimmed', async () => {
+    const first = await opened()
+    const bodies = await fill(first)
+    disk.capacity = disk.used
+    await first.close()
+    disk.capacity = disk.used
+    const { records, problems } = await verifyDirectory(directory)
+    expect({ records, problems }).toEqual({ records: bodies.length, problems: [] })
+    const hw = await opened()
+    expect(await readAll(streamOf(hw))).toEqual(bodies)
+    expect(await exportedRecords()).toBe(bodies.length)
+    await streamOf(hw).trim(bodies.length)
+    await vi.waitFor(() => streamOf(hw).append(BODY), { timeout: 20_000, interval: 20 })
+    await hw.close()
+  })
+
+  test('deletes streams, and frees their space', async () => {
+    const hw = await opened()
+    await fill(hw)
+    await hw.basin('basin').deleteStream('stream')
+    await vi.waitFor(() => hw.basin('basin').stream('other').append(BODY), { timeout: 20_000, interval: 20 })
+    await hw.close()
+  })
+
+  test.runIf(isLocal)(`opens without a reserve, locked, and can be read${localOnly}`, async () => {
+    const first = await opened()
+    const bodies = await fill(first)
+    await first.close()
+    await unlink(join(directory, RESERVE_NAME))
+    disk.capacity = disk.used
+    const { records, problems } = await verifyDirectory(directory)
+    expect({ records, problems }).toEqual({ records: bodies.length, problems: [] })
+    const hw = await opened()
+    expect(hw.stats().storageFull).toBe(true)
+    await expect(assertUnlocked(directory)).rejects.toMatchObject({ kind: 'blocked' })
+    expect(await readAll(streamOf(hw))).toEqual(bodies)
+    expect(await exportedRecords()).toBe(bodies.length)
+    await expect(streamOf(hw).append(BODY)).rejects.toMatchObject({ code: 'storage_full' })
+    disk.capacity += 8 * MIB
+    await streamOf(hw).append(BODY)
+    expect(hw.stats().storageFull).toBe(false)
+    await hw.close()
+    await expect(assertUnlocked(directory)).resolves.toBeUndefined()
+  })
+})
+
+test.runIf(isLocal)(
+  `an owner that was killed on a full disk loses nothing, and its lock is reclaimed${localOnly}`,
+  async () => {
+    const program = await bundleProgram(new URL('children/full-owner.ts', import.meta.url))
+    // The first one fills the disk and has a reserve; the others have none, and an empty owner file.
+    for (const hasReserve of [true, false, false]) {
+      const child = new Child(program, [directory, String(disk.capacity)])
+      await child.printed(hasReserve ? 4 : 2)
+      await child.kill()
+      const [, full, ...trims] = child.lines
+      const tail = Number(full!.match(/^storage_full at (\d+)$/)![1])
+      const hw = await opened()
+      expect((await streamOf(hw).checkTail()).seqNum).toBeGreaterThanOrEqual(tail)
+      const { records } = await streamOf(hw).read({ seqNum: 0, clamp: true })
+      const trimmed = trims.length
+      if (hasReserve) {
+        expect(trimmed).toBeGreaterThan(0)
+        expect(records[0]!.seqNum).toBeGreaterThanOrEqual(trimmed)
+        expect(records[0]!.body).toBe(BODY)
+      }
+      await hw.close()
+      if (hasReserve) await unlink(join(directory, RESERVE_NAME)).catch(() => {})
+      disk.capacity = disk.used
+    }
+  },
+)
+
+/** Resolves to the number of records in an export by another engine on the directory. */
+async function exportedRecords(): Promise<number> {
+  const { hw, service } = await place({ storage: filesystem(directory) })
+  const text = await exported(service)
+  await hw.close()
+  return text.split(BODY).length - 1
+}

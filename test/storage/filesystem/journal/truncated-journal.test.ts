@@ -1,0 +1,185 @@
+import { crc32 } from 'node:zlib'
+import { expect, test, vi } from 'vitest'
+import { LogWriter, WHOLE_LOG } from '../../../../adapters/conformance/log-writer.ts'
+import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { virtualClock } from '../../../../adapters/testing/index.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import { changedDisk } from '../engine-disk.ts'
+import { openFiles } from '../open-files.ts'
+import { SimulatedDisk } from '../simulated-disk.ts'
+import { openSimulated } from '../workload.ts'
+
+const JOURNAL = 'journal-0000000001'
+const LARGE = 1e9
+const APPENDS = 100
+/** How many groups lie between two records of the synced end. */
+const GROUPS = 16
+
+/** A journal with many groups, and where each of them ends. */
+async function journal(end: 'closed' | 'crashed') {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, LARGE)
+  const writer = await LogWriter.create(session, 'a')
+  const ends: number[] = []
+  for (let i = 0; i < APPENDS; i++) {
+    await writer.append()
+    ends.push(disk.contentOf(JOURNAL).length)
+  }
+  const crashed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
+  await session.close()
+  return { disk: end === 'closed' ? disk : crashed, ends }
+}
+
+/** A storage on a virtual clock. */
+async function timed() {
+  const disk = new SimulatedDisk(new Prng(1))
+  const clock = virtualClock()
+  const options = { durability: 'sync', rollBytes: LARGE } as const
+  const session = await openFiles(disk, options, async () => {}, { clock })
+  return { disk, session, clock }
+}
+
+function cutAt(disk: SimulatedDisk, length: number): SimulatedDisk {
+  return changedDisk(disk, (_, content) => content.subarray(0, length))
+}
+
+async function expectReported(disk: SimulatedDisk, at: number): Promise<void> {
+  const problem = expect.stringMatching(/^groups are missing: everything up to \d+ was synced$/)
+  await expect(openSimulated(disk, LARGE)).rejects.toMatchObject({
+    kind: 'corrupt',
+    message: expect.stringMatching(new RegExp(`^${JOURNAL} is damaged at offset ${at}: groups are missing`)),
+  })
+  const report = await verifyFiles(disk, { ofEngine: false })
+  expect(report.problems).toMatchObject([{ file: JOURNAL, offset: at, problem }])
+}
+
+test('after a clean close, a truncation of the last journal at any place is reported', async () => {
+  const { disk, ends } = await journal('closed')
+  for (const [i, end] of ends.slice(0, -1).entries()) {
+    await expectReported(cutAt(disk, end), end)
+    await expectReported(cutAt(disk, end + 20), end)
+    if (i > 0) await expectReported(cutAt(disk, end - 3), ends[i - 1]!)
+  }
+  // The last append itself.
+  await expectReported(cutAt(disk, ends.at(-1)! - 1), ends.at(-2)!)
+  // Of what comes after it, nothing is needed.
+  const session = await openSimulated(cutAt(disk, ends.at(-1)! + 1), LARGE)
+  expect((await session.head('a'))?.tail.seqNum).toBe(APPENDS)
+  await session.close()
+})
+
+test('after a crash, a truncation by more groups than a recorded end may lag is reported', async () => {
+  const { disk, ends } = await journal('crashed')
+  for (const end of ends.slice(0, -GROUPS - 1)) await expectReported(cutAt(disk, end), end)
+  const undetected = ends.filter((end) => end > ends.at(-GROUPS - 2)!)
+  for (const end of undetected.slice(0, -1)) {
+    const cut = cutAt(disk, end)
+    const isOpened = await openSimulated(cut, LARGE).then(
+      (session) => session.close().then(() => true),
+      () => false,
+    )
+    const { problems } = await verifyFiles(cut, { ofEngine: false })
+    expect(problems.length === 0).toBe(isOpened)
+  }
+})
+
+test('after a crash that follows 100 ms without appends, a truncation at any place is reported', async () => {
+  const { disk, session, clock } = await timed()
+  const writer = await LogWriter.create(session, 'a')
+  const ends: number[] = []
+  for (let i = 0; i < 5; i++) {
+    await writer.append()
+    ends.push(disk.contentOf(JOURNAL).length)
+    await clock.advance(60)
+  }
+  const busy = disk.crashedAfter(disk.length, 'everything', new Prng(1))
+  await (await openSimulated(cutAt(busy, ends[0]!), LARGE)).close()
+  const before = disk.length
+  await clock.advance(100)
+  await vi.waitFor(() => expect(disk.length).toBe(before + 2))
+  const crashed = disk.crashedAfter(disk.length, 'everything', new Prng(1))
+  for (const [i, end] of ends.entries()) {
+    if (i > 0) await expectReported(cutAt(crashed, end - 1), ends[i - 1]!)
+    if (end !== ends.at(-1)) await expectReported(cutAt(crashed, end), end)
+  }
+  // Once is enough.
+  await clock.advance(1000)
+  expect(disk.length).toBe(before + 2)
+  expect(clock.pending).toBe(0)
+  await session.close()
+})
+
+test('a synced end that cannot be recorded ends its journal, and loses nothing', async () => {
+  const { disk, session, clock } = await timed()
+  const writer = await LogWriter.create(session, 'a')
+  await writer.append()
+  let failures = 1
+  disk.faults = (operation) => (operation === 'datasync' && failures-- > 0 ? 'EIO' : undefined)
+  await clock.advance(100)
+  await vi.waitFor(() => expect(disk.names).toContain('journal-0000000002'))
+  await writer.append()
+  const crashed = disk.crashedAfter(disk.length, 'everything', new Prng(1))
+  expect((await (await openSimulated(crashed, LARGE)).head('a'))?.tail.seqNum).toBe(2)
+  await session.close()
+})
+
+test('closing leaves no timer', async () => {
+  const { session, clock } = await timed()
+  await LogWriter.create(session, 'a')
+  expect(clock.pending).toBe(1)
+  await session.close()
+  expect(clock.pending).toBe(0)
+})
+
+test.each([
+  ['busy', 0],
+  ['idle at times', 0.2],
+])('after a crash of a storage that is %s, nothing is reported', async (_, idleShare) => {
+  const { disk, session, clock } = await timed()
+  const idle = new Prng(3)
+  const writer = await LogWriter.create(session, 'a')
+  const tails: number[] = []
+  for (let i = 0; i < APPENDS; i++) {
+    await writer.append()
+    tails[disk.length] = i + 1
+    if (idle.chance(idleShare)) await clock.advance(100)
+  }
+  await session.close()
+  const prng = new Prng(2)
+  for (let count = 0; count <= disk.length; count++) {
+    const crashed = disk.crashedAfter(count, (['everything', 'some', 'reordered'] as const)[count % 3]!, prng)
+    const { problems } = await verifyFiles(crashed, { ofEngine: false })
+    expect(problems).toEqual([])
+    const again = await openSimulated(crashed, LARGE)
+    const acknowledged = tails.slice(0, count + 1).findLast((tail) => tail !== undefined) ?? 0
+    expect((await again.read('a', WHOLE_LOG)).length).toBeGreaterThanOrEqual(acknowledged)
+    await again.close()
+  }
+})
+
+test('a damaged record of the synced end is reported by verify, and does not prevent opening', async () => {
+  const { disk } = await journal('closed')
+  const damaged = changedDisk(disk, (_, content) => {
+    const copy = Buffer.from(content)
+    copy[33]! ^= 1
+    return copy
+  })
+  const { problems } = await verifyFiles(damaged, { ofEngine: false })
+  expect(problems).toMatchObject([{ file: JOURNAL, offset: 32, problem: 'the synced length is damaged' }])
+  const session = await openSimulated(damaged, LARGE)
+  expect((await session.head('a'))?.tail.seqNum).toBe(APPENDS)
+  await session.close()
+})
+
+test('a file of another format version is named', async () => {
+  const { disk } = await journal('closed')
+  const other = changedDisk(disk, (_, content) => {
+    const copy = Buffer.from(content)
+    copy[5] = 1
+    copy.writeUInt32LE(crc32(copy.subarray(0, 28)), 28)
+    return copy
+  })
+  const message = `${JOURNAL} has format version 1, but this version of headwater reads 4`
+  await expect(openSimulated(other, LARGE)).rejects.toMatchObject({ kind: 'corrupt', message })
+  expect((await verifyFiles(other)).problems[0]?.problem).toBe(message)
+})

@@ -1,0 +1,53 @@
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { join } from 'node:path'
+
+const BLOCK_BYTES = 4096
+
+/** A directory on a disk of limited size, for the writes of this process by callback. */
+export interface LimitedDisk {
+  /** How many bytes of the directory fit. Writes that need more fail with `ENOSPC`, after what fits. */
+  capacity: number
+  /** The bytes in use, in whole blocks. */
+  readonly used: number
+  /** Ends the limit. */
+  end(): void
+}
+
+/** Replaces `write` of `node:fs`, since a small file system would have to be mounted by root. */
+export function limitDisk(directory: string): LimitedDisk {
+  const { write } = fs
+  const disk: LimitedDisk = {
+    capacity: Number.POSITIVE_INFINITY,
+    get used() {
+      return usedBytes(directory)
+    },
+    end() {
+      fs.write = write
+      syncBuiltinESMExports()
+    },
+  }
+  type Done = (error: NodeJS.ErrnoException | null, written: number) => void
+  const limited = (fd: number, bytes: Uint8Array, start: number, length: number, at: number, done: Done) => {
+    const blocks = blocksOf(fs.fstatSync(fd).size)
+    const room = blocks + Math.max(0, disk.capacity - disk.used)
+    const fitting = Math.min(length, Math.max(0, room - at))
+    if (fitting > 0) write(fd, bytes, start, fitting, at, done)
+    else setImmediate(done, Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }), 0)
+  }
+  fs.write = limited as unknown as typeof write
+  syncBuiltinESMExports()
+  return disk
+}
+
+function usedBytes(directory: string): number {
+  return fs.readdirSync(directory).reduce((sum, name) => {
+    const stats = fs.lstatSync(join(directory, name), { throwIfNoEntry: false })
+    return sum + blocksOf(stats?.isFile() ? stats.size : 0)
+  }, 0)
+}
+
+/** The bytes that a file of this length occupies. */
+function blocksOf(length: number): number {
+  return Math.ceil(length / BLOCK_BYTES) * BLOCK_BYTES
+}

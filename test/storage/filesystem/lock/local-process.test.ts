@@ -1,0 +1,74 @@
+import { expect, test, vi } from 'vitest'
+import {
+  currentProcess,
+  type Liveness,
+  type ProcessIdentity,
+  processLiveness,
+} from '../../../../adapters/storage/filesystem/lock/local-process.ts'
+
+const onLinux = process.platform === 'linux'
+/** More than any system numbers its processes with. */
+const GONE = 2 ** 30
+const OWN: ProcessIdentity = {
+  pid: process.pid,
+  host: 'here',
+  boot: 'boot',
+  namespace: 'pid:[1]',
+}
+const { boot: _boot, ...WITHOUT_BOOT } = OWN
+const { namespace: _namespace, ...WITHOUT_NAMESPACE } = OWN
+/** Why a test does not run. */
+const linuxOnly = onLinux ? '' : ' (skipped: only Linux tells start times and namespaces of processes)'
+
+test.each<[string, ProcessIdentity, ProcessIdentity, Liveness]>([
+  ['one that runs', OWN, OWN, 'unknown'],
+  ['one that is gone', { ...OWN, pid: GONE }, OWN, 'dead'],
+  ['one on a host without a name', { ...OWN, pid: GONE, host: '' }, { ...OWN, host: '' }, 'unknown'],
+  ['one on another host', { ...OWN, pid: GONE, host: 'elsewhere' }, OWN, 'unknown'],
+  [
+    'one of another start: of another machine with the same host name, or of this one before',
+    { ...OWN, boot: 'another', pid: GONE },
+    OWN,
+    'unknown',
+  ],
+  [
+    'one of another container with the same host name',
+    { ...OWN, namespace: 'pid:[2]', pid: GONE },
+    OWN,
+    'unknown',
+  ],
+  ['one when the start cannot be read', { ...OWN, pid: GONE }, WITHOUT_BOOT, 'unknown'],
+  ['one that did not note the start', { ...WITHOUT_BOOT, pid: GONE }, OWN, 'unknown'],
+  ['one when no start is known', { ...WITHOUT_BOOT, pid: GONE }, WITHOUT_BOOT, onLinux ? 'unknown' : 'dead'],
+  ['one of a namespace that cannot be read', { ...OWN, pid: GONE }, WITHOUT_NAMESPACE, 'unknown'],
+  ['one that did not note its namespace', { ...WITHOUT_NAMESPACE, pid: GONE }, OWN, 'unknown'],
+])('%s', async (_, other, own, expected) => {
+  expect(await processLiveness(other, own)).toBe(expected)
+})
+
+test('the liveness of a process is unknown if the runtime refuses to look for it', async () => {
+  const refused = Object.assign(new Error('Requires run access'), { name: 'NotCapable' })
+  const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+    throw refused
+  })
+  try {
+    expect(await processLiveness({ ...OWN, pid: GONE }, OWN)).toBe('unknown')
+  } finally {
+    kill.mockRestore()
+  }
+})
+
+test('without further data the pid decides, except on Linux', async () => {
+  const bare = { pid: process.pid, host: 'here' }
+  expect(await processLiveness(bare, bare)).toBe('unknown')
+  expect(await processLiveness({ ...bare, pid: GONE }, bare)).toBe(onLinux ? 'unknown' : 'dead')
+})
+
+test.runIf(onLinux)(`one that was given the number of another${linuxOnly}`, async () => {
+  const own = await currentProcess()
+  expect(await processLiveness(own, own)).toBe('alive')
+  expect(await processLiveness({ ...own, started: '1' }, own)).toBe('dead')
+  // Another time namespace counts from another start of the machine.
+  const elsewhere = { ...own, started: '1', timeNamespace: 'time:[1]' }
+  expect(await processLiveness(elsewhere, own)).toBe('unknown')
+})

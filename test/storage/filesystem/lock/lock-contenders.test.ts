@@ -1,0 +1,157 @@
+import { appendFile, readdir, readFile, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
+import { lockDirectory } from '../../../../adapters/storage/filesystem/lock/directory-lock.ts'
+import { currentProcess } from '../../../../adapters/storage/filesystem/lock/local-process.ts'
+import { virtualClock } from '../../../../adapters/testing/index.ts'
+import { systemClock } from '../../../../src/runtime/clock.ts'
+import type { StorageSession } from '../../../../src/storage/contract.ts'
+import { bundleProgram, Child } from '../../../support/child-process.ts'
+import { temporaryDirectory } from '../directories.ts'
+
+/** Before and behind every name that is made. */
+const FIRST = 'owner-00000000-0000-0000-0000-000000000000'
+const LAST = 'owner-ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+test.each([2, 6])('of %i processes that open a directory at once, exactly one has it', async (count) => {
+  const base = await temporaryDirectory()
+  const program = await bundleProgram(new URL('../children/holder.ts', import.meta.url), base)
+  for (let round = 0; round < 3; round++) {
+    const directory = join(base, `data-${round}`)
+    const children = Array.from({ length: count }, () => new Child(program, [directory]))
+    await Promise.all(children.map((child) => child.printed(1)))
+    const told = children.map(({ lines }) => lines[0]!.split(':')[0]).sort()
+    expect(told).toEqual([...Array.from({ length: count - 1 }, () => 'blocked'), 'open'])
+    await Promise.all(children.map((child) => child.end()))
+    await (await open(directory)).close()
+  }
+})
+
+test.each([2, 3, 10])('of %i attempts at once in one process, exactly one gets the lock', async (count) => {
+  for (let round = 0; round < 20; round++) {
+    const directory = await temporaryDirectory()
+    const attempts = Array.from({ length: count }, () => lockDirectory(directory, systemClock))
+    const outcomes = await Promise.allSettled(attempts)
+    const locked = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    expect(locked).toHaveLength(1)
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ kind: 'blocked' })
+    }
+    await locked[0]!.release()
+    expect(await readdir(directory)).toEqual([])
+  }
+})
+
+test('concurrent openings never lock the directory twice', async () => {
+  const directory = await temporaryDirectory()
+  let holders = 0
+  let held = 0
+  const comeAndGo = async (): Promise<void> => {
+    for (let round = 0; round < 40; round++) {
+      const owned = await lockDirectory(directory, systemClock).catch((error) => {
+        expect(error).toMatchObject({ kind: 'blocked' })
+      })
+      if (owned === undefined) continue
+      expect(++holders).toBe(1)
+      await readdir(directory)
+      holders--
+      held++
+      await owned.release()
+    }
+  }
+  await Promise.all(Array.from({ length: 4 }, comeAndGo))
+  expect(held).toBeGreaterThan(0)
+})
+
+test('an opening gives up at once for a candidate with a lower name', async () => {
+  const directory = await temporaryDirectory()
+  const path = join(directory, FIRST)
+  await writeFile(path, await thisAsCandidate())
+  await expect(lockDirectory(directory, virtualClock())).rejects.toThrow(
+    `${directory} is being opened by process ${process.pid}`,
+  )
+  expect(await readdir(directory)).toEqual([FIRST])
+})
+
+test('an opening waits for a candidate with a higher name to give up', async () => {
+  const directory = await temporaryDirectory()
+  await writeFile(join(directory, LAST), await thisAsCandidate())
+  const clock = virtualClock()
+  const opening = lockDirectory(directory, clock)
+  await untilCandidates(directory, 2)
+  await unlink(join(directory, LAST))
+  const owned = await advancing(clock, opening)
+  expect(await readFile(join(directory, await onlyOwner(directory)), 'utf8')).toMatch(/\}\n$/)
+  await owned.release()
+})
+
+test('an opening stops waiting once a candidate has the lock', async () => {
+  const directory = await temporaryDirectory()
+  await writeFile(join(directory, LAST), await thisAsCandidate())
+  const clock = virtualClock()
+  const start = clock.now()
+  const opening = lockDirectory(directory, clock)
+  await untilCandidates(directory, 2)
+  await appendFile(join(directory, LAST), '\n')
+  await expect(advancing(clock, opening)).rejects.toThrow(`${directory} is open in process ${process.pid}`)
+  expect(clock.now() - start).toBeLessThan(1000)
+})
+
+test('an opening waits at most five seconds for a candidate', async () => {
+  const directory = await temporaryDirectory()
+  await writeFile(join(directory, LAST), await thisAsCandidate())
+  const clock = virtualClock()
+  const start = clock.now()
+  await expect(advancing(clock, lockDirectory(directory, clock))).rejects.toMatchObject({ kind: 'blocked' })
+  expect(clock.now() - start).toBe(4990)
+  expect(await readdir(directory)).toEqual([LAST])
+})
+
+test('an opening does not wait for a crashed candidate', async () => {
+  const directory = await temporaryDirectory()
+  const gone = JSON.parse(await thisAsCandidate())
+  for (const name of [FIRST, LAST]) {
+    await writeFile(join(directory, name), JSON.stringify({ ...gone, pid: 2 ** 30 }))
+  }
+  const owned = await lockDirectory(directory, virtualClock())
+  await owned.release()
+  expect(await readdir(directory)).toEqual([])
+})
+
+function open(directory: string): Promise<StorageSession> {
+  return filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
+}
+
+async function thisAsCandidate(): Promise<string> {
+  return JSON.stringify({ ...(await currentProcess()), since: '2026-01-01T00:00:00.000Z' })
+}
+
+async function untilCandidates(directory: string, count: number): Promise<void> {
+  const candidates = async () => (await readdir(directory)).filter((name) => /^owner-[^.]*$/.test(name))
+  while ((await candidates()).length < count);
+}
+
+async function onlyOwner(directory: string): Promise<string> {
+  const [name, ...others] = (await readdir(directory)).filter((file) => /^owner-[^.]*$/.test(file))
+  expect(others).toEqual([])
+  return name!
+}
+
+/** Lets time pass until it has settled. */
+async function advancing<Result>(
+  clock: ReturnType<typeof virtualClock>,
+  work: Promise<Result>,
+): Promise<Result> {
+  let isSettled = false
+  const settle = (): void => {
+    isSettled = true
+  }
+  work.then(settle, settle)
+  while (!isSettled) {
+    if (clock.pending > 0) await clock.advance('10ms')
+    else await setImmediate()
+  }
+  return work
+}

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { LogWriter, NOW, WHOLE_LOG } from '../../../../adapters/conformance/log-writer.ts'
+import { checkRead } from '../../../../adapters/conformance/model.ts'
+import { Run, type RunFacts, Segment } from '../../../../adapters/storage/filesystem/state/segment.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import { hookedFiles, systemError } from '../hooked-files.ts'
+import { type Loss, SimulatedDisk } from '../simulated-disk.ts'
+import { openSimulated } from '../workload.ts'
+
+const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 100 }
+const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'some']
+
+describe.each([
+  ['blocks that are copied', 20],
+  ['an adopted journal', 200],
+])('a checkpoint of %s whose name could not be synced', (_, bodyBytes) => {
+  test.each(LOSSES)('loses nothing, after a crash that loses %s', async (loss) => {
+    const { disk, session, writer } = await afterFailedRoll(1, bodyBytes)
+    expect(disk.links).toBe(bodyBytes === 20 ? 0 : 1)
+    await writer.append({ trimPoint: 1, trimmedAt: NOW })
+    // The first tells of the roll that failed.
+    await session.reclaim(RECLAIM).catch(() => {})
+    await session.reclaim(RECLAIM)
+    writer.written[0]!.mayBeGone = true
+    checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
+    const again = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(2)), 3000)
+    checkRead(writer.written, WHOLE_LOG, await again.read('a', WHOLE_LOG))
+  })
+})
+
+test('nothing is freed until the checkpoint is removed', async () => {
+  const { disk, session, writer } = await afterFailedRoll(Number.POSITIVE_INFINITY)
+  await writer.append({ trimPoint: 1, trimmedAt: NOW })
+  for (let i = 0; i < 3; i++) await expect(session.reclaim(RECLAIM)).rejects.toThrow('EMFILE')
+  for (const loss of LOSSES) {
+    const again = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(2)), 3000)
+    checkRead(writer.written, WHOLE_LOG, await again.read('a', WHOLE_LOG))
+  }
+})
+
+test('a later roll succeeds and leaves no files of the failed one', async () => {
+  const { disk, session, writer, repair } = await afterFailedRoll(Number.POSITIVE_INFINITY)
+  repair()
+  const segments = disk.names.filter((name) => name.startsWith('segment'))
+  const checkpoints = () => disk.names.filter((name) => name.startsWith('checkpoint'))
+  expect(segments).toHaveLength(1)
+  for (let i = 0; checkpoints().length === 0 || disk.names.includes(segments[0]!); i++) {
+    expect(i, 'appends without a roll').toBeLessThan(1000)
+    await writer.append()
+  }
+  await session.close()
+  expect(disk.names).not.toContain(segments[0])
+})
+
+test.each([
+  ['more blocks than there are', { blocks: 3, meteredBytes: 20 }],
+  ['more bytes than there are', { blocks: 1, meteredBytes: 21 }],
+  ['all blocks, and not all bytes', { blocks: 2, meteredBytes: 10 }],
+])('a run refuses to free %s', (_, count) => {
+  const facts = { blocks: 2, meteredBytes: 20, liveBytes: 30, firstSeqNum: 0, endSeqNum: 2, holes: [] }
+  const run = new Run(
+    new Segment({ number: 1, salt: 0, bytes: 100, journal: 0 }),
+    facts as unknown as RunFacts,
+  )
+  expect(() => run.free({ from: 0, to: 1, bytes: 15, ...count })).toThrow(RangeError)
+  expect(run).toMatchObject({ blocks: 2, meteredBytes: 20, liveBytes: 30, holes: [] })
+})
+
+/**
+ * A session in which the directory could not be synced so many times, from when the first checkpoint got its
+ * name.
+ */
+async function afterFailedRoll(failures: number, bodyBytes = 20) {
+  const disk = new SimulatedDisk(new Prng(1))
+  let hasBeenNamed = false
+  let left = failures
+  let failed = 0
+  const files = hookedFiles(disk, (operation) => {
+    hasBeenNamed ||= disk.names.some((name) => /^checkpoint-\d+$/.test(name))
+    if (operation !== 'syncDirectory' || !hasBeenNamed || left === 0) return
+    left--
+    failed++
+    throw systemError('EMFILE')
+  })
+  const session = await openSimulated(files, 3000)
+  const writer = await LogWriter.create(session, 'a')
+  while (failed === 0) await writer.append({ bodyBytes })
+  const repair = (): void => {
+    left = 0
+  }
+  return { disk, session, writer, repair }
+}

@@ -1,0 +1,100 @@
+import { expect, test, vi } from 'vitest'
+import { LogWriter, NOW, WHOLE_LOG } from '../../../../adapters/conformance/log-writer.ts'
+import { checkRead } from '../../../../adapters/conformance/model.ts'
+import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import type { StorageSession, StoredBlock } from '../../../../src/storage/contract.ts'
+import { hookedFiles } from '../hooked-files.ts'
+import { SimulatedDisk } from '../simulated-disk.ts'
+import { openSimulated } from '../workload.ts'
+
+const LARGE_BLOCK_BYTES = 1_000
+const NEVER = 100_000_000
+const ROLL_BYTES = 50_000
+const JOURNAL = 'journal-0000000001'
+const SEGMENT = 'segment-0000000001'
+const LARGE_BLOCKS = 12
+/** As many operations as an adoption has, up to the removal of the journal, and some more. */
+const MOMENTS = 30
+
+interface Moment {
+  readonly session: StorageSession
+  /** One that is kept, one that is trimmed, one that is deleted. */
+  readonly writers: readonly LogWriter[]
+}
+
+/** What happens while a journal is adopted, between any two operations on files. */
+test.each<[string, (moment: Moment) => Promise<unknown>]>([
+  ['closing', ({ session }) => session.close()],
+  ['reading', ({ session, writers }) => readWhole(session, writers[0]!)],
+  ['freeing', ({ session }) => session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 1_000 })],
+  [
+    'deleting a log and making it anew',
+    async ({ session, writers }) => {
+      const { logId } = writers[2]!
+      await session.commit([{ kind: 'delete-log', logId }])
+      await LogWriter.create(session, logId)
+    },
+  ],
+])('%s at any moment of an adoption loses nothing and leaves nothing behind', async (what, happen) => {
+  let complete = 0
+  for (let moment = 0; moment < MOMENTS; moment++) {
+    const { disk, session, writers, happened } = await during(moment, happen)
+    await happened
+    if (what !== 'closing') {
+      await vi.waitFor(() => expect(disk.names).not.toContain(JOURNAL), { timeout: 20_000 })
+      await session.close()
+    }
+    const isDeleted = what.startsWith('deleting')
+    const left = writers.slice(0, isDeleted ? 2 : 3)
+    if (disk.names.includes(SEGMENT)) complete++
+    const { problems, notes } = await verifyFiles(disk, { ofEngine: false })
+    // The group that an orderly end leaves is no part of a journal that another one follows.
+    const unexpected = notes.filter(({ note }) => !note.endsWith('bytes after its end'))
+    expect([...problems, ...unexpected], `moment ${moment}`).toEqual([])
+    const again = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    for (const writer of left) await readWhole(again, writer)
+    if (isDeleted) expect(await again.read(writers[2]!.logId, WHOLE_LOG)).toEqual([])
+    await again.close()
+  }
+  expect(complete).toBeGreaterThan(0)
+})
+
+/** An opening adopts the first journal at once; so many operations on files later it happens. */
+async function during(moment: number, happen: (moment: Moment) => Promise<unknown>) {
+  const disk = new SimulatedDisk(new Prng(1))
+  const writing = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+  const names = ['kept', 'trimmed', 'deleted']
+  const first = await Promise.all(names.map((logId) => LogWriter.create(writing, logId)))
+  for (let i = 0; i < LARGE_BLOCKS; i++) {
+    for (const writer of first) {
+      await writer.append({ bodyBytes: 2 * LARGE_BLOCK_BYTES })
+      await writer.append()
+    }
+  }
+  await first[1]!.append({ trimPoint: LARGE_BLOCKS, trimmedAt: NOW })
+  for (const expected of first[1]!.written) expected.mayBeGone = expected.block.endSeqNum <= LARGE_BLOCKS
+  await writing.close()
+
+  let left = Number.POSITIVE_INFINITY
+  let come = (): void => {}
+  const hooked = hookedFiles(disk, (operation, name) => {
+    if (left-- === 0 || (operation === 'unlink' && name === JOURNAL)) come()
+  })
+  const happened = new Promise<unknown>((resolve) => {
+    come = () => {
+      come = () => {}
+      resolve(happen({ session, writers }))
+    }
+  })
+  const session = await openSimulated(hooked, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+  const writers = first.map(({ logId, head, written }) => new LogWriter(session, logId, head, written))
+  left = moment
+  return { disk, session, writers, happened }
+}
+
+async function readWhole(session: StorageSession, { logId, written }: LogWriter): Promise<StoredBlock[]> {
+  const blocks = await session.read(logId, WHOLE_LOG)
+  checkRead(written, WHOLE_LOG, blocks)
+  return blocks
+}

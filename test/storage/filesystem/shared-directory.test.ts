@@ -1,0 +1,235 @@
+import { mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
+import { type Headwater, open, trimRecord } from '../../../src/index.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { bundleProgram, Child } from '../../support/child-process.ts'
+import { temporaryDirectory } from './directories.ts'
+
+const REGISTRY = Symbol.for('headwater.filesystem.directories')
+
+/** Two engines on one directory. With `copies`, each comes from its own copy of the modules. */
+async function twoEngines(directory: string, copies: boolean): Promise<[Headwater, Headwater]> {
+  const one = await open({ storage: filesystem(directory) })
+  if (!copies) return [one, await open({ storage: filesystem(directory) })]
+  vi.resetModules()
+  const storages = await import('../../../adapters/storage/filesystem/index.ts')
+  const engines = await import('../../../src/index.ts')
+  expect(storages.filesystem).not.toBe(filesystem)
+  return [one, await engines.open({ storage: storages.filesystem(directory) })]
+}
+
+for (const copies of [false, true]) {
+  const whose = copies ? 'of two copies of the modules' : 'of one module'
+
+  test(`two engines ${whose} append with conditions, and one wins each sequence number`, async () => {
+    const engines = await twoEngines(await temporaryDirectory(), copies)
+    const streams = engines.map((hw) => hw.basin('my-basin').stream('log'))
+    await streams[0]!.append('first')
+    const won = [0, 0]
+    for (let seqNum = 1; seqNum <= 40; seqNum++) {
+      const order = seqNum % 2 === 0 ? [0, 1] : [1, 0]
+      const attempts = order.map((i) => streams[i]!.append(`by ${i}`, { matchSeqNum: seqNum }))
+      const outcomes = await Promise.allSettled(attempts)
+      const [winner, ...others] = outcomes.flatMap(({ status }, i) =>
+        status === 'fulfilled' ? [order[i]!] : [],
+      )
+      expect(others).toEqual([])
+      won[winner!]!++
+      const [loss] = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+      expect(loss).toMatchObject({ code: 'seq_num_mismatch', mayHaveEffects: false })
+    }
+    expect(won[0]! + won[1]!).toBe(40)
+    for (const stream of streams) expect((await stream.checkTail()).seqNum).toBe(41)
+    for (const hw of engines) await hw.close()
+  })
+
+  test(`two engines ${whose} interleave appends without a gap, and each follows the other`, async () => {
+    const engines = await twoEngines(await temporaryDirectory(), copies)
+    const streams = engines.map((hw) => hw.basin('my-basin').stream('log'))
+    await streams[0]!.append('0')
+    const seen = streams.map(async (stream) => {
+      const bodies: string[] = []
+      for await (const { seqNum, body } of stream.readSession({ seqNum: 0 })) {
+        expect(seqNum).toBe(bodies.length)
+        bodies.push(body)
+        if (bodies.length === 201) break
+      }
+      return bodies
+    })
+    await Promise.all(
+      streams.flatMap((stream, i) => Array.from({ length: 100 }, (_, n) => stream.append(`${i}/${n}`))),
+    )
+    const [one, other] = await Promise.all(seen)
+    expect(one).toEqual(other)
+    expect(new Set(one).size).toBe(201)
+    for (const hw of engines) await hw.close()
+  })
+
+  test(`two engines ${whose} see trims, deletions, configurations and tokens of each other`, async () => {
+    const [one, other] = await twoEngines(await temporaryDirectory(), copies)
+    const stream = one.basin('my-basin').stream('log')
+    const same = other.basin('my-basin').stream('log')
+    await stream.append(['a', 'b', 'c'])
+    expect((await same.checkTail()).seqNum).toBe(3)
+    await same.append([trimRecord(2)])
+    expect((await stream.read({ seqNum: 0, clamp: true })).records[0]!.seqNum).toBe(2)
+    await stream.append('d', { fencingToken: '' })
+
+    const scope = { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['read' as const] }
+    const holder = other.as(await one.issueAccessToken({ id: 'ci', scope }))
+    const session = holder.basin('my-basin').stream('log').readSession({ tailOffset: 1 })
+    const records = session[Symbol.asyncIterator]()
+    expect((await records.next()).value?.body).toBe('d')
+    const failure = expect(records.next()).rejects.toMatchObject({ code: 'authn' })
+    await one.revokeAccessToken('ci')
+    await failure
+
+    await other.basin('my-basin').deleteStream('log')
+    await expect(stream.checkTail()).rejects.toMatchObject({ code: 'stream_not_found' })
+    await stream.append('new')
+    expect((await same.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['new'])
+    await one.close()
+    await same.append('after the other closed')
+    await other.close()
+  })
+}
+
+test('the last of the engines that share a directory releases it', async () => {
+  const directory = await temporaryDirectory()
+  const sessions = await Promise.all(Array.from({ length: 5 }, () => openSession(directory)))
+  for (const session of sessions) {
+    expect(await owners(directory)).toHaveLength(1)
+    await session.close()
+    await expect(session.get('streams', 'a')).rejects.toMatchObject({ kind: 'closed' })
+  }
+  expect(await readdir(directory)).not.toContainEqual(expect.stringMatching(/^owner/))
+  expect(registry().has(await realpath(directory))).toBe(false)
+})
+
+test('an opening while the last session closes opens the directory again', async () => {
+  const directory = await temporaryDirectory()
+  for (let round = 0; round < 20; round++) {
+    const first = await openSession(directory)
+    const written = put(first, round)
+    const closing = first.close()
+    const second = await openSession(directory)
+    await Promise.all([written, closing])
+    expect((await second.get('settings', 'a'))?.value).toBe(round)
+    await second.close()
+  }
+})
+
+test('a path through a symbolic link leads to the shared storage', async () => {
+  const base = await temporaryDirectory()
+  await mkdir(join(base, 'data'))
+  await symlink(join(base, 'data'), join(base, 'link'))
+  const [one, other] = [await openSession(join(base, 'data')), await openSession(join(base, 'link'))]
+  await put(one, 1)
+  expect((await other.get('settings', 'a'))?.value).toBe(1)
+  await one.close()
+  await other.close()
+})
+
+test('opens a directory that replaced another one apart from it', async () => {
+  const path = join(await temporaryDirectory(), 'data')
+  const one = await openSession(path)
+  await put(one, 1)
+  await rename(path, `${path}.moved`)
+  const other = await openSession(path)
+  expect(await other.get('settings', 'a')).toBeUndefined()
+  await put(other, 2)
+  await one.close()
+  await other.close()
+  const again = await openSession(path)
+  expect((await again.get('settings', 'a'))?.value).toBe(2)
+  await again.close()
+})
+
+test('a failed opening leaves nothing behind', async () => {
+  const directory = await temporaryDirectory()
+  await writeFile(join(directory, 'checkpoint-0000000001'), 'damaged')
+  const failures = await Promise.allSettled([openSession(directory), openSession(directory)])
+  for (const failure of failures)
+    expect(failure).toMatchObject({ status: 'rejected', reason: { kind: 'corrupt' } })
+  await rm(join(directory, 'checkpoint-0000000001'))
+  await (await openSession(directory)).close()
+})
+
+test('an engine that asks for durability sync gets it although another one asked for os', async () => {
+  const directory = await temporaryDirectory()
+  const one = await openSession(directory, 'os')
+  await put(one, 1)
+  expect(await unsyncedJournals(directory)).toEqual([true])
+  const other = await openSession(directory)
+  await put(other, 2)
+  await put(one, 3)
+  expect(await unsyncedJournals(directory)).toEqual([true, false])
+  await one.close()
+  await other.close()
+  const again = await openSession(directory)
+  expect((await again.get('settings', 'a'))?.value).toBe(3)
+  await again.close()
+})
+
+test('a directory that another version has open names the reason', async () => {
+  const directory = await temporaryDirectory()
+  const path = await realpath(directory)
+  registry().set(path, { version: 0 })
+  await expect(openSession(directory)).rejects.toMatchObject({
+    kind: 'blocked',
+    nothingWritten: true,
+    message: `${path} is open in this process by another version of headwater. Restart the process`,
+  })
+  registry().delete(path)
+})
+
+test('only the newest engine does the background work, and an older one takes over', async () => {
+  const directory = await temporaryDirectory()
+  const turns: string[] = []
+  const sessions = [await openSession(directory), await openSession(directory)]
+  const end = sessions.map((session, i) => session.backgroundTurn!((isOurs) => turns.push(`${i} ${isOurs}`)))
+  end[1]!()
+  await sessions[1]!.close()
+  expect(turns).toEqual(['0 true', '0 false', '1 true', '0 true'])
+  await sessions[0]!.close()
+})
+
+test('engines that reloads leave open are collected, and hold no timer and no descriptor', async () => {
+  const base = await temporaryDirectory()
+  const program = await bundleProgram(new URL('./children/reloads.ts', import.meta.url))
+  const child = new Child(program, [join(base, 'data')])
+  await child.end()
+  const { engines, timers, descriptors, owners, received } = JSON.parse(child.lines.at(-1)!)
+  expect(engines).toBeLessThan(5)
+  expect(timers).toBeLessThan(5)
+  expect(descriptors).toBeLessThan(3)
+  expect(owners).toBe(0)
+  // A follower keeps its engine alive and gets every record.
+  expect(received).toBe(50)
+})
+
+function openSession(directory: string, durability: 'sync' | 'os' = 'sync'): Promise<StorageSession> {
+  return filesystem(directory, { durability }).open({ clock: systemClock, onLogChanged: () => {} })
+}
+
+function put(session: StorageSession, value: number): Promise<void> {
+  return session.commit([{ kind: 'put', collection: 'settings', key: 'a', value }])
+}
+
+function registry(): Map<string, object> {
+  return (globalThis as unknown as { [REGISTRY]: Map<string, object> })[REGISTRY]
+}
+
+async function owners(directory: string): Promise<string[]> {
+  return (await readdir(directory)).filter((name) => /^owner-[^.]*$/.test(name))
+}
+
+/** Whether each journal is marked as written without syncs. */
+async function unsyncedJournals(directory: string): Promise<boolean[]> {
+  const names = (await readdir(directory)).filter((name) => /^journal-\d+$/.test(name)).sort()
+  const headers = await Promise.all(names.map((name) => readFile(join(directory, name))))
+  return headers.map((header) => (header.readUInt16LE(6) & 1) === 1)
+}

@@ -1,0 +1,42 @@
+import { describe, expect, test } from 'vitest'
+import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import { type Loss, SimulatedDisk } from '../simulated-disk.ts'
+import { openSimulated, runWorkload } from '../workload.ts'
+
+const CRASHES = 25
+
+/** Rolls, merges, frees, deletes: what a crash leaves at any point is what an opening takes for sound. */
+describe.each([
+  ['sync', 1],
+  ['sync', 2],
+  ['sync', 3],
+  ['os', 4],
+  ['os', 5],
+] as const)('with durability %s, of seed %i,', (durability, seed) => {
+  test('every crash leaves a sound directory, and verifying changes nothing', async () => {
+    const prng = new Prng(seed)
+    const disk = new SimulatedDisk(prng)
+    await runWorkload(disk, prng, 1500, undefined, disk, durability)
+    expect(await problemsOf(disk)).toEqual([])
+    for (let i = 0; i < CRASHES; i++) {
+      const loss = prng.pick<Loss>(['nothing', 'everything', 'some'])
+      const crashed = disk.crashedAfter(prng.below(disk.length), loss, prng)
+      const before = contentsOf(crashed)
+      expect(await problemsOf(crashed), `${loss} lost`).toEqual([])
+      expect(crashed.length).toBe(0)
+      expect(contentsOf(crashed)).toEqual(before)
+      const session = await openSimulated(crashed, 1500, durability)
+      await session.close()
+      expect(await problemsOf(crashed), 'opened again').toEqual([])
+    }
+  })
+})
+
+async function problemsOf(disk: SimulatedDisk) {
+  return (await verifyFiles(disk, { ofEngine: false })).problems
+}
+
+function contentsOf(disk: SimulatedDisk): Record<string, string> {
+  return Object.fromEntries(disk.names.map((name) => [name, disk.contentOf(name).toString('hex')]))
+}

@@ -1,0 +1,118 @@
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import { changedDisk, engineDisk, seenOf } from '../engine-disk.ts'
+import type { SimulatedDisk } from '../simulated-disk.ts'
+
+/** Each damaged byte is an opening and a reading of everything, on a machine that may be busy. */
+vi.setConfig({ testTimeout: 180_000 })
+
+const FLIPS_PER_FILE = 44
+const TRUNCATIONS_PER_FILE = 6
+
+describe.each([
+  ['closed', 'sync'],
+  ['crashed', 'sync'],
+  ['closed', 'os'],
+  ['crashed', 'os'],
+  ['reopened', 'sync'],
+] as const)('a directory that was %s, with durability %s,', (end, durability) => {
+  let disk: SimulatedDisk
+  let seen: unknown
+  beforeAll(async () => {
+    disk = await engineDisk(end, durability)
+    seen = await seenOf(disk)
+  })
+
+  test('is sound', async () => {
+    const report = await verifyFiles(disk)
+    expect(report).toMatchObject({ problems: [], problemCount: 0, logs: 5 })
+    expect(report.blocks).toBeGreaterThan(10)
+    expect(report.records).toBeGreaterThan(report.blocks)
+    for (const kind of ['journal', 'checkpoint', 'segment']) {
+      expect(disk.names.some((name) => name.startsWith(kind))).toBe(true)
+    }
+  })
+
+  test('reports a flipped bit with its file, unless nothing depends on it', async () => {
+    const prng = new Prng(7)
+    const reported = new Map<string, number>()
+    for (const name of disk.names) {
+      const { length } = disk.contentOf(name)
+      const offsets = Array.from({ length: FLIPS_PER_FILE }, (_, i) => (i < 32 ? i : prng.below(length)))
+      for (const offset of offsets) {
+        const bit = 1 << prng.below(8)
+        const flipped = withBytes(disk, name, (content) => {
+          content[offset]! ^= bit
+          return content
+        })
+        const count = await checkReported(flipped, name, `${name} at ${offset} with bit ${bit}`)
+        reported.set(name, (reported.get(name) ?? 0) + count)
+      }
+    }
+    for (const kind of ['journal', 'checkpoint', 'segment']) {
+      const counts = [...reported].filter(([name]) => name.startsWith(kind)).map(([, count]) => count)
+      expect(Math.max(...counts), kind).toBeGreaterThan(FLIPS_PER_FILE / 2)
+    }
+  })
+
+  test('reports a truncated file, unless a crash may have left it', async () => {
+    const prng = new Prng(8)
+    for (const name of disk.names) {
+      const { length } = disk.contentOf(name)
+      for (let i = 0; i < TRUNCATIONS_PER_FILE; i++) {
+        const cut = prng.below(length)
+        const truncated = withBytes(disk, name, (content) => content.subarray(0, cut))
+        await checkReported(truncated, name, `${name} cut at ${cut}`)
+      }
+    }
+  })
+
+  test('reports a missing file', async () => {
+    const journals = disk.names.filter((name) => name.startsWith('journal'))
+    for (const name of disk.names) {
+      // Nothing refers to the last one: without it the directory is what it was before that was made.
+      if (journals.length > 1 && name === journals.at(-1)) continue
+      const without = changedDisk(disk, (one, content) => (one === name ? undefined : content))
+      const { problems } = await verifyFiles(without)
+      const isSeen = JSON.stringify(await seenOf(without)) === JSON.stringify(seen)
+      if (problems.length === 0) expect(isSeen, name).toBe(true)
+      else if (!name.startsWith('checkpoint')) expect(problems[0]).toMatchObject({ file: name, offset: 0 })
+    }
+  })
+
+  /**
+   * Resolves to 1 when a problem was found. Whatever is not reported changes nothing that anybody sees, or is
+   * told as what a crash left.
+   */
+  async function checkReported(damaged: SimulatedDisk, name: string, what: string): Promise<number> {
+    const { problems, notes } = await verifyFiles(damaged)
+    if (problems.length > 0) {
+      expect(new Set(problems.map(({ file }) => file)), what).toEqual(new Set([name]))
+      return 1
+    }
+    const isTorn = notes.some(({ file, note }) => file === name && note.includes('crash'))
+    if (!isTorn) expect(await seenOf(damaged), what).toEqual(seen)
+    // Only the end of the last journal may be what a crash left.
+    else expect(name).toBe(disk.names.findLast((one) => one.startsWith('journal')))
+    return 0
+  }
+})
+
+test('reports both of two swapped segments', async () => {
+  const disk = await engineDisk('closed')
+  const [one, other] = disk.names.filter((name) => name.startsWith('segment'))
+  expect(other).toBeDefined()
+  const swapped = changedDisk(disk, (name, content) => {
+    return name === one ? disk.contentOf(other!) : name === other ? disk.contentOf(one!) : content
+  })
+  const { problems } = await verifyFiles(swapped)
+  expect(problems.map(({ file, problem }) => [file, problem])).toEqual([
+    [one, 'the header belongs to another file'],
+    [other, 'the header belongs to another file'],
+  ])
+})
+
+function withBytes(disk: SimulatedDisk, file: string, change: (content: Buffer) => Buffer): SimulatedDisk {
+  return changedDisk(disk, (name, content) => (name === file ? change(Buffer.from(content)) : content))
+}

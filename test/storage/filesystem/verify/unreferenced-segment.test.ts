@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { SegmentWriter } from '../../../../adapters/storage/filesystem/segment/segment-writer.ts'
+import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
+import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
+import { changedDisk } from '../engine-disk.ts'
+import { appendOf, CREATED, checkpointDisk, headBehind, keptBlocks, storedBlocks } from '../lying-disk.ts'
+import type { SimulatedDisk } from '../simulated-disk.ts'
+
+const SEGMENT = 'segment-0000000001'
+const UNWANTED = { file: SEGMENT, note: 'unused: nothing refers to it' }
+
+test('a log that lost its only run is a problem for each chunk that nothing refers to', async () => {
+  const { problems, notes, records } = await verified(await lostRun())
+  expect(problems.map(({ file, problem, log }) => [file, problem, log])).toEqual(
+    Array.from({ length: 3 }, () => [
+      SEGMENT,
+      '6 records that neither expire nor were trimmed are here, but nothing refers to them',
+      'a',
+    ]),
+  )
+  expect(new Set(problems.map(({ offset }) => offset)).size).toBe(3)
+  expect([notes, records]).toEqual([[UNWANTED], 0])
+})
+
+test('what was trimmed is none of them', async () => {
+  expect(await verified(await lostRun({ trimPoint: 18 }))).toMatchObject({ problems: [], notes: [UNWANTED] })
+  const { problems } = await verified(await lostRun({ trimPoint: 11 }))
+  expect(problems.map(({ problem }) => Number.parseInt(problem, 10))).toEqual([1, 6])
+})
+
+test('nor is what may have expired', async () => {
+  const report = await verified(await lostRun({}, storedBlocks()))
+  expect(report).toMatchObject({ problems: [], notes: [UNWANTED] })
+})
+
+test('nor is what is elsewhere too, as after a crash while journals were rolled', async () => {
+  const blocks = keptBlocks()
+  const appends = blocks.map((block) => appendOf(block))
+  const rolling = await checkpointDisk((facts) => facts, blocks, [CREATED, ...appends])
+  const before = changedDisk(rolling, (name, content) =>
+    name.startsWith('checkpoint') ? undefined : content,
+  )
+  expect(await verified(before)).toMatchObject({ problems: [], notes: [UNWANTED], records: 18 })
+})
+
+test('nor is what was of a log that is deleted', async () => {
+  const disk = await checkpointDisk((facts) => facts, keptBlocks(), [{ kind: 'delete-log', log: 1 }])
+  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNWANTED], logs: 0 })
+})
+
+test('what is not whole there says nothing, up to the first byte', async () => {
+  const disk = await lostRun()
+  const { length } = disk.contentOf(SEGMENT)
+  const counts = [20, 40, 70_000, 130_000, length - 1].map(async (offset) => {
+    const damaged = changedDisk(disk, (name, content) => {
+      if (name !== SEGMENT) return content
+      const changed = Buffer.from(content)
+      changed[offset]! ^= 4
+      return changed
+    })
+    return (await verified(damaged)).problemCount
+  })
+  expect(await Promise.all(counts)).toEqual([0, 0, 1, 2, 3])
+})
+
+test('one run after the other is gone through', async () => {
+  const disk = await lostRun()
+  const writer = await SegmentWriter.create(disk, 2)
+  for (const log of [7, 1]) {
+    writer.beginRun(log)
+    for (const block of keptBlocks()) await writer.add(block)
+    await writer.endRun()
+  }
+  await writer.finish()
+  const { problems } = await verified(disk)
+  expect(problems.map(({ file }) => file)).toEqual([
+    ...Array.from({ length: 3 }, () => SEGMENT),
+    ...Array.from({ length: 3 }, () => 'segment-0000000002'),
+  ])
+})
+
+test('what cannot be opened there is no problem either', async () => {
+  const disk = await lostRun()
+  const open = disk.open.bind(disk)
+  disk.open = async (name, mode) => {
+    if (name === SEGMENT) throw Object.assign(new Error('EISDIR'), { code: 'EISDIR' })
+    return open(name, mode)
+  }
+  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNWANTED] })
+})
+
+function verified(disk: SimulatedDisk) {
+  return verifyFiles(disk, { ofEngine: false })
+}
+
+/** The checkpoint says nothing of the run that holds all that the log has. */
+function lostRun(changed: Partial<Head> = {}, blocks: readonly StoredBlock[] = keptBlocks()) {
+  return checkpointDisk((facts) => {
+    const head = headBehind(blocks.at(-1)!, changed)
+    return { ...facts, log: { ...facts.log, head, runs: [] } }
+  }, blocks)
+}

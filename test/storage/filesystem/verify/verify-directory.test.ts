@@ -1,0 +1,247 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { nodeFiles } from '../../../../adapters/storage/filesystem/files/node-files.ts'
+import {
+  filesystem,
+  type VerifyProgress,
+  verifyDirectory,
+} from '../../../../adapters/storage/filesystem/index.ts'
+import { virtualClock } from '../../../../adapters/testing/index.ts'
+import { open } from '../../../../src/index.ts'
+import { bundleProgram, Child } from '../../../support/child-process.ts'
+import { temporaryDirectory } from '../directories.ts'
+import { openFiles } from '../open-files.ts'
+
+/** Why a test does not run. */
+const noPipes = process.platform === 'win32' ? ' (skipped: Windows has no pipes with names of files)' : ''
+const noUsers = process.platform === 'win32' ? ' (skipped: Windows has other permissions)' : ''
+
+test('changes no files, not even leftovers, and releases the directory', async () => {
+  const directory = await written()
+  for (const name of ['journal-0000000099.tmp', 'segment-0000000098', 'notes.txt']) {
+    await writeFile(join(directory, name), 'left over')
+  }
+  const before = await contentsOf(directory)
+  const report = await verifyDirectory(directory)
+  expect(report).toMatchObject({
+    problems: [],
+    notes: [
+      { file: 'journal-0000000099.tmp', note: 'unfinished file' },
+      { file: 'segment-0000000098', note: 'unused: nothing refers to it' },
+    ],
+    logs: 1,
+    blocks: 1,
+    records: 2,
+  })
+  expect(await contentsOf(directory)).toEqual(before)
+  const hw = await open({ storage: filesystem(directory) })
+  await hw.close()
+})
+
+test('rejects a directory that is open elsewhere', async () => {
+  const directory = await written()
+  const hw = await open({ storage: filesystem(directory) })
+  await expect(verifyDirectory(directory)).rejects.toMatchObject({ kind: 'blocked' })
+  await hw.close()
+  await expect(verifyDirectory(directory)).resolves.toMatchObject({ problemCount: 0 })
+})
+
+test('the directory has an owner as long as it is read', async () => {
+  const directory = await rolled()
+  const owners: boolean[] = []
+  await verifyDirectory(directory, {
+    onProgress: () => owners.push(readdirSync(directory).some((name) => /^owner-[^.]+$/.test(name))),
+  })
+  expect(new Set(owners)).toEqual(new Set([true]))
+})
+
+test.each<[string, (path: string) => Promise<unknown>, RegExp]>([
+  ['missing', async () => {}, /directory .*none does not exist$/],
+  ['a file', (path) => writeFile(path, ''), /none is not a directory$/],
+  [
+    'of somebody else',
+    async (path) => {
+      await mkdir(path)
+      await writeFile(join(path, 'journal.txt'), '')
+    },
+    /none contains no files of this storage$/,
+  ],
+])('what is %s is refused, and nothing is made', async (_, make, message) => {
+  const parent = await temporaryDirectory()
+  const path = join(parent, 'none')
+  await make(path)
+  const before = await contentsOf(parent)
+  const failure = verifyDirectory(path)
+  await expect(failure).rejects.toThrow(message)
+  await expect(failure).rejects.toMatchObject({ kind: 'io' })
+  expect(await contentsOf(parent)).toEqual(before)
+})
+
+test('an empty directory has no files, and stays empty', async () => {
+  const directory = await temporaryDirectory()
+  const empty = { files: 0, problemCount: 0, noteCount: 0, documents: 0 }
+  const { mtimeMs } = await stat(directory)
+  expect(await verifyDirectory(directory)).toMatchObject(empty)
+  expect((await stat(directory)).mtimeMs).toBe(mtimeMs)
+  const session = await filesystem(directory).open({ clock: virtualClock(), onLogChanged: () => {} })
+  await expect(verifyDirectory(directory)).rejects.toMatchObject({ kind: 'blocked' })
+  await session.close()
+  expect(await verifyDirectory(directory)).toMatchObject(empty)
+  expect(await readdir(directory)).toEqual([])
+})
+
+test.each([
+  ['with its socket', false],
+  ['whose socket is gone', true],
+])('so has one that a process had open that was killed, %s', async (_, isSocketGone) => {
+  const base = await temporaryDirectory()
+  const directory = join(base, 'data')
+  const holder = new Child(await bundleProgram(new URL('../children/holder.ts', import.meta.url), base), [
+    directory,
+  ])
+  await holder.printed(1)
+  await holder.kill()
+  if (isSocketGone) {
+    const sockets = (await readdir(directory)).filter((name) => name.endsWith('.sock'))
+    for (const name of sockets) await rm(join(directory, name))
+  }
+  expect(await readdir(directory)).not.toEqual([])
+  expect(await verifyDirectory(directory)).toMatchObject({ files: 0, problemCount: 0 })
+  expect(await readdir(directory)).toEqual([])
+})
+
+test.skipIf(noUsers !== '')(
+  `a directory that cannot be written to is read, unless it is open${noUsers}`,
+  async () => {
+    const base = await temporaryDirectory()
+    await chmod(base, 0o755)
+    const program = await bundleProgram(new URL('../children/verifier.ts', import.meta.url), base)
+    const directory = await written()
+    const makeReadOnly = async () => {
+      for (const name of await readdir(directory)) await chmod(join(directory, name), 0o644)
+      await chmod(directory, 0o555)
+    }
+    await makeReadOnly()
+    expect(verifiedByOther(program, directory)).toBe('1 files, 0 problems\n')
+    await chmod(directory, 0o755)
+    const hw = await open({ storage: filesystem(directory) })
+    await makeReadOnly()
+    expect(verifiedByOther(program, directory)).toMatch(/^blocked: /)
+    await chmod(directory, 0o755)
+    await hw.close()
+  },
+)
+
+test.skipIf(noPipes !== '')(`pipes with the names of files hold nothing up${noPipes}`, async () => {
+  const directory = await written()
+  const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))!
+  execFileSync('mkfifo', [join(directory, 'segment-0000000009')])
+  expect(await verifyDirectory(directory)).toMatchObject({
+    problems: [],
+    notes: [{ file: 'segment-0000000009' }],
+  })
+  await rm(join(directory, 'segment-0000000009'))
+  await rm(join(directory, journal))
+  execFileSync('mkfifo', [join(directory, journal)])
+  const { problems } = await verifyDirectory(directory)
+  expect(problems).toMatchObject([
+    { file: journal, offset: 0, problem: expect.stringMatching(/^cannot be read/) },
+  ])
+})
+
+test('reports its progress up to the total', async () => {
+  const directory = await rolled()
+  const told: VerifyProgress[] = []
+  const { bytes } = await verifyDirectory(directory, { onProgress: (progress) => told.push(progress) })
+  const dones = told.map(({ done }) => done)
+  expect(dones).toEqual(dones.toSorted((a, b) => a - b))
+  expect(told.at(-1)).toMatchObject({ done: bytes, total: bytes })
+  expect(new Set(told.map(({ total }) => total))).toEqual(new Set([bytes]))
+  const kinds = ['checkpoint', 'journal', 'segment']
+  for (const kind of kinds) expect(told.some(({ file }) => file.startsWith(kind))).toBe(true)
+})
+
+test.each([0, 1, 5, 12])(
+  'stops when it is told to, after %i steps, and gives the directory up',
+  async (steps) => {
+    const directory = await rolled()
+    const before = await contentsOf(directory)
+    const stop = new AbortController()
+    const reason = new Error('enough')
+    let step = 0
+    if (steps === 0) stop.abort(reason)
+    const verifying = verifyDirectory(directory, {
+      signal: stop.signal,
+      onProgress: () => {
+        if (++step === steps) stop.abort(reason)
+      },
+    })
+    await expect(verifying).rejects.toBe(reason)
+    expect(step).toBe(steps)
+    expect(await contentsOf(directory)).toEqual(before)
+  },
+)
+
+test('a file that cannot be read is a problem of its own', async () => {
+  const directory = await rolled()
+  const segment = (await readdir(directory)).find((name) => name.startsWith('segment'))!
+  await rm(join(directory, segment))
+  await mkdir(join(directory, segment))
+  const { problems, blocks } = await verifyDirectory(directory)
+  expect(problems).toMatchObject([{ file: segment, problem: expect.stringContaining('EISDIR') }])
+  expect(blocks).toBeGreaterThan(0)
+})
+
+/** As somebody who may not write there: the superuser may write everywhere. */
+function verifiedByOther(program: string, directory: string): string {
+  const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+  return execFileSync(process.execPath, [program, directory], { encoding: 'utf8', ...user })
+}
+
+async function written(): Promise<string> {
+  const directory = await temporaryDirectory()
+  const hw = await open({ storage: filesystem(directory) })
+  await hw.basin('my-app').stream('a').append(['one', 'two'])
+  await hw.close()
+  return directory
+}
+
+/** With files of every kind. */
+async function rolled(): Promise<string> {
+  const directory = await temporaryDirectory()
+  const session = await openFiles(
+    nodeFiles(directory),
+    { durability: 'sync', rollBytes: 200_000 },
+    async () => {},
+  )
+  const hw = await open({
+    storage: {
+      manifest: { name: 'filesystem', durability: 'power-loss', shared: false, notifications: 'none' },
+      open: async () => session,
+    },
+    clock: virtualClock(),
+  })
+  const hasCheckpoint = async () => (await readdir(directory)).some((name) => name.startsWith('checkpoint'))
+  while (!(await hasCheckpoint()))
+    await hw
+      .basin('my-app')
+      .stream('a')
+      .append(['x'.repeat(50_000)])
+  await hw.basin('my-app').stream('a').append(['last'])
+  await hw.close()
+  return directory
+}
+
+async function contentsOf(directory: string): Promise<Record<string, string>> {
+  const contents: Record<string, string> = {}
+  for (const name of (await readdir(directory)).sort()) {
+    const path = join(directory, name)
+    const { mtimeMs } = await stat(path)
+    const isFile = (await stat(path)).isFile()
+    contents[name] = isFile ? `${mtimeMs} ${(await readFile(path)).toString('latin1')}` : 'a directory'
+  }
+  return contents
+}

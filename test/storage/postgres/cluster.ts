@@ -1,0 +1,159 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+
+/** The newest programs that Debian or the path has; undefined if PostgreSQL is not installed. */
+const PROGRAMS = findPrograms()
+
+/** Whether a real cluster can be started. Otherwise PGlite is tested alone. */
+export const HAS_POSTGRES = PROGRAMS !== undefined
+/** For titles of tests that are skipped without it. */
+export const withoutPostgres = HAS_POSTGRES ? '' : ' (skipped: PostgreSQL is not installed)'
+
+/** PostgreSQL does not run as root. */
+const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+
+export interface ClusterOptions {
+  /** Whether commits survive power loss, as in production. Default: false. */
+  readonly fsync?: boolean
+  readonly port?: number
+}
+
+/** A temporary cluster on a free port of this machine. */
+export class Cluster {
+  readonly port: number
+  readonly #directory: string
+  readonly #options: ClusterOptions
+  #server: ChildProcess | undefined
+  readonly #onExit = () => this.#server?.kill('SIGKILL')
+
+  private constructor(port: number, directory: string, options: ClusterOptions) {
+    this.port = port
+    this.#directory = directory
+    this.#options = options
+    process.on('exit', this.#onExit)
+  }
+
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    if (PROGRAMS === undefined) throw new Error('PostgreSQL is not installed')
+    const directory = newDirectory()
+    await promisify(execFile)(
+      join(PROGRAMS, 'initdb'),
+      ['--pgdata', directory, '--username', 'test', '--auth', 'trust', '--encoding', 'UTF8', '--no-sync'],
+      { ...NOBODY, cwd: directory },
+    )
+    const cluster = new Cluster(options.port ?? (await freePort()), directory, options)
+    await cluster.run()
+    return cluster
+  }
+
+  get connectionString(): string {
+    return `postgres://test@127.0.0.1:${this.port}/postgres`
+  }
+
+  /** Starts the server again after {@link kill}. Resolves when it accepts connections. */
+  async run(): Promise<void> {
+    const settings = {
+      port: this.port,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      max_connections: 200,
+      fsync: this.#options.fsync === true ? 'on' : 'off',
+    }
+    const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const server = spawn(join(PROGRAMS!, 'postgres'), ['-D', this.#directory, ...args], {
+      ...NOBODY,
+      cwd: this.#directory,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#server = server
+    await new Promise<void>((resolve, reject) => {
+      let log = ''
+      server.stderr!.on('data', (chunk: Buffer) => {
+        log = (log + chunk).slice(-10_000)
+        if (/ready to accept (read-only )?connections/.test(log)) resolve()
+      })
+      server.on('exit', (code) => reject(new Error(`postgres exited with ${code}: ${log}`)))
+    })
+  }
+
+  /** Starts a copy of the server. From then on, no commit resolves before the copy has it. */
+  async standby(): Promise<Cluster> {
+    const directory = newDirectory()
+    const from = ['--host', '127.0.0.1', '--port', `${this.port}`, '--username', 'test']
+    const how = ['--write-recovery-conf', '--checkpoint', 'fast', '--no-sync']
+    await promisify(execFile)(join(PROGRAMS!, 'pg_basebackup'), ['--pgdata', directory, ...from, ...how], {
+      ...NOBODY,
+      cwd: directory,
+    })
+    const standby = new Cluster(await freePort(), directory, this.#options)
+    await standby.run()
+    await this.#execute(
+      "ALTER SYSTEM SET synchronous_standby_names = '*'",
+      'SELECT pg_reload_conf()',
+      // Until every process has read the setting; the commit then waits for the copy to catch up.
+      'SELECT pg_sleep(0.5)',
+      "SELECT pg_logical_emit_message(true, 'headwater', 'caught up')",
+    )
+    return standby
+  }
+
+  /** Makes a copy the server, whatever became of the other one. */
+  async promote(): Promise<void> {
+    await this.#execute('SELECT pg_promote()')
+  }
+
+  /** Shuts the server down without writing anything more, as a crash does. */
+  async kill(): Promise<void> {
+    const server = this.#server
+    this.#server = undefined
+    if (server === undefined || server.exitCode !== null) return
+    const exited = once(server, 'exit')
+    server.kill('SIGQUIT')
+    await exited
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill()
+    process.off('exit', this.#onExit)
+    rmSync(this.#directory, { recursive: true, force: true })
+  }
+
+  async #execute(...statements: readonly string[]): Promise<void> {
+    const client = new Client({ connectionString: this.connectionString })
+    await client.connect()
+    for (const statement of statements) await client.query(statement)
+    await client.end()
+  }
+}
+
+function newDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'headwater-postgres-'))
+  if (NOBODY.uid !== undefined) chownSync(directory, NOBODY.uid, NOBODY.gid)
+  return directory
+}
+
+function findPrograms(): string | undefined {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
+  const directories = [...versions.map((version) => join(debian, version, 'bin')), ...pathDirectories()]
+  return directories.find((directory) => existsSync(join(directory, 'initdb')))
+}
+
+function pathDirectories(): string[] {
+  return (process.env.PATH ?? '').split(':').filter((directory) => directory !== '')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}

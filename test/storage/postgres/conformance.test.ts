@@ -1,0 +1,60 @@
+import { PGlite } from '@electric-sql/pglite'
+import { Pool } from 'pg'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { type ConformanceFixture, conformanceSuite } from '../../../adapters/conformance/index.ts'
+import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
+import { Cluster, HAS_POSTGRES, withoutPostgres } from './cluster.ts'
+import { newSchema } from './schemas.ts'
+
+const { manifest } = postgres({ connectionString: 'postgres://localhost' })
+
+function suite(make: () => Promise<ConformanceFixture>, seeds = [1, 2]): void {
+  for (const { title, skip, run } of conformanceSuite({ manifest, make, seeds })) {
+    if (skip === undefined) test(title, run)
+  }
+}
+
+function fixture(
+  options: PostgresOptions,
+  execute: (statement: string) => Promise<unknown>,
+): ConformanceFixture {
+  const schema = newSchema()
+  return {
+    storage: postgres({ ...options, schema }),
+    reopen: async () => postgres({ ...options, schema }),
+    dispose: async () => void (await execute(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)),
+  }
+}
+
+describe('PGlite', () => {
+  let client: PGlite
+  beforeAll(async () => {
+    client = await PGlite.create()
+  })
+  afterAll(() => client.close())
+
+  suite(async () => fixture({ client }, (statement) => client.exec(statement)))
+})
+
+describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
+  let cluster: Cluster
+  let pool: Pool
+  beforeAll(async () => {
+    cluster = await Cluster.start()
+    pool = new Pool({ connectionString: cluster.connectionString })
+  })
+  afterAll(async () => {
+    await pool.end()
+    await cluster.dispose()
+  })
+
+  describe('by a connection string', () => {
+    suite(async () =>
+      fixture({ connectionString: cluster.connectionString }, (statement) => pool.query(statement)),
+    )
+  })
+
+  describe('by a pool', () => {
+    suite(async () => fixture({ client: pool }, (statement) => pool.query(statement)))
+  })
+})

@@ -1,0 +1,338 @@
+import { PGlite } from '@electric-sql/pglite'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { PostgresClient } from '../../../adapters/storage/postgres/index.ts'
+import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
+import { open, type Stream, systemClock } from '../../../src/index.ts'
+import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { newSchema } from './schemas.ts'
+
+const CONTEXT: StorageContext = { clock: systemClock, onLogChanged() {} }
+
+let pglite: PGlite
+beforeAll(async () => {
+  pglite = await PGlite.create()
+})
+afterAll(() => pglite.close())
+
+async function openSession(options: PostgresOptions): Promise<StorageSession> {
+  const session = await postgres(options).open(CONTEXT)
+  onTestFinished(() => session.close())
+  return session
+}
+
+/** A client that runs `intercept` in place of the queries for which it returns something. */
+function intercepting(
+  intercept: (text: string, run: () => Promise<unknown>) => Promise<unknown> | undefined,
+): PostgresClient {
+  return {
+    query: (text, values) => {
+      const run = () => pglite.query(text, values as unknown[])
+      return (intercept(text, run) ?? run()) as ReturnType<PostgresClient['query']>
+    },
+  }
+}
+
+function sqlError(code: string): Error {
+  return Object.assign(new Error(`error ${code}`), { code })
+}
+
+const isAppend = (text: string) => text.startsWith('WITH head AS')
+
+async function follow(stream: Stream, count: number, bodies: string[]): Promise<void> {
+  for await (const { body } of stream.readSession({ seqNum: 0 })) {
+    bodies.push(body)
+    if (bodies.length === count) return
+  }
+}
+
+describe('options', () => {
+  test.each<[string, unknown, string]>([
+    ['nothing', {}, 'postgres requires either `connectionString` or `client`'],
+    [
+      'both places',
+      { connectionString: 'postgres://a', client: { query() {} } },
+      'postgres requires either `connectionString` or `client`',
+    ],
+    ['a client without `query`', { client: {} }, '`client` must be a client with a method `query`'],
+    [
+      'an unknown option',
+      { conectionString: 'postgres://a' },
+      'unknown member `conectionString`; did you mean `connectionString`?',
+    ],
+    [
+      'no connections',
+      { connectionString: 'postgres://a', maxConnections: 0 },
+      '`maxConnections` must be a positive integer',
+    ],
+    [
+      'a schema without a name',
+      { connectionString: 'postgres://a', schema: '' },
+      '`schema` must have 1 to 63 bytes and no U+0000',
+    ],
+    [
+      'a negative time',
+      { connectionString: 'postgres://a', retryMs: -1 },
+      '`retryMs` must be a number of milliseconds, at least 0',
+    ],
+  ])('rejects %s', (_, options, message) => {
+    expect(() => postgres(options as PostgresOptions)).toThrow(new RangeError(message))
+  })
+
+  test('the name of the schema may have any characters', async () => {
+    const client = pglite
+    const schema = `odd "name"; -- ${newSchema()}`
+    const hw = await open({ storage: postgres({ client, schema }) })
+    await hw.basin('basin').stream('a').append('x')
+    await hw.close()
+    const { rows } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
+    expect(rows.length).toBe(1)
+  })
+})
+
+describe('tables', () => {
+  test('several sessions that open at once create them once', async () => {
+    const schema = newSchema()
+    const client = pglite
+    const sessions = await Promise.all(Array.from({ length: 5 }, () => openSession({ client, schema })))
+    await sessions[0]!.commit([{ kind: 'put', collection: 'settings', key: 'a', value: 1 }])
+    expect((await sessions[4]!.get('settings', 'a'))?.value).toBe(1)
+  })
+
+  test('an open continues where another one stopped in the middle', async () => {
+    const schema = newSchema()
+    let left = 4
+    const failing = intercepting((text) =>
+      text.startsWith('CREATE') && left-- <= 0 ? Promise.reject(sqlError('42501')) : undefined,
+    )
+    await expect(openSession({ client: failing, schema })).rejects.toThrow('error 42501 (42501)')
+    const session = await openSession({ client: pglite, schema })
+    expect(await session.head('missing')).toBeUndefined()
+  })
+
+  test('tables of a newer version are rejected', async () => {
+    const schema = newSchema()
+    await (await openSession({ client: pglite, schema })).close()
+    await pglite.query(`UPDATE ${schema}.format SET version = 99`)
+    await expect(openSession({ client: pglite, schema })).rejects.toThrow(
+      `the tables in schema "${schema}" have version 99; this version of headwater reads 1`,
+    )
+  })
+
+  test('a key may contain any code point', async () => {
+    const session = await openSession({ client: pglite, schema: newSchema() })
+    const keys = ['', '\0', 'a\0b', 'é', '𝄞', '\uffff'].map((key) => `k${key}`)
+    for (const key of keys) await session.commit([{ kind: 'put', collection: 'streams', key, value: key }])
+    const listed = await session.list('streams', { prefix: 'k', after: '', limit: 10 })
+    expect(listed.map(({ key, value }) => [key, value])).toEqual(
+      ['', '\0', 'a\0b', 'é', '\uffff', '𝄞'].map((key) => [`k${key}`, `k${key}`]),
+    )
+  })
+})
+
+describe('appends', () => {
+  test('many at once take few statements, and one row each if they fit', async () => {
+    const schema = newSchema()
+    let appends = 0
+    const client = intercepting((text) => {
+      if (isAppend(text)) appends++
+      return undefined
+    })
+    const hw = await open({ storage: postgres({ client, schema }) })
+    const stream = hw.basin('basin').stream('a')
+    await stream.append('first')
+    const before = appends
+    await Promise.all(Array.from({ length: 64 }, (_, i) => stream.append(`${i}`)))
+    expect(appends - before).toBeLessThanOrEqual(2)
+    const batch = await stream.read({ seqNum: 1 })
+    expect(batch.records.map(({ body }) => body)).toEqual(Array.from({ length: 64 }, (_, i) => `${i}`))
+    await hw.close()
+  })
+
+  test.each(['40001', '40P01', '55P03', '25006'])(
+    'a statement that ends with %s is repeated',
+    async (code) => {
+      let failures = 3
+      const client = intercepting((text) =>
+        isAppend(text) && failures-- > 0 ? Promise.reject(sqlError(code)) : undefined,
+      )
+      const hw = await open({ storage: postgres({ client, schema: newSchema() }) })
+      const stream = hw.basin('basin').stream('a')
+      await stream.append('x')
+      expect(await stream.checkTail()).toMatchObject({ seqNum: 1 })
+      expect(failures).toBeLessThan(0)
+      await hw.close()
+    },
+  )
+
+  test.each<[string, boolean]>([
+    ['was committed', true],
+    ['was not', false],
+  ])('one whose connection is lost is stored once if it %s', async (_, isCommitted) => {
+    let losses = 2
+    const client = intercepting((text, run) => {
+      if (!isAppend(text) || losses-- <= 0) return undefined
+      const lost = () => Promise.reject(new Error('Connection terminated unexpectedly'))
+      return isCommitted ? run().then(lost) : lost()
+    })
+    const hw = await open({ storage: postgres({ client, schema: newSchema() }) })
+    const stream = hw.basin('basin').stream('a')
+    const ack = await stream.append('x')
+    expect(ack).toMatchObject({ start: { seqNum: 0 }, end: { seqNum: 1 } })
+    await stream.append('y')
+    expect((await stream.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['x', 'y'])
+    await hw.close()
+  })
+
+  test('one that was committed is found below the appends of another process', async () => {
+    const schema = newSchema()
+    const other = await open({ storage: postgres({ client: pglite, schema }) })
+    let isLost = false
+    const client = intercepting((text, run) => {
+      if (!isAppend(text) || isLost) return undefined
+      isLost = true
+      return run().then(async () => {
+        await other.basin('basin').stream('a').append('of the other')
+        throw new Error('Connection terminated unexpectedly')
+      })
+    })
+    const hw = await open({ storage: postgres({ client, schema }) })
+    const stream = hw.basin('basin').stream('a')
+    const ack = await stream.append('x')
+    expect(ack.start.seqNum).toBe(0)
+    expect((await stream.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['x', 'of the other'])
+    await hw.close()
+    await other.close()
+  })
+
+  test('one that fails says whether it may be stored', async () => {
+    let error: Error | undefined
+    const client = intercepting((text) => (isAppend(text) && error ? Promise.reject(error) : undefined))
+    const hw = await open({ storage: postgres({ client, schema: newSchema(), retryMs: 0 }) })
+    const stream = hw.basin('basin').stream('a')
+    await stream.append('x')
+    for (const [thrown, code, mayHaveEffects] of [
+      [sqlError('57014'), 'storage', false],
+      [sqlError('53100'), 'storage_full', false],
+      [sqlError('08006'), 'storage', true],
+      [sqlError('40003'), 'storage', true],
+      [Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }), 'storage', true],
+    ] as const) {
+      error = thrown
+      await expect(stream.append('y')).rejects.toMatchObject({ code, mayHaveEffects })
+    }
+    error = undefined
+    await hw.close()
+  })
+})
+
+describe('commits', () => {
+  test.each<[string, boolean]>([
+    ['was made', true],
+    ['was not', false],
+  ])('one whose connection is lost takes effect once if it %s', async (_, isCommitted) => {
+    let losses = 0
+    const client = intercepting((text, run) => {
+      if (!text.startsWith('WITH "commit"') || losses-- <= 0) return undefined
+      const lost = () => Promise.reject(new Error('Connection terminated unexpectedly'))
+      return isCommitted ? run().then(lost) : lost()
+    })
+    const session = await openSession({ client, schema: newSchema() })
+    losses = 2
+    await session.commit([{ kind: 'put', collection: 'settings', key: 'a', value: 1, expect: null }])
+    expect((await session.get('settings', 'a'))?.value).toBe(1)
+    losses = 1
+    await expect(
+      session.commit([{ kind: 'put', collection: 'settings', key: 'a', value: 2, expect: null }]),
+    ).rejects.toThrow('not as expected')
+  })
+
+  test('a check of a missing document waits for the commit that creates it', async () => {
+    const session = await openSession({ client: pglite, schema: newSchema() })
+    const put = (key: string) =>
+      ({ kind: 'put', collection: 'settings', key, value: 1, expect: null }) as const
+    const check = (key: string) => ({ kind: 'check', collection: 'settings', key, expect: null }) as const
+    const results = await Promise.allSettled([
+      session.commit([check('a'), put('b')]),
+      session.commit([check('b'), put('a')]),
+    ])
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('ids of old commits are forgotten', async () => {
+    const schema = newSchema()
+    const session = await openSession({ client: pglite, schema })
+    await session.commit([{ kind: 'put', collection: 'settings', key: 'a', value: 1 }])
+    const count = async () => (await pglite.query(`SELECT 1 FROM ${schema}.commits`)).rows.length
+    const reclaim = (now: number) => session.reclaim({ now, trimmedBefore: 0, blocksMax: 10 })
+    await reclaim(Date.now())
+    expect(await count()).toBe(1)
+    await reclaim(Date.now() + 3_700_000)
+    expect(await count()).toBe(0)
+  })
+})
+
+describe('other engines', () => {
+  test('a follower sees their appends', async () => {
+    const options = { client: pglite, schema: newSchema() }
+    const [one, other] = [
+      await open({ storage: postgres(options) }),
+      await open({ storage: postgres(options) }),
+    ]
+    const stream = one.basin('basin').stream('a')
+    await stream.append('before')
+    const bodies: string[] = []
+    const following = follow(stream, 3, bodies)
+    await vi.waitFor(() => expect(bodies).toEqual(['before']))
+    await other.basin('basin').stream('a').append(['x', 'y'])
+    await following
+    expect(bodies).toEqual(['before', 'x', 'y'])
+    await one.close()
+    await other.close()
+  })
+
+  test.each<[string, Partial<PostgresOptions>]>([
+    ['is switched off', { listen: false }],
+    ['is unknown to the server', {}],
+  ])('a follower polls where LISTEN %s', async (_, options) => {
+    // Only an object with `listen` or a pool can listen.
+    const client = intercepting(() => undefined)
+    const all = { ...options, client, schema: newSchema() }
+    const [one, other] = [await open({ storage: postgres(all) }), await open({ storage: postgres(all) })]
+    const stream = one.basin('basin').stream('a')
+    await stream.append('before')
+    const bodies: string[] = []
+    const following = follow(stream, 2, bodies)
+    await vi.waitFor(() => expect(bodies).toEqual(['before']))
+    await other.basin('basin').stream('a').append('x')
+    await following
+    expect(bodies).toEqual(['before', 'x'])
+    await one.close()
+    await other.close()
+  })
+
+  test('the background turn moves when its holder dies', async () => {
+    const schema = newSchema()
+    const dead = { isDead: false }
+    const client = intercepting(() => (dead.isDead ? Promise.reject(new Error('dead')) : undefined))
+    const turns: string[] = []
+    const turnOf = (name: string) => (isOurs: boolean) => void (isOurs && turns.push(name))
+    const holder = await postgres({ client, schema, retryMs: 0 }).open(CONTEXT)
+    holder.backgroundTurn!(turnOf('holder'))
+    await vi.waitFor(() => expect(turns).toEqual(['holder']))
+    const waiting = await openSession({ client: pglite, schema })
+    waiting.backgroundTurn!(turnOf('waiting'))
+    dead.isDead = true
+    await holder.close()
+    // As if the lease had run out.
+    await pglite.query(`UPDATE ${schema}.leases SET expires_at = now() - interval '1 second'`)
+    await vi.waitFor(() => expect(turns).toEqual(['holder', 'waiting']), { timeout: 10_000 })
+  })
+})
+
+test('a closed session has written nothing', async () => {
+  const session = await postgres({ client: pglite, schema: newSchema() }).open(CONTEXT)
+  await session.close()
+  const error = await session.commit([]).catch((reason: unknown) => reason)
+  expect(StorageFailure.is(error) && [error.kind, error.nothingWritten]).toEqual(['closed', true])
+})

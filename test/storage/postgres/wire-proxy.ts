@@ -1,0 +1,182 @@
+import { once } from 'node:events'
+import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
+
+/**
+ * What the proxy does to a statement:
+ * - `forward`: nothing;
+ * - `reject`: replies with an error, and the server does not see the statement;
+ * - `cut before`: closes the connection, and the server does not see the statement;
+ * - `cut after`: closes the connection once the server has replied;
+ * - `late`: closes the connection, and passes the statement on some time later.
+ */
+export type Fate =
+  | { readonly kind: 'forward' | 'cut before' | 'cut after' | 'late' }
+  | { readonly kind: 'reject'; readonly code: string; readonly message: string }
+
+export interface ProxyOptions {
+  /** The port of the server; asked for each connection. */
+  readonly port: () => number
+  readonly fateOf: (statement: string) => Fate
+  /** Whether to refuse settings in the startup message, as PgBouncer does. Default: false. */
+  readonly refusesSettings?: boolean
+}
+
+export const FORWARD: Fate = { kind: 'forward' }
+const LATE_MS = 30
+const SYNC = 'S'.charCodeAt(0)
+const QUERY = 'Q'.charCodeAt(0)
+const PARSE = 'P'.charCodeAt(0)
+const TERMINATE = 'X'.charCodeAt(0)
+
+/** A proxy for PostgreSQL's protocol, without TLS. */
+export class WireProxy {
+  readonly port: number
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+
+  private constructor(server: Server) {
+    this.#server = server
+    this.port = (server.address() as { port: number }).port
+  }
+
+  static async start(options: ProxyOptions): Promise<WireProxy> {
+    const server = createServer((client) => proxy.#accept(client, options))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const proxy = new WireProxy(server)
+    return proxy
+  }
+
+  get connectionString(): string {
+    return `postgres://test@127.0.0.1:${this.port}/postgres`
+  }
+
+  /** Closes all connections. */
+  cutAll(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  async close(): Promise<void> {
+    this.cutAll()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  #accept(client: Socket, options: ProxyOptions): void {
+    const server = openSocket(options.port(), '127.0.0.1')
+    for (const socket of [client, server]) {
+      socket.setNoDelay()
+      this.#sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => this.#sockets.delete(socket))
+    }
+    new Connection(client, server, options)
+  }
+}
+
+/** Passes on whole statements: all messages up to a `Query` or `Sync`. */
+class Connection {
+  readonly #client: Socket
+  readonly #server: Socket
+  readonly #options: ProxyOptions
+  #received = Buffer.alloc(0)
+  #hasStarted = false
+  /** The messages of the next statement, and its text. */
+  #messages: Buffer[] = []
+  #text = ''
+  #isCutAfter = false
+  #isLate = false
+
+  constructor(client: Socket, server: Socket, options: ProxyOptions) {
+    this.#client = client
+    this.#server = server
+    this.#options = options
+    client.on('data', (chunk) => this.#receive(chunk as Buffer))
+    client.on('close', () => {
+      if (!this.#isLate) server.destroy()
+    })
+    server.on('data', (chunk) => {
+      if (this.#isCutAfter) this.#client.destroy()
+      else if (!this.#isLate) client.write(chunk as Buffer)
+      else server.end()
+    })
+    server.on('close', () => client.destroy())
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#received = Buffer.concat([this.#received, chunk])
+    for (;;) {
+      const header = this.#hasStarted ? 1 : 0
+      if (this.#received.length < header + 4) return
+      const end = header + this.#received.readInt32BE(header)
+      if (this.#received.length < end) return
+      const message = this.#received.subarray(0, end)
+      this.#received = this.#received.subarray(end)
+      if (this.#hasStarted) this.#onMessage(message)
+      else this.#onStartup(message)
+    }
+  }
+
+  #onStartup(message: Buffer): void {
+    this.#hasStarted = true
+    const setting = /statement_timeout|lock_timeout/.exec(message.toString('latin1'))?.[0]
+    if (this.#options.refusesSettings && setting !== undefined) {
+      this.#client.end(errorMessage('FATAL', '08P01', `unsupported startup parameter: ${setting}`))
+      return
+    }
+    this.#server.write(message)
+  }
+
+  #onMessage(message: Buffer): void {
+    const type = message[0]
+    if (type === TERMINATE) {
+      this.#server.end(message)
+      return
+    }
+    this.#messages.push(message)
+    if (type === QUERY) this.#text = textAt(message, 5)
+    // The name of the statement comes first.
+    if (type === PARSE) this.#text = textAt(message, message.indexOf(0, 5) + 1)
+    if (type !== QUERY && type !== SYNC) return
+    const statement = Buffer.concat(this.#messages)
+    const text = this.#text
+    this.#messages = []
+    this.#text = ''
+    this.#decide(statement, this.#options.fateOf(text))
+  }
+
+  #decide(statement: Buffer, fate: Fate): void {
+    switch (fate.kind) {
+      case 'forward':
+        this.#server.write(statement)
+        break
+      case 'reject':
+        this.#client.write(errorMessage('ERROR', fate.code, fate.message))
+        this.#client.write(Buffer.from('Z\0\0\0\u0005I', 'latin1'))
+        break
+      case 'cut before':
+        this.#client.destroy()
+        break
+      case 'cut after':
+        this.#isCutAfter = true
+        this.#server.write(statement)
+        break
+      case 'late':
+        this.#isLate = true
+        this.#client.destroy()
+        setTimeout(() => this.#server.write(statement), LATE_MS).unref()
+    }
+  }
+}
+
+function textAt(message: Buffer, start: number): string {
+  return message.toString('utf8', start, message.indexOf(0, start))
+}
+
+function errorMessage(severity: string, code: string, message: string): Buffer {
+  const fields = `S${severity}\0V${severity}\0C${code}\0M${message}\0\0`
+  const head = Buffer.alloc(5)
+  head.write('E')
+  head.writeInt32BE(4 + Buffer.byteLength(fields), 1)
+  return Buffer.concat([head, Buffer.from(fields)])
+}

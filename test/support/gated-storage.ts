@@ -1,0 +1,52 @@
+import type { AppendRequest, Storage, StorageManifest, StorageSession } from '../../src/storage/contract.ts'
+
+/** A storage that holds or fails appends as the test decides. */
+export interface GatedStorage extends Storage {
+  /** While true, appends wait for `release`. */
+  holding: boolean
+  readonly held: number
+  /** How often `read` was called. */
+  readonly reads: number
+  /** Called before each append. If it throws, nothing is written. */
+  onAppend: (request: AppendRequest) => void
+  /** Called after each append. If it throws, the append fails although it was written. */
+  onAppended: (request: AppendRequest) => void
+  release(count?: number): void
+}
+
+export function gated(inner: Storage, manifest: Partial<StorageManifest> = {}): GatedStorage {
+  const waiting: (() => void)[] = []
+  let reads = 0
+  const storage: GatedStorage = {
+    manifest: { ...inner.manifest, ...manifest },
+    holding: false,
+    onAppend: () => {},
+    onAppended: () => {},
+    get held() {
+      return waiting.length
+    },
+    get reads() {
+      return reads
+    },
+    release(count = waiting.length) {
+      for (const go of waiting.splice(0, count)) go()
+    },
+    async open(context) {
+      const session = await inner.open(context)
+      const append = async (request: AppendRequest) => {
+        if (storage.holding) await new Promise<void>((go) => waiting.push(go))
+        storage.onAppend(request)
+        await session.append(request)
+        storage.onAppended(request)
+      }
+      return new Proxy(session, {
+        get: (target, property: keyof StorageSession) => {
+          if (property === 'append') return append
+          if (property === 'read') reads++
+          return target[property]?.bind(target)
+        },
+      })
+    },
+  }
+  return storage
+}

@@ -1,0 +1,5 @@
+export * from './clock.ts'
+export * from './engine.ts'
+export * from './gated-storage.ts'
+export * from './storage.ts'
+export * from './wrapped-storage.ts'

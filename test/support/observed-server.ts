@@ -1,0 +1,35 @@
+import { HttpCore } from '../../adapters/http/core.ts'
+import type { Exchange } from '../../adapters/http/exchange.ts'
+import { settingsOf } from '../../adapters/http/options.ts'
+import type { Reply } from '../../adapters/http/reply.ts'
+import { nodeHandler } from '../../adapters/node/handler.ts'
+import { LINGER_MS } from '../../adapters/node/limits.ts'
+import { type NodeServer, type ServeOptions, serveHandler } from '../../adapters/node/serve.ts'
+import type { Headwater } from '../../src/index.ts'
+
+/** As `serve`; calls back with each request and with its reply, before that is sent. */
+export function serveObserved(
+  hw: Headwater,
+  options: ServeOptions,
+  observer: {
+    readonly onRequest?: ((exchange: Exchange) => void) | undefined
+    readonly onReply?: ((exchange: Exchange, reply: Reply) => void) | undefined
+  },
+): Promise<NodeServer> {
+  const { port: _port, host: _host, tls: _tls, ...handlerOptions } = options
+  const settings = settingsOf(handlerOptions)
+  const core = new HttpCore(hw, settings)
+  const handle = async (exchange: Exchange) => {
+    observer.onRequest?.(exchange)
+    const reply = await core.handle(exchange)
+    observer.onReply?.(exchange, reply)
+    return reply
+  }
+  const handler = nodeHandler(handle, {
+    serves: () => true,
+    openShare: (end) => hw.openShare(end),
+    lingerMs: LINGER_MS,
+    onError: settings.onError,
+  })
+  return serveHandler(handler, options)
+}

@@ -1,0 +1,138 @@
+import type {
+  AppendRequest,
+  CatalogChange,
+  Collection,
+  ListRange,
+  ReadRange,
+  ReclaimLimits,
+  Storage,
+  StorageContext,
+  StorageManifest,
+  StorageSession,
+} from '../../src/storage/contract.ts'
+import { StorageFailure } from '../../src/storage/errors.ts'
+
+/**
+ * Shares an exclusive storage between the engines of this process: the first that opens it opens it for all,
+ * and the last that closes it closes it. So tests with several engines, and with restarts, run on directories
+ * too.
+ */
+export class SharedDirectory implements Storage {
+  readonly manifest: StorageManifest
+  /** How many are under way. */
+  calls = 0
+  readonly #storage: Storage
+  readonly #sessions = new Set<SharedSession>()
+  #opening: Promise<StorageSession> | undefined
+  #closing: Promise<void> = Promise.resolve()
+
+  constructor(storage: Storage) {
+    this.#storage = storage
+    this.manifest = { ...storage.manifest, shared: true, notifications: 'reliable' }
+  }
+
+  async open(context: StorageContext): Promise<StorageSession> {
+    return this.underWay(async () => {
+      await this.#closing
+      this.#opening ??= this.#storage.open({ ...context, onLogChanged: () => {} })
+      const session = new SharedSession(this, await this.#opening, context.onLogChanged)
+      this.#sessions.add(session)
+      return session
+    })
+  }
+
+  /** Of engines that their tests left open. */
+  async close(): Promise<void> {
+    for (const session of this.#sessions) await this.leave(session)
+    await this.#closing
+  }
+
+  async leave(session: SharedSession): Promise<void> {
+    if (!this.#sessions.delete(session) || this.#sessions.size > 0) return
+    const opening = this.#opening
+    this.#opening = undefined
+    this.#closing = opening!.then((last) => last.close())
+    await this.#closing
+  }
+
+  tellOthers(teller: SharedSession, changes: readonly object[]): void {
+    for (const change of changes) {
+      if (!('logId' in change)) continue
+      for (const session of this.#sessions) {
+        if (session !== teller) session.logChanged(change.logId as string)
+      }
+    }
+  }
+
+  async underWay<Result>(call: () => Promise<Result>): Promise<Result> {
+    this.calls++
+    try {
+      return await call()
+    } finally {
+      this.calls--
+    }
+  }
+}
+
+class SharedSession implements StorageSession {
+  readonly #directory: SharedDirectory
+  readonly #session: StorageSession
+  readonly #onLogChanged: (logId: string) => void
+  #isClosed = false
+
+  constructor(directory: SharedDirectory, session: StorageSession, onLogChanged: (logId: string) => void) {
+    this.#directory = directory
+    this.#session = session
+    this.#onLogChanged = onLogChanged
+  }
+
+  get(collection: Collection, key: string) {
+    return this.#call((session) => session.get(collection, key))
+  }
+
+  list(collection: Collection, range: ListRange) {
+    return this.#call((session) => session.list(collection, range))
+  }
+
+  async commit(changes: readonly CatalogChange[]) {
+    await this.#call((session) => session.commit(changes))
+    this.#directory.tellOthers(this, changes)
+  }
+
+  head(logId: string) {
+    return this.#call((session) => session.head(logId))
+  }
+
+  async append(request: AppendRequest) {
+    await this.#call((session) => session.append(request))
+    this.#directory.tellOthers(this, [request])
+  }
+
+  read(logId: string, range: ReadRange) {
+    return this.#call((session) => session.read(logId, range))
+  }
+
+  reclaim(limits: ReclaimLimits) {
+    return this.#call((session) => session.reclaim(limits))
+  }
+
+  measure(logIds: readonly string[]) {
+    return this.#call((session) => session.measure(logIds))
+  }
+
+  close() {
+    this.#isClosed = true
+    return this.#directory.underWay(() => this.#directory.leave(this))
+  }
+
+  logChanged(logId: string): void {
+    queueMicrotask(() => {
+      if (!this.#isClosed) this.#onLogChanged(logId)
+    })
+  }
+
+  async #call<Result>(call: (session: StorageSession) => Promise<Result>): Promise<Result> {
+    if (this.#isClosed) throw new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
+    return this.#directory.underWay(() => call(this.#session))
+  }
+}

@@ -1,0 +1,80 @@
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, inject } from 'vitest'
+import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { postgres } from '../../adapters/storage/postgres/index.ts'
+import { type Storage, systemClock } from '../../src/index.ts'
+import { SharedDirectory } from './shared-directory.ts'
+
+/** The vitest projects `filesystem` and `postgres` run tests of the engine again. */
+export const STORAGE_KIND = (process.env.TEST_STORAGE ?? 'memory') as 'memory' | 'filesystem' | 'postgres'
+
+const KINDS: readonly (readonly [title: string, shared: boolean])[] =
+  STORAGE_KIND === 'memory'
+    ? [
+        ['on a shared storage', true],
+        ['on an exclusive storage', false],
+      ]
+    : [[`on ${STORAGE_KIND}`, STORAGE_KIND === 'postgres']]
+
+let sharedNow = true
+
+/** Runs the tests on each kind of storage: shared with other engines, and exclusive to one. */
+export function onEveryKindOfStorage(define: () => void): void {
+  describe.each(KINDS)('%s', (_, shared) => {
+    beforeAll(() => {
+      sharedNow = shared
+    })
+    define()
+  })
+}
+
+const directories = new Map<string, SharedDirectory>()
+
+/**
+ * A new storage of the kind under test. Several engines may open it, and it keeps what closed engines wrote.
+ */
+export function testStorage({ shared = sharedNow }: { readonly shared?: boolean } = {}): Storage {
+  const storage = newStorage()
+  return { manifest: { ...storage.manifest, shared }, open: (context) => storage.open(context) }
+}
+
+function newStorage(): Storage {
+  if (STORAGE_KIND === 'memory') return memory()
+  if (STORAGE_KIND === 'postgres') return newTables()
+  const path = mkdtempSync(join(tmpdir(), 'headwater-engine-'))
+  // A sync costs more than most tests; test/storage/filesystem tests what it is for.
+  const directory = new SharedDirectory(filesystem(path, { durability: 'os' }))
+  directories.set(path, directory)
+  return directory
+}
+
+/** The storage repeats what fails in real time, which a virtual clock does not show. */
+function newTables(): Storage {
+  const schema = `engine_${process.pid}_${directories.size}`
+  const storage = postgres({ connectionString: inject('postgres'), schema, maxConnections: 3, listen: false })
+  const directory = new SharedDirectory({
+    manifest: storage.manifest,
+    open: (context) => storage.open({ ...context, clock: systemClock }),
+  })
+  directories.set(schema, directory)
+  return directory
+}
+
+/** How many calls of directories are pending: a virtual clock does not wait for a disk. */
+export function callsUnderWay(): number {
+  let calls = 0
+  for (const directory of directories.values()) calls += directory.calls
+  return calls
+}
+
+afterAll(async () => {
+  for (const [path, directory] of directories) {
+    await directory.close()
+    await rm(path, { recursive: true, force: true })
+  }
+  directories.clear()
+})

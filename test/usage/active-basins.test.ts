@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import {
+  activeBasins,
+  createBasin,
+  createStream,
+  DAY,
+  deleteStream,
+  goTo,
+  HOUR,
+  MINUTE,
+  maintain,
+  openUsage,
+  START,
+  secondsOf,
+  type TestUsage,
+  usageKeys,
+} from './support.ts'
+
+const A = { basin: 'basin-one', stream: 'a' }
+
+let test: TestUsage
+
+beforeEach(async () => {
+  test = await openUsage()
+})
+
+/** The hours, counted from the start, in which a query reports a basin as active. */
+async function hoursOf(basin: string, count: number): Promise<number[]> {
+  const hours: number[] = []
+  for (let hour = 0; hour < count; hour++) {
+    const active = await activeBasins(test, [hour * HOUR, hour * HOUR + 1])
+    if (active.includes(basin)) hours.push(hour)
+  }
+  return hours
+}
+
+async function deleteTold(createdAtSeconds: number): Promise<void> {
+  await deleteStream(test, A)
+  test.usage.streamDeleted(A.basin, (START + createdAtSeconds) * 1000)
+}
+
+describe('active basins', () => {
+  it('are those with a stream, in order of name', async () => {
+    for (const basin of ['basin-two', 'basin-one', 'basin-ten', 'basin-none']) await createBasin(test, basin)
+    await createStream(test, A)
+    await createStream(test, { basin: 'basin-two', stream: 'b' })
+    test.usage.streamCreated('basin-ten')
+    expect(await activeBasins(test, [0, 1])).toEqual(['basin-one', 'basin-ten', 'basin-two'])
+  })
+
+  it('may exceed one page', async () => {
+    const basins = Array.from({ length: 2_100 }, (_, index) => `basin-${String(index).padStart(4, '0')}`)
+    for (const basin of basins) test.usage.streamCreated(basin)
+    expect(await activeBasins(test, [0, 1])).toEqual(basins)
+  })
+
+  it('are counted in each hour in which they had a stream', async () => {
+    await createBasin(test, 'basin-one')
+    await goTo(test, HOUR + 30)
+    await createStream(test, A)
+    test.usage.streamCreated('basin-one')
+    await goTo(test, 3 * HOUR + 10)
+    await deleteTold(HOUR + 30)
+    await goTo(test, 6 * HOUR + 10)
+    await createStream(test, A, 'another')
+    test.usage.streamCreated('basin-one')
+    await goTo(test, 7 * HOUR + 10)
+    await maintain(test)
+    await goTo(test, 9 * HOUR)
+    expect(await hoursOf('basin-one', 10)).toEqual([1, 2, 3, 6, 7, 8, 9])
+    expect(await activeBasins(test, [4 * HOUR, 6 * HOUR])).toEqual([])
+    expect(await activeBasins(test, [4 * HOUR, 6 * HOUR + 1])).toEqual(['basin-one'])
+    expect(await activeBasins(test, [3 * HOUR + 3_000, 3 * HOUR + 3_000])).toEqual(['basin-one'])
+  })
+
+  it('include a stream that was not reported, in all hours since its creation', async () => {
+    await goTo(test, HOUR)
+    await createBasin(test, 'basin-one')
+    await createStream(test, A)
+    await goTo(test, 6 * HOUR)
+    await maintain(test)
+    await goTo(test, 6 * HOUR + 1)
+    await deleteStream(test, A)
+    await goTo(test, 8 * HOUR)
+    await maintain(test)
+    expect(await hoursOf('basin-one', 9)).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  it('survive a restart', async () => {
+    test.usage.streamCreated('basin-one')
+    await test.usage.close()
+    test = await openUsage(test)
+    expect(await activeBasins(test, [0, 1])).toEqual(['basin-one'])
+  })
+
+  it('are kept by day after 40 days, and removed after 400', async () => {
+    await goTo(test, 30 * HOUR)
+    test.usage.streamCreated('basin-one')
+    await goTo(test, 31 * HOUR)
+    for (const [day, hours] of [
+      [40, [30]],
+      [45, Array.from({ length: 24 }, (_, index) => 24 + index)],
+      [400, Array.from({ length: 24 }, (_, index) => 24 + index)],
+      [510, []],
+    ] as const) {
+      await goTo(test, day * DAY)
+      await maintain(test)
+      expect(await hoursOf('basin-one', 72)).toEqual(hours)
+    }
+    expect(await usageKeys(test)).toEqual([])
+  })
+
+  it('are counted up to the time of a query that includes the present', async () => {
+    await createBasin(test, 'basin-one')
+    await createStream(test, A)
+    await goTo(test, 5 * HOUR + MINUTE)
+    const now = secondsOf(test.clock) - START
+    expect(await activeBasins(test, [now, now + 1])).toEqual(['basin-one'])
+  })
+})

@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import {
+  append,
+  createBasin,
+  createStream,
+  DAY,
+  goTo,
+  maintain,
+  ofBasin,
+  openUsage,
+  usageKeys,
+} from './support.ts'
+
+const BASINS = ['basin-one', 'basin-two']
+const SIMULATED_SECONDS = 500 * DAY
+/** The minutes, hours and days of a scope, and what has become due since the last maintenance. */
+const DOCUMENTS_OF_SCOPE_MAX = 73 + 41 + 6
+
+/** Bursts of usage, minutes to weeks apart. */
+const traffic = fc.array(
+  fc.record({
+    gapSeconds: fc.oneof(fc.nat(600), fc.nat(20_000), fc.integer({ min: 0, max: 20 * DAY })),
+    basin: fc.constantFrom(...BASINS),
+    bytes: fc.integer({ min: 1, max: 1_000 }),
+    restart: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
+    upkeep: fc.boolean(),
+  }),
+  { minLength: 80, maxLength: 150 },
+)
+
+describe('usage of random traffic over 500 days', () => {
+  it('stays small, and its days add up to the traffic', async () => {
+    await fc.assert(
+      fc.asyncProperty(traffic, async (bursts) => {
+        let test = await openUsage()
+        for (const basin of BASINS) {
+          await createBasin(test, basin)
+          await createStream(test, { basin, stream: `${basin}-stream` })
+        }
+        const byDay = new Map<string, number>()
+        let now = 0
+        const scopes = BASINS.length * 2
+        for (const { gapSeconds, basin, bytes, restart, upkeep } of bursts) {
+          now = Math.min(now + gapSeconds, SIMULATED_SECONDS)
+          await goTo(test, now)
+          if (restart) {
+            await test.usage.close()
+            test = await openUsage(test)
+          }
+          await append(test, { basin, stream: `${basin}-stream` }, bytes)
+          const day = `${basin} ${Math.floor(now / DAY) * DAY}`
+          byDay.set(day, (byDay.get(day) ?? 0) + bytes)
+          if (!upkeep) continue
+          await maintain(test)
+          const keys = await usageKeys(test)
+          expect(keys.length).toBeLessThanOrEqual(scopes * DOCUMENTS_OF_SCOPE_MAX + BASINS.length)
+        }
+        await goTo(test, now + 300)
+        await maintain(test)
+        const from = Math.max(0, Math.floor(now / DAY) - 400) * DAY
+        for (const basin of BASINS) {
+          const told = new Map<string, number>()
+          for (let start = from; start <= now; start += 30 * DAY) {
+            const range = [start, Math.min(start + 30 * DAY, now + 300)] as const
+            const { standard } = await ofBasin(test, basin, 'append-throughput', range, 'day')
+            for (const [time, value] of standard!) told.set(`${basin} ${time}`, value)
+          }
+          const expected = [...byDay].filter(([day]) => {
+            const [name, time] = day.split(' ')
+            return name === basin && Number(time) >= from
+          })
+          expect([...told].toSorted()).toEqual(expected.toSorted())
+        }
+        await test.usage.close()
+        expect(test.clock.pending).toBe(0)
+      }),
+      { numRuns: 15 },
+    )
+  })
+})

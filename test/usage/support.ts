@@ -1,0 +1,209 @@
+import type { VirtualClock } from '../../adapters/testing/index.ts'
+import { mapStorageErrors } from '../../src/engine/log/errors.ts'
+import type {
+  AccountMetricSet,
+  BasinMetricSet,
+  Metric,
+  MetricInterval,
+  MetricPoint,
+} from '../../src/model/metrics.ts'
+import type { StreamRef } from '../../src/model/names.ts'
+import { identityOf, type Storage, type StorageSession } from '../../src/storage/contract.ts'
+import { asJson, streamKey } from '../../src/storage/documents.ts'
+import { StoredUsageMeter } from '../../src/usage/usage-meter.ts'
+import { testClock, testStorage } from '../support/index.ts'
+
+/** 2025-01-01T00:00:00Z, in seconds, the start time of these tests. */
+export const START: number = Date.UTC(2025, 0, 1) / 1000
+export const MINUTE = 60
+export const HOUR = 3_600
+export const DAY = 86_400
+
+/** The usage meter without an engine. */
+export interface TestUsage {
+  readonly usage: StoredUsageMeter
+  readonly clock: VirtualClock
+  readonly storage: Storage
+  readonly session: StorageSession
+  /** The errors passed to `onBackgroundError`. */
+  readonly errors: unknown[]
+}
+
+export async function openUsage(given: { storage?: Storage; clock?: VirtualClock } = {}): Promise<TestUsage> {
+  const { storage = testStorage(), clock = testClock() } = given
+  const errors: unknown[] = []
+  const session = mapStorageErrors(await storage.open({ clock, onLogChanged: () => {} }))
+  return {
+    usage: new StoredUsageMeter({ session, clock, onBackgroundError: (error) => errors.push(error) }),
+    clock,
+    storage,
+    session,
+    errors,
+  }
+}
+
+export function secondsOf(clock: VirtualClock): number {
+  return Math.floor(clock.now() / 1000)
+}
+
+/** Performs all maintenance that is due. */
+export async function maintain({ usage }: Pick<TestUsage, 'usage'>): Promise<void> {
+  while (await usage.maintain());
+}
+
+/** Advances the time to a second since the start. */
+export async function goTo({ clock }: Pick<TestUsage, 'clock'>, seconds: number): Promise<void> {
+  await clock.advance((START + seconds) * 1000 - clock.now())
+}
+
+// Operations -------------------------------------------------------------------------------------
+
+export async function createBasin({ session, clock }: TestUsage, name: string): Promise<void> {
+  const value = { name, createdAt: clock.now(), deletedAt: null }
+  await session.commit([{ kind: 'put', collection: 'basins', key: name, value }])
+}
+
+/** Creates a stream without notifying the meter. The default id of its log is its name. */
+export async function createStream(
+  { session, clock }: TestUsage,
+  { basin, stream }: StreamRef,
+  logId = stream,
+): Promise<void> {
+  const createdAt = clock.now()
+  const value = { basin, name: stream, logId, createdAt } as Parameters<typeof asJson>[0]
+  await session.commit([
+    { kind: 'put', collection: 'streams', key: streamKey(basin, stream), value: asJson(value) },
+    { kind: 'create-log', logId, epoch: 1, createdAt },
+  ])
+}
+
+export async function deleteStream(
+  { session }: TestUsage,
+  ref: StreamRef,
+  logId = ref.stream,
+): Promise<void> {
+  const key = streamKey(ref.basin, ref.stream)
+  await session.commit([
+    { kind: 'delete', collection: 'streams', key },
+    { kind: 'delete-log', logId },
+  ])
+}
+
+let appends = 0
+
+/** Stores one record of this many metered bytes without notifying the meter. */
+export async function store({ session }: TestUsage, logId: string, meteredBytes: number): Promise<void> {
+  const head = (await session.head(logId))!
+  const { seqNum } = head.tail
+  await session.append({
+    logId,
+    expected: identityOf(head),
+    block: {
+      firstSeqNum: seqNum,
+      endSeqNum: seqNum + 1,
+      firstTimestamp: 0,
+      lastTimestamp: 0,
+      meteredBytes,
+      expiresAt: null,
+      data: new Uint8Array(1),
+    },
+    head: { ...head, tail: { seqNum: seqNum + 1, timestamp: 0 }, appendId: `test:${++appends}` },
+  })
+}
+
+/** Stores one record and records the append. */
+export async function append(
+  test: TestUsage,
+  { basin, stream }: StreamRef,
+  meteredBytes: number,
+  connection: object = test,
+): Promise<void> {
+  await store(test, stream, meteredBytes)
+  tellAppend(test, { basin, stream }, meteredBytes, connection)
+}
+
+/** Records an append of one record without storing it. */
+export function tellAppend(
+  { usage, clock }: TestUsage,
+  { basin, stream }: StreamRef,
+  meteredBytes: number,
+  connection: object,
+): void {
+  usage.appended({
+    basin,
+    logId: stream,
+    storageClass: 'standard',
+    records: 1,
+    meteredBytes,
+    connection,
+    at: clock.now(),
+    permitMs: 0,
+    ackMs: 0,
+  })
+}
+
+// Results ----------------------------------------------------------------------------------------
+
+type Values = readonly MetricPoint[]
+
+/** The values of each metric by name, with times in seconds since the start. */
+function valuesOf(metrics: readonly Metric[]): Record<string, Values> {
+  return Object.fromEntries(
+    metrics.map((metric) => [
+      metric.name,
+      metric.kind === 'accumulation' || metric.kind === 'gauge'
+        ? metric.values.map(([time, value]) => [time / 1000 - START, value] as const)
+        : [],
+    ]),
+  )
+}
+
+/** The bounds of a query, given in seconds since the start. */
+function rangeOf([from, to]: readonly [from: number, to: number]) {
+  return { start: (START + from) * 1000, end: (START + to) * 1000 }
+}
+
+/** From and to, in seconds since the start. */
+export async function ofBasin(
+  { usage }: TestUsage,
+  basin: string,
+  set: BasinMetricSet,
+  range: readonly [from: number, to: number],
+  interval?: MetricInterval,
+): Promise<Record<string, Values>> {
+  return valuesOf(await usage.metrics.basin(basin, { set, ...rangeOf(range), interval }))
+}
+
+export async function ofAccount(
+  { usage }: TestUsage,
+  set: AccountMetricSet,
+  range: readonly [from: number, to: number],
+  interval?: MetricInterval,
+): Promise<Record<string, Values>> {
+  return valuesOf(await usage.metrics.account({ set, ...rangeOf(range), interval }))
+}
+
+export async function ofStream(
+  { usage }: TestUsage,
+  ref: StreamRef,
+  range: readonly [from: number, to: number],
+): Promise<Values> {
+  const metrics = await usage.metrics.stream(ref, { set: 'storage', ...rangeOf(range) })
+  return valuesOf(metrics).metered_size!
+}
+
+export async function activeBasins(
+  { usage }: TestUsage,
+  range: readonly [from: number, to: number],
+): Promise<readonly string[]> {
+  const query = { set: 'active-basins', ...rangeOf(range) } as const
+  const [metric] = await usage.metrics.account(query)
+  if (metric?.kind !== 'label' || metric.name !== 'active_basins') throw new Error('not a label')
+  return metric.values
+}
+
+/** The keys of all documents of the usage metrics. */
+export async function usageKeys({ session }: TestUsage): Promise<string[]> {
+  const documents = await session.list('usage', { prefix: '', after: '', limit: 1_000_000 })
+  return documents.map(({ key }) => key)
+}

@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import type { VirtualClock } from '../../adapters/testing/index.ts'
+import type { Headwater } from '../../src/index.ts'
+import { StorageFailure } from '../../src/storage/errors.ts'
+import { aesOfNode, key, openEncrypted } from '../engine/encryption/support.ts'
+import { openEngine, testStorage, wrapped } from '../support/index.ts'
+
+/** The bytes and requests counted for a basin. */
+async function readsOf(hw: Headwater, clock: VirtualClock, basin: string) {
+  const now = clock.now()
+  const range = { start: now - 60_000, end: now + 60_000, interval: 'day' } as const
+  const [bytes] = await hw.basin(basin).metrics({ set: 'read-throughput', ...range })
+  const [unary] = await hw.basin(basin).metrics({ set: 'read-ops', ...range })
+  return [bytes, unary].map((metric) => (metric?.kind === 'accumulation' ? metric.values[0]?.[1] : undefined))
+}
+
+describe('a unary read', () => {
+  it('of several blocks counts once, with all its bytes', async () => {
+    const storage = wrapped(testStorage(), {}, (session) => ({
+      read: async (logId, range) => session.read(logId, { ...range, bytesMax: 1 }),
+    }))
+    const { hw, clock, stream } = await openEngine({ storage })
+    for (const body of ['a', 'bc', 'def']) await stream.append(body)
+    await stream.read({ seqNum: 0 })
+    expect(await readsOf(hw, clock, 'basin')).toEqual([8 * 3 + 6, 1])
+    expect(await hw.counters()).toMatchObject({ readBatches: 1, readBytes: 30, unaryReads: 1 })
+    await hw.close()
+  })
+
+  it('that waits for an append counts its bytes', async () => {
+    const { hw, clock, stream } = await openEngine()
+    const reading = stream.read({ seqNum: 0, waitSeconds: 10 })
+    await clock.settle()
+    await stream.append('abc')
+    await reading
+    expect(await readsOf(hw, clock, 'basin')).toEqual([11, 1])
+    await hw.close()
+  })
+
+  it('that fails half way counts nothing', async () => {
+    let left = Number.POSITIVE_INFINITY
+    const storage = wrapped(testStorage(), {}, (session) => ({
+      read: async (logId, range) => {
+        if (left-- <= 0) throw new StorageFailure('io', 'away', { nothingWritten: true })
+        return session.read(logId, { ...range, bytesMax: 1 })
+      },
+    }))
+    const { hw, clock, stream } = await openEngine({ storage })
+    for (const body of ['a', 'b', 'c']) await stream.append(body)
+    left = 2
+    await expect(stream.read({ seqNum: 0 })).rejects.toMatchObject({ code: 'storage' })
+    expect(await readsOf(hw, clock, 'basin')).toEqual([undefined, undefined])
+    await hw.close()
+  })
+
+  it('whose key is wrong for its second append counts nothing', async () => {
+    const { hw, clock, with: as } = await openEncrypted(aesOfNode)
+    await as(key(1)).append('mine')
+    await as(key(2)).append('not mine')
+    await expect(as(key(1)).read({ seqNum: 0 })).rejects.toMatchObject({ code: 'decryption_failed' })
+    expect(await readsOf(hw, clock, 'encrypted')).toEqual([undefined, undefined])
+    await hw.close()
+  })
+})
