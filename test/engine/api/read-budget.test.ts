@@ -17,13 +17,14 @@ async function openWithBatches(batches: number) {
 it('ends the sessions that stopped reading when others need their memory', async () => {
   const { hw, clock, stream, records } = await openWithBatches(8)
   const timers = clock.pending
-  const stalled = Array.from({ length: 30 }, () => stream.readSession({ seqNum: 0 }).batches())
+  // Those that are not ended must not follow: how many batches a storage makes of the records is its matter.
+  const stalled = Array.from({ length: 30 }, () => stream.readSession({ seqNum: 0, count: records }).batches())
   const firsts = Promise.allSettled(stalled.map((session) => session.next()))
   let read = 0
   const reader = (async () => {
     for await (const batch of stream.readSession({ seqNum: 0, count: records }).batches()) read += batch.count
   })()
-  for (let second = 0; second < 30 && read < records; second++) await clock.advance('1s')
+  while (read < records) await clock.advance('1s')
   await reader
   expect(read).toBe(records)
   expect(hw.stats().readBufferBytes).toBeLessThanOrEqual(16 * MIB)
