@@ -37,12 +37,9 @@ export type {
   AccessTokenInfo,
   AccessTokenInput,
   GroupPermissions,
-  Operation,
   OperationGroups,
-  OperationLevel,
   ResourceSet,
 } from './model/access.ts'
-export { OPERATIONS } from './model/access.ts'
 export type { AppendConditions, BytesOrText, RecordInput } from './model/append-input.ts'
 export { fenceRecord, trimRecord } from './model/command.ts'
 export type {
@@ -81,6 +78,8 @@ export type {
   MetricUnit,
   StreamMetricSet,
 } from './model/metrics.ts'
+export type { Operation, OperationLevel } from './model/operations.ts'
+export { OPERATIONS } from './model/operations.ts'
 export type { StreamPosition } from './model/position.ts'
 export type { ReadQuery } from './model/read-query.ts'
 export type { Command, Header, RecordAs, RecordFormat, SequencedRecord, TextRecord } from './model/record.ts'

@@ -1,12 +1,8 @@
 import { isEmptyScope } from '../../src/core/permission.ts'
 import { type AccessTokenInput, OPERATIONS, type OperationLevel, type ResourceSet } from '../../src/index.ts'
-import {
-  accessScope,
-  OPERATION_LEVELS,
-  type ResourceKind,
-  resourceSetProblem,
-} from '../../src/model/access.ts'
+import { accessScope, type ResourceKind, resourceSetProblem } from '../../src/model/access.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import { OPERATION_LEVELS } from '../../src/model/operations.ts'
 import { decodeAccessToken } from '../../src/wire/json-access.ts'
 import { dateTimeOf, dateTimeText } from '../../src/wire/json-members.ts'
 import { JsonObject, readJsonText } from '../../src/wire/json-reader.ts'

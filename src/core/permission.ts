@@ -1,10 +1,5 @@
-import {
-  type AccessScope,
-  OPERATION_LEVELS,
-  type Operation,
-  type OperationLevel,
-  type ResourceSet,
-} from '../model/access.ts'
+import type { AccessScope, ResourceSet } from '../model/access.ts'
+import { OPERATION_LEVELS, type Operation, type OperationLevel } from '../model/operations.ts'
 
 /** The permissions of a caller. */
 export interface Grant {

@@ -65,6 +65,3 @@ export function withinSet<Item>(
   if (set === null || 'prefix' in set) return page
   return { items: page.items.filter((item) => covers(set, nameOf(item))), hasMore: false }
 }
-
-/** A page without items. */
-export const EMPTY_PAGE: Page<never> = { items: [], hasMore: false }

@@ -8,46 +8,8 @@ import {
   streamPrefixProblem,
   textProblem,
 } from './names.ts'
+import { OPERATIONS, type Operation, type OperationLevel } from './operations.ts'
 import { assertMembers, type MembersOf, millisecondsOf, orNull, type Time, unchecked } from './validation.ts'
-
-/**
- * Every operation that a token can permit, in the order of lists (docs/protocol.md "Operations"). Persisted.
- */
-export const OPERATIONS = [
-  'list-basins',
-  'create-basin',
-  'delete-basin',
-  'reconfigure-basin',
-  'get-basin-config',
-  'issue-access-token',
-  'revoke-access-token',
-  'list-access-tokens',
-  'list-streams',
-  'create-stream',
-  'delete-stream',
-  'get-stream-config',
-  'reconfigure-stream',
-  'check-tail',
-  'append',
-  'read',
-  'trim',
-  'fence',
-  'account-metrics',
-  'basin-metrics',
-  'stream-metrics',
-  'list-locations',
-  'get-default-location',
-  'set-default-location',
-] as const
-
-/** An operation that a token can permit. */
-export type Operation = (typeof OPERATIONS)[number]
-
-/** The levels of operation groups. */
-export const OPERATION_LEVELS = ['account', 'basin', 'stream'] as const
-
-/** A level of operation groups. */
-export type OperationLevel = (typeof OPERATION_LEVELS)[number]
 
 /** Permits the operations of a level that read or write, including those of later versions. */
 export interface GroupPermissions {
@@ -179,12 +141,22 @@ const SCOPE: MembersOf<AccessScopeInput> = {
 }
 
 /** The members of {@link AccessTokenInput}; {@link newAccessToken} checks their values. */
-export const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
+const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
   id: unchecked,
   expiresAt: unchecked,
   expiresAtText: 'string',
   autoPrefixStreams: unchecked,
   scope: unchecked,
+}
+
+/**
+ * Copies the members of a token to issue and completes its scope, so that later changes by the caller have no
+ * effect. Throws 422 `invalid` for unknown members and for a malformed scope.
+ */
+export function copyAccessTokenInput(input: AccessTokenInput): AccessTokenInput {
+  assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
+  const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = input
+  return { id, expiresAt, expiresAtText, autoPrefixStreams, scope: accessScope(scope) }
 }
 
 /** A validated token to issue, which shares no object with its input. */

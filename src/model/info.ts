@@ -60,6 +60,9 @@ export interface Page<Item> {
   readonly hasMore: boolean
 }
 
+/** A page without items. */
+export const EMPTY_PAGE: Page<never> = { items: [], hasMore: false }
+
 /** Selects a page of a list, in the order of the names' UTF-8 bytes. Both conditions apply. */
 export interface ListQuery {
   /** Only names that begin with it. */

@@ -1,5 +1,4 @@
-import type { Grant } from '../core/permission.ts'
-import type { AccessScope, AccessTokenInfo } from '../model/access.ts'
+import type { AccessScope } from '../model/access.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
 import { invalid } from '../model/errors.ts'
 import type { JsonValue } from './contract.ts'
@@ -94,20 +93,3 @@ export interface RootTokenDocument {
 }
 
 export const ROOT_TOKEN_KEY = 'root-token'
-
-export function tokenInfo(document: TokenDocument): AccessTokenInfo {
-  const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = document
-  return {
-    id,
-    expiresAt: expiresAt === null ? null : new Date(expiresAt),
-    ...(expiresAtText !== undefined && { expiresAtText }),
-    autoPrefixStreams,
-    scope,
-  }
-}
-
-export function grantOf({ id, expiresAt, autoPrefixStreams, scope }: TokenDocument): Grant {
-  const { streams } = scope
-  const streamPrefix = autoPrefixStreams && streams !== null && 'prefix' in streams ? streams.prefix : ''
-  return { tokenId: id, scope, expiresAt, streamPrefix }
-}

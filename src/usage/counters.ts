@@ -1,5 +1,5 @@
 import type { HistogramCounts, UsageCounters } from '../engine/service/usage.ts'
-import type { Operation } from '../model/access.ts'
+import type { Operation } from '../model/operations.ts'
 
 type HistogramName = 'appendPermitSeconds' | 'appendAckSeconds' | 'appendBatchRecords' | 'appendBatchBytes'
 

@@ -10,7 +10,6 @@ import { METERED_SIZE, pointsOf, seriesName } from '../core/usage/series.ts'
 import type { UsagePoint } from '../core/usage/tiers.ts'
 import { chunksBetween, HOURS, MINUTES, type Tier } from '../core/usage/tiers.ts'
 import type { MetricsService, UsageContext } from '../engine/service/usage.ts'
-import { OPERATIONS } from '../model/access.ts'
 import { assertValid } from '../model/errors.ts'
 import type {
   AccountMetricSet,
@@ -22,6 +21,7 @@ import type {
 } from '../model/metrics.ts'
 import type { StreamRef } from '../model/names.ts'
 import { basinNameProblem, streamNameProblem } from '../model/names.ts'
+import { OPERATIONS } from '../model/operations.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { type BasinDocument, type StreamDocument, streamKey } from '../storage/documents.ts'
 import { BasinSize } from './basin-size.ts'

@@ -1,3 +1,4 @@
+import { GROUP_OF } from '../core/permission.ts'
 import { hourOf } from '../core/usage/sampling.ts'
 import { seriesName } from '../core/usage/series.ts'
 import { alignDown, MINUTE_SECONDS } from '../core/usage/tiers.ts'
@@ -8,7 +9,7 @@ import type {
   UsageCounters,
   UsageMeter,
 } from '../engine/service/usage.ts'
-import type { Operation } from '../model/access.ts'
+import type { Operation } from '../model/operations.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
 import { newCounters, snapshotCounters } from './counters.ts'
@@ -70,7 +71,8 @@ export class StoredUsageMeter implements UsageMeter {
   operation(operation: Operation, basin: string | undefined): void {
     const { operations } = this.#counters
     operations[operation] = (operations[operation] ?? 0) + 1
-    if (basin === undefined) this.#add(ACCOUNT, seriesName('account-ops', operation), 1)
+    if (basin === undefined || GROUP_OF[operation][0] === 'account')
+      this.#add(ACCOUNT, seriesName('account-ops', operation), 1)
     else this.#add(basinScope(basin), seriesName('basin-ops', operation), 1)
   }
 

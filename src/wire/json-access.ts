@@ -5,12 +5,12 @@ import {
   type AccessTokenInput,
   accessTokenIdProblem,
   type GroupPermissions,
-  OPERATIONS,
   type ResourceKind,
   type ResourceSet,
   resourceSetProblem,
 } from '../model/access.ts'
 import type { Page } from '../model/info.ts'
+import { OPERATIONS } from '../model/operations.ts'
 import {
   arrayOf,
   booleanOf,

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { listLimit, pageOf } from '../../src/core/listing.ts'
-import { EMPTY_PAGE, scopedQuery, withinSet } from '../../src/core/scope.ts'
+import { scopedQuery, withinSet } from '../../src/core/scope.ts'
 import type { ResourceSet } from '../../src/model/access.ts'
-import type { ListQuery, Page } from '../../src/model/info.ts'
+import { EMPTY_PAGE, type ListQuery, type Page } from '../../src/model/info.ts'
 import { arbitraryName, arbitrarySet } from './access-scopes.ts'
 
 /** Lists one page of names in order, as a storage does. */

@@ -4,8 +4,8 @@ import { ROUTES } from '../../adapters/http/routes.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { GROUP_OF } from '../../src/core/permission.ts'
 import { open } from '../../src/index.ts'
-import { OPERATIONS } from '../../src/model/access.ts'
 import { ERROR_KINDS } from '../../src/model/errors.ts'
+import { OPERATIONS } from '../../src/model/operations.ts'
 import { section } from './examples.ts'
 
 /** In process only, or without a code on the wire. */

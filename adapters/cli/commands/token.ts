@@ -1,11 +1,7 @@
 import { GROUP_OF, permitsOperation } from '../../../src/core/permission.ts'
 import type { AccessTokenInput } from '../../../src/index.ts'
-import {
-  accessScope,
-  accessTokenIdProblem,
-  accessTokenPrefixProblem,
-  OPERATIONS,
-} from '../../../src/model/access.ts'
+import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../../../src/model/access.ts'
+import { OPERATIONS } from '../../../src/model/operations.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { parseArguments } from '../arguments.ts'
 import { type Command, command } from '../command.ts'

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../src/model/access.ts'
+import type { Operation } from '../../../src/model/operations.ts'
 import type { GroupAccess, GroupLevel } from '../api/types.ts'
 
 /** What an operation acts on: the streams of basins, basins, access tokens, or the account. */

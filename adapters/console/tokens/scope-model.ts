@@ -1,4 +1,4 @@
-import type { Operation } from '../../../src/model/access.ts'
+import type { Operation } from '../../../src/model/operations.ts'
 import type { GroupAccess, GroupLevel, ResourceSet, TokenScope } from '../api/types.ts'
 
 /** The resources of one kind, as the form has them. */

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../src/model/access.ts'
+import type { Operation } from '../../../src/model/operations.ts'
 import type { ResourceSet, TokenScope } from '../api/types.ts'
 import { OPERATION_NAMES, OPERATION_WORDS, type Subject } from './operations.ts'
 

@@ -1,17 +1,21 @@
-import { permits } from '../../core/permission.ts'
-import { shownName, wholeQuery } from '../../core/scope.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../model/config.ts'
 import { RedactedKey } from '../../model/given-key.ts'
-import { LIST_QUERY, type ListQuery, type Page, type Provisioned, type StreamInfo } from '../../model/info.ts'
+import {
+  EMPTY_PAGE,
+  LIST_QUERY,
+  type ListQuery,
+  type Page,
+  type Provisioned,
+  type StreamInfo,
+} from '../../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
 import { assertMembers, type MembersOf, notText } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
-import { permissionDenied } from '../service/errors.ts'
+import type { Permit } from '../service/permit.ts'
 import type { RestoredStream } from '../service/stream-service.ts'
-import { listScoped, resolveRef } from './authorize.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
-import type { Caller, Permit } from './caller.ts'
+import type { Caller } from './caller.ts'
 import type { Engine } from './engine.ts'
 import { type ListAllQuery, listAll } from './list-all.ts'
 import { STREAM_OPTIONS, Stream, type StreamOptions } from './stream.ts'
@@ -73,13 +77,13 @@ export class Basin {
   ): Promise<Provisioned<StreamInfo>> {
     const ref = this.#ref(name)
     return this.#caller.run(
-      'createStream',
+      'create-stream',
       ref,
       options,
       async (permit) =>
         shown(
           permit,
-          await this.#engine.streams.create(this.#resolve(permit, ref), config, options.requestToken),
+          await this.#engine.streams.create(permit.resolveRef(ref), config, options.requestToken),
         ),
       CREATE_STREAM_OPTIONS,
     )
@@ -95,11 +99,9 @@ export class Basin {
     options?: CallOptions,
   ): Promise<Provisioned<StreamInfo>> {
     const ref = this.#ref(name)
-    return this.#caller.run('ensureStream', ref, options, async (permit) => {
-      const resolved = this.#resolve(permit, ref)
-      const provisioned = await this.#engine.streams.ensure(resolved, config, (change) => {
-        const operation = change === 'create' ? 'create-stream' : 'reconfigure-stream'
-        if (!permits(permit.grant, operation, resolved)) throw permissionDenied()
+    return this.#caller.run(['create-stream', 'reconfigure-stream'], ref, options, async (permit) => {
+      const provisioned = await this.#engine.streams.ensure(permit.resolveRef(ref), config, (change) => {
+        permit.authorize([change === 'create' ? 'create-stream' : 'reconfigure-stream'], ref)
       })
       return shown(permit, provisioned)
     })
@@ -123,20 +125,19 @@ export class Basin {
   /** Lists streams in the order of the UTF-8 bytes of their names, at most 1,000 per page. */
   async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
-    return this.#caller.run('listStreams', { basin: this.name }, options, async ({ grant }) => {
-      const { streams } = grant.scope
-      const page = await listScoped(
-        streams,
-        wholeQuery(grant, query),
+    return this.#caller.run('list-streams', { basin: this.name }, options, async (permit) => {
+      const page = await permit.list(
+        'streams',
+        query,
         (scoped) => this.#engine.streams.list(this.name, scoped),
         ({ name }) => name,
       )
       // A missing basin is reported even to a caller that may see none of its streams.
       if (page === undefined) {
         await this.#engine.streams.list(this.name, { ...query, limit: 1 })
-        return { items: [], hasMore: false }
+        return EMPTY_PAGE
       }
-      return { ...page, items: page.items.map((info) => shownInfo({ grant }, info)) }
+      return { ...page, items: page.items.map((info) => shownInfo(permit, info)) }
     })
   }
 
@@ -155,8 +156,8 @@ export class Basin {
   /** Resolves to the configuration of a stream. Rejects with `stream_not_found`. */
   async streamConfig(name: string, options?: CallOptions): Promise<StreamConfig> {
     const ref = this.#ref(name)
-    return this.#caller.run('streamConfig', ref, options, async (permit) =>
-      this.#engine.streams.config(this.#resolve(permit, ref)),
+    return this.#caller.run('get-stream-config', ref, options, async (permit) =>
+      this.#engine.streams.config(permit.resolveRef(ref)),
     )
   }
 
@@ -170,8 +171,8 @@ export class Basin {
     options?: CallOptions,
   ): Promise<StreamConfig> {
     const ref = this.#ref(name)
-    return this.#caller.run('reconfigureStream', ref, options, async (permit) =>
-      this.#engine.streams.reconfigure(this.#resolve(permit, ref), change),
+    return this.#caller.run('reconfigure-stream', ref, options, async (permit) =>
+      this.#engine.streams.reconfigure(permit.resolveRef(ref), change),
     )
   }
 
@@ -181,8 +182,8 @@ export class Basin {
    */
   async deleteStream(name: string, options?: CallOptions): Promise<void> {
     const ref = this.#ref(name)
-    return this.#caller.run('deleteStream', ref, options, async (permit) =>
-      this.#engine.streams.delete(this.#resolve(permit, ref)),
+    return this.#caller.run('delete-stream', ref, options, async (permit) =>
+      this.#engine.streams.delete(permit.resolveRef(ref)),
     )
   }
 
@@ -191,7 +192,7 @@ export class Basin {
    * unless the engine meters usage.
    */
   async metrics(query: MetricsQuery<BasinMetricSet>, options?: CallOptions): Promise<readonly Metric[]> {
-    return this.#caller.run('basinMetrics', { basin: this.name }, options, () =>
+    return this.#caller.run('basin-metrics', { basin: this.name }, options, () =>
       this.#engine.usage.metrics.basin(this.name, query),
     )
   }
@@ -199,17 +200,13 @@ export class Basin {
   #ref(stream: string): StreamRef {
     return { basin: this.name, stream }
   }
-
-  #resolve({ grant }: Permit, ref: StreamRef): StreamRef {
-    return this.#caller.isOwner ? ref : resolveRef(grant, ref)
-  }
 }
 
-function shown({ grant }: Permit, { result, info }: Provisioned<StreamInfo>): Provisioned<StreamInfo> {
-  return { result, info: shownInfo({ grant }, info) }
+function shown(permit: Permit, { result, info }: Provisioned<StreamInfo>): Provisioned<StreamInfo> {
+  return { result, info: shownInfo(permit, info) }
 }
 
 /** The info as the caller names the stream. */
-function shownInfo({ grant }: Permit, info: StreamInfo): StreamInfo {
-  return grant.streamPrefix === '' ? info : { ...info, name: shownName(grant, info.name) }
+function shownInfo(permit: Permit, info: StreamInfo): StreamInfo {
+  return { ...info, name: permit.shownName(info.name) }
 }

@@ -1,25 +1,17 @@
-import { type Grant, OWNER, type Resource } from '../../core/permission.ts'
+import type { Resource } from '../../core/permission.ts'
 import { isExpired } from '../../core/retention.ts'
-import type { Operation } from '../../model/access.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
+import type { Operation } from '../../model/operations.ts'
 import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { permissionDenied } from '../service/errors.ts'
+import { type HolderPermit, OWNER_PERMIT, type Permit } from '../service/permit.ts'
 import type { Connection, StreamTarget } from '../service/stream-target.ts'
-import type { Identity, TokenAccess, TokenWatch } from '../service/token-access.ts'
+import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageRecorder } from '../service/usage.ts'
-import {
-  authorize,
-  authorizeCommands,
-  countedOperation,
-  isAccountOperation,
-  type Method,
-  REQUIRED_OPERATIONS,
-  resolveTarget,
-} from './authorize.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 
 /** How long a caller with `isCached` acts on one look-up of its token, in milliseconds. */
@@ -32,24 +24,16 @@ export interface CallerContext {
   readonly closing: SharedSignal
 }
 
-/** What a caller was permitted: the identity behind the token, undefined for the owner. */
-export interface Permit {
-  readonly grant: Grant
-  readonly identity?: Identity
-}
-
 /** A target whose use is permitted, and what ends it. */
-export interface OpenPermit extends Permit {
+export interface OpenTarget {
+  readonly permit: Permit
   readonly target: StreamTarget
   readonly watch: TokenWatch | undefined
 }
 
-const OWNER_PERMIT: Permit = { grant: OWNER }
-
 /**
  * The user of the API: the owner of the engine, or the holder of an access token. Every call passes through
- * a caller, which authorizes it by the table in `authorize.ts` and counts it. For the owner this is
- * synchronous.
+ * a caller, which authorizes it and counts it. For the owner this is synchronous.
  */
 export class Caller {
   readonly connection: Connection
@@ -57,7 +41,7 @@ export class Caller {
   readonly #context: CallerContext
   readonly #token: string | undefined
   readonly #isCached: boolean
-  #lookup: { readonly identity: Identity; readonly at: number; readonly revision: number } | undefined
+  #lookup: { readonly permit: HolderPermit; readonly at: number; readonly revision: number } | undefined
   /** Keeps appends in order while tokens are looked up. */
   #appends: SerialQueue | undefined
 
@@ -99,20 +83,21 @@ export class Caller {
   /** Synchronous for the owner. Throws or rejects with `authn` or `permission_denied`. */
   permit(operations: readonly Operation[], resource: Resource): Permit | Promise<Permit> {
     if (this.isOwner) return OWNER_PERMIT
-    const permitted = (identity: Identity): Permit => {
-      authorize(identity.grant, operations, resource)
-      return { grant: identity.grant, identity }
+    const permitted = (permit: HolderPermit): Permit => {
+      permit.authorize(operations, resource)
+      return permit
     }
-    const identity = this.#authenticate()
-    return identity instanceof Promise ? identity.then(permitted) : permitted(identity)
+    const permit = this.#authenticate()
+    return permit instanceof Promise ? permit.then(permitted) : permitted(permit)
   }
 
   /**
-   * Validates the names and the options of a call, authorizes it, makes it and counts it. Rejects with the
-   * reason of the signal as soon as that aborts.
+   * Validates the names and the options of a call, authorizes it, makes it and counts it. A call that creates
+   * or changes names both operations: at least one is required here, and `call` authorizes the one that it
+   * performs. Rejects with the reason of the signal as soon as that aborts.
    */
   async run<Result>(
-    method: Method,
+    operations: Operation | readonly [create: Operation, change: Operation],
     resource: Resource,
     options: CallOptions | undefined,
     call: (permit: Permit) => Promise<Result>,
@@ -121,7 +106,8 @@ export class Caller {
     for (const [field, name] of Object.entries(resource)) assertText(name, field)
     const signal = signalOf(options, members)
     signal?.throwIfAborted()
-    const permit = this.permit(REQUIRED_OPERATIONS[method], resource)
+    const [first, second] = typeof operations === 'string' ? [operations] : operations
+    const permit = this.permit(second === undefined ? [first] : [first, second], resource)
     const checkedCall = (permitted: Permit) => {
       // Nothing happens on behalf of a caller that gave up while its token was looked up.
       signal?.throwIfAborted()
@@ -129,8 +115,8 @@ export class Caller {
     }
     const calling = permit instanceof Promise ? permit.then(checkedCall) : call(permit)
     const result = await unlessAborted(signal, calling)
-    const operation = countedOperation(method, result)
-    this.#context.usage.operation(operation, isAccountOperation(operation) ? undefined : resource.basin)
+    const isChange = second !== undefined && (result as { readonly result: string }).result !== 'created'
+    this.#context.usage.operation(isChange ? second : first, resource.basin)
     return result
   }
 
@@ -142,9 +128,9 @@ export class Caller {
     append: (target: StreamTarget) => Promise<Result>,
   ): Promise<Result> {
     const permitted = async () => {
-      const { grant } = await this.permit(REQUIRED_OPERATIONS.append, target.ref)
-      const resolved = resolveTarget(grant, target)
-      authorizeCommands(grant, target.ref, batch)
+      const permit = await this.permit(['append'], target.ref)
+      const resolved = permit.resolveTarget(target)
+      permit.authorizeCommands(target.ref, batch)
       return resolved
     }
     const resolving = permitted()
@@ -161,25 +147,25 @@ export class Caller {
 
   /** Opens something that ends with the caller's token. */
   open<Result>(
-    method: Method,
+    operation: Operation,
     target: StreamTarget,
     signal: AbortSignal | undefined,
-    open: (permit: OpenPermit) => Promise<Result>,
+    open: (opened: OpenTarget) => Promise<Result>,
   ): Promise<Result> {
-    if (this.isOwner) return open({ grant: OWNER, target, watch: undefined })
-    return this.#openAsHolder(method, target, signal, open)
+    if (this.isOwner) return open({ permit: OWNER_PERMIT, target, watch: undefined })
+    return this.#openAsHolder(operation, target, signal, open)
   }
 
   async #openAsHolder<Result>(
-    method: Method,
+    operation: Operation,
     target: StreamTarget,
     signal: AbortSignal | undefined,
-    open: (permit: OpenPermit) => Promise<Result>,
+    open: (opened: OpenTarget) => Promise<Result>,
   ): Promise<Result> {
     signal?.throwIfAborted()
-    const permitting = Promise.resolve(this.permit(REQUIRED_OPERATIONS[method], target.ref))
+    const permitting = Promise.resolve(this.permit([operation], target.ref))
     const permit = await unlessAborted(signal, permitting)
-    const resolved = resolveTarget(permit.grant, target)
+    const resolved = permit.resolveTarget(target)
     const tokens = await unlessAborted(signal, this.#tokens())
     const watching = tokens.watch(permit.identity!)
     const watch = await unlessAborted(signal, watching).catch((error: unknown) => {
@@ -188,7 +174,7 @@ export class Caller {
       throw error
     })
     try {
-      return await open({ ...permit, target: resolved, watch })
+      return await open({ permit, target: resolved, watch })
     } catch (error) {
       watch.release()
       throw error
@@ -198,28 +184,28 @@ export class Caller {
   /** Watches the token; undefined for the owner. Rejects with `authn` if it has ended. */
   async watch(): Promise<TokenWatch | undefined> {
     if (this.isOwner) return undefined
-    const identity = await this.#authenticate()
+    const { identity } = await this.#authenticate()
     return (await this.#tokens()).watch(identity)
   }
 
-  #authenticate(): Identity | Promise<Identity> {
+  #authenticate(): HolderPermit | Promise<HolderPermit> {
     const lookup = this.#lookup
     const { clock, tokens } = this.#context
     const isCurrent =
       lookup !== undefined &&
       lookup.revision === tokens.part?.revision &&
       Math.abs(clock.now() - lookup.at) < LOOKUP_VALID_MS &&
-      !isExpired(lookup.identity.grant.expiresAt, clock.now())
-    return isCurrent ? lookup.identity : this.#lookUp()
+      !isExpired(lookup.permit.identity.grant.expiresAt, clock.now())
+    return isCurrent ? lookup.permit : this.#lookUp()
   }
 
-  async #lookUp(): Promise<Identity> {
+  async #lookUp(): Promise<HolderPermit> {
     const tokens = await this.#tokens()
     const at = this.#context.clock.now()
     const { revision } = tokens
-    const identity = await tokens.authenticate(this.#token)
-    if (this.#isCached) this.#lookup = { identity, at, revision }
-    return identity
+    const permit = await tokens.authenticate(this.#token)
+    if (this.#isCached) this.#lookup = { permit, at, revision }
+    return permit
   }
 
   #tokens(): Promise<TokenAccess> {

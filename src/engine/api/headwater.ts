@@ -1,15 +1,9 @@
-import { covers, permits, type Resource } from '../../core/permission.ts'
-import { EMPTY_PAGE } from '../../core/scope.ts'
-import type { Operation } from '../../model/access.ts'
-import {
-  ACCESS_TOKEN_INPUT,
-  type AccessTokenInfo,
-  type AccessTokenInput,
-  accessScope,
-} from '../../model/access.ts'
+import type { Resource } from '../../core/permission.ts'
+import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../model/config.ts'
 import {
   type BasinInfo,
+  EMPTY_PAGE,
   LIST_QUERY,
   type ListQuery,
   type LocationInfo,
@@ -17,16 +11,15 @@ import {
   type Provisioned,
 } from '../../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
+import type { Operation } from '../../model/operations.ts'
 import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinCreation, BasinPlacement } from '../service/basin-service.ts'
-import { permissionDenied } from '../service/errors.ts'
 import type { EngineStats } from '../service/stats.ts'
 import type { Connection } from '../service/stream-target.ts'
 import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageCounters } from '../service/usage.ts'
-import { listScoped } from './authorize.ts'
 import { Basin } from './basin.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
 import type { Caller } from './caller.ts'
@@ -154,7 +147,7 @@ export class Headwater {
     options: CreateBasinOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
     return this.#caller.run(
-      'createBasin',
+      'create-basin',
       { basin: name },
       options,
       () => this.#engine.basins.create(name, config, options),
@@ -169,13 +162,12 @@ export class Headwater {
     options: EnsureBasinOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
     return this.#caller.run(
-      'ensureBasin',
+      ['create-basin', 'reconfigure-basin'],
       { basin: name },
       options,
-      ({ grant }) =>
+      (permit) =>
         this.#engine.basins.ensure(name, config, options, (change) => {
-          const operation = change === 'create' ? 'create-basin' : 'reconfigure-basin'
-          if (!permits(grant, operation, { basin: name })) throw permissionDenied()
+          permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
         }),
       ENSURE_BASIN_OPTIONS,
     )
@@ -185,12 +177,12 @@ export class Headwater {
   async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
     return this.#caller.run(
-      'listBasins',
+      'list-basins',
       {},
       options,
-      async ({ grant }) =>
-        (await listScoped(
-          grant.scope.basins,
+      async (permit) =>
+        (await permit.list(
+          'basins',
           query,
           (scoped) => this.#engine.basins.list(scoped),
           ({ name }) => name,
@@ -209,7 +201,9 @@ export class Headwater {
 
   /** Resolves to the configuration of a basin. Rejects with `basin_not_found`. */
   async basinConfig(name: string, options?: CallOptions): Promise<BasinConfig> {
-    return this.#caller.run('basinConfig', { basin: name }, options, () => this.#engine.basins.config(name))
+    return this.#caller.run('get-basin-config', { basin: name }, options, () =>
+      this.#engine.basins.config(name),
+    )
   }
 
   /**
@@ -221,7 +215,7 @@ export class Headwater {
     change: BasinReconfiguration,
     options?: CallOptions,
   ): Promise<BasinConfig> {
-    return this.#caller.run('reconfigureBasin', { basin: name }, options, () =>
+    return this.#caller.run('reconfigure-basin', { basin: name }, options, () =>
       this.#engine.basins.reconfigure(name, change),
     )
   }
@@ -231,7 +225,7 @@ export class Headwater {
    * then the basin. Rejects with `basin_not_found`.
    */
   async deleteBasin(name: string, options?: CallOptions): Promise<void> {
-    return this.#caller.run('deleteBasin', { basin: name }, options, () => this.#engine.basins.delete(name))
+    return this.#caller.run('delete-basin', { basin: name }, options, () => this.#engine.basins.delete(name))
   }
 
   /**
@@ -241,18 +235,17 @@ export class Headwater {
    */
   async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
     if (this.#caller.isOwner) {
-      return this.#caller.run('issueAccessToken', {}, options, async () =>
+      return this.#caller.run('issue-access-token', {}, options, async () =>
         (await this.#tokens()).issue(token),
       )
     }
-    // Authorized before the input is looked at. A copy: what is checked is what is issued.
+    // Authorized before the input is looked at.
     const permitting = this.#caller.permit(['issue-access-token'], {})
     await unlessAborted(signalOf(options), Promise.resolve(permitting))
-    assertMembers(token, ACCESS_TOKEN_INPUT, 'token')
-    const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = token
-    const input = { id, expiresAt, expiresAtText, autoPrefixStreams, scope: accessScope(scope) }
-    return this.#caller.run('issueAccessToken', { tokenId: id }, options, async ({ identity }) =>
-      (await this.#tokens()).issue(input, identity),
+    const tokens = await this.#tokens()
+    const input = tokens.copyInput(token)
+    return this.#caller.run('issue-access-token', { tokenId: input.id }, options, ({ identity }) =>
+      tokens.issue(input, identity),
     )
   }
 
@@ -262,10 +255,10 @@ export class Headwater {
    */
   async listAccessTokens(query: ListQuery = {}, options?: CallOptions): Promise<Page<AccessTokenInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
-    return this.#caller.run('listAccessTokens', {}, options, async ({ grant }) => {
+    return this.#caller.run('list-access-tokens', {}, options, async (permit) => {
       const tokens = await this.#tokens()
-      const page = await listScoped(
-        grant.scope.accessTokens,
+      const page = await permit.list(
+        'accessTokens',
         query,
         (scoped) => tokens.list(scoped),
         ({ id }) => id,
@@ -291,7 +284,7 @@ export class Headwater {
    * `access_token_not_found`.
    */
   async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {
-    return this.#caller.run('revokeAccessToken', { tokenId: id }, options, async () =>
+    return this.#caller.run('revoke-access-token', { tokenId: id }, options, async () =>
       (await this.#tokens()).revoke(id),
     )
   }
@@ -319,12 +312,12 @@ export class Headwater {
    * unless the engine meters usage.
    */
   async metrics(query: MetricsQuery<AccountMetricSet>, options?: CallOptions): Promise<readonly Metric[]> {
-    return this.#caller.run('accountMetrics', {}, options, async ({ grant }) => {
+    return this.#caller.run('account-metrics', {}, options, async (permit) => {
       const metrics = await this.#engine.usage.metrics.account(query)
       // Labels are names of basins, so the token's scope applies.
       return metrics.map((metric) =>
         metric.kind === 'label'
-          ? { ...metric, values: metric.values.filter((name) => covers(grant.scope.basins, name)) }
+          ? { ...metric, values: metric.values.filter((name) => permit.covers('basins', name)) }
           : metric,
       )
     })
@@ -332,19 +325,21 @@ export class Headwater {
 
   /** Lists the locations where basins can be. */
   async listLocations(options?: CallOptions): Promise<readonly LocationInfo[]> {
-    return this.#caller.run('listLocations', {}, options, () => this.#engine.locations.list())
+    return this.#caller.run('list-locations', {}, options, () => this.#engine.locations.list())
   }
 
   /** Resolves to the location of basins that are created without one. */
   async defaultLocation(options?: CallOptions): Promise<LocationInfo> {
-    return this.#caller.run('defaultLocation', {}, options, () => this.#engine.locations.default())
+    return this.#caller.run('get-default-location', {}, options, () => this.#engine.locations.default())
   }
 
   /**
    * Sets the location of basins that are created without one. Rejects with `invalid` for an unknown location.
    */
   async setDefaultLocation(name: string, options?: CallOptions): Promise<LocationInfo> {
-    return this.#caller.run('setDefaultLocation', {}, options, () => this.#engine.locations.setDefault(name))
+    return this.#caller.run('set-default-location', {}, options, () =>
+      this.#engine.locations.setDefault(name),
+    )
   }
 
   /**

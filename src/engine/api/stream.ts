@@ -16,7 +16,6 @@ import type { Reservation } from '../service/admission.ts'
 import type { StreamTarget } from '../service/stream-target.ts'
 import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
 import { type AppendOptions, AppendSession } from './append-session.ts'
-import { authorizeCommands, resolveRef, resolveTarget } from './authorize.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 import type { Caller } from './caller.ts'
 import type { Engine } from './engine.ts'
@@ -133,7 +132,7 @@ export class Stream {
     signal?.throwIfAborted()
     const { admission, appends, clock, closing, sessionInFlightBytes } = this.#engine
     const { ref } = this.#target
-    return this.#caller.open('appendSession', this.#target, signal, async ({ grant, target, watch }) => {
+    return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
       const opening = appends.openLane(target)
       const lane = await unlessAborted(signal, opening).catch((error: unknown) => {
         // The lane may still open after the signal aborted.
@@ -148,7 +147,7 @@ export class Stream {
         closing,
         signal,
         revoked: watch?.ended,
-        check: (batch) => authorizeCommands(grant, ref, batch),
+        check: (batch) => permit.authorizeCommands(ref, batch),
         onEnd: () => watch?.release(),
       })
     })
@@ -268,7 +267,7 @@ export class Stream {
     query: ReadQuery = {},
     options: ReadPolicy & { readonly heartbeats?: boolean } = {},
   ): Promise<ReadCursor | undefined> {
-    return this.#caller.open('readSession', this.#target, undefined, async ({ target, watch }) => {
+    return this.#caller.open('read', this.#target, undefined, async ({ target, watch }) => {
       const cursor = await this.#engine.reads.open(target, query, {
         ...options,
         ending: watch?.ended,
@@ -287,8 +286,8 @@ export class Stream {
    */
   async checkTail(options?: CallOptions): Promise<StreamPosition> {
     const target = this.#withoutCreation()
-    return this.#caller.run('checkTail', target.ref, options, ({ grant }) =>
-      this.#engine.reads.tail(this.#caller.isOwner ? target : resolveTarget(grant, target)),
+    return this.#caller.run('check-tail', target.ref, options, (permit) =>
+      this.#engine.reads.tail(permit.resolveTarget(target)),
     )
   }
 
@@ -298,8 +297,8 @@ export class Stream {
    */
   async metrics(query: MetricsQuery<StreamMetricSet>, options?: CallOptions): Promise<readonly Metric[]> {
     const { ref } = this.#target
-    return this.#caller.run('streamMetrics', ref, options, ({ grant }) =>
-      this.#engine.usage.metrics.stream(this.#caller.isOwner ? ref : resolveRef(grant, ref), query),
+    return this.#caller.run('stream-metrics', ref, options, (permit) =>
+      this.#engine.usage.metrics.stream(permit.resolveRef(ref), query),
     )
   }
 

@@ -1,17 +1,8 @@
-import type { Grant } from '../../core/permission.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
-import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
-
-/** What an access token permitted when it was looked up. */
-export interface Identity {
-  readonly grant: Grant
-  /** SHA-256 of the token, in hexadecimal. */
-  readonly digest: string
-  /** Holds while the token is neither revoked nor replaced. */
-  readonly unchanged: Extract<CatalogChange, { readonly kind: 'check' }>
-}
+import type { StorageSession } from '../../storage/contract.ts'
+import type { HolderPermit, Identity } from './permit.ts'
 
 /** Ends what a token opened when the token ends. */
 export interface TokenWatch {
@@ -26,9 +17,14 @@ export interface TokenAccess {
   /** Changes whenever this engine revokes a token or replaces the root token. */
   readonly revision: number
   /** Resolves to what the token permits. Rejects with `authn`. */
-  authenticate(token: string | undefined): Promise<Identity>
+  authenticate(token: string | undefined): Promise<HolderPermit>
   /** Watches the token while a session is open. Rejects with `authn` if it changed since it was looked up. */
   watch(identity: Identity): Promise<TokenWatch>
+  /**
+   * Returns a copy of the token to issue with all members of its scope, so that what was checked is what is
+   * issued. Throws `invalid` for unknown members.
+   */
+  copyInput(input: AccessTokenInput): AccessTokenInput
   /**
    * Resolves to the token, which is not stored and cannot be shown again. Without an issuer the owner issues
    * it.

@@ -1,4 +1,3 @@
-import type { Operation } from '../../model/access.ts'
 import type { StorageClass } from '../../model/config.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type {
@@ -9,6 +8,7 @@ import type {
   StreamMetricSet,
 } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
+import type { Operation } from '../../model/operations.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { Connection } from './stream-target.ts'
@@ -34,7 +34,7 @@ export interface UsageContext {
 
 /** Records operations for the usage metrics. Calls are cheap, synchronous and never throw. */
 export interface UsageRecorder {
-  /** A control operation succeeded. Without a basin it belongs to the account. */
+  /** An operation succeeded, in the basin if it is not an operation of the account. */
   operation(operation: Operation, basin: string | undefined): void
   /** An append became durable. */
   appended(append: AppendUsage): void

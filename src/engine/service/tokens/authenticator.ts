@@ -1,17 +1,13 @@
-import { OWNER } from '../../../core/permission.ts'
+import { type Grant, OWNER } from '../../../core/permission.ts'
 import { isExpired } from '../../../core/retention.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { StorageSession } from '../../../storage/contract.ts'
-import {
-  grantOf,
-  ROOT_TOKEN_KEY,
-  type RootTokenDocument,
-  type TokenDocument,
-} from '../../../storage/documents.ts'
+import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
 import type { Versioned } from '../catalog.ts'
 import { authnError } from '../errors.ts'
-import type { Identity } from '../token-access.ts'
+import type { HolderPermit, Identity } from '../permit.ts'
 import { idOfToken, isSameDigest, TOKEN_CHARACTERS_MAX, tokenDigest } from './token-format.ts'
+import { TokenPermit } from './token-permit.ts'
 
 /** Looks up what a token permits. */
 export class Authenticator {
@@ -24,7 +20,7 @@ export class Authenticator {
   }
 
   /** Rejects with the same `authn` error for malformed, unknown, revoked and expired tokens. */
-  async authenticate(token: string | undefined): Promise<Identity> {
+  async authenticate(token: string | undefined): Promise<HolderPermit> {
     const isText = typeof token === 'string' && token !== ''
     if (!isText || token.length > TOKEN_CHARACTERS_MAX) throw authnError()
     const digest = await tokenDigest(token)
@@ -32,13 +28,21 @@ export class Authenticator {
     if (issued !== undefined) {
       const { value, version } = issued
       if (isExpired(value.expiresAt, this.#clock.now())) throw authnError()
-      return { grant: grantOf(value), digest, unchanged: unchanged('tokens', value.id, version) }
+      return new TokenPermit({
+        grant: grantOf(value),
+        digest,
+        unchanged: unchanged('tokens', value.id, version),
+      })
     }
     const root = await this.#session.get('settings', ROOT_TOKEN_KEY)
     if (root === undefined || !isSameDigest((root.value as unknown as RootTokenDocument).digest, digest)) {
       throw authnError()
     }
-    return { grant: OWNER, digest, unchanged: unchanged('settings', ROOT_TOKEN_KEY, root.version) }
+    return new TokenPermit({
+      grant: OWNER,
+      digest,
+      unchanged: unchanged('settings', ROOT_TOKEN_KEY, root.version),
+    })
   }
 
   /** Resolves to the document of an issued token, expired or not. */
@@ -53,4 +57,10 @@ export class Authenticator {
 
 function unchanged(collection: 'tokens' | 'settings', key: string, expect: number): Identity['unchanged'] {
   return { kind: 'check', collection, key, expect }
+}
+
+function grantOf({ id, expiresAt, autoPrefixStreams, scope }: TokenDocument): Grant {
+  const { streams } = scope
+  const streamPrefix = autoPrefixStreams && streams !== null && 'prefix' in streams ? streams.prefix : ''
+  return { tokenId: id, scope, expiresAt, streamPrefix }
 }

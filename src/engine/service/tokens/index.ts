@@ -1,3 +1,4 @@
+import { copyAccessTokenInput } from '../../../model/access.ts'
 import type { Catalog } from '../catalog.ts'
 import type { TokenAccess } from '../token-access.ts'
 import { Authenticator } from './authenticator.ts'
@@ -28,6 +29,7 @@ export function openTokens(catalog: Catalog, context: TokenWatcherContext): Toke
     },
     authenticate: (token) => authenticator.authenticate(token),
     watch: (identity) => watcher.watch(identity),
+    copyInput: copyAccessTokenInput,
     issue: (input, issuer) => service.issue(input, issuer),
     list: (query) => service.list(query),
     createRoot: () => service.createRoot(),

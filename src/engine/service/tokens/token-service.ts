@@ -12,15 +12,11 @@ import { assertValid, HeadwaterError, invalid } from '../../../model/errors.ts'
 import type { ListQuery, Page } from '../../../model/info.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { CatalogChange, JsonValue, StorageSession } from '../../../storage/contract.ts'
-import {
-  ROOT_TOKEN_KEY,
-  type RootTokenDocument,
-  type TokenDocument,
-  tokenInfo,
-} from '../../../storage/documents.ts'
+import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
 import type { Catalog } from '../catalog.ts'
 import { authnError, permissionDenied } from '../errors.ts'
-import { type Identity, isUnchanged } from '../token-access.ts'
+import type { Identity } from '../permit.ts'
+import { isUnchanged } from '../token-access.ts'
 import type { Authenticator } from './authenticator.ts'
 import { newRootToken, newToken, rootTokenProblem, tokenDigest } from './token-format.ts'
 
@@ -123,6 +119,17 @@ export class TokenService {
       await commit([put('settings', ROOT_TOKEN_KEY, { digest }, null)])
       return token
     })
+  }
+}
+
+function tokenInfo(document: TokenDocument): AccessTokenInfo {
+  const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = document
+  return {
+    id,
+    expiresAt: expiresAt === null ? null : new Date(expiresAt),
+    ...(expiresAtText !== undefined && { expiresAtText }),
+    autoPrefixStreams,
+    scope,
   }
 }
 

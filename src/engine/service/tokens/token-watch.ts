@@ -3,7 +3,8 @@ import { SharedSignal } from '../../../runtime/abort.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { StorageSession } from '../../../storage/contract.ts'
 import { authnError, tokenEndedError } from '../errors.ts'
-import { type Identity, isUnchanged, type TokenWatch } from '../token-access.ts'
+import type { Identity } from '../permit.ts'
+import { isUnchanged, type TokenWatch } from '../token-access.ts'
 
 /**
  * How often the tokens of open sessions are checked, in milliseconds. A token that ended must be noticed

@@ -4,10 +4,10 @@ import {
   type AccessScopeInput,
   type AccessTokenInput,
   newAccessToken,
-  OPERATIONS,
   type ResourceSet,
 } from '../../../../src/model/access.ts'
 import { HeadwaterError } from '../../../../src/model/errors.ts'
+import { OPERATIONS } from '../../../../src/model/operations.ts'
 import { decodeAccessToken } from '../../../../src/wire/json-access.ts'
 import { dateTimeText, objectOf } from '../../../../src/wire/json-members.ts'
 import { readJson } from '../../../../src/wire/json-reader.ts'

@@ -1,0 +1,77 @@
+import { covers, permits, type Resource } from '../../../core/permission.ts'
+import { prefixedName, scopedQuery, shownName, wholeQuery, withinSet } from '../../../core/scope.ts'
+import type { ResourceKind } from '../../../model/access.ts'
+import type { AppendBatch } from '../../../model/append-input.ts'
+import { assertValid, invalid } from '../../../model/errors.ts'
+import type { ListQuery, Page } from '../../../model/info.ts'
+import { basinNameProblem, type StreamRef, streamNameProblem } from '../../../model/names.ts'
+import { OPERATIONS, type Operation } from '../../../model/operations.ts'
+import { permissionDenied } from '../errors.ts'
+import type { HolderPermit, Identity } from '../permit.ts'
+import type { StreamTarget } from '../stream-target.ts'
+
+/** What the holder of a token may do (docs/protocol.md "Permissions"). */
+export class TokenPermit implements HolderPermit {
+  readonly identity: Identity
+
+  constructor(identity: Identity) {
+    this.identity = identity
+  }
+
+  authorize(operations: readonly Operation[], { basin, stream, tokenId }: Resource): void {
+    const { grant } = this.identity
+    const named = { basin, stream: stream === undefined ? undefined : grant.streamPrefix + stream, tokenId }
+    for (const operation of operations) {
+      if (!OPERATIONS.includes(operation)) throw invalid(`unknown operation \`${operation}\``, 'operation')
+    }
+    if (!operations.some((operation) => permits(grant, operation, named))) throw permissionDenied()
+  }
+
+  authorizeCommands(ref: StreamRef, { records }: AppendBatch): void {
+    for (const { command } of records) if (command) this.authorize([command.kind], ref)
+  }
+
+  /**
+   * Rejects a name that breaks the rules, which could address another stream's document, and a name that is
+   * too long together with the token's prefix (docs/protocol.md "Automatic prefixes").
+   */
+  resolveRef({ basin, stream }: StreamRef): StreamRef {
+    assertValid(basinNameProblem(basin), 'basin')
+    assertValid(streamNameProblem(stream), 'stream')
+    const { grant } = this.identity
+    if (grant.streamPrefix === '') return { basin, stream }
+    return { basin, stream: prefixedName(grant, stream), shownAs: stream }
+  }
+
+  resolveTarget(target: StreamTarget): StreamTarget {
+    const { always, config } = target.creation
+    if (always) {
+      this.authorize(['create-basin'], { basin: target.ref.basin })
+      this.authorize(['create-stream'], target.ref)
+    }
+    const ref = this.resolveRef(target.ref)
+    // A basin's configuration grants streams with that configuration, not with one of the caller's choice.
+    const isConfigDenied = config !== undefined && !permits(this.identity.grant, 'create-stream', ref)
+    return { ...target, ref, creation: isConfigDenied ? { always, isConfigDenied } : target.creation }
+  }
+
+  shownName(stream: string): string {
+    return shownName(this.identity.grant, stream)
+  }
+
+  covers(kind: ResourceKind, name: string): boolean {
+    return covers(this.identity.grant.scope[kind], name)
+  }
+
+  async list<Item>(
+    kind: ResourceKind,
+    query: ListQuery,
+    list: (query: ListQuery) => Promise<Page<Item>>,
+    nameOf: (item: Item) => string,
+  ): Promise<Page<Item> | undefined> {
+    const { grant } = this.identity
+    const set = grant.scope[kind]
+    const scoped = scopedQuery(set, kind === 'streams' ? wholeQuery(grant, query) : query)
+    return scoped === undefined ? undefined : withinSet(set, await list(scoped), nameOf)
+  }
+}
