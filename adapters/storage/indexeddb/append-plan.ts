@@ -4,8 +4,9 @@ import { isSameSchedule, type RescheduledLog, reschedule } from './chores.ts'
 import { type LogState, logStateOf, planTailInsert, type TailInsert } from './log-state.ts'
 import { type LogWrite, writeWithAppends } from './log-write.ts'
 import { readBlocks } from './page-row.ts'
-import type { LogRow, WriteTransaction } from './schema.ts'
+import type { LogRow } from './schema.ts'
 import { foldTailRows, hasMarker, lastTailRow, readLog } from './tail-rows.ts'
+import type { Transaction } from './transactions.ts'
 
 /** The planned outcome of appends to one log. */
 export interface AppendPlan {
@@ -48,7 +49,7 @@ export function planOptimistically(
  * outcome stays unknown. Rejects with `StorageFailure` (`corrupt`) if the log is damaged.
  */
 export async function planFromStored(
-  transaction: WriteTransaction,
+  transaction: Transaction,
   logId: string,
   requests: readonly AppendRequest[],
   attempt: AppendPlan | undefined,

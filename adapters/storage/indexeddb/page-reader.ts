@@ -2,7 +2,8 @@ import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { BlockCollector } from './block-collector.ts'
 import { endSeqNumOf } from './page.ts'
 import { assembleBlocks, pagesEnding, ROW_BYTES_MAX, readSummaries } from './page-row.ts'
-import type { LogRow, ReadTransaction } from './schema.ts'
+import type { LogRow } from './schema.ts'
+import type { Transaction } from './transactions.ts'
 
 /** The most pages per request: a few megabytes. */
 const PAGES_MAX = 100
@@ -12,7 +13,7 @@ const PAGES_MAX = 100
  * needed, and sends the first request before the log row has arrived.
  */
 export async function readPages(
-  transaction: ReadTransaction,
+  transaction: Transaction,
   logId: string,
   range: ReadRange,
   logRow: Promise<LogRow | undefined>,
@@ -63,7 +64,7 @@ export async function readPages(
 
 /** A sequence number in the first page that reaches the timestamp. */
 async function seqNumAt(
-  transaction: ReadTransaction,
+  transaction: Transaction,
   logId: string,
   timestamp: number,
 ): Promise<number | undefined> {

@@ -1,6 +1,7 @@
 import { encodePage } from './page.ts'
 import { readBlocks } from './page-row.ts'
-import type { LogRow, ReadTransaction, TailKey, TailRow, WriteTransaction } from './schema.ts'
+import type { LogRow, TailKey, TailRow } from './schema.ts'
+import type { Transaction } from './transactions.ts'
 
 /** A log as stored, except for its pages. */
 export interface StoredLog {
@@ -8,8 +9,6 @@ export interface StoredLog {
   /** In order. */
   readonly tailRows: readonly TailRow[]
 }
-
-type Transaction = ReadTransaction | WriteTransaction
 
 export function markerKey(logId: string, revision: number): TailKey {
   return [logId, -1, revision]
@@ -26,10 +25,10 @@ export async function lastTailRow(
   logId: string,
   row: LogRow,
 ): Promise<TailRow | undefined> {
-  let cursor = await transaction.objectStore('appends').openCursor(tailRange(logId, row), 'prev')
+  const rows = transaction.objectStore('appends')
   // Skips rows of stale revisions.
-  while (cursor !== null && cursor.value.revision !== row.revision) cursor = await cursor.continue()
-  return cursor?.value as TailRow | undefined
+  const last = await rows.findLast(tailRange(logId, row), ({ revision }) => revision === row.revision)
+  return last as TailRow | undefined
 }
 
 /** All tail rows in order, optionally from a sequence number on. */
@@ -44,15 +43,11 @@ export async function readTailRows(
 }
 
 /** Whether the log row takes tail rows. One that an older version of the library wrote does not. */
-export async function hasMarker(
-  transaction: WriteTransaction,
-  logId: string,
-  revision: number,
-): Promise<boolean> {
+export async function hasMarker(transaction: Transaction, logId: string, revision: number): Promise<boolean> {
   return (await transaction.objectStore('appends').getKey(markerKey(logId, revision))) !== undefined
 }
 
-export async function readLog(transaction: WriteTransaction, logId: string): Promise<StoredLog | undefined> {
+export async function readLog(transaction: Transaction, logId: string): Promise<StoredLog | undefined> {
   const row = await transaction.objectStore('logs').get(logId)
   return row && { row, tailRows: await readTailRows(transaction, logId, row) }
 }
