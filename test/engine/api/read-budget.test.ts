@@ -18,7 +18,9 @@ it('ends the sessions that stopped reading when others need their memory', async
   const { hw, clock, stream, records } = await openWithBatches(8)
   const timers = clock.pending
   // Those that are not ended must not follow: how many batches a storage makes of the records is its matter.
-  const stalled = Array.from({ length: 30 }, () => stream.readSession({ seqNum: 0, count: records }).batches())
+  const stalled = Array.from({ length: 30 }, () =>
+    stream.readSession({ seqNum: 0, count: records }).batches(),
+  )
   const firsts = Promise.allSettled(stalled.map((session) => session.next()))
   let read = 0
   const reader = (async () => {
