@@ -16,7 +16,7 @@ export interface Identity {
   readonly unchanged: Extract<CatalogChange, { readonly kind: 'check' }>
 }
 
-/** What a caller may do, and how it names streams. The implementation for tokens is `tokens/token-permit.ts`. */
+/** What a caller may do, and how it names streams. `tokens/token-permit.ts` implements it for tokens. */
 export interface Permit {
   /** The identity behind the token; undefined for the owner of the engine. */
   readonly identity: Identity | undefined
