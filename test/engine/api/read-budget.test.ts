@@ -17,7 +17,7 @@ async function openWithBatches(batches: number) {
 it('ends the sessions that stopped reading when others need their memory', async () => {
   const { hw, clock, stream, records } = await openWithBatches(8)
   const timers = clock.pending
-  // Bounded, so that the sessions that remain end by themselves: the number of batches depends on the storage.
+  // Bounded, so that the remaining sessions end too. The number of batches depends on the storage.
   const stalled = Array.from({ length: 30 }, () =>
     stream.readSession({ seqNum: 0, count: records }).batches(),
   )
