@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import type { Plugin } from 'vite'
 import { defineConfig } from 'vitest/config'
 import { bundledAssetsOfVite } from './scripts/bundled-assets.mjs'
 import { HAS_POSTGRES } from './test/storage/postgres/cluster.ts'
@@ -16,6 +17,8 @@ const OWN_PACKAGE = Object.entries({
   replacement: fileURLToPath(new URL(path, import.meta.url)),
 }))
 
+const inTests = (path: string) => fileURLToPath(new URL(`test/${path}`, import.meta.url))
+
 /** They test a class of the engine by itself, or bring their own storage. */
 const WITHOUT_STORAGE = [
   'test/engine/api/observables.test.ts',
@@ -30,15 +33,26 @@ const ENGINE_TESTS = [
   'test/usage/storage-gauges.test.ts',
 ]
 
+/** Properties draw the same examples in each run; see the file. */
+const seededProperties: Plugin = {
+  name: 'seeded-properties',
+  enforce: 'pre',
+  resolveId: (source, importer) => {
+    const seeded = inTests('support/seeded-properties.ts')
+    return source === 'fast-check' && importer !== seeded ? seeded : undefined
+  },
+}
+
 export default defineConfig({
-  plugins: [bundledAssetsOfVite],
+  plugins: [bundledAssetsOfVite, seededProperties],
   test: {
     // The default leaves one core idle, which is half of a small machine.
     maxWorkers: '100%',
-    setupFiles: [fileURLToPath(new URL('test/support/compare-bytes.ts', import.meta.url))],
-    // Only ends tests that hang: how long a test takes on a busy machine means nothing.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    setupFiles: [inTests('support/compare-bytes.ts'), inTests('support/patience.ts')],
+    // These only end what hangs: how long a test takes on a busy machine means nothing.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000, interval: 10 } },
     projects: [
       { extends: true, test: { name: 'all', include: ['test/**/*.test.ts'] } },
       // The engine again, on real directories.

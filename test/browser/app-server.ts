@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 // @ts-expect-error: a plain script without types
 import { buildExample } from '../../examples/build.mjs'
+import { reservedPort } from '../support/port.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html',
@@ -32,7 +32,7 @@ export async function serveExample(name: string): Promise<AppServer> {
 export async function serveDirectory(directory: string): Promise<AppServer> {
   const requests: string[] = []
   let server: Server | undefined
-  let port = 0
+  const port = await reservedPort()
 
   async function start(): Promise<void> {
     const starting = createServer(async (request, response) => {
@@ -47,7 +47,6 @@ export async function serveDirectory(directory: string): Promise<AppServer> {
       }
     })
     await new Promise<void>((resolve) => starting.listen(port, '127.0.0.1', resolve))
-    port = (starting.address() as AddressInfo).port
     server = starting
     requests.length = 0
   }

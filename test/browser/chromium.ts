@@ -17,6 +17,9 @@ const ARGUMENTS = [
   '--disable-sync',
 ]
 
+/** For pages to load, and elements to appear. The machine may be busy. */
+const PATIENCE_MS = 60_000
+
 const { CHROMIUM_PATH, CI } = process.env
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const found = (CHROMIUM_PATH ? [CHROMIUM_PATH] : PLACES).find((path) => existsSync(path))
@@ -63,13 +66,16 @@ export const launch: Launch = async ({ directory }, args = []) => {
     args: [...ARGUMENTS, ...args],
     headless: true,
   })
+  context.setDefaultTimeout(PATIENCE_MS)
   return { context, close: () => context.close() }
 }
 
 /** Opens a private window, which does not use the profile. */
 export const launchPrivate: Launch = async (_, args = []) => {
   const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...args], headless: true })
-  return { context: await browser.newContext(), close: () => browser.close() }
+  const context = await browser.newContext()
+  context.setDefaultTimeout(PATIENCE_MS)
+  return { context, close: () => browser.close() }
 }
 
 /**
@@ -93,7 +99,7 @@ export const launchProcess: Launch<Launched & { kill(): Promise<void> }> = async
     return port
   }
   const connect = async () => {
-    const port = await vi.waitFor(readPort, { timeout: 15_000, interval: 20 })
+    const port = await vi.waitFor(readPort)
     return chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true })
   }
   const browser = await connect().catch((error) => {
@@ -105,8 +111,10 @@ export const launchProcess: Launch<Launched & { kill(): Promise<void> }> = async
     await exited
     await browser.close()
   }
+  const context = browser.contexts()[0]!
+  context.setDefaultTimeout(PATIENCE_MS)
   return {
-    context: browser.contexts()[0]!,
+    context,
     close: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   }

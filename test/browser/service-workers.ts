@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { PATIENCE } from './support.ts'
 
 export interface ServiceWorkers {
   /** Stops all service workers, as browsers do with idle ones. */
@@ -24,8 +23,8 @@ export async function serviceWorkersOf(page: Page): Promise<ServiceWorkers> {
       const before = stops
       starts = 0
       await devTools.send('ServiceWorker.stopAllWorkers')
-      await expect.poll(() => stops, PATIENCE).toBeGreaterThan(before)
+      await expect.poll(() => stops).toBeGreaterThan(before)
     },
-    started: () => expect.poll(() => starts, PATIENCE).toBeGreaterThan(0),
+    started: () => expect.poll(() => starts).toBeGreaterThan(0),
   }
 }

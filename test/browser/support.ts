@@ -6,6 +6,7 @@ import type { NodeServer } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Headwater, open } from '../../src/index.ts'
 import { serveObserved } from '../support/observed-server.ts'
+import { reservedPort } from '../support/port.ts'
 import type { Variant } from './bundle.ts'
 import {
   describeInChromium,
@@ -17,9 +18,6 @@ import {
 } from './chromium.ts'
 import { servePages } from './page-server.ts'
 import type * as WorkerCaller from './pages/worker-caller.ts'
-
-/** For polling. The machine may be busy. */
-export const PATIENCE = { timeout: 15_000, interval: 5 }
 
 export interface Browser {
   /** The origin of the pages. */
@@ -172,16 +170,15 @@ export async function startService(options: HandlerOptions = { auth: 'none', cor
     const headers = new Headers((source as IncomingMessage).headers as Record<string, string>)
     exchanges.push({ method, path, headers, status })
   }
-  const listen = (port: number): Promise<NodeServer> =>
-    serveObserved(hw, { ...options, port, onError }, { onReply })
-  let server = await listen(0)
-  const { port, url } = server
+  const port = await reservedPort()
+  const listen = (): Promise<NodeServer> => serveObserved(hw, { ...options, port, onError }, { onReply })
+  let server = await listen()
+  const { url } = server
   const openNow = () => {
     const { cachedStreams: _, storageFull: __, ...stats } = hw.stats()
     return { ...stats, requests: server.counts().requests }
   }
-  const idle = () =>
-    expect.poll(() => Object.entries(openNow()).filter(([, count]) => count > 0), PATIENCE).toEqual([])
+  const idle = () => expect.poll(() => Object.entries(openNow()).filter(([, count]) => count > 0)).toEqual([])
   onTestFinished(async () => {
     // Closing the engine ends the sessions that the server would wait for.
     await Promise.all([server.close({ graceMs: 1_000 }), hw.close()])
@@ -194,7 +191,7 @@ export async function startService(options: HandlerOptions = { auth: 'none', cor
     urlOf: (basin) => `http://${basin}.localhost:${port}`,
     async restart() {
       await server.close({ graceMs: 0 })
-      server = await listen(port)
+      server = await listen()
     },
     open: openNow,
     idle,

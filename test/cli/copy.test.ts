@@ -100,7 +100,7 @@ describe('headwater copy', () => {
     await fill(storages.get(FROM)!, ['x'])
     const { exitCode, err, signals } = copy(storages, '--follow')
     const caughtUp = 'Everything is copied; following until Ctrl+C'
-    await vi.waitFor(() => expect(err).toEqual([caughtUp]), { timeout: 20_000 })
+    await vi.waitFor(() => expect(err).toEqual([caughtUp]))
     await fill(storages.get(FROM)!, ['y', 'z'])
     signals.emit('SIGINT')
     expect(await exitCode).toBe(0)

@@ -1,11 +1,10 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { welcome } from '../../adapters/cli/root-token.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
+import { reservedPort } from '../support/port.ts'
 import { counted, ROOT_TOKEN, run, testStorages } from './run.ts'
 
 const SERVE = ['serve', '--port', '0']
@@ -93,7 +92,7 @@ describe('the root token', () => {
     const hw = await open({ storage: inner })
     onTestFinished(() => hw.close())
     const old = (await hw.createRootToken())!
-    const port = await freePort()
+    const port = await reservedPort()
     const { storage, isHeld, release } = heldCommits(inner)
     run(['serve', '--port', `${port}`, '--root-token', ROOT_TOKEN], { storages: testStorages({ storage }) })
     await isHeld
@@ -162,15 +161,6 @@ describe('the root token', () => {
     }
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** A storage whose commits wait for `release`. */
 function heldCommits(inner: Storage) {

@@ -164,7 +164,7 @@ describe('headwater export and import', () => {
     const header = whole.indexOf('record 2 0"')
     input.stdin!.on('error', () => {}).write(whole.slice(0, header))
     // Read before the signal comes: what is in the pipe is taken, and the stream is there.
-    await vi.waitFor(() => stat(at('stopped')), { timeout: 20_000 })
+    await vi.waitFor(() => stat(at('stopped')))
     input.kill('SIGINT')
     expect(await end).toMatchObject({ code: 130, err: expect.stringContaining('continue with `--resume`') })
     const rest = headwater.start(['import', '-', '--resume', '--dir', at('stopped')], KEYS)

@@ -201,9 +201,9 @@ describe('following a stream', () => {
       },
       abort.signal,
     )
-    await expect.poll(() => connections, { timeout: 15_000 }).toBe(4)
+    await expect.poll(() => connections).toBe(4)
     await stream.append('3')
-    await expect.poll(() => bodies, { timeout: 15_000 }).toEqual(['0', '1', '2', '3'])
+    await expect.poll(() => bodies).toEqual(['0', '1', '2', '3'])
     expect(states).toContain('retrying')
     abort.abort()
     await following

@@ -1,7 +1,6 @@
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, it } from 'vitest'
 import { describeInChromium } from '../browser/chromium.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { accessibility, ROOT_TOKEN, servedConsole } from './support.ts'
 
 const STREAM = '#/basins/basin-to-look-at/streams/orders'
@@ -100,7 +99,7 @@ describeInChromium('the look of the console', () => {
     await page.getByRole('dialog', { name: 'Issue token' }).waitFor()
     await page.keyboard.press('Escape')
     // The focus returns to where it was before the dialog.
-    await expect.poll(() => focused(page), PATIENCE).toBe('?')
+    await expect.poll(() => focused(page)).toBe('?')
     await page.keyboard.press('g')
     await page.keyboard.press('b')
     await page.getByRole('heading', { name: 'Basins' }).waitFor()
@@ -118,7 +117,7 @@ describeInChromium('the look of the console', () => {
     await page.keyboard.press('End')
     await page.getByRole('heading', { name: 'Record 2' }).waitFor()
     await page.keyboard.press('Escape')
-    await expect.poll(() => page.getByRole('complementary').count(), PATIENCE).toBe(0)
+    await expect.poll(() => page.getByRole('complementary').count()).toBe(0)
     await page.keyboard.press('p')
     await page.getByText('Paused').waitFor()
     await page.keyboard.press('?')

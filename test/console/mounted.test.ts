@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { bundledExample } from '../docs/bundled-example.ts'
 import { expectNoProblems } from './support.ts'
 
@@ -39,7 +38,7 @@ describeInChromium('the developer panel of docs/console.md, on an engine in Inde
       if ((await host.count()) === 0) await developer.click()
       return host.count()
     }
-    await expect.poll(mounted, PATIENCE).toBe(1)
+    await expect.poll(mounted).toBe(1)
     const address = page.url()
     await page.getByText('in this page').waitFor()
     await page.getByRole('link', { name: 'my-app' }).click()
@@ -71,7 +70,7 @@ describeInChromium('the developer panel of docs/console.md, on an engine in Inde
     expect(page.url()).toBe(address)
     expect(requests.filter((path) => path.startsWith('/v1'))).toEqual([])
     await developer.click()
-    await expect.poll(() => host.count(), PATIENCE).toBe(0)
+    await expect.poll(() => host.count()).toBe(0)
     await developer.click()
     await page.getByRole('heading', { name: 'Basins' }).waitFor()
   })

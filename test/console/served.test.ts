@@ -4,7 +4,6 @@ import type { Page } from 'playwright-core'
 import { expect, it, onTestFinished } from 'vitest'
 import { consolePage } from '../../adapters/console/page.ts'
 import { describeInChromium } from '../browser/chromium.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { run } from '../cli/run.ts'
 import { connect, ROOT_TOKEN, servedConsole } from './support.ts'
 
@@ -45,7 +44,7 @@ describeInChromium('the console of a server that requires a token', () => {
     shell.stdout.on('data', (chunk) => {
       output += chunk
     })
-    await expect.poll(() => output, PATIENCE).toContain('"body":"hello"')
+    await expect.poll(() => output).toContain('"body":"hello"')
   })
 
   it('asks again after a token that the server rejects', async () => {
@@ -100,7 +99,7 @@ describeInChromium('the console of a server that requires a token', () => {
     await dialog.getByText('Operations on access tokens are selected, but no access token is.').waitFor()
     await dialog.getByLabel('list-access-tokens').uncheck()
     await expect
-      .poll(() => permits.allTextContents(), PATIENCE)
+      .poll(() => permits.allTextContents())
       .toEqual([
         'On every stream that begins with “tenant-7/” in the basin “shop-of-tenants”: ' +
           'read records, check the tail, see usage, append records.',
@@ -110,7 +109,7 @@ describeInChromium('the console of a server that requires a token', () => {
     const token = (await dialog.locator('pre').textContent())!
     await served.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await dialog.getByRole('button', { name: 'Copy token' }).click()
-    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), PATIENCE).toBe(token)
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(token)
     const tenant = served.hw.as(token).basin('shop-of-tenants')
     await served.hw.basin('shop-of-tenants').createStream('tenant-7/orders')
     expect((await tenant.stream('orders').append('created')).end.seqNum).toBe(1)

@@ -4,7 +4,6 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { Stream } from '../../src/index.ts'
 import { describeInChromium } from '../browser/chromium.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { servedConsole } from './support.ts'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
@@ -34,16 +33,16 @@ describeInChromium('the console', () => {
     const page = await served.open()
     const links = page.locator('tbody').getByRole('link')
     await page.getByRole('searchbox').fill('many-')
-    await expect.poll(() => links.allTextContents(), PATIENCE).toEqual(names.slice(0, 50))
+    await expect.poll(() => links.allTextContents()).toEqual(names.slice(0, 50))
     await page.getByRole('button', { name: 'Next' }).click()
     await page.getByText('Page 2').waitFor()
     await page.getByRole('button', { name: 'Next' }).click()
-    await expect.poll(() => links.allTextContents(), PATIENCE).toEqual(names.slice(100))
+    await expect.poll(() => links.allTextContents()).toEqual(names.slice(100))
     expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
     await page.getByRole('button', { name: 'Previous' }).click()
-    await expect.poll(() => links.allTextContents(), PATIENCE).toEqual(names.slice(50, 100))
+    await expect.poll(() => links.allTextContents()).toEqual(names.slice(50, 100))
     await page.getByRole('searchbox').fill('many-007')
-    await expect.poll(() => links.allTextContents(), PATIENCE).toEqual(names.slice(70, 80))
+    await expect.poll(() => links.allTextContents()).toEqual(names.slice(70, 80))
     await page.getByRole('searchbox').press('Enter')
     await page.getByText('basin `many-007` not found').waitFor()
   })
@@ -91,7 +90,7 @@ describeInChromium('the console', () => {
       (await served.hw.listBasins({ prefix: 'created-here' })).items.every(
         ({ state }) => state === 'deleting',
       )
-    await expect.poll(isDeleted, PATIENCE).toBe(true)
+    await expect.poll(isDeleted).toBe(true)
   })
 
   it('creates, configures and deletes a stream', async () => {
@@ -130,13 +129,13 @@ describeInChromium('the console', () => {
 
   it('follows a stream, from an offset, a sequence number or a time', async () => {
     const { page, stream } = await openStream('zero', 'one', 'two')
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['zero', 'one', 'two'])
+    await expect.poll(() => bodies(page)).toEqual(['zero', 'one', 'two'])
     const { tail } = await stream.append('three')
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['zero', 'one', 'two', 'three'])
+    await expect.poll(() => bodies(page)).toEqual(['zero', 'one', 'two', 'three'])
     await page.getByLabel('Start from').selectOption('Sequence number')
     await page.getByLabel('Sequence number').fill('2')
     await page.getByRole('button', { name: 'Start' }).click()
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['two', 'three'])
+    await expect.poll(() => bodies(page)).toEqual(['two', 'three'])
     await page.getByLabel('Sequence number').fill('9')
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByText('no record there: the tail is 4').waitFor()
@@ -147,35 +146,33 @@ describeInChromium('the console', () => {
     }
     await page.getByLabel('Time').fill(local(tail.timestamp - 60_000))
     await page.getByRole('button', { name: 'Start' }).click()
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['zero', 'one', 'two', 'three'])
+    await expect.poll(() => bodies(page)).toEqual(['zero', 'one', 'two', 'three'])
     await page.getByLabel('Start from').selectOption('Records before the tail')
     await page.getByLabel('Records before the tail', { exact: true }).last().fill('1')
     await page.getByRole('button', { name: 'Start' }).click()
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['three'])
+    await expect.poll(() => bodies(page)).toEqual(['three'])
   })
 
   it('pauses without skipping records, and filters by text', async () => {
     const { page, stream } = await openStream('apple', 'pear')
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['apple', 'pear'])
+    await expect.poll(() => bodies(page)).toEqual(['apple', 'pear'])
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Paused').waitFor()
     await stream.append([{ body: 'plum', headers: [['kind', 'Apple-like']] }, 'cherry'])
     expect(await bodies(page)).toEqual(['apple', 'pear'])
     await page.getByRole('button', { name: 'Resume' }).click()
-    await expect
-      .poll(() => bodies(page), PATIENCE)
-      .toEqual(['apple', 'pear', 'kind=Apple-likeplum', 'cherry'])
+    await expect.poll(() => bodies(page)).toEqual(['apple', 'pear', 'kind=Apple-likeplum', 'cherry'])
     await page.getByRole('searchbox', { name: 'Filter' }).fill('APPLE')
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['apple', 'kind=Apple-likeplum'])
+    await expect.poll(() => bodies(page)).toEqual(['apple', 'kind=Apple-likeplum'])
     await stream.append(['grape', 'pineapple'])
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['apple', 'kind=Apple-likeplum', 'pineapple'])
+    await expect.poll(() => bodies(page)).toEqual(['apple', 'kind=Apple-likeplum', 'pineapple'])
     await page.getByText('3 match').waitFor()
   })
 
   it('shows bodies as text, JSON and hex, and marks commands', async () => {
     const { page, stream } = await openStream('{"a":[1]}')
     // A read that is opened after the trim does not return the first record.
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['{"a":[1]}'])
+    await expect.poll(() => bodies(page)).toEqual(['{"a":[1]}'])
     await stream.append([{ body: new Uint8Array([0, 255, 65]), headers: [['name', 'wert ü']] }])
     await stream.fence('writer-7')
     await stream.trim(1)
@@ -287,10 +284,10 @@ describeInChromium('the console', () => {
     await page.getByText('A key is 32 bytes in base64').waitFor()
     await key.fill(KEY)
     await key.press('Enter')
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['a secret'])
+    await expect.poll(() => bodies(page)).toEqual(['a secret'])
     await key.fill('being typed')
     await basin.stream('private', { encryptionKey: KEY }).append('more')
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['a secret', 'more'])
+    await expect.poll(() => bodies(page)).toEqual(['a secret', 'more'])
     expect(await key.inputValue()).toBe('being typed')
     await key.fill(KEY)
     await page.getByRole('link', { name: 'Append' }).click()
@@ -306,7 +303,7 @@ describeInChromium('the console', () => {
 
   it('keeps the latest 10,000 of many records, and renders those in view', async () => {
     const { page, stream } = await openStream('before')
-    await expect.poll(() => bodies(page), PATIENCE).toEqual(['before'])
+    await expect.poll(() => bodies(page)).toEqual(['before'])
     const batch = Array.from({ length: 1000 }, (_, index) => ({ body: `${index} ${'x'.repeat(90)}` }))
     for (let index = 0; index < 25; index++) await stream.append(batch)
     await page.getByText('25,001 records received').waitFor()
@@ -315,11 +312,11 @@ describeInChromium('the console', () => {
     const last = page.locator('.row').last()
     expect(await last.textContent()).toMatch(/^25000/)
     await page.getByRole('listbox').press('Home')
-    await expect.poll(() => rows(page).then(([first]) => first), PATIENCE).toMatch(/^15001/)
+    await expect.poll(() => rows(page).then(([first]) => first)).toMatch(/^15001/)
     await stream.append(['one more'])
     await page.getByText('25,002 records received').waitFor()
     expect(await last.textContent()).not.toContain('one more')
     await page.getByRole('button', { name: 'To the end' }).click()
-    await expect.poll(() => last.textContent(), PATIENCE).toContain('one more')
+    await expect.poll(() => last.textContent()).toContain('one more')
   })
 })

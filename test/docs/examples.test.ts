@@ -24,7 +24,7 @@ describe.each(all.filter(({ examples }) => examples.length > 0))('$page', ({ pag
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
       // Some keep files where they run.
       cwd: await mkdtemp(join(directory, 'run-')),
-      timeout: 30_000,
+      timeout: 100_000,
     })
     expect({ stdout: lines(stdout), stderr }).toEqual({ stdout: lines(output), stderr: '' })
   })

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { bundledExample } from './bundled-example.ts'
 
 describeInChromium('docs/browser.md', () => {
@@ -27,6 +26,6 @@ describeInChromium('docs/browser.md', () => {
     page.on('console', (message) => printed.push(message.text()))
     page.on('pageerror', (error) => printed.push(String(error)))
     await page.goto(server.url)
-    await expect.poll(() => printed, PATIENCE).toEqual(['0 written here', '1 seen there', 'true boolean'])
+    await expect.poll(() => printed).toEqual(['0 written here', '1 seen there', 'true boolean'])
   })
 })

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { bundledExample } from './bundled-example.ts'
 
 const PAGE = 'docs/service-worker.md'
@@ -32,7 +31,7 @@ describeInChromium(PAGE, () => {
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))
     await page.goto(server.url)
-    await expect.poll(() => printed, PATIENCE).toEqual(['200 written in a page'])
+    await expect.poll(() => printed).toEqual(['200 written in a page'])
     expect([...server.requests].sort()).toEqual(['/', '/page.js', '/service-worker.js'])
   })
 })

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { namedExample, PROJECT } from './examples.ts'
 
 const PAGES = { module: ['0 hello'], 'import-map': ['1'] }
@@ -33,7 +32,7 @@ describeInChromium('headwater/browser in a page without a bundler', () => {
     page.on('console', (message) => printed.push(message.text()))
     page.on('pageerror', (error) => printed.push(String(error)))
     await page.goto(`${server.url}${name}.html`)
-    await expect.poll(() => printed, PATIENCE).toEqual(expected)
+    await expect.poll(() => printed).toEqual(expected)
     // The page, and one file.
     expect(server.requests.slice(-2)).toEqual([`/${name}.html`, '/browser.js'])
   })

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { PATIENCE } from '../browser/support.ts'
 
 const SCREENSHOTS = join(import.meta.dirname, '..', '..', 'dist', 'screenshots')
 
@@ -27,7 +26,7 @@ export class ChatPage {
   async isReady(): Promise<void> {
     await this.newRoom.click()
     const isControlled = () => this.page.evaluate(() => navigator.serviceWorker.controller !== null)
-    await expect.poll(isControlled, PATIENCE).toBe(true)
+    await expect.poll(isControlled).toBe(true)
   }
 
   async call(name: string): Promise<void> {
@@ -74,7 +73,7 @@ export class ChatPage {
   }
 
   shows(...texts: string[]): Promise<void> {
-    return expect.poll(() => this.messages(), PATIENCE).toEqual(texts)
+    return expect.poll(() => this.messages()).toEqual(texts)
   }
 
   /** The names of the rooms, in order. */

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveExample } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { ChatPage } from './chat-page.ts'
 
 const DESKTOP = { width: 1280, height: 800 }
@@ -99,7 +98,7 @@ describeInChromium('the example local-first-chat, looked at', () => {
     await keyboard.type('by keyboard')
     await keyboard.press('Enter')
     const messageHasFocus = () => chat.message.evaluate((field) => field === document.activeElement)
-    await expect.poll(messageHasFocus, PATIENCE).toBe(true)
+    await expect.poll(messageHasFocus).toBe(true)
     await keyboard.type('two')
     await keyboard.press('Shift+Enter')
     await keyboard.type('lines')
@@ -108,14 +107,14 @@ describeInChromium('the example local-first-chat, looked at', () => {
     expect(await chat.message.inputValue()).toBe('')
     const title = chat.page.getByRole('heading', { level: 2 })
     await keyboard.press('Alt+ArrowDown')
-    await expect.poll(() => title.textContent(), PATIENCE).toBe('general')
-    await expect.poll(messageHasFocus, PATIENCE).toBe(true)
+    await expect.poll(() => title.textContent()).toBe('general')
+    await expect.poll(messageHasFocus).toBe(true)
     await keyboard.type('a draft')
     await keyboard.press('Alt+ArrowUp')
-    await expect.poll(() => title.textContent(), PATIENCE).toBe('by keyboard')
+    await expect.poll(() => title.textContent()).toBe('by keyboard')
     expect(await chat.message.inputValue()).toBe('')
     await keyboard.press('Alt+ArrowDown')
-    await expect.poll(() => chat.message.inputValue(), PATIENCE).toBe('a draft')
+    await expect.poll(() => chat.message.inputValue()).toBe('a draft')
   })
 
   it('shows long histories in parts, and stays where it was scrolled to', async () => {
@@ -125,28 +124,28 @@ describeInChromium('the example local-first-chat, looked at', () => {
     await chat.page.evaluate(sayMany, { room: 'long%20history', count: 250 })
     await chat.page.reload()
     const count = () => chat.log.locator('.text').count()
-    await expect.poll(count, PATIENCE).toBe(100)
+    await expect.poll(count).toBe(100)
     expect(await chat.page.locator('.room-count').textContent()).toBe('250 messages')
     const earlier = chat.log.getByRole('button', { name: 'Show earlier messages' })
     const first = chat.log.getByText('message 150', { exact: true })
     await earlier.scrollIntoViewIfNeeded()
     const before = (await first.boundingBox())!.y
     await earlier.click()
-    await expect.poll(count, PATIENCE).toBe(200)
+    await expect.poll(count).toBe(200)
     expect(Math.abs((await first.boundingBox())!.y - before)).toBeLessThan(60)
     await earlier.click()
-    await expect.poll(count, PATIENCE).toBe(250)
+    await expect.poll(count).toBe(250)
     expect(await earlier.isVisible()).toBe(false)
     expect(await chat.messages()).toEqual(Array.from({ length: 250 }, (_, i) => `message ${i}`))
     await chat.page.evaluate(sayMany, { room: 'long%20history', count: 1 })
     await chat.page.getByRole('button', { name: /new/i }).click()
-    await expect.poll(() => chat.log.getByText('message 0').last().isVisible(), PATIENCE).toBe(true)
+    await expect.poll(() => chat.log.getByText('message 0').last().isVisible()).toBe(true)
   })
 
   it('moves nothing when it is loaded', async () => {
     const chat = await open('#/general')
     await chat.log.getByText(LAST).waitFor()
-    await expect.poll(() => chat.page.getByText('Not persisted').isVisible(), PATIENCE).toBe(true)
+    await expect.poll(() => chat.page.getByText('Not persisted').isVisible()).toBe(true)
     expect(await chat.page.evaluate(layoutShift)).toBeLessThan(0.01)
   })
 })

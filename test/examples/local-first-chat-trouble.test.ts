@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveExample } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { ChatPage } from './chat-page.ts'
 
 const MIB = 1_048_576
@@ -21,7 +20,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await chat.isReady()
     return chat
   }
-  const alertOf = (chat: ChatPage) => expect.poll(() => chat.alert.innerText(), PATIENCE)
+  const alertOf = (chat: ChatPage) => expect.poll(() => chat.alert.innerText())
 
   it('tells what is wrong with the name of a room', async () => {
     const chat = await open()
@@ -32,7 +31,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
       ['é'.repeat(254), 'Stream name must not exceed 512 bytes in length.'],
     ] as const) {
       await chat.create(name)
-      await expect.poll(problem, PATIENCE).toBe(expected)
+      await expect.poll(problem).toBe(expected)
       expect(await chat.newRoom.inputValue()).toBe(name)
     }
     expect(await chat.roomNames()).toEqual([])
@@ -96,7 +95,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await alertOf(chat).toContain('storage of this page is full')
     expect(await chat.message.inputValue()).toBe(text)
     await chat.page.reload()
-    await expect.poll(async () => (await chat.messages()).length, PATIENCE).toBe(stored)
+    await expect.poll(async () => (await chat.messages()).length).toBe(stored)
     await devTools.send('Storage.overrideQuotaForOrigin', { origin })
     await chat.page.reload()
     await chat.say('space again')
@@ -113,7 +112,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     const chat = await open()
     const storage = chat.page.getByRole('region', { name: 'Storage' })
     await expect
-      .poll(() => storage.innerText(), PATIENCE)
+      .poll(() => storage.innerText())
       .toMatch(/^[\d.]+ [kMG]B of [\d.]+ [MGT]B used\s+Not persisted/)
     const devTools = await browser.context.newCDPSession(chat.page)
     await devTools.send('Browser.grantPermissions', {
@@ -121,7 +120,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
       permissions: ['durableStorage'],
     })
     await storage.getByRole('button', { name: 'Keep it' }).click()
-    await expect.poll(() => storage.innerText(), PATIENCE).toMatch(/Persisted: the browser keeps it\./)
+    await expect.poll(() => storage.innerText()).toMatch(/Persisted: the browser keeps it\./)
     expect(await storage.getByRole('button').count()).toBe(0)
   })
 })

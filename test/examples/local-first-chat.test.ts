@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveExample } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
-import { PATIENCE } from '../browser/support.ts'
 import { ChatPage } from './chat-page.ts'
 
 describeInChromium('the example local-first-chat', () => {
@@ -24,13 +23,13 @@ describeInChromium('the example local-first-chat', () => {
     const chat = await openTab('Ada')
     expect(await chat.rooms.textContent()).toContain('No rooms yet')
     await chat.begin('empty room')
-    await expect.poll(() => chat.log.textContent(), PATIENCE).toContain('Write the first message')
+    await expect.poll(() => chat.log.textContent()).toContain('Write the first message')
   })
 
   it('is live in two tabs, each with a name of its own', async () => {
     const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
     await ada.begin('general')
-    await expect.poll(() => ben.roomNames(), PATIENCE).toEqual(['empty room', 'general'])
+    await expect.poll(() => ben.roomNames()).toEqual(['empty room', 'general'])
     await ben.enter('general')
     await ada.say('Hello, Ben')
     await ben.shows('Hello, Ben')
@@ -55,13 +54,13 @@ describeInChromium('the example local-first-chat', () => {
     await ada.begin('elsewhere')
     await ben.enter('general')
     await ben.say('Are you there?', 'Ada?')
-    await expect.poll(() => ada.linkOf('general').textContent(), PATIENCE).toMatch(/Ben: Ada\?\s+2\s*$/)
-    await expect.poll(() => ada.page.title(), PATIENCE).toBe('(2) elsewhere · Brook')
+    await expect.poll(() => ada.linkOf('general').textContent()).toMatch(/Ben: Ada\?\s+2\s*$/)
+    await expect.poll(() => ada.page.title()).toBe('(2) elsewhere · Brook')
     const third = await openTab('Ada')
-    await expect.poll(() => third.page.title(), PATIENCE).toBe('(2) Brook')
+    await expect.poll(() => third.page.title()).toBe('(2) Brook')
     await third.enter('general')
-    await expect.poll(() => third.page.title(), PATIENCE).toBe('general · Brook')
-    await expect.poll(() => ada.page.title(), PATIENCE).toBe('elsewhere · Brook')
+    await expect.poll(() => third.page.title()).toBe('general · Brook')
+    await expect.poll(() => ada.page.title()).toBe('elsewhere · Brook')
     expect(await third.log.locator('.of-new').textContent()).toBe('New')
   })
 
@@ -72,9 +71,7 @@ describeInChromium('the example local-first-chat', () => {
     const count = async (chat: ChatPage) => (await chat.roomNames()).filter((name) => name === 'race').length
     for (const chat of [ada, ben]) {
       expect(await count(chat)).toBe(1)
-      await expect
-        .poll(async () => (await chat.messages()).sort(), PATIENCE)
-        .toEqual(['from Ada', 'from Ben'])
+      await expect.poll(async () => (await chat.messages()).sort()).toEqual(['from Ada', 'from Ben'])
     }
   })
 
@@ -164,7 +161,7 @@ describeInChromium('the example local-first-chat', () => {
     await ada.say('still online')
     await server.stop()
     await browser.context.setOffline(true)
-    await expect.poll(() => ada.page.getByRole('status').textContent(), PATIENCE).toBe('Offline')
+    await expect.poll(() => ada.page.getByRole('status').textContent()).toBe('Offline')
     await ada.say('now offline')
     await ben.shows('still online', 'now offline')
     await ada.page.reload()
@@ -178,7 +175,7 @@ describeInChromium('the example local-first-chat', () => {
     await browser.restart()
     await browser.context.setOffline(true)
     const chat = await openTab('Ada')
-    await expect.poll(() => chat.roomNames(), PATIENCE).toEqual(rooms)
+    await expect.poll(() => chat.roomNames()).toEqual(rooms)
     await chat.enter('offline')
     await chat.shows('still online', 'now offline', 'reloaded')
     await chat.say('restarted')

@@ -9,7 +9,6 @@ import { type AppServer, serveDirectory, serveExample } from '../browser/app-ser
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
 import { serviceWorkersOf } from '../browser/service-workers.ts'
-import { PATIENCE } from '../browser/support.ts'
 
 const READY = 'Ready, with or without a network.'
 
@@ -26,11 +25,10 @@ describeInChromium('the example published-client', () => {
     await isReady(page)
     return page
   }
-  const isReady = (page: Page) =>
-    expect.poll(() => page.locator('output').textContent(), PATIENCE).toBe(READY)
+  const isReady = (page: Page) => expect.poll(() => page.locator('output').textContent()).toBe(READY)
   const notesOf = (page: Page) =>
     page.getByRole('list', { name: 'Notes' }).getByRole('listitem').allTextContents()
-  const shows = (page: Page, notes: string[]) => expect.poll(() => notesOf(page), PATIENCE).toEqual(notes)
+  const shows = (page: Page, notes: string[]) => expect.poll(() => notesOf(page)).toEqual(notes)
   async function append(page: Page, note: string): Promise<void> {
     await page.getByRole('textbox', { name: 'Note' }).fill(note)
     await page.getByRole('button', { name: 'Append' }).click()
@@ -52,7 +50,7 @@ describeInChromium('the example published-client', () => {
     await rm(join(directory, 'style.css'))
     const page = await browser.page(incomplete.url)
     await expect
-      .poll(() => page.locator('output').textContent(), PATIENCE)
+      .poll(() => page.locator('output').textContent())
       .toBe('the service worker could not be installed')
   })
 
@@ -102,7 +100,7 @@ describeInChromium('the example published-client', () => {
     const page = await open()
     const devTools = await page.context().newCDPSession(page)
     await devTools.send('Page.reload', { ignoreCache: true })
-    await expect.poll(() => server.requests, PATIENCE).toContain('/main.js')
+    await expect.poll(() => server.requests).toContain('/main.js')
     await isReady(page)
   })
 })

@@ -47,7 +47,7 @@ interface Ended {
 /** Runs a program until it exits. */
 function ended(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(file, args, { env: environment(env), timeout: 25_000 }, (error, stdout, stderr) => {
+    execFile(file, args, { env: environment(env), timeout: 100_000 }, (error, stdout, stderr) => {
       resolve({ exitCode: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr })
     })
   })

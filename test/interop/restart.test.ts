@@ -1,6 +1,7 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { afterEach, describe, expect, it } from 'vitest'
 import { testStorage } from '../support/index.ts'
+import { reservedPort } from '../support/port.ts'
 import { bodies, strings, stringWhen, take } from './records.ts'
 import {
   basinOn,
@@ -29,9 +30,9 @@ afterEach(async () => {
 describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
   async function start() {
     const storage = testStorage()
-    open.service = await startService({ storage })
+    const port = await reservedPort()
+    open.service = await startService({ storage, port })
     open.basin = await basinOn(open.service.server.url, transport, { retry })
-    const { port } = open.service.server
     return {
       basin: open.basin,
       async stop() {

@@ -80,7 +80,7 @@ export function clientOf(
     const { accessToken, endpoints } = S2Environment.parse()
     // An attempt delayed by a busy machine must not be retried: the retry would be a second append.
     return new S2({
-      requestTimeoutMillis: 20_000,
+      requestTimeoutMillis: 100_000,
       ...options,
       accessToken: accessToken!,
       endpoints: endpoints!,

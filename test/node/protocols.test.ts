@@ -119,7 +119,7 @@ describe('one plain port for both protocols', () => {
     const client = new RawClient(server.port)
     client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
     // By default, Node would look for late headers after 30 seconds.
-    await expect.poll(() => client.received, { timeout: 15_000 }).toMatch(/^HTTP\/1.1 408 /)
+    await expect.poll(() => client.received).toMatch(/^HTTP\/1.1 408 /)
     await client.closed
   })
 

@@ -4,6 +4,7 @@ import type { Reply } from '../../adapters/http/reply.ts'
 import { serve, serveHandler } from '../../adapters/node/serve.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
+import { reservedPort } from '../support/port.ts'
 import {
   http2Client,
   http2Fetch,
@@ -120,9 +121,10 @@ describe('close', () => {
   })
 
   it('frees the port for the next server', async () => {
-    const { server } = await startServer(() => ok('first'))
+    const port = await reservedPort()
+    const { server } = await startServer(() => ok('first'), { port })
     await server.close()
-    const { server: next } = await startServer(() => ok('second'), { port: server.port })
+    const { server: next } = await startServer(() => ok('second'), { port })
     expect(await (await fetch(next.url)).text()).toBe('second')
   })
 

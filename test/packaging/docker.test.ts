@@ -85,7 +85,7 @@ describe.skipIf(process.platform === 'win32' /* the image has a POSIX shell */)(
     server.stderr.on('data', (chunk) => {
       messages += chunk
     })
-    const url = await vi.waitUntil(() => /listens on (http:\S+)\n/.exec(messages)?.[1], { timeout: 60_000 })
+    const url = await vi.waitUntil(() => /listens on (http:\S+)\n/.exec(messages)?.[1])
     const logged = once(createInterface(server.stdout), 'line')
     expect((await fetch(`${url}/health`)).status).toBe(200)
     expect(JSON.parse((await logged)[0])).toMatchObject({ method: 'GET', path: '/health', status: 200 })

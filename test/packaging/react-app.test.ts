@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import * as vite from 'vite'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
-import { inChromium, PATIENCE } from '../browser/support.ts'
+import { inChromium } from '../browser/support.ts'
 import { namedExample } from '../docs/examples.ts'
 import { type InstalledApp, installApp } from './installed-app.ts'
 
@@ -83,5 +83,5 @@ async function send(page: Page, message: string): Promise<void> {
 
 function expectMessages(page: Page, messages: readonly string[]): Promise<void> {
   const shown = () => page.getByRole('listitem').allTextContents()
-  return expect.poll(shown, PATIENCE).toEqual(messages)
+  return expect.poll(shown).toEqual(messages)
 }

@@ -69,7 +69,7 @@ describe('an interrupted export', () => {
       await finish(await resumeExportFile(path, false), made)
       expect(await readFile(path, 'utf8'), `cut at ${cut}`).toBe(whole)
     }
-  }, 60_000)
+  })
 
   it('continues after truncation at any byte of a compressed file', async () => {
     const made = await source()
@@ -81,7 +81,7 @@ describe('an interrupted export', () => {
       await finish(await resumeExportFile(path, true), made)
       expect(gunzipSync(await readFile(path)).toString(), `cut at ${cut}`).toBe(whole)
     }
-  }, 60_000)
+  })
 
   it('is accessible to its owner only', async () => {
     const path = newPath()

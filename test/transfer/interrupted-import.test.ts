@@ -57,7 +57,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       await target.clock.advance('1s')
       expect(contentOf(await exported(target.service)), `cut at ${cut}`).toBe(contentOf(text))
     }
-  }, 120_000)
+  })
 
   it('reports a truncated input, also at the end of a line', async () => {
     const lines = (await whole()).split(/(?<=\n)/)
@@ -68,7 +68,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       await target.clock.advance('1s')
       expect(contentOf(await exported(target.service))).toBe(contentOf(lines.join('')))
     }
-  }, 120_000)
+  })
 
   it('continues after a failure of any request, with each record once at its position', async () => {
     const text = await whole()
@@ -92,7 +92,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
         expect(contentOf(await exported(target.service)), `request ${failing}`).toBe(contentOf(text))
       }
     }
-  }, 120_000)
+  })
 
   it('over a bad connection writes everything once', async () => {
     const text = await whole()
@@ -128,7 +128,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       ),
       { numRuns: 25 },
     )
-  }, 120_000)
+  })
 
   it('changes nothing when it is repeated', async () => {
     const text = await whole()

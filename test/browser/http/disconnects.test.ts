@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type * as Leaving from '../pages/disconnects.ts'
-import { inChromium, PATIENCE, scriptIn, startService } from '../support.ts'
+import { inChromium, scriptIn, startService } from '../support.ts'
 
 const BASIN = 'my-first-app'
 const BATCHES = 24
@@ -29,7 +29,7 @@ inChromium('a page that disconnects leaves nothing open on the server', (browser
     const page = await browser.page()
     const { wait } = await scriptIn<typeof Leaving>(page, 'disconnects')
     await wait(service.records)
-    await expect.poll(service.open, PATIENCE).toMatchObject({ openReads: 3, waitingReads: 3, requests: 3 })
+    await expect.poll(service.open).toMatchObject({ openReads: 3, waitingReads: 3, requests: 3 })
     await leave(page)
     await service.idle()
   })

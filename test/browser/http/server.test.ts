@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type * as EventSources from '../pages/event-source.ts'
 import type * as Fetching from '../pages/fetch.ts'
 import type * as PublishedClient from '../pages/published-client.ts'
-import { inChromium, PATIENCE, type Service, scriptIn, startService } from '../support.ts'
+import { inChromium, type Service, scriptIn, startService } from '../support.ts'
 
 const BASIN = 'my-first-app'
 const JSON_HEADERS = { 'svc-basin': BASIN, 'content-type': 'application/json' }
@@ -130,7 +130,7 @@ inChromium('the server and pages of another origin', (browser) => {
           const { records } = type === 'batch' ? JSON.parse(data) : {}
           return [type, id, records?.map(({ body }: { body: string }) => body) ?? data]
         })
-      const becomes = (expected: unknown) => expect.poll(seen, PATIENCE).toEqual(expected)
+      const becomes = (expected: unknown) => expect.poll(seen).toEqual(expected)
       return { becomes, states }
     }
 
@@ -176,7 +176,7 @@ inChromium('the server and pages of another origin', (browser) => {
     it('is closed by a 416', async () => {
       const service = await startWithStream('a')
       const { states } = await listening(service, 'seq_num=1&count=1')
-      await expect.poll(states, PATIENCE).toEqual([EVENT_SOURCE_CLOSED])
+      await expect.poll(states).toEqual([EVENT_SOURCE_CLOSED])
       expect(service.exchanges.map(({ status }) => status)).toEqual([416])
     })
   })

@@ -9,7 +9,7 @@ import type * as Fetching from '../pages/fetch.ts'
 import type * as PublishedClient from '../pages/published-client.ts'
 import type * as Controlled from '../pages/service-worker-client.ts'
 import { serviceWorkersOf } from '../service-workers.ts'
-import { inChromium, PATIENCE, scriptIn } from '../support.ts'
+import { inChromium, scriptIn } from '../support.ts'
 
 const BASIN = 'my-first-app'
 const KEY = btoa('k'.repeat(32))
@@ -32,8 +32,7 @@ inChromium('the HTTP handler in a service worker', (browser) => {
       })
       return { status: answer.status, body: answer.body === '' ? undefined : JSON.parse(answer.body) }
     }
-    const idle = () =>
-      expect.poll(stats, PATIENCE).toMatchObject({ openReads: 0, waitingReads: 0, pendingAppends: 0 })
+    const idle = () => expect.poll(stats).toMatchObject({ openReads: 0, waitingReads: 0, pendingAppends: 0 })
     return { page, call, stats, idle, rootToken }
   }
   type ControlledPage = Awaited<ReturnType<typeof controlledPage>>
@@ -73,7 +72,7 @@ inChromium('the HTTP handler in a service worker', (browser) => {
       await listen(`${records}?seq_num=${from}`)
       const seen = async () => (await events()).flatMap(({ data }) => JSON.parse(data).records)
       return (...bodies: string[]) =>
-        expect.poll(seen, PATIENCE).toMatchObject(bodies.map((body, i) => ({ seq_num: from + i, body })))
+        expect.poll(seen).toMatchObject(bodies.map((body, i) => ({ seq_num: from + i, body })))
     }
     const shows = await following(controlled, 0)
     await shows('a', 'b')
@@ -118,7 +117,7 @@ inChromium('the HTTP handler in a service worker', (browser) => {
     await append('a')
     const { follow } = await scriptIn<typeof Leaving>(leaving.page, 'disconnects')
     await follow(records)
-    await expect.poll(witness.stats, PATIENCE).toMatchObject({ openReads: 2, waitingReads: 2 })
+    await expect.poll(witness.stats).toMatchObject({ openReads: 2, waitingReads: 2 })
     await leave(leaving.page)
     await witness.idle()
   })
@@ -129,7 +128,7 @@ inChromium('the HTTP handler in a service worker', (browser) => {
     await append('a')
     const { follow, stopFollowing } = await scriptIn<typeof Leaving>(controlled.page, 'disconnects')
     await follow(records)
-    await expect.poll(controlled.stats, PATIENCE).toMatchObject({ openReads: 2, waitingReads: 2 })
+    await expect.poll(controlled.stats).toMatchObject({ openReads: 2, waitingReads: 2 })
     await stopFollowing()
     await controlled.idle()
   })

@@ -2,7 +2,7 @@ import type { CDPSession } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type * as Quota from '../pages/indexeddb-quota.ts'
 import type { LowSpace } from '../pages/indexeddb-quota.ts'
-import { type Browser, inChromium, PATIENCE, type Remote, scriptIn } from '../support.ts'
+import { type Browser, inChromium, type Remote, scriptIn } from '../support.ts'
 
 const MB = 1_000_000
 /** Large enough to be stored in a file, whose space is free once it is deleted. */
@@ -16,12 +16,10 @@ inChromium('IndexedDB without space', (browser) => {
     expect(await tab.append(LARGE)).toEqual({ kind: 'quota', nothingWritten: true })
     const records = await tab.storedRecords()
     expect(records).toEqual([[0, 5], ...Array.from({ length: appended }, (_, i) => [i + 1, LARGE])])
-    await expect
-      .poll(() => tab.lowSpaceEvents(), PATIENCE)
-      .toContainEqual(expect.objectContaining({ isFull: true }))
+    await expect.poll(() => tab.lowSpaceEvents()).toContainEqual(expect.objectContaining({ isFull: true }))
 
     await tab.trim(appended)
-    await expect.poll(() => tab.append(LARGE), PATIENCE).toBeUndefined()
+    await expect.poll(() => tab.append(LARGE)).toBeUndefined()
     const left = await tab.storedRecords()
     expect(left.map(([seqNum]) => seqNum)).toEqual([appended, appended + 1, appended + 2])
     await end()
@@ -40,7 +38,7 @@ inChromium('IndexedDB without space', (browser) => {
       }
     }
     await tab.trim(appended)
-    await expect.poll(() => tab.append(LARGE), PATIENCE).toBeUndefined()
+    await expect.poll(() => tab.append(LARGE)).toBeUndefined()
     await end()
   })
 
@@ -49,7 +47,7 @@ inChromium('IndexedDB without space', (browser) => {
     await tab.startTrimWhenLow(0.5)
     const appended = await fill(tab)
     // A rejected append is retried.
-    for (let i = 0; i < 20; i++) await expect.poll(() => tab.append(LARGE), PATIENCE).toBeUndefined()
+    for (let i = 0; i < 20; i++) await expect.poll(() => tab.append(LARGE)).toBeUndefined()
     const records = await tab.storedRecords()
     expect(records[0]![0]).toBeGreaterThan(0)
     const large = records.filter(([, bytes]) => bytes === LARGE)

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { launchProcess } from '../chromium.ts'
 import type * as Engine from '../pages/indexeddb-engine.ts'
-import { type Browser, inChromium, PATIENCE, scriptIn } from '../support.ts'
+import { type Browser, inChromium, scriptIn } from '../support.ts'
 
 const BATCH = 40
 
@@ -33,7 +33,7 @@ inChromium('IndexedDB survives the end of a page', (browser) => {
       const before = own.size
       await crash(browser, page)
       await page.close()
-      await expect.poll(() => own.size, PATIENCE).toBeGreaterThan(before + 3)
+      await expect.poll(() => own.size).toBeGreaterThan(before + 3)
     }
     await survivor.reload()
     await expectIntact(survivor, 'crashes', own)
@@ -73,7 +73,7 @@ async function appendFor(page: Page, name: string, count: number, stream?: strin
   await engine.openEngine(name)
   // Rejects when the page ends.
   engine.appendForever(BATCH, stream).catch(() => {})
-  await expect.poll(() => acknowledged.size, PATIENCE).toBeGreaterThanOrEqual(count)
+  await expect.poll(() => acknowledged.size).toBeGreaterThanOrEqual(count)
   return acknowledged
 }
 

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { launchProcess } from '../chromium.ts'
 import type * as Tabs from '../pages/indexeddb-tabs.ts'
-import { type Browser, inChromium, PATIENCE, scriptIn, scriptInKeptWorker } from '../support.ts'
+import { type Browser, inChromium, scriptIn, scriptInKeptWorker } from '../support.ts'
 
 inChromium('IndexedDB in several tabs', (browser) => {
   const openTab = async () => {
@@ -26,11 +26,11 @@ inChromium('IndexedDB in several tabs', (browser) => {
         expected.push(`tab ${i}`, `worker ${i}`)
         await author.append(`tab ${i}`)
         await worker.append(`worker ${i}`)
-        await expect.poll(() => follower.followed(), PATIENCE).toEqual(expected)
+        await expect.poll(() => follower.followed()).toEqual(expected)
       }
       // Appends that are not awaited.
       await Promise.all(Array.from({ length: 50 }, (_, i) => author.append(`burst ${i}`)))
-      await expect.poll(async () => (await follower.followed()).length, PATIENCE).toBe(91)
+      await expect.poll(async () => (await follower.followed()).length).toBe(91)
       for (const engine of [follower, author, worker]) await engine.closeEngine()
     })
 
@@ -39,9 +39,9 @@ inChromium('IndexedDB in several tabs', (browser) => {
       for (const engine of [worker, tab]) await engine.openEngine('worker')
       await tab.append('a')
       await worker.follow()
-      await expect.poll(() => worker.followed(), PATIENCE).toEqual(['a'])
+      await expect.poll(() => worker.followed()).toEqual(['a'])
       await tab.append('b')
-      await expect.poll(() => worker.followed(), PATIENCE).toEqual(['a', 'b'])
+      await expect.poll(() => worker.followed()).toEqual(['a', 'b'])
       for (const engine of [worker, tab]) await engine.closeEngine()
     })
   })
@@ -52,16 +52,16 @@ inChromium('IndexedDB in several tabs', (browser) => {
       for (const [index, { tab, page }] of tabs.entries()) {
         await tab.contend('closing')
         // Tabs get the lock in the order of their requests.
-        await expect.poll(() => page.evaluate(countRequests, 'closing'), PATIENCE).toBe(index + 1)
+        await expect.poll(() => page.evaluate(countRequests, 'closing')).toBe(index + 1)
       }
-      await expect.poll(() => tabs[0]!.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => tabs[0]!.tab.turns()).toEqual([true])
       expect(await tabs[1]!.tab.turns()).toEqual([])
       await tabs[0]!.page.close()
-      await expect.poll(() => tabs[1]!.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => tabs[1]!.tab.turns()).toEqual([true])
       expect(await tabs[2]!.tab.turns()).toEqual([])
       await tabs[1]!.tab.closeSession()
       expect(await tabs[1]!.tab.turns()).toEqual([true, false])
-      await expect.poll(() => tabs[2]!.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => tabs[2]!.tab.turns()).toEqual([true])
     })
   })
 })
@@ -78,28 +78,28 @@ inChromium(
     it('a frozen tab gives up background work, and asks for it again when it resumes', async () => {
       const frozen = await openTab()
       await frozen.tab.contend('freezing')
-      await expect.poll(() => frozen.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => frozen.tab.turns()).toEqual([true])
       const other = await openTab()
       await other.tab.contend('freezing')
       await setLifecycle(browser, frozen.page, 'frozen')
-      await expect.poll(() => other.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => other.tab.turns()).toEqual([true])
 
       await setLifecycle(browser, frozen.page, 'active')
-      await expect.poll(() => frozen.tab.turns(), PATIENCE).toEqual([true, false])
+      await expect.poll(() => frozen.tab.turns()).toEqual([true, false])
       await other.tab.closeSession()
-      await expect.poll(() => frozen.tab.turns(), PATIENCE).toEqual([true, false, true])
+      await expect.poll(() => frozen.tab.turns()).toEqual([true, false, true])
     })
 
     it('a tab that is frozen while it waits does not block the next one', async () => {
       const frozen = await openTab()
       const [first, last] = [await openTab(), await openTab()]
       await first.tab.contend('queue')
-      await expect.poll(() => first.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => first.tab.turns()).toEqual([true])
       await frozen.tab.contend('queue')
       await last.tab.contend('queue')
       await setLifecycle(browser, frozen.page, 'frozen')
       await first.tab.closeSession()
-      await expect.poll(() => last.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => last.tab.turns()).toEqual([true])
       await setLifecycle(browser, frozen.page, 'active')
       expect(await frozen.tab.turns()).toEqual([])
     })
@@ -107,11 +107,11 @@ inChromium(
     it('a page in the back/forward cache gives up background work', async () => {
       const { page, tab } = await openTab()
       await tab.contend('kept')
-      await expect.poll(() => tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => tab.turns()).toEqual([true])
       const other = await openTab()
       await other.tab.contend('kept')
       await page.goto(`${browser.origin}/wasm`)
-      await expect.poll(() => other.tab.turns(), PATIENCE).toEqual([true])
+      await expect.poll(() => other.tab.turns()).toEqual([true])
       await other.tab.closeSession()
     })
   },

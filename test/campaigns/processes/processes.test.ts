@@ -62,7 +62,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
     const attempted = () => [...attempts.values()].reduce((sum, { length }) => sum + length, 0)
     const furtherAttempts = async (count: number): Promise<void> => {
       const enough = attempted() + count
-      await vi.waitUntil(() => attempted() >= enough, { timeout: 60_000 })
+      await vi.waitUntil(() => attempted() >= enough)
     }
 
     const progress = new Progress(campaign, 'rounds', rounds)
@@ -93,7 +93,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
       const stored = await bodiesOf(hw.basin(BASIN).stream(name))
       acknowledged += check(stored, attempts.get(name)!)
       const from = followed.get(name)!
-      await vi.waitUntil(() => from.length >= stored.length, { timeout: 60_000 })
+      await vi.waitUntil(() => from.length >= stored.length)
       expect(from, `records that a follower of ${name} got`).toEqual(stored)
     }
     expect(acknowledged).toBeGreaterThan(rounds)

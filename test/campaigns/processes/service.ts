@@ -2,8 +2,8 @@ import { serve } from '../../../adapters/node/index.ts'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'
 import { open } from '../../../src/index.ts'
 
-/** Serves the streams of a database until it is killed. Prints its port. */
-const [connectionString = '', port = '0'] = process.argv.slice(2)
+/** Serves the streams of a database until it is killed. Prints its address. */
+const [connectionString = '', port = ''] = process.argv.slice(2)
 const hw = await open({ storage: postgres({ connectionString }) })
 const server = await serve(hw, { auth: 'none', port: Number(port) })
-console.log(new URL(server.url).port)
+console.log(server.url)

@@ -1,4 +1,5 @@
 import { bundleProgram, Child } from '../../support/child-process.ts'
+import { reservedPort } from '../../support/port.ts'
 
 /** Processes that serve one database. */
 export class Services {
@@ -22,14 +23,12 @@ export class Services {
 
   static async start(connectionString: string, count: number): Promise<Services> {
     const program = await bundleProgram(new URL('./service.ts', import.meta.url))
-    const children = Array.from({ length: count }, () => new Child(program, [connectionString]))
-    const ports = await Promise.all(
-      children.map(async (child) => {
-        await child.printed(1)
-        if (child.hasEnded) throw new Error('a service did not start')
-        return child.lines[0]!
-      }),
-    )
+    const ports = await Promise.all(Array.from({ length: count }, async () => `${await reservedPort()}`))
+    const children = ports.map((port) => new Child(program, [connectionString, port]))
+    for (const child of children) {
+      await child.printed(1)
+      if (child.hasEnded) throw new Error('a service did not start')
+    }
     return new Services(program, connectionString, children, ports)
   }
 

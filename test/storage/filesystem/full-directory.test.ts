@@ -70,8 +70,8 @@ describe('an engine on a full disk', () => {
     expect((await handler(new Request('http://localhost/health'))).status).toBe(200)
     await expect(streamOf(hw).append(BODY)).rejects.toThrow('the storage is full; trim or delete streams')
     await streamOf(hw).trim(bodies.length - 1)
-    await vi.waitFor(() => streamOf(hw).append(BODY), { timeout: 20_000, interval: 20 })
-    await vi.waitUntil(() => !hw.stats().storageFull, { timeout: 20_000 })
+    await vi.waitFor(() => streamOf(hw).append(BODY))
+    await vi.waitUntil(() => !hw.stats().storageFull)
     expect(await readdir(directory)).toContain(RESERVE_NAME)
     await hw.close()
   })
@@ -88,7 +88,7 @@ describe('an engine on a full disk', () => {
     expect(await readAll(streamOf(hw))).toEqual(bodies)
     expect(await exportedRecords()).toBe(bodies.length)
     await streamOf(hw).trim(bodies.length)
-    await vi.waitFor(() => streamOf(hw).append(BODY), { timeout: 20_000, interval: 20 })
+    await vi.waitFor(() => streamOf(hw).append(BODY))
     await hw.close()
   })
 
@@ -96,7 +96,7 @@ describe('an engine on a full disk', () => {
     const hw = await opened()
     await fill(hw)
     await hw.basin('basin').deleteStream('stream')
-    await vi.waitFor(() => hw.basin('basin').stream('other').append(BODY), { timeout: 20_000, interval: 20 })
+    await vi.waitFor(() => hw.basin('basin').stream('other').append(BODY))
     await hw.close()
   })
 

@@ -40,9 +40,7 @@ describe.each(HOMES)('a large block in %s', (_, { file, rollBytes, largeBlockByt
     writer = await LogWriter.create(written, 'a')
     // The third one starts the roll of the others.
     for (let i = 0; i < 3; i++) await writer.append({ count: COUNT, bodyBytes: BODY_BYTES })
-    await vi.waitFor(() => expect(disk.names.some((name) => name.startsWith(file))).toBe(true), {
-      timeout: 20_000,
-    })
+    await vi.waitFor(() => expect(disk.names.some((name) => name.startsWith(file))).toBe(true))
     await written.close()
     session = await openSimulated(counted(disk, reads), 1e9, 'sync', largeBlockBytes)
     reads.length = 0

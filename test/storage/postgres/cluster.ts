@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
+import { reservedPort } from '../../support/port.ts'
 
 /** The newest programs that Debian or the path has; undefined if PostgreSQL is not installed. */
 const PROGRAMS = findPrograms()
@@ -47,7 +47,7 @@ export class Cluster {
       ['--pgdata', directory, '--username', 'test', '--auth', 'trust', '--encoding', 'UTF8', '--no-sync'],
       { ...NOBODY, cwd: directory },
     )
-    const cluster = new Cluster(options.port ?? (await freePort()), directory, options)
+    const cluster = new Cluster(options.port ?? (await reservedPort()), directory, options)
     await cluster.run()
     return cluster
   }
@@ -91,7 +91,7 @@ export class Cluster {
       ...NOBODY,
       cwd: directory,
     })
-    const standby = new Cluster(await freePort(), directory, this.#options)
+    const standby = new Cluster(await reservedPort(), directory, this.#options)
     await standby.run()
     await this.#execute(
       "ALTER SYSTEM SET synchronous_standby_names = '*'",
@@ -147,13 +147,4 @@ function findPrograms(): string | undefined {
 
 function pathDirectories(): string[] {
   return (process.env.PATH ?? '').split(':').filter((directory) => directory !== '')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -326,7 +326,7 @@ describe('other engines', () => {
     await holder.close()
     // As if the lease had run out.
     await pglite.query(`UPDATE ${schema}.leases SET expires_at = now() - interval '1 second'`)
-    await vi.waitFor(() => expect(turns).toEqual(['holder', 'waiting']), { timeout: 10_000 })
+    await vi.waitFor(() => expect(turns).toEqual(['holder', 'waiting']))
   })
 })
 

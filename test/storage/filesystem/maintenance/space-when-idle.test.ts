@@ -15,7 +15,7 @@ test('adopted journals that are mostly freed are compacted without further write
   const { disk, session, writers } = await adopted()
   await freeMost(session, writers)
   await untilFreed(disk, writers)
-  await vi.waitFor(() => expectAtRest(disk), { timeout: 20_000 })
+  await vi.waitFor(() => expectAtRest(disk))
   await expectWanted(session, writers)
 })
 
@@ -64,7 +64,7 @@ async function freeMost(session: Adopted['session'], writers: Adopted['writers']
 
 /** Writes nothing. */
 function untilFreed(disk: SimulatedDisk, writers: Adopted['writers']): Promise<void> {
-  return vi.waitFor(() => expect(disk.bytes).toBeLessThan(2 * wantedBytes(writers)), { timeout: 20_000 })
+  return vi.waitFor(() => expect(disk.bytes).toBeLessThan(2 * wantedBytes(writers)))
 }
 
 /** What is given back once is not moved again. */

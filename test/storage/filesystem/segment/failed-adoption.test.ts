@@ -42,7 +42,7 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
     const { disk, session, writers, happened } = await during(moment, happen)
     await happened
     if (what !== 'closing') {
-      await vi.waitFor(() => expect(disk.names).not.toContain(JOURNAL), { timeout: 20_000 })
+      await vi.waitFor(() => expect(disk.names).not.toContain(JOURNAL))
       await session.close()
     }
     const isDeleted = what.startsWith('deleting')
