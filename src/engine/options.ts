@@ -118,16 +118,7 @@ const OPEN_OPTIONS: MembersOf<OpenOptions> = {
   storage: unchecked,
   clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
   random: 'function',
-  limits: {
-    appendInFlightBytes: 'number',
-    appendWaitingBytes: 'number',
-    sessionInFlightBytes: 'number',
-    followerLagBatches: 'number',
-    followerLagBytes: 'number',
-    readBufferBytes: 'number',
-    cachedStreams: 'number',
-    openSessions: 'number',
-  } satisfies MembersOf<EngineLimits>,
+  limits: Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, 'number'])),
   autoCreate: 'boolean',
   trimGraceMs: 'number',
   locations: listOf((value, field, fail) => {

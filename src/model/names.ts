@@ -6,14 +6,6 @@ import {
   STREAM_NAME_BYTES_MAX,
 } from './limits.ts'
 
-/** Names a stream. */
-export interface StreamRef {
-  readonly basin: string
-  readonly stream: string
-  /** The name that error messages show, when the caller's name for the stream differs. */
-  readonly shownAs?: string
-}
-
 /**
  * What a text is in the request that contains it. The rules of names (docs/protocol.md "Names") are functions
  * that return the problem with a text, or undefined. The caller decides on the error: `bad_path`,
@@ -26,34 +18,29 @@ export type NameRole = 'name' | 'prefix' | 'start-after'
  * is 1 for `PUT` and in-process calls, and 8 for `POST` and the metrics paths.
  */
 export function basinNameProblem(name: string, bytesMin = 1): string | undefined {
-  if (typeof name !== 'string') return 'basin name must be a string'
-  if (utf8Length(name) > BASIN_NAME_BYTES_MAX) {
-    return `basin name must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
-  }
-  if (utf8Length(name) < bytesMin) {
-    return bytesMin === 1
-      ? 'basin name must not be empty'
-      : `basin name should be at least ${bytesMin} bytes in length`
-  }
-  if (!/^[a-z0-9]/.test(name)) return 'basin name must begin with a lowercase letter or number'
-  if (!/[a-z0-9]$/.test(name)) return 'basin name must end with a lowercase letter or number'
-  if (!/^[a-z0-9-]*$/.test(name)) return 'basin name must comprise lowercase letters, numbers, and hyphens'
-  return undefined
+  return basinTextProblem('basin name', name, bytesMin)
 }
 
 /** The problem with a `prefix` or `startAfter` of a list of basins: may be empty, may end in a hyphen. */
 export function basinPrefixProblem(text: string, role: NameRole): string | undefined {
-  if (typeof text !== 'string') return `basin ${role} must be a string`
-  if (utf8Length(text) > BASIN_NAME_BYTES_MAX) {
-    return `basin ${role} must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
+  return basinTextProblem(`basin ${role}`, text, 0)
+}
+
+/** `bytesMin` is 0 for the beginning of a name. */
+function basinTextProblem(what: string, text: string, bytesMin: number): string | undefined {
+  if (typeof text !== 'string') return `${what} must be a string`
+  const bytes = utf8Length(text)
+  if (bytes > BASIN_NAME_BYTES_MAX) return `${what} must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
+  if (bytes < bytesMin) {
+    return bytesMin === 1
+      ? `${what} must not be empty`
+      : `${what} should be at least ${bytesMin} bytes in length`
   }
-  if (text !== '' && !/^[a-z0-9]/.test(text)) {
-    return `basin ${role} must begin with a lowercase letter or number`
-  }
-  if (!/^[a-z0-9-]*$/.test(text)) {
-    return `basin ${role} must comprise lowercase letters, numbers, and hyphens`
-  }
-  return undefined
+  if (!/^([a-z0-9]|$)/.test(text)) return `${what} must begin with a lowercase letter or number`
+  if (bytesMin > 0 && !/[a-z0-9]$/.test(text)) return `${what} must end with a lowercase letter or number`
+  return /^[a-z0-9-]*$/.test(text)
+    ? undefined
+    : `${what} must comprise lowercase letters, numbers, and hyphens`
 }
 
 /** The problem with the name of a stream: 1 to 512 bytes, neither `.` nor `..`. */

@@ -50,9 +50,7 @@ export function decodeRecords(data: Uint8Array): SequencedRecord[] {
   const reader = new BlockReader(data)
   const records: SequencedRecord[] = []
   while (reader.offset < data.length) {
-    if (reader.byte() !== TAG_RECORD) throw new RangeError('not a block: unexpected field')
-    const end = reader.end()
-    records.push(readRecord(reader, end))
+    records.push(readRecord(reader, reader.recordEnd()))
   }
   return records
 }
@@ -173,10 +171,10 @@ function readRecord(reader: BlockReader, end: number): SequencedRecord {
         body = reader.bytes()
         break
       default:
-        throw new RangeError('not a block: unexpected field of a record')
+        throw notABlock('unexpected field of a record')
     }
   }
-  if (reader.offset !== end) throw new RangeError('not a block: a record overruns its length')
+  reader.assertAt(end)
   return { seqNum, timestamp, headers: headers ?? NO_HEADERS, body }
 }
 
@@ -188,9 +186,9 @@ function readHeader(reader: BlockReader): Header {
     const tag = reader.byte()
     if (tag === TAG_NAME) name = reader.bytes()
     else if (tag === TAG_VALUE) value = reader.bytes()
-    else throw new RangeError('not a block: unexpected field of a header')
+    else throw notABlock('unexpected field of a header')
   }
-  if (reader.offset !== end) throw new RangeError('not a block: a header overruns its length')
+  reader.assertAt(end)
   return [name, value]
 }
 
@@ -205,7 +203,7 @@ export class BlockReader {
 
   byte(): number {
     const byte = this.#data[this.offset++]
-    if (byte === undefined) throw new RangeError('not a block: truncated')
+    if (byte === undefined) throw notABlock('truncated')
     return byte
   }
 
@@ -221,14 +219,25 @@ export class BlockReader {
       }
       scale *= 128
     }
-    throw new RangeError('not a block: number beyond 2^53 - 1')
+    throw notABlock('number beyond 2^53 - 1')
   }
 
   /** Reads a length. Returns the offset of the end of the field. */
   end(): number {
     const end = this.varint() + this.offset
-    if (end > this.#data.length) throw new RangeError('not a block: truncated')
+    if (end > this.#data.length) throw notABlock('truncated')
     return end
+  }
+
+  /** Reads the tag and the length of a record. Returns the offset of its end. */
+  recordEnd(): number {
+    if (this.byte() !== TAG_RECORD) throw notABlock('unexpected field')
+    return this.end()
+  }
+
+  /** Throws if the fields of a record or header overran its end. */
+  assertAt(end: number): void {
+    if (this.offset !== end) throw notABlock('a field overruns its message')
   }
 
   /** Reads a length and that many bytes: a view. */
@@ -248,4 +257,9 @@ export class BlockReader {
     this.offset = end
     return length
   }
+}
+
+/** The error for data that is not a block. */
+export function notABlock(problem: string): RangeError {
+  return new RangeError(`not a block: ${problem}`)
 }

@@ -2,10 +2,10 @@ import type { StreamPosition } from '../model/position.ts'
 import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../model/record.ts'
 import {
   BlockReader,
+  notABlock,
   TAG_BODY,
   TAG_HEADER,
   TAG_NAME,
-  TAG_RECORD,
   TAG_SEQ_NUM,
   TAG_TIMESTAMP,
   TAG_VALUE,
@@ -35,8 +35,7 @@ export function recordSpans(data: Uint8Array): RecordSpan[] {
   const spans: RecordSpan[] = []
   while (reader.offset < data.length) {
     const start = reader.offset
-    if (reader.byte() !== TAG_RECORD) throw new RangeError('not a block: unexpected field')
-    spans.push(readSpan(reader, start, reader.end()))
+    spans.push(readSpan(reader, start, reader.recordEnd()))
   }
   return spans
 }
@@ -73,10 +72,10 @@ export function readSpan(reader: BlockReader, start: number, end: number): Recor
         bodyBytes = reader.skipBytes()
         break
       default:
-        throw new RangeError('not a block: unexpected field of a record')
+        throw notABlock('unexpected field of a record')
     }
   }
-  if (reader.offset !== end) throw new RangeError('not a block: a record overruns its length')
+  reader.assertAt(end)
   return { seqNum, timestamp, meteredBytes: RECORD_METERED_BYTES + headerBytes + bodyBytes, start, end }
 }
 
@@ -105,9 +104,9 @@ function skipHeader(reader: BlockReader): number {
     const tag = reader.byte()
     if (tag === TAG_NAME) nameBytes = reader.skipBytes()
     else if (tag === TAG_VALUE) valueBytes = reader.skipBytes()
-    else throw new RangeError('not a block: unexpected field of a header')
+    else throw notABlock('unexpected field of a header')
   }
-  if (reader.offset !== end) throw new RangeError('not a block: a header overruns its length')
+  reader.assertAt(end)
   return nameBytes + valueBytes
 }
 

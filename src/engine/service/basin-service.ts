@@ -180,11 +180,10 @@ export class BasinService {
     assertBasinConfig(config)
     if (config.streamCipher != null) this.#checkCipher(config.streamCipher)
     const { names } = this.#locations
-    if (scope !== undefined && !names.includes(scope)) {
-      throw invalid(`scope must be one of ${names.join(', ')}`, 'scope')
-    }
-    if (location != null && !names.includes(location)) {
-      throw invalid(`location must be one of ${names.join(', ')}`, 'location')
+    for (const [field, name] of Object.entries({ scope, location })) {
+      if (name != null && !names.includes(name)) {
+        throw invalid(`${field} must be one of ${names.join(', ')}`, field)
+      }
     }
     if (scope !== undefined && location != null && scope !== location) {
       throw invalid('scope and location must not differ', 'location')
@@ -194,11 +193,10 @@ export class BasinService {
 
 /** The location of a basin never changes. */
 function checkPlacement(existing: BasinDocument, { scope, location }: BasinPlacement): void {
-  if (scope !== undefined && scope !== existing.scope) {
-    throw invalid(`the scope of a basin cannot be changed; it is ${existing.scope}`, 'scope')
-  }
-  if (location != null && location !== (existing.location ?? existing.scope)) {
-    throw invalid(`the location of a basin cannot be changed; it is ${existing.scope}`, 'location')
+  for (const [field, name] of Object.entries({ scope, location })) {
+    if (name != null && name !== existing.scope) {
+      throw invalid(`the ${field} of a basin cannot be changed; it is ${existing.scope}`, field)
+    }
   }
 }
 
