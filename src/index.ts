@@ -9,7 +9,7 @@ export type {
   EnsureBasinOptions,
   Headwater,
 } from './engine/api/headwater.ts'
-export type { JsonRecord } from './engine/api/json-codec.ts'
+export type { JsonRecord, StandardIssue, StandardResult, StandardSchema } from './engine/api/json-codec.ts'
 export type { JsonBatch, JsonReadSession, JsonStream } from './engine/api/json-stream.ts'
 export type { ListAllQuery } from './engine/api/list-all.ts'
 export type { Producer, ProducerOptions, RecordAck, RecordTicket } from './engine/api/producer.ts'
@@ -20,7 +20,6 @@ export type {
   RecordSessionEvent,
   SessionEvent,
 } from './engine/api/read-session.ts'
-export type { StandardIssue, StandardResult, StandardSchema } from './engine/api/standard-schema.ts'
 export type { Stream, StreamOptions } from './engine/api/stream.ts'
 export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
 /** @internal */

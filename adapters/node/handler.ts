@@ -1,5 +1,6 @@
 import type { Headwater } from '../../src/index.ts'
 import type { Members, MembersOf } from '../../src/model/validation.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { HttpCore } from '../http/core.ts'
 import type { Exchange } from '../http/exchange.ts'
@@ -11,7 +12,6 @@ import {
   settingsOf,
 } from '../http/options.ts'
 import { errorReply, type Reply } from '../http/reply.ts'
-import { endOfTurn } from './end-of-turn.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
@@ -108,4 +108,18 @@ export function nodeHandler(
     if (next && !options.serves(exchange.path)) next()
     else void respond(exchange, req, res)
   }
+}
+
+let ending: Promise<void> | undefined
+
+/**
+ * Resolves at the end of this turn of the event loop, for all callers together. By then Node has parsed
+ * everything that arrived, which usually includes the bodies. Requests that are handled together take half as
+ * much time as requests that alternate with the parser.
+ */
+function endOfTurn(): Promise<void> {
+  ending ??= macrotask().then(() => {
+    ending = undefined
+  })
+  return ending
 }

@@ -1,11 +1,17 @@
 import { type AppendRequest, hasNewTrim } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type AppendPlan, planOptimistically } from './append-plan.ts'
-import { type Attempt, appendWithRead, type LogAppends, optimisticInsert } from './append-transactions.ts'
+import {
+  type AppendPlan,
+  type Attempt,
+  appendWithRead,
+  type LogAppends,
+  optimisticInsert,
+  planOptimistically,
+} from './append-transaction.ts'
 import type { Connection } from './connection.ts'
 import { quotaExceeded } from './failures.ts'
-import { RecentLogs } from './log-state.ts'
 import { isQuotaFailure, type Reserve } from './reserve.ts'
+import type { LogState } from './tail-rows.ts'
 import type { Durability } from './transactions.ts'
 
 /** The most data per transaction, in bytes, unless a single append has more. */
@@ -151,4 +157,29 @@ function groupByLog(entries: readonly Entry[]): Map<string, Entry[]> {
 
 function hasTrim(entries: readonly Entry[]): boolean {
   return entries.some(({ request }) => hasNewTrim(request.head))
+}
+
+/** Each cached state takes a few hundred bytes. */
+const RECENT_LOGS_MAX = 256
+
+/** A cache of the logs that this session appended to most recently. */
+class RecentLogs {
+  /** In order of use. */
+  readonly #logs = new Map<string, LogState>()
+
+  get(logId: string): LogState | undefined {
+    return this.#logs.get(logId)
+  }
+
+  set(logId: string, state: LogState): void {
+    this.#logs.delete(logId)
+    this.#logs.set(logId, state)
+    if (this.#logs.size <= RECENT_LOGS_MAX) return
+    const [oldest] = this.#logs.keys()
+    this.#logs.delete(oldest!)
+  }
+
+  delete(logId: string): void {
+    this.#logs.delete(logId)
+  }
 }

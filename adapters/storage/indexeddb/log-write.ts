@@ -1,7 +1,14 @@
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
 import { choreTimesAfter, exactChoreTimes, putChores, type RescheduledLog, reschedule } from './chores.ts'
-import { type BlockSummary, encodePage, parseBlocks, sizeInPage } from './page.ts'
-import { packPages, readBlocks, type StoredPage } from './page-row.ts'
+import {
+  type BlockSummary,
+  encodePage,
+  packPages,
+  parseBlocks,
+  readBlocks,
+  type StoredPage,
+  sizeInPage,
+} from './page.ts'
 import type { LogRow, TailMarker, TailRow } from './schema.ts'
 import { markerKey, tailRange } from './tail-rows.ts'
 import type { Transaction } from './transactions.ts'

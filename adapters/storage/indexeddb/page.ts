@@ -1,5 +1,8 @@
+import { concatBytes } from '../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
-import type { Page } from './schema.ts'
+import { splitBlock } from '../../../src/storage/record-spans.ts'
+import { corrupt } from './failures.ts'
+import type { Page, PageKey, PageRow } from './schema.ts'
 
 const NUMBERS_PER_BLOCK = 7
 
@@ -109,4 +112,131 @@ export function endSeqNumOf({ numbers }: Pick<Page, 'numbers'>): number {
 export function earliestExpiry(blocks: readonly BlockSummary[]): number | undefined {
   const earliest = Math.min(...blocks.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
   return earliest === Number.POSITIVE_INFINITY ? undefined : earliest
+}
+
+/** For the blocks of one page; leaves room for the other fields of the row. */
+export const ROW_BYTES_MAX = 48 * 1024
+
+const PART_BYTES = 60 * 1024
+
+/** A block of this size or larger has a single part. */
+const FILE_BYTES_MIN = 384 * 1024
+
+/** More than the largest block needs. */
+const PARTS_MAX = 1_024
+
+/** A page with its parts. */
+export interface StoredPage {
+  readonly endSeqNum: number
+  readonly row: PageRow
+  readonly parts: readonly Uint8Array[]
+}
+
+/** Packs consecutive blocks into as few pages as possible. */
+export function packPages(logId: string, blocks: readonly StoredBlock[]): StoredPage[] {
+  const pages: StoredPage[] = []
+  let group: StoredBlock[] = []
+  let bytes = 0
+  const finish = () => {
+    if (group.length > 0) pages.push(storedPage(logId, group))
+    group = []
+    bytes = 0
+  }
+  for (const block of blocks) {
+    const size = sizeInPage(block)
+    if (bytes + size > ROW_BYTES_MAX) finish()
+    group.push(block)
+    bytes += size
+  }
+  finish()
+  return pages
+}
+
+function storedPage(logId: string, blocks: readonly StoredBlock[]): StoredPage {
+  const { lastTimestamp, endSeqNum } = blocks.at(-1)!
+  const expiresAt = earliestExpiry(blocks)
+  const [block] = blocks
+  // A large block is the only one of its page.
+  const { length } = block!.data
+  const isLarge = length > ROW_BYTES_MAX
+  const partBytes = length < FILE_BYTES_MIN ? PART_BYTES : length
+  const pieces = isLarge ? splitIntoPieces(block!, partBytes) : undefined
+  const parts = isLarge ? (pieces ?? blocks).flatMap(({ data }) => splitIntoParts(data, partBytes)) : []
+  const row: PageRow = {
+    logId,
+    lastTimestamp,
+    ...(expiresAt !== undefined && { expiresAt }),
+    parts: parts.length,
+    ...(pieces && { pieces: encodeNumbers(pieces) }),
+    ...(isLarge ? { ...EMPTY_PAGE, numbers: encodeNumbers(blocks) } : encodePage(blocks)),
+  }
+  return { endSeqNum, row, parts }
+}
+
+function splitIntoParts(data: Uint8Array, partBytes: number): Uint8Array[] {
+  const parts: Uint8Array[] = []
+  for (let start = 0; start < data.length; start += partBytes) {
+    // A copy: IndexedDB stores the whole buffer of a view.
+    parts.push(new Uint8Array(data.subarray(start, start + partBytes)))
+  }
+  return parts
+}
+
+/** Splits a block into blocks that fit in one part each; undefined if it is small or cannot be split so. */
+function splitIntoPieces(block: StoredBlock, partBytes: number): readonly StoredBlock[] | undefined {
+  const pieces = splitBlock(block, partBytes)
+  const fit = pieces.length > 1 && pieces.every(({ data }) => data.length <= partBytes)
+  return fit ? pieces : undefined
+}
+
+/**
+ * The blocks of a page with all its parts or, given its pieces, the wanted ones of them. Throws
+ * `StorageFailure` (`corrupt`) if the page is damaged.
+ */
+export function assembleBlocks(
+  { logId, numbers, data }: PageRow,
+  pieces: Float64Array | undefined,
+  parts: readonly Part[],
+): StoredBlock[] {
+  if (pieces) return readBlocks(logId, { numbers: pieces, data }, parts)
+  return readBlocks(logId, {
+    numbers,
+    data: parts.length > 0 ? concatBytes(parts.filter((part) => !!part)) : data,
+  })
+}
+
+/**
+ * The blocks of a page, or its pieces, without their data; at least one. Throws `StorageFailure` (`corrupt`)
+ * if the page is damaged.
+ */
+export function readSummaries({ logId, numbers, parts }: PageRow, pieces = numbers): BlockSummary[] {
+  return orCorrupt(logId, () => {
+    const isRow = numbers.length > 0 && isCount(parts) && parts <= PARTS_MAX
+    if (!isRow || pieces.at(-1) !== numbers.at(-1)) throw new RangeError('the row of the page is invalid')
+    return parseSummaries({ numbers: pieces })
+  })
+}
+
+/** The blocks of a page. Throws `StorageFailure` (`corrupt`) if it is damaged. */
+export function readBlocks(logId: string, page: Page, parts?: readonly Part[]): StoredBlock[] {
+  return orCorrupt(logId, () => parseBlocks(page, parts))
+}
+
+function orCorrupt<Blocks>(logId: string, read: () => Blocks): Blocks {
+  try {
+    return read()
+  } catch (error) {
+    throw corrupt(`a page of log ${logId} is invalid`, error)
+  }
+}
+
+/** The keys of pages or parts that end after one sequence number, and optionally not after another. */
+export function pagesEnding(logId: string, after: number, until?: number): IDBKeyRange {
+  // An array sorts after every number, so this includes all parts of the last page.
+  return IDBKeyRange.bound([logId, after + 1], until === undefined ? [logId, []] : [logId, until, []])
+}
+
+/** The keys of the parts of one page. */
+export function partsOf([logId, endSeqNum]: PageKey): IDBKeyRange {
+  return IDBKeyRange.bound([logId, endSeqNum, 0], [logId, endSeqNum, []])
 }

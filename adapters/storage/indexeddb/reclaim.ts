@@ -4,8 +4,15 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Connection } from './connection.ts'
 import { corrupt } from './failures.ts'
 import { type LogWrite, meteredBytesOf, putPage, replaceLog, writeWithExactChores } from './log-write.ts'
-import { type BlockSummary, encodePage } from './page.ts'
-import { packPages, pagesEnding, partsOf, readBlocks, readSummaries } from './page-row.ts'
+import {
+  type BlockSummary,
+  encodePage,
+  packPages,
+  pagesEnding,
+  partsOf,
+  readBlocks,
+  readSummaries,
+} from './page.ts'
 import type { Chore, ChoreKind, LogRow, PageKey, PageRow } from './schema.ts'
 import { foldTailRows, readLog, type StoredLog } from './tail-rows.ts'
 import { type Rows, type Transaction, write } from './transactions.ts'

@@ -1,6 +1,7 @@
-import { encodePage } from './page.ts'
-import { readBlocks } from './page-row.ts'
-import type { LogRow, TailKey, TailRow } from './schema.ts'
+import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
+import { choreTimesAfter } from './chores.ts'
+import { encodePage, readBlocks, sizeInPage } from './page.ts'
+import type { ChoreTimes, LogRow, TailKey, TailRow } from './schema.ts'
 import type { Transaction } from './transactions.ts'
 
 /** A log as stored, except for its pages. */
@@ -65,5 +66,72 @@ export function foldTailRows(logId: string, { row, tailRows }: StoredLog): LogRo
     head: last.head,
     meteredBytes: row.meteredBytes + last.meteredBytes,
     tail: encodePage(blocks),
+  }
+}
+
+/** A group of appends above this size is written to a page. */
+const TAIL_ROW_BYTES_MAX = 2 * 1024
+
+/** A read from the middle of a tail row looks back this far for its beginning. */
+export const TAIL_ROW_RECORDS_MAX = 16
+
+/**
+ * Beyond these limits, all tail rows and the tail of the log row become a page. High limits make that rare,
+ * and reads of all tail rows slow.
+ */
+const TAIL_ROWS_MAX = 100
+const TAIL_BYTES_MAX = 30 * 1024
+
+/** The state of a log without its blocks. */
+export interface LogState extends ChoreTimes, Pick<LogRow, 'revision' | 'freedBelow'> {
+  readonly head: Head
+  /** Totals over all tail rows, as in {@link TailRow}. */
+  readonly rows: number
+  readonly bytes: number
+  readonly meteredBytes: number
+}
+
+/** A tail row to add. */
+export interface TailInsert {
+  readonly key: TailKey
+  readonly row: TailRow
+}
+
+export function logStateOf(row: LogRow, lastTailRow?: TailRow): LogState {
+  const { revision, freedBelow, expiryChoreAt, trimChoreAt } = row
+  const last = lastTailRow ?? { head: row.head, rows: 0, bytes: 0, meteredBytes: 0 }
+  const { head, rows, bytes, meteredBytes } = last
+  return { revision, freedBelow, expiryChoreAt, trimChoreAt, head, rows, bytes, meteredBytes }
+}
+
+/**
+ * The tail row for consecutive appends, the first of which builds on `before`, and the state after it.
+ * Undefined if the appends are too large for one, or too many tail rows exist.
+ */
+export function planTailInsert(
+  logId: string,
+  before: LogState,
+  appends: readonly AppendRequest[],
+): { readonly insert: TailInsert; readonly after: LogState } | undefined {
+  const { revision, freedBelow } = before
+  const blocks = appends.map(({ block }) => block)
+  const { head } = appends.at(-1)!
+  const size = blocks.reduce((sum, block) => sum + sizeInPage(block), 0)
+  const firstSeqNum = before.head.tail.seqNum
+  const rows = before.rows + 1
+  const bytes = before.bytes + size
+  const isSmall = size <= TAIL_ROW_BYTES_MAX && head.tail.seqNum - firstSeqNum <= TAIL_ROW_RECORDS_MAX
+  if (!isSmall || rows > TAIL_ROWS_MAX || bytes > TAIL_BYTES_MAX) return undefined
+  const meteredBytes = blocks.reduce((sum, block) => sum + block.meteredBytes, before.meteredBytes)
+  return {
+    insert: {
+      key: [logId, firstSeqNum, revision],
+      row: { revision, head, rows, bytes, meteredBytes, ...encodePage(blocks) },
+    },
+    after: {
+      ...before,
+      ...{ head, rows, bytes, meteredBytes },
+      ...choreTimesAfter(before, blocks, { head, freedBelow }),
+    },
   }
 }

@@ -19,11 +19,10 @@ import { type AppendOptions, AppendSession } from './append-session.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 import type { Caller } from './caller.ts'
 import type { Engine } from './engine.ts'
-import { JsonCodec } from './json-codec.ts'
+import { JsonCodec, type StandardSchema } from './json-codec.ts'
 import { JsonStream } from './json-stream.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, type ReadSession, RecordSession } from './read-session.ts'
-import type { StandardSchema } from './standard-schema.ts'
 
 /** Options of a stream handle. */
 export interface StreamOptions {
