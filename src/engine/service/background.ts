@@ -1,3 +1,4 @@
+import { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { StorageSession } from '../../storage/contract.ts'
@@ -7,6 +8,8 @@ import type { WorkRequests } from './work-signal.ts'
 
 const INTERVAL_MS = 60_000
 const JITTER = 0.1
+/** After which space that could not be freed is freed again; doubles up to the interval. */
+const RETRY_MS_MIN = 1_000
 /** Browsers delay the timers of hidden pages by up to a minute. */
 const OVERDUE_MS = 3 * INTERVAL_MS
 
@@ -26,7 +29,8 @@ export interface BackgroundContext {
 
 /**
  * Runs the tasks of {@link Cleanup} about every 60 s and on request. Tasks yield to other work between steps;
- * a task that fails is reported and runs again the next time. On a shared storage, where another engine may
+ * a task that fails is reported and runs again the next time, which is soon if it would have made room in a
+ * storage that is full. On a shared storage, where another engine may
  * have the turn, this one only maintains its own usage and completes deletions that it was asked for.
  */
 export class BackgroundWork implements WorkRequests {
@@ -40,6 +44,7 @@ export class BackgroundWork implements WorkRequests {
   /** Runs beside the other tasks, because it may take long. */
   #usageMaintenance: Promise<void> | undefined
   #isRunRequested = false
+  #retryMs = RETRY_MS_MIN
   #hasTurn = false
   #endTurn: (() => void) | undefined
   /** Whether this engine was asked to delete a basin since the last run began. */
@@ -171,12 +176,28 @@ export class BackgroundWork implements WorkRequests {
       await this.#repeat(() => cleanup.finishDeletions())
     }
     const tasks: readonly Task[] = [
-      () => cleanup.reclaim(),
+      () => this.#reclaim(),
       () => cleanup.deleteEmptyStreams(),
       () => cleanup.finishDeletions(),
       () => cleanup.deleteExpiredTokens(),
     ]
     for (const task of tasks) await this.#repeat(async () => this.#hasTurn && (await task()))
+  }
+
+  /** A browser frees what was deleted a moment later, and an append fails until records are freed. */
+  async #reclaim(): Promise<boolean> {
+    const { cleanup, clock } = this.#context
+    try {
+      const more = await cleanup.reclaim()
+      this.#retryMs = RETRY_MS_MIN
+      return more
+    } catch (error) {
+      if (HeadwaterError.is(error) && error.code === 'storage_full') {
+        this.reclaimAt(clock.now() + this.#retryMs)
+        this.#retryMs = Math.min(2 * this.#retryMs, INTERVAL_MS)
+      }
+      throw error
+    }
   }
 
   async #repeat(task: Task): Promise<void> {

@@ -3,6 +3,7 @@ import { memory } from '../../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
 import { wrapped } from '../../support/index.ts'
 
 /** A storage that gives turns by hand, and counts the work that depends on them. */
@@ -138,5 +139,54 @@ describe('background work on a storage with turns', () => {
     hw = await open({ storage, clock })
     await clock.settle()
     expect(reclaims).toBe(1)
+  })
+})
+
+describe('reclaiming that fails', () => {
+  function failing(kind: StorageFailureKind) {
+    const control = { calls: 0, fails: true }
+    const storage = wrapped(memory(), {}, (session) => ({
+      reclaim(limits): ReturnType<StorageSession['reclaim']> {
+        control.calls++
+        if (!control.fails) return session.reclaim(limits)
+        return Promise.reject(new StorageFailure(kind, 'it fails', { nothingWritten: true }))
+      },
+    }))
+    return { storage, control }
+  }
+
+  it('for lack of space is repeated soon, and less and less often', async () => {
+    const { storage, control } = failing('quota')
+    const clock = virtualClock()
+    const errors: unknown[] = []
+    hw = await open({ storage, clock, random: () => 0.5, onBackgroundError: (error) => errors.push(error) })
+    await clock.settle()
+    const calls: number[] = [control.calls]
+    for (const seconds of [1, 2, 4, 8]) {
+      await clock.advance(seconds * 1_000 - 1)
+      calls.push(control.calls)
+      await clock.advance(1)
+      calls.push(control.calls)
+    }
+    expect(calls).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5])
+    expect(errors.length).toBe(5)
+    control.fails = false
+    await clock.advance('16s')
+    expect([control.calls, errors.length]).toEqual([6, 5])
+    // From then on it runs every minute.
+    await clock.advance('28s')
+    expect(control.calls).toBe(6)
+    await clock.advance('1s')
+    expect(control.calls).toBe(7)
+  })
+
+  it('otherwise is repeated the next time', async () => {
+    const { storage, control } = failing('io')
+    const clock = virtualClock()
+    hw = await open({ storage, clock, random: () => 0.5, onBackgroundError: () => {} })
+    await clock.advance('59s')
+    expect(control.calls).toBe(1)
+    await clock.advance('1s')
+    expect(control.calls).toBe(2)
   })
 })
