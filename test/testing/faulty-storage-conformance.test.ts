@@ -27,6 +27,7 @@ describe.each(STORAGES)('a faulty storage without faults, around %s', (title, ma
     keepsDataWhenClosed: true,
     clock: virtualClock(),
     seeds: [1],
+    notificationMsMax: 60_000,
     randomOperations: 150,
   })
   for (const { title, skip, run } of suite) {
@@ -71,6 +72,7 @@ describe('a faulty storage with delays and duplicate notifications only', () => 
     keepsDataWhenClosed: true,
     clock: turningClock,
     seeds: [1],
+    notificationMsMax: 60_000,
     randomOperations: 150,
   })
   for (const { title, skip, run } of suite) if (skip === undefined) test(title, run)

@@ -12,6 +12,7 @@ function suite(durability: Durability) {
       return { storage: open(), reopen: async () => open(), dispose: () => remove(name) }
     },
     seeds: [1, 2],
+    notificationMsMax: 60_000,
     randomOperations: 150,
   })
 }

@@ -9,7 +9,7 @@ import { campaignOf, replayCommand, seedsFrom } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
 import { Coverage } from './coverage.ts'
 
-const crash = campaignOf('crash', { workloads: 2, workload: undefined as number | undefined })
+const crash = campaignOf('crash', { workloads: 1, workload: undefined as number | undefined })
 const { workloads, workload } = crash.options
 const SEEDS = workload === undefined ? seedsFrom(1, workloads) : [workload]
 vi.setConfig({ testTimeout: 180_000 })

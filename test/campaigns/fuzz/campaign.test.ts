@@ -8,7 +8,7 @@ import type { Failure } from './harness/messages.ts'
 import { TARGETS } from './targets/index.ts'
 
 const fuzz = campaignOf('fuzz', {
-  inputs: 40_000,
+  inputs: 10_000,
   seed: 1,
   target: undefined as string | undefined,
   case: undefined as number | undefined,

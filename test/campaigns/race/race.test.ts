@@ -3,7 +3,7 @@ import type * as Race from '../../browser/pages/indexeddb-race.ts'
 import { inChromium, type Remote, scriptIn } from '../../browser/support.ts'
 import { campaignOf, seedsFrom } from '../harness/campaign.ts'
 
-const race = campaignOf('race', { runs: 2 })
+const race = campaignOf('race', { runs: 1 })
 const { runs: RUNS } = race.options
 const APPENDS = 1000
 

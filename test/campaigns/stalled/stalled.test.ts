@@ -15,7 +15,7 @@ const READERS = 10
 /** More than a read has to deliver before it is preferred: docs/limits.md. */
 const UNDER_WAY_BYTES = 10 * MIB
 
-const campaign = campaignOf('stalled', { stalled: 300, mebibytes: 30 })
+const campaign = campaignOf('stalled', { stalled: 300, mebibytes: 20 })
 const { stalled, mebibytes } = campaign.options
 const RECORD_BYTES = 65_536
 const BATCH_RECORDS = 15
@@ -95,7 +95,8 @@ it('keeps memory and throughput while many clients never read', {
   timeout: 300_000,
 }, async () => {
   const { port, child } = await startServer()
-  await throughput(port)
+  // The first readers warm the server up for those that are measured.
+  if (campaign.isWhole) await throughput(port)
   const alone = await throughput(port)
   const before = memoryOf(child, 'VmRSS')
 

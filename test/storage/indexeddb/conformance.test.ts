@@ -20,6 +20,7 @@ describe.each<Durability>(['strict', 'relaxed'])(
         }
       },
       seeds: durability === 'strict' ? [1, 2] : [3, 4, 5],
+      notificationMsMax: 60_000,
     })
     for (const { title, skip, run } of suite) {
       if (skip !== undefined) test.skip(`${title} (${skip})`)

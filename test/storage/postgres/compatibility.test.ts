@@ -39,7 +39,12 @@ describe.runIf(HAS_POSTGRES)(
       }
     }
     const { manifest } = postgres({ connectionString: 'postgres://localhost' })
-    for (const { title, skip, run } of conformanceSuite({ manifest, make, seeds: [1] })) {
+    for (const { title, skip, run } of conformanceSuite({
+      manifest,
+      make,
+      seeds: [1],
+      notificationMsMax: 60_000,
+    })) {
       // A call whose answer is lost is repeated, and frees as many blocks again.
       if (skip === undefined && !title.includes('frees at most')) test(title, run)
     }

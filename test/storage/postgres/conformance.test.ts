@@ -8,9 +8,9 @@ import { newSchema } from './schemas.ts'
 
 const { manifest } = postgres({ connectionString: 'postgres://localhost' })
 
-function suite(make: () => Promise<ConformanceFixture>, seeds = [1, 2]): void {
-  for (const { title, skip, run } of conformanceSuite({ manifest, make, seeds })) {
-    if (skip === undefined) test(title, run)
+function suite(make: () => Promise<ConformanceFixture>, seeds: readonly number[], group = /^/): void {
+  for (const { title, skip, run } of conformanceSuite({ manifest, make, seeds, notificationMsMax: 60_000 })) {
+    if (skip === undefined && group.test(title)) test(title, run)
   }
 }
 
@@ -33,7 +33,7 @@ describe('PGlite', () => {
   })
   afterAll(() => client.close())
 
-  suite(async () => fixture({ client }, (statement) => client.exec(statement)))
+  suite(async () => fixture({ client }, (statement) => client.exec(statement)), [1])
 })
 
 describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
@@ -49,12 +49,16 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
   })
 
   describe('by a connection string', () => {
-    suite(async () =>
-      fixture({ connectionString: cluster.connectionString }, (statement) => pool.query(statement)),
+    suite(
+      async () =>
+        fixture({ connectionString: cluster.connectionString }, (statement) => pool.query(statement)),
+      [1, 2],
     )
   })
 
+  // The statements are the same; connections and notifications are not.
   describe('by a pool', () => {
-    suite(async () => fixture({ client: pool }, (statement) => pool.query(statement)))
+    const make = async () => fixture({ client: pool }, (statement) => pool.query(statement))
+    suite(make, [1], /^(notifications|shared|turns|lifecycle|random): /)
   })
 })
