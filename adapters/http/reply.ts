@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import type { LATER, MaybePromise, Receiver } from '../../src/runtime/maybe-promise.ts'
 import { errorBody } from '../../src/wire/error-body.ts'
 
 /** A response in any runtime. */
@@ -22,6 +22,10 @@ export interface ReplyStream {
 /** An async iterator, except that `next` may return a chunk that is ready without a promise. */
 export interface ReplyChunks {
   next(): MaybePromise<IteratorResult<Uint8Array, unknown>>
+  /** The same, except that it may return `LATER` and call `receive` with the chunk. */
+  next(
+    receive: Receiver<IteratorResult<Uint8Array, unknown>>,
+  ): MaybePromise<IteratorResult<Uint8Array, unknown>> | typeof LATER
   /** Called when the client leaves, even during a pending `next`. */
   return?(): Promise<unknown>
 }

@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Writable } from 'node:stream'
-import { isPromise } from '../../src/runtime/maybe-promise.ts'
+import { isPromise, LATER, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { Reply, ReplyChunks } from '../http/reply.ts'
 import { onClientLeft } from './client-watch.ts'
@@ -99,10 +99,14 @@ class ChunkWriter {
   }
 
   /** Writes what is ready, and goes on when more is or when the client has caught up. */
-  readonly #advance = (ready?: IteratorResult<Uint8Array, unknown>): void => {
+  readonly #advance = (ready?: MaybePromise<IteratorResult<Uint8Array, unknown>>): void => {
     if (this.#isOver) return
     try {
-      for (let next = ready ?? this.#chunks.next(); ; next = this.#chunks.next()) {
+      for (
+        let next: typeof ready | typeof LATER = ready ?? this.#chunks.next(this.#advance);
+        next !== LATER;
+        next = this.#chunks.next(this.#advance)
+      ) {
         if (isPromise(next)) {
           next.then(this.#advance, this.#fail)
           return

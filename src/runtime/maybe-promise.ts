@@ -13,3 +13,12 @@ export function andThen<Value, Result>(
 export function isPromise<Value>(value: MaybePromise<Value>): value is Promise<Value> {
   return typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function'
 }
+
+/**
+ * What a call returns that was given a callback for its result and calls it later. Thousands of followers
+ * wait at a time, and a callback costs them a fraction of a promise.
+ */
+export const LATER = Symbol('later')
+
+/** Receives what the call would have returned. Must not throw. */
+export type Receiver<Value> = (value: MaybePromise<Value>) => void

@@ -1,6 +1,6 @@
 import type { ReadBatch, ReadCursor, ReadEvent, ReadQuery, Stream } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
+import { isPromise, LATER, type MaybePromise, type Receiver } from '../../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
 import { type ErrorBody, errorBody } from '../../../src/wire/error-body.ts'
 import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/frame.ts'
@@ -121,6 +121,7 @@ class SessionBody implements ReplyStream, ReplyChunks {
   /** The parts of the last event that are not written yet. */
   #parts: readonly Uint8Array[] = NO_PARTS
   #isOver = false
+  #receive: Receiver<Chunk> | undefined
 
   constructor(cursor: ReadCursor | undefined, encoding: SessionEncoding, request: ApiRequest) {
     this.#cursor = cursor
@@ -132,10 +133,21 @@ class SessionBody implements ReplyStream, ReplyChunks {
     if (this.#cursor !== undefined) this.#cursor.onEvicted = callback
   }
 
-  next(): MaybePromise<Chunk> {
+  next(): MaybePromise<Chunk>
+  next(receive: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER
+  next(receive?: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER {
     if (this.#isOver) return DONE
     if (this.#parts.length > 0) return this.#nextPart()
-    const event = this.#cursor?.next()
+    if (receive === undefined) return this.#afterEvent(this.#cursor?.next())
+    this.#receive = receive
+    const event = this.#cursor?.next(this.#onEvent)
+    return event === LATER ? LATER : this.#afterEvent(event)
+  }
+
+  readonly #onEvent = (event: MaybePromise<ReadEvent | undefined>): void =>
+    this.#receive!(this.#afterEvent(event))
+
+  #afterEvent(event: MaybePromise<ReadEvent | undefined>): MaybePromise<Chunk> {
     if (!isPromise(event)) return this.#chunkOf(event)
     return event.then(
       (event) => this.#chunkOf(event),

@@ -1,5 +1,5 @@
 import { onAbort, unlessAborted } from '../../runtime/abort.ts'
-import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { isPromise, LATER, type MaybePromise, type Receiver } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { ReadCursor, ReadEvent } from '../log/read-cursor.ts'
 
@@ -19,6 +19,7 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
   #isAborted = false
   #cursor: ReadCursor | undefined
   #ignoreSignal: (() => void) | undefined
+  #receive: Receiver<IteratorResult<Item, void>> | undefined
 
   constructor(
     open: () => Promise<ReadCursor | undefined>,
@@ -38,13 +39,18 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
    * Does what `next` does, without a promise if an item is available: followers take many batches in one
    * turn. One call at a time, of this method or of `next`.
    */
-  take(): MaybePromise<IteratorResult<Item, void>> {
-    try {
-      const result = this.#isOpened ? this.#advance() : this.#openCursor().then(() => this.#advance())
-      return isPromise(result) ? result.then(undefined, (error: unknown) => this.#fail(error)) : result
-    } catch (error) {
-      return this.#fail(error)
-    }
+  take(): MaybePromise<IteratorResult<Item, void>>
+  /** The same, except that it may return `LATER` and call `receive` with the result. */
+  take(receive: Receiver<IteratorResult<Item, void>>): MaybePromise<IteratorResult<Item, void>> | typeof LATER
+  take(
+    receive?: Receiver<IteratorResult<Item, void>>,
+  ): MaybePromise<IteratorResult<Item, void>> | typeof LATER {
+    if (!this.#isOpened) return this.#openCursor().then(() => this.take(), this.#fail)
+    const cursor = this.#isEnded ? undefined : this.#cursor
+    if (cursor === undefined || receive === undefined) return this.#resultOf(cursor?.next())
+    this.#receive = receive
+    const event = cursor.next(this.#onEvent)
+    return event === LATER ? LATER : this.#resultOf(event)
   }
 
   async return(): Promise<IteratorResult<Item, void>> {
@@ -66,12 +72,19 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
     await this.return()
   }
 
-  #advance(): MaybePromise<IteratorResult<Item, void>> {
-    const event = this.#isEnded ? undefined : this.#cursor?.next()
-    return isPromise(event) ? event.then(this.#onEvent) : this.#onEvent(event)
+  readonly #onEvent = (event: MaybePromise<ReadEvent | undefined>): void =>
+    this.#receive!(this.#resultOf(event))
+
+  #resultOf(event: MaybePromise<ReadEvent | undefined>): MaybePromise<IteratorResult<Item, void>> {
+    try {
+      const result = isPromise(event) ? event.then(this.#convert) : this.#convert(event)
+      return isPromise(result) ? result.then(undefined, this.#fail) : result
+    } catch (error) {
+      return this.#fail(error)
+    }
   }
 
-  readonly #onEvent = (event: ReadEvent | undefined): MaybePromise<IteratorResult<Item, void>> => {
+  readonly #convert = (event: ReadEvent | undefined): MaybePromise<IteratorResult<Item, void>> => {
     if (event === undefined) return this.#finish()
     const item = this.#itemOf(event)
     return isPromise(item) ? item.then((value) => this.#result(value)) : this.#result(item)
@@ -87,10 +100,10 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
     return { done: true, value: undefined }
   }
 
-  #fail(error: unknown): never {
+  readonly #fail = (error: unknown): Promise<never> => {
     this.#isAborted = false
     this.#end()
-    throw error
+    return Promise.reject(error)
   }
 
   async #openCursor(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Subscriber } from 'rxjs'
-import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { isPromise, LATER, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { Observable } from '../../runtime/observable.ts'
 import type { CursorIterator } from './cursor-iterator.ts'
 
@@ -61,24 +61,27 @@ export function observe<Item, Value>(
       return subscriber.closed
     }
     const fail = (error: unknown) => subscriber.error(error)
-    const run = (arrived: IteratorResult<Item, void>) => {
+    const run = (arrived: MaybePromise<IteratorResult<Item, void>>) => {
       try {
-        let result: MaybePromise<IteratorResult<Item, void>> = arrived
-        while (!isPromise(result)) {
+        let result: typeof arrived | typeof LATER = arrived
+        while (result !== LATER) {
+          if (isPromise(result)) {
+            result.then(run, fail)
+            return
+          }
           if (result.done) {
             subscriber.complete()
             return
           }
           emit(result.value, next)
           if (subscriber.closed) return
-          result = iterator.take()
+          result = iterator.take(run)
         }
-        result.then(run, fail)
       } catch (error) {
         fail(error)
       }
     }
-    iterator.next().then(run, fail)
+    run(iterator.take())
     return () => void iterator.return()
   })
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { deletedUnderReadError } from './errors.ts'
-import { type LiveBatch, withData } from './live-tail.ts'
+import { type Follower, type LiveBatch, withData } from './live-tail.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
@@ -28,8 +28,6 @@ export interface LiveBatchStep {
 export type LiveStep =
   | LiveBatchStep
   | Heartbeat
-  /** Nothing is due before `onChange` calls back. */
-  | 'idle'
   /** The next record is in the storage only. */
   | 'behind'
   /** The limits or the wait are used up. */
@@ -43,7 +41,7 @@ export interface LivePhaseOptions {
 }
 
 /** Follows a log at its tail: delivers appends as they become durable, and waits in between. */
-export class LivePhase {
+export class LivePhase implements Follower {
   readonly #log: StreamLog
   readonly #reader: RecordReader
   readonly #progress: ReadProgress
@@ -74,7 +72,7 @@ export class LivePhase {
    * Makes the log keep its latest appends for this read. Call it before the tail is read for the last time.
    */
   follow(): void {
-    this.#unfollow ??= this.#log.follow()
+    this.#unfollow ??= this.#log.follow(this)
   }
 
   /** Returns false if the wait is over already. */
@@ -84,7 +82,8 @@ export class LivePhase {
     return now < this.#deadline
   }
 
-  next(): MaybePromise<LiveStep> {
+  /** The next step; `'idle'` if nothing is due before `onChange` calls back. */
+  next(): MaybePromise<LiveStep> | 'idle' {
     const { position } = this.#progress
     const live = this.#log.live.at(position)
     if (live !== undefined) return this.#open(live)
@@ -99,7 +98,7 @@ export class LivePhase {
   /** Calls back once: after an append, at the deadline, when the next heartbeat is due, or on `close`. */
   onChange(callback: () => void): void {
     this.#onChange = callback
-    this.#log.live.onNext(this.#wake)
+    this.#log.live.forgetRead()
     this.#setTimer(Math.min(this.#deadline!, this.#nextHeartbeatAt))
   }
 
@@ -122,19 +121,17 @@ export class LivePhase {
   close(): void {
     this.#unfollow?.()
     this.#timer?.cancel()
-    this.#wakeNow()
+    this.wake()
   }
 
-  readonly #wake = (): void => {
+  get isWaiting(): boolean {
+    return this.#onChange !== undefined
+  }
+
+  wake(): void {
     const callback = this.#onChange
     this.#onChange = undefined
     callback?.()
-  }
-
-  /** Calls back without an append. */
-  #wakeNow(): void {
-    this.#log.live.cancel(this.#wake)
-    this.#wake()
   }
 
   #open(live: LiveBatch): MaybePromise<LiveStep> {
@@ -178,7 +175,7 @@ export class LivePhase {
     const { clock } = this.#options
     const cancel = clock.schedule(at - clock.now(), () => {
       this.#timer = undefined
-      this.#wakeNow()
+      this.wake()
     })
     this.#timer = { at, cancel }
   }

@@ -25,10 +25,16 @@ export function withData({ batch }: LiveBatch, data: Uint8Array): ReadBatch {
   return new ReadBatch(RecordBatch.ofData(data), batch, batch.tail)
 }
 
+/** A read that is told of appends. */
+export interface Follower {
+  readonly isWaiting: boolean
+  /** Called after appends, and whenever else there may be something to do. Must not throw. */
+  wake(): void
+}
+
 /**
- * The latest appends of a stream, shared by all its followers, and the followers waiting for the next one. A
- * follower looks batches up by sequence number, so it never misses or repeats a record: older ones it reads
- * from the storage.
+ * The latest appends of a stream, shared by all its followers. A follower looks batches up by sequence
+ * number, so it never misses or repeats a record: older ones it reads from the storage.
  */
 export class LiveTail {
   readonly #batchesMax: number
@@ -36,32 +42,39 @@ export class LiveTail {
   #batches: LiveBatch[] = []
   #bytes = 0
   #lastRead: { readonly blocks: readonly Uint8Array[]; readonly batch: RecordBatch } | undefined
-  /** Created when something waits: there may be 100,000 streams. */
-  #wakeups: Set<() => void> | undefined
-  /** How many followers there are. Changed by this class only. */
-  followers = 0
+  /** Created when there is one: there may be 100,000 streams. */
+  #followers: Set<Follower> | undefined
+  #isWaking = false
 
   constructor(limits: { readonly batches: number; readonly bytes: number }) {
     this.#batchesMax = limits.batches
     this.#bytesMax = limits.bytes
   }
 
+  /** How many followers there are. */
+  get followers(): number {
+    return this.#followers?.size ?? 0
+  }
+
   get waiting(): number {
-    return this.#wakeups?.size ?? 0
+    let waiting = 0
+    for (const { isWaiting } of this.#followers ?? []) if (isWaiting) waiting++
+    return waiting
   }
 
   /** Keeps batches until the returned function is called. Without followers none are kept. */
-  follow(): () => void {
-    this.followers++
-    let following = true
+  follow(follower: Follower): () => void {
+    this.#followers ??= new Set()
+    this.#followers.add(follower)
     return () => {
-      if (!following) return
-      following = false
-      this.followers--
-      if (this.followers === 0) this.#clear()
+      this.#followers?.delete(follower)
+      if (this.followers > 0) return
+      this.#followers = undefined
+      this.#clear()
     }
   }
 
+  /** Keeps a batch. Appends of one turn wake the followers once, after their acknowledgement. */
   publish(live: LiveBatch): void {
     if (this.followers === 0) return
     const last = this.#batches.at(-1)?.block
@@ -73,7 +86,12 @@ export class LiveTail {
       if (this.#batches.length === 1) break
       this.#bytes -= this.#batches.shift()!.batch.meteredBytes
     }
-    this.wake()
+    if (this.#isWaking) return
+    this.#isWaking = true
+    queueMicrotask(() => {
+      this.#isWaking = false
+      this.wake()
+    })
   }
 
   /** Returns the append that begins at exactly `seqNum`, if it is still kept. */
@@ -104,22 +122,13 @@ export class LiveTail {
     return batch
   }
 
-  /** Calls back once, at the next `publish` or `wake`. The caller has caught up. */
-  onNext(callback: () => void): void {
+  /** Drops what {@link recordsOf} keeps: a follower has caught up. */
+  forgetRead(): void {
     this.#lastRead = undefined
-    this.#wakeups ??= new Set()
-    this.#wakeups.add(callback)
-  }
-
-  /** Cancels {@link onNext}. */
-  cancel(callback: () => void): void {
-    this.#wakeups?.delete(callback)
   }
 
   wake(): void {
-    const callbacks = this.#wakeups
-    this.#wakeups = undefined
-    for (const callback of callbacks ?? []) callback()
+    for (const follower of this.#followers ?? []) follower.wake()
   }
 
   #clear(): void {

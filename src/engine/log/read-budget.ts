@@ -45,6 +45,7 @@ export class ReadBudget {
   readonly #limit: number
   readonly #clock: Clock
   #used = 0
+  /** Of all open reads, including those that hold nothing. */
   readonly #shares = new Set<Share>()
   /** Reads that ask for their next batch. They precede new ones, until those have waited for too long. */
   readonly #moving = new Set<Waiter>()
@@ -67,18 +68,24 @@ export class ReadBudget {
 
   /** `end` is called with the reason if the read must give back its memory; it closes the share. */
   open(end: (reason: HeadwaterError) => void): ReadShare {
-    return new Share(this, end)
+    const share = new Share(this, end)
+    this.#shares.add(share)
+    return share
   }
 
   /** @internal */
   hold(share: Share, bytes: number): MaybePromise<void> {
     if (share.isClosed) return undefined
     const moves = share.bytes > 0
+    if (bytes === 0) {
+      this.correct(share, 0)
+      return undefined
+    }
     share.since = this.#clock.now()
     this.#replace(share, 0)
     const waiters = moves ? this.#moving : this.#waiting
     const isFirst = moves ? this.#moving.size === 0 : this.#moving.size + this.#waiting.size === 0
-    if (bytes === 0 || (isFirst && this.#fits(bytes) && !this.#isOverdue())) {
+    if (isFirst && this.#fits(bytes) && !this.#isOverdue()) {
       this.correct(share, bytes)
       return undefined
     }
@@ -101,8 +108,6 @@ export class ReadBudget {
     if (share.isClosed) return
     this.#used += bytes - share.bytes
     share.bytes = bytes
-    if (bytes > 0) this.#shares.add(share)
-    else this.#shares.delete(share)
   }
 
   /** @internal */
@@ -110,6 +115,7 @@ export class ReadBudget {
     share.leave?.()
     share.leave = undefined
     this.#replace(share, 0)
+    this.#shares.delete(share)
     share.isClosed = true
     this.#admit()
   }
@@ -163,7 +169,9 @@ export class ReadBudget {
     let needed = this.#used - this.#limit
     for (const { bytes } of [...this.#moving, ...this.#waiting]) needed += bytes
     const latest = this.#clock.now() - STALL_MS
-    const stalled = [...this.#shares].filter(({ since }) => since <= latest).sort((a, b) => a.since - b.since)
+    const stalled = [...this.#shares]
+      .filter(({ bytes, since }) => bytes > 0 && since <= latest)
+      .sort((a, b) => a.since - b.since)
     for (const share of stalled) {
       if (needed <= 0) return
       needed -= share.bytes

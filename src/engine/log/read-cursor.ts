@@ -1,5 +1,5 @@
 import type { ReadPlan } from '../../core/read-plan.ts'
-import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { isPromise, LATER, type MaybePromise, type Receiver } from '../../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { deletedUnderReadError } from './errors.ts'
 import { HistoryPhase } from './history-phase.ts'
@@ -49,6 +49,8 @@ export class ReadCursor {
   /** Ends the wait for the storage or a cipher when the read is closed. */
   #abandon: ((result: undefined) => void) | undefined
   #failure: { readonly error: unknown } | undefined
+  /** Receives the next event while the read waits. */
+  #receive: Receiver<ReadEvent | undefined> | undefined
 
   constructor(log: StreamLog, plan: ReadPlan, options: ReadCursorOptions) {
     const { reader, clock, budget } = options
@@ -79,9 +81,22 @@ export class ReadCursor {
    * The next batch or heartbeat; undefined at the end. One call at a time. A rejection closes the cursor:
    * `unavailable` when the stream is deleted or the engine closes, `storage` when the storage fails.
    */
-  next(): MaybePromise<ReadEvent | undefined> {
+  next(): MaybePromise<ReadEvent | undefined>
+  /** The same, except that it may return `LATER` and call `receive` with the event. */
+  next(receive: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER
+  next(receive?: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER {
     this.#share.moved()
-    return this.#phase === 'history' ? this.#catchUp() : this.#follow()
+    this.#receive = receive
+    if (this.#phase !== 'history') return this.#awaited(this.#follow())
+    const caughtUp = this.#catchUp()
+    if (receive === undefined) return caughtUp as Promise<ReadEvent | undefined>
+    caughtUp.then(
+      (event) => {
+        if (event !== LATER) receive(event)
+      },
+      () => receive(caughtUp as Promise<never>),
+    )
+    return LATER
   }
 
   /** The next batch of the records stored when the read was opened; undefined at their end. Does not wait. */
@@ -124,7 +139,8 @@ export class ReadCursor {
     throw error
   }
 
-  async #catchUp(): Promise<ReadEvent | undefined> {
+  /** Resolves to `LATER` if it has reached the tail and `#receive` is set. */
+  async #catchUp(): Promise<ReadEvent | undefined | typeof LATER> {
     const event = await this.#step(async () => {
       while (this.#phase === 'history') {
         const event = await this.#nextInHistory()
@@ -132,7 +148,7 @@ export class ReadCursor {
       }
       return undefined
     })
-    return event ?? this.#follow()
+    return event ?? this.#awaited(this.#follow())
   }
 
   async #nextInHistory(): Promise<ReadEvent | undefined> {
@@ -195,13 +211,18 @@ export class ReadCursor {
   }
 
   /**
-   * The next event at the tail; undefined if the read is closed. While nothing is due, a follower holds a
-   * single promise, because a stream may have thousands of followers. Never throws.
+   * The next event at the tail; undefined if the read is closed. While nothing is due, `#receive` is to be
+   * set. Never throws.
    */
-  #follow(): MaybePromise<ReadEvent | undefined> {
-    if (this.#isClosed()) return this.#step(async () => undefined)
+  #follow(): MaybePromise<ReadEvent | undefined> | typeof LATER {
+    if (this.#isClosed()) return this.#over()
     try {
       const step = this.#live.next()
+      if (step === 'idle') {
+        this.#share.hold(0)
+        this.#live.onChange(this.#onChange)
+        return LATER
+      }
       if (!isPromise(step)) return this.#take(step)
       return this.#step(() => this.#unlessClosed(step)).then((opened) => opened && this.#take(opened))
     } catch (error) {
@@ -209,12 +230,27 @@ export class ReadCursor {
     }
   }
 
+  readonly #onChange = (): void => {
+    const receive = this.#receive!
+    const event = this.#follow()
+    if (event !== LATER) receive(event)
+  }
+
+  /** Waits with a promise if there is no callback. */
+  #awaited(event: MaybePromise<ReadEvent | undefined> | typeof LATER): typeof event {
+    if (event !== LATER || this.#receive !== undefined) return event
+    return new Promise((resolve) => {
+      this.#receive = resolve
+    })
+  }
+
+  /** How a closed read reports that it is over. */
+  #over(): Promise<undefined> {
+    return this.#step(async () => undefined)
+  }
+
   #take(step: LiveStep): MaybePromise<ReadEvent | undefined> {
-    if (this.#isClosed()) return this.#follow()
-    if (step === 'idle') {
-      this.#share.hold(0)
-      return new Promise((resolve) => this.#live.onChange(() => resolve(this.#follow())))
-    }
+    if (this.#isClosed()) return this.#over()
     if (step === 'ended') {
       this.close()
       return undefined
@@ -222,7 +258,8 @@ export class ReadCursor {
     if (step === 'behind') {
       this.#end = this.#log.head.tail.seqNum
       this.#phase = 'history'
-      return this.#catchUp()
+      this.#receive = undefined
+      return this.#catchUp() as Promise<ReadEvent | undefined>
     }
     if (step.kind === 'heartbeat') return step
     const held = this.#share.hold(readCost(step.batch.meteredBytes, step.batch.count))
@@ -231,7 +268,7 @@ export class ReadCursor {
   }
 
   #takeBatch(step: LiveBatchStep): MaybePromise<ReadEvent | undefined> {
-    if (this.#isClosed()) return this.#follow()
+    if (this.#isClosed()) return this.#over()
     this.#deliver(step.batch, step.isLast)
     return step
   }

@@ -7,7 +7,7 @@ import type { AppendGroup, AppendOutcome, AppendTarget, WrittenAppend } from './
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
 import { BlockSource, type ReadAhead } from './block-source.ts'
 import { closedError, conflictError, deletedError } from './errors.ts'
-import { LiveTail, liveBatch } from './live-tail.ts'
+import { type Follower, LiveTail, liveBatch } from './live-tail.ts'
 import type { ReadShare } from './read-budget.ts'
 import type { RecordCodec } from './record-codec.ts'
 
@@ -93,8 +93,8 @@ export class StreamLog implements AppendTarget {
   }
 
   /** Keeps the latest appends in `live` until the returned function is called. */
-  follow(): () => void {
-    const unfollow = this.live.follow()
+  follow(follower: Follower): () => void {
+    const unfollow = this.live.follow(follower)
     this.#options.onFollow()
     return unfollow
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LiveBatch, LiveTail } from '../../../src/engine/log/live-tail.ts'
+import { type Follower, type LiveBatch, LiveTail } from '../../../src/engine/log/live-tail.ts'
 import { ReadBatch, RecordBatch } from '../../../src/storage/record-batch.ts'
 
 /** An append of `count` records at `firstSeqNum`. */
@@ -15,9 +15,28 @@ function live(firstSeqNum: number, count = 1, meteredBytes = 10): LiveBatch {
   return { block, batch }
 }
 
+/** Waits for the next append, and calls back once. */
+class Waiting implements Follower {
+  isWaiting = true
+  readonly #callback: () => void
+
+  constructor(callback: () => void = () => {}) {
+    this.#callback = callback
+  }
+
+  wake(): void {
+    if (!this.isWaiting) return
+    this.isWaiting = false
+    this.#callback()
+  }
+}
+
+/** The end of the microtasks that are queued. */
+const soon = () => Promise.resolve()
+
 function followed(limits: { batches?: number; bytes?: number } = {}): LiveTail {
   const tail = new LiveTail({ batches: limits.batches ?? 25, bytes: limits.bytes ?? 1000 })
-  tail.follow()
+  tail.follow(new Waiting())
   return tail
 }
 
@@ -109,8 +128,8 @@ describe('followers', () => {
   it('are counted once each', () => {
     const tail = new LiveTail({ batches: 25, bytes: 1000 })
     expect(tail.followers).toBe(0)
-    const first = tail.follow()
-    const second = tail.follow()
+    const first = tail.follow(new Waiting())
+    const second = tail.follow(new Waiting())
     expect(tail.followers).toBe(2)
     first()
     first()
@@ -123,8 +142,8 @@ describe('followers', () => {
     const tail = new LiveTail({ batches: 25, bytes: 1000 })
     tail.publish(live(0))
     expect(tail.at(0)).toBeUndefined()
-    const first = tail.follow()
-    const second = tail.follow()
+    const first = tail.follow(new Waiting())
+    const second = tail.follow(new Waiting())
     tail.publish(live(1))
     first()
     expect(tail.at(1)).toBeDefined()
@@ -134,61 +153,65 @@ describe('followers', () => {
 
   it('find none of the batches kept for earlier followers, and their bytes are not counted', () => {
     const tail = new LiveTail({ batches: 25, bytes: 30 })
-    const first = tail.follow()
+    const first = tail.follow(new Waiting())
     for (const seqNum of [0, 1, 2]) tail.publish(live(seqNum))
     first()
-    tail.follow()
+    tail.follow(new Waiting())
     for (const seqNum of [3, 4, 5]) tail.publish(live(seqNum))
     expect(kept(tail)).toEqual([3, 4, 5])
   })
 })
 
-describe('callbacks for the next append', () => {
-  it('are called once, when the append can be found', () => {
+describe('followers that wait for the next append', () => {
+  it('are woken once for the appends of one turn, which can be found by then', async () => {
     const tail = followed()
     const found: (LiveBatch | undefined)[] = []
-    tail.onNext(() => found.push(tail.at(0)))
-    expect(tail.waiting).toBe(1)
-    const batch = live(0)
-    tail.publish(batch)
-    tail.publish(live(1))
-    expect(found).toEqual([batch])
+    const follower = new Waiting(() => found.push(tail.at(0), tail.at(1)))
+    tail.follow(follower)
+    expect(tail.waiting).toBe(2)
+    const batches = [live(0), live(1)]
+    for (const batch of batches) tail.publish(batch)
+    expect(found).toEqual([])
+    await soon()
+    expect(found).toEqual(batches)
     expect(tail.waiting).toBe(0)
   })
 
-  it('are called by a wake without an append', () => {
-    const tail = new LiveTail({ batches: 25, bytes: 1000 })
+  it('are woken without an append at once', () => {
+    const tail = followed()
     let calls = 0
-    tail.onNext(() => calls++)
-    tail.onNext(() => calls++)
+    tail.follow(new Waiting(() => calls++))
+    tail.follow(new Waiting(() => calls++))
     tail.wake()
     tail.wake()
     expect(calls).toBe(2)
   })
 
-  it('are not called or kept after cancellation', () => {
+  it('are not woken after they left', async () => {
     const tail = followed()
     let calls = 0
-    const callback = () => void calls++
-    tail.onNext(callback)
-    tail.cancel(callback)
-    tail.cancel(callback)
-    expect(tail.waiting).toBe(0)
+    const leave = tail.follow(new Waiting(() => calls++))
     tail.publish(live(0))
+    leave()
+    leave()
+    expect(tail.waiting).toBe(1)
+    await soon()
     expect(calls).toBe(0)
   })
 
-  it('wait for the append after it when registered again while they are called', () => {
+  it('wait for the append after it when they wait again while they are woken', async () => {
     const tail = followed()
     let calls = 0
-    const again = () => {
+    const follower = new Waiting(() => {
       calls++
-      tail.onNext(again)
-    }
-    tail.onNext(again)
+      follower.isWaiting = true
+    })
+    tail.follow(follower)
     tail.publish(live(0))
+    await soon()
     expect([calls, tail.waiting]).toEqual([1, 1])
     tail.publish(live(1))
+    await soon()
     expect([calls, tail.waiting]).toEqual([2, 1])
   })
 })
@@ -198,7 +221,7 @@ describe('stored records that followers read', () => {
 
   it('are shared by followers that read the same blocks one after another', () => {
     const tail = followed()
-    tail.follow()
+    tail.follow(new Waiting())
     const records = tail.recordsOf(blocks)
     expect(tail.recordsOf([...blocks])).toBe(records)
     expect(tail.recordsOf(blocks.slice(1))).not.toBe(records)
@@ -210,11 +233,11 @@ describe('stored records that followers read', () => {
     expect(tail.recordsOf(blocks)).not.toBe(tail.recordsOf(blocks))
   })
 
-  it('are dropped once a follower waits for the next append, and without followers', () => {
+  it('are dropped once a follower has caught up, and without followers', () => {
     const tail = new LiveTail({ batches: 25, bytes: 1000 })
-    const followers = [tail.follow(), tail.follow()]
+    const followers = [tail.follow(new Waiting()), tail.follow(new Waiting())]
     const records = tail.recordsOf(blocks)
-    tail.onNext(() => {})
+    tail.forgetRead()
     const later = tail.recordsOf(blocks)
     expect(later).not.toBe(records)
     for (const leave of followers) leave()

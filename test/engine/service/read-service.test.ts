@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { ReadRange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { bodies, openEngine, testStorage, wrapped } from '../../support/index.ts'
@@ -80,6 +80,29 @@ describe('reads', () => {
     cursor.close()
     go()
     expect(await pending).toBe(undefined)
+  })
+
+  it('followers that have caught up receive bursts of appends without reading the storage', async () => {
+    let reads = 0
+    const storage = wrapped(testStorage(), {}, (session) => ({
+      read: (logId: string, range: ReadRange) => {
+        reads++
+        return session.read(logId, range)
+      },
+    }))
+    const { clock, stream } = await openEngine({ storage })
+    let received = 0
+    for (let i = 0; i < 3; i++) {
+      stream.readSession({ seqNum: 0 }).records$.subscribe({ next: () => received++, error: () => {} })
+    }
+    await stream.append('first')
+    await vi.waitUntil(() => received === 3)
+    await clock.settle()
+    reads = 0
+    // As many appends at a time as are kept for followers.
+    for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 100 }, () => stream.append('x')))
+    await vi.waitUntil(() => received === 3 * 501)
+    expect(reads).toBe(0)
   })
 
   it('closing the engine cancels the timers of a follower whose consumer is busy', async () => {
