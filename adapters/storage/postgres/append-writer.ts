@@ -6,6 +6,7 @@ import type { Database } from './database.ts'
 import { stateOf } from './heads.ts'
 import { type BlockRow, mergeBlocks } from './merge-blocks.ts'
 import type { Tables } from './schema.ts'
+import { prepared, type Statement } from './statement.ts'
 
 /** The most data of one statement, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
@@ -29,7 +30,7 @@ export class AppendWriter {
   /** The appends that wait, of each log with a statement in flight. */
   readonly #waiting = new Map<string, Entry[]>()
   /** By number of blocks. */
-  readonly #statements: string[] = []
+  readonly #statements: (string | Statement)[] = []
 
   /** Calls `onAppended` after durable appends to a log. It must not throw. */
   constructor(database: Database, tables: Tables, onAppended: (logId: string) => void) {
@@ -76,6 +77,7 @@ export class AppendWriter {
     const { logId, expected } = requests[0]!
     const { head } = requests.at(-1)!
     const rows = mergeBlocks(requests)
+    const isSingle = rows.length === 1
     const { rows: appended, isRepeated } = await this.#database.run(this.#statement(rows.length), [
       utf8(logId),
       expected.epoch,
@@ -87,7 +89,7 @@ export class AppendWriter {
       rows.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
       head.trims.at(-1)?.point ?? null,
       head.trims[0]?.at ?? null,
-      ...rows.flatMap(parametersOf),
+      ...(isSingle ? ownParametersOf(rows[0]!) : rows.flatMap(parametersOf)),
     ])
     if (appended.length > 0) return
     // The first attempt may have been committed although its connection was lost.
@@ -105,7 +107,7 @@ export class AppendWriter {
     return found.length > 0
   }
 
-  #statement(count: number): string {
+  #statement(count: number): string | Statement {
     this.#statements[count] ??= appendStatement(this.#tables, count)
     return this.#statements[count]
   }
@@ -127,6 +129,8 @@ function groupLength(waiting: readonly Entry[]): number {
 
 const FIRST_PARAMETERS = 10
 const BLOCK_COLUMNS = ['bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'text', 'bytea'] as const
+/** Statements with more blocks are rare, so the server does not keep their plans. */
+const PREPARED_BLOCKS_MAX = 4
 
 function parametersOf(row: BlockRow): unknown[] {
   const { endSeqNum, firstSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, appendId, data } =
@@ -134,13 +138,20 @@ function parametersOf(row: BlockRow): unknown[] {
   return [endSeqNum, firstSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, appendId, data]
 }
 
+/** The parameters of a single block without those that it has in common with the head. */
+function ownParametersOf({
+  firstSeqNum,
+  firstTimestamp,
+  lastTimestamp,
+  expiresAt,
+  data,
+}: BlockRow): unknown[] {
+  return [firstSeqNum, firstTimestamp, lastTimestamp, expiresAt, data]
+}
+
 /** Replaces the expected head and adds the blocks. Returns a row for each block, none after a conflict. */
-function appendStatement({ logs, blocks }: Tables, count: number): string {
-  const rows = Array.from({ length: count }, (_, row) => {
-    const first = FIRST_PARAMETERS + 1 + row * BLOCK_COLUMNS.length
-    return `(${BLOCK_COLUMNS.map((type, column) => `$${first + column}::${type}`).join(', ')})`
-  })
-  return `WITH head AS (
+function appendStatement({ logs, blocks }: Tables, count: number): string | Statement {
+  const text = `WITH head AS (
       UPDATE ${logs} SET seq_num = $5, append_id = $6, state = $7, metered_bytes = metered_bytes + $8,
         trimmed_to = $9, due_at = CASE WHEN trimmed_to IS DISTINCT FROM $9
           THEN COALESCE(LEAST(due_at, $10), due_at, $10) ELSE due_at END
@@ -149,5 +160,15 @@ function appendStatement({ logs, blocks }: Tables, count: number): string {
     )
     INSERT INTO ${blocks} (log, end_seq_num, first_seq_num, first_timestamp, last_timestamp, metered_bytes,
       expires_at, append_id, data)
-    SELECT head.id, b.* FROM head, (VALUES ${rows.join(', ')}) AS b RETURNING 1`
+    SELECT head.id, ${count === 1 ? '$5, $11, $12, $13, $8, $14, $6, $15 FROM head' : blocksOf(count)}
+    RETURNING 1`
+  return count <= PREPARED_BLOCKS_MAX ? prepared(text) : text
+}
+
+function blocksOf(count: number): string {
+  const rows = Array.from({ length: count }, (_, row) => {
+    const first = FIRST_PARAMETERS + 1 + row * BLOCK_COLUMNS.length
+    return `(${BLOCK_COLUMNS.map((type, column) => `$${first + column}::${type}`).join(', ')})`
+  })
+  return `b.* FROM head, (VALUES ${rows.join(', ')}) AS b`
 }

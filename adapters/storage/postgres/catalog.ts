@@ -3,38 +3,49 @@ import type { Collection, Document, ListRange } from '../../../src/storage/contr
 import type { Row } from './client.ts'
 import type { Database } from './database.ts'
 import type { Tables } from './schema.ts'
+import { prepared } from './statement.ts'
 import { bytesOf, numberOf } from './values.ts'
 
 /** Reads documents. */
 export class Catalog {
   readonly #database: Database
-  readonly #tables: Tables
+  readonly #statements: ReturnType<typeof statementsOf>
 
   constructor(database: Database, tables: Tables) {
     this.#database = database
-    this.#tables = tables
+    this.#statements = statementsOf(tables)
   }
 
   async get(collection: Collection, key: string): Promise<Document | undefined> {
-    const [row] = await this.#database.query(
-      `SELECT key, value, version FROM ${this.#tables.documents}
-       WHERE collection = $1 AND key = $2 AND value IS NOT NULL`,
-      [collection, utf8(key)],
-    )
+    const [row] = await this.#database.query(this.#statements.get, [collection, utf8(key)])
     return row && documentOf(row)
   }
 
   async list(collection: Collection, { prefix, after, limit }: ListRange): Promise<Document[]> {
     const isAfter = compareUtf8(after, prefix) >= 0
     if (limit <= 0 || (isAfter && !after.startsWith(prefix))) return []
-    const rows = await this.#database.query(
-      `SELECT key, value, version FROM ${this.#tables.documents}
-       WHERE collection = $1 AND key ${isAfter ? '>' : '>='} $2 AND key < $3 AND value IS NOT NULL
-       ORDER BY key LIMIT $4`,
+    const { listAfter, listFrom } = this.#statements
+    const rows = await this.#database.query(isAfter ? listAfter : listFrom, [
+      collection,
+      utf8(isAfter ? after : prefix),
       // UTF-8 never contains the byte 0xff.
-      [collection, utf8(isAfter ? after : prefix), Uint8Array.of(...utf8(prefix), 0xff), limit],
-    )
+      Uint8Array.of(...utf8(prefix), 0xff),
+      limit,
+    ])
     return rows.map(documentOf)
+  }
+}
+
+function statementsOf({ documents }: Tables) {
+  const list = (comparison: string) =>
+    prepared(`SELECT key, value, version FROM ${documents}
+      WHERE collection = $1 AND key ${comparison} $2 AND key < $3 AND value IS NOT NULL
+      ORDER BY key LIMIT $4`)
+  return {
+    get: prepared(`SELECT key, value, version FROM ${documents}
+      WHERE collection = $1 AND key = $2 AND value IS NOT NULL`),
+    listFrom: list('>='),
+    listAfter: list('>'),
   }
 }
 

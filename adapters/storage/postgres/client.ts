@@ -12,7 +12,8 @@ export type Row = Readonly<Record<string, unknown>>
 
 /** A connection for one statement. */
 interface Lease {
-  readonly client: PostgresClient
+  /** Runs a statement, prepared under its name if it has one and the client can. */
+  run(text: string, values: readonly unknown[], name: string | undefined): Promise<readonly Row[]>
   /** Returns the connection. A broken one is closed. */
   release(isBroken: boolean): void
 }
@@ -43,6 +44,12 @@ export interface Listening {
 
 /** A client of `pg` that was connected. */
 export interface ConnectedClient extends PostgresClient {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
+  query(config: {
+    readonly name: string
+    readonly text: string
+    readonly values: unknown[]
+  }): Promise<{ readonly rows: readonly unknown[] }>
   on(event: 'notification', listener: (message: { readonly payload?: string | undefined }) => void): unknown
   on(event: 'error' | 'end', listener: () => void): unknown
 }
@@ -61,7 +68,10 @@ interface ListeningClient extends PostgresClient {
 /** The connections of a client that the caller owns. */
 export function connectionsOf(client: PostgresClient): Connections {
   if (isPool(client)) return { ...poolConnections(client), close: async () => {} }
-  const lease: Lease = { client, release() {} }
+  const lease: Lease = {
+    run: async (text, values) => (await client.query(text, values as unknown[])).rows as readonly Row[],
+    release() {},
+  }
   return {
     acquire: () => Promise.resolve(lease),
     ...(canListen(client) && {
@@ -83,7 +93,14 @@ export function poolConnections(pool: ClientPool): Omit<Connections, 'close'> {
       // Its query rejects as well; without a listener the error would end the process.
       if (!known.has(client)) client.on('error', () => {})
       known.add(client)
-      return { client, release: (isBroken) => client.release(isBroken) }
+      return {
+        async run(text, values: unknown[], name) {
+          const result =
+            name === undefined ? client.query(text, values) : client.query({ name, text, values })
+          return (await result).rows as readonly Row[]
+        },
+        release: (isBroken) => client.release(isBroken),
+      }
     },
     async listen(channel, listener) {
       const client = await pool.connect()

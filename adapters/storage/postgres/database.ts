@@ -1,7 +1,8 @@
 import { type Clock, trackExternalWork } from '../../../src/runtime/clock.ts'
 import { secureRandom } from '../../../src/runtime/ids.ts'
 import type { Connections, Row } from './client.ts'
-import { errorKindOf, isUnreachableForGood, sqlStateOf, toStorageFailure } from './failures.ts'
+import { errorKindOf, isNotPrepared, isUnreachableForGood, sqlStateOf, toStorageFailure } from './failures.ts'
+import type { Statement } from './statement.ts'
 
 /** The result of a statement. */
 export interface Outcome {
@@ -25,6 +26,7 @@ export class Database {
   readonly #retryMs: number
   readonly #closing = new AbortController()
   #hasConnected = false
+  #canPrepare = true
 
   constructor(connections: Connections, clock: Clock, retryMs: number) {
     this.#connections = connections
@@ -33,21 +35,31 @@ export class Database {
   }
 
   /** Runs a statement that may take effect twice. Rejects with `StorageFailure`. */
-  async query(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    return (await this.run(text, values)).rows
+  async query(statement: string | Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    return (await this.run(statement, values)).rows
   }
 
   /**
    * Runs a statement, as often as needed, for up to `retryMs`. Resolves also if it was rejected with one of
    * the `expected` states. Rejects with `StorageFailure`.
    */
-  async run(text: string, values: readonly unknown[], expected: readonly string[] = []): Promise<Outcome> {
+  async run(
+    statement: string | Statement,
+    values: readonly unknown[],
+    expected: readonly string[] = [],
+  ): Promise<Outcome> {
+    const { text, name } = typeof statement === 'string' ? { text: statement, name: undefined } : statement
     const deadline = this.#clock.now() + this.#retryMs
     let isRepeated = false
     for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(2 * delayMs, RETRY_MS.last)) {
-      const attempt = await this.#attempt(text, values)
+      const ownName = this.#canPrepare ? name : undefined
+      const attempt = await this.#attempt(text, values, ownName)
       if ('rows' in attempt) return { rows: attempt.rows, isRepeated }
       const { error, wasSent } = attempt
+      if (ownName !== undefined && wasSent && isNotPrepared(error)) {
+        this.#canPrepare = false
+        continue
+      }
       const state = sqlStateOf(error)
       if (wasSent && state !== undefined && expected.includes(state)) {
         return { rows: [], isRepeated, rejectedWith: state }
@@ -79,6 +91,7 @@ export class Database {
   async #attempt(
     text: string,
     values: readonly unknown[],
+    name: string | undefined,
   ): Promise<{ readonly rows: readonly Row[] } | { readonly error: unknown; readonly wasSent: boolean }> {
     let wasSent = false
     const work = async () => {
@@ -87,9 +100,9 @@ export class Database {
       this.#hasConnected = true
       let isBroken = true
       try {
-        const { rows } = await lease.client.query(text, values as unknown[])
+        const rows = await lease.run(text, values, name)
         isBroken = false
-        return rows as readonly Row[]
+        return rows
       } catch (error) {
         isBroken = errorKindOf(error) === 'unknown' || sqlStateOf(error) === READ_ONLY
         throw error

@@ -24,6 +24,12 @@ const RETRIED = new Set([
 /** 08: connection exceptions; 57P0x: shutdown; 40003: CockroachDB lost track of the commit. */
 const UNKNOWN = /^(08|57P0|40003)/
 
+/**
+ * A pooler in transaction mode passes statements to any connection, where the prepared one is missing or
+ * exists already. After a change of the tables, its result may not be what it was.
+ */
+const NOT_PREPARED = new Set(['26000', '42P05', '0A000'])
+
 /** Raised by the connection attempt of a client with wrong settings. */
 const UNREACHABLE_FOR_GOOD = /^(28|3D|ENOTFOUND$)/
 
@@ -39,6 +45,11 @@ export function errorKindOf(error: unknown): ErrorKind {
   if (state === undefined) return 'unknown'
   if (RETRIED.has(state)) return 'retry'
   return UNKNOWN.test(state) ? 'unknown' : 'rejected'
+}
+
+/** Whether a prepared statement was rejected because of how it was prepared. It was rolled back. */
+export function isNotPrepared(error: unknown): boolean {
+  return NOT_PREPARED.has(sqlStateOf(error) ?? '')
 }
 
 /** Whether another attempt to connect would fail as well. */

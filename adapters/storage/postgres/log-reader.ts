@@ -5,35 +5,33 @@ import type { Row } from './client.ts'
 import type { Database } from './database.ts'
 import { headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
-import { bytesOf, numberOf, numberOrNull } from './values.ts'
+import { prepared } from './statement.ts'
+import { bytesOf, bytesOfBase64, numberOf, numberOrNull } from './values.ts'
 
-/** The most rows that one statement visits. */
-const ROWS_MAX = 1_000
+/**
+ * The most rows that a statement visits: few at first, because those beyond the limits of the read are
+ * visited for nothing, and large rows reach the limits soon.
+ */
+const ROWS_MAX = { first: 64, next: 1_000 }
 
 /** Reads heads and blocks. */
 export class LogReader {
   readonly #database: Database
-  readonly #tables: Tables
+  readonly #statements: ReturnType<typeof statementsOf>
 
   constructor(database: Database, tables: Tables) {
     this.#database = database
-    this.#tables = tables
+    this.#statements = statementsOf(tables)
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    const [row] = await this.#database.query(
-      `SELECT epoch, seq_num, append_id, state FROM ${this.#tables.logs} WHERE id = $1 AND NOT is_deleted`,
-      [utf8(logId)],
-    )
+    const [row] = await this.#database.query(this.#statements.head, [utf8(logId)])
     return row && headOf(row)
   }
 
   async measure(logIds: readonly string[]): Promise<number[]> {
     if (logIds.length === 0) return []
-    const rows = await this.#database.query(
-      `SELECT id, metered_bytes FROM ${this.#tables.logs} WHERE id = ANY($1) AND NOT is_deleted`,
-      [logIds.map(utf8)],
-    )
+    const rows = await this.#database.query(this.#statements.measure, [logIds.map(utf8)])
     const measured = new Map(
       rows.map(({ id, metered_bytes }) => [lossyTextOf(bytesOf(id)), numberOf(metered_bytes)]),
     )
@@ -46,59 +44,75 @@ export class LogReader {
     let start = 'seqNum' in from ? from.seqNum : await this.#seqNumAt(logId, from.timestamp)
     let bytes = range.bytesMax
     let records = range.recordsMax ?? Number.MAX_SAFE_INTEGER
+    let rowsMax = ROWS_MAX.first
     while (start < endSeqNum) {
-      const page = await this.#readPage(logId, start, { endSeqNum, bytes, records })
+      const rows = Math.max(1, Math.min(records, rowsMax))
+      const page = await this.#readPage(logId, start, { endSeqNum, bytes, records, rows })
       for (const block of page) {
         blocks.push(block)
         bytes -= block.meteredBytes
         records -= block.endSeqNum - block.firstSeqNum
       }
-      if (page.length < ROWS_MAX || bytes <= 0 || records <= 0) break
+      if (page.length < rows || bytes <= 0 || records <= 0) break
       start = page.at(-1)!.endSeqNum
+      rowsMax = ROWS_MAX.next
     }
     return blocks
   }
 
-  /** The blocks up to the one that reaches a limit, at most `ROWS_MAX`. */
+  /** The blocks up to the one that reaches a limit. */
   async #readPage(
     logId: string,
     start: number,
-    limits: { readonly endSeqNum: number; readonly bytes: number; readonly records: number },
+    limits: {
+      readonly endSeqNum: number
+      readonly bytes: number
+      readonly records: number
+      readonly rows: number
+    },
   ): Promise<StoredBlock[]> {
-    const { logs, blocks } = this.#tables
-    const { endSeqNum, bytes, records } = limits
-    const rows = await this.#database.query(
-      `SELECT first_seq_num, end_seq_num, first_timestamp, last_timestamp, metered_bytes, expires_at, data
+    const { endSeqNum, bytes, records, rows } = limits
+    const found = await this.#database.query(this.#statements.page, [
+      utf8(logId),
+      start,
+      // No block is longer, so the index ends the search.
+      endSeqNum + BATCH_RECORDS_MAX,
+      endSeqNum,
+      rows,
+      Math.max(1, bytes),
+      Math.max(1, records),
+    ])
+    return found.map(blockOf)
+  }
+
+  async #seqNumAt(logId: string, timestamp: number): Promise<number> {
+    const [row] = await this.#database.query(this.#statements.seqNumAt, [utf8(logId), timestamp])
+    return row === undefined ? 0 : numberOf(row.low)
+  }
+}
+
+function statementsOf({ logs, blocks }: Tables) {
+  return {
+    head: prepared(`SELECT epoch, seq_num, append_id, state FROM ${logs} WHERE id = $1 AND NOT is_deleted`),
+    measure: prepared(`SELECT id, metered_bytes FROM ${logs} WHERE id = ANY($1) AND NOT is_deleted`),
+    // Sums of integers, because those of bigints are numeric. Base64, because drivers decode it in half the
+    // time that hexadecimal digits take.
+    page: prepared(
+      `SELECT first_seq_num, end_seq_num, first_timestamp, last_timestamp, metered_bytes, expires_at,
+         encode(data, 'base64') AS data
        FROM (
-         SELECT b.*, sum(metered_bytes) OVER w - metered_bytes AS bytes_before,
-           sum(end_seq_num - first_seq_num) OVER w - (end_seq_num - first_seq_num) AS records_before
+         SELECT b.*, sum(metered_bytes::int) OVER w - metered_bytes AS bytes_before,
+           sum((end_seq_num - first_seq_num)::int) OVER w - (end_seq_num - first_seq_num) AS records_before
          FROM (
            SELECT * FROM ${blocks} WHERE log = $1 AND end_seq_num > $2 AND end_seq_num < $3
            AND first_seq_num < $4 AND EXISTS (SELECT 1 FROM ${logs} WHERE id = $1 AND NOT is_deleted)
            ORDER BY end_seq_num LIMIT $5
          ) b WINDOW w AS (ORDER BY end_seq_num)
        ) c WHERE bytes_before < $6 AND records_before < $7 ORDER BY end_seq_num`,
-      [
-        utf8(logId),
-        start,
-        // No block is longer, so the index ends the search.
-        endSeqNum + BATCH_RECORDS_MAX,
-        endSeqNum,
-        Math.max(1, Math.min(records, ROWS_MAX)),
-        Math.max(1, bytes),
-        Math.max(1, records),
-      ],
-    )
-    return rows.map(blockOf)
-  }
-
-  /**
-   * A sequence number in the first block that ends at or after the timestamp. By bisection, because
-   * timestamps ascend: an index would make every append slower.
-   */
-  async #seqNumAt(logId: string, timestamp: number): Promise<number> {
-    const { logs, blocks } = this.#tables
-    const [row] = await this.#database.query(
+    ),
+    // A sequence number in the first block that ends at or after the timestamp. By bisection, because
+    // timestamps ascend: an index would make every append slower.
+    seqNumAt: prepared(
       `WITH RECURSIVE search (low, high) AS (
          SELECT 0::bigint, seq_num FROM ${logs} WHERE id = $1 AND NOT is_deleted
          UNION ALL
@@ -111,9 +125,7 @@ export class LogReader {
          WHERE s.low < s.high
        )
        SELECT low FROM search WHERE low >= high`,
-      [utf8(logId), timestamp],
-    )
-    return row === undefined ? 0 : numberOf(row.low)
+    ),
   }
 }
 
@@ -125,6 +137,6 @@ function blockOf(row: Row): StoredBlock {
     lastTimestamp: numberOf(row.last_timestamp),
     meteredBytes: numberOf(row.metered_bytes),
     expiresAt: numberOrNull(row.expires_at),
-    data: bytesOf(row.data),
+    data: bytesOfBase64(row.data),
   }
 }

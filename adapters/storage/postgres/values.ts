@@ -8,6 +8,15 @@ export function numberOrNull(value: unknown): number | null {
   return value === null || value === undefined ? null : Number(value)
 }
 
+/** A column of type bytea that is encoded with `encode(data, 'base64')`, in memory of its own. */
+export function bytesOfBase64(value: unknown): Uint8Array {
+  const text = String(value)
+  if (typeof Buffer !== 'function') return Uint8Array.from(atob(text), (char) => char.charCodeAt(0))
+  const bytes = Buffer.from(text, 'base64')
+  // Small buffers are parts of one that all share.
+  return bytes.length === bytes.buffer.byteLength ? new Uint8Array(bytes.buffer) : new Uint8Array(bytes)
+}
+
 /** A column of type bytea. Some drivers return the text form of PostgreSQL. */
 export function bytesOf(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
