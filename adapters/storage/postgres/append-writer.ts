@@ -3,6 +3,7 @@ import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { type AppendRequest, identityOf, isSameHead } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import type { Database } from './database.ts'
+import { GroupMemory } from './group-memory.ts'
 import { stateOf } from './heads.ts'
 import { type BlockRow, mergeBlocks } from './merge-blocks.ts'
 import type { Tables } from './schema.ts'
@@ -19,6 +20,13 @@ interface Entry {
   readonly reject: (error: unknown) => void
 }
 
+/** The appends to one log. */
+interface AppendQueue {
+  readonly waiting: Entry[]
+  memory: GroupMemory | undefined
+  isWriting: boolean
+}
+
 /**
  * Group commit: the appends to a log that arrive during a statement share the next one. Each log has one
  * statement at a time, and different logs use different connections.
@@ -27,8 +35,8 @@ export class AppendWriter {
   readonly #database: Database
   readonly #tables: Tables
   readonly #onAppended: (logId: string) => void
-  /** The appends that wait, of each log with a statement in flight. */
-  readonly #waiting = new Map<string, Entry[]>()
+  /** Of each log that was appended to within this turn of the event loop, or has a statement in flight. */
+  readonly #queues = new Map<string, AppendQueue>()
   /** By number of blocks. */
   readonly #statements: (string | Statement)[] = []
 
@@ -41,19 +49,28 @@ export class AppendWriter {
 
   append(request: AppendRequest): Promise<void> {
     return new Promise((resolve, reject) => {
-      const entry = { request, resolve, reject }
-      const waiting = this.#waiting.get(request.logId)
-      if (waiting !== undefined) {
-        waiting.push(entry)
-        return
+      const { logId } = request
+      let queue = this.#queues.get(logId)
+      if (queue === undefined) {
+        queue = { waiting: [], memory: undefined, isWriting: false }
+        this.#queues.set(logId, queue)
       }
-      const entries = [entry]
-      this.#waiting.set(request.logId, entries)
-      void this.#writeAll(request.logId, entries)
+      queue.waiting.push({ request, resolve, reject })
+      if (!queue.isWriting) void this.#writeAll(logId, queue)
     })
   }
 
-  async #writeAll(logId: string, waiting: Entry[]): Promise<void> {
+  /** Memory for a block of the log. */
+  allocate(logId: string, bytes: number): Uint8Array {
+    const queue = this.#queues.get(logId)
+    if (queue === undefined) return new Uint8Array(bytes)
+    queue.memory ??= new GroupMemory()
+    return queue.memory.allocate(bytes)
+  }
+
+  async #writeAll(logId: string, queue: AppendQueue): Promise<void> {
+    const { waiting } = queue
+    queue.isWriting = true
     // Waits for further appends of the same turn, which belong in the same group.
     await Promise.resolve()
     while (waiting.length > 0) {
@@ -69,7 +86,9 @@ export class AppendWriter {
       if (waiting.length > 0) await macrotask()
       else await Promise.resolve()
     }
-    this.#waiting.delete(logId)
+    queue.isWriting = false
+    await macrotask()
+    if (!queue.isWriting && this.#queues.get(logId) === queue) this.#queues.delete(logId)
   }
 
   /** Appends all or none. */

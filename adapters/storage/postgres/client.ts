@@ -57,6 +57,7 @@ export interface ConnectedClient extends PostgresClient {
 /** The part of a `Pool` of `pg` that is used here. */
 export interface ClientPool extends PostgresClient {
   readonly totalCount: number
+  readonly options?: { readonly max?: number | null | undefined }
   connect(): Promise<ConnectedClient & { release(error?: boolean): void }>
 }
 
@@ -67,7 +68,12 @@ interface ListeningClient extends PostgresClient {
 
 /** The connections of a client that the caller owns. */
 export function connectionsOf(client: PostgresClient): Connections {
-  if (isPool(client)) return { ...poolConnections(client), close: async () => {} }
+  if (isPool(client)) {
+    const { acquire, listen } = poolConnections(client)
+    // The connection that listens must not be the only one.
+    const canListenToo = client.options?.max !== 1
+    return { acquire, ...(canListenToo && { listen }), close: async () => {} }
+  }
   const lease: Lease = {
     run: async (text, values) => (await client.query(text, values as unknown[])).rows as readonly Row[],
     release() {},
@@ -84,15 +90,17 @@ export function connectionsOf(client: PostgresClient): Connections {
   }
 }
 
+/** The connections that have a listener for errors. Storages may share a pool. */
+const guarded = new WeakSet<ConnectedClient>()
+
 /** A connection of the pool for each statement, because `Pool.query` closes it after every error. */
-export function poolConnections(pool: ClientPool): Omit<Connections, 'close'> {
-  const known = new WeakSet<ConnectedClient>()
+export function poolConnections(pool: ClientPool): Required<Omit<Connections, 'close'>> {
   return {
     async acquire() {
       const client = await pool.connect()
       // Its query rejects as well; without a listener the error would end the process.
-      if (!known.has(client)) client.on('error', () => {})
-      known.add(client)
+      if (!guarded.has(client)) client.on('error', () => {})
+      guarded.add(client)
       return {
         async run(text, values: unknown[], name) {
           const result =

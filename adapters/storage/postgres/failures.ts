@@ -12,6 +12,8 @@ export type ErrorKind =
 /** Codes of `SQLSTATE` (PostgreSQL, appendix A). */
 export const DIVISION_BY_ZERO = '22012'
 export const UNIQUE_VIOLATION = '23505'
+/** Also what a statement ends with that exceeds `statement_timeout`. */
+export const QUERY_CANCELED = '57014'
 
 const RETRIED = new Set([
   '40001', // serialization failure
@@ -57,9 +59,11 @@ export function isUnreachableForGood(error: unknown): boolean {
   return UNREACHABLE_FOR_GOOD.test(codeOf(error) ?? '')
 }
 
-/** Whether a pooler between the client and the server refused a setting of the connection. */
+/** Whether the server, or a pooler before it, refused or does not know a setting of the connection. */
 export function isRefusedStartup(error: unknown): boolean {
-  return /unsupported startup parameter/i.test(messageOf(error))
+  if (/startup parameter|command-line option/i.test(messageOf(error))) return true
+  // Undefined object, invalid value, feature not supported.
+  return /^(42704|22023|0A000)$/.test(sqlStateOf(error) ?? '')
 }
 
 /** The failure for an error of the driver or the server. */

@@ -1,10 +1,10 @@
-import { concatBytes } from '../../../src/model/bytes.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
   BATCH_RECORDS_MAX,
 } from '../../../src/model/limits.ts'
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
+import { joinBytes } from './group-memory.ts'
 
 /** A row of blocks: the records of one append, or of several. */
 export interface BlockRow extends StoredBlock {
@@ -49,6 +49,6 @@ function rowOf(requests: readonly AppendRequest[]): BlockRow {
     meteredBytes: requests.reduce((sum, { block }) => sum + block.meteredBytes, 0),
     expiresAt: first.expiresAt,
     appendId: head.appendId,
-    data: isSingle ? first.data : concatBytes(requests.map(({ block }) => block.data)),
+    data: isSingle ? first.data : joinBytes(requests.map(({ block }) => block.data)),
   }
 }

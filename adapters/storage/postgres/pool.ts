@@ -1,4 +1,5 @@
-import type { Connections } from './client.ts'
+import type { Pool } from 'pg'
+import type { Connections, PostgresClient } from './client.ts'
 import { poolConnections, startListening } from './client.ts'
 import { failure, isRefusedStartup } from './failures.ts'
 
@@ -14,6 +15,13 @@ export interface PoolOptions {
 const CONNECT_MS_MAX = 10_000
 /** How much longer than the server the client waits before a connection counts as lost, in milliseconds. */
 const REPLY_GRACE_MS = 2_000
+
+/**
+ * Settings of each connection. Statements are written for this isolation, and stricter ones repeat them more
+ * often. Plans are kept, so those made while a table is small must not scan it; and no statement is worth
+ * compiling.
+ */
+const SETTINGS = { default_transaction_isolation: 'read committed', enable_seqscan: 'off', jit: 'off' }
 
 /** Opens a pool of `pg`. Rejects with `StorageFailure` if `pg` is not installed. */
 export async function openPool(options: PoolOptions): Promise<Connections> {
@@ -33,16 +41,7 @@ export async function openPool(options: PoolOptions): Promise<Connections> {
     pool.on('error', () => {})
     return pool
   }
-  let pool = newPool(timeouts)
-  try {
-    ;(await pool.connect()).release()
-  } catch (error) {
-    // Poolers refuse session settings; the role of the database can have them instead.
-    if (isRefusedStartup(error)) {
-      await pool.end()
-      pool = newPool({})
-    }
-  }
+  const pool = await acceptedPool(newPool, timeouts)
   return {
     ...poolConnections(pool),
     async listen(channel, listener) {
@@ -59,6 +58,43 @@ export async function openPool(options: PoolOptions): Promise<Connections> {
       return { client, close }
     },
     close: () => pool.end(),
+  }
+}
+
+/** A pool with as many settings as the server accepts. It need not be reachable yet. */
+async function acceptedPool(newPool: (more: object) => Pool, timeouts: object): Promise<Pool> {
+  // Poolers refuse session settings; the role of the database can have them instead.
+  for (const settings of [{ ...timeouts, options: optionsOf(SETTINGS) }, timeouts]) {
+    const pool = newPool(settings)
+    try {
+      const client = await pool.connect()
+      const isLossy = await confirmsEarly(client)
+      client.release()
+      if (!isLossy) return pool
+      await pool.end()
+      return newPool({ ...settings, options: optionsOf({ ...SETTINGS, synchronous_commit: 'on' }) })
+    } catch (error) {
+      if (!isRefusedStartup(error)) return pool
+      await pool.end()
+    }
+  }
+  return newPool({})
+}
+
+/** The startup option `options`, in which a backslash escapes a space. */
+function optionsOf(settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+    .join(' ')
+}
+
+/** Whether the server confirms commits before they are durable. */
+async function confirmsEarly(client: PostgresClient): Promise<boolean> {
+  try {
+    const { rows } = await client.query("SELECT current_setting('synchronous_commit', true) AS value")
+    return Object(rows[0]).value === 'off'
+  } catch {
+    return false
   }
 }
 

@@ -4,12 +4,15 @@ import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import type { Row } from './client.ts'
 import { COMMIT_KEPT_MS } from './commit.ts'
 import type { Database } from './database.ts'
+import { QUERY_CANCELED } from './failures.ts'
 import { headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
 import { bytesOf, numberOf } from './values.ts'
 
 /** Logs with blocks to free that are looked up at once. */
 const LOGS_MAX = 100
+/** Blocks that one statement frees at first. */
+const STATEMENT_BLOCKS_MAX = 1_000
 
 /** Frees expired and trimmed blocks, those of deleted logs, and the ids of old commits. */
 export async function reclaim(database: Database, tables: Tables, limits: ReclaimLimits): Promise<Reclaimed> {
@@ -27,6 +30,7 @@ class Reclaiming {
   readonly #tables: Tables
   readonly #limits: ReclaimLimits
   #left: number
+  #statementBlocks = STATEMENT_BLOCKS_MAX
 
   constructor(database: Database, tables: Tables, limits: ReclaimLimits) {
     this.#database = database
@@ -100,10 +104,29 @@ class Reclaiming {
    * there may be more.
    */
   async #free(where: string, values: readonly unknown[], order: string): Promise<boolean> {
-    if (this.#left <= 0) return true
+    while (this.#left > 0) {
+      const most = Math.min(this.#left, this.#statementBlocks)
+      const count = await this.#freeSome(where, values, order, most)
+      // Another process may have freed what this one selected, and not the rest.
+      if (count !== undefined && count < most && !(await this.#exists(where, values))) return false
+    }
+    return true
+  }
+
+  async #exists(where: string, values: readonly unknown[]): Promise<boolean> {
+    const statement = `SELECT 1 FROM ${this.#tables.blocks} WHERE ${where} LIMIT $1`
+    return (await this.#database.query(statement, [1, ...values])).length > 0
+  }
+
+  /** Returns how many blocks were freed, or undefined if the server gave up because they are too many. */
+  async #freeSome(
+    where: string,
+    values: readonly unknown[],
+    order: string,
+    most: number,
+  ): Promise<number | undefined> {
     const { logs, blocks } = this.#tables
-    const freed = await this.#database.query(
-      `WITH freed AS (
+    const statement = `WITH freed AS (
          DELETE FROM ${blocks} WHERE (log, end_seq_num) IN (
            SELECT log, end_seq_num FROM ${blocks} WHERE ${where} ${order} LIMIT $1
          ) RETURNING log, metered_bytes
@@ -113,15 +136,20 @@ class Reclaiming {
          UPDATE ${logs} AS l SET metered_bytes = l.metered_bytes - sums.bytes
          FROM sums WHERE l.id = sums.log RETURNING l.id, l.is_deleted
        )
-       SELECT sums.log, sums.blocks, counted.is_deleted FROM sums LEFT JOIN counted ON counted.id = sums.log`,
-      [this.#left, ...values],
-    )
+       SELECT sums.log, sums.blocks, counted.is_deleted FROM sums LEFT JOIN counted ON counted.id = sums.log`
+    const expected = most > 1 ? [QUERY_CANCELED] : []
+    const { rows, rejectedWith } = await this.#database.run(statement, [most, ...values], expected)
+    if (rejectedWith !== undefined) {
+      // The statement timeout: the next run begins with a full statement again.
+      this.#statementBlocks = Math.ceil(most / 8)
+      return undefined
+    }
     let count = 0
-    for (const row of freed) {
+    for (const row of rows) {
       count += numberOf(row.blocks)
       if (row.is_deleted === false) this.touched.add(lossyTextOf(bytesOf(row.log)))
     }
     this.#left -= count
-    return this.#left <= 0
+    return count
   }
 }

@@ -76,6 +76,18 @@ const MIGRATIONS: readonly ((tables: Tables) => readonly string[])[] = [
 
 const VERSION = MIGRATIONS.length
 
+/**
+ * What makes the tables faster where the server knows it. Every append replaces the row of its log: with free
+ * space on the page, that takes no index entry. LZ4 costs an append much less than the default compression.
+ */
+const TUNING = ({ logs, blocks }: Tables): readonly string[] => [
+  `ALTER TABLE ${logs} SET (fillfactor = 50)`,
+  `ALTER TABLE ${blocks} ALTER COLUMN data SET COMPRESSION lz4`,
+]
+
+/** What a server reports that does not know a statement or a setting. */
+const UNKNOWN_TO_SERVER = ['0A000', '22023', '42601', '42704']
+
 /** What creating an object reports that another process creates at the same time. */
 const ALREADY_CREATED = ['23505', '42P06', '42P07', '42710', 'XX000']
 /** Undefined table, undefined schema. */
@@ -108,6 +120,8 @@ export async function migrate(database: Database, tables: Tables): Promise<void>
   }
   for (; version < VERSION; version++) {
     for (const statement of MIGRATIONS[version]!(tables)) await create(database, statement)
+    if (version === 0)
+      for (const statement of TUNING(tables)) await database.run(statement, [], UNKNOWN_TO_SERVER)
     await database.query(`UPDATE ${tables.format} SET version = $2 WHERE id = 1 AND version = $1`, [
       version,
       version + 1,

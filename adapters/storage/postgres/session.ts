@@ -79,6 +79,10 @@ export class PostgresSession implements StorageSession {
     return this.#call(() => this.#writer.append(request))
   }
 
+  allocate(logId: string, bytes: number): Uint8Array {
+    return this.#writer.allocate(logId, bytes)
+  }
+
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
     return this.#call(() => this.#reader.read(logId, range))
   }

@@ -19,7 +19,7 @@ describe.runIf(HAS_POSTGRES)(
       proxy = await WireProxy.start({
         port: () => cluster.port,
         fateOf: (statement) => compatibility.fateOf(statement),
-        refusesSettings: true,
+        isPooler: true,
       })
       pool = new Pool({ connectionString: cluster.connectionString })
     })

@@ -1,10 +1,10 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { PostgresClient } from '../../../adapters/storage/postgres/index.ts'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
 import { open, type Stream, systemClock } from '../../../src/index.ts'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { type Intercept, interceptingClient, sqlError } from './intercepting-client.ts'
 import { newSchema } from './schemas.ts'
 
 const CONTEXT: StorageContext = { clock: systemClock, onLogChanged() {} }
@@ -21,21 +21,7 @@ async function openSession(options: PostgresOptions): Promise<StorageSession> {
   return session
 }
 
-/** A client that runs `intercept` in place of the queries for which it returns something. */
-function intercepting(
-  intercept: (text: string, run: () => Promise<unknown>) => Promise<unknown> | undefined,
-): PostgresClient {
-  return {
-    query: (text, values) => {
-      const run = () => pglite.query(text, values as unknown[])
-      return (intercept(text, run) ?? run()) as ReturnType<PostgresClient['query']>
-    },
-  }
-}
-
-function sqlError(code: string): Error {
-  return Object.assign(new Error(`error ${code}`), { code })
-}
+const intercepting = (intercept: Intercept) => interceptingClient(pglite, intercept)
 
 const isAppend = (text: string) => text.startsWith('WITH head AS')
 

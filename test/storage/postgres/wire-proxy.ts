@@ -17,20 +17,27 @@ export interface ProxyOptions {
   /** The port of the server; asked for each connection. */
   readonly port: () => number
   readonly fateOf: (statement: string) => Fate
-  /** Whether to refuse settings in the startup message, as PgBouncer does. Default: false. */
-  readonly refusesSettings?: boolean
+  /**
+   * Whether to refuse settings in the startup message, and statements that were prepared earlier, as poolers
+   * in transaction mode do. Default: false.
+   */
+  readonly isPooler?: boolean
 }
 
 export const FORWARD: Fate = { kind: 'forward' }
 const LATE_MS = 30
+const NOT_PREPARED: Fate = { kind: 'reject', code: '26000', message: 'no such prepared statement' }
 const SYNC = 'S'.charCodeAt(0)
 const QUERY = 'Q'.charCodeAt(0)
 const PARSE = 'P'.charCodeAt(0)
+const BIND = 'B'.charCodeAt(0)
 const TERMINATE = 'X'.charCodeAt(0)
 
 /** A proxy for PostgreSQL's protocol, without TLS. */
 export class WireProxy {
   readonly port: number
+  /** What was refused as a pooler does. */
+  readonly refused = new Set<'settings' | 'prepared statement'>()
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
@@ -70,7 +77,7 @@ export class WireProxy {
       socket.on('error', () => {})
       socket.on('close', () => this.#sockets.delete(socket))
     }
-    new Connection(client, server, options)
+    new Connection(client, server, options, this.refused)
   }
 }
 
@@ -86,8 +93,14 @@ class Connection {
   #text = ''
   #isCutAfter = false
   #isLate = false
+  readonly #refused: WireProxy['refused']
+  /** The texts of prepared statements. */
+  readonly #prepared = new Map<string, string>()
+  /** Whether the next statement was prepared by an earlier one. */
+  #isPrepared = false
 
-  constructor(client: Socket, server: Socket, options: ProxyOptions) {
+  constructor(client: Socket, server: Socket, options: ProxyOptions, refused: WireProxy['refused']) {
+    this.#refused = refused
     this.#client = client
     this.#server = server
     this.#options = options
@@ -119,8 +132,9 @@ class Connection {
 
   #onStartup(message: Buffer): void {
     this.#hasStarted = true
-    const setting = /statement_timeout|lock_timeout/.exec(message.toString('latin1'))?.[0]
-    if (this.#options.refusesSettings && setting !== undefined) {
+    const setting = /statement_timeout|lock_timeout|options/.exec(message.toString('latin1'))?.[0]
+    if (this.#options.isPooler && setting !== undefined) {
+      this.#refused.add('settings')
       this.#client.end(errorMessage('FATAL', '08P01', `unsupported startup parameter: ${setting}`))
       return
     }
@@ -135,14 +149,24 @@ class Connection {
     }
     this.#messages.push(message)
     if (type === QUERY) this.#text = textAt(message, 5)
-    // The name of the statement comes first.
-    if (type === PARSE) this.#text = textAt(message, message.indexOf(0, 5) + 1)
+    // The name of the statement comes first, and that of the portal.
+    if (type === PARSE) {
+      this.#text = textAt(message, message.indexOf(0, 5) + 1)
+      this.#prepared.set(textAt(message, 5), this.#text)
+    }
+    if (type === BIND && this.#text === '') {
+      this.#text = this.#prepared.get(textAt(message, message.indexOf(0, 5) + 1)) ?? ''
+      this.#isPrepared = true
+    }
     if (type !== QUERY && type !== SYNC) return
     const statement = Buffer.concat(this.#messages)
     const text = this.#text
+    const isRefused = this.#options.isPooler && this.#isPrepared
     this.#messages = []
     this.#text = ''
-    this.#decide(statement, this.#options.fateOf(text))
+    this.#isPrepared = false
+    if (isRefused) this.#refused.add('prepared statement')
+    this.#decide(statement, isRefused ? NOT_PREPARED : this.#options.fateOf(text))
   }
 
   #decide(statement: Buffer, fate: Fate): void {
