@@ -1,6 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Client } from './api/client.ts'
-import type { Credentials, TokenPlace } from './api/credentials.ts'
 
 /** Whether the server takes this console's requests: without a token, with one, or not. */
 export type Access = 'unknown' | 'open' | 'token' | 'missing' | 'rejected'
@@ -38,5 +37,56 @@ export function useAccess(client: Client, credentials: Credentials) {
       setAccess('unknown')
       setSession((value) => value + 1)
     },
+  }
+}
+
+/** Where the access token is kept: nowhere but in memory, for this tab, or in this browser. */
+export type TokenPlace = 'memory' | 'tab' | 'browser'
+
+const KEY = 'headwater-console-token'
+
+/** The access token that the user has asked to keep for a server. */
+export class Credentials {
+  readonly #key: string
+
+  constructor(url: string) {
+    this.#key = `${KEY}:${url}`
+  }
+
+  /** The token of this tab, else that of this browser. */
+  load(): string | undefined {
+    return readStored(() => sessionStorage, this.#key) ?? readStored(() => localStorage, this.#key)
+  }
+
+  /** Keeps the token in one place and removes it from the others. */
+  save(token: string, place: TokenPlace): void {
+    this.clear()
+    if (place !== 'memory')
+      writeStored(() => (place === 'tab' ? sessionStorage : localStorage), this.#key, token)
+  }
+
+  /** Removes the token from every place. */
+  clear(): void {
+    for (const storage of [() => sessionStorage, () => localStorage])
+      writeStored(storage, this.#key, undefined)
+  }
+}
+
+/** Reads a value. Storage that is not available, as in a sandboxed frame, counts as empty. */
+export function readStored(storage: () => Storage, key: string): string | undefined {
+  try {
+    return storage().getItem(key) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Stores a value, or removes it if it is undefined. Does nothing where storage is not available. */
+export function writeStored(storage: () => Storage, key: string, value: string | undefined): void {
+  try {
+    if (value === undefined) storage().removeItem(key)
+    else storage().setItem(key, value)
+  } catch {
+    // The value stays in memory.
   }
 }

@@ -1,13 +1,16 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { useAccess } from './access.ts'
+import { type Credentials, readStored, useAccess, writeStored } from './access.ts'
 import type { Client } from './api/client.ts'
-import type { Credentials } from './api/credentials.ts'
+import { BasinList } from './basins/basin-list.tsx'
+import { BasinView } from './basins/basin-view.tsx'
 import { type Console, ConsoleContext } from './context.ts'
-import { Header } from './header.tsx'
-import { fragmentOf, type Route, routeOf } from './route.ts'
+import { Header, THEMES, type Theme } from './header.tsx'
+import { fragmentOf, type Route, routeOf, titleOf } from './route.ts'
 import { shortcutListener } from './shortcuts.ts'
+import { StreamView } from './stream/stream-view.tsx'
 import { TokenForm } from './token-form.tsx'
-import { View } from './view.tsx'
+import { TokenList } from './tokens/token-list.tsx'
+import { Usage } from './usage/usage.tsx'
 
 const ANNOUNCEMENT_MS = 4000
 
@@ -16,10 +19,10 @@ export function App(props: {
   readonly credentials: Credentials
   readonly hasAddress: boolean
   readonly ownsPage: boolean
-  readonly theme: 'system' | 'light' | 'dark'
+  readonly theme: Theme
 }) {
   const { client, credentials, hasAddress, ownsPage } = props
-  const [theme, setTheme] = useState(props.theme)
+  const [theme, setTheme] = useTheme(props.theme, ownsPage)
   const [route, navigate] = useRoute(ownsPage)
   const [announcement, announce] = useAnnouncement()
   const [hasShortcuts, setShortcuts] = useState(true)
@@ -41,6 +44,12 @@ export function App(props: {
   }, [ownsPage, hasShortcuts])
 
   const needsToken = access === 'missing' || access === 'rejected'
+  useNavigationFocus(root, `${fragmentOf(route)} ${needsToken}`)
+  useEffect(() => {
+    if (ownsPage) document.title = `${titleOf(route)} – headwater`
+  }, [ownsPage, route])
+  // The page of an app has landmarks of its own.
+  const Main = ownsPage ? 'main' : 'section'
   return (
     <ConsoleContext.Provider value={value}>
       <div ref={root} class="console" data-theme={theme}>
@@ -57,19 +66,41 @@ export function App(props: {
           }}
         />
         {/* A new token starts every view anew. */}
-        <main key={session}>
+        <Main key={session} class="content" aria-label={ownsPage ? undefined : 'Console'}>
           {needsToken ? (
             <TokenForm isRejected={access === 'rejected'} onToken={useToken} />
           ) : (
             <View route={route} />
           )}
-        </main>
+        </Main>
         <div class="announcement" role="status">
-          {announcement}
+          {announcement !== '' && <span>{announcement}</span>}
         </div>
       </div>
     </ConsoleContext.Provider>
   )
+}
+
+function View({ route }: { readonly route: Route }) {
+  switch (route.view) {
+    case 'basins':
+      return <BasinList />
+    case 'basin':
+      return <BasinView key={route.basin} basin={route.basin} tab={route.tab} />
+    case 'stream': {
+      const { basin, stream, tab } = route
+      return <StreamView key={`${basin}/${stream}`} basin={basin} stream={stream} tab={tab} />
+    }
+    case 'tokens':
+      return <TokenList />
+    case 'usage':
+      return (
+        <>
+          <h1 tabIndex={-1}>Usage</h1>
+          <Usage of={{}} />
+        </>
+      )
+  }
 }
 
 /** The route, in the fragment of the page's URL or in memory. */
@@ -89,6 +120,34 @@ function useRoute(inFragment: boolean): [Route, (route: Route) => void] {
     [inFragment],
   )
   return [route, navigate]
+}
+
+const THEME_KEY = 'headwater-console-theme'
+
+/** The colours; a console that owns its page remembers the choice. */
+function useTheme(initial: Theme, isRemembered: boolean): [Theme, (theme: Theme) => void] {
+  const [theme, setTheme] = useState(() => {
+    const remembered = isRemembered ? readStored(() => localStorage, THEME_KEY) : undefined
+    return THEMES.find((one) => one === remembered) ?? initial
+  })
+  return [
+    theme,
+    (next) => {
+      setTheme(next)
+      if (isRemembered) writeStored(() => localStorage, THEME_KEY, next)
+    },
+  ]
+}
+
+/** Moves the focus to the heading of a new view if what had it has gone with the old one. */
+function useNavigationFocus(root: { readonly current: HTMLElement | null }, view: string): void {
+  const isFirst = useRef(true)
+  useEffect(() => {
+    const wasFirst = isFirst.current
+    isFirst.current = false
+    if (wasFirst || (root.current!.getRootNode() as ShadowRoot).activeElement !== null) return
+    root.current!.querySelector('h1')?.focus({ preventScroll: true })
+  }, [view])
 }
 
 function useAnnouncement(): [string, (message: string) => void] {

@@ -8,7 +8,7 @@ export function plural(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Bytes in binary units: `1.5 MiB`. */
+/** Bytes in binary units, to three digits: `1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
   let value = bytes
@@ -17,7 +17,7 @@ export function formatBytes(bytes: number): string {
     value /= 1024
     unit++
   }
-  return `${unit === 0 ? value : value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`
+  return `${Number(value.toPrecision(value < 1000 ? 3 : 4))} ${units[unit]}`
 }
 
 /** A time of the local time zone to the millisecond: `2026-01-31 12:00:00.000`. */

@@ -7,7 +7,8 @@ import { Dialog } from './ui/dialog.tsx'
 import { Checkbox, Select } from './ui/field.tsx'
 import { Link } from './ui/link.tsx'
 
-type Theme = 'system' | 'light' | 'dark'
+export const THEMES = ['system', 'light', 'dark'] as const
+export type Theme = (typeof THEMES)[number]
 
 /** The bar above every view. */
 export function Header(props: {
@@ -55,7 +56,7 @@ export function Header(props: {
         label="Colours"
         value={theme}
         options={[
-          ['system', 'System'],
+          ['system', 'Auto'],
           ['light', 'Light'],
           ['dark', 'Dark'],
         ]}
@@ -63,7 +64,7 @@ export function Header(props: {
       />
       <button
         type="button"
-        class="quiet"
+        class="quiet icon"
         aria-label="Keyboard shortcuts"
         aria-keyshortcuts="?"
         onClick={() => setHelpShown(true)}

@@ -1,2 +1,1 @@
-export { mountConsole } from './mount.tsx'
-export type { ConsoleOptions } from './options.ts'
+export { type ConsoleOptions, mountConsole } from './mount.tsx'

@@ -23,6 +23,13 @@ export function fragmentOf(route: Route): string {
   return route.tab === 'records' ? stream : `${stream}/${route.tab}`
 }
 
+/** What a route shows, as the title of a page. */
+export function titleOf(route: Route): string {
+  if (route.view === 'basin') return route.basin
+  if (route.view === 'stream') return `${route.stream} · ${route.basin}`
+  return { basins: 'Basins', tokens: 'Access tokens', usage: 'Usage' }[route.view]
+}
+
 /** The route of a fragment; the list of basins if it is not one. */
 export function routeOf(fragment: string): Route {
   const [view, basin, second = 'streams', stream, tab = 'records'] = segmentsOf(fragment)

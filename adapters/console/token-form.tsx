@@ -1,12 +1,15 @@
 import { useState } from 'preact/hooks'
-import type { TokenPlace } from './api/credentials.ts'
+import type { TokenPlace } from './access.ts'
 import { Field } from './ui/field.tsx'
+import { Problem } from './ui/notice.tsx'
 
 const PLACES: readonly (readonly [place: TokenPlace, label: string])[] = [
   ['memory', 'until this page is closed or reloaded'],
   ['tab', 'until this tab is closed'],
   ['browser', 'in this browser, until you choose “Forget token”'],
 ]
+
+const REJECTED = new Error('The server rejected the access token: it is unknown, expired or revoked.')
 
 /** Asks for an access token. */
 export function TokenForm(props: {
@@ -26,23 +29,22 @@ export function TokenForm(props: {
         if (isValid) onToken(token.trim(), place)
       }}
     >
-      <h1>Access token</h1>
+      <h1 tabIndex={-1}>Access token</h1>
       <p>
-        {isRejected
-          ? 'The server rejected the access token: it is unknown, expired or revoked.'
-          : 'This server requires an access token. The first start of headwater serve prints its root token.'}
+        This server requires an access token. The first start of <code>headwater serve</code> prints its root
+        token.
       </p>
+      <Problem error={isRejected ? REJECTED : undefined} />
       <Field
         label="Access token"
         problem={token === '' || isValid ? undefined : 'A token has visible ASCII characters only'}
       >
-        {(id, describedBy) => (
+        {(control) => (
           <input
-            id={id}
+            {...control}
             type="password"
             autocomplete="off"
             spellcheck={false}
-            aria-describedby={describedBy}
             value={token}
             onInput={(event) => setToken(event.currentTarget.value)}
           />

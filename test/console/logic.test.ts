@@ -2,16 +2,20 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Client } from '../../adapters/console/api/client.ts'
 import { curlCommand } from '../../adapters/console/api/request.ts'
 import { EventParser } from '../../adapters/console/api/sse.ts'
-import { assertConsoleOptions, type ConsoleOptions } from '../../adapters/console/options.ts'
+import { type ConsoleOptions, mountConsole } from '../../adapters/console/index.ts'
 import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
 import { trimEffect } from '../../adapters/console/stream/commands.ts'
-import { follow } from '../../adapters/console/stream/follow.ts'
-import { decodeText } from '../../adapters/console/stream/record.ts'
+import { fixedStart, follow } from '../../adapters/console/stream/follow.ts'
+import { decodeText, renderBody } from '../../adapters/console/stream/record.ts'
 import { BYTES_MAX, RECORDS_MAX, RecordBuffer } from '../../adapters/console/stream/record-buffer.ts'
-import { OPERATION_NAMES, OPERATION_WORDS } from '../../adapters/console/tokens/operations.ts'
-import { scopeSentences, scopeWarnings } from '../../adapters/console/tokens/scope-words.ts'
-import { alignedData, chartOf } from '../../adapters/console/usage/metrics.ts'
+import {
+  OPERATION_NAMES,
+  OPERATION_WORDS,
+  scopeSentences,
+  scopeWarnings,
+} from '../../adapters/console/tokens/scope-words.ts'
+import { alignedData, chartOf, stacked } from '../../adapters/console/usage/metrics.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { GROUP_OF } from '../../src/core/permission.ts'
@@ -61,6 +65,39 @@ describe('the parser of events', () => {
   })
 })
 
+describe('a body', () => {
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+  it.each([
+    ['{"a":[1,{}],"b":"x, [y]: \\"z\\""}', undefined],
+    ['[]', undefined],
+    ['"text"', undefined],
+    ['{"id":12345678901234567890}', '{\n  "id": 12345678901234567890\n}'],
+    ['{"a":1,"a":2}', '{\n  "a": 1,\n  "a": 2\n}'],
+  ])('is indented as JSON, unchanged otherwise: %s', (json, indented) => {
+    const expected = indented ?? JSON.stringify(JSON.parse(json), null, 2)
+    expect(renderBody(base64(json), 'json')).toEqual({ text: expected, isHex: false })
+  })
+
+  it.each(['{"a":', '['.repeat(200) + ']'.repeat(200)])(
+    'that cannot be indented is shown as text',
+    (text) => {
+      expect(renderBody(base64(text), 'json')).toEqual({
+        text,
+        isHex: false,
+        note: 'Not JSON, shown as text',
+      })
+    },
+  )
+
+  it('may be cut within a character', () => {
+    const cut = Buffer.from('aü').subarray(0, 2).toString('base64')
+    expect(renderBody(cut, 'text', true)).toEqual({ text: 'a', isHex: false })
+    expect(renderBody(cut, 'text').note).toBe('Not UTF-8, shown as hex')
+    expect(renderBody(Buffer.from([97, 255, 98]).toString('base64'), 'text', true).isHex).toBe(true)
+  })
+})
+
 describe('records to append', () => {
   it('are the lines of a text', () => {
     expect(recordsOfLines('a\r\n\nb\n')).toEqual([{ body: 'a' }, { body: '' }, { body: 'b' }])
@@ -77,6 +114,14 @@ describe('records to append', () => {
     ])
     expect(() => recordsOfJson('{}')).toThrow('must be a JSON array')
     expect(() => recordsOfJson('[')).toThrow('not JSON')
+  })
+
+  it('of a JSON array keep the digits of their numbers', () => {
+    expect(recordsOfJson('[ {"id": 12345678901234567890, "x": [1.0, {}]}, 1e400, [ ] ]')).toEqual([
+      { body: '{"id":12345678901234567890,"x":[1.0,{}]}' },
+      { body: '1e400' },
+      { body: '[]' },
+    ])
   })
 
   it('are divided into batches within the limits', () => {
@@ -145,15 +190,26 @@ describe('the buffer of a live tail', () => {
     const buffer = new RecordBuffer()
     buffer.add([record(0, 'odd'), record(1, 'even')])
     buffer.filter('ODD')
+    expect([buffer.scan(), buffer.length]).toEqual([true, 1])
     expect([buffer.length, buffer.at(0)?.seq_num]).toEqual([1, 0])
     buffer.add(
       Array.from({ length: RECORDS_MAX }, (_, index) => record(index + 2, index % 2 ? 'odd' : 'even')),
     )
     expect(buffer.kept).toBe(RECORDS_MAX)
+    expect(buffer.scan()).toBe(true)
     expect([buffer.length, buffer.at(0)?.seq_num, buffer.dropped]).toEqual([RECORDS_MAX / 2, 3, 1])
     expect([buffer.indexOf(5), buffer.indexOf(4)]).toEqual([1, -1])
     buffer.filter('')
     expect([buffer.length, buffer.at(0)?.seq_num]).toEqual([RECORDS_MAX, 2])
+  })
+
+  it('filters in portions', () => {
+    const buffer = new RecordBuffer()
+    buffer.add(Array.from({ length: 1000 }, (_, index) => record(index, 'odd')))
+    buffer.filter('odd')
+    let portions = 1
+    while (!buffer.scan(() => true)) portions++
+    expect([portions, buffer.length]).toEqual([16, 1000])
   })
 
   it('keeps a number of bytes', () => {
@@ -184,7 +240,7 @@ describe('following a stream', () => {
       const reader = response.body!.getReader()
       const { value } = await reader.read()
       await reader.cancel()
-      return new Response(value)
+      return new Response(value, { headers: response.headers })
     }, TARGET)
     const abort = new AbortController()
     onTestFinished(() => abort.abort())
@@ -207,6 +263,46 @@ describe('following a stream', () => {
     expect(states).toContain('retrying')
     abort.abort()
     await following
+  })
+
+  it.each([
+    [
+      { kind: 'tail_offset', value: 3 },
+      { kind: 'seq_num', value: 7 },
+    ],
+    [
+      { kind: 'tail_offset', value: 30 },
+      { kind: 'seq_num', value: 0 },
+    ],
+    // Records before the tail may still follow.
+    [{ kind: 'seq_num', value: 5 }, undefined],
+    [{ kind: 'timestamp', value: 5 }, undefined],
+  ] as const)('from %j continues from %j once the tail is 10', (start, next) => {
+    expect(fixedStart(start, { seq_num: 10, timestamp: 0 })).toEqual(next ?? start)
+  })
+
+  it('ends with an error at an address that is not a server of the protocol', async () => {
+    const page = async () => new Response('<!doctype html>', { headers: { 'content-type': 'text/html' } })
+    const client = new Client(page, TARGET)
+    const events = { onBatch: () => {}, onTail: () => {}, onState: () => {} }
+    const target = { basin: 'basin-to-follow', stream: 'logs', encryptionKey: '' }
+    const following = follow(
+      client,
+      target,
+      { kind: 'seq_num', value: 0 },
+      events,
+      new AbortController().signal,
+    )
+    await expect(following).rejects.toThrow('this address does not speak the wire protocol')
+    await expect(client.json({ method: 'GET', path: ['basins'] })).rejects.toThrow('the response is not JSON')
+  })
+
+  it('takes from an overloaded server how long to wait', async () => {
+    const busy = async () => new Response('{}', { status: 429, headers: { 'retry-after': '7' } })
+    await expect(new Client(busy, TARGET).json({ method: 'GET', path: ['basins'] })).rejects.toMatchObject({
+      isTransient: true,
+      retryAfterMs: 7000,
+    })
   })
 
   it('ends with the error of a stream that does not exist', async () => {
@@ -245,6 +341,20 @@ describe('charts', () => {
   })
 })
 
+it('stacks each series on those after it', () => {
+  expect(
+    stacked([
+      [60, 120],
+      [1, 2],
+      [10, null],
+    ]),
+  ).toEqual([
+    [60, 120],
+    [11, 2],
+    [10, 0],
+  ])
+})
+
 it.each(['#/basins', '#/tokens', '#/basins/shop/usage', '#/basins/shop/streams/a%2Fb%20%25/append'])(
   'the fragment %s is a route',
   (fragment) => {
@@ -261,5 +371,6 @@ it.each([
   [{ fetch, theme: 'blue' }, '`theme` must be one of system, light, dark'],
   [{ fetch, uri: '' }, 'unknown member `uri`; did you mean `url`?'],
 ])('rejects the options %j', (options, message) => {
-  expect(() => assertConsoleOptions(options as unknown as ConsoleOptions)).toThrow(new RangeError(message))
+  const mount = () => mountConsole({} as Element, options as unknown as ConsoleOptions)
+  expect(mount).toThrow(new RangeError(message))
 })

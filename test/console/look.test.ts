@@ -45,7 +45,7 @@ describeInChromium('the look of the console', () => {
     ],
     ['records', STREAM, (page) => page.locator('.row', { hasText: 'fence' }).click()],
     ['append', `${STREAM}/append`, (page) => page.getByRole('button', { name: 'Add header' }).click()],
-    ['fence and trim', `${STREAM}/fence-and-trim`, (page) => page.getByText('"writer-1"').waitFor()],
+    ['fence and trim', `${STREAM}/fence-and-trim`, (page) => page.getByText('The stream holds').waitFor()],
     ['access tokens', '#/tokens', (page) => page.getByRole('cell', { name: 'reader' }).first().waitFor()],
     [
       'issue token',

@@ -82,9 +82,9 @@ describeInChromium('the console of a server that requires a token', () => {
     await page.getByRole('button', { name: 'Issue token' }).click()
     const dialog = page.getByRole('dialog')
     const permits = dialog.getByRole('status').getByRole('listitem')
-    await dialog.getByLabel('Id').fill('tenant-7/browser')
+    await dialog.getByLabel('Id', { exact: true }).fill('tenant-7/browser')
     await dialog.getByLabel('Expires').selectOption('After a time')
-    await dialog.getByLabel('Start from').selectOption('Append only')
+    await dialog.getByLabel('Permissions').selectOption('Append only')
     await dialog.getByLabel('Basins', { exact: true }).selectOption('With the name')
     await dialog.getByLabel('Name of basins').fill('shop-of-tenants')
     await dialog.getByLabel('Streams', { exact: true }).selectOption('With the prefix')
@@ -104,7 +104,7 @@ describeInChromium('the console of a server that requires a token', () => {
         'On every stream that begins with “tenant-7/” in the basin “shop-of-tenants”: ' +
           'read records, check the tail, see usage, append records.',
       ])
-    await dialog.getByLabel('Add the prefix of streams').check()
+    await dialog.getByLabel('Hide the stream prefix').check()
     await dialog.getByRole('button', { name: 'Issue', exact: true }).click()
     const token = (await dialog.locator('pre').textContent())!
     await served.context.grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -158,10 +158,10 @@ describeInChromium('the console of a server that requires a token', () => {
     const figure = (title: string) =>
       page.getByRole('figure').filter({ has: page.getByText(title, { exact: true }) })
     await page.getByText('1000 B stored').waitFor()
-    await figure('Stored').getByText('metered_size 1000 B').waitFor()
+    await figure('Stored').getByText('metered size 1000 B').waitFor()
     await figure('Appended').getByText('express 1000 B').waitFor()
     await figure('Append operations').getByText('express 1').waitFor()
-    await figure('Read').getByText('read_bytes 1000 B').waitFor()
+    await figure('Read').getByText('read bytes 1000 B').waitFor()
     await figure('Read operations').getByText('unary 1').waitFor()
     await figure('Operations on the basin').getByText('create-stream 1').waitFor()
     expect(await page.locator('canvas').count()).toBe(6)
@@ -175,6 +175,6 @@ describeInChromium('the console of a server that requires a token', () => {
     await figure('Active basins').getByText('basin-of-usage').waitFor()
     await figure('Operations on the account').getByText('create-basin').first().waitFor()
     await page.goto(`${served.url}/#/basins/basin-of-usage/streams/metered/usage`)
-    await figure('Stored').getByText('metered_size 1000 B').waitFor()
+    await figure('Stored').getByText('metered size 1000 B').waitFor()
   })
 })

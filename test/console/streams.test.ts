@@ -44,7 +44,12 @@ describeInChromium('the console', () => {
     await page.getByRole('searchbox').fill('many-007')
     await expect.poll(() => links.allTextContents()).toEqual(names.slice(70, 80))
     await page.getByRole('searchbox').press('Enter')
-    await page.getByText('basin `many-007` not found').waitFor()
+    await page.getByRole('heading', { name: 'many-0070' }).waitFor()
+    await page.goBack()
+    await page.getByRole('searchbox').fill('not-listed')
+    await page.getByText('No basin begins with “not-listed”.').waitFor()
+    await page.getByRole('searchbox').press('Enter')
+    await page.getByText('basin `not-listed` not found').waitFor()
   })
 
   it('creates, configures and deletes a basin', async () => {
@@ -56,7 +61,7 @@ describeInChromium('the console', () => {
     await dialog.getByLabel('Name').fill('created-here')
     await dialog.getByLabel('By reads').check()
     await dialog.getByLabel('Encryption of new streams').selectOption('AES-256-GCM')
-    await dialog.getByLabel('Retention').selectOption('For ever')
+    await dialog.getByLabel('Retention').selectOption('Forever')
     await dialog.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { name: 'created-here' }).waitFor()
     expect(await served.hw.basinConfig('created-here')).toMatchObject({
@@ -74,7 +79,7 @@ describeInChromium('the console', () => {
     await page.getByLabel('Encryption of new streams').selectOption('None')
     await page.getByLabel('By appends').uncheck()
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Saved').waitFor()
+    await page.getByText('Saved', { exact: true }).waitFor()
     expect(await served.hw.basinConfig('created-here')).toMatchObject({
       createStreamOnAppend: false,
       streamCipher: null,
@@ -102,7 +107,7 @@ describeInChromium('the console', () => {
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name').fill('täglich/1')
     await dialog.getByLabel('Storage class').selectOption('Standard')
-    await dialog.getByLabel('Timestamps', { exact: true }).selectOption('Of the client, required')
+    await dialog.getByLabel('Timestamps', { exact: true }).selectOption('From the client, required')
     await dialog.getByLabel('Delete when empty').selectOption('After a time')
     await dialog.getByLabel('Empty for', { exact: true }).fill('2')
     await dialog.getByRole('button', { name: 'Create' }).click()
@@ -113,10 +118,10 @@ describeInChromium('the console', () => {
       deleteOnEmpty: { minAgeSeconds: 7200 },
     })
     await page.getByRole('link', { name: 'Configuration' }).click()
-    await page.getByLabel('Timestamps', { exact: true }).selectOption('Default of the basin')
+    await page.getByLabel('Timestamps', { exact: true }).selectOption('Basin default')
     await page.getByLabel('Future timestamps').selectOption('Allowed')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Saved').waitFor()
+    await page.getByText('Saved', { exact: true }).waitFor()
     expect(await basin.streamConfig('täglich/1')).toMatchObject({
       storageClass: 'standard',
       timestamping: { mode: 'client-prefer', uncapped: true },
@@ -252,10 +257,16 @@ describeInChromium('the console', () => {
   it('fences and trims, and states the effect first', async () => {
     const { page, stream, fragment } = await openStream('a', 'b', 'c', 'd')
     await page.goto(`${served.url}/${fragment}/fence-and-trim`)
-    await page.getByText('The stream has no fencing token.').waitFor()
+    await page.getByText('The stream will have no fencing token').waitFor()
     await page.getByLabel('New fencing token').fill('writer-1')
+    await page.getByText('Appends that name another token than "writer-1" will be rejected').waitFor()
+    await page.getByLabel('Only if the stream has a certain token now').check()
+    await page.getByLabel('Current fencing token').fill('writer-0')
     await page.getByRole('button', { name: 'Set the token' }).click()
-    await page.getByText('The fencing token is "writer-1".').waitFor()
+    await page.getByText('the stream has no fencing token').waitFor()
+    await page.getByLabel('Current fencing token').fill('')
+    await page.getByRole('button', { name: 'Set the token' }).click()
+    await page.getByText('Set the fencing token in record 4').waitFor()
     expect((await stream.append('x', { fencingToken: 'other' }).catch((error) => error)).fencingToken).toBe(
       'writer-1',
     )
@@ -277,7 +288,7 @@ describeInChromium('the console', () => {
     await basin.createStream('private')
     await basin.stream('private', { encryptionKey: KEY }).append('a secret')
     const page = await served.open('#/basins/basin-of-secrets/streams/private')
-    await page.getByRole('alert').waitFor()
+    await page.getByText('Enter the encryption key above').waitFor()
     const key = page.getByLabel('Encryption key')
     await key.fill('too short')
     await key.press('Enter')
@@ -298,23 +309,29 @@ describeInChromium('the console', () => {
     expect(kept).not.toContain(KEY)
     await page.reload()
     await page.getByRole('link', { name: 'Records' }).click()
-    await page.getByRole('alert').waitFor()
+    await page.getByText('Enter the encryption key above').waitFor()
   })
 
-  it('keeps the latest 10,000 of many records, and renders those in view', async () => {
+  it('keeps the latest records up to 64 MiB, and renders those in view', async () => {
     const { page, stream } = await openStream('before')
     await expect.poll(() => bodies(page)).toEqual(['before'])
-    const batch = Array.from({ length: 1000 }, (_, index) => ({ body: `${index} ${'x'.repeat(90)}` }))
-    for (let index = 0; index < 25; index++) await stream.append(batch)
-    await page.getByText('25,001 records received').waitFor()
-    await page.getByText('the latest 10,000 are kept').waitFor()
+    // Appended first, so that the page reads history as fast as it can.
+    await page.getByRole('button', { name: 'Pause' }).click()
+    const batch = Array.from({ length: 500 }, (_, index) => ({ body: `${index} ${'x'.repeat(1990)}` }))
+    for (let index = 0; index < 80; index++) await stream.append(batch)
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByText('40,001 records received').waitFor()
+    await page.getByText(/the latest 33,\d\d\d are kept/).waitFor()
     expect(await page.locator('.row').count()).toBeLessThan(100)
     const last = page.locator('.row').last()
-    expect(await last.textContent()).toMatch(/^25000/)
+    await expect.poll(() => last.textContent()).toMatch(/^40000/)
+    await page.getByRole('searchbox', { name: 'Filter' }).fill('499 x')
+    await page.getByText(/^6\d match$/).waitFor()
+    await page.getByRole('searchbox', { name: 'Filter' }).fill('')
     await page.getByRole('listbox').press('Home')
-    await expect.poll(() => rows(page).then(([first]) => first)).toMatch(/^15001/)
+    await page.getByRole('complementary').waitFor()
     await stream.append(['one more'])
-    await page.getByText('25,002 records received').waitFor()
+    await page.getByText('40,002 records received').waitFor()
     expect(await last.textContent()).not.toContain('one more')
     await page.getByRole('button', { name: 'To the end' }).click()
     await expect.poll(() => last.textContent()).toContain('one more')

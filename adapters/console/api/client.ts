@@ -5,14 +5,14 @@ export class ApiError extends Error {
   readonly status: number
   /** The code of the error body; empty if it has none. */
   readonly code: string
-  /** The JSON of the body; undefined if it is not JSON. */
-  readonly body: Readonly<Record<string, unknown>> | undefined
+  /** How long the server asks to wait before the next request (`retry-after`), in milliseconds. */
+  readonly retryAfterMs: number
 
-  constructor(status: number, code: string, message: string, body?: Readonly<Record<string, unknown>>) {
+  constructor(status: number, code: string, message: string, retryAfterMs = 0) {
     super(message)
     this.status = status
     this.code = code
-    this.body = body
+    this.retryAfterMs = retryAfterMs
   }
 
   /** Whether the same request may succeed later. */
@@ -20,6 +20,9 @@ export class ApiError extends Error {
     return this.status === 0 || [408, 429, 500, 502, 503, 504].includes(this.status)
   }
 }
+
+/** Begins the message about a response that no server of the protocol sends. */
+export const NOT_A_SERVER = 'this address does not speak the wire protocol'
 
 /** Sends calls with the access token of the console. */
 export class Client {
@@ -54,7 +57,12 @@ export class Client {
   async json<Result>(call: Call, signal?: AbortSignal): Promise<Result> {
     const response = await this.send(call, signal)
     const text = await response.text()
-    return (text === '' ? undefined : JSON.parse(text)) as Result
+    if (text === '') return undefined as Result
+    try {
+      return JSON.parse(text) as Result
+    } catch {
+      throw new ApiError(response.status, '', `${NOT_A_SERVER}: the response is not JSON`)
+    }
   }
 
   async #request(
@@ -87,15 +95,17 @@ function messageOf(error: unknown): string {
 
 async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => '')
-  return errorOfBody(response.status, text)
+  // A date instead of seconds is rare, and not worth its code.
+  const seconds = Number(response.headers.get('retry-after'))
+  return errorOfBody(response.status, text, seconds > 0 ? seconds * 1000 : 0)
 }
 
 /** The error of a response or of an SSE `error` event, from the text of its body. */
-export function errorOfBody(status: number, text: string): ApiError {
+export function errorOfBody(status: number, text: string, retryAfterMs = 0): ApiError {
   const body = parseObject(text)
   const code = typeof body?.code === 'string' ? body.code : ''
   const message = typeof body?.message === 'string' ? body.message : explain(status, body)
-  return new ApiError(status, code, message, body)
+  return new ApiError(status, code, message, retryAfterMs)
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
@@ -110,12 +120,15 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
 /** The bodies that have members of their own instead of a code and a message. */
 function explain(status: number, body: Readonly<Record<string, unknown>> | undefined): string {
   if (body !== undefined && 'fencing_token_mismatch' in body) {
-    return `the fencing token of the stream is ${JSON.stringify(body.fencing_token_mismatch)}`
+    const token = body.fencing_token_mismatch
+    return token === ''
+      ? 'the stream has no fencing token'
+      : `the fencing token of the stream is ${JSON.stringify(token)}`
   }
   if (body !== undefined && 'seq_num_mismatch' in body) {
     return `the next sequence number of the stream is ${body.seq_num_mismatch}`
   }
   const tail = body?.tail as { readonly seq_num?: number } | undefined
   if (status === 416 && tail !== undefined) return `no record there: the tail is ${tail.seq_num}`
-  return `the server responded with status ${status}`
+  return status === 0 ? 'the server reported an error' : `the server responded with status ${status}`
 }

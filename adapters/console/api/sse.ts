@@ -7,22 +7,27 @@ export interface ServerEvent {
 
 /** Parses Server-Sent Events from chunks of text. */
 export class EventParser {
-  #rest = ''
+  #line = ''
+  #endsInReturn = false
   #event = ''
   #data: string[] = []
 
   /** Returns the events that end in this chunk. */
   push(chunk: string): ServerEvent[] {
     const events: ServerEvent[] = []
-    // A carriage return at the end may be the first half of a line break.
-    const text = this.#rest + chunk
-    const end = text.endsWith('\r') ? text.length - 1 : text.length
-    const lines = text.slice(0, end).split(/\r\n|\r|\n/)
-    this.#rest = lines.pop()! + text.slice(end)
-    for (const line of lines) {
+    // The second half of a line break whose first half ended the chunk before.
+    const text = this.#endsInReturn && chunk.startsWith('\n') ? chunk.slice(1) : chunk
+    if (chunk !== '') this.#endsInReturn = chunk.endsWith('\r')
+    let start = 0
+    // Searches only the new text: a line of a megabyte arrives in many chunks.
+    for (const { index, 0: lineBreak } of text.matchAll(/\r\n|\r|\n/g)) {
+      const line = this.#line + text.slice(start, index)
+      this.#line = ''
+      start = index + lineBreak.length
       if (line === '') this.#dispatch(events)
       else this.#field(line)
     }
+    this.#line += text.slice(start)
     return events
   }
 

@@ -1,11 +1,20 @@
 import { useState } from 'preact/hooks'
+import { basinNameProblem } from '../../../src/model/names.ts'
 import type { BasinInfo } from '../api/types.ts'
+import { BasinConfigFields } from '../config/fields.tsx'
+import { basinConfigOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
-import { GettingStarted } from '../start/getting-started.tsx'
+import { useLoad, useSubmit } from '../ui/async.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { SelectField, TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
-import { CreateBasin } from './create-basin.tsx'
+import { Problem } from '../ui/notice.tsx'
+import { GettingStarted } from './getting-started.tsx'
+
+/** The shortest name that `POST` takes; other requests take shorter ones. */
+const NAME_BYTES_MIN = 8
 
 /** The basins of the server. */
 export function BasinList() {
@@ -14,7 +23,7 @@ export function BasinList() {
   const open = (basin: string) => navigate({ view: 'basin', basin, tab: 'streams' })
   return (
     <>
-      <h1>Basins</h1>
+      <h1 tabIndex={-1}>Basins</h1>
       <NameList<BasinInfo>
         noun="basin"
         version={0}
@@ -54,5 +63,56 @@ export function BasinList() {
         />
       )}
     </>
+  )
+}
+
+function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: (basin: string) => void }) {
+  const { onClose, onCreated } = props
+  const { client } = useConsole()
+  const [name, setName] = useState('')
+  const [location, setLocation] = useState('')
+  const [fields, setFields] = useState(() => ({ ...basinFields(), createOnAppend: true }))
+  // Servers without locations reject this, and then there is nothing to choose.
+  const locations = useLoad(
+    (signal) => client.json<{ name: string }[]>({ method: 'GET', path: ['locations'] }, signal),
+    [],
+  )
+  const problem = name === '' ? undefined : basinNameProblem(name, NAME_BYTES_MIN)
+  const { isBusy, error, onSubmit } = useSubmit(async () => {
+    const body = { basin: name, config: basinConfigOf(fields), ...(location !== '' && { location }) }
+    await client.json({ method: 'POST', path: ['basins'], body })
+    onCreated(name)
+  })
+  return (
+    <Dialog title="Create basin" onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <TextField
+          label="Name"
+          hint="8 to 48 lower-case letters, digits and hyphens. The name cannot be changed."
+          problem={problem}
+          isRequired
+          value={name}
+          onInput={setName}
+        />
+        {(locations.data?.length ?? 0) > 1 && (
+          <SelectField
+            label="Location"
+            value={location}
+            options={[['', 'Default'], ...locations.data!.map((one) => [one.name, one.name] as const)]}
+            onChange={setLocation}
+          />
+        )}
+        <BasinConfigFields fields={fields} onChange={setFields} />
+        <Problem error={error} />
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={isBusy || name === '' || problem !== undefined}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
   )
 }

@@ -1,20 +1,16 @@
-import { useState } from 'preact/hooks'
 import type { BasinConfig } from '../api/types.ts'
-import { BasinConfigFields } from '../config/basin-fields.tsx'
-import { ConfigForm } from '../config/config-form.tsx'
+import { ConfigForm, Deletion } from '../config/config-form.tsx'
+import { BasinConfigFields } from '../config/fields.tsx'
 import { basinConfigOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
-import { Confirm } from '../ui/confirm.tsx'
 import { Link, Tabs } from '../ui/link.tsx'
-import { StorageSize } from '../usage/storage-size.tsx'
-import { Usage } from '../usage/usage.tsx'
+import { StorageSize, Usage } from '../usage/usage.tsx'
 import { StreamList } from './stream-list.tsx'
 
 /** One basin: its streams, configuration and usage. */
 export function BasinView({ basin, tab }: { readonly basin: string; readonly tab: BasinTab }) {
   const { client, navigate, announce } = useConsole()
-  const [isDeleting, setDeleting] = useState(false)
   const path = ['basins', basin]
   return (
     <>
@@ -22,12 +18,10 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
         <Link to={{ view: 'basins' }}>Basins</Link>
       </nav>
       <div class="title">
-        <h1>{basin}</h1>
+        <h1 tabIndex={-1} title={basin}>
+          {basin}
+        </h1>
         <StorageSize of={{ basin }} />
-        <span class="spacer" />
-        <button type="button" class="quiet danger" onClick={() => setDeleting(true)}>
-          Delete basin
-        </button>
       </div>
       <Tabs
         label="Basin"
@@ -41,36 +35,32 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
       />
       {tab === 'streams' && <StreamList basin={basin} />}
       {tab === 'configuration' && (
-        <ConfigForm
-          load={async (signal) =>
-            basinFields(await client.json<BasinConfig>({ method: 'GET', path }, signal))
-          }
-          save={async (fields) => {
-            const body = basinConfigOf(fields)
-            return basinFields(await client.json<BasinConfig>({ method: 'PATCH', path, body }))
-          }}
-        >
-          {(fields, onChange) => <BasinConfigFields fields={fields} onChange={onChange} />}
-        </ConfigForm>
+        <>
+          <ConfigForm
+            load={async (signal) =>
+              basinFields(await client.json<BasinConfig>({ method: 'GET', path }, signal))
+            }
+            save={async (fields) => {
+              const body = basinConfigOf(fields)
+              return basinFields(await client.json<BasinConfig>({ method: 'PATCH', path, body }))
+            }}
+          >
+            {(fields, onChange) => <BasinConfigFields fields={fields} onChange={onChange} />}
+          </ConfigForm>
+          <Deletion
+            noun="basin"
+            name={basin}
+            contents="all of its streams and records"
+            mustType
+            onDelete={async () => {
+              await client.json({ method: 'DELETE', path })
+              announce(`Deleting ${basin}`)
+              navigate({ view: 'basins' })
+            }}
+          />
+        </>
       )}
       {tab === 'usage' && <Usage of={{ basin }} />}
-      {isDeleting && (
-        <Confirm
-          title="Delete basin"
-          action="Delete basin"
-          name={basin}
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            await client.json({ method: 'DELETE', path })
-            announce(`Deleting ${basin}`)
-            navigate({ view: 'basins' })
-          }}
-        >
-          <p>
-            Deletes <strong>{basin}</strong> with all of its streams and records. This cannot be undone.
-          </p>
-        </Confirm>
-      )}
     </>
   )
 }

@@ -1,10 +1,16 @@
 import { useState } from 'preact/hooks'
+import { streamNameProblem } from '../../../src/model/names.ts'
 import type { StreamInfo } from '../api/types.ts'
+import { StreamConfigFields } from '../config/fields.tsx'
+import { streamConfigOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
+import { useSubmit } from '../ui/async.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
-import { CreateStream } from './create-stream.tsx'
+import { Problem } from '../ui/notice.tsx'
 
 /** The streams of a basin. */
 export function StreamList({ basin }: { readonly basin: string }) {
@@ -39,8 +45,7 @@ export function StreamList({ basin }: { readonly basin: string }) {
         ]}
         empty={
           <p class="empty">
-            This basin has no streams. Create one here, or append to one: a basin can create streams on first
-            use.
+            This basin has no streams. Create one, or append to one: a basin can create streams on first use.
           </p>
         }
         actions={
@@ -60,5 +65,46 @@ export function StreamList({ basin }: { readonly basin: string }) {
         />
       )}
     </>
+  )
+}
+
+function CreateStream(props: {
+  readonly basin: string
+  readonly onClose: () => void
+  readonly onCreated: (stream: string) => void
+}) {
+  const { basin, onClose, onCreated } = props
+  const { client } = useConsole()
+  const [name, setName] = useState('')
+  const [fields, setFields] = useState(() => streamFields())
+  const problem = name === '' ? undefined : streamNameProblem(name)
+  const { isBusy, error, onSubmit } = useSubmit(async () => {
+    const body = { stream: name, config: streamConfigOf(fields) }
+    await client.json({ method: 'POST', path: ['streams'], basin, body })
+    onCreated(name)
+  })
+  return (
+    <Dialog title="Create stream" onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <TextField
+          label="Name"
+          hint="1 to 512 bytes, such as orders/2026"
+          problem={problem}
+          isRequired
+          value={name}
+          onInput={setName}
+        />
+        <StreamConfigFields fields={fields} inherited="Basin default" onChange={setFields} />
+        <Problem error={error} />
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={isBusy || name === '' || problem !== undefined}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
   )
 }

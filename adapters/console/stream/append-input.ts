@@ -1,5 +1,6 @@
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import type { AppendRecord } from '../api/types.ts'
+import { elementsOfJson } from './json-text.ts'
 import { utf8Bytes } from './record.ts'
 
 /** Each line is the body of a record; the last one may lack its line break. */
@@ -23,9 +24,10 @@ export function recordsOfJson(text: string): AppendRecord[] {
     throw new Error(`not JSON: ${(error as Error).message}`)
   }
   if (!Array.isArray(value)) throw new Error('must be a JSON array, such as ["first", {"id": 2}]')
-  return value.map((element) => {
+  const texts = elementsOfJson(text)
+  return value.map((element, index) => {
     if (typeof element === 'string') return { body: element }
-    return isRecord(element) ? element : { body: JSON.stringify(element) }
+    return isRecord(element) ? element : { body: texts[index]! }
   })
 }
 

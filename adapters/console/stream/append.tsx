@@ -4,22 +4,21 @@ import type { Call } from '../api/request.ts'
 import type { AppendAck, AppendInput, AppendRecord } from '../api/types.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
+import { useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
-import { Field, Select } from '../ui/field.tsx'
+import { Field, Select, TextField } from '../ui/field.tsx'
 import { Note, Problem } from '../ui/notice.tsx'
-import { useSubmit } from '../ui/use-submit.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from './append-input.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 import type { StreamTarget } from './follow.ts'
-import { HeaderFields } from './header-fields.tsx'
 
 type Mode = 'one' | 'lines' | 'json'
 type Header = readonly [name: string, value: string]
 
 const LABELS: Readonly<Record<Mode, string>> = { one: 'Body', lines: 'Lines', json: 'JSON array' }
 const HINTS: Readonly<Record<Mode, string>> = {
-  one: 'The text of the record.',
-  lines: 'Each line becomes a record.',
+  one: 'The text of the record. Ctrl+Enter appends.',
+  lines: 'Each line becomes a record. Ctrl+Enter appends.',
   json: 'Each element becomes a record: a string, any JSON value, or {"body", "headers", "timestamp"}.',
 }
 
@@ -78,14 +77,18 @@ export function Append(props: {
         />
       </div>
       <Field label={LABELS[mode]} hint={HINTS[mode]}>
-        {(id, describedBy) => (
+        {(control) => (
           <textarea
-            id={id}
+            {...control}
             rows={8}
             spellcheck={false}
-            aria-describedby={describedBy}
             value={text}
             onInput={(event) => setText(event.currentTarget.value)}
+            onKeyDown={(event) => {
+              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+                event.currentTarget.form!.requestSubmit()
+              }
+            }}
           />
         )}
       </Field>
@@ -93,28 +96,19 @@ export function Append(props: {
       <details>
         <summary>Conditions</summary>
         <div class="fields">
-          <Field label="Sequence number" hint="Append only if the first record gets this one">
-            {(id, describedBy) => (
-              <input
-                id={id}
-                inputMode="numeric"
-                aria-describedby={describedBy}
-                value={matchSeqNum}
-                onInput={(event) => setMatchSeqNum(event.currentTarget.value)}
-              />
-            )}
-          </Field>
-          <Field label="Fencing token" hint="Append only if the stream has this one">
-            {(id, describedBy) => (
-              <input
-                id={id}
-                autocomplete="off"
-                aria-describedby={describedBy}
-                value={fencingToken}
-                onInput={(event) => setFencingToken(event.currentTarget.value)}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Sequence number"
+            hint="Append only if the first record gets this one"
+            isNumber
+            value={matchSeqNum}
+            onInput={setMatchSeqNum}
+          />
+          <TextField
+            label="Fencing token"
+            hint="Append only if the stream has this one"
+            value={fencingToken}
+            onInput={setFencingToken}
+          />
         </div>
       </details>
       <Problem error={error} />
@@ -130,6 +124,48 @@ export function Append(props: {
         <CurlButton call={() => appendCall(target, { records: curlRecords(records), ...input() })} />
       </footer>
     </form>
+  )
+}
+
+/** Headers of a record, as rows of name and value. */
+function HeaderFields(props: {
+  readonly headers: readonly Header[]
+  readonly onChange: (headers: readonly Header[]) => void
+}) {
+  const { headers, onChange } = props
+  const set = (index: number, header: Header) => onChange(headers.with(index, header))
+  return (
+    <fieldset>
+      <legend>Headers</legend>
+      {headers.map(([name, value], index) => (
+        <div key={index} class="header-row">
+          <input
+            aria-label={`Name of header ${index + 1}`}
+            placeholder="Name"
+            required
+            value={name}
+            onInput={(event) => set(index, [event.currentTarget.value, value])}
+          />
+          <input
+            aria-label={`Value of header ${index + 1}`}
+            placeholder="Value"
+            value={value}
+            onInput={(event) => set(index, [name, event.currentTarget.value])}
+          />
+          <button
+            type="button"
+            class="quiet icon"
+            aria-label={`Remove header ${index + 1}`}
+            onClick={() => onChange(headers.toSpliced(index, 1))}
+          >
+            ✕
+          </button>
+        </div>
+      ))}
+      <button type="button" class="quiet" onClick={() => onChange([...headers, ['', '']])}>
+        Add header
+      </button>
+    </fieldset>
   )
 }
 

@@ -7,8 +7,8 @@ import { plural } from '../format.ts'
 import type { StreamTarget } from './follow.ts'
 
 /**
- * The call that sets the fencing token, if the stream still has `current`. Throws for a token of more than 36
- * bytes.
+ * The call that sets the fencing token; with `current`, only if the stream has that one. Throws for a token
+ * of more than 36 bytes.
  */
 export function fenceCall(target: StreamTarget, token: string, current: string | undefined): Call {
   return commandCall(target, fenceRecord(token), current === undefined ? {} : { fencing_token: current })
@@ -37,28 +37,6 @@ function commandCall(
     body: { records: [record], ...conditions },
     encryptionKey,
   }
-}
-
-/**
- * The fencing token of a stream; undefined if it cannot be known. The protocol tells it only to an append
- * that is refused, and this one is refused whatever the token is: no stream has room for its sequence number.
- */
-export async function currentFencingToken(
-  client: Client,
-  { basin, stream, encryptionKey }: StreamTarget,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const guess = `?${crypto.getRandomValues(new Uint32Array(3)).join('')}`
-  const body = { records: [{}], fencing_token: guess, match_seq_num: Number.MAX_SAFE_INTEGER }
-  const call: Call = { method: 'POST', path: ['streams', stream, 'records'], basin, body, encryptionKey }
-  try {
-    await client.send(call, signal)
-  } catch (error) {
-    const token = error instanceof ApiError ? error.body?.fencing_token_mismatch : undefined
-    if (typeof token === 'string') return token
-    throw error
-  }
-  return undefined
 }
 
 /** What a stream holds: the first record that remains, if there is one, and the tail. */
@@ -102,13 +80,7 @@ export function trimEffect({ first, tail }: Extent, seqNum: number): string {
 }
 
 /** What a fence would do, in words. */
-export function fenceEffect(current: string | undefined, token: string): string {
-  const now =
-    current === undefined
-      ? ''
-      : current === ''
-        ? 'The stream has no fencing token. '
-        : `The fencing token is ${JSON.stringify(current)}. `
-  if (token === '') return `${now}After this, the stream has none: appends that name any token are rejected.`
-  return `${now}After this, appends that name another token are rejected with 412. Appends that name none are still accepted.`
+export function fenceEffect(token: string): string {
+  if (token === '') return 'The stream will have no fencing token: appends that name one are rejected.'
+  return `Appends that name another token than ${JSON.stringify(token)} will be rejected with 412. Appends that name none are still accepted.`
 }

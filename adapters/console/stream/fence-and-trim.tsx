@@ -2,13 +2,12 @@ import { useReducer, useState } from 'preact/hooks'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import type { AppendAck } from '../api/types.ts'
 import { useConsole } from '../context.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { useLoad, useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
-import { Checkbox, Field } from '../ui/field.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { Checkbox, TextField } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
-import { useLoad } from '../ui/use-load.ts'
-import { useSubmit } from '../ui/use-submit.ts'
-import { currentFencingToken, extentOf, fenceCall, fenceEffect, trimCall, trimEffect } from './commands.ts'
+import { extentOf, fenceCall, fenceEffect, trimCall, trimEffect } from './commands.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 import type { StreamTarget } from './follow.ts'
 
@@ -28,7 +27,7 @@ export function FenceAndTrim(props: {
         <EncryptionKeyField basin={basin} stream={stream} cipher={cipher} onChange={onDone} />
       </div>
       <div class="columns">
-        <Fence target={target} version={version} onDone={onDone} />
+        <Fence target={target} onDone={onDone} />
         <Trim target={target} version={version} onDone={onDone} />
       </div>
     </>
@@ -37,17 +36,16 @@ export function FenceAndTrim(props: {
 
 interface CommandProps {
   readonly target: StreamTarget
-  readonly version: number
   readonly onDone: () => void
 }
 
-function Fence({ target, version, onDone }: CommandProps) {
+function Fence({ target, onDone }: CommandProps) {
   const { client, announce } = useConsole()
   const [token, setToken] = useState('')
-  const [isGuarded, setGuarded] = useState(true)
-  const current = useLoad((signal) => currentFencingToken(client, target, signal), [version])
+  const [isGuarded, setGuarded] = useState(false)
+  const [current, setCurrent] = useState('')
   const problem = fencingTokenProblem(token)
-  const call = () => fenceCall(target, token, isGuarded ? current.data : undefined)
+  const call = () => fenceCall(target, token, isGuarded ? current : undefined)
   const { isBusy, error, onSubmit } = useSubmit(async () => {
     const ack = await client.json<AppendAck>(call())
     announce(
@@ -59,26 +57,28 @@ function Fence({ target, version, onDone }: CommandProps) {
     <form class="panel" onSubmit={onSubmit}>
       <h2>Fence</h2>
       <p>Sets the token that cooperating writers name in their appends, so that only one of them succeeds.</p>
-      <Field label="New fencing token" problem={problem} hint="Up to 36 bytes; empty clears it">
-        {(id, describedBy) => (
-          <input
-            id={id}
-            autocomplete="off"
-            spellcheck={false}
-            aria-describedby={describedBy}
-            value={token}
-            onInput={(event) => setToken(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="New fencing token"
+        hint="Up to 36 bytes; empty clears it"
+        problem={problem}
+        value={token}
+        onInput={setToken}
+      />
       <Checkbox
-        label="Only if the fencing token has not changed meanwhile"
+        label="Only if the stream has a certain token now"
         checked={isGuarded}
         onChange={setGuarded}
       />
-      <Problem error={current.error} />
+      {isGuarded && (
+        <TextField
+          label="Current fencing token"
+          hint="Empty: the stream must have none. If it has another one, the error names it."
+          value={current}
+          onInput={setCurrent}
+        />
+      )}
       <p class="effect" role="status">
-        {fenceEffect(current.data, token)}
+        {fenceEffect(token)}
       </p>
       <Problem error={error} />
       <footer>
@@ -91,7 +91,7 @@ function Fence({ target, version, onDone }: CommandProps) {
   )
 }
 
-function Trim({ target, version, onDone }: CommandProps) {
+function Trim({ target, version, onDone }: CommandProps & { readonly version: number }) {
   const { client, announce } = useConsole()
   const [text, setText] = useState('')
   const [isConfirming, setConfirming] = useState(false)
@@ -105,12 +105,14 @@ function Trim({ target, version, onDone }: CommandProps) {
         class="panel"
         onSubmit={(event) => {
           event.preventDefault()
+          // Records may have arrived since the effect was computed.
+          extent.reload()
           setConfirming(true)
         }}
       >
         <h2>Trim</h2>
         <p>Removes the oldest records. Sequence numbers do not change.</p>
-        <Field
+        <TextField
           label="First record to keep"
           problem={text === '' || isValid ? undefined : 'A whole number from 0 to 2^53 - 1'}
           hint={
@@ -118,18 +120,10 @@ function Trim({ target, version, onDone }: CommandProps) {
               ? 'A sequence number'
               : `The stream holds ${extent.data.first ?? extent.data.tail.seq_num} up to its tail, ${extent.data.tail.seq_num}`
           }
-        >
-          {(id, describedBy) => (
-            <input
-              id={id}
-              inputMode="numeric"
-              autocomplete="off"
-              aria-describedby={describedBy}
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+          isNumber
+          value={text}
+          onInput={setText}
+        />
         <Problem error={extent.error} />
         <p class="effect" role="status">
           {effect}

@@ -1,4 +1,4 @@
-import { ApiError, type Client, errorOfBody } from '../api/client.ts'
+import { ApiError, type Client, errorOfBody, NOT_A_SERVER } from '../api/client.ts'
 import type { Call } from '../api/request.ts'
 import { EventParser, type ServerEvent } from '../api/sse.ts'
 import type { Position, ReadBatch } from '../api/types.ts'
@@ -31,7 +31,7 @@ export function followCall({ basin, stream, encryptionKey }: StreamTarget, start
 /** What a follower reports. */
 export interface FollowEvents {
   onBatch(batch: ReadBatch): void
-  /** The tail, of a heartbeat or a batch: everything before it was delivered. */
+  /** The tail at the time of a heartbeat or a batch. Records before it may still follow. */
   onTail(tail: Position): void
   onState(state: 'connecting' | 'following' | { readonly retrying: string }): void
 }
@@ -41,6 +41,7 @@ const SILENCE_MS = 20_000
 /** Parsing gives way to the page this often. */
 const WORK_MS = 12
 const RETRY_MS = [250, 1000, 2000, 5000]
+const RETRY_AFTER_MS_MAX = 60_000
 
 /**
  * Follows a stream until the signal aborts; a lost connection is opened again after the last record. Resolves
@@ -68,8 +69,7 @@ export async function follow(
         },
         onTail(tail) {
           failures = 0
-          // Nothing lies between here and the tail, so that a new connection misses nothing.
-          next = { kind: 'seq_num', value: tail.seq_num }
+          next = fixedStart(next, tail)
           events.onTail(tail)
         },
       })
@@ -79,9 +79,18 @@ export async function follow(
       if (!(error instanceof ApiError && error.isTransient)) throw error
       const wait = RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]!
       events.onState({ retrying: error.message })
-      await pause(wait, signal)
+      await pause(Math.max(wait, Math.min(error.retryAfterMs, RETRY_AFTER_MS_MAX)), signal)
     }
   }
+}
+
+/**
+ * An offset from the tail as a sequence number, by the first tail that is known: a later connection would
+ * count from a later tail, and miss the records between.
+ */
+export function fixedStart(start: Start, tail: Position): Start {
+  if (start.kind !== 'tail_offset') return start
+  return { kind: 'seq_num', value: Math.max(0, tail.seq_num - start.value) }
 }
 
 async function readOnce(
@@ -102,6 +111,9 @@ async function readOnce(
       { ...call, format: 'base64' },
       AbortSignal.any([signal, silence.signal]),
     )
+    if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
+      throw new ApiError(response.status, '', `${NOT_A_SERVER}: the response has no events`)
+    }
     events.onState('following')
     for await (const event of eventsOf(response, restart)) if (deliver(event, events)) return
     throw new ApiError(0, 'network', 'the connection was lost')
@@ -155,16 +167,17 @@ function deliver({ event, data }: ServerEvent, events: FollowEvents): boolean {
 function errorOfEvent(data: string): ApiError {
   const error = errorOfBody(0, data)
   const isTransient = ['unavailable', 'storage', 'rate_limited', 'other', ''].includes(error.code)
-  return isTransient ? error : new ApiError(400, error.code, error.message, error.body)
+  return isTransient ? error : new ApiError(400, error.code, error.message)
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
     const stop = () => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', stop)
       resolve()
     }
-    signal.addEventListener('abort', stop, { once: true })
+    const timer = setTimeout(stop, ms)
+    signal.addEventListener('abort', stop)
   })
 }

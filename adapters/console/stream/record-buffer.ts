@@ -2,9 +2,9 @@ import type { WireRecord } from '../api/types.ts'
 import { matches, meteredSize } from './record.ts'
 
 /** The most records that a live tail keeps. */
-export const RECORDS_MAX = 10_000
+export const RECORDS_MAX = 100_000
 /** The most metered bytes that a live tail keeps, unless a single record is larger. */
-export const BYTES_MAX = 32 * 1_048_576
+export const BYTES_MAX = 64 * 1_048_576
 
 /**
  * The latest records of a stream, up to {@link RECORDS_MAX} and {@link BYTES_MAX}, and those of them that a
@@ -14,6 +14,8 @@ export class RecordBuffer {
   #all = new Window()
   #selected = new Window()
   #needle = ''
+  /** The filter has seen the records before this sequence number. */
+  #scannedTo = 0
   /** How many records were received. */
   received = 0
   /** How many selected records were dropped since the last {@link clear}, which moves the others up. */
@@ -34,33 +36,46 @@ export class RecordBuffer {
 
   /** The position of a record among the selected ones; -1 if it is not one. */
   indexOf(seqNum: number): number {
-    return this.#shown.indexOf(seqNum)
+    const index = this.#shown.lowerBound(seqNum)
+    return this.#shown.at(index)?.seq_num === seqNum ? index : -1
   }
 
   add(records: readonly WireRecord[]): void {
     this.received += records.length
-    for (const record of records) {
-      this.#all.push(record, meteredSize(record))
-      if (this.#needle !== '' && matches(record, this.#needle)) this.#selected.push(record, 0)
-    }
+    for (const record of records) this.#all.push(record, meteredSize(record))
     const droppedOfAll = this.#all.shrink()
-    const first = this.#all.at(0)?.seq_num ?? 0
-    const droppedOfSelected = this.#selected.dropBefore(first)
+    const droppedOfSelected = this.#selected.dropBefore(this.#all.at(0)?.seq_num ?? 0)
     this.dropped += this.#needle === '' ? droppedOfAll : droppedOfSelected
   }
 
-  /** Selects the records that contain a text; all of them if it is empty. */
+  /** Selects the records that contain a text, as far as {@link scan} gets; all of them if it is empty. */
   filter(text: string): void {
     this.#needle = text.toLowerCase()
     this.#selected = new Window()
+    this.#scannedTo = 0
     this.dropped = 0
-    if (this.#needle === '') return
-    for (const record of this.#all) if (matches(record, this.#needle)) this.#selected.push(record, 0)
+  }
+
+  /**
+   * Applies the filter to records that it has not seen, until `isDue` returns true. Returns whether it has
+   * seen all of them.
+   */
+  scan(isDue: () => boolean = () => false): boolean {
+    if (this.#needle === '') return true
+    const count = this.#all.length
+    for (let index = this.#all.lowerBound(this.#scannedTo); index < count; index++) {
+      const record = this.#all.at(index)!
+      if (matches(record, this.#needle)) this.#selected.push(record, 0)
+      this.#scannedTo = record.seq_num + 1
+      if (index % 64 === 63 && isDue()) return index === count - 1
+    }
+    return true
   }
 
   clear(): void {
     this.#all = new Window()
     this.#selected = new Window()
+    this.#scannedTo = 0
     this.received = 0
     this.dropped = 0
   }
@@ -72,7 +87,8 @@ export class RecordBuffer {
 
 /** A queue of records in the order of their sequence numbers. */
 class Window {
-  #records: { readonly record: WireRecord; readonly bytes: number }[] = []
+  /** What was dropped is undefined. */
+  #records: ({ readonly record: WireRecord; readonly bytes: number } | undefined)[] = []
   #start = 0
   #bytes = 0
 
@@ -108,7 +124,8 @@ class Window {
     return count
   }
 
-  indexOf(seqNum: number): number {
+  /** The position of the first record at a sequence number or after it. */
+  lowerBound(seqNum: number): number {
     let low = 0
     let high = this.length
     while (low < high) {
@@ -116,18 +133,14 @@ class Window {
       if (this.at(middle)!.seq_num < seqNum) low = middle + 1
       else high = middle
     }
-    return this.at(low)?.seq_num === seqNum ? low : -1
-  }
-
-  *[Symbol.iterator](): Generator<WireRecord> {
-    for (let index = this.#start; index < this.#records.length; index++) yield this.#records[index]!.record
+    return low
   }
 
   #shift(): void {
     this.#bytes -= this.#records[this.#start]!.bytes
-    this.#start++
+    this.#records[this.#start++] = undefined
     // Removing each record from the array would move all others each time.
-    if (this.#start > RECORDS_MAX) {
+    if (this.#start > Math.max(100, this.length)) {
       this.#records = this.#records.slice(this.#start)
       this.#start = 0
     }

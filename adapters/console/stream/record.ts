@@ -3,6 +3,7 @@ import { parseCommand } from '../../../src/model/command.ts'
 import type { Command } from '../../../src/model/record.ts'
 import { decodeBase64 } from '../../../src/wire/base64.ts'
 import type { WireRecord } from '../api/types.ts'
+import { indentJson } from './json-text.ts'
 
 /** How bytes are shown. */
 export type Format = 'text' | 'json' | 'hex'
@@ -80,20 +81,34 @@ function hexDump(bytes: Uint8Array): string {
   return lines.join('\n')
 }
 
-/** A body in a format, and a note if it does not have that format. */
-export function renderBody(
-  body: string | undefined,
-  format: Format,
-): { readonly text: string; readonly note?: string } {
+/** A body as text to show. */
+export interface RenderedBody {
+  readonly text: string
+  readonly isHex: boolean
+  /** If the body does not have the format that was asked for. */
+  readonly note?: string
+}
+
+/** A body, or the beginning of one, in a format. */
+export function renderBody(body: string | undefined, format: Format, isCut = false): RenderedBody {
   const bytes = bytesOf(body)
-  if (format === 'hex') return { text: hexDump(bytes) }
-  const text = textOf(bytes)
-  if (text === undefined) return { text: hexDump(bytes), note: 'Not UTF-8, shown as hex' }
-  if (format === 'text') return { text }
+  if (format === 'hex') return { text: hexDump(bytes), isHex: true }
+  const text = isCut ? beginningOf(bytes) : textOf(bytes)
+  if (text === undefined) return { text: hexDump(bytes), isHex: true, note: 'Not UTF-8, shown as hex' }
+  if (format === 'text' || isCut) return { text, isHex: false }
   try {
-    return { text: JSON.stringify(JSON.parse(text), null, 2) }
+    return { text: indentJson(text), isHex: false }
   } catch {
-    return { text, note: 'Not JSON, shown as text' }
+    return { text, isHex: false, note: 'Not JSON, shown as text' }
+  }
+}
+
+/** The text of bytes that may end within a character; undefined if they are not UTF-8. */
+function beginningOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: true })
+  } catch {
+    return undefined
   }
 }
 

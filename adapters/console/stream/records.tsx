@@ -1,20 +1,17 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { formatCount, plural } from '../format.ts'
+import { useDebounced } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
 import { Select } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
-import { useDebounced } from '../ui/use-load.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 import { followCall, type Start } from './follow.ts'
 import type { Format } from './record.ts'
-import { RECORDS_MAX } from './record-buffer.ts'
-import { RecordDetail } from './record-detail.tsx'
-import { RecordRow } from './record-row.tsx'
-import { StartForm } from './start-form.tsx'
+import { RecordDetail, RecordRow } from './record-view.tsx'
 import { type Tail, type TailState, useTail } from './use-tail.ts'
 
-/** The height of a row, in CSS pixels; `.row` in `records.css` has the same. */
+/** The height of a row, in CSS pixels; `.row` in `views.css` has the same. */
 const ROW_HEIGHT = 24
 
 /** The records of a stream, live. */
@@ -33,16 +30,13 @@ export function Records(props: {
   const [typed, setTyped] = useState('')
   const filter = useDebounced(typed, 150)
   const [selected, setSelected] = useState<number>()
-  const tail = useTail(target, start, isPaused)
+  const tail = useTail(target, start, isPaused, filter)
   const { buffer, state } = tail
-  const [, setApplied] = useState('')
-  useEffect(() => {
-    buffer.filter(filter)
-    setApplied(filter)
-  }, [buffer, filter])
+  const needsKey = state.kind === 'failed' && typeof cipher === 'string' && encryptionKey === ''
 
   const index = selected === undefined ? -1 : buffer.indexOf(selected)
   const record = buffer.at(index)
+  const digits = String(buffer.at(buffer.length - 1)?.seq_num ?? 0).length
   return (
     <section class="records">
       <div class="toolbar">
@@ -68,6 +62,7 @@ export function Records(props: {
           aria-label="Filter records by text"
           placeholder="Filter"
           aria-keyshortcuts="/"
+          spellcheck={false}
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
         />
@@ -90,12 +85,16 @@ export function Records(props: {
         <span class="spacer" />
         <CurlButton call={() => followCall(target, start)} />
       </div>
-      <Status tail={tail} isFiltered={filter !== ''} />
-      {state.kind === 'failed' && <Problem error={state.error} />}
+      <Status tail={tail} hasFilter={filter !== ''} needsKey={needsKey} />
+      {state.kind === 'failed' && !needsKey && <Problem error={state.error} />}
       <div class={record === undefined ? 'split' : 'split open'}>
-        <div class="log">
+        <div class="log" style={{ '--digits': Math.max(4, digits) }}>
           {buffer.length === 0 ? (
-            <p class="empty">{emptyText(state, filter)}</p>
+            <p class="empty">
+              {needsKey
+                ? `The records are encrypted with ${cipher}. Enter the encryption key above to read them.`
+                : emptyText(tail, filter)}
+            </p>
           ) : (
             <VirtualList
               label="Records"
@@ -103,7 +102,11 @@ export function Records(props: {
               rowHeight={ROW_HEIGHT}
               renderRow={(row) => <RecordRow record={buffer.at(row)!} format={format} />}
               selected={index}
-              onSelect={(row) => setSelected(buffer.at(row)!.seq_num)}
+              onSelect={(row) => {
+                setSelected(buffer.at(row)!.seq_num)
+                // New records must not move the selected one away.
+                setFollowing(false)
+              }}
               onEscape={() => setSelected(undefined)}
               dropped={buffer.dropped}
               isFollowing={isFollowing}
@@ -130,15 +133,20 @@ export function Records(props: {
   )
 }
 
-function Status({ tail, isFiltered }: { readonly tail: Tail; readonly isFiltered: boolean }) {
-  const { buffer, state, rate, behind } = tail
+function Status(props: { readonly tail: Tail; readonly hasFilter: boolean; readonly needsKey: boolean }) {
+  const { tail, hasFilter, needsKey } = props
+  const { buffer, state, rate, behind, isFiltered } = tail
   return (
     <p class="status">
-      <span class={`state ${state.kind}`} role="status">
-        {stateText(state)}
+      <span class={`state ${needsKey ? 'paused' : state.kind}`} role="status">
+        {needsKey ? 'The encryption key is missing' : stateText(state)}
       </span>
       <span>{plural(buffer.received, 'record')} received</span>
-      {isFiltered && <span>{formatCount(buffer.length)} match</span>}
+      {hasFilter && (
+        <span>
+          {formatCount(buffer.length)} match{isFiltered ? '' : ' so far'}
+        </span>
+      )}
       {state.kind === 'following' && <span>{formatCount(rate)}/s</span>}
       {behind > 0 && <span>{formatCount(behind)} behind the tail</span>}
       {buffer.received > buffer.kept && <span>the latest {formatCount(buffer.kept)} are kept</span>}
@@ -152,7 +160,67 @@ function stateText(state: TailState): string {
   return { connecting: 'Connecting', following: 'Live', ended: 'Ended', failed: 'Stopped' }[state.kind]
 }
 
-function emptyText(state: TailState, filter: string): string {
-  if (filter !== '') return `No record among the latest ${formatCount(RECORDS_MAX)} contains “${filter}”.`
+function emptyText({ buffer, state, isFiltered }: Tail, filter: string): string {
+  if (buffer.kept > 0) {
+    return isFiltered
+      ? `None of the ${plural(buffer.kept, 'record')} kept contains “${filter}”.`
+      : 'Filtering …'
+  }
   return state.kind === 'following' ? 'No records yet. New ones appear here.' : ''
+}
+
+/** Chooses the first record of a tail. */
+function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
+  const [kind, setKind] = useState<Start['kind']>('tail_offset')
+  const [count, setCount] = useState('100')
+  const [time, setTime] = useState(() => localTime(Date.now() - 3_600_000))
+  const value = kind === 'timestamp' ? Date.parse(time) : Number(count)
+  const isValid = kind === 'timestamp' ? value >= 0 : /^[0-9]+$/.test(count) && Number.isSafeInteger(value)
+  return (
+    <form
+      class="inline"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (isValid) onStart({ kind, value })
+      }}
+    >
+      <Select
+        label="Start from"
+        value={kind}
+        options={[
+          ['tail_offset', 'Records before the tail'],
+          ['seq_num', 'Sequence number'],
+          ['timestamp', 'Time'],
+        ]}
+        onChange={setKind}
+      />
+      {kind === 'timestamp' ? (
+        <input
+          type="datetime-local"
+          step="1"
+          aria-label="Time"
+          value={time}
+          onInput={(event) => setTime(event.currentTarget.value)}
+        />
+      ) : (
+        <input
+          class="short"
+          inputMode="numeric"
+          aria-label={kind === 'seq_num' ? 'Sequence number' : 'Records before the tail'}
+          aria-invalid={!isValid}
+          value={count}
+          onInput={(event) => setCount(event.currentTarget.value)}
+        />
+      )}
+      <button type="submit" disabled={!isValid}>
+        Start
+      </button>
+    </form>
+  )
+}
+
+/** A local time as the field takes it, to the second. */
+function localTime(ms: number): string {
+  const date = new Date(ms)
+  return new Date(ms - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }

@@ -1,6 +1,6 @@
 import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import { useConsole } from '../context.ts'
-import { type FollowEvents, follow, type Start, type StreamTarget } from './follow.ts'
+import { type FollowEvents, fixedStart, follow, type Start, type StreamTarget } from './follow.ts'
 import { RecordBuffer } from './record-buffer.ts'
 
 /** The state of a live tail. */
@@ -16,29 +16,39 @@ export interface Tail {
   readonly rate: number
   /** How many records lie between the last one received and the tail, as far as known. */
   readonly behind: number
+  /** Whether the filter has seen every record. */
+  readonly isFiltered: boolean
+}
+
+/** Where to continue, and the tail as last known. */
+interface Progress {
+  /** The `start` that this is about. */
+  readonly of: Start
+  from: Start
+  tail: number
 }
 
 /**
  * Follows a stream. A pause ends the connection, and resuming continues after the last record: none is
  * skipped. A new `start` object begins anew.
  */
-export function useTail(target: StreamTarget, start: Start, isPaused: boolean): Tail {
+export function useTail(target: StreamTarget, start: Start, isPaused: boolean, filter: string): Tail {
   const { client } = useConsole()
   const { basin, stream, encryptionKey } = target
   const buffer = useRef(new RecordBuffer()).current
   const [state, setState] = useState<TailState>({ kind: 'connecting' })
   const [rate, setRate] = useState(0)
-  const render = useRender()
-  // Where to continue after a pause, and the tail as last known.
-  const position = useRef<{ start: Start; next: number | undefined; tail: number }>({
-    start,
-    next: undefined,
-    tail: 0,
-  })
+  const { isFiltered, render } = useFrames(buffer)
+  const progress = useRef<Progress>({ of: start, from: start, tail: 0 })
 
   useEffect(() => {
-    if (position.current.start !== start) {
-      position.current = { start, next: undefined, tail: 0 }
+    buffer.filter(filter)
+    render()
+  }, [filter])
+
+  useEffect(() => {
+    if (progress.current.of !== start) {
+      progress.current = { of: start, from: start, tail: 0 }
       buffer.clear()
       render()
     }
@@ -47,15 +57,17 @@ export function useTail(target: StreamTarget, start: Start, isPaused: boolean): 
       return
     }
     const abort = new AbortController()
-    const at = position.current
+    const at = progress.current
     const events: FollowEvents = {
       onBatch({ records }) {
+        const last = records.at(-1)
+        if (last === undefined) return
         buffer.add(records)
-        at.next = records.at(-1)!.seq_num + 1
+        at.from = { kind: 'seq_num', value: last.seq_num + 1 }
         render()
       },
       onTail(tail) {
-        at.next = Math.max(at.next ?? 0, tail.seq_num)
+        at.from = fixedStart(at.from, tail)
         at.tail = tail.seq_num
         render()
       },
@@ -63,8 +75,7 @@ export function useTail(target: StreamTarget, start: Start, isPaused: boolean): 
         setState(typeof next === 'string' ? { kind: next } : { kind: 'retrying', message: next.retrying })
       },
     }
-    const from: Start = at.next === undefined ? start : { kind: 'seq_num', value: at.next }
-    follow(client, { basin, stream, encryptionKey }, from, events, abort.signal).then(
+    follow(client, { basin, stream, encryptionKey }, at.from, events, abort.signal).then(
       () => abort.signal.aborted || setState({ kind: 'ended' }),
       (error) => abort.signal.aborted || setState({ kind: 'failed', error }),
     )
@@ -80,20 +91,29 @@ export function useTail(target: StreamTarget, start: Start, isPaused: boolean): 
     return () => clearInterval(timer)
   }, [])
 
-  const { next = 0, tail } = position.current
-  return { buffer, state, rate, behind: Math.max(0, tail - next) }
+  const { from, tail } = progress.current
+  const behind = buffer.received > 0 && from.kind === 'seq_num' ? Math.max(0, tail - from.value) : 0
+  return { buffer, state, rate, behind, isFiltered }
 }
 
-/** Renders at most once per frame, however often it is called. */
-function useRender(): () => void {
+/** How long the filter works before it gives way to the page. */
+const SCAN_MS = 8
+
+/** Renders at most once per frame, however often it is called, and until the filter has seen every record. */
+function useFrames(buffer: RecordBuffer): { readonly isFiltered: boolean; readonly render: () => void } {
   const [, update] = useReducer((count: number) => count + 1, 0)
   const frame = useRef(0)
+  const isFiltered = useRef(true)
   useEffect(() => () => cancelAnimationFrame(frame.current), [])
-  return () => {
+  const render = () => {
     if (frame.current !== 0) return
     frame.current = requestAnimationFrame(() => {
       frame.current = 0
+      const end = performance.now() + SCAN_MS
+      isFiltered.current = buffer.scan(() => performance.now() > end)
+      if (!isFiltered.current) render()
       update(undefined)
     })
   }
+  return { isFiltered: isFiltered.current, render }
 }

@@ -1,16 +1,14 @@
 import { useState } from 'preact/hooks'
 import { accessTokenIdProblem } from '../../../src/model/access.ts'
-import { DurationField } from '../config/duration-field.tsx'
+import { DurationField } from '../config/fields.tsx'
 import { secondsOf } from '../config/model.ts'
 import { useConsole } from '../context.ts'
+import { useSubmit } from '../ui/async.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Checkbox, Field, Select } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { Scroll } from '../ui/scroll.tsx'
-import { useSubmit } from '../ui/use-submit.ts'
-import { ScopeBuilder } from './scope-builder.tsx'
-import { PRESETS, scopeOf } from './scope-model.ts'
+import { Checkbox, SelectField, TextField } from '../ui/field.tsx'
+import { Problem, Scroll } from '../ui/notice.tsx'
+import { PRESETS, ScopeBuilder, scopeOf } from './scope-builder.tsx'
 import { scopeWarnings } from './scope-words.ts'
 
 /** A form that issues a token, and shows the token once. */
@@ -39,40 +37,30 @@ export function IssueToken({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Issue token" onClose={onClose} isWide>
       <form onSubmit={onSubmit}>
-        <Field label="Id" problem={problem} hint="Unique; 1 to 96 bytes, such as tenant-7/browser">
-          {(fieldId, describedBy) => (
-            <input
-              id={fieldId}
-              required
-              autocomplete="off"
-              spellcheck={false}
-              aria-describedby={describedBy}
-              value={id}
-              onInput={(event) => setId(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Expires">
-          {(fieldId) => (
-            <span class="duration">
-              <Select
-                id={fieldId}
-                value={expiry}
-                options={[
-                  ['own', 'With your own token, or never'],
-                  ['after', 'After a time'],
-                ]}
-                onChange={setExpiry}
-              />
-              {expiry === 'after' && (
-                <DurationField label="Time to expiry" value={after} onChange={setAfter} />
-              )}
-            </span>
-          )}
-        </Field>
+        <div class="fields">
+          <TextField
+            label="Id"
+            hint="Unique; 1 to 96 bytes, such as tenant-7/browser"
+            problem={problem}
+            isRequired
+            value={id}
+            onInput={setId}
+          />
+          <SelectField
+            label="Expires"
+            value={expiry}
+            options={[
+              ['own', 'With your own token, or never'],
+              ['after', 'After a time'],
+            ]}
+            onChange={setExpiry}
+          >
+            {expiry === 'after' && <DurationField label="Time to expiry" value={after} onChange={setAfter} />}
+          </SelectField>
+        </div>
         <ScopeBuilder scope={scope} onChange={setScope} />
         <Checkbox
-          label="Add the prefix of streams to names in requests, and remove it from responses"
+          label="Hide the stream prefix: it is added to names in requests, and removed from responses"
           checked={canPrefix && isPrefixed}
           disabled={!canPrefix}
           onChange={setPrefixed}

@@ -1,7 +1,67 @@
-import { Checkbox, Field, Select } from '../ui/field.tsx'
-import { OPERATION_NAMES, OPERATION_WORDS } from './operations.ts'
-import { EMPTY_SCOPE, PRESETS, type ScopeFields, type SetFields, scopeOf } from './scope-model.ts'
-import { scopeSentences, scopeWarnings } from './scope-words.ts'
+import type { Operation } from '../../../src/model/operations.ts'
+import type { GroupAccess, GroupLevel, ResourceSet, TokenScope } from '../api/types.ts'
+import { Checkbox, SelectField } from '../ui/field.tsx'
+import { OPERATION_NAMES, OPERATION_WORDS, scopeSentences, scopeWarnings } from './scope-words.ts'
+
+/** The resources of one kind, as the form has them. */
+interface SetFields {
+  readonly kind: 'none' | 'all' | 'prefix' | 'exact'
+  readonly text: string
+}
+
+/** The scope of a token, as the form has it. */
+export interface ScopeFields {
+  readonly basins: SetFields
+  readonly streams: SetFields
+  readonly tokens: SetFields
+  /** Such as `stream:read`. */
+  readonly groups: readonly `${GroupLevel}:${GroupAccess}`[]
+  readonly ops: readonly Operation[]
+}
+
+const NONE: SetFields = { kind: 'none', text: '' }
+const ALL: SetFields = { kind: 'all', text: '' }
+
+const EMPTY_SCOPE: ScopeFields = { basins: ALL, streams: ALL, tokens: NONE, groups: [], ops: [] }
+
+/** Scopes to start from. */
+export const PRESETS: readonly (readonly [title: string, scope: ScopeFields])[] = [
+  ['Read streams', { ...EMPTY_SCOPE, groups: ['stream:read'], ops: ['list-basins', 'list-streams'] }],
+  ['Append only', { ...EMPTY_SCOPE, ops: ['append'] }],
+  [
+    'Read and append',
+    { ...EMPTY_SCOPE, groups: ['stream:read', 'stream:write'], ops: ['list-basins', 'list-streams'] },
+  ],
+  [
+    'Everything',
+    {
+      ...EMPTY_SCOPE,
+      tokens: ALL,
+      groups: ['account:read', 'account:write', 'basin:read', 'basin:write', 'stream:read', 'stream:write'],
+    },
+  ],
+]
+
+/** The scope of fields, as the wire protocol has it. */
+export function scopeOf({ basins, streams, tokens, groups, ops }: ScopeFields): TokenScope {
+  const level = (name: GroupLevel) => ({
+    read: groups.includes(`${name}:read`),
+    write: groups.includes(`${name}:write`),
+  })
+  return {
+    basins: setOf(basins),
+    streams: setOf(streams),
+    access_tokens: setOf(tokens),
+    op_groups: { account: level('account'), basin: level('basin'), stream: level('stream') },
+    ops,
+  }
+}
+
+function setOf({ kind, text }: SetFields): ResourceSet | null {
+  if (kind === 'none') return null
+  if (kind === 'all') return { prefix: '' }
+  return kind === 'prefix' ? { prefix: text } : { exact: text }
+}
 
 const LEVELS = ['account', 'basin', 'stream'] as const
 const ACCESSES = ['read', 'write'] as const
@@ -14,33 +74,31 @@ export function ScopeBuilder(props: {
   const { scope, onChange } = props
   return (
     <>
-      <Field label="Start from">
-        {(id) => (
-          <Select
-            id={id}
-            value=""
-            options={[['', 'Choose …'], ...PRESETS.map(([title]) => [title, title] as const)]}
-            onChange={(title) => onChange(PRESETS.find(([one]) => one === title)?.[1] ?? EMPTY_SCOPE)}
-          />
-        )}
-      </Field>
+      <SelectField
+        label="Permissions"
+        value={PRESETS.find(([, preset]) => preset === scope)?.[0] ?? ''}
+        options={[...PRESETS.map(([title]) => [title, title] as const), ['', 'As chosen below']]}
+        onChange={(title) => onChange(PRESETS.find(([one]) => one === title)?.[1] ?? { ...scope })}
+      />
       <fieldset>
         <legend>Resources</legend>
-        <ResourceFields
-          label="Basins"
-          set={scope.basins}
-          onChange={(basins) => onChange({ ...scope, basins })}
-        />
-        <ResourceFields
-          label="Streams"
-          set={scope.streams}
-          onChange={(streams) => onChange({ ...scope, streams })}
-        />
-        <ResourceFields
-          label="Access tokens"
-          set={scope.tokens}
-          onChange={(tokens) => onChange({ ...scope, tokens })}
-        />
+        <div class="fields">
+          <ResourceFields
+            label="Basins"
+            set={scope.basins}
+            onChange={(basins) => onChange({ ...scope, basins })}
+          />
+          <ResourceFields
+            label="Streams"
+            set={scope.streams}
+            onChange={(streams) => onChange({ ...scope, streams })}
+          />
+          <ResourceFields
+            label="Access tokens"
+            set={scope.tokens}
+            onChange={(tokens) => onChange({ ...scope, tokens })}
+          />
+        </div>
       </fieldset>
       <Operations scope={scope} onChange={onChange} />
       <Words scope={scope} />
@@ -56,33 +114,28 @@ function ResourceFields(props: {
   const { label, set, onChange } = props
   const hasText = set.kind === 'prefix' || set.kind === 'exact'
   return (
-    <Field label={label}>
-      {(id) => (
-        <span class="duration">
-          <Select
-            id={id}
-            value={set.kind}
-            options={[
-              ['none', 'None'],
-              ['all', 'All'],
-              ['prefix', 'With the prefix'],
-              ['exact', 'With the name'],
-            ]}
-            onChange={(kind) => onChange({ ...set, kind })}
-          />
-          {hasText && (
-            <input
-              aria-label={`${set.kind === 'prefix' ? 'Prefix' : 'Name'} of ${label.toLowerCase()}`}
-              required
-              autocomplete="off"
-              spellcheck={false}
-              value={set.text}
-              onInput={(event) => onChange({ ...set, text: event.currentTarget.value })}
-            />
-          )}
-        </span>
+    <SelectField
+      label={label}
+      value={set.kind}
+      options={[
+        ['none', 'None'],
+        ['all', 'All'],
+        ['prefix', 'With the prefix'],
+        ['exact', 'With the name'],
+      ]}
+      onChange={(kind) => onChange({ ...set, kind })}
+    >
+      {hasText && (
+        <input
+          aria-label={`${set.kind === 'prefix' ? 'Prefix' : 'Name'} of ${label.toLowerCase()}`}
+          required
+          autocomplete="off"
+          spellcheck={false}
+          value={set.text}
+          onInput={(event) => onChange({ ...set, text: event.currentTarget.value })}
+        />
       )}
-    </Field>
+    </SelectField>
   )
 }
 

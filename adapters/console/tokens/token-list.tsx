@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { TokenInfo } from '../api/types.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { Confirm } from '../ui/dialog.tsx'
 import { NameList } from '../ui/list.tsx'
 import { IssueToken } from './issue-token.tsx'
 import { scopeSummary } from './scope-words.ts'
@@ -15,7 +15,7 @@ export function TokenList() {
   const [version, setVersion] = useState(0)
   return (
     <>
-      <h1>Access tokens</h1>
+      <h1 tabIndex={-1}>Access tokens</h1>
       <NameList<TokenInfo>
         noun="token"
         version={version}

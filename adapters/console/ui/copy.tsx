@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { type Call, curlCommand } from '../api/request.ts'
 import { useConsole } from '../context.ts'
 import { Dialog } from './dialog.tsx'
-import { Scroll } from './scroll.tsx'
+import { Scroll } from './notice.tsx'
 
 /** Copies a text; where the browser does not permit it, shows it instead. */
 export function CopyButton(props: {

@@ -1,8 +1,11 @@
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useSubmit } from './async.ts'
+import { TextField } from './field.tsx'
+import { Problem } from './notice.tsx'
 
 /** What has the focus first, rather than the button that closes the dialog. */
-const FIRST_FIELD = 'form input, form select, form footer button'
+const FIRST_FIELD = 'form input, form select, form footer button, footer button'
 
 /** A modal dialog, which Escape closes. Focus returns to where it was. */
 export function Dialog(props: {
@@ -12,6 +15,7 @@ export function Dialog(props: {
   readonly children: ComponentChildren
 }) {
   const { title, onClose, isWide = false, children } = props
+  const titleId = useId()
   const ref = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
     const dialog = ref.current!
@@ -23,19 +27,56 @@ export function Dialog(props: {
     <dialog
       ref={ref}
       class={isWide ? 'wide' : ''}
-      aria-labelledby="dialog-title"
+      aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault()
         onClose()
       }}
     >
       <div class="heading">
-        <h2 id="dialog-title">{title}</h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+        <h2 id={titleId}>{title}</h2>
+        <button type="button" class="quiet icon" aria-label="Close" onClick={onClose}>
           ✕
         </button>
       </div>
       {children}
     </dialog>
+  )
+}
+
+/** Asks before something that cannot be undone. If `name` is given, it must be typed first. */
+export function Confirm(props: {
+  readonly title: string
+  readonly action: string
+  readonly name?: string | undefined
+  readonly onClose: () => void
+  readonly onConfirm: () => Promise<void>
+  readonly children: ComponentChildren
+}) {
+  const { title, action, name, onClose, onConfirm, children } = props
+  const [typed, setTyped] = useState('')
+  const { isBusy, error, onSubmit } = useSubmit(onConfirm)
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        {children}
+        {name !== undefined && (
+          <TextField label={`Type “${name}” to confirm`} value={typed} onInput={setTyped} />
+        )}
+        <Problem error={error} />
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class="danger solid"
+            disabled={isBusy || (name !== undefined && typed !== name)}
+          >
+            {action}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
   )
 }

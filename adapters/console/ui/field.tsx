@@ -1,41 +1,80 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
-/** A labelled control, with a hint and a problem below it. */
+/** What connects a control with its label, its hint and its problem. */
+export interface ControlAttributes {
+  readonly id: string
+  readonly 'aria-describedby': string | undefined
+  readonly 'aria-invalid': boolean
+}
+
+/** A labelled control, with a hint or a problem below it. */
 export function Field(props: {
   readonly label: string
   readonly hint?: ComponentChildren
   readonly problem?: string | undefined
-  readonly children: (id: string, describedBy: string | undefined) => ComponentChildren
+  readonly children: (control: ControlAttributes) => ComponentChildren
 }) {
   const { label, hint, problem, children } = props
   const id = useId()
-  const noteId = hint === undefined && problem === undefined ? undefined : `${id}-note`
+  const note = problem ?? hint
+  const noteId = note === undefined ? undefined : `${id}-note`
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {children(id, noteId)}
+      {children({ id, 'aria-describedby': noteId, 'aria-invalid': problem !== undefined })}
       {noteId !== undefined && (
         <p id={noteId} class={problem === undefined ? 'hint' : 'problem'}>
-          {problem ?? hint}
+          {note}
         </p>
       )}
     </div>
   )
 }
 
-/** A select whose options are pairs of a value and its text. */
+/** A labelled line of text. */
+export function TextField(props: {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  readonly problem?: string | undefined
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly isRequired?: boolean
+  readonly isNumber?: boolean
+}) {
+  const { label, hint, problem, value, onInput, isRequired = false, isNumber = false } = props
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(control) => (
+        <input
+          {...control}
+          inputMode={isNumber ? 'numeric' : undefined}
+          required={isRequired}
+          autocomplete="off"
+          spellcheck={false}
+          value={value}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  )
+}
+
+/** The options of a {@link Select}: pairs of a value and its text. */
+export type Options<Value extends string> = readonly (readonly [value: Value, text: string])[]
+
+/** A select, labelled by `label` or by the field that it is in. */
 export function Select<Value extends string>(props: {
-  readonly id?: string
+  readonly control?: ControlAttributes
   readonly label?: string
   readonly value: Value
-  readonly options: readonly (readonly [value: Value, text: string])[]
+  readonly options: Options<Value>
   readonly onChange: (value: Value) => void
 }) {
-  const { id, label, value, options, onChange } = props
+  const { control, label, value, options, onChange } = props
   return (
     <select
-      id={id}
+      {...control}
       aria-label={label}
       value={value}
       onChange={(event) => onChange(event.currentTarget.value as Value)}
@@ -46,6 +85,29 @@ export function Select<Value extends string>(props: {
         </option>
       ))}
     </select>
+  )
+}
+
+/** A labelled select. */
+export function SelectField<Value extends string>(props: {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  readonly value: Value
+  readonly options: Options<Value>
+  readonly onChange: (value: Value) => void
+  /** What belongs to the chosen option. */
+  readonly children?: ComponentChildren
+}) {
+  const { label, hint, value, options, onChange, children } = props
+  return (
+    <Field label={label} hint={hint}>
+      {(control) => (
+        <span class="controls">
+          <Select control={control} value={value} options={options} onChange={onChange} />
+          {children}
+        </span>
+      )}
+    </Field>
   )
 }
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import { Problem } from './notice.tsx'
-import { useDebounced, useLoad } from './use-load.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useDebounced, useLoad } from './async.ts'
+import { Loading, Problem } from './notice.tsx'
 
 /** How many names a page of a list shows. */
 const PAGE_SIZE = 50
@@ -28,7 +28,7 @@ export function NameList<Item>(props: {
   ) => Promise<NamePage<Item>>
   readonly nameOf: (item: Item) => string
   readonly columns: readonly Column<Item>[]
-  /** Called for a name that was typed and entered. */
+  /** Called for the first name with the prefix that was entered; for the prefix itself if there is none. */
   readonly onOpen?: (name: string) => void
   /** Shown in place of an empty list without a search. */
   readonly empty: ComponentChildren
@@ -49,19 +49,32 @@ export function NameList<Item>(props: {
   )
   const isEmpty = data !== undefined && data.items.length === 0
   const isUnfiltered = prefix === '' && starts.length === 1
+  const section = useRef<HTMLElement>(null)
+  useEffect(() => {
+    section.current!.closest('.content')!.scrollTop = 0
+  }, [start])
+  const openTyped = async () => {
+    const name = typed.trim()
+    if (name === '' || onOpen === undefined) return
+    // The list may be that of an earlier prefix. A token that may not list can still open a name.
+    const query = { prefix: name, start_after: '', limit: 1 }
+    const found = await load(query, new AbortController().signal).catch(() => undefined)
+    const first = found?.items[0]
+    onOpen(first === undefined ? name : nameOf(first))
+  }
   return (
-    <section class="list" aria-busy={isLoading}>
+    <section ref={section} class="list" aria-busy={isLoading}>
       <form
         class="toolbar"
         onSubmit={(event) => {
           event.preventDefault()
-          if (typed.trim() !== '') onOpen?.(typed.trim())
+          openTyped()
         }}
       >
         <input
           type="search"
           aria-label={`Search ${noun}s by prefix`}
-          placeholder={onOpen === undefined ? 'Prefix' : 'Prefix, or a name and Enter'}
+          placeholder="Find by prefix"
           aria-keyshortcuts="/"
           spellcheck={false}
           value={typed}
@@ -74,6 +87,7 @@ export function NameList<Item>(props: {
         {actions}
       </form>
       <Problem error={error} />
+      {data === undefined && isLoading && <Loading />}
       {data !== undefined && !isEmpty && (
         <Table noun={noun} items={data.items} nameOf={nameOf} columns={columns} />
       )}

@@ -17,3 +17,18 @@ export function Problem({ error }: { readonly error: Error | undefined }) {
 export function Note({ children }: { readonly children: ComponentChildren }) {
   return <p class="notice">{children}</p>
 }
+
+/** Stands for what is being loaded. The style sheet shows it only after a while. */
+export function Loading() {
+  return <p class="loading">Loading …</p>
+}
+
+/** A region that scrolls by itself, which the keyboard can reach. */
+export function Scroll(props: { readonly label: string; readonly children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus, it could not be scrolled by keys.
+    <section class="scroll" tabIndex={0} aria-label={props.label}>
+      {props.children}
+    </section>
+  )
+}

@@ -96,20 +96,37 @@ export function chartOf(metrics: readonly Metric[]): ChartData {
   return { unit: all[0]?.unit ?? '', kind, series, labels }
 }
 
+/** A range of time in seconds since the Unix epoch, and the interval of its values. */
+export interface TimeRange {
+  readonly start: number
+  readonly end: number
+  readonly interval: string
+}
+
+/** The times, and the values of each series at them: null where there is none. */
+export type AlignedData = [times: number[], ...values: (number | null)[][]]
+
 const INTERVAL_SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3600, day: 86_400 }
+
+/** The whole intervals that a range touches. */
+export function wholeIntervals({ start, end, interval }: TimeRange): TimeRange {
+  const step = INTERVAL_SECONDS[interval] ?? 3600
+  return { start: Math.floor(start / step) * step, end: Math.ceil(end / step) * step, interval }
+}
 
 /**
  * The points of all series on one axis, as uPlot takes them. Totals are zero in intervals without usage;
  * measurements have no value there.
  */
 export function alignedData(
-  { series, kind }: ChartData,
-  range: { readonly start: number; readonly end: number; readonly interval: string },
-): [times: number[], ...values: (number | null)[][]] {
+  { series, kind }: Pick<ChartData, 'series' | 'kind'>,
+  range: TimeRange,
+): AlignedData {
   const times = new Set(series.flatMap(({ points }) => points.map(([time]) => time)))
   if (kind === 'totals') {
     const step = INTERVAL_SECONDS[range.interval] ?? 3600
-    for (let time = Math.floor(range.start / step) * step; time < range.end; time += step) times.add(time)
+    const { start, end } = wholeIntervals(range)
+    for (let time = start; time < end; time += step) times.add(time)
   }
   const axis = [...times].sort((a, b) => a - b)
   const values = series.map(({ points }) => {
@@ -117,4 +134,16 @@ export function alignedData(
     return axis.map((time) => byTime.get(time) ?? (kind === 'totals' ? 0 : null))
   })
   return [axis, ...values]
+}
+
+/** Adds to each series those after it, which are drawn over it: bars then stand on each other. */
+export function stacked([times, ...values]: AlignedData): AlignedData {
+  const sums = times.map(() => 0)
+  const stack = values.toReversed().map((series) =>
+    series.map((value, index) => {
+      sums[index]! += value ?? 0
+      return sums[index]!
+    }),
+  )
+  return [times, ...stack.reverse()]
 }

@@ -2,10 +2,11 @@ import { useState } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'
 import type { Metric } from '../api/types.ts'
 import { useConsole } from '../context.ts'
+import { formatBytes } from '../format.ts'
+import { useLoad } from '../ui/async.ts'
 import { Select } from '../ui/field.tsx'
-import { Note, Problem } from '../ui/notice.tsx'
-import { useLoad } from '../ui/use-load.ts'
-import { ChartFigure } from './chart-figure.tsx'
+import { Loading, Note, Problem } from '../ui/notice.tsx'
+import { ChartFigure } from './chart.tsx'
 import {
   chartOf,
   hasMetrics,
@@ -15,6 +16,7 @@ import {
   RANGES,
   type Range,
   type UsageOf,
+  wholeIntervals,
 } from './metrics.ts'
 
 /** Charts of every metric set of the account, a basin or a stream. */
@@ -54,12 +56,15 @@ function MetricChart(props: {
 }) {
   const { of, set, range, version } = props
   const { client } = useConsole()
-  const { data, error } = useLoad(
+  const { data, error, isLoading } = useLoad(
     async (signal) => {
       const end = Math.floor(Date.now() / 1000)
       const { values } = await client.json<{ values: Metric[] }>(metricsCall(of, set, range, end), signal)
       const interval = set.takesInterval ? range.interval : of.stream === undefined ? 'hour' : 'minute'
-      return { chart: chartOf(values), range: { start: end - range.seconds, end, interval } }
+      return {
+        chart: chartOf(values),
+        range: wholeIntervals({ start: end - range.seconds, end, interval }),
+      }
     },
     [of.basin, of.stream, set, range, version],
   )
@@ -68,7 +73,24 @@ function MetricChart(props: {
     <figure>
       <figcaption>{set.title}</figcaption>
       {isUnmetered ? <Note>{error.message}</Note> : <Problem error={error} />}
+      {data === undefined && isLoading && <Loading />}
       {data !== undefined && <ChartFigure title={set.title} chart={data.chart} range={data.range} />}
     </figure>
   )
+}
+
+/** The stored bytes of a basin or stream; nothing if the server does not meter usage. */
+export function StorageSize({ of }: { readonly of: UsageOf }) {
+  const { client } = useConsole()
+  const set = metricSetsOf(of).find((one) => one.set === 'storage')!
+  const { data } = useLoad(
+    async (signal) => {
+      if (!hasMetrics(of)) return undefined
+      const end = Math.floor(Date.now() / 1000)
+      const { values } = await client.json<{ values: Metric[] }>(metricsCall(of, set, RANGES[0], end), signal)
+      return chartOf(values).series[0]?.summary
+    },
+    [of.basin, of.stream],
+  )
+  return data === undefined ? null : <span class="size">{formatBytes(data)} stored</span>
 }

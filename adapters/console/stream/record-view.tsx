@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { WireRecord } from '../api/types.ts'
 import { formatBytes, formatTime } from '../format.ts'
 import { CopyButton, CurlButton } from '../ui/copy.tsx'
-import { Scroll } from '../ui/scroll.tsx'
+import { Scroll } from '../ui/notice.tsx'
 import type { StreamTarget } from './follow.ts'
 import {
   bytesOf,
@@ -12,8 +12,36 @@ import {
   decodeText,
   type Format,
   hexOf,
+  previewOf,
   renderBody,
 } from './record.ts'
+
+/** A record on one line. */
+export function RecordRow({ record, format }: { readonly record: WireRecord; readonly format: Format }) {
+  const command = commandOf(record)
+  const headers = record.headers ?? []
+  const time = formatTime(record.timestamp)
+  return (
+    <>
+      <span class="seq">{record.seq_num}</span>
+      <time title={time}>{time.slice(5)}</time>
+      {command === undefined ? (
+        <span class="body">
+          {headers.map(([name, value], index) => (
+            <span key={index} class="header">
+              {decodeText(name)}={decodeText(value).slice(0, 40)}
+            </span>
+          ))}
+          {previewOf(record.body, format)}
+        </span>
+      ) : (
+        <span class="body command">
+          <span class="tag">{command.kind}</span> {commandText(command)}
+        </span>
+      )}
+    </>
+  )
+}
 
 /** More than this is shown on request only: laying out a megabyte of text takes a moment. */
 const BODY_BASE64_MAX = 65_536
@@ -29,10 +57,7 @@ export function RecordDetail(props: {
   const { seq_num, timestamp, headers = [], body = '' } = record
   const [isWhole, setWhole] = useState(false)
   const isCut = !isWhole && body.length > BODY_BASE64_MAX
-  const shown = renderBody(
-    isCut ? body.slice(0, BODY_BASE64_MAX) : body,
-    isCut && format === 'json' ? 'text' : format,
-  )
+  const shown = renderBody(isCut ? body.slice(0, BODY_BASE64_MAX) : body, format, isCut)
   const command = commandOf(record)
   return (
     <aside class="detail" aria-label={`Record ${seq_num}`}>
@@ -50,14 +75,19 @@ export function RecordDetail(props: {
             encryptionKey: target.encryptionKey,
           })}
         />
-        <button type="button" class="quiet" aria-label="Close the record" onClick={onClose}>
+        <button type="button" class="quiet icon" aria-label="Close the record" onClick={onClose}>
           ✕
         </button>
       </header>
       <Scroll label={`Contents of record ${seq_num}`}>
-        <p class="hint">
-          {formatTime(timestamp)} ({timestamp}), {formatBytes(decodedLength(body))} body
-        </p>
+        <dl class="facts">
+          <dt>Time</dt>
+          <dd>
+            {formatTime(timestamp)} <span class="hint">{timestamp}</span>
+          </dd>
+          <dt>Body</dt>
+          <dd>{formatBytes(decodedLength(body))}</dd>
+        </dl>
         {command !== undefined && <p>This command {commandText(command)}.</p>}
         {headers.length > 0 && (
           <table aria-label="Headers">
@@ -78,7 +108,11 @@ export function RecordDetail(props: {
           </table>
         )}
         {shown.note !== undefined && <p class="hint">{shown.note}</p>}
-        {body === '' ? <p class="hint">The body is empty.</p> : <pre>{shown.text}</pre>}
+        {body === '' ? (
+          <p class="hint">The body is empty.</p>
+        ) : (
+          <pre class={shown.isHex ? 'hex' : ''}>{shown.text}</pre>
+        )}
         {isCut && (
           <button type="button" onClick={() => setWhole(true)}>
             Show all {formatBytes(decodedLength(body))}

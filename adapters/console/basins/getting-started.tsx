@@ -1,7 +1,7 @@
 import { type Call, curlCommand } from '../api/request.ts'
 import { useConsole } from '../context.ts'
 import { CopyButton } from '../ui/copy.tsx'
-import { Scroll } from '../ui/scroll.tsx'
+import { Scroll } from '../ui/notice.tsx'
 
 interface Step {
   readonly title: string
