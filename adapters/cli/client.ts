@@ -5,7 +5,6 @@ import { integerOf, objectOf, optional, required, stringOf } from '../../src/wir
 import { type JsonObject, readJson, readJsonText } from '../../src/wire/json-reader.ts'
 import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
-import { recordsOf } from '../transfer/index.ts'
 import type { CliContext } from './context.ts'
 import { CliError, printable, ServiceError } from './errors.ts'
 
@@ -90,6 +89,7 @@ export class Client {
   async *read(basin: string, path: string): AsyncGenerator<readonly SequencedRecord[]> {
     const timeout = new Timeout(this.#options)
     try {
+      const { recordsOf } = await import('../transfer/responses.ts')
       const response = await this.#fetch({ method: 'GET', path, basin }, timeout, sessionContentType('svc'))
       if (!response.ok) throw this.#errorOf(response.status, await bodyOf(response, timeout))
       const frames = new FrameDecoder()

@@ -1,6 +1,13 @@
 import type { ArgsDef } from 'citty'
 import type { CliContext } from './context.ts'
 
+/** A command in the list of a group. Its code is loaded when it is used: starting takes longer than most. */
+export interface CommandEntry {
+  readonly name: string
+  readonly description: string
+  load(): Promise<Command>
+}
+
 /** A command, or a group of commands. */
 export interface Command {
   readonly name: string
@@ -11,7 +18,7 @@ export interface Command {
   /** Validates the arguments. Throws CliError with exit code 2. */
   readonly parse?: (args: readonly string[], context: CliContext) => unknown
   readonly run?: (args: readonly string[], context: CliContext) => Promise<void>
-  readonly commands?: readonly Command[]
+  readonly commands?: readonly CommandEntry[]
 }
 
 /** Defines a command: `run` receives what `parse` returns. */
@@ -23,4 +30,10 @@ export function command<Parsed>(
 ): Command {
   const { parse, run } = definition
   return { ...definition, run: (args, context) => run(parse(args, context), context) }
+}
+
+/** Lists a command that is loaded already. */
+export function entryOf(command: Command): CommandEntry {
+  const { name, description } = command
+  return { name, description, load: async () => command }
 }

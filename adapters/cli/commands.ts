@@ -1,22 +1,13 @@
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage } from 'citty'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Command } from './command.ts'
-import { APPEND } from './commands/append.ts'
-import { BENCH } from './commands/bench.ts'
-import { completionCommand } from './commands/completion.ts'
-import { CONFIG } from './commands/config.ts'
-import { COPY } from './commands/copy.ts'
-import { CREATE } from './commands/create.ts'
-import { DELETE } from './commands/delete.ts'
-import { EXPORT } from './commands/export.ts'
-import { IMPORT } from './commands/import.ts'
-import { LS } from './commands/ls.ts'
-import { METRICS } from './commands/metrics.ts'
-import { READ, TAIL } from './commands/read.ts'
-import { SERVE } from './commands/serve.ts'
-import { CHECK_TAIL, FENCE, TRIM } from './commands/stream-commands.ts'
-import { TOKEN } from './commands/token.ts'
-import { VERIFY } from './commands/verify.ts'
+import type { Command, CommandEntry } from './command.ts'
+
+/** `help COMMAND` is COMMAND with `--help`: see `runCli`. */
+const HELP: CommandEntry = {
+  name: 'help',
+  description: 'Print the help of a command',
+  load: async () => ({ name: HELP.name, description: HELP.description }),
+}
 
 export const HEADWATER: Command = {
   name: 'headwater',
@@ -34,27 +25,102 @@ export const HEADWATER: Command = {
     '         headwater tail -f app-logs/web/1',
   ],
   commands: [
-    SERVE,
-    APPEND,
-    READ,
-    TAIL,
-    LS,
-    CREATE,
-    CONFIG,
-    DELETE,
-    FENCE,
-    TRIM,
-    CHECK_TAIL,
-    TOKEN,
-    METRICS,
-    VERIFY,
-    EXPORT,
-    IMPORT,
-    COPY,
-    BENCH,
-    completionCommand(() => HEADWATER),
-    // `help COMMAND` is COMMAND with `--help`: see `runCli`.
-    { name: 'help', description: 'Print the help of a command' },
+    {
+      name: 'serve',
+      description: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
+      load: async () => (await import('./commands/serve.ts')).SERVE,
+    },
+    {
+      name: 'append',
+      description: 'Append a record, or the lines of a file or pipe',
+      load: async () => (await import('./commands/append.ts')).APPEND,
+    },
+    {
+      name: 'read',
+      description: 'Print the records of a stream',
+      load: async () => (await import('./commands/read.ts')).READ,
+    },
+    {
+      name: 'tail',
+      description: 'Print the last records of a stream, and follow it',
+      load: async () => (await import('./commands/read.ts')).TAIL,
+    },
+    {
+      name: 'ls',
+      description: 'List basins, or the streams of a basin',
+      load: async () => (await import('./commands/ls.ts')).LS,
+    },
+    {
+      name: 'create',
+      description: 'Create a basin or a stream',
+      load: async () => (await import('./commands/create.ts')).CREATE,
+    },
+    {
+      name: 'config',
+      description: 'Print or change the configuration of a basin or a stream',
+      load: async () => (await import('./commands/config.ts')).CONFIG,
+    },
+    {
+      name: 'delete',
+      description: 'Delete streams, or basins with all their streams, without asking',
+      load: async () => (await import('./commands/delete.ts')).DELETE,
+    },
+    {
+      name: 'fence',
+      description: 'Set the fencing token of a stream',
+      load: async () => (await import('./commands/stream-commands.ts')).FENCE,
+    },
+    {
+      name: 'trim',
+      description: 'Remove the records of a stream below a sequence number',
+      load: async () => (await import('./commands/stream-commands.ts')).TRIM,
+    },
+    {
+      name: 'check-tail',
+      description: 'Print the next sequence number of a stream, and the time of its last record',
+      load: async () => (await import('./commands/stream-commands.ts')).CHECK_TAIL,
+    },
+    {
+      name: 'token',
+      description: 'Issue, list and revoke access tokens',
+      load: async () => (await import('./commands/token.ts')).TOKEN,
+    },
+    {
+      name: 'metrics',
+      description: 'Print usage metrics of the account, a basin or a stream',
+      load: async () => (await import('./commands/metrics.ts')).METRICS,
+    },
+    {
+      name: 'verify',
+      description: 'Read all data in a directory and check every checksum',
+      load: async () => (await import('./commands/verify.ts')).VERIFY,
+    },
+    {
+      name: 'export',
+      description: 'Export basins, streams and records as lines of JSON',
+      load: async () => (await import('./commands/export.ts')).EXPORT,
+    },
+    {
+      name: 'import',
+      description: 'Import an export; records keep their sequence numbers and timestamps',
+      load: async () => (await import('./commands/import.ts')).IMPORT,
+    },
+    {
+      name: 'copy',
+      description: 'Copy streams from one storage or server to another',
+      load: async () => (await import('./commands/copy.ts')).COPY,
+    },
+    {
+      name: 'bench',
+      description: 'Measure how fast a storage or a server appends, reads and follows',
+      load: async () => (await import('./commands/bench.ts')).BENCH,
+    },
+    {
+      name: 'completion',
+      description: 'Print a script that completes commands and options in a shell',
+      load: async () => (await import('./commands/completion.ts')).completionCommand(() => HEADWATER),
+    },
+    HELP,
   ],
 }
 
@@ -70,7 +136,10 @@ function definitionOf({ name, description, definitions, commands }: Command): Co
     meta: { name, version: packageJson.version, description },
     ...(definitions && { args: withoutFalseDefaults(definitions) }),
     ...(commands && {
-      subCommands: Object.fromEntries(commands.map((sub) => [sub.name, definitionOf(sub)])),
+      // The list shows no more than names and descriptions.
+      subCommands: Object.fromEntries(
+        commands.map(({ name, description }) => [name, definitionOf({ name, description })]),
+      ),
     }),
   })
 }

@@ -1,7 +1,16 @@
+import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import type { Client } from './client.ts'
 import { CliError, ServiceError } from './errors.ts'
 import { nameText, type ResourceName, resourcePath, type StreamName } from './stream-name.ts'
+
+/** How missing resources are found and created: over HTTP, or in an engine of this process. */
+export interface Creator {
+  missingPart(): Promise<'basin' | 'stream' | undefined>
+  /** Resolves to whether it did not exist. */
+  createBasin(): Promise<boolean>
+  createStream(): Promise<boolean>
+}
 
 /**
  * Creates the basin and the stream unless they exist, and reports what it has created. A caller who may not
@@ -10,11 +19,11 @@ import { nameText, type ResourceName, resourcePath, type StreamName } from './st
  * @throws CliError if something is missing and `create` is false.
  */
 export async function createMissing(
-  client: Client,
+  creator: Creator,
   name: StreamName,
   { create, report }: { readonly create: boolean; readonly report: (line: string) => void },
 ): Promise<void> {
-  const missing = await missingPart(client, name)
+  const missing = await creator.missingPart()
   if (missing === undefined) return
   if (!create) {
     const what = missing === 'basin' ? `basin ${name.basin}` : `stream ${nameText(name)}`
@@ -24,12 +33,47 @@ export async function createMissing(
     )
   }
   try {
-    if (missing === 'basin' && (await createResource(client, { basin: name.basin }))) {
-      report(`Created basin ${name.basin}`)
-    }
-    if (await createResource(client, name)) report(`Created stream ${nameText(name)}`)
+    if (missing === 'basin' && (await creator.createBasin())) report(`Created basin ${name.basin}`)
+    if (await creator.createStream()) report(`Created stream ${nameText(name)}`)
   } catch (error) {
     if (!isDenied(error)) throw error
+  }
+}
+
+/** Creates through the HTTP API. */
+export function serviceCreator(client: Client, name: StreamName): Creator {
+  return {
+    missingPart: () => missingPart(client, name),
+    createBasin: async () => (await createResource(client, { basin: name.basin })) !== undefined,
+    createStream: async () => (await createResource(client, name)) !== undefined,
+  }
+}
+
+/** Creates in an engine without the HTTP API, whose code takes longer to load than one append. */
+export function engineCreator(engine: Headwater, { basin, stream }: StreamName): Creator {
+  const isMissing = (error: unknown): 'basin' | 'stream' | undefined => {
+    if (!HeadwaterError.is(error)) throw error
+    if (error.code === 'basin_not_found') return 'basin'
+    if (error.code === 'stream_not_found') return 'stream'
+    throw error
+  }
+  const unlessExists = async (creation: Promise<unknown>): Promise<boolean> => {
+    try {
+      await creation
+      return true
+    } catch (error) {
+      if (HeadwaterError.is(error) && error.code === 'resource_already_exists') return false
+      throw error
+    }
+  }
+  return {
+    missingPart: () =>
+      engine
+        .basin(basin)
+        .streamConfig(stream)
+        .then(() => undefined, isMissing),
+    createBasin: () => unlessExists(engine.createBasin(basin)),
+    createStream: () => unlessExists(engine.basin(basin).createStream(stream)),
   }
 }
 

@@ -7,18 +7,22 @@ import { runCli } from './run.ts'
 
 // Messages that nobody can read any more must not end a server.
 process.stderr.on('error', () => {})
-// `process.exit` would drop output that has not been flushed.
-process.exitCode = await runCli(process.argv.slice(2), {
+// Not awaited here: the code of a command is loaded by `import()`, and may import this module.
+void runCli(process.argv.slice(2), {
   storages: { memory, filesystem, postgres: (connectionString) => postgres({ connectionString }) },
   env: process.env,
   fetch: (request) => fetch(request),
   clock: systemClock,
   print: (line) => console.log(line),
   printError: (line) => console.error(line),
+  inputDescriptor: 0,
   input: () => process.stdin,
   output: () => process.stdout,
   terminal: process.stderr.isTTY ? process.stderr : undefined,
   signals: process,
   now: () => performance.now(),
   exitNow: (code) => process.exit(code),
+}).then((exitCode) => {
+  // `process.exit` would drop output that has not been flushed.
+  process.exitCode = exitCode
 })

@@ -1,6 +1,7 @@
 import { fstatSync, fsync, type Stats, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { type ByteSink, TransferError } from '../transfer/index.ts'
+import type { ByteSink } from '../transfer/index.ts'
+import { TransferError } from '../transfer/transfer-error.ts'
 import { isBrokenPipe, printable } from './errors.ts'
 
 /**

@@ -11,9 +11,9 @@ export interface ProgressBar {
    *
    * @param done In bytes.
    * @param total In bytes. While it is undefined, only the amount and the rate are shown.
-   * @param note What is being processed, for example a file name.
+   * @param note What is being processed, for example a file name; a function if making it takes time.
    */
-  update(done: number, total: number | undefined, note?: string): void
+  update(done: number, total: number | undefined, note?: string | (() => string)): void
   /** Removes the bar. Required in every case: the bar keeps the process alive. */
   stop(): void
 }
@@ -25,9 +25,10 @@ export function progressBar({ terminal, now }: CliContext, title: string): Progr
   if (terminal === undefined) return { update() {}, stop() {} }
   const startedAt = now()
   let total: number | undefined
-  let note = ''
+  let note: string | (() => string) = ''
   const format = (_: unknown, { value }: Params): string => {
-    const line = [title, ...amounts(value, total, (now() - startedAt) / 1000), note].join('  ')
+    const text = printable(typeof note === 'string' ? note : note())
+    const line = [title, ...amounts(value, total, (now() - startedAt) / 1000), text].join('  ')
     return line.slice(0, (terminal.columns ?? 80) - 1).trimEnd()
   }
   const bar = new cliProgress.SingleBar({
@@ -40,7 +41,7 @@ export function progressBar({ terminal, now }: CliContext, title: string): Progr
   return {
     update(done, newTotal, newNote = '') {
       total = newTotal
-      note = printable(newNote)
+      note = newNote
       if (isStarted) bar.update(done)
       else bar.start(0, done)
       isStarted = true

@@ -1,25 +1,33 @@
-import type { Readable } from 'node:stream'
 import { HeadwaterError } from '../../src/index.ts'
-import type { RecordInput } from '../../src/model/append-input.ts'
-import { appendRecord } from '../../src/model/append-input.ts'
+import { appendRecord, type RecordInput } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
+import type { Lines } from '../../src/model/lines.ts'
 import { type Header, meteredBytesOf } from '../../src/model/record.ts'
 import { decodeAppendJson } from '../../src/wire/json-append.ts'
 import type { DataFormat } from '../../src/wire/vendor-headers.ts'
+import type { ByteSource } from './byte-source.ts'
 import { CliError, printable } from './errors.ts'
 
 const LINE_FEED = 10
 /** A line of JSON may be longer than its record: base64, escapes. */
 const JSON_LINE_BYTES_MAX = 8 * 1024 * 1024
+/** Memory for what is read at once. It grows for longer lines. */
+const BUFFER_BYTES = 1024 * 1024
 /** Makes a request of a line. */
 const BEFORE_JSON = '{"records":['
 
+/** A batch of 1 to 1,000 records, at most 1 MiB metered. */
 export interface RecordBatch {
-  /** 1 to 1,000, at most 1 MiB metered. */
-  readonly records: readonly RecordInput[]
+  /** As lines if they are nothing else. Their memory is used again for the next batch. */
+  readonly records: Lines | readonly RecordInput[]
+  readonly count: number
   /** Of the input. */
   readonly bytes: number
+}
+
+export function isLines(records: RecordBatch['records']): records is Lines {
+  return 'ends' in records
 }
 
 export interface RecordOptions {
@@ -30,85 +38,118 @@ export interface RecordOptions {
   readonly headers: readonly Header[]
 }
 
+interface MeteredRecord {
+  readonly input: RecordInput
+  readonly meteredBytes: number
+}
+
 /** Makes batches of records of the lines of an input. */
 export class RecordReader {
   readonly #options: RecordOptions
+  /** Whether a record is its line and nothing else. */
+  readonly #isPlain: boolean
   readonly #lineBytesMax: number
+  /** The metered size of a record without its body. */
+  readonly #recordBytes: number
+  readonly #ends = new Uint32Array(BATCH_RECORDS_MAX)
   #line = 0
 
   constructor(options: RecordOptions) {
     this.#options = options
-    const headers = meteredBytesOf(options.headers, new Uint8Array())
-    this.#lineBytesMax = options.json ? JSON_LINE_BYTES_MAX : BATCH_METERED_BYTES_MAX - headers
+    this.#isPlain = !options.json && options.headers.length === 0
+    this.#recordBytes = meteredBytesOf(options.headers, new Uint8Array())
+    const recordBytesMax = BATCH_METERED_BYTES_MAX - this.#recordBytes
+    this.#lineBytesMax = options.json ? JSON_LINE_BYTES_MAX : recordBytesMax
   }
 
   /** A batch of one record. */
   async *single(text: string): AsyncGenerator<RecordBatch> {
     const body = utf8(text)
     if (body.length > this.#lineBytesMax) throw this.#tooLong('TEXT')
-    yield { records: [this.#record(body).input], bytes: body.length }
+    yield { records: [this.#isPlain ? body : this.#record(body).input], count: 1, bytes: body.length }
   }
 
-  /** Yields what each chunk of the input completes, without waiting for more. Ends when the signal aborts. */
-  async *batches(input: Readable, signal: AbortSignal): AsyncGenerator<RecordBatch> {
-    let rest: Uint8Array[] = []
-    let restBytes = 0
-    try {
-      for await (const chunk of input as AsyncIterable<Buffer>) {
-        const end = chunk.lastIndexOf(LINE_FEED) + 1
-        if (end === 0) {
-          rest.push(chunk)
-          restBytes += chunk.length
-        } else {
-          const lines = chunk.subarray(0, end)
-          yield* this.#split(restBytes === 0 ? lines : Buffer.concat([...rest, lines]))
-          rest = end === chunk.length ? [] : [chunk.subarray(end)]
-          restBytes = chunk.length - end
-        }
-        if (restBytes > this.#lineBytesMax) throw this.#tooLong(`line ${this.#line + 1}`)
+  /** Yields what each read of the input completes, without waiting for more. Ends when the signal aborts. */
+  async *batches(input: ByteSource, signal: AbortSignal): AsyncGenerator<RecordBatch> {
+    let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
+    /** The part of the buffer that has no line break. */
+    let start = 0
+    let end = 0
+    for (;;) {
+      if (end === buffer.length) {
+        const larger = start > 0 ? buffer : Buffer.allocUnsafeSlow(2 * buffer.length)
+        buffer.copy(larger, 0, start, end)
+        buffer = larger
+        end -= start
+        start = 0
       }
+      const length = await this.#read(input, buffer.subarray(end), signal)
+      if (length === 0 || signal.aborted) break
+      const textEnd = buffer.subarray(end, end + length).lastIndexOf(LINE_FEED) + 1
+      if (textEnd > 0) {
+        yield* this.#split(buffer.subarray(0, end + textEnd), start)
+        start = end + textEnd
+      }
+      end += length
+      if (start === end) start = end = 0
+      else if (end - start > this.#lineBytesMax) throw this.#tooLong(`line ${this.#line + 1}`)
+    }
+    if (end > start && !signal.aborted) yield* this.#split(buffer.subarray(0, end), start)
+  }
+
+  async #read(input: ByteSource, into: Uint8Array, signal: AbortSignal): Promise<number> {
+    try {
+      return await input.read(into)
     } catch (error) {
-      if (signal.aborted) return
-      if (error instanceof CliError) throw error
+      if (signal.aborted) return 0
       throw new CliError(1, `cannot read the input: ${printable((error as Error).message)}`)
     }
-    if (restBytes > 0 && !signal.aborted) yield* this.#split(Buffer.from(concatBytes(rest)))
   }
 
-  *#split(chunk: Buffer): Generator<RecordBatch> {
+  /** @param text Whole lines from `from` on; the last may lack its line break. */
+  *#split(text: Buffer, from: number): Generator<RecordBatch> {
+    const ends = this.#ends
     let records: RecordInput[] = []
+    let count = 0
     let metered = 0
-    let batchStart = 0
-    let start = 0
-    while (start < chunk.length) {
-      const feed = chunk.indexOf(LINE_FEED, start)
-      const end = feed < 0 ? chunk.length : feed
+    let batchStart = from
+    let start = from
+    while (start < text.length) {
+      const feed = text.indexOf(LINE_FEED, start)
+      const end = feed < 0 ? text.length : feed
       this.#line++
       if (end - start > this.#lineBytesMax) throw this.#tooLong(this.#place())
-      // Not `subarray`, which takes longer.
-      const line = new Uint8Array(chunk.buffer, chunk.byteOffset + start, end - start)
-      const { input, meteredBytes } = this.#record(line)
-      if (records.length === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
-        yield { records, bytes: start - batchStart }
+      let record: MeteredRecord | undefined
+      let meteredBytes = this.#recordBytes + end - start
+      if (!this.#isPlain) {
+        // Not `subarray`, which takes longer.
+        record = this.#record(new Uint8Array(text.buffer, text.byteOffset + start, end - start))
+        meteredBytes = record.meteredBytes
+      }
+      if (count === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
+        const lines = { bytes: text, start: batchStart, ends: ends.subarray(0, count) }
+        yield { records: this.#isPlain ? lines : records, count, bytes: start - batchStart }
         records = []
+        count = 0
         metered = 0
         batchStart = start
       }
-      records.push(input)
+      ends[count++] = end
+      if (record !== undefined) records.push(record.input)
       metered += meteredBytes
       start = end + 1
     }
-    yield { records, bytes: chunk.length - batchStart }
+    const lines = { bytes: text, start: batchStart, ends: ends.subarray(0, count) }
+    yield { records: this.#isPlain ? lines : records, count, bytes: text.length - batchStart }
   }
 
-  #record(line: Uint8Array): { readonly input: RecordInput; readonly meteredBytes: number } {
+  #record(line: Uint8Array): MeteredRecord {
     const { json, headers } = this.#options
     if (json) return this.#jsonRecord(line)
-    const meteredBytes = meteredBytesOf(headers, line)
-    return { input: headers.length === 0 ? line : { headers, body: line }, meteredBytes }
+    return { input: { headers, body: line }, meteredBytes: this.#recordBytes + line.length }
   }
 
-  #jsonRecord(line: Uint8Array): { readonly input: RecordInput; readonly meteredBytes: number } {
+  #jsonRecord(line: Uint8Array): MeteredRecord {
     try {
       const parts = [utf8(BEFORE_JSON), line, utf8(']}')]
       const { inputs } = decodeAppendJson(concatBytes(parts), this.#options.format)

@@ -26,7 +26,7 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
 
 async function dispatch(args: readonly string[], context: CliContext): Promise<void> {
   const isHelp = args[0] === 'help'
-  const { command, path, rest } = findCommand(isHelp ? args.slice(1) : args)
+  const { command, path, rest } = await findCommand(isHelp ? args.slice(1) : args)
   const options = rest.includes('--') ? rest.slice(0, rest.indexOf('--')) : rest
   if (options.includes('--help') || options.includes('-h') || (isHelp && rest.length === 0)) {
     printHelp(await helpText(command, path), context)
@@ -50,7 +50,7 @@ function printHelp(text: string, context: CliContext): void {
 }
 
 /** Returns the command that the first arguments name, and the remaining arguments. */
-function findCommand(args: readonly string[]) {
+async function findCommand(args: readonly string[]) {
   let command: Command = HEADWATER
   const path: string[] = []
   let rest = args
@@ -58,7 +58,7 @@ function findCommand(args: readonly string[]) {
     const next = command.commands?.find(({ name }) => name === rest[0])
     if (next === undefined) return { command, path: path.join(' '), rest }
     path.push(command.name)
-    command = next
+    command = await next.load()
     rest = rest.slice(1)
   }
 }

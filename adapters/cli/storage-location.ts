@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { type CipherSuite, type EngineLimits, type Headwater, open, type Storage } from '../../src/index.ts'
-import { MIB } from '../../src/model/limits.ts'
+import { type Headwater, open, type Storage } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import type { CliContext, StorageFactory } from './context.ts'
 import { CliError, printable, quoteArg, quotePath } from './errors.ts'
+import { lazyCipher, optionalCiphers } from './optional-ciphers.ts'
 
 /** Where streams are stored. */
 export type StorageLocation =
@@ -96,9 +96,6 @@ export function describeStorage(location: StorageLocation): string {
   }
 }
 
-/** Enough for a fast disk. More makes `append` of a long pipe collect garbage that has grown old. */
-const COMMAND_IN_FLIGHT_BYTES = 2 * MIB
-
 /** Opens an engine that owns the storage, runs `use` and closes the engine. */
 export async function withEngine<Result>(
   location: StorageLocation,
@@ -106,8 +103,14 @@ export async function withEngine<Result>(
   use: (hw: Headwater) => Promise<Result>,
 ): Promise<Result> {
   const onBackgroundError = (error: unknown) => context.printError(printable(String(error)))
-  const limits = { sessionInFlightBytes: COMMAND_IN_FLIGHT_BYTES }
-  const hw = await openEngine(location, context, onBackgroundError, limits)
+  const { storages, clock } = context
+  const hw = await open({
+    storage: storageOf(location, storages),
+    clock,
+    ciphers: [lazyCipher()],
+    usage: usageMetrics(),
+    onBackgroundError,
+  })
   try {
     return await use(hw)
   } finally {
@@ -115,16 +118,15 @@ export async function withEngine<Result>(
   }
 }
 
-/** Opens an engine that owns the storage. Creates a missing directory. */
+/** Opens an engine that owns the storage, for a server. Creates a missing directory. */
 export async function openEngine(
   location: StorageLocation,
   { storages, clock }: Pick<CliContext, 'storages' | 'clock'>,
   onBackgroundError: (error: unknown) => void,
-  limits: Partial<EngineLimits> = {},
 ): Promise<Headwater> {
   const ciphers = await optionalCiphers(onBackgroundError)
   const storage = storageOf(location, storages)
-  return open({ storage, clock, ciphers, usage: usageMetrics(), limits, onBackgroundError })
+  return open({ storage, clock, ciphers, usage: usageMetrics(), onBackgroundError })
 }
 
 function storageOf(location: StorageLocation, storages: StorageFactory): Storage {
@@ -159,34 +161,4 @@ async function isDirectory(path: string): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-const CIPHER_PACKAGE = 'the package libsodium-wrappers'
-
-/**
- * Loads the ciphers that the runtime does not have: AEGIS-256. Its package is an optional dependency. If it
- * is missing, the engine opens, and a request that needs the cipher fails with an error that names the
- * package.
- */
-export async function optionalCiphers(
-  onError: (error: unknown) => void,
-  load: () => Promise<typeof import('../aegis-256/index.ts')> = () => import('../aegis-256/index.ts'),
-): Promise<readonly CipherSuite[]> {
-  try {
-    const { aegis256 } = await load()
-    return [await aegis256()]
-  } catch (error) {
-    if ((error as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND') {
-      return [unavailableCipher(`${CIPHER_PACKAGE} is not installed on the server`)]
-    }
-    onError(error)
-    return [unavailableCipher(`${CIPHER_PACKAGE} failed to start on the server`)]
-  }
-}
-
-function unavailableCipher(missing: string): CipherSuite {
-  const fail = () => {
-    throw new Error(missing)
-  }
-  return { name: 'aegis-256', missing, seal: fail, open: fail }
 }

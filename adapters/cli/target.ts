@@ -1,7 +1,6 @@
 import { TOKEN_CHARACTERS_MAX } from '../../src/engine/service/tokens/token-format.ts'
 import type { Headwater } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
-import { createHandler } from '../http/index.ts'
 import { Client } from './client.ts'
 import { type CliContext, stopSignal } from './context.ts'
 import { CliError, redact, ServiceError, validateArgument } from './errors.ts'
@@ -133,6 +132,15 @@ export function encryptionKey(option: string | undefined, env: CliContext['env']
   return key
 }
 
+/** Returns a function that calls `load` once. */
+function lazily<Value>(load: () => Promise<Value>): () => Promise<Value> {
+  let loading: Promise<Value> | undefined
+  return () => {
+    loading ??= load()
+    return loading
+  }
+}
+
 interface Use {
   readonly target: Target
   /** Refuses a storage that does not exist yet. Default true. */
@@ -156,7 +164,12 @@ export async function withClient<Result>(
     if (target.kind !== 'service') {
       if (mustExist) await checkExists(target)
       return await withEngine(target, context, (hw) => {
-        const fetch = createHandler(hw, { auth: 'none', compression: false })
+        // Loaded for the first request: some commands make none.
+        const handler = lazily(async () => {
+          const { createHandler } = await import('../http/index.ts')
+          return createHandler(hw, { auth: 'none', compression: false })
+        })
+        const fetch = async (request: Request) => (await handler())(request)
         return use(new Client({ ...options, fetch, url: IN_PROCESS_URL, name: 'the storage' }), hw)
       })
     }

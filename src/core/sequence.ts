@@ -2,14 +2,26 @@ import type { AppendBatch } from '../model/append-input.ts'
 import type { Cipher, StreamConfig } from '../model/config.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
+import type { Lines } from '../model/lines.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
 import { applyCommand, type StreamState } from './stream-state.ts'
 
+/** Lines with their positions: consecutive sequence numbers, and one timestamp. */
+export interface SequencedLines {
+  readonly lines: Lines
+  /** The sequence number of the first. */
+  readonly seqNum: number
+  /** Milliseconds. */
+  readonly timestamp: number
+}
+
 /** A batch with its positions. */
 export interface Sequenced {
   readonly kind: 'sequenced'
+  /** Empty if the batch has `lines`. */
   readonly records: readonly SequencedRecord[]
+  readonly lines: SequencedLines | undefined
   readonly next: StreamState
   readonly start: StreamPosition
   readonly end: StreamPosition
@@ -47,15 +59,17 @@ export function sequence(
   let seqNum = state.tail.seqNum
   let timestamp = state.tail.timestamp
   const recordMax = config.cipher === 'aes-256-gcm' ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
+  const { lines } = batch
+  if (lines !== undefined && seqNum + lines.ends.length - 1 <= recordMax) {
+    return sequenceLines(state, lines, config, now)
+  }
   for (const record of batch.records) {
     const seqNumMax = record.command ? INTEGER_MAX - 1 : recordMax
     if (seqNum > seqNumMax) {
       return refuse(invalid(`max assignable sequence number is ${seqNumMax}; attempted ${seqNum}`, 'records'))
     }
     const assigned = assignTimestamp(record.timestamp, timestamp, config.timestamping, now)
-    if (assigned === undefined) {
-      return refuse(invalid('record timestamp was required but was missing', 'timestamp'))
-    }
+    if (assigned === undefined) return refuseWithoutTimestamp()
     timestamp = assigned
     records.push({ seqNum, timestamp, headers: record.headers, body: record.body })
     if (record.command) next = applyCommand(next, record.command, seqNum)
@@ -65,8 +79,29 @@ export function sequence(
   return {
     kind: 'sequenced',
     records,
+    lines: undefined,
     next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken },
     start: { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp },
+    end,
+  }
+}
+
+/** Lines are no commands, and none has a timestamp of its own. */
+function sequenceLines(
+  { tail, trimPoint, fencingToken }: StreamState,
+  lines: Lines,
+  { timestamping }: Pick<StreamConfig, 'timestamping'>,
+  now: number,
+): Sequenced | Refused {
+  const timestamp = assignTimestamp(undefined, tail.timestamp, timestamping, now)
+  if (timestamp === undefined) return refuseWithoutTimestamp()
+  const end = { seqNum: tail.seqNum + lines.ends.length, timestamp }
+  return {
+    kind: 'sequenced',
+    records: [],
+    lines: { lines, seqNum: tail.seqNum, timestamp },
+    next: { tail: end, trimPoint, fencingToken },
+    start: { seqNum: tail.seqNum, timestamp },
     end,
   }
 }
@@ -87,6 +122,10 @@ function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError
     )
   }
   return undefined
+}
+
+function refuseWithoutTimestamp(): Refused {
+  return refuse(invalid('record timestamp was required but was missing', 'timestamp'))
 }
 
 function refuse(error: HeadwaterError): Refused {

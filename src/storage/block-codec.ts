@@ -87,7 +87,8 @@ function bytesSize(bytes: Uint8Array): number {
 /** Smaller values take at most four bytes, and 32-bit operations suffice. */
 const LOW_BITS = 0x1000_0000
 
-function varintSize(value: number): number {
+/** The length of a number of up to 2^53 - 1 as a protobuf varint. */
+export function varintSize(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2
   if (value < 0x20_0000) return 3

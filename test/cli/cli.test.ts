@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { HEADWATER } from '../../adapters/cli/commands.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { resultOf } from './run.ts'
 
@@ -68,6 +69,12 @@ describe('headwater', () => {
       const { exitCode, out, err } = await resultOf([...command, option])
       expect([exitCode, err]).toEqual([0, []])
       for (const word of words) expect(out.join('\n')).toContain(word)
+    }
+  })
+
+  it('lists every command under its name, with its description', async () => {
+    for (const { name, description, load } of HEADWATER.commands ?? []) {
+      expect(await load()).toMatchObject({ name, description })
     }
   })
 

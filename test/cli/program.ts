@@ -31,7 +31,7 @@ export function program(): {
       plugins: [bundledAssets],
       // Packages that are CommonJS ask for Node's modules.
       banner: {
-        js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)",
+        js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",
       },
     })
   })

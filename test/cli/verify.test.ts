@@ -87,7 +87,8 @@ describe('headwater verify', () => {
     const directory = await written()
     const before = await readdir(directory)
     const { signals, exitCode, err, out } = run(['verify', directory])
-    signals.emit('SIGINT')
+    // As soon as the command listens.
+    signals.once('newListener', () => queueMicrotask(() => signals.emit('SIGINT')))
     expect(await exitCode).toBe(130)
     expect([out, err]).toEqual([[], ['headwater: stopped before everything was read']])
     expect(signals.eventNames()).toEqual([])

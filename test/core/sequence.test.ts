@@ -1,10 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { type Sequenced, sequence } from '../../src/core/sequence.ts'
 import type { StreamState } from '../../src/core/stream-state.ts'
-import { type AppendConditions, appendBatch, type RecordInput } from '../../src/model/append-input.ts'
+import {
+  type AppendConditions,
+  appendBatch,
+  lineBatch,
+  type RecordInput,
+} from '../../src/model/append-input.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { Cipher, TimestampingMode } from '../../src/model/config.ts'
+import { INTEGER_MAX } from '../../src/model/limits.ts'
+import { bodiesOf } from '../../src/model/lines.ts'
+import { linesOf } from '../support/lines.ts'
 
 const NOW = 1000
 const EMPTY: StreamState = { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, fencingToken: '' }
@@ -216,4 +224,39 @@ describe('the largest sequence number', () => {
     expect(refused(from(LAST + 1), ['a'], {}, setting).message).toContain('max assignable')
     expect(refused(from(LAST), ['a', 'b'], {}, setting).message).toContain('timestamp was required')
   })
+})
+
+describe('a batch of lines', () => {
+  const bodies = ['a', '', 'bc']
+  const settings: readonly [string, StreamState, AppendConditions, Setting][] = [
+    ['at the start of a stream', EMPTY, {}, {}],
+    ['at a tail with a later timestamp', STREAM, {}, { now: 800 }],
+    ['with conditions that hold', STREAM, { matchSeqNum: 7, fencingToken: 'mine' }, {}],
+    ['with another sequence number', STREAM, { matchSeqNum: 8 }, {}],
+    ['with another fencing token', STREAM, { fencingToken: 'yours' }, {}],
+    ['that lacks required timestamps', STREAM, {}, { mode: 'client-require' }],
+    ['with times of arrival', STREAM, {}, { mode: 'arrival' }],
+    ['that ends at the highest sequence number', atTail(INTEGER_MAX - 3), {}, {}],
+    ['that exceeds the highest sequence number', atTail(INTEGER_MAX - 2), {}, {}],
+    ['that exceeds the limit of a cipher', atTail(0xff_ff_ff_fe), {}, { cipher: 'aes-256-gcm' }],
+  ]
+  it.each(settings)('is sequenced as the same records: %s', (_, state, conditions, setting) => {
+    const { mode = 'client-prefer', uncapped = false, cipher = null, now = NOW } = setting
+    const config = { timestamping: { mode, uncapped }, cipher }
+    const outcome = sequence(state, lineBatch(linesOf(bodies, 2), conditions), config, now)
+    const expected = run(state, bodies, conditions, setting)
+    if (outcome.kind === 'refused') {
+      expect(expected).toEqual(outcome)
+      return
+    }
+    const { lines, records: _none, ...positions } = outcome
+    const { records, lines: _absent, ...expectedPositions } = expected as Sequenced
+    expect(positions).toEqual(expectedPositions)
+    expect(lines).toMatchObject({ seqNum: records[0]!.seqNum, timestamp: records[0]!.timestamp })
+    expect(bodiesOf(lines!.lines)).toEqual(records.map(({ body }) => body))
+  })
+
+  function atTail(seqNum: number): StreamState {
+    return { ...STREAM, tail: { seqNum, timestamp: 900 } }
+  }
 })

@@ -19,7 +19,8 @@ async function sectionsOf(command: Command, path: string): Promise<string[]> {
   const title = path === '' ? 'Overview' : name.replace('headwater ', '')
   const own = `## ${title}\n\n\`\`\`text\n${lines.join('\n')}\n\`\`\`\n`
   const below = (command.commands ?? []).filter(({ name }) => name !== 'help')
-  return [own, ...(await Promise.all(below.map((sub) => sectionsOf(sub, name)))).flat()]
+  const subcommands = below.map(async (entry) => sectionsOf(await entry.load(), name))
+  return [own, ...(await Promise.all(subcommands)).flat()]
 }
 
 it('docs/cli.md contains the help of every command', async () => {

@@ -1,16 +1,13 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
-import type { AppendAck, Headwater, RecordInput } from '../../../src/index.ts'
+import type { AppendAck } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import { appendAckJson } from '../../../src/wire/json-append.ts'
-import { appendRecords } from '../append-records.ts'
 import { parseArguments, takeRepeated } from '../arguments.ts'
-import type { Client } from '../client.ts'
+import { streamWriter } from '../batch-writer.ts'
+import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { createMissing } from '../create-missing.ts'
+import { createMissing, engineCreator, serviceCreator } from '../create-missing.ts'
 import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
 import { type RecordBatch, RecordReader } from '../record-reader.ts'
@@ -106,7 +103,7 @@ export const APPEND = command({
 })
 
 async function run(args: AppendArguments, context: CliContext): Promise<void> {
-  const { name, quiet, json, create } = args
+  const { name, quiet, json, create, fencingToken, encryptionKey } = args
   const source = await openSource(args, context)
   const appended = { records: 0, bytes: 0 }
   let first: AppendAck | undefined
@@ -119,28 +116,39 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
   }
   try {
     await withClient({ ...args, mustExist: !create }, context, async (client, engine) => {
-      const stop = () => source.input?.destroy()
+      const stop = () => source.input?.close()
       client.signal.addEventListener('abort', stop, { once: true })
       const bar = progressBar(
         quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
         'Appending',
       )
+      const onAck = (ack: AppendAck, { count, bytes }: RecordBatch) => {
+        first ??= ack
+        last = ack
+        appended.records += count
+        appended.bytes += bytes
+        bar.update(appended.bytes, source.input?.size, () => countText(appended.records, 'record'))
+      }
       try {
-        await createMissing(client, name, { create, report: context.printError })
+        const creator = engine === undefined ? serviceCreator(client, name) : engineCreator(engine, name)
+        await createMissing(creator, name, { create, report: context.printError })
         const reader = new RecordReader(args)
         const batches =
           source.input === undefined ? reader.single(args.text!) : reader.batches(source.input, client.signal)
-        const acks =
-          engine === undefined ? appendOverHttp(client, args, batches) : appendTo(engine, args, batches)
-        for await (const { ack, batch } of acks) {
-          first ??= ack
-          last = ack
-          appended.records += batch.records.length
-          appended.bytes += batch.bytes
-          bar.update(appended.bytes, source.size, countText(appended.records, 'record'))
+        const events = { onAck, onFailure: stop }
+        const stream = engine?.basin(name.basin).stream(name.stream, { encryptionKey })
+        const writer =
+          stream === undefined
+            ? (await import('../server-writer.ts')).serverWriter(client, name, { fencingToken }, events)
+            : await streamWriter(stream, { fencingToken }, events)
+        try {
+          for await (const batch of batches) await writer.write(batch)
+        } finally {
+          await writer.close()
         }
       } finally {
         bar.stop()
+        stop()
         client.signal.removeEventListener('abort', stop)
       }
       // The input ended early. What was read is durable.
@@ -158,61 +166,26 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
 
 interface Source {
   /** Undefined for the argument TEXT. */
-  readonly input: Readable | undefined
-  /** In bytes, for a file. */
-  readonly size: number | undefined
+  readonly input: ByteSource | undefined
   readonly isInteractive: boolean
 }
 
 async function openSource({ text, file, quiet }: AppendArguments, context: CliContext): Promise<Source> {
-  if (text !== undefined) return { input: undefined, size: undefined, isInteractive: true }
+  if (text !== undefined) return { input: undefined, isInteractive: true }
   if (file === undefined) {
-    const input = context.input()
-    const isInteractive = input.isTTY ?? false
+    const descriptor = context.inputDescriptor
+    const input = descriptor === undefined ? undefined : await descriptorSource(descriptor)
+    if (input !== undefined) return { input, isInteractive: false }
+    const stream = context.input()
+    const isInteractive = stream.isTTY ?? false
     if (isInteractive && !quiet) context.printError('Reading lines from the terminal; end with Ctrl+D')
-    return { input, size: undefined, isInteractive }
+    return { input: streamSource(stream), isInteractive }
   }
   try {
-    const stats = await stat(file)
-    const input = createReadStream(file, { highWaterMark: 1024 * 1024 })
-    return { input, size: stats.isFile() ? stats.size : undefined, isInteractive: false }
+    return { input: await fileSource(file), isInteractive: false }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') throw new CliError(1, `file ${quotePath(file)} does not exist`)
     throw new CliError(1, `cannot read ${quotePath(file)}: ${redact(message, file)}`)
-  }
-}
-
-interface Appended {
-  readonly ack: AppendAck
-  readonly batch: RecordBatch
-}
-
-/** Appends to a storage, several batches at a time. */
-async function* appendTo(
-  engine: Headwater,
-  { name, fencingToken, encryptionKey }: AppendArguments,
-  batches: AsyncIterable<RecordBatch>,
-): AsyncGenerator<Appended> {
-  const stream = engine.basin(name.basin).stream(name.stream, { encryptionKey })
-  const pending: RecordBatch[] = []
-  async function* recordsOf(): AsyncGenerator<readonly RecordInput[]> {
-    for await (const batch of batches) {
-      pending.push(batch)
-      yield batch.records
-    }
-  }
-  for await (const ack of stream.appendAll(recordsOf(), { fencingToken }))
-    yield { ack, batch: pending.shift()! }
-}
-
-/** Appends to a server, one batch at a time, so that an error leaves no doubt about the order. */
-async function* appendOverHttp(
-  client: Client,
-  { name, fencingToken }: AppendArguments,
-  batches: AsyncIterable<RecordBatch>,
-): AsyncGenerator<Appended> {
-  for await (const batch of batches) {
-    yield { ack: await appendRecords(client, name, batch.records, { fencingToken }), batch }
   }
 }

@@ -7,7 +7,7 @@ import { integerArgument, parseArguments } from '../arguments.ts'
 import type { Client } from '../client.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { createMissing } from '../create-missing.ts'
+import { createMissing, serviceCreator } from '../create-missing.ts'
 import { CliError } from '../errors.ts'
 import { table } from '../output.ts'
 import { readRecords } from '../print-records.ts'
@@ -77,7 +77,7 @@ export const BENCH = command({
     const name = { basin, stream: `bench/${randomBytes(6).toString('hex')}` }
     const bar = progressBar(quiet ? { ...context, terminal: undefined } : context, 'Measuring')
     const results = await withClient({ target, mustExist: false }, context, async (client, engine) => {
-      await createMissing(client, name, { create: true, report: () => {} })
+      await createMissing(serviceCreator(client, name), name, { create: true, report: () => {} })
       try {
         return await measure({ client, engine, name, load, bar, now: context.now })
       } finally {

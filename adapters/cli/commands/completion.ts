@@ -28,7 +28,7 @@ export function completionCommand(root: () => Command): Command {
     },
     async run(shell, context) {
       const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
-      for (const line of scripts[shell](wordsOf(root()))) context.print(line)
+      for (const line of scripts[shell](await wordsOf(root()))) context.print(line)
     },
   })
 }
@@ -45,8 +45,8 @@ interface Word {
 }
 
 /** What may follow each command: the names of its commands, and its options. */
-function wordsOf(root: Command): Words[] {
-  return walk(root, []).map(({ path, command }) => ({
+async function wordsOf(root: Command): Promise<Words[]> {
+  return (await walk(root, [])).map(({ path, command }) => ({
     path: path.join(' '),
     words: [
       ...(command.commands ?? []).map(({ name, description }) => ({ text: name, description })),
@@ -56,9 +56,17 @@ function wordsOf(root: Command): Words[] {
   }))
 }
 
-function walk(command: Command, path: readonly string[]): { path: readonly string[]; command: Command }[] {
-  const below = (command.commands ?? []).flatMap((sub) => walk(sub, [...path, sub.name]))
-  return [{ path, command }, ...below]
+interface Place {
+  readonly path: readonly string[]
+  readonly command: Command
+}
+
+async function walk(command: Command, path: readonly string[]): Promise<Place[]> {
+  const places: Place[] = [{ path, command }]
+  for (const entry of command.commands ?? []) {
+    places.push(...(await walk(await entry.load(), [...path, entry.name])))
+  }
+  return places
 }
 
 function optionsOf(definitions: ArgsDef): Word[] {

@@ -4,7 +4,7 @@ import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../
 import { OPERATIONS } from '../../../src/model/operations.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { parseArguments } from '../arguments.ts'
-import { type Command, command } from '../command.ts'
+import { type Command, command, entryOf } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, cliErrorOf, printable, quoteArg, redact, ServiceError } from '../errors.ts'
 import { table } from '../output.ts'
@@ -203,29 +203,35 @@ export const TOKEN: Command = {
   name: 'token',
   description: 'Issue, list and revoke access tokens',
   commands: [
-    command({
-      name: 'issue',
-      description: 'Issue an access token and print it; it is not shown again',
-      notes: ISSUE_NOTES,
-      definitions: ISSUE_DEFINITIONS,
-      parse: parseIssue,
-      run: issueCommand,
-    }),
-    command({
-      name: 'list',
-      description: 'List the ids and scopes of access tokens',
-      notes: TARGET_NOTES,
-      definitions: LIST_DEFINITIONS,
-      parse: parseList,
-      run: listCommand,
-    }),
-    command({
-      name: 'revoke',
-      description: 'Revoke access tokens by id, with immediate effect',
-      notes: TARGET_NOTES,
-      definitions: REVOKE_DEFINITIONS,
-      parse: parseRevoke,
-      run: revokeCommand,
-    }),
+    entryOf(
+      command({
+        name: 'issue',
+        description: 'Issue an access token and print it; it is not shown again',
+        notes: ISSUE_NOTES,
+        definitions: ISSUE_DEFINITIONS,
+        parse: parseIssue,
+        run: issueCommand,
+      }),
+    ),
+    entryOf(
+      command({
+        name: 'list',
+        description: 'List the ids and scopes of access tokens',
+        notes: TARGET_NOTES,
+        definitions: LIST_DEFINITIONS,
+        parse: parseList,
+        run: listCommand,
+      }),
+    ),
+    entryOf(
+      command({
+        name: 'revoke',
+        description: 'Revoke access tokens by id, with immediate effect',
+        notes: TARGET_NOTES,
+        definitions: REVOKE_DEFINITIONS,
+        parse: parseRevoke,
+        run: revokeCommand,
+      }),
+    ),
   ],
 }

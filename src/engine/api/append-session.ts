@@ -116,7 +116,8 @@ export class AppendSession {
     }
     let reservation = reserved
     try {
-      this.#context.check(batch)
+      // Lines contain no commands.
+      if (batch.lines === undefined) this.#context.check(batch)
       reservation ??= this.#context.reserve(batch.meteredBytes)
     } catch (error) {
       reservation?.release()

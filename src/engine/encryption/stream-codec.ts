@@ -67,6 +67,8 @@ class StreamCodec implements RecordCodec {
       return
     }
     ownBytes(batch)
+    // Sealed and sequenced record by record.
+    if (batch.lines !== undefined) batch.records = [...batch.records]
     this.#sealing.add(() => this.#encoder(batch, encryptionKey), {
       resolved: (encode) => {
         this.#lastAppend = new Promise((settled) => {

@@ -1,10 +1,11 @@
 import { addTrim, expiryOf } from '../../core/retention.ts'
 import { sequence } from '../../core/sequence.ts'
-import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
+import { type AppendBatch, appendRecord, ownBytes } from '../../model/append-input.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
 import { type Head, identityOf, type StorageSession, type StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import { encodeLines } from '../../storage/line-block.ts'
 import {
   type AppendEntry,
   type AppendGroup,
@@ -151,7 +152,7 @@ export class AppendPipeline implements AppendSink {
       entry.group?.refuse(entry)
       return
     }
-    const { next, start, end } = outcome
+    const { next, start, end, records, lines } = outcome
     const trim = { point: next.trimPoint, at: now }
     // Member by member, here and below: spreading costs more than sequencing.
     const head: Head = {
@@ -170,7 +171,7 @@ export class AppendPipeline implements AppendSink {
       lastTimestamp: end.timestamp,
       meteredBytes: entry.batch.meteredBytes,
       expiresAt: expiryOf(document.config.retentionPolicy, now),
-      data: entry.encode(outcome.records, this.#allocate),
+      data: lines === undefined ? entry.encode(records, this.#allocate) : encodeLines(lines, this.#allocate),
     }
     const attempt: WriteAttempt = { sequenced: outcome, written: { block, head } }
     entry.state = { kind: 'writing', attempt }
@@ -257,6 +258,10 @@ export class AppendPipeline implements AppendSink {
 function restoreBytes(batch: AppendBatch, data: Uint8Array): void {
   const stored = decodeRecords(data)
   batch.borrows = false
+  if (batch.lines !== undefined) {
+    batch.records = stored.map(({ body }) => appendRecord(body))
+    return
+  }
   batch.records = batch.records.map((record, index) => {
     const { headers, body } = stored[index]!
     return { ...record, headers, body }

@@ -160,7 +160,7 @@ class PendingAppend implements AppendOutcome {
         basin,
         logId,
         storageClass: config.storageClass,
-        records: this.#batch.records.length,
+        records: ack.end.seqNum - ack.start.seqNum,
         meteredBytes: this.#batch.meteredBytes,
         connection: this.#target.connection,
         at,

@@ -21,13 +21,17 @@ const CONTEXT = {
 } as unknown as CliContext
 
 /** Every command that has arguments, by its words. */
-const COMMANDS = new Map(
-  (HEADWATER.commands ?? []).flatMap((command): [string, Command][] =>
-    command.commands === undefined
-      ? [[command.name, command]]
-      : command.commands.map((sub) => [`${command.name} ${sub.name}`, sub]),
-  ),
-)
+const COMMANDS = new Map(await commandsOf(HEADWATER))
+
+async function commandsOf(group: Command): Promise<[string, Command][]> {
+  const loaded = await Promise.all((group.commands ?? []).map((entry) => entry.load()))
+  const nested = loaded.map(async (command): Promise<[string, Command][]> => {
+    if (command.commands === undefined) return [[command.name, command]]
+    const below = await commandsOf(command)
+    return below.map(([name, sub]) => [`${command.name} ${name}`, sub])
+  })
+  return (await Promise.all(nested)).flat()
+}
 
 const VALID = [
   'serve --port 80 --host ::1 --storage ./data --no-auth',
