@@ -74,14 +74,17 @@ export interface AppendInput {
   readonly conditions: AppendConditions
 }
 
-/** A validated and metered batch that is ready for sequencing. */
+/**
+ * A validated and metered batch that is ready for sequencing.
+ *
+ * Ownership: {@link appendBatch} copies nothing, so a batch may borrow memory until the call that passed it
+ * returns. Code that keeps it longer, because the stream is not open or something else comes first, calls
+ * {@link ownBytes} before that. A batch that is encoded within the call is never copied.
+ */
 export interface AppendBatch extends AppendConditions {
   /** The records, 1 to 1,000. */
   records: readonly AppendRecord[]
-  /**
-   * Whether records refer to byte arrays of the caller, or to memory that the next batch overwrites: both may
-   * change once the call has returned.
-   */
+  /** Whether records refer to byte arrays of the caller, or to memory that the next batch overwrites. */
   borrows: boolean
   /** The sum of the records' metered sizes. */
   readonly meteredBytes: number

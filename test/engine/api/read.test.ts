@@ -1,0 +1,124 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { HeadwaterError, ReadBatch, ReadQuery } from '../../../src/index.ts'
+import { bodies, onEveryKindOfStorage, openEngine, type TestEngine } from '../../support/index.ts'
+
+/** The timers that an engine always has: one of its background work, one of the usage metrics. */
+const BASELINE_TIMERS = 2
+
+let engine: TestEngine
+afterEach(() => engine.hw.close())
+
+async function unary(query: ReadQuery): Promise<string[] | number> {
+  try {
+    return bodies(await engine.stream.read(query))
+  } catch (error) {
+    return (error as HeadwaterError).status
+  }
+}
+
+onEveryKindOfStorage(() =>
+  describe('unary reads', () => {
+    it.each<[ReadQuery, string[] | number]>([
+      [{ seqNum: 0 }, ['a', 'b', 'c']],
+      [{ seqNum: 2 }, ['c']],
+      [{ seqNum: 3 }, 416],
+      [{ seqNum: 9, clamp: true }, 416],
+      [{}, 416],
+      [{ tailOffset: 2 }, ['b', 'c']],
+      [{ tailOffset: 99 }, ['a', 'b', 'c']],
+      [{ timestamp: 0 }, ['a', 'b', 'c']],
+      [{ timestamp: 20 }, ['b', 'c']],
+      [{ timestamp: 21 }, ['c']],
+      [{ timestamp: 31 }, 416],
+      [{ seqNum: 0, count: 2 }, ['a', 'b']],
+      [{ seqNum: 0, count: 0 }, []],
+      [{ seqNum: 0, bytes: 17 }, ['a']],
+      [{ seqNum: 0, bytes: 18 }, ['a', 'b']],
+      [{ seqNum: 0, bytes: 8 }, []],
+      [{ seqNum: 0, until: 30 }, ['a', 'b']],
+      [{ seqNum: 0, until: 10 }, []],
+      [{ seqNum: 0, timestamp: 0 }, 422],
+      [{ timestamp: 30, until: 30 }, 422],
+      [{ seqNum: -1 }, 422],
+    ])('%j gives %j', async (query, expected) => {
+      engine = await openEngine()
+      await engine.stream.append([
+        { body: 'a', timestamp: 10 },
+        { body: 'b', timestamp: 20 },
+      ])
+      await engine.stream.append({ body: 'c', timestamp: 30 })
+      expect(await unary(query)).toEqual(expected)
+      expect(engine.hw.stats().openReads).toBe(0)
+    })
+
+    it('returns at most 1,000 records and 1 MiB', async () => {
+      engine = await openEngine()
+      const { stream } = engine
+      await stream.append(Array.from({ length: 700 }, () => 'x'))
+      await stream.append(Array.from({ length: 700 }, () => 'y'))
+      expect((await stream.read({ seqNum: 0 }, { as: 'bytes' })).records).toHaveLength(1000)
+      const half = new Uint8Array(600_000)
+      await stream.append(half)
+      await stream.append(half)
+      expect((await stream.read({ seqNum: 1400 }, { as: 'bytes' })).records).toHaveLength(1)
+      expect((await stream.read({ seqNum: 1, count: 5000 }, { as: 'bytes' })).records).toHaveLength(1000)
+    })
+
+    it('waits for the first append up to the requested time', async () => {
+      engine = await openEngine()
+      const { stream, clock } = engine
+      const first = stream.read({ seqNum: 0, waitSeconds: 10 })
+      await clock.advance('9s')
+      await stream.append(['a', 'b'])
+      const batch = await first
+      expect([bodies(batch), batch.tail]).toEqual([['a', 'b'], { seqNum: 2, timestamp: 1_009_000 }])
+      let none: ReadBatch<'string'> | undefined
+      const second = stream.read({ waitSeconds: 600 }).then((empty) => {
+        none = empty
+      })
+      await clock.advance('59s')
+      expect(none).toBeUndefined()
+      await clock.advance('1s')
+      await second
+      expect([none?.records, none?.tail]).toEqual([[], undefined])
+      expect(clock.pending).toBe(BASELINE_TIMERS)
+    })
+
+    it('does not wait when there are records', async () => {
+      engine = await openEngine()
+      await engine.stream.append('a')
+      const batch = await engine.stream.read({ seqNum: 0, waitSeconds: 10 })
+      expect([bodies(batch), batch.tail?.seqNum]).toEqual([['a'], 1])
+    })
+
+    it('a long poll ends when its signal aborts, and leaves nothing behind', async () => {
+      engine = await openEngine()
+      const controller = new AbortController()
+      const poll = engine.stream.read({ waitSeconds: 60 }, { signal: controller.signal })
+      await engine.clock.settle()
+      expect(engine.hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
+      controller.abort(new Error('enough'))
+      await expect(poll).rejects.toThrow('enough')
+      expect(engine.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+      expect(engine.clock.pending).toBe(BASELINE_TIMERS)
+    })
+  }),
+)
+
+describe('reads that do not follow', () => {
+  it('create nothing, where a session creates the stream', async () => {
+    engine = await openEngine()
+    const stream = engine.hw.basin('missing').stream('stream')
+    await expect(stream.checkTail()).rejects.toMatchObject({ code: 'basin_not_found' })
+    await expect(stream.read()).rejects.toMatchObject({ code: 'basin_not_found' })
+    const missing = engine.hw.basin('basin').stream('missing')
+    await expect(missing.checkTail()).rejects.toMatchObject({ code: 'stream_not_found' })
+    await expect(missing.read()).rejects.toMatchObject({ code: 'stream_not_found' })
+    const iterator = missing.readSession().batches()
+    const first = iterator.next()
+    await engine.clock.settle()
+    await missing.append('a')
+    expect(bodies((await first).value!)).toEqual(['a'])
+    await iterator.return()
+  })
+})

@@ -1,0 +1,61 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { openEngine, type TestEngine } from '../../support/index.ts'
+
+let engine: TestEngine
+afterEach(() => engine.hw.close())
+
+describe('a read session in a format', () => {
+  it('iterates records with strings by default', async () => {
+    engine = await openEngine()
+    await engine.stream.append([{ body: 'a', headers: [['k', 'v']] }, 'b'])
+    const found: unknown[] = []
+    for await (const { seqNum, headers, body } of engine.stream.readSession({ seqNum: 0, count: 2 })) {
+      found.push([seqNum, headers, body])
+    }
+    expect(found).toEqual([
+      [0, [['k', 'v']], 'a'],
+      [1, [], 'b'],
+    ])
+  })
+
+  it('iterates records with bytes on request, also those that are no UTF-8', async () => {
+    engine = await openEngine()
+    const body = new Uint8Array([0xff, 0])
+    await engine.stream.append(body)
+    const [record] = (await engine.stream.read({ seqNum: 0 }, { as: 'bytes' })).records
+    expect(record!.body).toEqual(body)
+    for await (const { body: read } of engine.stream.readSession({ seqNum: 0, count: 1 }, { as: 'bytes' })) {
+      expect(read).toEqual(body)
+    }
+    expect((await engine.stream.read({ seqNum: 0 })).records[0]!.body).toBe('\ufffd\0')
+  })
+
+  it('delivers records in order to calls of next that are not awaited, and nothing after return', async () => {
+    engine = await openEngine()
+    await engine.stream.append(['a', 'b'])
+    await engine.stream.append('c')
+    const iterator = engine.stream.readSession({ seqNum: 0 })[Symbol.asyncIterator]()
+    const results = await Promise.all([iterator.next(), iterator.next(), iterator.next()])
+    expect(results.map(({ value }) => value?.body)).toEqual(['a', 'b', 'c'])
+    const waiting = iterator.next()
+    await iterator.return()
+    expect([await waiting, await iterator.next()]).toEqual([
+      { done: true, value: undefined },
+      { done: true, value: undefined },
+    ])
+    expect(engine.hw.stats().openReads).toBe(0)
+  })
+
+  it('throws the reason of its signal before records that have arrived', async () => {
+    engine = await openEngine()
+    await engine.stream.append(['a', 'b'])
+    const controller = new AbortController()
+    const iterator = engine.stream
+      .readSession({ seqNum: 0 }, { signal: controller.signal })
+      [Symbol.asyncIterator]()
+    expect((await iterator.next()).value?.body).toBe('a')
+    controller.abort(new Error('enough'))
+    await expect(iterator.next()).rejects.toThrow('enough')
+    expect(await iterator.next()).toEqual({ done: true, value: undefined })
+  })
+})
