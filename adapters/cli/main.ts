@@ -5,7 +5,7 @@ import { memory } from '../storage/memory/index.ts'
 import { postgres } from '../storage/postgres/index.ts'
 import { runCli } from './run.ts'
 
-// Messages that nobody can read any more must not end a server.
+// Messages to a closed stream must not end a server.
 process.stderr.on('error', () => {})
 // Not awaited here: the code of a command is loaded by `import()`, and may import this module.
 void runCli(process.argv.slice(2), {

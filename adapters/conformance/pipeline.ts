@@ -34,7 +34,7 @@ export const pipelineCases: readonly ConformanceCase[] = [
       equal(await session.head('a'), requests[6]!.head, 'head')
       checkRead(writer.written.slice(0, 7), WHOLE_LOG, await session.read('a', WHOLE_LOG))
       await new LogWriter(session, 'a', requests[6]!.head).append()
-      equal((await session.head('a'))?.tail.seqNum, 8, 'tail after an append that begins anew')
+      equal((await session.head('a'))?.tail.seqNum, 8, 'tail after an append at the reloaded head')
     },
   },
   {

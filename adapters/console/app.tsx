@@ -65,7 +65,7 @@ export function App(props: {
             forgetToken()
           }}
         />
-        {/* A new token starts every view anew. */}
+        {/* A new token remounts every view. */}
         <Main key={session} class="content" aria-label={ownsPage ? undefined : 'Console'}>
           {needsToken ? (
             <TokenForm isRejected={access === 'rejected'} onToken={useToken} />

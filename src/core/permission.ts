@@ -79,7 +79,7 @@ export function permits({ scope }: Grant, operation: Operation, resource: Resour
   )
 }
 
-/** Whether a scope contains an operation, by its group or by itself. */
+/** Whether a scope contains an operation, as part of a group or on its own. */
 export function permitsOperation(scope: AccessScope, operation: Operation): boolean {
   const [level, access] = GROUP_OF[operation]
   return scope.opGroups[level][access] || scope.ops.includes(operation)

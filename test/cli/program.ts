@@ -8,7 +8,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { bundledAssets } from '../../scripts/bundled-assets.mjs'
 
 /**
- * The command line as a program, made anew for the tests of a file, in a directory that is removed after
+ * The command line as a program, created for the tests of a file, in a directory that is removed after
  * them.
  */
 export function program(): {

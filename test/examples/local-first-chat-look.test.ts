@@ -196,7 +196,7 @@ async function sayMany({ room, count }: { readonly room: string; readonly count:
   await fetch(`/v1/streams/rooms%2F${room}/records`, { method: 'POST', headers, body })
 }
 
-/** Everything that moved by itself, as a share of the page. */
+/** The layout shift, as a share of the page. */
 function layoutShift(): Promise<number> {
   return new Promise((resolve) => {
     const observer = new PerformanceObserver((list) => {

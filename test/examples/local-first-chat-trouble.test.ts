@@ -103,7 +103,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
   })
 
   it('tells that there is no such room', async () => {
-    const page = await browser.page(`${server.url}#/nobody-made-this`)
+    const page = await browser.page(`${server.url}#/missing`)
     await alertOf(new ChatPage(page)).toContain('This room does not exist.')
     expect(new URL(page.url()).hash).toBe('#/')
   })

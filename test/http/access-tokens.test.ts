@@ -15,7 +15,7 @@ async function list(service: Service, query = ''): Promise<unknown> {
 }
 
 describe('POST access-tokens', () => {
-  test('issues a token and tells it, and nobody keeps the answer', async () => {
+  test('issues a token once, in a response that no cache may store', async () => {
     const service = await startService()
     const response = await issue(service, { id: 'reader', scope: SCOPE })
     expect([response.status, response.headers.get('cache-control')]).toEqual([201, 'no-store'])

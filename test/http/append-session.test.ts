@@ -164,7 +164,7 @@ describe('append session', () => {
     expect((await resultOf(reader.bytes)).acks).toHaveLength(10)
   })
 
-  test('runs to its end though nobody reads the response before', async () => {
+  test('runs to its end while the response is not read', async () => {
     const { open, clock } = await start()
     const upload = new Upload()
     const response = await open(upload)
@@ -188,7 +188,7 @@ describe('append session', () => {
     expectNothingOpen()
   })
 
-  test('bounds the acks that nobody reads, and says so', async () => {
+  test('bounds unread acks, and reports it', async () => {
     const service = await start()
     const upload = new Upload()
     const response = await service.open(upload)

@@ -111,7 +111,7 @@ describe('limits.pendingBodyBytes', () => {
     const responses = stalled.map((upload) => append(service, upload, headers))
     for (const upload of stalled) upload.write(compressed.subarray(0, 1))
     await service.clock.settle()
-    // Those that stall keep nobody from his place who sends as little.
+    // Stalled uploads do not block others of the same size.
     expect((await service.call('POST', RECORDS, { headers: JSON_TYPE, body: record })).status).toBe(200)
     stalled[0]!.write(compressed.subarray(1))
     stalled[0]!.end()

@@ -53,7 +53,7 @@ export async function startService(
   return { hw, clock, errors, call: withOptions(options), with: withOptions }
 }
 
-/** The same with a basin that creates no streams by itself, and the stream `s` in it. */
+/** The same with a basin that does not create streams on use, and the stream `s` in it. */
 export async function startWithStream(
   options: HandlerOptions = {},
   engine: Partial<OpenOptions> = {},

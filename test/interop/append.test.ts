@@ -188,7 +188,7 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
   })
 
   it('rejects a missing stream', async () => {
-    const session = await basin.handle('nobody-made-this').appendSession()
+    const session = await basin.handle('missing-stream').appendSession()
     const ticket = await session.submit(strings('x'))
     await expect(ticket.ack()).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
     await expect(session.close()).rejects.toMatchObject({ status: 404 })

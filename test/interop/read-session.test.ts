@@ -152,7 +152,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
   })
 
   it('rejects a missing stream', async () => {
-    const reading = basin.handle('nobody-made-this').readSession().then(all)
+    const reading = basin.handle('missing-stream').readSession().then(all)
     await expect(reading).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
   })
 

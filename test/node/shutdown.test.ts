@@ -65,7 +65,7 @@ describe('close', () => {
     const session = await http2Client(server.url)
     expect((await http2Fetch(session, { ':path': '/' })).body).toBe('ok')
     await until(() => server.counts().connections === 4)
-    // Longer than the test may take: whoever is waited for, fails it.
+    // Longer than the test may take, so waiting for any of them fails it.
     await server.close({ graceMs: 600_000 })
     await Promise.all([idle.closed, silent.closed, hesitant.closed])
     expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })

@@ -3,7 +3,7 @@ import { BASIN, Raw, server } from './raw.ts'
 import { http2Client, until } from './support.ts'
 
 const R = '/v1/streams/s/records'
-// One record `a`, a whole AppendInput by itself; more might follow.
+// One record `a`: a complete AppendInput, to which more could be added.
 const MESSAGE = Buffer.from([0x0a, 0x03, 0x1a, 0x01, 0x61])
 const headers = { 'svc-basin': BASIN, 'content-type': 'application/protobuf' }
 

@@ -24,7 +24,7 @@ describe('a budget of bytes', () => {
     expect([budget.used, budget.waiting]).toEqual([7, 0])
   })
 
-  it('lets nobody past one that waits', () => {
+  it('admits nothing before an earlier waiter', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
     const take = taker(budget, order)
@@ -51,7 +51,7 @@ describe('a budget of bytes', () => {
     expect(budget.used).toBe(99)
   })
 
-  it('lines up whoever comes while another is told', () => {
+  it('queues a call that a callback makes', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
     const take = taker(budget, order)
@@ -84,7 +84,7 @@ describe('a budget of bytes', () => {
     expect([budget.used, budget.waiting]).toEqual([10, 1])
   })
 
-  it('is never overdrawn, first come is first served, and nobody waits for nothing', () => {
+  it('never exceeds the limit, admits in order, and admits all that fit', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('acquire' as const), bytes: fc.integer({ min: 1, max: 14 }) }),
       fc.record({ kind: fc.constant('release' as const), which: fc.nat(9) }),

@@ -66,7 +66,7 @@ async function copyCommand(args: CopyArguments, context: CliContext): Promise<vo
   const { from, to, quiet } = args
   if (from.kind !== 'service') await checkExists(from)
   const stop = stopSignal(context)
-  // A copy that follows ends by itself after the signal; others stop between two requests.
+  // A following copy ends on its own after the signal; others stop between two requests.
   const signal = args.follow ? new AbortController().signal : stop.signal
   try {
     const counts = await withOptions(from, args, context, signal, (source) =>

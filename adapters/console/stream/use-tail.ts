@@ -30,7 +30,7 @@ interface Progress {
 
 /**
  * Follows a stream. A pause ends the connection, and resuming continues after the last record: none is
- * skipped. A new `start` object begins anew.
+ * skipped. A new `start` object restarts the tail.
  */
 export function useTail(target: StreamTarget, start: Start, isPaused: boolean, filter: string): Tail {
   const { client } = useConsole()

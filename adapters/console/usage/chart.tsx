@@ -107,7 +107,7 @@ function Chart(props: ChartProps) {
       }
     })
     resized.observe(element)
-    // A canvas does not follow the colours of the page by itself.
+    // A canvas does not follow changes of the page's colours.
     const scheme = matchMedia('(prefers-color-scheme: dark)')
     scheme.addEventListener('change', draw)
     const themed = new MutationObserver(draw)

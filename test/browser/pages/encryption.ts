@@ -78,7 +78,7 @@ export async function follow(cipher: Cipher) {
   return result
 }
 
-/** Delays every third WebCrypto call, which Chromium rarely does by itself. */
+/** Delays every third WebCrypto call, which Chromium rarely does on its own. */
 function delaySomeEncryption(): void {
   const { subtle } = crypto
   const encrypt = subtle.encrypt.bind(subtle)

@@ -67,7 +67,7 @@ export async function calls() {
     await call('GET', `${RECORDS}?seq_num=0`, { headers: { 'svc-format': 'base64' } }),
     await call('GET', `${RECORDS}/tail`),
     await call('GET', `${RECORDS}?seq_num=2`),
-    await call('GET', '/v1/streams/nobody-made-this/records'),
+    await call('GET', '/v1/streams/missing/records'),
     await call('POST', RECORDS, { body: '{', headers: { 'content-type': 'application/json' } }),
     await call('DELETE', '/v1/streams/s'),
   ].map(answerOf)

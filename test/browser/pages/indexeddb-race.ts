@@ -47,7 +47,7 @@ export async function race(stream: string, name: string, count: number): Promise
   for (let seqNum = 0; seqNum < count; seqNum++) {
     const outcome = await outcomeOf(patiently(() => log.append(`${name} ${seqNum}`, { matchSeqNum: seqNum })))
     if (outcome === 'won') won.push(seqNum)
-    if (outcome === 'fenced') throw new Error('nobody fences here')
+    if (outcome === 'fenced') throw new Error('this test sets no fencing token')
   }
   return won
 }

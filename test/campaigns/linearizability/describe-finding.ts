@@ -93,7 +93,7 @@ function differences({ order, blocked }: Violation, history: History): string[] 
     const index = Array.from({ length }, (_, i) => i).find((i) => found[i] !== written[i]?.hash)
     if (index === undefined) return []
     const hash = found[index]
-    const instead = hash === undefined ? 'nothing' : (names.get(hash) ?? 'a record that nobody appended')
+    const instead = hash === undefined ? 'nothing' : (names.get(hash) ?? 'a record of no append')
     return [`#${id} has ${instead} at ${index}, where the order has ${written[index]?.name ?? 'nothing'}`]
   })
 }

@@ -4,7 +4,7 @@ import { testStorage, wrapped } from '../../support/index.ts'
 
 /** A shared storage that gives all blocks of a read as one, and whose hints can be kept back. */
 export interface MergingStorage extends Storage {
-  /** While true, nobody is told of changes. */
+  /** While true, changes are not announced. */
   muted: boolean
   /** Whether what is read is no block at all. */
   damage: boolean

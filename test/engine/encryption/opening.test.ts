@@ -111,7 +111,7 @@ describe('with an asynchronous cipher', () => {
     await session.return?.()
     expect(await next).toEqual({ done: true, value: undefined })
     suite.answer()
-    // A rejection that nobody handles would fail the run.
+    // An unhandled rejection would fail the run.
     await engine.clock.settle()
   })
 })

@@ -1,5 +1,5 @@
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
-// What engines load when they need it: here it is at hand, so that a turn of the virtual clock is enough.
+// Loads the code that engines load late, so that a turn of the virtual clock is enough.
 import '../../../src/engine/encryption/stream-codec.ts'
 import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import type {

@@ -7,7 +7,7 @@ import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { wrapped } from '../../support/index.ts'
 
-/** A stream of `batches` batches of 1,000 records, opened anew, with what its storage is asked to read. */
+/** A reopened stream of `batches` batches of 1,000 records, with the ranges read from its storage. */
 async function stored(batches: number, read?: (session: StorageSession) => StorageSession['read']) {
   const storage = memory()
   const writer = await open({ storage })

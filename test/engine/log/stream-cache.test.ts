@@ -137,13 +137,13 @@ describe('the stream cache', () => {
     await lookUp
     expect({
       tail: await outcomeOf(basin.stream('stream').checkTail()),
-      // The same after it was made anew: another stream, with nothing in it.
-      anew: await basin
+      // The same after it was recreated: an empty stream.
+      recreated: await basin
         .createStream('stream')
         .then(() => basin.stream('stream').checkTail())
         .then(({ seqNum }) => seqNum),
       first: await outcomeOf(basin.stream('stream').append('first', { matchSeqNum: 0 })),
-    }).toEqual({ tail: 'stream_not_found', anew: 0, first: 'ok' })
+    }).toEqual({ tail: 'stream_not_found', recreated: 0, first: 'ok' })
   })
 
   it('deletes empty streams even if another stream is damaged', async () => {

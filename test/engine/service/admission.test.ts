@@ -210,7 +210,7 @@ it('batches of a producer count while its session is being opened', async () => 
     ...Array(BEYOND).fill('rate_limited'),
   ])
   await clock.settle()
-  // The session has ended with the producer, which nobody closed.
+  // The session has ended with the producer, which was not closed.
   expect(hw.stats()).toMatchObject({ waitingAppendBytes: 0, appendBytesInFlight: 0, openSessions: 0 })
   expect((await stream.checkTail()).seqNum).toBe(IN_FLIGHT + WAITING)
   await hw.close()

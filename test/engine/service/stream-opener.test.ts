@@ -65,7 +65,7 @@ describe('looking up a stream', () => {
         () => 'ok',
         (error: Error) => error.message,
       )
-    // The token is at hand from here on.
+    // From here on, the token is cached.
     await message(held.stream('other').checkTail())
     const owned = hw.basin('basin', { autoCreate: false }).stream('tenant/stream')
     const look = () => message(owned.checkTail())

@@ -67,7 +67,7 @@ async function checkLog(
   }
   expect(deletion !== undefined && isDone(deletion, count), `${logId} is back`).toBe(false)
   const found = attemptThatLeft(appends, head)
-  expect(found?.head, `${logId} has a head that nobody wrote`).toEqual(head)
+  expect(found?.head, `${logId} has a head that was never written`).toEqual(head)
   const line = lineOf(found!)
   expect(
     line.every((attempt) => mayBeThere(attempt, count)),
@@ -100,7 +100,7 @@ function isDone({ outcome, toldAt }: Attempt, count: number): boolean {
   return outcome === 'done' && toldAt <= count
 }
 
-/** Whoever was told that nothing was written relies on it. */
+/** A caller relies on an error that says that nothing was written. */
 function mayBeThere({ outcome, calledAt, toldAt }: Attempt, count: number): boolean {
   return calledAt <= count && !(outcome === 'not done' && toldAt <= count)
 }

@@ -22,7 +22,7 @@ type NameChange = readonly [name: string, inode: Inode | null]
 type Operation =
   | { readonly kind: 'content'; readonly inode: Inode; readonly change: ContentChange }
   | { readonly kind: 'datasync'; readonly inode: Inode }
-  /** A sync that failed: these changes are lost, though whoever reads the file sees them. */
+  /** A sync that failed: these changes are lost, although reads of the file return them. */
   | { readonly kind: 'lost'; readonly inode: Inode; readonly changes: ReadonlySet<ContentChange> }
   /** A rename is two, of which a crash may leave either: that is worse than what file systems do. */
   | { readonly kind: 'names'; readonly changes: readonly NameChange[] }

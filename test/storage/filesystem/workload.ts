@@ -98,7 +98,7 @@ export function openSimulated(
   return openFiles(disk, { durability, rollBytes, largeBlockBytes }, async () => {})
 }
 
-/** What a process that was killed left open: whoever opens next sees how it came out, and relies on that. */
+/** Calls of a killed process without an outcome: the next opening determines it, and relies on it. */
 async function observe(disk: SimulatedDisk, session: StorageSession, history: History): Promise<void> {
   const settle = (attempt: Attempt, isThere: boolean): void => {
     if (attempt.outcome === 'done' || attempt.outcome === 'not done') return

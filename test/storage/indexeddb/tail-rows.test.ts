@@ -276,7 +276,7 @@ describe('two sessions that have cached a log', () => {
 
     await second.reclaim({ now: 0, trimmedBefore: 0, blocksMax: 100 })
     const again = await LogWriter.create(second, 'a')
-    await conflicts(new LogWriter(first, 'a', head).append(), 'an append to a log that was made anew')
+    await conflicts(new LogWriter(first, 'a', head).append(), 'an append to a recreated log')
     for (let i = 0; i < 5; i++) await again.append()
     expect(await first.head('a')).toEqual(again.head)
     expect(await records(first)).toEqual(range(0, 5))

@@ -8,7 +8,7 @@ const EVERY_RESOURCE = { basins: { prefix: '' }, streams: { prefix: '' }, access
 const BOTH = { read: true, write: true }
 const EVERY_GROUP = { account: BOTH, basin: BOTH, stream: BOTH }
 
-/** What whoever presents a token is given to present. */
+/** The token that a caller of each kind presents. */
 export interface TokenKind {
   readonly scope: AccessScopeInput
   readonly autoPrefixStreams?: boolean

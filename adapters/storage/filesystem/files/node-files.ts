@@ -86,7 +86,7 @@ function irregular(path: string, code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: not a regular file, open '${path}'`), { code, path })
 }
 
-/** Windows cannot sync a directory, and makes its entries durable by itself. */
+/** Windows cannot sync a directory, and makes its entries durable without a sync. */
 export async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return
   const descriptor = await call<number>((done) => open(directory, 'r', done))

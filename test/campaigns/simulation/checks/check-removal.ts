@@ -31,7 +31,7 @@ export function checkDeletion({ name, now, deletions }: StreamHistory, latestTim
   )
   if (minAgeMs > 0 && left === undefined && now.writtenAt + minAgeMs <= latestTime) return
   throw new Violation(
-    `\`${name}\` is there: nobody asked for its deletion`,
+    `\`${name}\` has no request for its deletion`,
     `it is gone, with ${left === undefined ? 'no record' : `record ${left.seqNum}`}, ${latestTime - now.writtenAt} ms after it was last written to`,
   )
 }

@@ -166,7 +166,7 @@ describe('a name with its automatic prefix', () => {
       }
       for (const [what, error] of Object.entries(errors)) {
         expect([what, error?.code, error?.field]).toEqual([what, 'invalid', 'stream'])
-        // A name that is too long by itself is told so.
+        // The error for a name that is too long without the prefix does not mention the prefix.
         expect(error?.message).toMatch(name.length > 512 ? /512 bytes/ : /512 bytes .* with the prefix/)
         expect(error?.message).not.toContain('tenant')
       }

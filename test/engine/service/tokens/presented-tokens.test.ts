@@ -86,7 +86,7 @@ describe('a presented token', () => {
     },
   )
 
-  // Whoever calls from JavaScript, or with a header that is not there, must not get everything.
+  // A call from JavaScript, or with an absent header, must not become the owner.
   it.each([undefined, null])('does not make the caller the owner if it is empty: %s', async (nothing) => {
     const error = await failure(hw.as(nothing as never).checkPermission('read'))
     expect([error?.code, error?.status, error?.message]).toEqual(REFUSAL)
@@ -121,7 +121,7 @@ describe('a presented token', () => {
     const view = hw.as(await issue())
     const same = view.view({ connection: {} })
     expect(await outcome(same.listBasins())).toBe('permission_denied')
-    // Whoever has nothing to present is nobody, not whoever it was before.
+    // A caller without a token is anonymous, not the caller of the previous request.
     expect(await outcome(view.view({ token: undefined }).listBasins())).toBe('authn')
     expect(await outcome(hw.view({ token: undefined }).listBasins())).toBe('authn')
     expect(await outcome(view.as('other').listBasins())).toBe('authn')

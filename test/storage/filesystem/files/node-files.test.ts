@@ -13,7 +13,7 @@ const hasPipes = process.platform !== 'win32'
 const pipesOnly = hasPipes ? '' : ' (skipped: Windows has no pipes with names of files)'
 
 test.runIf(hasPipes).each(['segment-0000000009', 'journal-0000000001', 'checkpoint-0000000001'])(
-  `a pipe with the name %s is no file, and nobody waits for who would write to it${pipesOnly}`,
+  `rejects a pipe with the name %s, without waiting for a writer${pipesOnly}`,
   async (name) => {
     const directory = await temporaryDirectory()
     execFileSync('mkfifo', [join(directory, name)])

@@ -85,7 +85,7 @@ test.each<[string, (path: string) => Promise<unknown>]>([
       await writeFile(join(path, 'mark'), '')
     },
   ],
-  // A directory made anew may get the number of the one that was removed.
+  // A recreated directory may get the inode number of the one that was removed.
   ['without its mark', (path) => unlink(join(path, 'mark'))],
 ])('by path, a directory that was %s is lost for good', async (_, change) => {
   const path = join(await temporaryDirectory(), 'data')

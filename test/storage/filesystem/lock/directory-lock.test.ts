@@ -172,7 +172,7 @@ describe.runIf(onLinux)(
       ['of another start, on a file system of another kind', { boot: 'another', filesystem: 'another' }],
       ['on another file system', { device: 0, filesystem: undefined }],
       ['of which no socket is told', { device: undefined }],
-    ])('one %s may run, though nobody listens', async (_, members) => {
+    ])('one %s may run, although nothing listens', async (_, members) => {
       const { holder, directory, change } = await holderElsewhere('until-told')
       await change(members)
       await holder.kill()

@@ -36,7 +36,7 @@ test.each<[string, Owner, LocalProcess, ProbeResult, ReturnType<typeof livenessB
     'refused',
     'unknown',
   ],
-  ['one that refuses, on a local file system mounted anew', { ...OWNER, device: 8 }, HERE, 'refused', 'dead'],
+  ['one that refuses, on a remounted local file system', { ...OWNER, device: 8 }, HERE, 'refused', 'dead'],
   ['one that refuses, of an unknown start', WITHOUT_BOOT, HERE, 'refused', 'dead'],
   ['one that refuses, from before a loss of power', { ...OWNER, boot: 'other' }, HERE, 'refused', 'dead'],
   ['one that cannot be asked', OWNER, HERE, 'none', 'unknown'],

@@ -29,7 +29,7 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
   ['reading', ({ session, writers }) => readWhole(session, writers[0]!)],
   ['freeing', ({ session }) => session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 1_000 })],
   [
-    'deleting a log and making it anew',
+    'deleting and recreating a log',
     async ({ session, writers }) => {
       const { logId } = writers[2]!
       await session.commit([{ kind: 'delete-log', logId }])
