@@ -20,7 +20,7 @@ describe('a progress bar', () => {
     )
   })
 
-  it('tells how much and how fast where the total is unknown', () => {
+  it('shows amount and rate if the total is unknown', () => {
     const { bar, lines, pass } = started()
     bar.update(0, undefined)
     pass(1000)

@@ -67,7 +67,7 @@ describe('a scope', () => {
     expect(isEmptyScope(scopeWith({ ops: ['read'] }))).toBe(false)
   })
 
-  it('permits nothing without either, whatever its resources', () => {
+  it('permits nothing without either, for any resources', () => {
     expect(isEmptyScope(scopeWith())).toBe(true)
   })
 })

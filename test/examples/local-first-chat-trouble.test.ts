@@ -22,7 +22,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
   }
   const alertOf = (chat: ChatPage) => expect.poll(() => chat.alert.innerText())
 
-  it('tells what is wrong with the name of a room', async () => {
+  it('shows the problem with the name of a room', async () => {
     const chat = await open()
     const problem = () => chat.page.locator('#new-room-problem').innerText()
     for (const [name, expected] of [
@@ -53,7 +53,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     expect((await chat.messages())[0]).toHaveLength(100_000)
   })
 
-  it('tells that the browser does not let it store anything, and tries again', async () => {
+  it('reports that the browser denies storage, and retries', async () => {
     const page = await browser.context.newPage()
     await page.addInitScript(() => {
       const { open } = IDBFactory.prototype
@@ -77,7 +77,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await page.close()
   })
 
-  it('tells that the storage is full, loses nothing, and goes on when there is space', async () => {
+  it('reports a full storage, loses nothing, and continues when there is space', async () => {
     // A running browser remembers for a while how much space there was.
     await browser.restart()
     const chat = new ChatPage(await browser.page('about:blank'))
@@ -102,8 +102,13 @@ describeInChromium('the example local-first-chat in trouble', () => {
     expect(await chat.messages()).toHaveLength(stored + 1)
   })
 
+<<<<<<< ours
   it('tells that there is no such room', async () => {
     const page = await browser.page(`${server.url}#/missing`)
+=======
+  it('reports a missing room', async () => {
+    const page = await browser.page(`${server.url}#/nobody-made-this`)
+>>>>>>> theirs
     await alertOf(new ChatPage(page)).toContain('This room does not exist.')
     expect(new URL(page.url()).hash).toBe('#/')
   })

@@ -43,7 +43,7 @@ describeInChromium('the example published-client', () => {
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
   })
 
-  it('tells that its service worker cannot be installed, when a file of the app is missing', async () => {
+  it('reports a service worker that cannot be installed because a file is missing', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'headwater-example-'))
     const incomplete = await serveDirectory(await buildExample('published-client', directory))
     onTestFinished(() => incomplete.remove())

@@ -18,7 +18,7 @@ it.each([
   expect(exampleArguments(args)).toEqual(expected)
 })
 
-it('npm run example tells what there is', () => {
+it('npm run example lists the examples', () => {
   expect(USAGE).toContain('local-first-chat, published-client')
 })
 

@@ -109,7 +109,7 @@ describe('tokens that come another way', () => {
     expect((await call('GET', '/v1/basins', { headers: bearer(token) })).status).toBe(401)
   })
 
-  test('its own refusal is told, another failure is not', async () => {
+  test('reports its own rejection and hides other failures', async () => {
     const service = await startService()
     const failing = (error: Error) =>
       service.with({ auth: 'token', getToken: () => Promise.reject(error) })('GET', '/v1/basins')

@@ -104,7 +104,7 @@ describe.each(CIPHERS)('records of a basin with %s', (cipher) => {
     expect(service.errors).toEqual([])
   })
 
-  test('a wrong key is told as such, by every kind of read', async () => {
+  test('every kind of read reports a wrong key', async () => {
     const { call, errors } = await start(cipher)
     await call('POST', RECORDS, { headers: keyed(KEY), json: { records: [{ body: 'secret' }] } })
     const read = (headers = {}) =>
@@ -120,7 +120,7 @@ describe.each(CIPHERS)('records of a basin with %s', (cipher) => {
   })
 })
 
-test('a stream without cipher ignores the key, whatever it is', async () => {
+test('a stream without a cipher ignores any key', async () => {
   const service = await startService()
   await service.hw.createBasin(BASIN, { createStreamOnAppend: true })
   const headers = keyed('no base64!')

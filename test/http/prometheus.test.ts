@@ -12,7 +12,7 @@ function samplesOf(text: string): Map<string, number> {
   )
 }
 
-test('tells what was done and what is open', async () => {
+test('reports totals and open sessions', async () => {
   const { call, clock } = await startWithStream()
   await call('POST', RECORDS, { json: { records: [{ body: 'one' }, { body: 'two' }] } })
   await call('POST', RECORDS, { json: { records: [{ body: 'three' }] } })

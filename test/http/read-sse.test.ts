@@ -254,7 +254,7 @@ describe('Last-Event-ID', () => {
   const idsOf = async (response: Response) =>
     parseSse(await response.text()).map(({ event, id }) => id ?? event ?? 'end')
 
-  test('goes on behind the event, whatever the start was, with what is left of the bounds', async () => {
+  test('continues after the event, with the rest of the bounds, for every start', async () => {
     const { read } = await start()
     expect(await idsOf(await read('?timestamp=0&count=3', { 'last-event-id': '0,1,9' }))).toEqual([
       '2,2,18',

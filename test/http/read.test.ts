@@ -31,7 +31,7 @@ describe('unary read', () => {
     },
   )
 
-  test('is protobuf for those who ask first', async () => {
+  test('is protobuf if that comes first in `accept`', async () => {
     const { call } = await startWithThree()
     const headers = { accept: 'application/protobuf, application/json' }
     const response = await call('GET', `${RECORDS}?tail_offset=2`, { headers })

@@ -255,7 +255,7 @@ describe('limits', () => {
     await client.until('"hostname":"example.test","path":"/v1/basins","query":"a=b"')
   })
 
-  it('takes the authority of an HTTP/2 request, whatever its host header says', async () => {
+  it('takes the authority of an HTTP/2 request, not its host header', async () => {
     const { server } = await startServer(describeRequest)
     const session = await http2Client(server.url)
     const { body } = await http2Fetch(session, {

@@ -128,7 +128,7 @@ describe('close', () => {
     expect(await (await fetch(next.url)).text()).toBe('second')
   })
 
-  it('answers an HTTP/2 stream that was open when its client was told to go', async () => {
+  it('answers an HTTP/2 stream that was open when GOAWAY was sent', async () => {
     const { server } = await startServer((exchange) => ok(exchange.chunks()))
     const session = await http2Client(server.url)
     const stream = session.request({ ':method': 'POST', ':path': '/' })

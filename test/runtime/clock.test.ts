@@ -11,7 +11,7 @@ describe('system clock', () => {
     vi.useRealTimers()
   })
 
-  test('tells the time of the machine', () => {
+  test('returns the time of the machine', () => {
     expect(systemClock.now()).toBe(5000)
   })
 

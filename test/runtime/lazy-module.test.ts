@@ -31,7 +31,7 @@ function held() {
 }
 
 describe('a part whose code is loaded late', () => {
-  it('is loaded once, for all who ask', async () => {
+  it('is loaded once for all callers', async () => {
     const { late, loads } = held()
     expect(loads).toHaveLength(0)
     const asked = [late.load(), late.load()]
@@ -41,7 +41,7 @@ describe('a part whose code is loaded late', () => {
     expect([loads.length, late.part]).toEqual([1, 'here'])
   })
 
-  it('is `unavailable` when the code cannot be had, for all who asked, and loaded by the next call', async () => {
+  it('is `unavailable` to all callers if the code cannot be loaded, and loaded by the next call', async () => {
     const { late, loads } = held()
     const cause = new TypeError('Failed to fetch dynamically imported module')
     const asked = [late.load(), late.load()]
@@ -59,7 +59,7 @@ describe('a part whose code is loaded late', () => {
     expect(await again).toBe('here')
   })
 
-  it('does not keep those who end; it comes all the same', async () => {
+  it('rejects a caller whose signal aborts, and continues to load', async () => {
     const { late, loads } = held()
     const ending = new AbortController()
     const [ended, asked] = [late.load(ending.signal), late.load()]
@@ -70,7 +70,7 @@ describe('a part whose code is loaded late', () => {
     expect(await late.load(ending.signal)).toBe('here')
   })
 
-  it('is had in the order in which it was asked for, also by those who ask just when it comes', async () => {
+  it('resolves in the order of the calls, also for calls made just as it loads', async () => {
     const { late, loads } = held()
     const order: string[] = []
     const { signal } = new AbortController()

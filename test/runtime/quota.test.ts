@@ -66,7 +66,7 @@ describe('a budget of bytes', () => {
     expect([budget.used, budget.waiting]).toEqual([5, 0])
   })
 
-  it('tells each once, also when it releases its bytes while it is told', () => {
+  it('calls each callback once, also if it releases its bytes meanwhile', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
     const take = taker(budget, order)

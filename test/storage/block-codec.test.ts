@@ -83,7 +83,7 @@ describe('records as a block', () => {
 })
 
 describe('what is no block', () => {
-  test('is refused with RangeError, or is read as records, whatever it is', () => {
+  test('decodes to records or throws RangeError, for any bytes', () => {
     fc.assert(
       fc.property(bytes(300), (data) => decodesOrRefuses(data)),
       { numRuns: 2000 },

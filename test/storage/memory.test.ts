@@ -129,7 +129,7 @@ describe('memory', () => {
     expect(left.every(({ firstSeqNum }) => firstSeqNum % 2 === 1)).toBe(true)
   })
 
-  test('tells a change once for all appends of one turn', async () => {
+  test('announces a change once for all appends of one turn', async () => {
     const storage = memory()
     const told: string[] = []
     await storage.open({ clock: systemClock, onLogChanged: (logId) => told.push(logId) })

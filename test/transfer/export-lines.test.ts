@@ -50,7 +50,7 @@ describe('an export', () => {
     ])
   })
 
-  it('ends at the tail of its start, whatever is appended, trimmed or expires meanwhile', async () => {
+  it('ends at the tail of its start, despite appends, trims and expiries meanwhile', async () => {
     const made = await withStream()
     await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
     await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `b${i}`))

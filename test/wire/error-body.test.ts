@@ -113,7 +113,7 @@ describe('errorBody', () => {
     expect(errorBody(copy)).toEqual({ status: 404, text: '{"code":"basin_not_found","message":"why"}' })
   })
 
-  it('is one line, whatever the message', () => {
+  it('is one line for any message', () => {
     const { text } = errorBody(invalid('a\nb\r"\ud800'))
     expect(text).not.toMatch(/[\r\n]/)
     expect(JSON.parse(text).message).toBe('a\nb\r"\ud800')

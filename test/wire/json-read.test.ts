@@ -82,7 +82,7 @@ describe('readBatchJson', () => {
     expect(readBatchJson(batch, 'raw')).toContain('"headers":[["","fence"]]}')
   })
 
-  it('contains no line break, whatever the records contain', () => {
+  it('contains no line break for any records', () => {
     const batch = batchOf([record(utf8('a\nb\r\n\u0000"\\'), [[utf8('\n'), utf8('\r')]])])
     const text = readBatchJson(batch, 'raw')
     expect(text).not.toMatch(/[\r\n]/)

@@ -58,7 +58,7 @@ describe('operations of a streaming read', () => {
     )
   })
 
-  it('are never many at once, whatever the clock does', () => {
+  it('are never many at once, however the clock moves', () => {
     const gaps = fc.array(fc.integer({ min: -2e12, max: 2e12 }), { maxLength: 20 })
     fc.assert(
       fc.property(gaps, (gapsMs) => {

@@ -51,7 +51,7 @@ onEveryKindOfStorage(() =>
       expect(await outcome(hw.reconfigureBasin('basin', { streamCipher: null }))).toBe('ok')
     })
 
-    it('makes its streams neither readable nor writable, whatever the key', async () => {
+    it('makes its streams neither readable nor writable with any key', async () => {
       const storage = testStorage()
       const able = opened(await openEncrypted(suite, { storage }))
       await able.with().append('a')

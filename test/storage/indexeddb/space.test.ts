@@ -132,7 +132,7 @@ describe('lowSpace$', () => {
     expect(told.measurements).toBe(measurements)
   })
 
-  it('emits once for several rejected appends, whatever the browser estimates', async () => {
+  it('emits once for several rejected appends, for any estimate of the browser', async () => {
     browser({ usage: 1 * MIB })
     const monitor = new SpaceMonitor(0.8)
     const { usages } = listen(monitor)

@@ -152,7 +152,7 @@ describe('a journal of large blocks', () => {
     await expectAll(await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES), [kept!, trimmed!])
   })
 
-  test('tells where it is damaged, and only those who read it', async () => {
+  test('reports the place of damage to readers of the damaged part only', async () => {
     const { disk, session, writers } = await written(2, { small: 3 })
     await rolled(session, disk)
     await session.close()

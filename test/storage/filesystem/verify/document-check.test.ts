@@ -82,7 +82,7 @@ test.each<[string, Put, string]>([
   expect(problems).toMatchObject([{ file: 'journal-0000000001', problem }])
 })
 
-test('a problem of a log tells the stream that has it', async () => {
+test('a problem of a log names its stream', async () => {
   const lie = appendOf(block({ firstSeqNum: 9 }))
   const { problems } = await verifyFiles(await diskWith(SOUND, [lie]))
   expect(problems).toMatchObject([{ log: 'a', stream: { basin: 'my-app', name: 's' } }])
