@@ -102,13 +102,8 @@ describeInChromium('the example local-first-chat in trouble', () => {
     expect(await chat.messages()).toHaveLength(stored + 1)
   })
 
-<<<<<<< ours
-  it('tells that there is no such room', async () => {
-    const page = await browser.page(`${server.url}#/missing`)
-=======
   it('reports a missing room', async () => {
-    const page = await browser.page(`${server.url}#/nobody-made-this`)
->>>>>>> theirs
+    const page = await browser.page(`${server.url}#/missing`)
     await alertOf(new ChatPage(page)).toContain('This room does not exist.')
     expect(new URL(page.url()).hash).toBe('#/')
   })
