@@ -9,9 +9,8 @@ import {
   readBlocks,
   readSummaries,
 } from './page.ts'
-import type { LogRow } from './schema.ts'
+import type { LogRow, ReadTransaction } from './schema.ts'
 import { lastTailRow, readTailRows, TAIL_ROW_RECORDS_MAX } from './tail-rows.ts'
-import type { Transaction } from './transactions.ts'
 
 export function readHead(connection: Connection, logId: string): Promise<Head | undefined> {
   return connection.read(['logs', 'appends'], async (transaction) => {
@@ -66,7 +65,7 @@ const PAGES_MAX = 100
  * needed, and sends the first request before the log row has arrived.
  */
 export async function readPages(
-  transaction: Transaction,
+  transaction: ReadTransaction,
   logId: string,
   range: ReadRange,
   logRow: Promise<LogRow | undefined>,
@@ -117,7 +116,7 @@ export async function readPages(
 
 /** A sequence number in the first page that reaches the timestamp. */
 async function seqNumAt(
-  transaction: Transaction,
+  transaction: ReadTransaction,
   logId: string,
   timestamp: number,
 ): Promise<number | undefined> {

@@ -63,7 +63,7 @@ function allocateReserve(connection: Connection): Promise<void> {
     write(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')
       const exists = (await store.getKey(RESERVE)) !== undefined
-      if (!exists) store.put(randomBytes(RESERVE_BYTES), RESERVE)
+      if (!exists) await store.put(randomBytes(RESERVE_BYTES), RESERVE)
     }),
   )
 }
@@ -74,7 +74,7 @@ function releaseReserve(connection: Connection): Promise<boolean> {
     write(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')
       const exists = (await store.getKey(RESERVE)) !== undefined
-      if (exists) store.delete(RESERVE)
+      if (exists) await store.delete(RESERVE)
       return exists
     }),
   )

@@ -1,8 +1,9 @@
 import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
 import { choreTimesAfter } from './chores.ts'
 import { encodePage, readBlocks, sizeInPage } from './page.ts'
-import type { ChoreTimes, LogRow, TailKey, TailRow } from './schema.ts'
-import type { Transaction } from './transactions.ts'
+import type { ChoreTimes, LogRow, ReadTransaction, TailKey, TailRow, WriteTransaction } from './schema.ts'
+
+type Transaction = ReadTransaction | WriteTransaction
 
 /** A log as stored, except for its pages. */
 export interface StoredLog {
@@ -26,10 +27,10 @@ export async function lastTailRow(
   logId: string,
   row: LogRow,
 ): Promise<TailRow | undefined> {
-  const rows = transaction.objectStore('appends')
+  let cursor = await transaction.objectStore('appends').openCursor(tailRange(logId, row), 'prev')
   // Skips rows of stale revisions.
-  const last = await rows.findLast(tailRange(logId, row), ({ revision }) => revision === row.revision)
-  return last as TailRow | undefined
+  while (cursor !== null && cursor.value.revision !== row.revision) cursor = await cursor.continue()
+  return cursor?.value as TailRow | undefined
 }
 
 /** All tail rows in order, optionally from a sequence number on. */
@@ -44,11 +45,15 @@ export async function readTailRows(
 }
 
 /** Whether the log row takes tail rows. One that an older version of the library wrote does not. */
-export async function hasMarker(transaction: Transaction, logId: string, revision: number): Promise<boolean> {
+export async function hasMarker(
+  transaction: WriteTransaction,
+  logId: string,
+  revision: number,
+): Promise<boolean> {
   return (await transaction.objectStore('appends').getKey(markerKey(logId, revision))) !== undefined
 }
 
-export async function readLog(transaction: Transaction, logId: string): Promise<StoredLog | undefined> {
+export async function readLog(transaction: WriteTransaction, logId: string): Promise<StoredLog | undefined> {
   const row = await transaction.objectStore('logs').get(logId)
   return row && { row, tailRows: await readTailRows(transaction, logId, row) }
 }
