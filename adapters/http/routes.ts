@@ -12,6 +12,7 @@ import {
 import { getDefaultLocation, listLocations, setDefaultLocation } from './endpoints/locations.ts'
 import { accountMetrics, basinMetrics, streamMetrics } from './endpoints/metrics.ts'
 import { health, prometheus } from './endpoints/monitoring.ts'
+import { servePage } from './endpoints/page.ts'
 import { read } from './endpoints/read.ts'
 import {
   checkTail,
@@ -23,7 +24,6 @@ import {
   reconfigureStream,
 } from './endpoints/streams.ts'
 import type { Page } from './page.ts'
-import type { Reply } from './reply.ts'
 import type { Endpoint } from './request.ts'
 import type { Route } from './router.ts'
 
@@ -109,18 +109,6 @@ export const ROUTES: readonly Route<Methods>[] = [
 ]
 
 /** Serves a page at the path where the handler is mounted. */
-export function pageRoute({ html, contentSecurityPolicy }: Page): Route<Methods> {
-  const reply: Reply = {
-    status: 200,
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': contentSecurityPolicy,
-      'cache-control': 'no-cache',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-    },
-    body: html,
-  }
-  const method = { endpoint: () => reply, operations: 'public' } as const
-  return { pattern: '/', target: { GET: method } }
+export function pageRoute(page: Page): Route<Methods> {
+  return { pattern: '/', target: { GET: { endpoint: servePage(page), operations: 'public' } } }
 }

@@ -25,6 +25,22 @@ test('is served at `/`, without a token and with its policy', async () => {
   expect((await call('GET', '/v1/basins', { basin: null })).status).toBe(401)
 })
 
+test('is sent again only after it has changed', async () => {
+  const { with: withOptions } = await startService()
+  const call = withOptions({ page: PAGE })
+  const etag = (await call('GET', '/', { basin: null })).headers.get('etag')!
+  expect(etag).toMatch(/^W\/"[\w+/]{43}="$/)
+  const again = (known: string, page = PAGE) =>
+    withOptions({ page })('GET', '/', { basin: null, headers: { 'if-none-match': known } })
+  for (const known of [etag, `"other", ${etag}`]) {
+    const { status, headers, body } = await again(known)
+    expect([status, headers.get('etag'), body]).toEqual([304, etag, null])
+    expect(headers.get('content-security-policy')).toBe(PAGE.contentSecurityPolicy)
+  }
+  expect((await again('"other"')).status).toBe(200)
+  expect((await again(etag, { ...PAGE, html: '<!doctype html><title>new</title>' })).status).toBe(200)
+})
+
 test.each(['/', '/streams', '/streams/'])('is served after a prefix: %s', async (path) => {
   const { call } = await startService({ prefix: '/streams', page: PAGE })
   expect((await call('GET', path)).headers.get('content-type')).toBe('text/html; charset=utf-8')

@@ -4,7 +4,7 @@ import { matches, meteredSize } from './record.ts'
 /** The most records that a live tail keeps. */
 export const RECORDS_MAX = 100_000
 /** The most metered bytes that a live tail keeps, unless a single record is larger. */
-export const BYTES_MAX = 64 * 1_048_576
+export const BYTES_MAX = 32 * 1_048_576
 
 /**
  * The latest records of a stream, up to {@link RECORDS_MAX} and {@link BYTES_MAX}, and those of them that a
