@@ -41,7 +41,7 @@ describe.concurrent('a campaign finds a decoder that is', () => {
   })
 
   it.each<[string, RegExp, CampaignOptions?]>([
-    ['endless', /prints nothing any more/, { silenceMs: 4000 }],
+    ['endless', /prints nothing any more/, { silenceMs: 10_000 }],
     ['unanswered', /exits with 13/],
     ['exploding', /exits with SIGABRT.*heap/s, { heapMiB: 64 }],
   ])('%s, and continues with the next', SLOW, async (name, problem, options) => {
