@@ -6,7 +6,7 @@ import { type JsonObject, readJson, readJsonText } from '../../src/wire/json-rea
 import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import type { CliContext } from './context.ts'
-import { CliError, printable, ServiceError } from './errors.ts'
+import { CliError, ConnectionError, printable, ServiceError } from './errors.ts'
 
 /** The server must send a heartbeat in half of this time. */
 const SILENCE_MS_MAX = 30_000
@@ -85,13 +85,15 @@ export class Client {
    * Reads records in a session. Each batch has 1 to 1,000 records.
    *
    * @param path Of the stream, with the query.
+   * @param onOpen Called when the server has accepted the read.
    */
-  async *read(basin: string, path: string): AsyncGenerator<readonly SequencedRecord[]> {
+  async *read(basin: string, path: string, onOpen?: () => void): AsyncGenerator<readonly SequencedRecord[]> {
     const timeout = new Timeout(this.#options)
     try {
       const { recordsOf } = await import('../transfer/responses.ts')
       const response = await this.#fetch({ method: 'GET', path, basin }, timeout, sessionContentType('svc'))
       if (!response.ok) throw this.#errorOf(response.status, await bodyOf(response, timeout))
+      onOpen?.()
       const frames = new FrameDecoder()
       for await (const chunk of chunksOf(response, timeout)) {
         for (const frame of frames.decode(chunk)) {
@@ -146,7 +148,11 @@ export class Client {
       return serviceErrorOf(status, objectOf(readJson(body), 'body'))
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      return this.#unexpected(`its status is ${status}`)
+      const unexpected = this.#unexpected(`its status is ${status}`)
+      // A proxy whose server is gone.
+      return status === 502 || status === 503 || status === 504
+        ? new ConnectionError(unexpected.message)
+        : unexpected
     }
   }
 
@@ -168,7 +174,7 @@ export class Client {
         ? 'connection refused'
         : printable(String(cause?.message || (error as Error).message))
     const doubt = method === 'GET' || wasNotSent ? '' : '; the request may have taken effect'
-    return new CliError(1, `cannot reach ${name}: ${reason}${doubt}`)
+    return new ConnectionError(`cannot reach ${name}: ${reason}${doubt}`)
   }
 }
 

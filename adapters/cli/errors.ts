@@ -29,6 +29,13 @@ export class ServiceError extends CliError {
   }
 }
 
+/** The server cannot be reached, or the connection to it was lost. */
+export class ConnectionError extends CliError {
+  constructor(message: string) {
+    super(1, message)
+  }
+}
+
 /** Ends the command because the user stopped it, with Ctrl+C (130) or `SIGTERM` (143). */
 export class Interrupted extends Error {
   readonly exitCode: 130 | 143

@@ -22,6 +22,8 @@ export interface RecordQuery {
   readonly client: Client
   readonly name: StreamName
   readonly query: Readonly<Record<string, number>>
+  /** Called when the read is accepted. */
+  readonly onOpen?: () => void
 }
 
 interface RecordFormat {
@@ -34,10 +36,11 @@ export async function* readRecords({
   client,
   name,
   query,
+  onOpen,
 }: RecordQuery): AsyncGenerator<readonly SequencedRecord[]> {
   const parameters = new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))
   try {
-    yield* client.read(name.basin, `${resourcePath(name)}/records?${parameters}`)
+    yield* client.read(name.basin, `${resourcePath(name)}/records?${parameters}`, onOpen)
   } catch (error) {
     const isEmpty =
       error instanceof ServiceError && error.tail !== undefined && (query.seq_num ?? 0) <= error.tail
@@ -47,12 +50,12 @@ export async function* readRecords({
 
 /** Prints records to standard output as they arrive. */
 export async function printRecords(
-  query: RecordQuery,
+  batches: AsyncIterable<readonly SequencedRecord[]>,
   format: RecordFormat,
   context: CliContext,
 ): Promise<void> {
   const output = standardOutput(context.output())
-  for await (const records of readRecords(query)) {
+  for await (const records of batches) {
     const bytes = format.json ? jsonLines(records, format.base64) : bodyLines(records)
     if (bytes.length > 0) await output.write(bytes)
   }

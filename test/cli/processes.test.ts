@@ -107,18 +107,30 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
   })
 
-  it('a follower fails when its server stops', async () => {
-    const server = headwater.start(['serve', '--port', '0', '--no-auth', '--storage', 'memory'])
-    const [chunk] = await once(server.stdout!, 'data')
-    const HEADWATER_URL = /http:\S+/.exec(String(chunk))![0]
-    await shell('headwater append app/s one', { HEADWATER_URL })
-    const follower = headwater.start(['tail', '-f', 'app/s'], { HEADWATER_URL })
+  it('a follower reads on when its server has restarted', async () => {
+    const options = ['serve', '--no-auth', '--storage', './restarted']
+    const start = async (port: string) => {
+      const server = headwater.start([...options, '--port', port], {}, headwater.directory)
+      onTestFinished(() => void server.kill('SIGKILL'))
+      const [chunk] = await once(server.stdout!, 'data')
+      return { server, url: /http:\S+/.exec(String(chunk))![0] }
+    }
+    const { server, url } = await start('0')
+    const env = { HEADWATER_URL: url }
+    await shell('headwater append app/s one', env)
+    const follower = headwater.start(['tail', '-f', 'app/s'], env)
     const output = ended(follower)
     await once(follower.stdout!, 'data')
     server.kill('SIGTERM')
+    await once(server, 'exit')
+    await start(new URL(url).port)
+    const printed = once(follower.stdout!, 'data')
+    await shell('headwater append app/s two', env)
+    await printed
+    follower.kill('SIGINT')
     const { code, out, err } = await output
-    expect([code, out.toString()]).toEqual([1, 'one\n'])
-    expect(err).toMatch(/^headwater: .*\(unavailable\)\n$/)
+    expect([code, out.toString()]).toEqual([130, 'one\ntwo\n'])
+    expect(err).toMatch(/^headwater: .*; reconnecting, Ctrl\+C stops\n$/)
   })
 
   it('prints no colour to a pipe', async () => {

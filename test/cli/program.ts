@@ -13,7 +13,7 @@ import { bundledAssets } from '../../scripts/bundled-assets.mjs'
  */
 export function program(): {
   readonly directory: string
-  start(args: readonly string[], env?: Readonly<Record<string, string>>): ChildProcess
+  start(args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): ChildProcess
 } {
   let directory = ''
   beforeAll(async () => {
@@ -40,9 +40,10 @@ export function program(): {
     get directory() {
       return directory
     },
-    start: (args, env = {}) =>
+    start: (args, env = {}, cwd) =>
       spawn(process.execPath, [join(directory, 'main.mjs'), ...args], {
         env: { PATH: process.env.PATH, ...env },
+        cwd,
       }),
   }
 }

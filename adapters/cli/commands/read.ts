@@ -3,7 +3,13 @@ import { integerArgument, parseArguments, timeArgument } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
-import { printRecords, RECORD_OUTPUT_DEFINITIONS, RECORD_OUTPUT_NOTES } from '../print-records.ts'
+import { followRecords } from '../follow-records.ts'
+import {
+  printRecords,
+  RECORD_OUTPUT_DEFINITIONS,
+  RECORD_OUTPUT_NOTES,
+  readRecords,
+} from '../print-records.ts'
 import { NAME_NOTES, parseStreamName } from '../stream-name.ts'
 import {
   encryptionKey,
@@ -98,9 +104,12 @@ async function run(
   context: CliContext,
 ): Promise<void> {
   const { name, query, follow } = args
-  await withClient(args, context, (client) =>
-    printRecords({ client, name, query: { ...query, wait: follow ? WAIT_SECONDS_MAX : 0 } }, args, context),
-  )
+  await withClient(args, context, async (client, engine) => {
+    const request = { client, name, query: { ...query, wait: follow ? WAIT_SECONDS_MAX : 0 } }
+    const isRemote = follow && engine === undefined
+    const options = { clock: context.clock, report: context.printError }
+    await printRecords(isRemote ? followRecords(request, options) : readRecords(request), args, context)
+  })
 }
 
 export const READ = command({
@@ -123,6 +132,7 @@ export const TAIL = command({
   description: 'Print the last records of a stream, and follow it',
   notes: [
     'Example: headwater tail -n 100 -f app-logs/web/1',
+    'With -f, a lost connection to a server is restored, and reading goes on after the last record.',
     ...RECORD_OUTPUT_NOTES,
     ...NAME_NOTES,
     ...TARGET_NOTES,
