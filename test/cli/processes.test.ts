@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,6 +18,15 @@ async function shell(script: string, env: Readonly<Record<string, string>> = {})
     ({ code, stdout, stderr }) =>
       ({ code, stdout, stderr }) as { code: number; stdout: string; stderr: string },
   )
+}
+
+/** Whether a shell is not installed. */
+function lacks(name: string): boolean {
+  return spawnSync(name, ['-c', 'true']).status !== 0
+}
+
+function whyLacks(name: string): string {
+  return lacks(name) ? ` (skipped: ${name} is not installed)` : ''
 }
 
 /** Starts `serve` on a free port, and resolves to its URL. */
@@ -149,6 +158,37 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
     expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])
     expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow'])
+  })
+
+  it.skipIf(lacks('fish'))(`completes commands and options in fish${whyLacks('fish')}`, async () => {
+    await writeFile(at('headwater.fish'), (await shell('headwater completion fish')).stdout)
+    const complete = async (line: string) => {
+      const script = `source ./headwater.fish; complete -C "headwater ${line}"`
+      const { stdout } = await shell(`fish --no-config -c '${script}'`)
+      return stdout
+        .trim()
+        .split('\n')
+        .map((word) => word.split('\t')[0])
+    }
+    expect(await complete('ap')).toEqual(['append'])
+    expect(await complete('token ')).toEqual(['issue', 'list', 'revoke', '--help'])
+    expect(await complete('token issue ci --op')).toEqual(['--ops', '--op-groups'])
+    expect(await complete('append a/b --no')).toEqual(['--no-create'])
+  })
+
+  it.skipIf(lacks('zsh'))(`completes commands and options in zsh${whyLacks('zsh')}`, async () => {
+    const script = (await shell('headwater completion zsh')).stdout
+    // Completion functions run only while a line is edited: this one prints what it would be offered.
+    const stub = `_describe() { print -rl -- \${items%%:*}; }; compdef() { :; }`
+    await writeFile(at('complete.zsh'), `${stub}\n${script}\nwords=("$@"); CURRENT=$#; _headwater\n`)
+    const complete = async (...words: string[]) => {
+      const quoted = words.map((word) => `'${word}'`).join(' ')
+      return (await shell(`zsh -f ./complete.zsh headwater ${quoted}`)).stdout.trim().split('\n')
+    }
+    expect(await complete('')).toContain('append')
+    expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke', '--help'])
+    expect(await complete('token', 'issue', 'ci', '')).toContain('--op-groups')
+    expect(await complete('append', 'a/b', '')).toContain('--no-create')
   })
 
   it.each([

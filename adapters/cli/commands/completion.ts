@@ -36,6 +36,7 @@ export function completionCommand(root: () => Command): Command {
 interface Words {
   /** The command with its groups, such as `token issue`; empty for the command line itself. */
   readonly path: string
+  readonly hasCommands: boolean
   readonly words: readonly Word[]
 }
 
@@ -48,6 +49,7 @@ interface Word {
 async function wordsOf(root: Command): Promise<Words[]> {
   return (await walk(root, [])).map(({ path, command }) => ({
     path: path.join(' '),
+    hasCommands: command.commands !== undefined,
     words: [
       ...(command.commands ?? []).map(({ name, description }) => ({ text: name, description })),
       ...optionsOf(command.definitions ?? {}),
@@ -72,8 +74,8 @@ async function walk(command: Command, path: readonly string[]): Promise<Place[]>
 function optionsOf(definitions: ArgsDef): Word[] {
   return Object.entries(definitions).flatMap(([name, definition]) => {
     if (definition.type === 'positional') return []
-    const { description = '' } = definition
     const isOn = definition.type === 'boolean' && definition.default === true
+    const description = (isOn && definition.negativeDescription) || (definition.description ?? '')
     const alias = aliasOf(definition)
     return [
       { text: isOn ? `--no-${name}` : `--${name}`, description },
@@ -140,6 +142,10 @@ function fishScript(all: readonly Words[]): string[] {
     '    end',
     '    echo $at',
     'end',
+    // Where a command is expected, files are not.
+    ...all
+      .filter(({ hasCommands }) => hasCommands)
+      .map(({ path }) => `complete -c headwater -f -n ${quote(`test "$(__headwater_path)" = "${path}"`)}`),
     ...all.flatMap(({ path, words }) =>
       words.map(
         ({ text, description }) =>
