@@ -109,6 +109,8 @@ describeInChromium('the look of the console', () => {
     await page.getByRole('link', { name: 'orders' }).focus()
     await page.keyboard.press('Enter')
     await page.locator('.row').first().waitFor()
+    // The link is gone: the heading of the new view has the focus.
+    await expect.poll(() => focused(page)).toBe('orders')
     await page.getByRole('listbox', { name: 'Records' }).focus()
     await page.keyboard.press('Home')
     await page.getByRole('heading', { name: 'Record 0' }).waitFor()
