@@ -152,7 +152,7 @@ export function planOptimistically(
  * attempted plan if it succeeded, and a new plan if it did not. If other writers have appended since, the
  * outcome stays unknown. Rejects with `StorageFailure` (`corrupt`) if the log is damaged.
  */
-export async function planFromStored(
+async function planFromStored(
   transaction: WriteTransaction,
   logId: string,
   requests: readonly AppendRequest[],

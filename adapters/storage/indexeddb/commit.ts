@@ -119,12 +119,12 @@ interface Drafted<Value> {
   isChanged: boolean
 }
 
-export interface DraftedDocument extends Drafted<DocumentRow> {
+interface DraftedDocument extends Drafted<DocumentRow> {
   readonly collection: Collection
   readonly key: string
 }
 
-export interface DraftedLog extends Drafted<StoredLog> {
+interface DraftedLog extends Drafted<StoredLog> {
   readonly logId: string
   /** Before the commit. */
   readonly before: StoredLog | undefined
@@ -133,7 +133,7 @@ export interface DraftedLog extends Drafted<StoredLog> {
 }
 
 /** Applies the changes of one commit in order. Throws `StorageConflict` if an expectation does not hold. */
-export class CommitDraft {
+class CommitDraft {
   readonly #documents: ReadonlyMap<string, DraftedDocument>
   readonly #logs: ReadonlyMap<string, DraftedLog>
   #version: number
@@ -206,7 +206,7 @@ export class CommitDraft {
 }
 
 /** Unique, because names of collections do not contain U+0000. */
-export function nameOf({ collection, key }: DocumentName): string {
+function nameOf({ collection, key }: DocumentName): string {
   return `${collection}\0${key}`
 }
 

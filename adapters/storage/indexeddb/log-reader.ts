@@ -64,7 +64,7 @@ const PAGES_MAX = 100
  * Reads the blocks in pages of a log that a read may want. Requests no page twice and few that are not
  * needed, and sends the first request before the log row has arrived.
  */
-export async function readPages(
+async function readPages(
   transaction: ReadTransaction,
   logId: string,
   range: ReadRange,
@@ -131,7 +131,7 @@ function endOfPages({ head, tail }: LogRow): number {
 }
 
 /** Collects the blocks of a log that a read wants. They are added in order. */
-export class BlockCollector<Block extends BlockSummary = BlockSummary> {
+class BlockCollector<Block extends BlockSummary = BlockSummary> {
   readonly blocks: Block[] = []
   readonly #range: ReadRange
   #bytesLeft: number

@@ -31,7 +31,7 @@ export function encodePage(blocks: readonly StoredBlock[]): Page {
   return { numbers, data }
 }
 
-export function encodeNumbers(blocks: readonly StoredBlock[]): Float64Array {
+function encodeNumbers(blocks: readonly StoredBlock[]): Float64Array {
   const numbers = new Float64Array(blocks.length * NUMBERS_PER_BLOCK)
   let end = 0
   blocks.forEach((block, index) => {
@@ -47,7 +47,7 @@ export function encodeNumbers(blocks: readonly StoredBlock[]): Float64Array {
 }
 
 /** The blocks of a page without their data. Throws `RangeError` if the page is damaged. */
-export function parseSummaries({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] {
+function parseSummaries({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] {
   const summaries: BlockSummary[] = []
   for (let i = 0; i < numbers.length; i += NUMBERS_PER_BLOCK) {
     const summary = parseSummary(numbers, i)
@@ -99,7 +99,7 @@ function parseSummary(numbers: Float64Array, i: number): BlockSummary {
 }
 
 /** Whether the value is a non-negative safe integer. */
-export function isCount(value: number): boolean {
+function isCount(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0
 }
 

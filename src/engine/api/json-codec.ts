@@ -169,7 +169,7 @@ export interface StandardIssue {
 }
 
 /** The first issue with its path, for messages. */
-export function issueText([issue]: readonly StandardIssue[]): string {
+function issueText([issue]: readonly StandardIssue[]): string {
   const path = (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part))
   const message = issue?.message ?? 'does not match the schema'
   return path.length === 0 ? message : `\`${path.join('.')}\`: ${message}`
