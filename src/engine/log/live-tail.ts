@@ -70,7 +70,7 @@ export class LiveTail {
       this.#followers?.delete(follower)
       if (this.followers > 0) return
       this.#followers = undefined
-      this.#clear()
+      this.clear()
     }
   }
 
@@ -79,7 +79,7 @@ export class LiveTail {
     if (this.followers === 0) return
     const last = this.#batches.at(-1)?.block
     if (last !== undefined && live.block.firstSeqNum < last.endSeqNum) return
-    if (last !== undefined && live.block.firstSeqNum > last.endSeqNum) this.#clear()
+    if (last !== undefined && live.block.firstSeqNum > last.endSeqNum) this.clear()
     this.#batches.push(live)
     this.#bytes += live.batch.meteredBytes
     while (this.#batches.length > this.#batchesMax || this.#bytes > this.#bytesMax) {
@@ -131,7 +131,8 @@ export class LiveTail {
     for (const follower of this.#followers ?? []) follower.wake()
   }
 
-  #clear(): void {
+  /** Drops all batches. Followers read on from the storage. */
+  clear(): void {
     this.#batches = []
     this.#bytes = 0
     this.#lastRead = undefined

@@ -144,6 +144,7 @@ export class StreamLog implements AppendTarget {
     const { session, loadDocument } = this.#options
     const { logId, basin, name } = this.document
     for (let i = 0; i < RELOADS_MAX; i++) {
+      const known = this.head
       const head = await session.head(logId)
       if (head === undefined) break
       if (head.epoch !== this.document.epoch) {
@@ -152,7 +153,10 @@ export class StreamLog implements AppendTarget {
         this.document = document
         if (head.epoch !== document.epoch) continue
       }
-      this.#advance(head)
+      // Known before the storage was asked: it has lost appends, as a database does when a lagging replica
+      // takes over. The engine continues with what is there.
+      if (head.tail.seqNum < known.tail.seqNum && this.head === known) this.#rewind(head)
+      else this.#advance(head)
       this.#stale = false
       return true
     }
@@ -224,6 +228,12 @@ export class StreamLog implements AppendTarget {
       // Followers read the damaged block from the storage, and reject.
       return []
     }
+  }
+
+  #rewind(head: Head): void {
+    this.head = head
+    this.live.clear()
+    this.live.wake()
   }
 
   #advance(head: Head): void {
