@@ -1,13 +1,19 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Info, Params, Turn, Usage } from './host.ts'
+
+/** Beside the bundle of the benchmark, or around that of a program which starts others. */
+const PROGRAMS = fileURLToPath(
+  new URL(import.meta.url.includes('/programs/') ? '.' : 'programs/', import.meta.url),
+)
 
 /** A process that runs one of the programs beside this one. Calls are answered one at a time. */
 export class Child {
   readonly #process: ChildProcess
 
   constructor(program: string, dist: string) {
-    const path = fileURLToPath(new URL(`programs/${program}.js`, import.meta.url))
+    const path = join(PROGRAMS, `${program}.js`)
     this.#process = fork(path, {
       execArgv: ['--expose-gc'],
       serialization: 'advanced',

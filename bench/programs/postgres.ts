@@ -1,5 +1,6 @@
 import { Pool } from 'pg'
 import { Cluster } from '../../test/storage/postgres/cluster.ts'
+import { Child } from '../harness/child.ts'
 import { openPostgres, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
 import { bodiesFrom, bodyOf } from '../harness/records.ts'
@@ -7,6 +8,13 @@ import { bodiesFrom, bodyOf } from '../harness/records.ts'
 /** Concurrent writers on one stream, and connections of the bare loop. */
 const WRITERS = 64
 const BATCH_RECORDS = 1_000
+const THIS_PROGRAM = 'postgres'
+
+interface ProcessParams {
+  readonly connectionString: string
+  readonly number: number
+}
+
 /** Rows of a page of the bare read: about as much as one read of the storage. */
 const PAGE_ROWS = 8
 
@@ -41,6 +49,34 @@ host({
     }),
   'bare writers': () =>
     onTable(WRITERS, (insert) => ({ turn: (count) => atOnce(count, (i) => insert(bodyOf(i))) })),
+  // Serves one of the processes below.
+  'headwater process': async ({ connectionString, number }: ProcessParams) => {
+    const hw = await openPostgres(connectionString)
+    const stream = streamNumber(hw, number)
+    await stream.append('')
+    return {
+      turn: (count) => atOnce(count, (i) => stream.append(bodyOf(i))),
+      close: () => hw.close(),
+    }
+  },
+  'headwater processes': ({ processes }: { readonly processes: number }) =>
+    onCluster(async (connectionString) => {
+      const children = Array.from(
+        { length: processes },
+        () => new Child(THIS_PROGRAM, process.env.HEADWATER_DIST!),
+      )
+      await Promise.all(
+        children.map((child, number) => child.prepare('headwater process', { connectionString, number })),
+      )
+      return {
+        async turn(count) {
+          const each = Math.ceil(count / processes)
+          await Promise.all(children.map((child) => child.turn(each)))
+          return each * processes
+        },
+        close: () => Promise.all(children.map((child) => child.close())),
+      }
+    }),
   'headwater reading': ({ size }: { readonly size: number }) =>
     onCluster(async (connectionString) => {
       const hw = await openPostgres(connectionString)

@@ -44,4 +44,16 @@ export const postgresRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
+  'postgres-processes': {
+    work: 'PostgreSQL: three processes, each with a stream and 64 writers, 1 KiB an append',
+    each: 'an append',
+    most: 50_000,
+    ours: { program, side: 'headwater processes', params: { processes: 3 } },
+    rivals: [
+      {
+        against: 'one such process',
+        contestant: { program, side: 'headwater processes', params: { processes: 1 } },
+      },
+    ],
+  },
 }
