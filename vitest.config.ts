@@ -33,6 +33,12 @@ const ENGINE_TESTS = [
   'test/usage/storage-gauges.test.ts',
 ]
 
+/** `npm run test:postgres` runs more tests whose outcome can depend on the storage. */
+const POSTGRES_TESTS =
+  process.env.TEST_POSTGRES === 'all'
+    ? [...ENGINE_TESTS, 'test/engine/service/tokens/*.test.ts', 'test/{http,usage}/*.test.ts']
+    : ENGINE_TESTS
+
 const NOT_ON_POSTGRES = [
   // It claims that no other engine has the storage open, and expects answers before any delay.
   'test/engine/log/append-recovery.test.ts',
@@ -80,7 +86,7 @@ export default defineConfig({
               extends: true as const,
               test: {
                 name: 'postgres',
-                include: ENGINE_TESTS,
+                include: POSTGRES_TESTS,
                 exclude: [...WITHOUT_STORAGE, ...NOT_ON_POSTGRES],
                 env: { TEST_STORAGE: 'postgres' },
                 globalSetup: 'test/storage/postgres/engine-tests.ts',
