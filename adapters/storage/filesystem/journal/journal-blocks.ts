@@ -6,7 +6,7 @@ import { corrupt } from '../files/errors.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import { fileName } from '../files/file-header.ts'
 import { PARTIAL_FRAME_BYTES, type PartReader } from '../part-reader.ts'
-import { readChanges } from '../state/change.ts'
+import { type AppendedBlock, readAppend } from '../state/change.ts'
 import type { JournalBlock } from '../state/log.ts'
 import type { Selection } from '../state/selection.ts'
 import { firstIndex } from '../state/seq-ranges.ts'
@@ -101,25 +101,17 @@ function windowOf(
   return blocks.slice(start, end)
 }
 
-/** The block that a journal frame appends. */
-export interface AppendFrame {
-  /** Number of the log. */
-  readonly log: number
-  /** Its data is a view. */
-  readonly block: StoredBlock
-}
-
-/** Throws `RangeError` if the frame is damaged or does not append a block. */
-export function decodeAppendFrame(frame: Buffer, salt: number): AppendFrame {
+/** The data are a view. Throws `RangeError` if the frame is damaged or does not append a block. */
+export function decodeAppendFrame(frame: Buffer, salt: number): AppendedBlock {
   const whole = readFrame(frame, 0, salt)
   return appendOf(whole, whole.data)
 }
 
 /** The append of a frame with these data. Throws `RangeError` if the frame is damaged or is no append. */
-export function appendOf({ fields }: FrameHead, data: Uint8Array): AppendFrame {
-  const [change] = readChanges(new ByteReader(fields), data)
-  if (change?.kind !== 'append') throw new RangeError('a frame does not append a block')
-  return { log: change.log, block: change.block }
+export function appendOf({ fields }: FrameHead, data: Uint8Array): AppendedBlock {
+  const append = readAppend(new ByteReader(fields), data)
+  if (append === undefined) throw new RangeError('a frame does not append a block')
+  return append
 }
 
 interface Piece {

@@ -149,6 +149,21 @@ export function isClosingFrame(fields: Uint8Array): boolean {
   return fields.length === 1 && fields[0] === KINDS.closed
 }
 
+export interface AppendedBlock {
+  /** Number of the log. */
+  readonly log: number
+  readonly block: StoredBlock
+}
+
+/**
+ * Decodes what a frame with these data appends, and skips the head, which only an opening needs. Undefined if
+ * the frame does not begin with an append. Throws `RangeError` if it is malformed.
+ */
+export function readAppend(reader: ByteReader, data: Uint8Array): AppendedBlock | undefined {
+  if (reader.byte() !== KINDS.append) return undefined
+  return { log: reader.varint(), block: { ...readBlock(reader), data } }
+}
+
 /** Decodes the changes of a frame with these data. Throws `RangeError` if the frame is malformed. */
 export function readChanges(reader: ByteReader, data: Uint8Array): Change[] {
   const changes: Change[] = []

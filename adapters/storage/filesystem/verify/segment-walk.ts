@@ -2,10 +2,9 @@ import { ByteReader } from '../files/bytes.ts'
 import { decodeHeader, FILE_HEADER_BYTES, type FileIdentity } from '../files/file-header.ts'
 import { FRAME_HEADER_BYTES, frameEnd } from '../files/frame.ts'
 import { SequentialReader } from '../files/sequential-reader.ts'
-import type { AppendFrame } from '../journal/journal-blocks.ts'
 import { type JournalGroup, walkGroups } from '../journal/journal-reader.ts'
 import { decodeIndex } from '../segment/chunk.ts'
-import { readChanges } from '../state/change.ts'
+import { type AppendedBlock, readChanges } from '../state/change.ts'
 import { checkUnplaced } from './block-check.ts'
 import type { Scan } from './scan.ts'
 import { withSegment } from './segment-check.ts'
@@ -74,7 +73,7 @@ export function journalOf(header: Buffer): FileIdentity | undefined {
 }
 
 /** An append of an adopted journal, and the offset of its frame. */
-interface PlacedAppend extends AppendFrame {
+interface PlacedAppend extends AppendedBlock {
   readonly offset: number
 }
 
