@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const BLOCK_BYTES = 4096
 
-/** A directory on a disk of limited size, for the writes of this process by callback. */
+/** A directory on a disk of limited size, for the writes of this process to a position. */
 export interface LimitedDisk {
   /** How many bytes of the directory fit. Writes that need more fail with `ENOSPC`, after what fits. */
   capacity: number
@@ -14,9 +14,9 @@ export interface LimitedDisk {
   end(): void
 }
 
-/** Replaces `write` of `node:fs`, since a small file system would have to be mounted by root. */
+/** Replaces `write` and `writeSync` of `node:fs`, since a small file system would have to be mounted by root. */
 export function limitDisk(directory: string): LimitedDisk {
-  const { write } = fs
+  const { write, writeSync } = fs
   const disk: LimitedDisk = {
     capacity: Number.POSITIVE_INFINITY,
     get used() {
@@ -24,20 +24,35 @@ export function limitDisk(directory: string): LimitedDisk {
     },
     end() {
       fs.write = write
+      fs.writeSync = writeSync
       syncBuiltinESMExports()
     },
   }
   type Done = (error: NodeJS.ErrnoException | null, written: number) => void
   const limited = (fd: number, bytes: Uint8Array, start: number, length: number, at: number, done: Done) => {
-    const blocks = blocksOf(fs.fstatSync(fd).size)
-    const room = blocks + Math.max(0, disk.capacity - disk.used)
-    const fitting = Math.min(length, Math.max(0, room - at))
+    const fitting = fittingBytes(fd, length, at)
     if (fitting > 0) write(fd, bytes, start, fitting, at, done)
-    else setImmediate(done, Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }), 0)
+    else setImmediate(done, noSpace(), 0)
+  }
+  const limitedSync = (fd: number, bytes: Uint8Array, start: number, length: number, at?: number) => {
+    // Without a position: output of this process.
+    if (at === undefined) return writeSync(fd, bytes, start, length)
+    const fitting = fittingBytes(fd, length, at)
+    if (fitting === 0) throw noSpace()
+    return writeSync(fd, bytes, start, fitting, at)
+  }
+  function fittingBytes(fd: number, length: number, at: number): number {
+    const room = blocksOf(fs.fstatSync(fd).size) + Math.max(0, disk.capacity - disk.used)
+    return Math.min(length, Math.max(0, room - at))
   }
   fs.write = limited as unknown as typeof write
+  fs.writeSync = limitedSync as unknown as typeof writeSync
   syncBuiltinESMExports()
   return disk
+}
+
+function noSpace(): NodeJS.ErrnoException {
+  return Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
 }
 
 function usedBytes(directory: string): number {

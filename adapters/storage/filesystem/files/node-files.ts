@@ -15,11 +15,12 @@ import {
   statSync,
   unlink,
   write,
+  writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { File, Files } from './files.ts'
 import type { PinnedDirectory } from './pinned-directory.ts'
-import { ShortReads } from './short-reads.ts'
+import { ShortCalls } from './short-calls.ts'
 
 type Callback<Result> = (error: NodeJS.ErrnoException | null, result?: Result) => void
 
@@ -97,10 +98,12 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Reads of up to this length may be synchronous. */
+/** Reads and writes of up to this length may be synchronous. */
 const SHORT_READ_BYTES = 16 * 1024
+const SHORT_WRITE_BYTES = 64 * 1024
 
-const shortReads = new ShortReads(() => performance.now())
+const shortReads = new ShortCalls(() => performance.now())
+const shortWrites = new ShortCalls(() => performance.now())
 
 class NodeFile implements File {
   readonly #descriptor: number
@@ -133,7 +136,11 @@ class NodeFile implements File {
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
-    for (let written = 0; written < bytes.length; ) {
+    let written =
+      bytes.length <= SHORT_WRITE_BYTES
+        ? shortWrites.attempt(() => writeSync(this.#descriptor, bytes, 0, bytes.length, position))
+        : 0
+    while (written < bytes.length) {
       const left = bytes.length - written
       const count = await call<number>((done) =>
         write(this.#descriptor, bytes, written, left, position + written, done),

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, openSync } from 'node:fs'
+import { closeSync, constants, openSync, readFileSync } from 'node:fs'
 import { link, lstat, mkdir, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -32,6 +32,22 @@ test.runIf(hasPipes)(`a pipe with the name of a journal fails the opening${pipes
     const opening = filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
     await expect(opening).rejects.toMatchObject({ kind: 'io', message: expect.stringContaining(name) })
   })
+})
+
+test('a short write to memory is made at once', async () => {
+  const directory = await temporaryDirectory()
+  const file = await nodeFiles(directory).open('segment-0000000009', 'create')
+  const path = join(directory, 'segment-0000000009')
+  let atOnce = 0
+  // After a slow one, some are asynchronous.
+  for (let offset = 0; offset < 100; offset++) {
+    const writing = file.write(new Uint8Array([offset]), offset)
+    if (readFileSync(path).length === offset + 1) atOnce++
+    await writing
+  }
+  expect(atOnce).toBeGreaterThan(0)
+  expect(readFileSync(path)).toEqual(Buffer.from(Array.from({ length: 100 }, (_, i) => i)))
+  await file.close()
 })
 
 test('opening a directory as a file fails', async () => {
