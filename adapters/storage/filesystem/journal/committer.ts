@@ -8,6 +8,9 @@ import { GROUP_BYTES_MAX, GroupWriter } from './group.ts'
 import type { Journals, WritableJournal } from './journals.ts'
 import { Stage } from './stage.ts'
 
+/** A smaller group is not worth a sync of its own. */
+const PIPELINED_CALLS_MIN = 4
+
 /** A call that waits to be written. */
 interface PendingCall {
   /** Estimated length in the journal. */
@@ -55,6 +58,8 @@ export class Committer {
   readonly #housekeeping: Housekeeping
   readonly #group = new GroupWriter()
   #waiting: PendingCall[] = []
+  /** The number of calls in the group that was just written. */
+  #writtenCalls = 0
   readonly #exclusive: Exclusive[] = []
   #running: Promise<void> | undefined
   /** The reason why nothing can be written any more: the state in memory differs from the journal. */
@@ -121,8 +126,7 @@ export class Committer {
   async #loop(): Promise<void> {
     try {
       do {
-        // Lets the callers that were just acknowledged make their next calls, so that these share a group.
-        await macrotask()
+        if (!this.#isPipelined) await macrotask()
         for (const work of this.#exclusive.splice(0)) await work()
         if (this.#waiting.length === 0) continue
         const { backpressure } = this.#housekeeping
@@ -130,13 +134,25 @@ export class Committer {
           if (this.#exclusive.length === 0) await Promise.race([backpressure, this.#woken()])
           continue
         }
+        this.#writtenCalls = 0
         await this.#write(this.#nextGroup())
         this.#housekeeping.groupWritten()
       } while (this.#waiting.length > 0 || this.#exclusive.length > 0)
     } finally {
       // Synchronously: a call that arrives from here on starts a new loop.
       this.#running = undefined
+      this.#writtenCalls = 0
     }
+  }
+
+  /**
+   * Whether the next group is written at once, so that the callers of the one before are acknowledged
+   * meanwhile. With fewer calls waiting, those callers first get a turn of the event loop to make their next
+   * calls, which then share the group.
+   */
+  get #isPipelined(): boolean {
+    const waiting = this.#waiting.length
+    return this.#writtenCalls > 0 && waiting >= PIPELINED_CALLS_MIN && 2 * waiting >= this.#writtenCalls
   }
 
   #woken(): Promise<void> {
@@ -213,6 +229,7 @@ export class Committer {
     for (const { call, error } of refused) call.reject(error)
     try {
       for (const one of staged) this.#apply(one, journal)
+      this.#writtenCalls = calls.length
     } catch (error) {
       this.#broken = brokenError(error, true)
       // Calls that have resolved are not affected.

@@ -57,6 +57,27 @@ test('maintenance that cannot start is reported by the next reclaim and fails no
   expect(maintenance.takeFailure()).toBeUndefined()
 })
 
+test.each([
+  { waiting: 4, turns: 0 },
+  { waiting: 3, turns: 1 },
+  { waiting: 1, turns: 1 },
+])('$waiting calls that wait while 6 are written are written $turns turns later', async (of) => {
+  const { committer } = await started()
+  const later: Promise<void>[] = []
+  const change = { kind: 'put', collection: 'settings', key: 'a', text: '1', version: 1 } as const
+  const during = () => {
+    for (let i = 0; i < of.waiting; i++) later.push(put(committer, `later ${i}`))
+    return [change]
+  }
+  const first = [committer.commit(10, during, false)]
+  for (let i = 0; i < 5; i++) first.push(put(committer, `first ${i}`))
+  await Promise.all(first)
+  let turns = 0
+  setImmediate(() => turns++)
+  await Promise.all(later)
+  expect(turns).toBe(of.turns)
+})
+
 async function started() {
   const disk = new SimulatedDisk(new Prng(1))
   const state = new State()
