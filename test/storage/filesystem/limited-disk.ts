@@ -14,7 +14,7 @@ export interface LimitedDisk {
   end(): void
 }
 
-/** Replaces `write` and `writeSync` of `node:fs`, since a small file system would have to be mounted by root. */
+/** Replaces `write` and `writeSync` of `node:fs`: only root could mount a small file system. */
 export function limitDisk(directory: string): LimitedDisk {
   const { write, writeSync } = fs
   const disk: LimitedDisk = {
