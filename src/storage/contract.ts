@@ -373,6 +373,9 @@ export function hasNewTrim({ trims, appendedAt }: Head): boolean {
 
 const BEGINNING: LogStart = { tail: { seqNum: 0, timestamp: 0 }, fencingToken: '' }
 
+/** Shared: there may be 100,000 heads. */
+const NO_TRIMS: Head['trims'] = Object.freeze([])
+
 /**
  * Returns the head of a log that was just created.
  *
@@ -388,6 +391,6 @@ export function emptyHead(epoch: number, createdAt: number, start: LogStart = BE
     fencingToken,
     appendId: '',
     appendedAt: createdAt,
-    trims: [],
+    trims: NO_TRIMS,
   }
 }

@@ -118,8 +118,10 @@ export class MemoryLog {
   current: Head
   #meteredBytes = 0
   readonly #blocks = new OrderedList<StoredBlock>(bySeqNum)
-  /** Blocks by expiry. Differs from the order of the log if a retention policy was shortened. */
-  readonly #expiring = new OrderedList<StoredBlock>(byExpiry)
+  /** Blocks by expiry, if that is not the order of the log: a retention policy was shortened. */
+  #expiring: OrderedList<StoredBlock> | undefined
+  /** When the block that was appended last expires; Infinity for never. */
+  #lastExpiry = 0
   readonly #arena = new Arena()
 
   constructor(id: string, head: Head) {
@@ -151,9 +153,13 @@ export class MemoryLog {
     const isTight =
       data.length > UNBUFFERED_BYTES_MAX && (this.#arena.has(data) || data.length === data.buffer.byteLength)
     const stored = isTight ? block : copyBlock(block)
-    this.#blocks.add(stored)
+    const expiry = stored.expiresAt ?? Number.POSITIVE_INFINITY
+    if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
+    this.#lastExpiry = expiry
+    const isFirst = this.#blocks.add(stored)
     this.#meteredBytes += stored.meteredBytes
-    const expiresFirst = stored.expiresAt !== null && this.#expiring.add(stored)
+    const expiresFirst =
+      this.#expiring === undefined ? isFirst : stored.expiresAt !== null && this.#expiring.add(stored)
     this.current = head
     return expiresFirst || head.trims.length > 0
   }
@@ -181,7 +187,7 @@ export class MemoryLog {
 
   /** When the next block expires. */
   get expiresAt(): number | undefined {
-    return this.#expiring.first()?.expiresAt ?? undefined
+    return this.#expiresNext?.expiresAt ?? undefined
   }
 
   /** When the first block was trimmed; undefined if it was not. */
@@ -192,7 +198,7 @@ export class MemoryLog {
 
   /** Frees the block that expires next. */
   freeExpired(): void {
-    this.#free(this.#expiring.first()!)
+    this.#free(this.#expiresNext!)
   }
 
   /** Frees the first block. */
@@ -210,10 +216,21 @@ export class MemoryLog {
     return cutRecords(data, first.firstSeqNum, block.expiresAt, range)
   }
 
+  /** If it expires at all. */
+  get #expiresNext(): StoredBlock | undefined {
+    return (this.#expiring ?? this.#blocks).first()
+  }
+
+  #byExpiry(): OrderedList<StoredBlock> {
+    const list = new OrderedList<StoredBlock>(byExpiry)
+    for (const block of this.#blocks.from(() => true)) if (block.expiresAt !== null) list.add(block)
+    return list
+  }
+
   #free(block: StoredBlock): void {
     this.#blocks.delete(block)
     this.#meteredBytes -= block.meteredBytes
-    if (block.expiresAt !== null) this.#expiring.delete(block)
+    if (block.expiresAt !== null) this.#expiring?.delete(block)
     if (this.#arena.wastes(this.#meteredBytes)) this.#copyBlocks()
   }
 
@@ -223,10 +240,8 @@ export class MemoryLog {
       const copy = copyBlock(block)
       this.#blocks.delete(block)
       this.#blocks.add(copy)
-      if (block.expiresAt === null) continue
-      this.#expiring.delete(block)
-      this.#expiring.add(copy)
     }
+    this.#expiring &&= this.#byExpiry()
     this.#arena.clear()
   }
 }
