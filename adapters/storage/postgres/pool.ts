@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Connections, PostgresClient } from './client.ts'
+import type { Connections } from './client.ts'
 import { poolConnections, startListening } from './client.ts'
 import { failure, isRefusedStartup } from './failures.ts'
 
@@ -67,10 +67,7 @@ async function acceptedPool(newPool: (more: object) => Pool, timeouts: object): 
   for (const settings of [{ ...timeouts, options: optionsOf(SETTINGS) }, timeouts]) {
     const pool = newPool(settings)
     try {
-      const client = await pool.connect()
-      const isLossy = await confirmsEarly(client)
-      client.release()
-      if (!isLossy) return pool
+      if (!(await confirmsEarly(poolConnections(pool)))) return pool
       await pool.end()
       return newPool({ ...settings, options: optionsOf({ ...SETTINGS, synchronous_commit: 'on' }) })
     } catch (error) {
@@ -88,14 +85,23 @@ function optionsOf(settings: Readonly<Record<string, string>>): string {
     .join(' ')
 }
 
-/** Whether the server confirms commits before they are durable. */
-async function confirmsEarly(client: PostgresClient): Promise<boolean> {
-  try {
-    const { rows } = await client.query("SELECT current_setting('synchronous_commit', true) AS value")
-    return Object(rows[0]).value === 'off'
-  } catch {
-    return false
+/** Whether the server confirms commits before they are durable. Rejects if there is no connection. */
+async function confirmsEarly({ acquire }: Pick<Connections, 'acquire'>): Promise<boolean> {
+  const text = "SELECT current_setting('synchronous_commit', true) AS value"
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const lease = await acquire()
+    let isBroken = true
+    try {
+      const [row] = await lease.run(text, [], undefined)
+      isBroken = false
+      return row?.value === 'off'
+    } catch {
+      // The connection was lost, or the server has no such setting.
+    } finally {
+      lease.release(isBroken)
+    }
   }
+  return false
 }
 
 async function importPg(): Promise<Pick<typeof import('pg'), 'Pool' | 'Client'>> {

@@ -35,7 +35,15 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
     ]) {
       await pool.query(`ALTER ROLE lax SET ${setting}`)
     }
-    const hw = await opened({ connectionString: as('lax'), schema })
+    // The first statement, which asks for the default, is repeated when its connection is lost.
+    let statements = 0
+    const proxy = await WireProxy.start({
+      port: () => cluster.port,
+      fateOf: () => (statements++ === 0 ? { kind: 'cut before' } : FORWARD),
+    })
+    onTestFinished(() => proxy.close())
+    const connectionString = proxy.connectionString.replace('//test@', '//lax@')
+    const hw = await opened({ connectionString, schema })
     await pool.query(`CREATE TABLE ${schema}.seen (durable text, isolation text)`)
     await pool.query(`CREATE FUNCTION ${schema}.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit'),
