@@ -1,8 +1,12 @@
-// `npm run test:postgres` runs tests whose outcome can depend on the storage on PostgreSQL, behind a proxy
-// that fails. Arguments after `--` are passed to Vitest.
+// `npm run test:postgres` starts temporary clusters of PostgreSQL, and runs the tests that need one: those of
+// the storage and its campaigns, and, behind a proxy that fails, all tests whose outcome can depend on the
+// storage. Arguments after `--` are passed to Vitest.
 import { ensureInstalled, inProject, run } from './project.mjs'
 
 ensureInstalled()
-process.env.TEST_POSTGRES = 'all'
+process.env.TEST_POSTGRES = 'true'
 const vitest = inProject('node_modules', 'vitest', 'vitest.mjs')
-run(process.execPath, [vitest, 'run', '--project', 'postgres', ...process.argv.slice(2)])
+const more = process.argv.slice(2)
+run(process.execPath, [vitest, 'run', '--project', 'postgres', ...more])
+const files = ['test/storage/postgres/', 'linearizability/postgres.test.ts', 'campaigns/processes/']
+run(process.execPath, [vitest, 'run', '--project', 'all', ...files, ...more])

@@ -10,10 +10,12 @@ import { reservedPort } from '../../support/port.ts'
 /** The newest programs that Debian or the path has; undefined if PostgreSQL is not installed. */
 const PROGRAMS = findPrograms()
 
-/** Whether a real cluster can be started. Otherwise PGlite is tested alone. */
-export const HAS_POSTGRES = PROGRAMS !== undefined
+/** Whether tests start clusters: in `npm run test:postgres` and in campaigns. `npm test` has PGlite. */
+export const HAS_POSTGRES = PROGRAMS !== undefined && process.env.TEST_POSTGRES !== undefined
 /** For titles of tests that are skipped without it. */
-export const withoutPostgres = HAS_POSTGRES ? '' : ' (skipped: PostgreSQL is not installed)'
+export const withoutPostgres = HAS_POSTGRES
+  ? ''
+  : ` (skipped: ${PROGRAMS === undefined ? 'PostgreSQL is not installed' : '`npm run test:postgres` runs it'})`
 
 /** PostgreSQL does not run as root. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}

@@ -182,14 +182,14 @@ describe('a name with its automatic prefix', () => {
   it.each(['', '.', '..', '\ud800', '\udc00'])('must be a name without it too: %j', async (name) => {
     await whole.createStream(`tenant/${name}`).catch(() => {})
     const calls = [
-      mine.createStream(name),
-      mine.streamConfig(name),
-      mine.deleteStream(name),
-      mine.stream(name).append('a'),
-      mine.stream(name).checkTail(),
+      () => mine.createStream(name),
+      () => mine.streamConfig(name),
+      () => mine.deleteStream(name),
+      () => mine.stream(name).append('a'),
+      () => mine.stream(name).checkTail(),
     ]
     for (const call of calls) {
-      const error = await failure(call)
+      const error = await failure(call())
       expect([error?.code, error?.field]).toEqual(['invalid', 'stream'])
     }
   })
