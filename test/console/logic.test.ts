@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Client } from '../../adapters/console/api/client.ts'
 import { curlCommand } from '../../adapters/console/api/request.ts'
 import { EventParser } from '../../adapters/console/api/sse.ts'
+import type { Metric } from '../../adapters/console/api/types.ts'
 import { type ConsoleOptions, mountConsole } from '../../adapters/console/index.ts'
 import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
@@ -15,11 +16,21 @@ import {
   scopeSentences,
   scopeWarnings,
 } from '../../adapters/console/tokens/scope-words.ts'
-import { alignedData, chartOf, stacked } from '../../adapters/console/usage/metrics.ts'
+import {
+  alignedData,
+  chartOf,
+  endOfUsage,
+  metricSetsOf,
+  metricsCall,
+  RANGES,
+  stacked,
+} from '../../adapters/console/usage/metrics.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../adapters/testing/index.ts'
 import { GROUP_OF } from '../../src/core/permission.ts'
 import { open } from '../../src/index.ts'
+import { usageMetrics } from '../../src/usage/index.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
 
@@ -320,6 +331,21 @@ describe('following a stream', () => {
 })
 
 describe('charts', () => {
+  it('count what was appended in the first second of a minute', async () => {
+    const clock = virtualClock({ now: Date.UTC(2025, 0, 1) })
+    const hw = await open({ storage: memory(), usage: usageMetrics(), clock })
+    onTestFinished(() => hw.close())
+    const basin = await hw.createBasin('basin-of-usage').then(() => hw.basin('basin-of-usage'))
+    await basin.createStream('metered')
+    await basin.stream('metered').append(['x'.repeat(992)])
+    const client = new Client(createHandler(hw, { auth: 'none' }), TARGET)
+    const of = { basin: 'basin-of-usage' }
+    const appended = metricSetsOf(of).find(({ set }) => set === 'append-throughput')!
+    const call = metricsCall(of, appended, RANGES[0], endOfUsage(clock.now()))
+    const { values } = await client.json<{ values: Metric[] }>(call)
+    expect(chartOf(values).series).toMatchObject([{ name: 'express', summary: 1000 }])
+  })
+
   it('have zero in intervals without usage, and the largest series first', () => {
     const accumulation = (name: string, values: [number, number][]) => ({
       accumulation: { name, unit: 'operations', interval: 'minute', values },

@@ -9,6 +9,7 @@ import { Loading, Note, Problem } from '../ui/notice.tsx'
 import { ChartFigure } from './chart.tsx'
 import {
   chartOf,
+  endOfUsage,
   hasMetrics,
   type MetricSet,
   metricSetsOf,
@@ -58,7 +59,7 @@ function MetricChart(props: {
   const { client } = useConsole()
   const { data, error, isLoading } = useLoad(
     async (signal) => {
-      const end = Math.floor(Date.now() / 1000)
+      const end = endOfUsage(Date.now())
       const { values } = await client.json<{ values: Metric[] }>(metricsCall(of, set, range, end), signal)
       const interval = set.takesInterval ? range.interval : of.stream === undefined ? 'hour' : 'minute'
       return {
@@ -86,7 +87,7 @@ export function StorageSize({ of }: { readonly of: UsageOf }) {
   const { data } = useLoad(
     async (signal) => {
       if (!hasMetrics(of)) return undefined
-      const end = Math.floor(Date.now() / 1000)
+      const end = endOfUsage(Date.now())
       const { values } = await client.json<{ values: Metric[] }>(metricsCall(of, set, RANGES[0], end), signal)
       return chartOf(values).series[0]?.summary
     },
