@@ -1,5 +1,6 @@
 import { type BlockSummary, earliestExpiry } from './page.ts'
 import type { Chore, ChoreTimes, LogRow } from './schema.ts'
+import type { Transaction } from './transactions.ts'
 
 /** A log row whose chore times changed, and the changes to `chores` that go with it. */
 export interface RescheduledLog {
@@ -57,7 +58,7 @@ export function choresOf(logId: string, { expiryChoreAt, trimChoreAt }: LogRow):
 }
 
 export function putChores(
-  transaction: IDBTransaction,
+  transaction: Transaction,
   { choresAdded, choresRemoved }: Pick<RescheduledLog, 'choresAdded' | 'choresRemoved'>,
 ): void {
   const store = transaction.objectStore('chores')

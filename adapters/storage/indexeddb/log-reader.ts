@@ -9,12 +9,13 @@ import {
   readBlocks,
   readSummaries,
 } from './page.ts'
-import type { LogRow, ReadTransaction } from './schema.ts'
+import type { LogRow } from './schema.ts'
 import { lastTailRow, readTailRows, TAIL_ROW_RECORDS_MAX } from './tail-rows.ts'
+import { resultOf, type Transaction } from './transactions.ts'
 
 export function readHead(connection: Connection, logId: string): Promise<Head | undefined> {
   return connection.read(['logs', 'appends'], async (transaction) => {
-    const row = await transaction.objectStore('logs').get(logId)
+    const row = await resultOf(transaction.objectStore('logs').get(logId))
     return row && ((await lastTailRow(transaction, logId, row)) ?? row).head
   })
 }
@@ -24,7 +25,7 @@ export function measureLogs(connection: Connection, logIds: readonly string[]): 
   return connection.read(['logs', 'appends'], (transaction) =>
     Promise.all(
       logIds.map(async (logId) => {
-        const row = await transaction.objectStore('logs').get(logId)
+        const row = await resultOf(transaction.objectStore('logs').get(logId))
         if (row === undefined) return 0
         return row.meteredBytes + ((await lastTailRow(transaction, logId, row))?.meteredBytes ?? 0)
       }),
@@ -40,7 +41,7 @@ export function readLogRange(
   return connection.read(['logs', 'appends', 'pages', 'parts'], async (transaction) => {
     const collector = new BlockCollector<StoredBlock>(range)
     if (collector.isDone) return []
-    const logRow = transaction.objectStore('logs').get(logId)
+    const logRow = resultOf(transaction.objectStore('logs').get(logId))
     const [row, blocks] = await Promise.all([logRow, readPages(transaction, logId, range, logRow)])
     // The pages of a deleted log remain until they are reclaimed.
     if (row === undefined) return []
@@ -65,7 +66,7 @@ const PAGES_MAX = 100
  * needed, and sends the first request before the log row has arrived.
  */
 async function readPages(
-  transaction: ReadTransaction,
+  transaction: Transaction,
   logId: string,
   range: ReadRange,
   logRow: Promise<LogRow | undefined>,
@@ -83,12 +84,14 @@ async function readPages(
     // The read wants every page that ends by here.
     const wantedEnd = Math.min(endSeqNum, position + recordsLeft)
     let pages =
-      wantedEnd > position ? await store.getAll(pagesEnding(logId, position, wantedEnd), pagesMax) : []
+      wantedEnd > position
+        ? await resultOf(store.getAll(pagesEnding(logId, position, wantedEnd), pagesMax))
+        : []
     if (pages.length === 0) {
       const row = await logRow
       if (row === undefined || position >= endOfPages(row)) break
       // The read wants a part of this page.
-      pages = await store.getAll(pagesEnding(logId, position), 1)
+      pages = await resultOf(store.getAll(pagesEnding(logId, position), 1))
     }
     for (const page of pages) {
       if (collector.isDone) break
@@ -100,7 +103,7 @@ async function readPages(
       const parts = Array.from({ length: page.parts }, (_, part) =>
         pieces && !collector.blocks.includes(summaries[part]!)
           ? null
-          : transaction.objectStore('parts').get([...key, part]),
+          : resultOf(transaction.objectStore('parts').get([...key, part])),
       )
       const blocks = Promise.all(parts).then((parts) => assembleBlocks(page, pieces, parts))
       // It may reject before `Promise.all` below handles it.
@@ -116,12 +119,12 @@ async function readPages(
 
 /** A sequence number in the first page that reaches the timestamp. */
 async function seqNumAt(
-  transaction: ReadTransaction,
+  transaction: Transaction,
   logId: string,
   timestamp: number,
 ): Promise<number | undefined> {
   const range = IDBKeyRange.bound([logId, timestamp], [logId, []])
-  const key = await transaction.objectStore('pages').index('by-timestamp').getKey(range)
+  const key = await resultOf(transaction.objectStore('pages').index('by-timestamp').getKey(range))
   return key && key[1] - 1
 }
 

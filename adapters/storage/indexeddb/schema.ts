@@ -1,4 +1,3 @@
-import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { Collection, Head } from '../../../src/storage/contract.ts'
 
 /** The number of {@link UPGRADES}. */
@@ -8,7 +7,7 @@ export const SCHEMA_VERSION = 3
  * The object stores. Everything in this file is persisted: a change to a name, a key or a row needs another
  * upgrade.
  */
-export interface Schema extends DBSchema {
+export type Schema = {
   documents: { key: DocumentKey; value: DocumentRow }
   counters: { key: typeof COMMIT_COUNTER; value: CommitCounter }
   /** By log id. */
@@ -152,14 +151,10 @@ export const RESERVE = 'bytes'
 export type ChoreKind = 'deleted' | 'expired' | 'trimmed'
 export type Chore = [kind: ChoreKind, at: number, logId: string]
 
-export type StoreName = StoreNames<Schema>
-export type Database = IDBPDatabase<Schema>
-export type ReadTransaction = IDBPTransaction<Schema, StoreName[], 'readonly'>
-export type WriteTransaction = IDBPTransaction<Schema, StoreName[], 'readwrite'>
-type UpgradeTransaction = IDBPTransaction<Schema, StoreName[], 'versionchange'>
+export type StoreName = keyof Schema
 
 /** Each upgrades the schema by one version and keeps all data; the first starts from an empty database. */
-const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => void)[] = [
+const UPGRADES: readonly ((db: IDBDatabase, transaction: IDBTransaction) => void)[] = [
   (db) => {
     db.createObjectStore('documents')
     db.createObjectStore('counters')
@@ -179,6 +174,6 @@ const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => voi
   },
 ]
 
-export function upgrade(db: Database, fromVersion: number, transaction: UpgradeTransaction): void {
+export function upgrade(db: IDBDatabase, fromVersion: number, transaction: IDBTransaction): void {
   for (const step of UPGRADES.slice(fromVersion)) step(db, transaction)
 }
