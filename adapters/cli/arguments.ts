@@ -2,7 +2,9 @@ import { type ArgsDef, type ParsedArgs, parseArgs } from 'citty'
 import { CliError, quoteArg } from './errors.ts'
 
 const OPTION = /^--(no-)?([a-z][a-z0-9-]*)(?:=(.*))?$/s
-const SHORT_OPTION = /^-([a-z])$/
+const SHORT_OPTIONS = /^-([a-z].*)$/s
+/** No option begins with a digit, so that this is a value. */
+const NEGATIVE = /^-\d/
 
 /** What a command accepts besides what its definitions say. */
 interface Extras {
@@ -24,16 +26,41 @@ export function parseArguments<const Definitions extends ArgsDef>(
   extras: Extras = {},
 ): ParsedArgs<Definitions> {
   const long = args.includes('--') ? args.indexOf('--') : args.length
-  const expanded = args.map((arg, i) => (i < long ? expandAlias(arg, definitions) : arg))
+  const expanded = [...longOptions(args.slice(0, long), definitions), ...args.slice(long)]
   checkArguments(expanded, definitions, command, extras)
   return parseArgs<Definitions>(expanded, definitions)
 }
 
-function expandAlias(arg: string, definitions: ArgsDef): string {
-  const letter = SHORT_OPTION.exec(arg)?.[1]
-  if (letter === undefined) return arg
-  const name = Object.keys(definitions).find((key) => aliasOf(definitions[key]!) === letter)
-  return name === undefined ? arg : `--${name}`
+/** Writes short options as long ones, and a negative number together with its option. */
+function longOptions(args: readonly string[], definitions: ArgsDef): string[] {
+  const long: string[] = []
+  for (const arg of args) {
+    const last = long.at(-1)
+    if (last !== undefined && NEGATIVE.test(arg) && requiresNext(last, definitions)) {
+      long[long.length - 1] = `${last}=${arg}`
+    } else long.push(...expandAliases(arg, definitions))
+  }
+  return long
+}
+
+function requiresNext(arg: string, definitions: ArgsDef): boolean {
+  const [, negation, name, value] = OPTION.exec(arg) ?? []
+  if (name === undefined || negation || value !== undefined || !Object.hasOwn(definitions, name)) return false
+  return !['boolean', 'positional'].includes(definitions[name]!.type ?? '')
+}
+
+/** Expands short options as other tools read them: `-fn5` is `--follow --lines=5`. */
+function expandAliases(arg: string, definitions: ArgsDef): string[] {
+  const letters = SHORT_OPTIONS.exec(arg)?.[1] ?? ''
+  const options: string[] = []
+  for (let i = 0; i < letters.length; i++) {
+    const name = Object.keys(definitions).find((key) => aliasOf(definitions[key]!) === letters[i])
+    if (name === undefined) return [arg]
+    const value = letters.slice(i + 1)
+    if (definitions[name]!.type !== 'boolean' && value !== '') return [...options, `--${name}=${value}`]
+    options.push(`--${name}`)
+  }
+  return options.length === 0 ? [arg] : options
 }
 
 /** Returns the letter that stands for an option. */
@@ -123,7 +150,11 @@ export function withEnvironment(
     variables.push(variable)
     if (definition.type !== 'boolean') added.push(`--${name}=${value}`)
     else if (value === 'true') added.push(definition.default === true ? `--no-${name}` : `--${name}`)
-    else if (value !== 'false') throw new CliError(2, `${variable} must be \`true\` or \`false\``)
+    else if (value !== 'false')
+      throw new CliError(
+        2,
+        `invalid value ${quoteArg(value)} of ${variable}; it must be \`true\` or \`false\``,
+      )
   }
   return { args: [...added, ...args], variables }
 }

@@ -5,6 +5,7 @@ import { integerOf, objectOf, optional, required, stringOf } from '../../src/wir
 import { type JsonObject, readJson, readJsonText } from '../../src/wire/json-reader.ts'
 import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import { connectionFailure } from './connection-failure.ts'
 import type { CliContext } from './context.ts'
 import { CliError, ConnectionError, printable, ServiceError } from './errors.ts'
 
@@ -166,15 +167,10 @@ export class Client {
     if (signal.aborted) return signal.reason
     if (error instanceof CliError) return error
     if (HeadwaterError.is(error)) return this.#unexpected(printable(error.message))
-    const cause = (error as { cause?: { code?: unknown; message?: unknown } }).cause
-    const wasNotSent = cause?.code === 'ECONNREFUSED' || cause?.code === 'ENOTFOUND'
-    const reason = timeout.isSilent
-      ? `no response within ${SILENCE_MS_MAX / 1000} seconds`
-      : cause?.code === 'ECONNREFUSED'
-        ? 'connection refused'
-        : printable(String(cause?.message || (error as Error).message))
+    const { reason, wasNotSent, isRefused } = connectionFailure(error)
+    const problem = timeout.isSilent ? `no response within ${SILENCE_MS_MAX / 1000} seconds` : reason
     const doubt = method === 'GET' || wasNotSent ? '' : '; the request may have taken effect'
-    return new ConnectionError(`cannot reach ${name}: ${reason}${doubt}`)
+    return new ConnectionError(`cannot reach ${name}: ${problem}${doubt}`, isRefused)
   }
 }
 

@@ -128,7 +128,12 @@ export const HEADWATER: Command = {
 export async function helpText(command: Command, path: string): Promise<string> {
   const parent = path === '' ? undefined : defineCommand({ meta: { name: path } })
   const usage = await renderUsage(definitionOf(command), parent)
-  return [usage.trimEnd(), ...(command.notes ? ['', ...command.notes] : [])].join('\n')
+  // The columns are padded; the padding of the last one would wrap in a narrow terminal.
+  const lines = usage
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.trimEnd())
+  return [...lines, ...(command.notes ? ['', ...command.notes] : [])].join('\n')
 }
 
 function definitionOf({ name, description, definitions, commands }: Command): CommandDef<ArgsDef> {

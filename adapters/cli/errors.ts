@@ -31,8 +31,12 @@ export class ServiceError extends CliError {
 
 /** The server cannot be reached, or the connection to it was lost. */
 export class ConnectionError extends CliError {
-  constructor(message: string) {
+  /** Whether nothing listens on the port. */
+  readonly isRefused: boolean
+
+  constructor(message: string, isRefused = false) {
     super(1, message)
+    this.isRefused = isRefused
   }
 }
 
@@ -127,6 +131,8 @@ export function redact(message: string, argument: string, replacement = '(redact
   return isPossibleToken(argument) ? text.replaceAll(printable(argument), replacement) : text
 }
 
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}T[\d:.]+(Z|[+-][\d:]+)?$/
+
 function isPossibleToken(text: string): boolean {
-  return text.length >= ROOT_TOKEN_CHARACTERS_MIN
+  return text.length >= ROOT_TOKEN_CHARACTERS_MIN && !DATE_TIME.test(text)
 }

@@ -38,9 +38,12 @@ async function dispatch(args: readonly string[], context: CliContext): Promise<v
   }
   if (command.run !== undefined && !isHelp) return command.run(rest, context)
   const [word] = rest
-  const problem = word === undefined ? 'a command is required' : `unknown command ${quoteArg(word)}`
-  const names = command.commands?.map(({ name }) => name).join(', ') ?? 'none'
   const help = `${path} ${command.name} --help`.trim()
+  if (command.commands === undefined) {
+    throw new CliError(2, `unexpected argument ${quoteArg(word!)} of \`help\`; see \`${help}\``)
+  }
+  const problem = word === undefined ? 'a command is required' : `unknown command ${quoteArg(word)}`
+  const names = command.commands.map(({ name }) => name).join(', ')
   throw new CliError(2, `${problem}; expected one of ${names}; see \`${help}\``)
 }
 

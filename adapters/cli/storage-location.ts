@@ -150,15 +150,9 @@ export async function checkExists(location: StorageLocation): Promise<void> {
   if (location.kind === 'memory') {
     throw new CliError(2, '`--storage memory` is empty in every new process; name a directory')
   }
-  if (location.kind === 'directory' && !(await isDirectory(location.path))) {
-    throw new CliError(1, `directory ${quotePath(location.path)} does not exist`)
-  }
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory()
-  } catch {
-    return false
-  }
+  if (location.kind !== 'directory') return
+  const { path } = location
+  const about = await stat(path).catch(() => undefined)
+  if (about === undefined) throw new CliError(1, `directory ${quotePath(path)} does not exist`)
+  if (!about.isDirectory()) throw new CliError(1, `${quotePath(path)} is not a directory`)
 }

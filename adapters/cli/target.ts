@@ -3,7 +3,7 @@ import type { Headwater } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { Client } from './client.ts'
 import { type CliContext, stopSignal } from './context.ts'
-import { CliError, redact, ServiceError, validateArgument } from './errors.ts'
+import { CliError, ConnectionError, redact, ServiceError, validateArgument } from './errors.ts'
 import { ROOT_TOKEN_VARIABLE } from './root-token.ts'
 import {
   checkExists,
@@ -30,6 +30,8 @@ interface ServiceTarget {
   readonly url: string
   /** Undefined sends none, for a service without authentication. */
   readonly token: string | undefined
+  /** The option or the variable of the token. */
+  readonly tokenSource: string | undefined
 }
 
 export const TARGET_DEFINITIONS = {
@@ -71,7 +73,7 @@ export function parseTarget(values: TargetValues, env: CliContext['env']): Targe
   if (location === undefined) {
     const [name, text] =
       url === undefined ? [URL_VARIABLE, env[URL_VARIABLE] || DEFAULT_URL] : ['`--url`', url]
-    return { kind: 'service', url: serviceUrl(text, name), token: accessToken(token, env) }
+    return { kind: 'service', url: serviceUrl(text, name), ...accessToken(token, env) }
   }
   const option = dir === undefined ? '--storage' : '--dir'
   if (url !== undefined) throw new CliError(2, `\`${option}\` cannot be combined with \`--url\``)
@@ -102,21 +104,24 @@ export function displayUrl(url: string): string {
 }
 
 /** Checked here because `Headers` would quote an invalid token in its error. */
-function accessToken(option: string | undefined, env: CliContext['env']): string | undefined {
+function accessToken(
+  option: string | undefined,
+  env: CliContext['env'],
+): Pick<ServiceTarget, 'token' | 'tokenSource'> {
   const sources = [
     ['`--token`', option],
     [TOKEN_VARIABLE, env[TOKEN_VARIABLE] || undefined],
     [ROOT_TOKEN_VARIABLE, env[ROOT_TOKEN_VARIABLE] || undefined],
   ] as const
   const [name, token] = sources.find(([, value]) => value !== undefined) ?? []
-  if (token === undefined) return undefined
+  if (token === undefined) return { token: undefined, tokenSource: undefined }
   if (!/^[!-~]+$/.test(token) || token.length > TOKEN_CHARACTERS_MAX) {
     throw new CliError(
       2,
       `${name} must be 1 to ${TOKEN_CHARACTERS_MAX.toLocaleString('en-US')} visible ASCII characters without spaces`,
     )
   }
-  return token
+  return { token, tokenSource: name }
 }
 
 /**
@@ -130,6 +135,13 @@ export function encryptionKey(option: string | undefined, env: CliContext['env']
   if (!key) return undefined
   validateArgument(() => new EncryptionKey(key).bytes, name)
   return key
+}
+
+/** Explains the rejection of a request by its access token. */
+export function tokenHint({ tokenSource }: ServiceTarget): string {
+  return tokenSource === undefined
+    ? 'No access token was given; set HEADWATER_TOKEN'
+    : `The access token of ${tokenSource} is not valid`
 }
 
 /** Returns a function that calls `load` once. */
@@ -177,8 +189,11 @@ export async function withClient<Result>(
     const { fetch } = context
     return await use(new Client({ ...options, fetch, url, token, name: displayUrl(url) }), undefined)
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'authn' && !('token' in target && target.token)) {
-      context.printError('No access token was given; set HEADWATER_TOKEN')
+    if (target.kind === 'service') {
+      if (error instanceof ServiceError && error.code === 'authn') context.printError(tokenHint(target))
+      if (error instanceof ConnectionError && error.isRefused && target.url === DEFAULT_URL) {
+        context.printError('Start a server with `headwater serve`, or open a directory with `--storage`')
+      }
     }
     throw error
   } finally {

@@ -7,7 +7,7 @@ import { decodeAccessToken } from '../../src/wire/json-access.ts'
 import { dateTimeOf, dateTimeText } from '../../src/wire/json-members.ts'
 import { JsonObject, readJsonText } from '../../src/wire/json-reader.ts'
 import { durationMs } from './arguments.ts'
-import { CliError, quoteArg, validateArgument } from './errors.ts'
+import { CliError, quoteArg, quoteName, validateArgument } from './errors.ts'
 
 /** The options of `token issue` as the user typed them. */
 export interface IssueOptions {
@@ -94,7 +94,7 @@ export function resourceSet(kind: ResourceKind, text: string | undefined): Resou
   }
   const set = text.endsWith('*') ? { prefix: text.slice(0, -1) } : { exact: text }
   const problem = resourceSetProblem(kind, set)
-  if (problem !== undefined) throw new CliError(2, `\`${option}\`: ${problem}`)
+  if (problem !== undefined) throw new CliError(2, `invalid \`${option}\` ${quoteName(text)}: ${problem}`)
   return set
 }
 
@@ -150,7 +150,9 @@ export function expiryText(
     return dateTimeText(new Date(now + parseDuration(expiresIn, EXPIRY_MAX_MS - now)))
   }
   if (expiresAt === undefined) return null
-  return dateTimeText(validateArgument(() => dateTimeOf(expiresAt, '--expires-at')))
+  return dateTimeText(
+    validateArgument(() => dateTimeOf(expiresAt, '--expires-at'), `invalid time ${quoteArg(expiresAt)}`),
+  )
 }
 
 function parseDuration(text: string, maxMs: number): number {

@@ -25,6 +25,7 @@ import {
   parseTarget,
   TARGET_DEFINITIONS,
   type Target,
+  tokenHint,
 } from './target.ts'
 
 /** What `export` and `import` have in common. */
@@ -109,9 +110,7 @@ export async function withService<Result>(
       throw Interrupted.of(stop.signal, 'stopped before the end; continue with `--resume`')
     }
     const { target } = args
-    if (error.code === 'authn' && target.kind === 'service' && target.token === undefined) {
-      context.printError('No access token was given; set HEADWATER_TOKEN')
-    }
+    if (error.code === 'authn' && target.kind === 'service') context.printError(tokenHint(target))
     throw new CliError(1, printable(error.message))
   } finally {
     stop.dispose()

@@ -90,6 +90,7 @@ describe('headwater', () => {
     const [coloured] = (await resultOf(['append', '--help'], { output })).out
     const [refused] = (await resultOf(['append', '--help'], { output, env: { NO_COLOR: '1' } })).out
     expect(plain).not.toContain('\u001b')
+    expect(plain).not.toMatch(/ $/m)
     expect(refused).toBe(plain)
     expect(stripVTControlCharacters(coloured!)).toBe(plain)
   })
@@ -111,6 +112,7 @@ describe('headwater', () => {
       ['token', 'a-secret-of-somebody'],
       'unknown command (redacted); expected one of issue, list, revoke; see `headwater token --help`',
     ],
+    [['help', 'append', 'drink'], 'unexpected argument `drink` of `help`; see `headwater append --help`'],
     [['\u001b[2J'], `unknown command \`\\u{1b}[2J\`; expected one of ${COMMANDS}; see \`headwater --help\``],
   ])('rejects %j with one line and exit code 2', async (args, message) => {
     expect(await resultOf(args)).toEqual({ exitCode: 2, out: [], err: [`headwater: ${message}`] })

@@ -8,10 +8,10 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     expect((await command('create app')).err).toEqual(['Created basin app'])
     const { out } = await command('create app-logs --json')
     expect(JSON.parse(out[0]!)).toMatchObject({ name: 'app-logs', state: 'active' })
-    expect((await command('create app')).err).toEqual(['headwater: basin app already exists'])
+    expect((await command('create app')).err).toEqual(['headwater: basin `app` already exists'])
     expect((await command('create app-logs')).exitCode).toBe(1)
     for (const name of ['web/1', 'web/2', 'api']) await command(['create', `app/${name}`])
-    expect((await command('create app/api')).err).toEqual(['headwater: stream app/api already exists'])
+    expect((await command('create app/api')).err).toEqual(['headwater: stream `app/api` already exists'])
     expect((await command('ls')).out).toEqual(['app', 'app-logs'])
     expect((await command('ls --prefix app-')).out).toEqual(['app-logs'])
     expect((await command('ls app')).out).toEqual(['api', 'web/1', 'web/2'])
@@ -95,7 +95,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
       expect.stringMatching(/^active-basins +active_basins +metered-basin$/),
     )
     const { exitCode, err } = await command('metrics app')
-    expect([exitCode, err]).toEqual([1, [expect.stringContaining('bad_path')]])
+    expect([exitCode, err]).toEqual([2, [expect.stringContaining('at least 8 characters')]])
   })
 })
 
@@ -120,13 +120,17 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     ['append a/b --header x', 'invalid header `x`; `--header` must be NAME:VALUE'],
     ['append a/b --header', '`--header` requires a value'],
     ['append a/b --json --header a:b', '`--header` cannot be combined with `--json`'],
-    ['read a/b --seq-num -1', '`--seq-num` requires a value'],
+    ['read a/b --seq-num -1', 'invalid `--seq-num` `-1`; it must be an integer from 0'],
+    ['read a/b --seq-num --json', '`--seq-num` requires a value'],
+    ['read a/b --until 2030-13-01T00:00:00Z', 'invalid `--until` `2030-13-01T00:00:00Z`; it must be'],
     ['read a/b --seq-num=x', 'invalid `--seq-num` `x`; it must be an integer from 0 to 9007199254740991'],
     ['read a/b --count=1e3', 'invalid `--count` `1e3`'],
     ['read a/b --seq-num 1 --tail-offset 2', 'only one of `--seq-num`, `--timestamp` and `--tail-offset`'],
     ['read a/b --until soon', 'invalid `--until` `soon`; it must be milliseconds, a time such as'],
     ['tail a/b -n ten', 'invalid `--lines` `ten`'],
     ['tail a/b -x', 'unknown option `-x`'],
+    ['tail a/b -fnx', 'invalid `--lines` `x`'],
+    ['tail a/b -fx', 'unknown option `-fx`'],
     ['ls a/b --prefix c', '`--prefix` cannot be combined with BASIN/PREFIX'],
     ['create a --retention 5', 'invalid duration `5`; `--retention` must be'],
     ['create a/b --cipher none', '`--cipher` is a setting of basins, not of streams'],

@@ -129,7 +129,7 @@ describe('headwater serve', () => {
       { HEADWATER_PORT: 'x' },
       'invalid port `x`; `--port` must be a number from 0 to 65535 (set in the environment: HEADWATER_PORT)',
     ],
-    [{ HEADWATER_NO_AUTH: 'yes' }, 'HEADWATER_NO_AUTH must be `true` or `false`'],
+    [{ HEADWATER_NO_AUTH: 'yes' }, 'invalid value `yes` of HEADWATER_NO_AUTH; it must be `true` or `false`'],
     [
       { HEADWATER_TLS_KEY: 'k' },
       '`--tls-cert` and `--tls-key` must be given together (set in the environment: HEADWATER_TLS_KEY)',

@@ -172,7 +172,7 @@ describe('headwater serve', () => {
   it.each([
     [CERT, './missing.pem', 'cannot read `./missing.pem` of `--tls-key`: ENOENT'],
     ['./missing.pem', KEY, 'cannot read `./missing.pem` of `--tls-cert`: ENOENT'],
-    [KEY, KEY, 'cannot use the certificate '],
+    [KEY, KEY, `cannot use the certificate \`${KEY}\` with the key \`${KEY}\`: both must be in PEM`],
   ])('reports that %s and %s are no identity', async (cert, key, message) => {
     const { storage, counts } = counted(memory())
     const { exitCode, err } = run([...NO_AUTH, '--tls-cert', cert, '--tls-key', key], {

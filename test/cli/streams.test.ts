@@ -136,6 +136,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     expect((await command('append a/b --file ./missing')).err.at(-1)).toBe(
       'headwater: file `./missing` does not exist',
     )
+    expect((await command('append a/b --file ./test')).err.at(-1)).toBe('headwater: `./test` is a directory')
   })
 
   it('append shows its progress, with rate and remaining time, only on a terminal', async () => {
@@ -176,6 +177,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     expect(await read('--count 0')).toBe('')
     expect(await read('--follow --count 10')).toBe('0123456789')
     expect((await command('tail -n 2 a/b')).written).toEqual(['8', '9'])
+    expect((await command('tail -n2 a/b')).written).toEqual(['8', '9'])
     expect((await command('tail -n 0 a/b')).written).toEqual([])
     const { exitCode, err } = await command('read a/b --seq-num 11')
     expect([exitCode, err]).toEqual([1, [expect.stringContaining('(range_not_satisfiable)')]])
@@ -319,7 +321,7 @@ describe('with a server', () => {
   it('tail -f reads on after a lost connection, without a gap or a repetition', async () => {
     const { stream, reads, world, lines, cut, restore } = await cuttable()
     await stream.append(['a', 'b', 'c'])
-    const { signals, exitCode, err } = run(['tail', '-n', '2', '-f', 'app/s'], world)
+    const { signals, exitCode, err } = run(['tail', '-fn2', 'app/s'], world)
     await vi.waitUntil(() => lines().length === 2)
     cut(true)
     await vi.waitUntil(() => err.length === 1)

@@ -136,7 +136,8 @@ const WHOLE_SCOPE =
 const VISIBLE = 'must be 1 to 1,024 visible ASCII characters without spaces'
 const seeHelp = (problem: string, command = 'token issue') =>
   `${problem}; see \`headwater ${command} --help\``
-const NO_DATE = '`--expires-at` must be a date and time of RFC 3339'
+const noDate = (text: string) =>
+  `invalid time \`${text}\`: \`--expires-at\` must be a date and time of RFC 3339`
 
 describe('headwater token', () => {
   it.each<[string[], string]>([
@@ -176,19 +177,22 @@ describe('headwater token', () => {
       '`--op-groups` contains `stream` twice',
     ],
     [[...ISSUE, '--basins='], '`--basins` must not be empty; omit it to match none, or use `*` to match all'],
-    [[...ISSUE, '--basins', 'Big'], '`--basins`: basin name must begin with a lowercase letter or number'],
+    [
+      [...ISSUE, '--basins', 'Big'],
+      'invalid `--basins` `Big`: basin name must begin with a lowercase letter or number',
+    ],
     [
       [...ISSUE, '--basins', 'big_*'],
-      '`--basins`: basin prefix must comprise lowercase letters, numbers, and hyphens',
+      'invalid `--basins` `big_*`: basin prefix must comprise lowercase letters, numbers, and hyphens',
     ],
-    [[...ISSUE, '--streams', '..'], '`--streams`: stream name must not be "." or ".."'],
+    [[...ISSUE, '--streams', '..'], 'invalid `--streams` `..`: stream name must not be "." or ".."'],
     [
       [...ISSUE, '--streams', 'x'.repeat(513)],
-      '`--streams`: stream name must not exceed 512 bytes in length',
+      'invalid `--streams` (redacted): stream name must not exceed 512 bytes in length',
     ],
     [
       [...ISSUE, '--access-tokens', `${'x'.repeat(97)}*`],
-      '`--access-tokens`: access token prefix must not exceed 96 bytes in length',
+      'invalid `--access-tokens` (redacted): access token prefix must not exceed 96 bytes in length',
     ],
     [[...ISSUE, '--scope', '{"ops":["read"]}'], WHOLE_SCOPE],
     [['token', 'issue', 'ci', '--streams', 'a', '--scope', '{"ops":["read"]}'], WHOLE_SCOPE],
@@ -228,7 +232,7 @@ describe('headwater token', () => {
     [[...ISSUE, '--expires-in=-1h'], invalidDuration('-1h')],
     [[...ISSUE, '--expires-in', '999999999999d'], '`--expires-in` must not exceed the year 9999'],
     ...['', 'tomorrow', '2030-01-01', '2030-02-30T00:00:00Z', '2030-01-01T00:00:00', '1893456000'].map(
-      (text): [string[], string] => [[...ISSUE, `--expires-at=${text}`], NO_DATE],
+      (text): [string[], string] => [[...ISSUE, `--expires-at=${text}`], noDate(text)],
     ),
     [
       ['token', 'list', 'a'],

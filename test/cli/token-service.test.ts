@@ -15,6 +15,11 @@ function refusedConnection(code: string): Error {
   return new TypeError('fetch failed', { cause: Object.assign(new Error(`connect ${code}`), { code }) })
 }
 
+const REJECTED = [
+  'The access token of `--token` is not valid',
+  'headwater: a valid access token is required (authn)',
+]
+
 describe('headwater token with a service', () => {
   it.each([
     [['--token', ROOT_TOKEN], { HEADWATER_TOKEN: 'wrong', HEADWATER_ROOT_TOKEN: 'wrong' }],
@@ -57,13 +62,13 @@ describe('headwater token with a service', () => {
   it('reports a wrong token without printing it', async () => {
     const { world } = await service()
     const { exitCode, err } = await resultOf([...LIST, '--token', SECRET], world)
-    expect([exitCode, err]).toEqual([1, ['headwater: a valid access token is required (authn)']])
+    expect([exitCode, err]).toEqual([1, REJECTED])
   })
 
   it('stops revoking at an error that concerns all tokens', async () => {
     const { world, requests } = await service()
     const { exitCode, err } = await resultOf(['token', 'revoke', 'a', 'b', '--token', SECRET], world)
-    expect([exitCode, err]).toEqual([1, ['headwater: a valid access token is required (authn)']])
+    expect([exitCode, err]).toEqual([1, REJECTED])
     expect(requests).toHaveLength(1)
   })
 
@@ -85,12 +90,37 @@ describe('headwater token with a service', () => {
     [refusedConnection('ENOTFOUND'), 'connect ENOTFOUND', ''],
     [refusedConnection('ECONNRESET'), 'connect ECONNRESET', '; the request may have taken effect'],
     [new TypeError('fetch failed'), 'fetch failed', '; the request may have taken effect'],
+    [
+      refusedConnection('ERR_SSL_WRONG_VERSION_NUMBER'),
+      'the server does not use TLS; try a URL that begins with http:',
+      '',
+    ],
+    [
+      refusedConnection('DEPTH_ZERO_SELF_SIGNED_CERT'),
+      'connect DEPTH_ZERO_SELF_SIGNED_CERT; set NODE_EXTRA_CA_CERTS to trust it',
+      '',
+    ],
   ])('reports which URL it cannot reach: %s', async (error, reason, doubt) => {
     const world = respondingWith(() => Promise.reject(error))
     const message = `headwater: cannot reach http://there:1: ${reason}`
     expect((await resultOf([...LIST, '--url', 'http://there:1'], world)).err).toEqual([message])
     const { exitCode, err } = await resultOf([...ISSUE, '--url', 'http://there:1'], world)
     expect([exitCode, err]).toEqual([1, [`${message}${doubt}`]])
+  })
+
+  it.each([
+    [LIST, ['Start a server with `headwater serve`, or open a directory with `--storage`']],
+    [[...LIST, '--url', 'http://there:1'], []],
+  ])('explains how to begin if nothing listens at the default URL: %j', async (args, hint) => {
+    const world = respondingWith(() => Promise.reject(refusedConnection('ECONNREFUSED')))
+    const refused = expect.stringMatching(/^headwater: cannot reach http:.*: connection refused$/)
+    expect(await resultOf(args, world)).toEqual({ exitCode: 1, out: [], err: [...hint, refused] })
+  })
+
+  it.each(['HEADWATER_TOKEN', 'HEADWATER_ROOT_TOKEN'])('names %s if its token is rejected', async (name) => {
+    const { world } = await service()
+    const { err } = await resultOf(LIST, { ...world, env: { [name]: SECRET } })
+    expect(err).toEqual([`The access token of ${name} is not valid`, REJECTED[1]])
   })
 
   it('gives up after 30 seconds without a response', async () => {

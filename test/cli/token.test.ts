@@ -189,6 +189,15 @@ describe.each([
     }
   })
 
+  it('reports a single token that does not exist on one line', async () => {
+    const { options, world } = await makePlace()
+    expect(await resultOf(['token', 'revoke', ...options, 'nobody'], world)).toEqual({
+      exitCode: 1,
+      out: [],
+      err: ['headwater: `nobody`: access token `nobody` not found (access_token_not_found)'],
+    })
+  })
+
   it('prints revoked ids as JSON', async () => {
     const { options, world, inspect } = await makePlace()
     await inspect((hw) => hw.issueAccessToken({ id: 'a', scope: { ops: ['read'] } }))
@@ -234,6 +243,11 @@ describe('headwater token in a directory', () => {
       storages: testStorages({ directories: made }),
     })
     expect([exitCode, err]).toEqual([1, [`headwater: directory \`${missing}\` does not exist`]])
+  })
+
+  it('reports a file in place of a directory', async () => {
+    const { exitCode, err } = await resultOf(['token', 'list', '--storage', './package.json'])
+    expect([exitCode, err]).toEqual([1, ['headwater: `./package.json` is not a directory']])
   })
 
   it('ignores tokens in the environment', async () => {

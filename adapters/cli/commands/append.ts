@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import type { AppendAck } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
@@ -182,8 +183,11 @@ async function openSource({ text, file, quiet }: AppendArguments, context: CliCo
     return { input: streamSource(stream), isInteractive }
   }
   try {
+    // Opening a directory succeeds, reading it does not.
+    if ((await stat(file)).isDirectory()) throw new CliError(1, `${quotePath(file)} is a directory`)
     return { input: await fileSource(file), isInteractive: false }
   } catch (error) {
+    if (error instanceof CliError) throw error
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') throw new CliError(1, `file ${quotePath(file)} does not exist`)
     throw new CliError(1, `cannot read ${quotePath(file)}: ${redact(message, file)}`)

@@ -3,7 +3,7 @@ import { command } from '../command.ts'
 import { CONFIG_DEFINITIONS, CONFIG_NOTES, parseConfig } from '../config-options.ts'
 import type { CliContext } from '../context.ts'
 import { createResource } from '../create-missing.ts'
-import { CliError } from '../errors.ts'
+import { CliError, quoteName } from '../errors.ts'
 import { NAME_NOTES, nameText, parseResourceName } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
 
@@ -36,7 +36,7 @@ export const CREATE = command({
     withClient({ target, mustExist: false }, context, async (client) => {
       const info = await createResource(client, name, config)
       const what = name.stream === undefined ? 'basin' : 'stream'
-      if (info === undefined) throw new CliError(1, `${what} ${nameText(name)} already exists`)
+      if (info === undefined) throw new CliError(1, `${what} ${quoteName(nameText(name))} already exists`)
       if (json) context.print(info)
       else context.printError(`Created ${what} ${nameText(name)}`)
     }),

@@ -1,3 +1,4 @@
+import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { ACCOUNT_METRIC_SETS, BASIN_METRIC_SETS, STREAM_METRIC_SETS } from '../../../src/model/metrics.ts'
 import {
   arrayOf,
@@ -12,7 +13,7 @@ import { readJsonText } from '../../../src/wire/json-reader.ts'
 import { parseArguments, timeArgument } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, quoteArg } from '../errors.ts'
+import { CliError, quoteArg, quoteName } from '../errors.ts'
 import { table } from '../output.ts'
 import { NAME_NOTES, parseResourceName, type ResourceName } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
@@ -33,6 +34,12 @@ function parse(args: readonly string[], { env, clock }: CliContext) {
   const parsed = parseArguments(args, DEFINITIONS, 'metrics')
   const { name: text, set, start, end, interval, json } = parsed
   const name = text === undefined ? undefined : parseResourceName(text, env)
+  if (name !== undefined && name.basin.length < BASIN_NAME_BYTES_MIN_ON_POST) {
+    throw new CliError(
+      2,
+      `the API has no usage metrics of basin ${quoteName(name.basin)}: its name must have at least ${BASIN_NAME_BYTES_MIN_ON_POST} characters`,
+    )
+  }
   const known: readonly string[] = setsOf(name)
   const sets = set === undefined ? known : set.split(',')
   const unknown = sets.find((one) => !known.includes(one))

@@ -220,7 +220,9 @@ async function readIdentity({ cert, key }: NonNullable<ServeArguments['tls']>): 
     return identity
   } catch (error) {
     const files = `certificate ${quotePath(cert)} with the key ${quotePath(key)}`
-    throw new CliError(1, `cannot use the ${files}: ${printable((error as Error).message)}`)
+    const message = printable((error as Error).message)
+    const reason = /no start line/i.test(message) ? 'both must be in PEM' : message
+    throw new CliError(1, `cannot use the ${files}: ${reason}`)
   }
 }
 

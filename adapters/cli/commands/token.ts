@@ -133,11 +133,11 @@ async function revokeCommand(args: ReturnType<typeof parseRevoke>, context: CliC
         } catch (error) {
           const cliError = cliErrorOf(error)
           if (!(cliError instanceof ServiceError && concernsOneToken(cliError))) throw error
-          failures++
           const position = `(id ${index + 1} of ${ids.length})`
-          context.printError(
-            `headwater: ${quoteArg(id, position)}: ${redact(cliError.message, id, position)}`,
-          )
+          const message = `${quoteArg(id, position)}: ${redact(cliError.message, id, position)}`
+          if (ids.length === 1) throw new CliError(1, message)
+          failures++
+          context.printError(`headwater: ${message}`)
           continue
         }
         revoked.push(id)
