@@ -23,6 +23,17 @@ describe('headwater verify', () => {
     })
   })
 
+  it('has nothing to note about a directory that was opened and closed several times', async () => {
+    const directory = await written()
+    for (const body of ['three', 'four']) {
+      const hw = await open({ storage: filesystem(directory) })
+      await hw.basin('app').stream('web').append(body)
+      await hw.close()
+    }
+    const { exitCode, out } = await resultOf(['verify', directory])
+    expect([exitCode, out]).toEqual([0, [expect.stringMatching(/^Intact\. Read 3 files/)]])
+  })
+
   it('reports a directory without data as neither intact nor damaged', async () => {
     const directory = await temporaryDirectory()
     const err = [`headwater: \`${directory}\` contains no data; is it the right directory?`]

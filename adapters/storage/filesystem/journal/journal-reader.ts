@@ -1,6 +1,7 @@
 import { corrupt } from '../files/errors.ts'
 import type { FileHeader } from '../files/file-header.ts'
 import type { SequentialReader } from '../files/sequential-reader.ts'
+import { isClosingFrame } from '../state/change.ts'
 import { GROUP_HEADER_BYTES, type GroupFrame, type GroupHeader, groupFrames, groupHeaderAt } from './group.ts'
 
 /** A complete group. Its bytes are valid until the reader has gone two groups further. */
@@ -162,6 +163,14 @@ export async function* walkGroups(
       problem: `it should end at ${end}, by the header of the next journal`,
     }
   }
+}
+
+/** Resolves to whether the rest of the file is the group of a clean close, which a later journal cuts off. */
+export async function isClosingGroup(reader: SequentialReader, { salt }: FileHeader): Promise<boolean> {
+  const header = groupHeaderAt(await reader.peek(GROUP_HEADER_BYTES), 0, salt)
+  if (header === undefined || reader.offset + header.bytes !== reader.size) return false
+  const frames = groupFrames(await reader.peek(header.bytes), header, salt)
+  return frames?.length === 1 && isClosingFrame(frames[0]!.fields)
 }
 
 async function isPadded(reader: SequentialReader, { bytes, frames }: JournalGroup): Promise<boolean> {

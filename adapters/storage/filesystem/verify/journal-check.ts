@@ -2,7 +2,12 @@ import { ByteReader } from '../files/bytes.ts'
 import { fileName, SYNCED_END_OFFSET } from '../files/file-header.ts'
 import { SequentialReader } from '../files/sequential-reader.ts'
 import type { GroupFrame } from '../journal/group.ts'
-import { type JournalGroup, lostGroupsProblem, walkGroups } from '../journal/journal-reader.ts'
+import {
+  isClosingGroup,
+  type JournalGroup,
+  lostGroupsProblem,
+  walkGroups,
+} from '../journal/journal-reader.ts'
 import { type Change, readChanges } from '../state/change.ts'
 import type { JournalFile } from '../state/log.ts'
 import { checkBlock, checkFormat, checkPageTable } from './block-check.ts'
@@ -56,7 +61,7 @@ export async function checkJournal(scan: Scan, number: number, end: number | und
       scan.isPartial = true
       findings.problem({ file, offset: reader.offset }, lostGroupsProblem(header))
     }
-    if (end !== undefined && end < reader.size) {
+    if (end !== undefined && end < reader.size && !(isWhole && (await isClosingGroup(reader, header)))) {
       findings.note(file, `${reader.size - end} bytes after its end`, { offset: end })
     }
   } catch (error) {
