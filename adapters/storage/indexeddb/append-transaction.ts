@@ -1,9 +1,10 @@
+import { unwrap } from 'idb'
 import { type AppendRequest, type Head, identityOf, isSameHead } from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { isSameSchedule, putChores, type RescheduledLog, reschedule } from './chores.ts'
 import { type LogWrite, replaceLog, writeWithAppends } from './log-write.ts'
 import { readBlocks } from './page.ts'
-import type { LogRow } from './schema.ts'
+import type { Database, LogRow, WriteTransaction } from './schema.ts'
 import {
   foldTailRows,
   hasMarker,
@@ -15,7 +16,7 @@ import {
   readLog,
   type TailInsert,
 } from './tail-rows.ts'
-import { begin, completionOf, type Durability, resultOf, type Transaction, write } from './transactions.ts'
+import { completionOf, type Durability, write } from './transactions.ts'
 
 /** Appends to one log. */
 export interface LogAppends {
@@ -37,12 +38,14 @@ export interface Attempt {
  * Adds a tail row without reading the log first. The key prevents a second row at the same position, and a
  * row with a stale revision has no effect. Resolves to whether the row counts; if not, readers ignore it.
  * Throws before attempting anything if the connection is lost.
+ *
+ * Uses the raw API, because the promises of `idb` take a tenth of the time of an awaited append.
  */
-export function optimisticInsert(db: IDBDatabase, durability: Durability, row: TailInsert): Promise<boolean> {
-  return insert(begin(db, ['appends'], 'readwrite', durability), row)
+export function optimisticInsert(db: Database, durability: Durability, row: TailInsert): Promise<boolean> {
+  return insert(unwrap(db).transaction('appends', 'readwrite', { durability }), row)
 }
 
-async function insert(transaction: Transaction, { key, row }: TailInsert): Promise<boolean> {
+async function insert(transaction: IDBTransaction, { key, row }: TailInsert): Promise<boolean> {
   const completed = completionOf(transaction)
   let hasMarker = false
   try {
@@ -70,14 +73,14 @@ async function insert(transaction: Transaction, { key, row }: TailInsert): Promi
 
 /** Appends to logs that are read in the same transaction. Resolves to the plans once they are durable. */
 export function appendWithRead(
-  db: IDBDatabase,
+  db: Database,
   durability: Durability,
   logs: readonly LogAppends[],
   attempt: Attempt,
 ): Promise<readonly AppendPlan[]> {
   const { plans: attempted, stale } = attempt
   const stores = ['logs', 'appends', 'pages', 'parts', 'chores'] as const
-  return write(db, stores, durability, async (transaction) => {
+  return write(db, stores, durability, async (transaction, raw) => {
     const plans = await Promise.all(
       logs.map(async ({ logId, requests, optimistic }, index) => {
         if (optimistic !== undefined && (await isValid(transaction, optimistic))) return optimistic
@@ -85,23 +88,23 @@ export function appendWithRead(
       }),
     )
     if (stale !== undefined && !(await hasMarker(transaction, stale.key[0], stale.row.revision))) {
-      transaction.objectStore('appends').delete(stale.key)
+      raw.objectStore('appends').delete(stale.key)
     }
     attempt.plans = plans
-    for (const plan of plans) execute(transaction, plan)
+    for (const plan of plans) execute(raw, plan)
     return plans
   })
 }
 
-async function isValid(transaction: Transaction, { logId, insert }: OptimisticPlan): Promise<boolean> {
+async function isValid(transaction: WriteTransaction, { logId, insert }: OptimisticPlan): Promise<boolean> {
   const [takesTailRows, existing] = await Promise.all([
     hasMarker(transaction, logId, insert.row.revision),
-    resultOf(transaction.objectStore('appends').getKey(insert.key)),
+    transaction.objectStore('appends').getKey(insert.key),
   ])
   return takesTailRows && existing === undefined
 }
 
-function execute(transaction: Transaction, { logId, insert, rescheduled, write }: AppendPlan): void {
+function execute(transaction: IDBTransaction, { logId, insert, rescheduled, write }: AppendPlan): void {
   if (write !== undefined) replaceLog(transaction, logId, write.over, write)
   if (insert !== undefined) transaction.objectStore('appends').add(insert.row, insert.key)
   if (rescheduled === undefined) return
@@ -150,12 +153,12 @@ export function planOptimistically(
  * outcome stays unknown. Rejects with `StorageFailure` (`corrupt`) if the log is damaged.
  */
 async function planFromStored(
-  transaction: Transaction,
+  transaction: WriteTransaction,
   logId: string,
   requests: readonly AppendRequest[],
   attempt: AppendPlan | undefined,
 ): Promise<AppendPlan> {
-  const row = await resultOf(transaction.objectStore('logs').get(logId))
+  const row = await transaction.objectStore('logs').get(logId)
   if (row === undefined) return resolveAttempt(attempt, undefined) ?? missingLog(logId, requests)
   const [last, takesTailRows] = await Promise.all([
     lastTailRow(transaction, logId, row),

@@ -1,6 +1,5 @@
 import { type BlockSummary, earliestExpiry } from './page.ts'
 import type { Chore, ChoreTimes, LogRow } from './schema.ts'
-import type { Transaction } from './transactions.ts'
 
 /** A log row whose chore times changed, and the changes to `chores` that go with it. */
 export interface RescheduledLog {
@@ -58,7 +57,7 @@ export function choresOf(logId: string, { expiryChoreAt, trimChoreAt }: LogRow):
 }
 
 export function putChores(
-  transaction: Transaction,
+  transaction: IDBTransaction,
   { choresAdded, choresRemoved }: Pick<RescheduledLog, 'choresAdded' | 'choresRemoved'>,
 ): void {
   const store = transaction.objectStore('chores')

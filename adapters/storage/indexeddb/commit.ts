@@ -18,9 +18,10 @@ import {
   type DocumentRow,
   type LogRow,
   type StoreName,
+  type WriteTransaction,
 } from './schema.ts'
 import { readLog, type StoredLog } from './tail-rows.ts'
-import { type Durability, resultOf, type Transaction, write } from './transactions.ts'
+import { type Durability, write } from './transactions.ts'
 
 const NO_COMMIT: CommitCounter = { version: 0, commitId: '' }
 
@@ -36,9 +37,9 @@ export function commit(
   /** The counter that the previous attempt built on. If the connection was lost, it may have succeeded. */
   let attempted: CommitCounter | undefined
   return connection.run((db) =>
-    write(db, stores, durability, async (transaction) => {
+    write(db, stores, durability, async (transaction, raw) => {
       const [counter = NO_COMMIT, documents, logs] = await Promise.all([
-        resultOf(transaction.objectStore('counters').get(COMMIT_COUNTER)),
+        transaction.objectStore('counters').get(COMMIT_COUNTER),
         documentsOf(transaction, changes),
         logsOf(transaction, changes),
       ])
@@ -51,9 +52,9 @@ export function commit(
       if (!changes.some(({ kind }) => kind !== 'check')) return
       attempted = counter
       const next: CommitCounter = { version: draft.version, commitId }
-      transaction.objectStore('counters').put(next, COMMIT_COUNTER)
-      for (const document of documents) if (document.isChanged) putDocument(transaction, document)
-      for (const log of logs) if (log.isChanged) putDraftedLog(transaction, log)
+      raw.objectStore('counters').put(next, COMMIT_COUNTER)
+      for (const document of documents) if (document.isChanged) putDocument(raw, document)
+      for (const log of logs) if (log.isChanged) putDraftedLog(raw, log)
     }),
   )
 }
@@ -65,7 +66,7 @@ function outcomeUnknown(): StorageFailure {
 }
 
 function documentsOf(
-  transaction: Transaction,
+  transaction: WriteTransaction,
   changes: readonly CatalogChange[],
 ): Promise<DraftedDocument[]> {
   const names = new Map<string, DocumentName>()
@@ -73,33 +74,33 @@ function documentsOf(
   const store = transaction.objectStore('documents')
   return Promise.all(
     [...names.values()].map(async ({ collection, key }) => {
-      const current = await resultOf(store.get(documentKey({ collection, key })))
+      const current = await store.get(documentKey({ collection, key }))
       return { collection, key, current, isChanged: false }
     }),
   )
 }
 
-function logsOf(transaction: Transaction, changes: readonly CatalogChange[]): Promise<DraftedLog[]> {
+function logsOf(transaction: WriteTransaction, changes: readonly CatalogChange[]): Promise<DraftedLog[]> {
   const logIds = new Set(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
   return Promise.all(
     [...logIds].map(async (logId) => {
       const [before, deleted] = await Promise.all([
         readLog(transaction, logId),
-        resultOf(transaction.objectStore('chores').get(['deleted', 0, logId])),
+        transaction.objectStore('chores').get(['deleted', 0, logId]),
       ])
       return { logId, before, current: before, hasRemains: deleted !== undefined, isChanged: false }
     }),
   )
 }
 
-function putDocument(transaction: Transaction, { current, ...name }: DraftedDocument): void {
+function putDocument(transaction: IDBTransaction, { current, ...name }: DraftedDocument): void {
   const store = transaction.objectStore('documents')
   const key = documentKey(name)
   if (current === undefined) store.delete(key)
   else store.put(current, key)
 }
 
-function putDraftedLog(transaction: Transaction, { logId, current, before }: DraftedLog): void {
+function putDraftedLog(transaction: IDBTransaction, { logId, current, before }: DraftedLog): void {
   if (before !== undefined) deleteTailRows(transaction, logId, before.row)
   if (current !== undefined) {
     putLogRow(transaction, logId, current.row, current.tailRows)

@@ -1,3 +1,4 @@
+import { openDB } from 'idb'
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
@@ -7,8 +8,14 @@ import {
   toStorageFailure,
   withUnknownOutcome,
 } from './failures.ts'
-import { SCHEMA_VERSION, type StoreName, upgrade } from './schema.ts'
-import { begin, completionOf, type Transaction } from './transactions.ts'
+import {
+  type Database,
+  type ReadTransaction,
+  SCHEMA_VERSION,
+  type Schema,
+  type StoreName,
+  upgrade,
+} from './schema.ts'
 
 /** How long other tabs may block opening the database, in milliseconds. */
 const OPEN_MS_MAX = 10_000
@@ -20,7 +27,7 @@ const OPEN_MS_MAX = 10_000
 export class Connection {
   readonly #name: string
   readonly #clock: Clock
-  #database: Promise<IDBDatabase> | undefined
+  #database: Promise<Database> | undefined
   /** Read transactions that have not ended. */
   readonly #reads = new Set<Promise<void>>()
   #closed = false
@@ -40,7 +47,7 @@ export class Connection {
    * whether the first run succeeded. Rejects with `StorageConflict` or `StorageFailure`.
    */
   async run<Result>(
-    work: (db: IDBDatabase) => Promise<Result>,
+    work: (db: Database) => Promise<Result>,
     mode: 'read' | 'write' = 'write',
   ): Promise<Result> {
     const database = this.#current()
@@ -65,13 +72,11 @@ export class Connection {
   /** Runs reads on one snapshot of the database. Rejects with `StorageFailure`. */
   read<Result>(
     stores: readonly StoreName[],
-    work: (transaction: Transaction) => Promise<Result>,
+    work: (transaction: ReadTransaction) => Promise<Result>,
   ): Promise<Result> {
     return this.run((db) => {
-      const transaction = begin(db, stores, 'readonly')
-      const ended: Promise<void> = completionOf(transaction)
-        .catch(() => {})
-        .finally(() => this.#reads.delete(ended))
+      const transaction: ReadTransaction = db.transaction([...stores], 'readonly')
+      const ended: Promise<void> = transaction.done.catch(() => {}).finally(() => this.#reads.delete(ended))
       this.#reads.add(ended)
       return work(transaction)
     }, 'read')
@@ -88,7 +93,7 @@ export class Connection {
     await database?.then((db) => db.close()).catch(() => {})
   }
 
-  #current(): Promise<IDBDatabase> {
+  #current(): Promise<Database> {
     if (this.#closed) return Promise.reject(storageClosed())
     if (this.#database !== undefined) return this.#database
     const database = openDatabase(this.#name, this.#clock, () => this.#discard(database))
@@ -98,7 +103,7 @@ export class Connection {
   }
 
   /** After a first run of some work. */
-  async #reopen(nothingWritten: boolean): Promise<IDBDatabase> {
+  async #reopen(nothingWritten: boolean): Promise<Database> {
     try {
       return await this.#current()
     } catch (error) {
@@ -107,14 +112,14 @@ export class Connection {
   }
 
   /** Running transactions still complete. */
-  #discard(database: Promise<IDBDatabase>): void {
+  #discard(database: Promise<Database>): void {
     if (this.#database === database) this.#database = undefined
     database.then((db) => db.close()).catch(() => {})
   }
 }
 
 /** Calls `onLost` when the connection is lost, and when it blocks an upgrade or deletion. */
-function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<IDBDatabase> {
+function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<Database> {
   return new Promise((resolve, reject) => {
     let isBlocked = false
     let isLate = false
@@ -125,35 +130,37 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<I
         : 'the browser did not respond; another tab may be deleting or upgrading it'
       reject(new StorageFailure('blocked', `cannot open the database: ${reason}`, { nothingWritten: true }))
     })
-    let opening: IDBOpenDBRequest
+    let opening: Promise<Database>
     try {
-      opening = indexedDB.open(name, SCHEMA_VERSION)
+      opening = openDB<Schema>(name, SCHEMA_VERSION, {
+        upgrade(db, oldVersion, _, transaction) {
+          // No other connection blocks it any more.
+          cancel()
+          upgrade(db, oldVersion, transaction)
+        },
+        blocked: () => {
+          isBlocked = true
+        },
+        blocking: onLost,
+        terminated: onLost,
+      })
     } catch (error) {
       // IndexedDB is missing, or not permitted in this page.
       cancel()
       reject(unavailable(error))
       return
     }
-    opening.onblocked = () => {
-      isBlocked = true
-    }
-    opening.onupgradeneeded = ({ oldVersion }) => {
-      // No other connection blocks it any more.
-      cancel()
-      upgrade(opening.result, oldVersion, opening.transaction!)
-    }
-    opening.onsuccess = () => {
-      cancel()
-      const db = opening.result
-      db.onversionchange = onLost
-      db.onclose = onLost
-      if (isLate) db.close()
-      else resolve(db)
-    }
-    opening.onerror = () => {
-      cancel()
-      reject(openFailure(opening.error))
-    }
+    opening.then(
+      (db) => {
+        cancel()
+        if (isLate) db.close()
+        else resolve(db)
+      },
+      (error) => {
+        cancel()
+        reject(openFailure(error))
+      },
+    )
   })
 }
 

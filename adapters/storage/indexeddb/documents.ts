@@ -2,7 +2,6 @@ import { compareUtf8, utf8 } from '../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import type { Connection } from './connection.ts'
 import type { DocumentKey, DocumentRow } from './schema.ts'
-import { resultOf } from './transactions.ts'
 
 export interface DocumentName {
   readonly collection: Collection
@@ -19,7 +18,7 @@ export async function getDocument(
   key: string,
 ): Promise<Document | undefined> {
   const row = await connection.read(['documents'], (transaction) =>
-    resultOf(transaction.objectStore('documents').get(documentKey({ collection, key }))),
+    transaction.objectStore('documents').get(documentKey({ collection, key })),
   )
   return row === undefined ? undefined : documentOf(row)
 }
@@ -37,7 +36,7 @@ export async function listDocuments(
   const end = new Uint8Array([...utf8(prefix), 0xff])
   const range = IDBKeyRange.bound(from, [collection, end], isAfter, true)
   const rows = await connection.read(['documents'], (transaction) =>
-    resultOf(transaction.objectStore('documents').getAll(range, limit)),
+    transaction.objectStore('documents').getAll(range, limit),
   )
   return rows.map(documentOf)
 }

@@ -9,13 +9,12 @@ import {
   readBlocks,
   readSummaries,
 } from './page.ts'
-import type { LogRow } from './schema.ts'
+import type { LogRow, ReadTransaction } from './schema.ts'
 import { lastTailRow, readTailRows, TAIL_ROW_RECORDS_MAX } from './tail-rows.ts'
-import { resultOf, type Transaction } from './transactions.ts'
 
 export function readHead(connection: Connection, logId: string): Promise<Head | undefined> {
   return connection.read(['logs', 'appends'], async (transaction) => {
-    const row = await resultOf(transaction.objectStore('logs').get(logId))
+    const row = await transaction.objectStore('logs').get(logId)
     return row && ((await lastTailRow(transaction, logId, row)) ?? row).head
   })
 }
@@ -25,7 +24,7 @@ export function measureLogs(connection: Connection, logIds: readonly string[]): 
   return connection.read(['logs', 'appends'], (transaction) =>
     Promise.all(
       logIds.map(async (logId) => {
-        const row = await resultOf(transaction.objectStore('logs').get(logId))
+        const row = await transaction.objectStore('logs').get(logId)
         if (row === undefined) return 0
         return row.meteredBytes + ((await lastTailRow(transaction, logId, row))?.meteredBytes ?? 0)
       }),
@@ -41,7 +40,7 @@ export function readLogRange(
   return connection.read(['logs', 'appends', 'pages', 'parts'], async (transaction) => {
     const collector = new BlockCollector<StoredBlock>(range)
     if (collector.isDone) return []
-    const logRow = resultOf(transaction.objectStore('logs').get(logId))
+    const logRow = transaction.objectStore('logs').get(logId)
     const [row, blocks] = await Promise.all([logRow, readPages(transaction, logId, range, logRow)])
     // The pages of a deleted log remain until they are reclaimed.
     if (row === undefined) return []
@@ -66,7 +65,7 @@ const PAGES_MAX = 100
  * needed, and sends the first request before the log row has arrived.
  */
 async function readPages(
-  transaction: Transaction,
+  transaction: ReadTransaction,
   logId: string,
   range: ReadRange,
   logRow: Promise<LogRow | undefined>,
@@ -84,14 +83,12 @@ async function readPages(
     // The read wants every page that ends by here.
     const wantedEnd = Math.min(endSeqNum, position + recordsLeft)
     let pages =
-      wantedEnd > position
-        ? await resultOf(store.getAll(pagesEnding(logId, position, wantedEnd), pagesMax))
-        : []
+      wantedEnd > position ? await store.getAll(pagesEnding(logId, position, wantedEnd), pagesMax) : []
     if (pages.length === 0) {
       const row = await logRow
       if (row === undefined || position >= endOfPages(row)) break
       // The read wants a part of this page.
-      pages = await resultOf(store.getAll(pagesEnding(logId, position), 1))
+      pages = await store.getAll(pagesEnding(logId, position), 1)
     }
     for (const page of pages) {
       if (collector.isDone) break
@@ -103,7 +100,7 @@ async function readPages(
       const parts = Array.from({ length: page.parts }, (_, part) =>
         pieces && !collector.blocks.includes(summaries[part]!)
           ? null
-          : resultOf(transaction.objectStore('parts').get([...key, part])),
+          : transaction.objectStore('parts').get([...key, part]),
       )
       const blocks = Promise.all(parts).then((parts) => assembleBlocks(page, pieces, parts))
       // It may reject before `Promise.all` below handles it.
@@ -119,12 +116,12 @@ async function readPages(
 
 /** A sequence number in the first page that reaches the timestamp. */
 async function seqNumAt(
-  transaction: Transaction,
+  transaction: ReadTransaction,
   logId: string,
   timestamp: number,
 ): Promise<number | undefined> {
   const range = IDBKeyRange.bound([logId, timestamp], [logId, []])
-  const key = await resultOf(transaction.objectStore('pages').index('by-timestamp').getKey(range))
+  const key = await transaction.objectStore('pages').index('by-timestamp').getKey(range)
   return key && key[1] - 1
 }
 

@@ -11,7 +11,6 @@ import {
 } from './page.ts'
 import type { LogRow, TailMarker, TailRow } from './schema.ts'
 import { markerKey, tailRange } from './tail-rows.ts'
-import type { Transaction } from './transactions.ts'
 
 /** A larger tail becomes a page, because reading the head loads the tail with it. */
 const TAIL_BYTES_MAX = 2 * 1024
@@ -49,8 +48,16 @@ export function meteredBytesOf(blocks: readonly BlockSummary[]): number {
   return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
 }
 
-/** Replaces a log row and its tail rows. */
-export function replaceLog(transaction: Transaction, logId: string, before: LogRow, write: LogWrite): void {
+/**
+ * Replaces a log row and its tail rows. Requests are not awaited, here and below: one that fails aborts the
+ * transaction.
+ */
+export function replaceLog(
+  transaction: IDBTransaction,
+  logId: string,
+  before: LogRow,
+  write: LogWrite,
+): void {
   deleteTailRows(transaction, logId, before)
   putLogRow(transaction, logId, write.row)
   for (const page of write.pages) putPage(transaction, logId, page)
@@ -59,7 +66,7 @@ export function replaceLog(transaction: Transaction, logId: string, before: LogR
 
 /** Puts a log row of a new revision, with its tail rows. */
 export function putLogRow(
-  transaction: Transaction,
+  transaction: IDBTransaction,
   logId: string,
   row: LogRow,
   tailRows: readonly TailRow[] = [],
@@ -76,14 +83,14 @@ export function putLogRow(
   }
 }
 
-export function deleteTailRows(transaction: Transaction, logId: string, row: LogRow): void {
+export function deleteTailRows(transaction: IDBTransaction, logId: string, row: LogRow): void {
   const store = transaction.objectStore('appends')
   store.delete(markerKey(logId, row.revision))
   store.delete(tailRange(logId, row))
 }
 
 export function putPage(
-  transaction: Transaction,
+  transaction: IDBTransaction,
   logId: string,
   { endSeqNum, row, parts }: StoredPage,
 ): void {

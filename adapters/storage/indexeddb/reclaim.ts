@@ -1,3 +1,4 @@
+import { unwrap } from 'idb'
 import { reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -13,9 +14,9 @@ import {
   readBlocks,
   readSummaries,
 } from './page.ts'
-import type { Chore, ChoreKind, LogRow, PageKey, PageRow } from './schema.ts'
+import type { Chore, ChoreKind, LogRow, PageKey, PageRow, WriteTransaction } from './schema.ts'
 import { foldTailRows, readLog, type StoredLog } from './tail-rows.ts'
-import { resultOf, type Source, type Transaction, write } from './transactions.ts'
+import { write } from './transactions.ts'
 
 /** The most rows that one call reads, a few megabytes, so that appends do not wait long. */
 const ROWS_MAX = 64
@@ -59,9 +60,17 @@ interface Outcome {
   readonly isChanged: boolean
 }
 
+/** The store of pages, or one of its indexes. */
+interface PageSource {
+  getAll(range: IDBKeyRange, count: number): Promise<PageRow[]>
+  getAllKeys(range: IDBKeyRange, count: number): Promise<PageKey[]>
+}
+
 /** One call to `reclaim`, in one transaction. */
 class Reclaim {
-  readonly #transaction: Transaction
+  readonly #transaction: WriteTransaction
+  /** For writes, which are not awaited. */
+  readonly #raw: IDBTransaction
   readonly #limits: ReclaimLimits
   readonly #isExpired: Condition
   readonly #logs = new Map<string, OpenLog>()
@@ -71,8 +80,9 @@ class Reclaim {
   readonly #damage = new DamageCollector()
   #isChanged = false
 
-  constructor(transaction: Transaction, limits: ReclaimLimits) {
+  constructor(transaction: WriteTransaction, limits: ReclaimLimits) {
     this.#transaction = transaction
+    this.#raw = unwrap(transaction)
     this.#limits = limits
     this.#isExpired = ({ expiresAt }) => expiresAt !== null && expiresAt <= limits.now
     this.#blocksLeft = limits.blocksMax
@@ -101,20 +111,20 @@ class Reclaim {
       if (this.#isExhausted) return
       const [, , logId] = chore
       const count = Math.min(this.#blocksLeft, this.#rowsLeft)
-      const keys = await resultOf(pages.getAllKeys(pagesEnding(logId, -1), count))
+      const keys = await pages.getAllKeys(pagesEnding(logId, -1), count)
       this.#blocksLeft -= keys.length
       // The chore counts as a row, because many deleted logs may have no pages.
       this.#rowsLeft -= 1 + keys.length
       const last = keys.at(-1)
       this.#isChanged = true
       if (last !== undefined) {
-        for (const store of ['pages', 'parts'] as const)
-          this.#transaction.objectStore(store).delete(pagesEnding(logId, -1, last[1]))
+        for (const store of ['pages', 'parts'])
+          this.#raw.objectStore(store).delete(pagesEnding(logId, -1, last[1]))
       }
       if (keys.length < count) {
         // Added by writers with a stale revision.
-        this.#transaction.objectStore('appends').delete(IDBKeyRange.bound([logId], [logId, []]))
-        this.#transaction.objectStore('chores').delete(chore)
+        this.#raw.objectStore('appends').delete(IDBKeyRange.bound([logId], [logId, []]))
+        this.#raw.objectStore('chores').delete(chore)
       }
     }
   }
@@ -149,7 +159,7 @@ class Reclaim {
     const arePagesIntact = await this.#freeFromPages(pages, pagesEnding(logId, -1, point), isBelow)
     if (this.#isExhausted) return
     const crossing = pagesEnding(logId, point)
-    const [page, key] = await Promise.all([resultOf(pages.get(crossing)), resultOf(pages.getKey(crossing))])
+    const [page, key] = await Promise.all([pages.get(crossing), pages.getKey(crossing)])
     const isCrossingIntact =
       page === undefined || (await this.#damage.attempt(() => this.#freeFromPage(key!, page, isBelow)))
     const isTailIntact = this.#freeFromTail(log, isBelow)
@@ -161,19 +171,12 @@ class Reclaim {
    * Frees blocks from pages that each have some to free. Resolves to whether all pages that it read are
    * intact.
    */
-  async #freeFromPages(
-    source: Source<PageKey, PageRow>,
-    range: IDBKeyRange,
-    isFree: Condition,
-  ): Promise<boolean> {
+  async #freeFromPages(source: PageSource, range: IDBKeyRange, isFree: Condition): Promise<boolean> {
     /** Damaged pages stay, at the beginning of the range. */
     let damaged = 0
     while (!this.#isExhausted) {
       const count = damaged + ROWS_PER_REQUEST
-      const [rows, keys] = await Promise.all([
-        resultOf(source.getAll(range, count)),
-        resultOf(source.getAllKeys(range, count)),
-      ])
+      const [rows, keys] = await Promise.all([source.getAll(range, count), source.getAllKeys(range, count)])
       for (const [index, row] of [...rows.entries()].slice(damaged)) {
         const free = async () => {
           const isFreed = await this.#freeFromPage(keys[index]!, row, isFree)
@@ -202,9 +205,9 @@ class Reclaim {
     // A page with parts has a single block, so the data of this one is in its row.
     const kept = freed.length === blocks.length ? [] : without(freed, readBlocks(logId, page))
     this.#recordFreed(await this.#openLog(logId), freed)
-    this.#transaction.objectStore('pages').delete(key)
-    if (page.parts > 0) this.#transaction.objectStore('parts').delete(partsOf(key))
-    for (const page of packPages(logId, kept)) putPage(this.#transaction, logId, page)
+    this.#raw.objectStore('pages').delete(key)
+    if (page.parts > 0) this.#raw.objectStore('parts').delete(partsOf(key))
+    for (const page of packPages(logId, kept)) putPage(this.#raw, logId, page)
     return true
   }
 
@@ -237,7 +240,7 @@ class Reclaim {
     this.#isChanged = true
     // What a damaged log has to free is unknown, so its chores stay.
     if (!isFolded) {
-      this.#transaction.objectStore('logs').put(freed, logId)
+      this.#raw.objectStore('logs').put(freed, logId)
       return
     }
     const row = { ...freed, revision: freed.revision + 1 }
@@ -246,12 +249,12 @@ class Reclaim {
       readBlocks(logId, row.tail)
       logWrite = writeWithExactChores(logId, before, row)
     })
-    replaceLog(this.#transaction, logId, stored.row, logWrite)
+    replaceLog(this.#raw, logId, stored.row, logWrite)
   }
 
   #chores(kind: ChoreKind, until: number): Promise<Chore[]> {
     const due = IDBKeyRange.bound([kind], [kind, until, []])
-    return resultOf(this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX))
+    return this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX)
   }
 
   /** The log of a chore. Deletes a chore whose log is gone. */
@@ -260,7 +263,7 @@ class Reclaim {
     const log = await this.#openLog(chore[2])
     if (log !== undefined) return log
     this.#isChanged = true
-    this.#transaction.objectStore('chores').delete(chore)
+    this.#raw.objectStore('chores').delete(chore)
     return undefined
   }
 

@@ -1,7 +1,7 @@
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Connection } from './connection.ts'
 import { RESERVE } from './schema.ts'
-import { resultOf, write } from './transactions.ts'
+import { write } from './transactions.ts'
 
 /**
  * Large enough for many trims, and for Chromium to store it in a file, whose space is free once it is
@@ -62,8 +62,8 @@ function allocateReserve(connection: Connection): Promise<void> {
   return connection.run((db) =>
     write(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')
-      const exists = (await resultOf(store.getKey(RESERVE))) !== undefined
-      if (!exists) store.put(randomBytes(RESERVE_BYTES), RESERVE)
+      const exists = (await store.getKey(RESERVE)) !== undefined
+      if (!exists) await store.put(randomBytes(RESERVE_BYTES), RESERVE)
     }),
   )
 }
@@ -73,8 +73,8 @@ function releaseReserve(connection: Connection): Promise<boolean> {
   return connection.run((db) =>
     write(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')
-      const exists = (await resultOf(store.getKey(RESERVE))) !== undefined
-      if (exists) store.delete(RESERVE)
+      const exists = (await store.getKey(RESERVE)) !== undefined
+      if (exists) await store.delete(RESERVE)
       return exists
     }),
   )

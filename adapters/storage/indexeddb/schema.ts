@@ -1,3 +1,4 @@
+import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { Collection, Head } from '../../../src/storage/contract.ts'
 
 /** The number of {@link UPGRADES}. */
@@ -7,7 +8,7 @@ export const SCHEMA_VERSION = 3
  * The object stores. Everything in this file is persisted: a change to a name, a key or a row needs another
  * upgrade.
  */
-export type Schema = {
+export interface Schema extends DBSchema {
   documents: { key: DocumentKey; value: DocumentRow }
   counters: { key: typeof COMMIT_COUNTER; value: CommitCounter }
   /** By log id. */
@@ -151,10 +152,14 @@ export const RESERVE = 'bytes'
 export type ChoreKind = 'deleted' | 'expired' | 'trimmed'
 export type Chore = [kind: ChoreKind, at: number, logId: string]
 
-export type StoreName = keyof Schema
+export type StoreName = StoreNames<Schema>
+export type Database = IDBPDatabase<Schema>
+export type ReadTransaction = IDBPTransaction<Schema, StoreName[], 'readonly'>
+export type WriteTransaction = IDBPTransaction<Schema, StoreName[], 'readwrite'>
+type UpgradeTransaction = IDBPTransaction<Schema, StoreName[], 'versionchange'>
 
 /** Each upgrades the schema by one version and keeps all data; the first starts from an empty database. */
-const UPGRADES: readonly ((db: IDBDatabase, transaction: IDBTransaction) => void)[] = [
+const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => void)[] = [
   (db) => {
     db.createObjectStore('documents')
     db.createObjectStore('counters')
@@ -174,6 +179,6 @@ const UPGRADES: readonly ((db: IDBDatabase, transaction: IDBTransaction) => void
   },
 ]
 
-export function upgrade(db: IDBDatabase, fromVersion: number, transaction: IDBTransaction): void {
+export function upgrade(db: Database, fromVersion: number, transaction: UpgradeTransaction): void {
   for (const step of UPGRADES.slice(fromVersion)) step(db, transaction)
 }

@@ -1,8 +1,9 @@
 import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
 import { choreTimesAfter } from './chores.ts'
 import { encodePage, readBlocks, sizeInPage } from './page.ts'
-import type { ChoreTimes, LogRow, TailKey, TailRow } from './schema.ts'
-import { resultOf, type Transaction } from './transactions.ts'
+import type { ChoreTimes, LogRow, ReadTransaction, TailKey, TailRow, WriteTransaction } from './schema.ts'
+
+type Transaction = ReadTransaction | WriteTransaction
 
 /** A log as stored, except for its pages. */
 export interface StoredLog {
@@ -26,13 +27,9 @@ export async function lastTailRow(
   logId: string,
   row: LogRow,
 ): Promise<TailRow | undefined> {
-  const request = transaction.objectStore('appends').openCursor(tailRange(logId, row), 'prev')
-  let cursor = await resultOf(request)
+  let cursor = await transaction.objectStore('appends').openCursor(tailRange(logId, row), 'prev')
   // Skips rows of stale revisions.
-  while (cursor !== null && cursor.value.revision !== row.revision) {
-    cursor.continue()
-    cursor = await resultOf(request)
-  }
+  while (cursor !== null && cursor.value.revision !== row.revision) cursor = await cursor.continue()
   return cursor?.value as TailRow | undefined
 }
 
@@ -43,19 +40,21 @@ export async function readTailRows(
   row: LogRow,
   fromSeqNum?: number,
 ): Promise<TailRow[]> {
-  const range = tailRange(logId, row, fromSeqNum)
-  const found = await resultOf(transaction.objectStore('appends').getAll(range))
+  const found = await transaction.objectStore('appends').getAll(tailRange(logId, row, fromSeqNum))
   return (found as TailRow[]).filter(({ revision }) => revision === row.revision)
 }
 
 /** Whether the log row takes tail rows. One that an older version of the library wrote does not. */
-export async function hasMarker(transaction: Transaction, logId: string, revision: number): Promise<boolean> {
-  const key = markerKey(logId, revision)
-  return (await resultOf(transaction.objectStore('appends').getKey(key))) !== undefined
+export async function hasMarker(
+  transaction: WriteTransaction,
+  logId: string,
+  revision: number,
+): Promise<boolean> {
+  return (await transaction.objectStore('appends').getKey(markerKey(logId, revision))) !== undefined
 }
 
-export async function readLog(transaction: Transaction, logId: string): Promise<StoredLog | undefined> {
-  const row = await resultOf(transaction.objectStore('logs').get(logId))
+export async function readLog(transaction: WriteTransaction, logId: string): Promise<StoredLog | undefined> {
+  const row = await transaction.objectStore('logs').get(logId)
   return row && { row, tailRows: await readTailRows(transaction, logId, row) }
 }
 
