@@ -37,7 +37,8 @@ const ENGINE_TESTS = [
 const POSTGRES_TESTS = [
   ...ENGINE_TESTS,
   'test/engine/service/tokens/*.test.ts',
-  'test/{http,usage}/*.test.ts',
+  'test/{http,transfer,usage}/*.test.ts',
+  'test/cli/copy.test.ts',
 ]
 
 const NOT_ON_POSTGRES = [
@@ -46,6 +47,7 @@ const NOT_ON_POSTGRES = [
   // What they test happens before or after a call of the storage, whatever it is.
   'test/engine/api/{call-options,first-heartbeat,list-all,read-budget}.test.ts',
   'test/engine/service/admission.test.ts',
+  'test/transfer/{connection,hostile-files}.test.ts',
   // It compares everything before and after a call, while the storage removes deleted streams in real time.
   'test/engine/service/tokens/outcomes.test.ts',
 ]

@@ -1,8 +1,8 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { type Headwater, open, type Storage } from '../../src/index.ts'
+import { testStorage } from '../support/index.ts'
 import { run, testStorages } from './run.ts'
 
 const [FROM, TO] = ['postgres://from/db', 'postgres://to/db']
@@ -50,7 +50,7 @@ async function fill(storage: Storage, bodies: readonly string[]): Promise<void> 
 
 describe('headwater copy', () => {
   it('copies to PostgreSQL with positions, timestamps and configuration', async () => {
-    const [from, to] = [memory(), postgres({ client: pglite })]
+    const [from, to] = [testStorage(), postgres({ client: pglite })]
     await fill(from, ['x', 'y', 'z'])
     const { exitCode, err } = copy(
       new Map([
@@ -65,8 +65,8 @@ describe('headwater copy', () => {
 
   it('continues with `--resume`, and transfers only what is new', async () => {
     const storages = new Map([
-      [FROM, memory()],
-      [TO, memory()],
+      [FROM, testStorage()],
+      [TO, testStorage()],
     ] as const)
     await fill(storages.get(FROM)!, ['x', 'y'])
     expect(await copy(storages).exitCode).toBe(0)
@@ -82,8 +82,8 @@ describe('headwater copy', () => {
 
   it('rejects a target with other records', async () => {
     const storages = new Map([
-      [FROM, memory()],
-      [TO, memory()],
+      [FROM, testStorage()],
+      [TO, testStorage()],
     ] as const)
     await fill(storages.get(FROM)!, ['x', 'y'])
     await fill(storages.get(TO)!, ['other', 'records', 'here'])
@@ -94,8 +94,8 @@ describe('headwater copy', () => {
 
   it('follows until it is interrupted, and then copies a last time', async () => {
     const storages = new Map([
-      [FROM, memory()],
-      [TO, memory()],
+      [FROM, testStorage()],
+      [TO, testStorage()],
     ] as const)
     await fill(storages.get(FROM)!, ['x'])
     const { exitCode, err, signals } = copy(storages, '--follow')

@@ -8,7 +8,7 @@ import { exportLines } from '../../adapters/transfer/export-lines.ts'
 import { gzipMember } from '../../adapters/transfer/gzip.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { exported, NOW, type Place, place } from './support.ts'
+import { exported, NOW, type Place, place, STRIDE } from './support.ts'
 
 let directory: string
 beforeAll(async () => {
@@ -63,7 +63,11 @@ describe('an interrupted export', () => {
     const made = await source()
     const whole = await exported(made.service)
     const bytes = utf8(whole)
-    for (let cut = 0; cut <= bytes.length; cut += cut < 120 || cut > bytes.length - 120 ? 1 : 37) {
+    for (
+      let cut = 0;
+      cut <= bytes.length;
+      cut += cut < 120 || cut > bytes.length - 120 ? STRIDE : 37 * STRIDE
+    ) {
       const path = newPath()
       await writeFile(path, bytes.subarray(0, cut))
       await finish(await resumeExportFile(path, false), made)
@@ -75,7 +79,11 @@ describe('an interrupted export', () => {
     const made = await source()
     const whole = await exported(made.service)
     const bytes = await members(whole)
-    for (let cut = 0; cut <= bytes.length; cut += cut < 100 || cut > bytes.length - 60 ? 1 : 29) {
+    for (
+      let cut = 0;
+      cut <= bytes.length;
+      cut += cut < 100 || cut > bytes.length - 60 ? STRIDE : 29 * STRIDE
+    ) {
       const path = newPath()
       await writeFile(path, bytes.subarray(0, cut))
       await finish(await resumeExportFile(path, true), made)

@@ -39,6 +39,7 @@ async function exportedUntil(made: Place, act: () => Promise<void>) {
       text += Buffer.from(bytes).toString()
       if (records === 0 || hasActed) continue
       hasActed = true
+      await made.answered()
       await act()
     }
     return 'complete'

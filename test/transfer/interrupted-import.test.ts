@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { contentOf, exported, imported, KEY, type Kind, place } from './support.ts'
+import { contentOf, exported, imported, KEY, type Kind, place, STRIDE } from './support.ts'
 
 /** Streams that are trimmed, fenced, encrypted, and with gaps in the middle and at the end. */
 async function whole(): Promise<string> {
@@ -46,7 +46,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     const text = await whole()
     const bytes = utf8(text)
     expect(text).toContain('"start":3,')
-    for (let cut = 1; cut < bytes.length; cut += 37) {
+    for (let cut = 1; cut < bytes.length; cut += 37 * STRIDE) {
       const target = await place({ kind })
       const part = cut % 2 === 0 ? bytes.subarray(0, cut) : gzipSync(bytes).subarray(0, cut)
       await imported(target.service, part).then(
@@ -56,17 +56,19 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       await imported(target.service, text, { resume: true })
       await target.clock.advance('1s')
       expect(contentOf(await exported(target.service)), `cut at ${cut}`).toBe(contentOf(text))
+      await target.hw.close()
     }
   })
 
   it('reports a truncated input, also at the end of a line', async () => {
     const lines = (await whole()).split(/(?<=\n)/)
-    for (let count = 1; count < lines.length; count++) {
+    for (let count = 1; count < lines.length; count += STRIDE) {
       const target = await place({ kind })
       await expect(imported(target.service, lines.slice(0, count).join(''))).rejects.toMatchObject(CUT_OFF)
       await imported(target.service, lines.join(''), { resume: true })
       await target.clock.advance('1s')
       expect(contentOf(await exported(target.service))).toBe(contentOf(lines.join('')))
+      await target.hw.close()
     }
   })
 
@@ -74,7 +76,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     const text = await whole()
     const counting = await place({ kind })
     await imported(counting.service, text)
-    for (let failing = 0; failing < counting.requests.length; failing++) {
+    for (let failing = 0; failing < counting.requests.length; failing += STRIDE) {
       for (const isDone of [false, true]) {
         let asked = 0
         const target = await place({
@@ -90,6 +92,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
         await imported(target.service, text, { resume: true })
         await target.clock.advance('1s')
         expect(contentOf(await exported(target.service)), `request ${failing}`).toBe(contentOf(text))
+        await target.hw.close()
       }
     }
   })
@@ -124,9 +127,10 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
           let out: string | undefined
           while (out === undefined) out = await exported(target.service).catch(() => undefined)
           expect(contentOf(out)).toBe(contentOf(text))
+          await target.hw.close()
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 25 / STRIDE },
     )
   })
 

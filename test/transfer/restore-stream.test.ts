@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Headwater, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
+import { STORAGE_KIND, testClock, testStorage } from '../support/index.ts'
 
 async function opened(storage: Storage): Promise<Headwater> {
-  const hw = await open({ storage, clock: virtualClock(), autoCreate: false })
+  const hw = await open({ storage, clock: testClock(), autoCreate: false })
   onTestFinished(() => hw.close())
   return hw
 }
@@ -23,14 +22,14 @@ async function temporaryDirectory(): Promise<string> {
 const START = { seqNum: 1_000_000, timestamp: 77 }
 
 it('a restored stream starts at its position, also after a restart', async () => {
-  const directory = await temporaryDirectory()
-  const first = await opened(filesystem(directory))
+  const storage = STORAGE_KIND === 'memory' ? filesystem(await temporaryDirectory()) : testStorage()
+  const first = await opened(storage)
   await first.createBasin('basin-a', { defaultStreamConfig: { timestamping: { mode: 'client-require' } } })
   const info = await first.basin('basin-a').restoreStream('s', { start: START, fencingToken: 'me' })
   expect(info).toMatchObject({ name: 's', cipher: null })
   await first.close()
 
-  const hw = await opened(filesystem(directory))
+  const hw = await opened(storage)
   const stream = hw.basin('basin-a').stream('s')
   expect(await stream.checkTail()).toEqual(START)
   await expect(stream.read({ seqNum: 0 })).rejects.toMatchObject({
@@ -49,7 +48,7 @@ it('a restored stream starts at its position, also after a restart', async () =>
 })
 
 it('rejects the restoration of an existing stream, with or without records', async () => {
-  const hw = await opened(memory())
+  const hw = await opened(testStorage())
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')
   await basin.createStream('s')
@@ -66,7 +65,7 @@ it.each([
   [{ start: START, fencingToken: 'x'.repeat(37) }, 'fencingToken'],
   [{ start: START, cipher: 'rot13' as 'aes-256-gcm' }, 'streamCipher'],
 ])('rejects %j', async (restored, field) => {
-  const hw = await opened(memory())
+  const hw = await opened(testStorage())
   await hw.createBasin('basin-a')
   await expect(hw.basin('basin-a').restoreStream('s', restored)).rejects.toMatchObject({
     code: 'invalid',
@@ -79,7 +78,7 @@ it.each([
   [null, null],
   ['aegis-256', 'aegis-256'],
 ] as const)('with cipher %j, in a basin of AES-256-GCM, it has %j', async (cipher, expected) => {
-  const hw = await opened(memory())
+  const hw = await opened(testStorage())
   await hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
   const basin = hw.basin('basin-a')
   expect(await basin.restoreStream('s', { start: START, cipher })).toMatchObject({ cipher: expected })
@@ -87,7 +86,7 @@ it.each([
 })
 
 it('requires the owner and an existing basin', async () => {
-  const hw = await opened(memory())
+  const hw = await opened(testStorage())
   await hw.setRootToken('the-root-token-of-a-test')
   const root = hw.as('the-root-token-of-a-test')
   await root.createBasin('basin-a')

@@ -1,7 +1,6 @@
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
+import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { exportLines } from '../../adapters/transfer/export-lines.ts'
 import { gunzipped } from '../../adapters/transfer/gzip.ts'
 import { type ImportOptions, importLines } from '../../adapters/transfer/import-lines.ts'
@@ -11,8 +10,11 @@ import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts
 import { type Clock, type Headwater, open } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { Storage } from '../../src/storage/contract.ts'
+import { STORAGE_KIND, testClock, testStorage } from '../support/index.ts'
 
 export const KEY = Buffer.alloc(32, 7).toString('base64')
+/** Tests that try all cuts, or random cases, try one in so many on a database, where each takes its time. */
+export const STRIDE = STORAGE_KIND === 'memory' ? 1 : 5
 export const NOW = Date.UTC(2030, 0, 1)
 
 /** `directory`: an engine in this process. `address`: a service that offers only the HTTP API. */
@@ -24,6 +26,8 @@ export interface Place {
   readonly service: Service
   /** All requests, as `PUT /v1/basins/b`. */
   readonly requests: string[]
+  /** Resolves when all requests are answered: an export reads one batch ahead. */
+  answered(): Promise<void>
   with(options: Partial<ServiceOptions>): Service
 }
 
@@ -32,15 +36,29 @@ type Fetch = ServiceOptions['fetch']
 export async function place(
   options: { kind?: Kind; clock?: VirtualClock; storage?: Storage; around?: (fetch: Fetch) => Fetch } = {},
 ): Promise<Place> {
-  const { kind = 'address', clock = virtualClock(), storage = memory(), around = (fetch) => fetch } = options
+  const {
+    kind = 'address',
+    clock = testClock(),
+    storage = testStorage(),
+    around = (fetch) => fetch,
+  } = options
   const hw = await open({ storage, clock, autoCreate: false })
   onTestFinished(() => hw.close())
   const requests: string[] = []
   const handler = createHandler(hw, { auth: 'none' })
-  const fetch = around((request) => {
+  let unanswered = 0
+  const fetch = around(async (request) => {
     requests.push(`${request.method} ${new URL(request.url).pathname}`)
-    return handler(request)
+    unanswered++
+    try {
+      return await handler(request)
+    } finally {
+      unanswered--
+    }
   })
+  const answered = async () => {
+    await vi.waitUntil(() => unanswered === 0)
+  }
   const withOptions = (more: Partial<ServiceOptions>): Service =>
     new Service({
       fetch,
@@ -54,7 +72,7 @@ export async function place(
       }),
       ...more,
     })
-  return { hw, clock, requests, service: withOptions({}), with: withOptions }
+  return { hw, clock, requests, answered, service: withOptions({}), with: withOptions }
 }
 
 /** A clock whose short timers fire immediately and whose timeouts never do. */
