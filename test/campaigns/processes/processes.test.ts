@@ -1,15 +1,15 @@
 import { Agent } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'
-import { open, type Stream } from '../../../src/index.ts'
+import { open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from '../../storage/postgres/cluster.ts'
 import { FORWARD, WireProxy } from '../../storage/postgres/wire-proxy.ts'
 import { campaignOf } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
 import { HttpClient } from '../linearizability/clients/http-client.ts'
-import type { AppendOutcome } from '../linearizability/operations.ts'
+import { checkLog } from './check-log.ts'
+import { ObservedStream } from './observed-stream.ts'
 import { Services } from './services.ts'
 
 const campaign = campaignOf('processes', { rounds: 3, seed: 1 })
@@ -17,18 +17,13 @@ const { rounds, seed } = campaign.options
 const PROCESSES = 3
 const WRITERS = 9
 const BASIN = 'processes'
-const STREAMS = ['a', 'b']
-
-interface Attempt {
-  readonly bodies: readonly string[]
-  readonly outcome: AppendOutcome
-}
 
 describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`, () => {
-  it(`lose and repeat nothing while they, and the database, are killed (${rounds} rounds)`, {
+  it(`keep every promise while they, and the database, are killed (${rounds} rounds)`, {
     timeout: 300_000 + rounds * 60_000,
   }, async () => {
     const prng = new Prng(seed)
+    const streams = ['a', 'b'].map((name) => new ObservedStream(name))
     let primary = await Cluster.start()
     const proxy = await WireProxy.start({ port: () => primary.port, fateOf: () => FORWARD })
     const hw = await open({
@@ -36,38 +31,40 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
       autoCreate: false,
     })
     await hw.createBasin(BASIN)
-    for (const name of STREAMS) await hw.basin(BASIN).createStream(name)
+    for (const { name } of streams) await hw.basin(BASIN).createStream(name)
     const services = await Services.start(proxy.connectionString, PROCESSES)
     const agent = new Agent({ keepAlive: true })
+    const clientOf = (service: number, { name }: ObservedStream) =>
+      new HttpClient(services.urlOf(service), BASIN, name, agent)
+
     const stop = new AbortController()
-    const followed = new Map(STREAMS.map((name) => [name, [] as string[]]))
-    const following = STREAMS.map((name) =>
-      follow(hw.basin(BASIN).stream(name), followed.get(name)!, stop.signal),
-    )
+    const following = streams.flatMap((stream) => [
+      stream.follow(hw.basin(BASIN).stream(stream.name), stop.signal),
+      ...Array.from({ length: PROCESSES }, (_, service) =>
+        stream.poll(clientOf(service, stream), () => services.ready(service), stop.signal),
+      ),
+    ])
 
     let isOver = false
-    const attempts = new Map(STREAMS.map((name) => [name, [] as Attempt[]]))
     const writing = Array.from({ length: WRITERS }, async (_, writer) => {
       const service = writer % PROCESSES
       const own = new Prng(seed * 1_000 + writer)
       for (let serial = 0; !isOver; serial++) {
-        const name = own.pick(STREAMS)
-        const bodies = Array.from({ length: 1 + own.below(4) }, (_, i) => `${writer}-${serial}-${i}`)
+        const stream = own.pick(streams)
         await services.ready(service)
-        const client = new HttpClient(services.urlOf(service), BASIN, name, agent)
-        attempts.get(name)!.push({ bodies, outcome: await client.append({ bodies }) })
+        await stream.act(own, clientOf(service, stream), `${writer}-${serial}`)
       }
     })
 
-    const attempted = () => [...attempts.values()].reduce((sum, { length }) => sum + length, 0)
-    const furtherAttempts = async (count: number): Promise<void> => {
-      const enough = attempted() + count
-      await vi.waitUntil(() => attempted() >= enough)
+    const ended = () => streams.reduce((sum, { calls }) => sum + calls, 0)
+    const furtherCalls = async (count: number): Promise<void> => {
+      const enough = ended() + count
+      await vi.waitUntil(() => ended() >= enough)
     }
 
     const progress = new Progress(campaign, 'rounds', rounds)
     for (let round = 0; round < rounds; round++) {
-      await furtherAttempts(20 + prng.below(50))
+      await furtherCalls(20 + prng.below(50))
       const kind = round % 3
       if (kind === 0) await services.restart(prng.below(PROCESSES))
       if (kind === 1) {
@@ -76,7 +73,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
       }
       if (kind === 2) {
         const standby = await primary.standby()
-        await furtherAttempts(prng.below(50))
+        await furtherCalls(prng.below(50))
         await primary.dispose()
         await standby.promote()
         primary = standby
@@ -84,17 +81,26 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
       }
       progress.pass()
     }
-    await furtherAttempts(50)
+    await furtherCalls(50)
     isOver = true
     await Promise.all(writing)
 
     let acknowledged = 0
-    for (const name of STREAMS) {
-      const stored = await bodiesOf(hw.basin(BASIN).stream(name))
-      acknowledged += check(stored, attempts.get(name)!)
-      const from = followed.get(name)!
-      await vi.waitUntil(() => from.length >= stored.length)
-      expect(from, `records that a follower of ${name} got`).toEqual(stored)
+    for (const stream of streams) {
+      for (let service = 0; service < PROCESSES; service++) {
+        const client = clientOf(service, stream)
+        await vi.waitUntil(() => stream.observeTail(client))
+        await vi.waitUntil(() => stream.observeRead(client, 0))
+      }
+      const { seqNum: tail } = await hw.basin(BASIN).stream(stream.name).checkTail()
+      const [log, ...others] = stream.followed
+      for (const records of stream.followed) await vi.waitUntil(() => records.length >= tail)
+      expect(log!.length).toBe(tail)
+      for (const records of others) expect(records).toEqual(log)
+      expect(checkLog(log!, stream.observations)).toEqual([])
+      acknowledged += stream.observations.filter(
+        (seen) => seen.kind === 'append' && seen.outcome.kind === 'appended',
+      ).length
     }
     expect(acknowledged).toBeGreaterThan(rounds)
     progress.close(`${acknowledged} appends acknowledged`)
@@ -107,50 +113,3 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
     await primary.dispose()
   })
 })
-
-/** Resolves to the bodies of all records, whose sequence numbers have no gap. */
-async function bodiesOf(stream: Stream): Promise<string[]> {
-  const { seqNum: tail } = await stream.checkTail()
-  const bodies: string[] = []
-  for await (const { seqNum, body } of stream.readSession({ seqNum: 0, count: tail })) {
-    expect(seqNum).toBe(bodies.length)
-    bodies.push(body)
-  }
-  expect(bodies.length).toBe(tail)
-  return bodies
-}
-
-/** Ends with the signal. Reads on where it was after a failure. */
-async function follow(stream: Stream, bodies: string[], signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      for await (const { seqNum, body } of stream.readSession({ seqNum: bodies.length }, { signal })) {
-        if (seqNum !== bodies.length) throw new Error(`record ${seqNum} after ${bodies.length} records`)
-        bodies.push(body)
-      }
-    } catch (error) {
-      if (signal.aborted) return
-      if (error instanceof Error && error.message.startsWith('record ')) throw error
-      await setImmediate()
-    }
-  }
-}
-
-/** Checks every append against what is stored. Returns how many were acknowledged. */
-function check(stored: readonly string[], attempts: readonly Attempt[]): number {
-  expect(new Set(stored).size, 'records that are stored twice').toBe(stored.length)
-  const positions = new Map(stored.map((body, seqNum) => [body, seqNum]))
-  let acknowledged = 0
-  for (const { bodies, outcome } of attempts) {
-    const at = positions.get(bodies[0]!)
-    if (outcome.kind === 'appended') {
-      acknowledged++
-      expect(stored.slice(outcome.start, outcome.end), 'records that were acknowledged').toEqual(bodies)
-    } else if (outcome.kind !== 'unknown') {
-      expect(at, `an append that had no effect: ${outcome.kind}`).toBeUndefined()
-    } else if (at !== undefined) {
-      expect(stored.slice(at, at + bodies.length), 'an append of unknown outcome').toEqual(bodies)
-    }
-  }
-  return acknowledged
-}

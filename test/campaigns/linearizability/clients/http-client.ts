@@ -19,6 +19,18 @@ interface JsonPosition {
   readonly seq_num: number
 }
 
+export interface JsonRecord {
+  readonly headers?: readonly (readonly [string, string])[]
+  readonly body?: string
+}
+
+export interface JsonSequencedRecord extends JsonRecord, JsonPosition {
+  readonly timestamp: number
+}
+
+/** The records from a position on; or the tail, if the position is there or beyond. */
+export type Page = { readonly records: readonly JsonSequencedRecord[] } | { readonly tail: number }
+
 /** A client of the wire protocol that sends independent JSON requests and never retries. */
 export class HttpClient implements StreamClient {
   readonly #records: string
@@ -31,13 +43,17 @@ export class HttpClient implements StreamClient {
     this.#agent = agent
   }
 
-  async append({ bodies, setFencingToken, matchSeqNum, fencingToken }: AppendCall): Promise<AppendOutcome> {
-    const fence = setFencingToken === undefined ? [] : [{ headers: [['', 'fence']], body: setFencingToken }]
-    const input = {
-      records: [...fence, ...bodies.map((body) => ({ body }))],
-      match_seq_num: matchSeqNum ?? null,
-      fencing_token: fencingToken ?? null,
-    }
+  append({ bodies, setFencingToken, ...conditions }: AppendCall): Promise<AppendOutcome> {
+    const fence: JsonRecord[] =
+      setFencingToken === undefined ? [] : [{ headers: [['', 'fence']], body: setFencingToken }]
+    return this.appendRecords([...fence, ...bodies.map((body) => ({ body }))], conditions)
+  }
+
+  async appendRecords(
+    records: readonly JsonRecord[],
+    { matchSeqNum, fencingToken }: Pick<AppendCall, 'matchSeqNum' | 'fencingToken'>,
+  ): Promise<AppendOutcome> {
+    const input = { records, match_seq_num: matchSeqNum ?? null, fencing_token: fencingToken ?? null }
     const answer = await this.#send('POST', this.#records, JSON.stringify(input))
     return answer === undefined ? UNKNOWN : appendOutcome(answer)
   }
@@ -46,15 +62,20 @@ export class HttpClient implements StreamClient {
   async read(): Promise<ReadOutcome> {
     const hashes: bigint[] = []
     for (;;) {
-      const answer = await this.#send('GET', `${this.#records}?seq_num=${hashes.length}`)
-      if (answer?.status === 416) {
-        return contentsOf(hashes, (answer.body as { tail: JsonPosition }).tail.seq_num)
-      }
-      if (answer?.status !== 200) return FAILED
-      const { records } = answer.body as { records: readonly { body?: string }[] }
-      if (records.length === 0) throw new Error('a page without records, and no word of the tail')
-      for (const { body = '' } of records) hashes.push(hashOfText(body))
+      const page = await this.page(hashes.length)
+      if (page === undefined) return FAILED
+      if (!('records' in page)) return contentsOf(hashes, page.tail)
+      if (page.records.length === 0) throw new Error('a page without records, and no word of the tail')
+      for (const { body = '' } of page.records) hashes.push(hashOfText(body))
     }
+  }
+
+  /** Waits at the tail for the next record, and returns no records if there are none. */
+  async page(seqNum: number, waitSeconds = 0): Promise<Page | undefined> {
+    const wait = waitSeconds === 0 ? '' : `&wait=${waitSeconds}`
+    const answer = await this.#send('GET', `${this.#records}?seq_num=${seqNum}${wait}`)
+    if (answer?.status === 416) return { tail: (answer.body as { tail: JsonPosition }).tail.seq_num }
+    return answer?.status === 200 ? (answer.body as Page) : undefined
   }
 
   async checkTail(): Promise<TailOutcome> {
