@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { virtualClock } from '../../adapters/testing/index.ts'
 import { resultOf, service } from './run.ts'
 import { TARGETS } from './targets.ts'
 
@@ -97,6 +98,14 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     const { exitCode, err } = await command('metrics app')
     expect([exitCode, err]).toEqual([2, [expect.stringContaining('at least 8 characters')]])
   })
+})
+
+it('metrics includes usage of the current second', async () => {
+  const clock = virtualClock()
+  const { world, requests } = await service({ open: true, clock })
+  expect((await resultOf(['metrics', '--set', 'account-ops'], world)).exitCode).toBe(0)
+  const end = new URL(requests.at(-1)!.url).searchParams.get('end')
+  expect(Number(end)).toBe(Math.floor(clock.now() / 1000) + 1)
 })
 
 it('ls lists more than a page', async () => {

@@ -63,6 +63,23 @@ describeInChromium('a server that fails', () => {
     expect(await bodies(page)).toEqual(['first'])
   })
 
+  it('says that the stream was deleted, and follows another one of the same name from its beginning', async () => {
+    const { stream, fragment } = await createStream()
+    await stream.append(['first', 'second'])
+    const page = await served.open(fragment)
+    await expect.poll(() => bodies(page)).toEqual(['first', 'second'])
+    const [, , name] = fragment.split('/') as [string, string, string]
+    await served.hw.basin(name).deleteStream('logs')
+    await page.getByRole('alert').getByText(`stream \`logs\` in basin \`${name}\` not found`).waitFor()
+    await page.getByText('Stopped').waitFor()
+    expect(await bodies(page)).toEqual(['first', 'second'])
+    await served.hw.basin(name).createStream('logs')
+    await stream.append('new')
+    await page.getByRole('button', { name: 'Start' }).click()
+    await expect.poll(() => bodies(page)).toEqual(['new'])
+    await page.getByText('Live').waitFor()
+  })
+
   it('is asked for a token again when it rejects the present one', async () => {
     const { stream, fragment } = await createStream(withToken.hw)
     await stream.append('first')

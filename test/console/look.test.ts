@@ -8,6 +8,7 @@ const STREAM = '#/basins/basin-to-look-at/streams/orders'
 describeInChromium('the look of the console', () => {
   const served = servedConsole()
   const withToken = servedConsole({ auth: 'token' })
+  let issued = 0
 
   beforeAll(async () => {
     await served.hw.createBasin('basin-to-look-at')
@@ -54,6 +55,45 @@ describeInChromium('the look of the console', () => {
         await page.getByRole('button', { name: 'Issue token' }).click()
         await page.getByText('Single operations').click()
       },
+    ],
+    [
+      'issued token',
+      '#/tokens',
+      async (page) => {
+        await page.getByRole('button', { name: 'Issue token' }).click()
+        await page.getByLabel('Id', { exact: true }).fill(`issued-${++issued}`)
+        await page.getByRole('button', { name: 'Issue', exact: true }).click()
+        await page.getByRole('button', { name: 'Copy token' }).waitFor()
+      },
+    ],
+    [
+      'revoke token',
+      '#/tokens',
+      async (page) => {
+        await page.getByRole('button', { name: 'Revoke reader' }).click()
+        await page.getByRole('dialog').waitFor()
+      },
+    ],
+    [
+      'create stream',
+      '#/basins/basin-to-look-at',
+      (page) => page.getByRole('button', { name: 'Create stream' }).click(),
+    ],
+    ['delete stream', `${STREAM}/configuration`, showDeletion],
+    ['delete basin', '#/basins/basin-to-look-at/configuration', showDeletion],
+    [
+      'trim',
+      `${STREAM}/fence-and-trim`,
+      async (page) => {
+        await page.getByLabel('First record to keep').fill('1')
+        await page.getByRole('button', { name: 'Trim', exact: true }).click()
+        await page.getByRole('dialog').getByText('This cannot be undone').waitFor()
+      },
+    ],
+    [
+      'deleted stream',
+      '#/basins/basin-to-look-at/streams/deleted',
+      (page) => page.getByRole('alert').waitFor(),
     ],
     ['shortcuts', '', (page) => page.getByRole('button', { name: 'Keyboard shortcuts' }).click()],
   ]
@@ -132,6 +172,35 @@ describeInChromium('the look of the console', () => {
     await page.getByText('Paused').waitFor()
   })
 
+  it('keeps the selected record in view when its contents take the place of the list', async () => {
+    const name = 'basin-of-many-records'
+    await served.hw.createBasin(name)
+    await served.hw.basin(name).createStream('logs')
+    await served.hw
+      .basin(name)
+      .stream('logs')
+      .append(Array.from({ length: 100 }, (_, index) => `record ${index}`))
+    const page = await served.open()
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.goto(`${served.url}/#/basins/${name}/streams/logs`)
+    await page.locator('.row', { hasText: 'record 98' }).click()
+    await page.getByRole('heading', { name: 'Record 98' }).waitFor()
+    const list = page.getByRole('listbox')
+    const isInView = async () => {
+      const [outer, row] = [
+        await list.boundingBox(),
+        await page.locator('[aria-selected=true]').boundingBox(),
+      ]
+      // The height of the list has a fraction, and scrolling goes by whole pixels.
+      return row !== null && row.y >= outer!.y - 1 && row.y + row.height <= outer!.y + outer!.height + 1
+    }
+    await expect.poll(async () => (await list.boundingBox())!.height).toBeLessThan(300)
+    await expect.poll(isInView).toBe(true)
+    const [close, title] = [page.getByRole('button', { name: 'Close the record' }), page.getByRole('heading')]
+    const top = (await close.boundingBox())!.y
+    expect(Math.abs(top - (await title.last().boundingBox())!.y)).toBeLessThan(12)
+  })
+
   it('every control can be reached by Tab, and shows that it has the focus', async () => {
     const page = await served.open(STREAM)
     await page.locator('.row').first().click()
@@ -160,6 +229,12 @@ describeInChromium('the look of the console', () => {
     expect(seen.size).toBe(count)
   })
 })
+
+async function showDeletion(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Save' }).waitFor()
+  await page.getByRole('button', { name: /^Delete/ }).click()
+  await page.getByRole('dialog').getByText('cannot be undone').waitFor()
+}
 
 function focused(page: Page): Promise<string | null | undefined> {
   return page.evaluate(() => document.querySelector('body > div')?.shadowRoot?.activeElement?.textContent)

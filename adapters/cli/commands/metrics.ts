@@ -52,7 +52,10 @@ function parse(args: readonly string[], { env, clock }: CliContext) {
   const now = clock.now()
   const range = {
     start: String(Math.floor(timeArgument(start, '`--start`', now) / 1000)),
-    end: String(Math.ceil((end === undefined ? now : timeArgument(end, '`--end`', now)) / 1000)),
+    // Metrics exclude their end, and the current second counts.
+    end: String(
+      end === undefined ? Math.floor(now / 1000) + 1 : Math.ceil(timeArgument(end, '`--end`', now) / 1000),
+    ),
   }
   return {
     name,

@@ -48,15 +48,26 @@ export function VirtualList(props: {
   const last = Math.min(count, Math.ceil((top + height) / rowHeight) + OVERSCAN)
   const rows = Array.from({ length: Math.max(0, last - first) }, (_, index) => first + index)
 
+  const reveal = (index: number) => {
+    const element = viewport.current!
+    const rowTop = index * rowHeight
+    if (rowTop < element.scrollTop) element.scrollTop = rowTop
+    if (rowTop + rowHeight > element.scrollTop + height) element.scrollTop = rowTop + rowHeight - height
+  }
   const select = (index: number) => {
     const next = Math.min(Math.max(index, 0), count - 1)
     if (next < 0) return
     onSelect(next)
-    const element = viewport.current!
-    const rowTop = next * rowHeight
-    if (rowTop < element.scrollTop) element.scrollTop = rowTop
-    if (rowTop + rowHeight > element.scrollTop + height) element.scrollTop = rowTop + rowHeight - height
+    reveal(next)
   }
+  // What is shown about the selected row may take the place where the row was.
+  const heightBefore = useRef(0)
+  useLayoutEffect(() => {
+    const rowTop = selected * rowHeight - viewport.current!.scrollTop
+    const wasVisible = selected !== -1 && rowTop > -rowHeight && rowTop < heightBefore.current
+    heightBefore.current = height
+    if (wasVisible) reveal(selected)
+  }, [height])
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') onEscape()
     const page = Math.max(1, Math.floor(height / rowHeight) - 1)
