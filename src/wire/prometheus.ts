@@ -105,7 +105,7 @@ export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMe
     gauge('waiting_appends', 'Appends that wait for room among those in flight', open.waitingAppends),
     gauge(
       'waiting_append_bytes',
-      'Metered bytes of the appends that are not in flight yet',
+      'Metered bytes of the appends that wait for room',
       open.waitingAppendBytes,
     ),
     gauge('cached_streams', 'Streams in the cache', open.cachedStreams),
@@ -130,7 +130,7 @@ export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMe
     ),
     histogram(
       'append_ack_latency_seconds',
-      'How long it took from then until they were durable',
+      'How long appends in flight took to become durable',
       totals.appendAckSeconds,
     ),
     histogram('append_batch_records', 'Records of an append', totals.appendBatchRecords),

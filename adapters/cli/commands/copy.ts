@@ -12,7 +12,7 @@ import { TRANSFER_DEFINITIONS, transferFilter, transferSummary } from '../transf
 const COPY_DEFINITIONS = {
   from: { type: 'positional', required: true, description: 'Storage or URL of a server to copy from' },
   to: { type: 'positional', required: true, description: 'Storage or URL of a server to copy to' },
-  follow: { type: 'boolean', default: false, description: 'Keep copying what is new until Ctrl+C' },
+  follow: { type: 'boolean', default: false, description: 'Keep copying new records until Ctrl+C' },
   basin: TRANSFER_DEFINITIONS.basin,
   stream: TRANSFER_DEFINITIONS.stream,
   'encryption-key': TRANSFER_DEFINITIONS['encryption-key'],
@@ -25,8 +25,8 @@ const COPY_NOTES = [
   'postgres://HOST/DATABASE or http://HOST:PORT. Tokens are taken from HEADWATER_FROM_TOKEN and',
   'HEADWATER_TO_TOKEN. With --resume, streams of TO are continued at their tails.',
   '',
-  'To move: copy with --follow, wait until everything is copied, stop the writers, press Ctrl+C: what is',
-  'new is copied a last time. Then start the writers on TO. Nothing may be written to TO before.',
+  'To move: copy with --follow, wait until everything is copied, stop the writers and press Ctrl+C. The',
+  'command copies the remaining records. Then start the writers on TO; nothing may write to TO before.',
   'Example: headwater copy --follow ./data postgres://localhost/app',
 ]
 

@@ -21,7 +21,7 @@ export const DELETE = command({
   name: 'delete',
   description: 'Delete streams, or basins with all their streams, without asking',
   notes: [
-    'A server deletes the streams of a basin in the background; in a storage, the command waits for it.',
+    'A server deletes the streams of a basin in the background; with --storage, the command waits for that.',
     ...NAME_NOTES,
     ...TARGET_NOTES,
   ],

@@ -19,12 +19,12 @@ import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../ta
 
 const DEFINITIONS = {
   name: { type: 'positional', required: false, description: 'BASIN, or BASIN/PREFIX. Default: list basins' },
-  prefix: { type: 'string', description: 'Only names that begin with it' },
+  prefix: { type: 'string', description: 'Only names with this prefix' },
   long: {
     type: 'boolean',
     alias: 'l',
     default: false,
-    description: 'Also print when it was created, and its state',
+    description: 'Also print the creation time and the state',
   },
   json: {
     type: 'boolean',

@@ -132,7 +132,7 @@ export const TAIL = command({
   description: 'Print the last records of a stream, and follow it',
   notes: [
     'Example: headwater tail -n 100 -f app-logs/web/1',
-    'With -f, a lost connection to a server is restored, and reading goes on after the last record.',
+    'With -f, a lost connection to a server is restored, and reading continues after the last record.',
     ...RECORD_OUTPUT_NOTES,
     ...NAME_NOTES,
     ...TARGET_NOTES,
