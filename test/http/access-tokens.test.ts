@@ -27,7 +27,7 @@ describe('POST access-tokens', () => {
     expect((await call('GET', '/v1/basins')).status).toBe(401)
   })
 
-  test('what is left out permits nothing, and lists show it', async () => {
+  test('omitted members permit nothing and are listed explicitly', async () => {
     const service = await startService()
     await issue(service, { id: 'reader', scope: { ...SCOPE, basins: null, op_groups: null, unknown: 1 } })
     const groups = { read: false, write: false }
@@ -50,7 +50,7 @@ describe('POST access-tokens', () => {
     })
   })
 
-  test('everything that can be given is listed as it was given, operations in their order', async () => {
+  test('every member is listed as it was given, with operations in the order of the protocol', async () => {
     const service = await startService()
     const scope = {
       basins: { prefix: 'ten-' },
@@ -96,7 +96,7 @@ describe('POST access-tokens', () => {
     ['operations that are no list', { id: 'x', scope: { ops: 'read' } }, 'bad_json'],
     ['a group that is no object', { id: 'x', scope: { op_groups: { stream: true } } }, 'bad_json'],
     [
-      'a permission that is no boolean',
+      'a permission that is not a boolean',
       { id: 'x', scope: { op_groups: { stream: { read: 1 } } } },
       'bad_json',
     ],
@@ -135,7 +135,7 @@ describe('POST access-tokens', () => {
       { id: 'x', scope: { ...SCOPE, streams: { exact: 'a' } }, auto_prefix_streams: true },
       'invalid',
     ],
-  ])('refuses %s', async (_, body, code) => {
+  ])('rejects %s', async (_, body, code) => {
     const service = await startService()
     const response =
       typeof body === 'string'
@@ -145,7 +145,7 @@ describe('POST access-tokens', () => {
     expect(await list(service)).toEqual({ access_tokens: [], has_more: false })
   })
 
-  test('an id is given once', async () => {
+  test('rejects an id that is in use', async () => {
     const service = await startService()
     expect((await issue(service, { id: 'x', scope: SCOPE })).status).toBe(201)
     expect(await errorOf(await issue(service, { id: 'x', scope: SCOPE }))).toMatchObject({
@@ -156,7 +156,7 @@ describe('POST access-tokens', () => {
 })
 
 describe('GET access-tokens', () => {
-  test('in pages, by prefix', async () => {
+  test('lists tokens by prefix, page by page', async () => {
     const service = await startService()
     for (const id of ['a/1', 'a/2', 'a/3', 'b']) await issue(service, { id, scope: SCOPE })
     const ids = async (query: string) => {
@@ -168,7 +168,7 @@ describe('GET access-tokens', () => {
     expect(await ids('?prefix=a%2F&limit=2&start_after=a%2F2')).toEqual([['a/3'], false])
   })
 
-  test.each(['prefix', 'start_after'])('refuses a %s of 97 bytes', async (name) => {
+  test.each(['prefix', 'start_after'])('rejects a %s of 97 bytes', async (name) => {
     const service = await startService()
     const response = await service.call('GET', `${PATH}?${name}=${'x'.repeat(97)}`)
     expect(await errorOf(response)).toMatchObject({ status: 400, code: 'bad_query' })
@@ -176,7 +176,7 @@ describe('GET access-tokens', () => {
 })
 
 describe('DELETE access-tokens', () => {
-  test('revokes: from then on the token is refused, and it is in no list', async () => {
+  test('revokes a token, which is then rejected and no longer listed', async () => {
     const service = await startService()
     const { access_token } = (await (
       await issue(service, { id: 'a/é', scope: { ops: ['list-basins'] } })
@@ -196,7 +196,7 @@ describe('DELETE access-tokens', () => {
     })
   })
 
-  test.each(['%ff', 'x'.repeat(97)])('refuses the id %s', async (id) => {
+  test.each(['%ff', 'x'.repeat(97)])('rejects the id %s', async (id) => {
     const service = await startService()
     expect(await errorOf(await service.call('DELETE', `${PATH}/${id}`))).toMatchObject({
       status: 400,

@@ -56,7 +56,7 @@ describe('append session', () => {
     })
   })
 
-  test('is open before the first input, and acks while it goes on', async () => {
+  test('responds before the first input, and acknowledges inputs while the request continues', async () => {
     const { open, clock, expectNothingOpen } = await start()
     const upload = new Upload()
     const response = await open(upload)
@@ -75,7 +75,7 @@ describe('append session', () => {
     expectNothingOpen()
   })
 
-  test('an ack has its three parts even when they are 0', async () => {
+  test('an ack has three positions even if they are 0', async () => {
     const service = await start()
     await service.hw.basin(BASIN).reconfigureStream('s', { timestamping: { mode: 'client-require' } })
     const upload = new Upload()
@@ -87,7 +87,7 @@ describe('append session', () => {
     expect(frame).toMatchObject({ payload: new Uint8Array([10, 0, 18, 2, 8, 1, 26, 2, 8, 1]) })
   })
 
-  test('no input is an empty response', async () => {
+  test('returns an empty response without inputs', async () => {
     const { open, call, expectNothingOpen } = await start()
     const upload = new Upload()
     upload.end()
@@ -98,7 +98,7 @@ describe('append session', () => {
     expectNothingOpen()
   })
 
-  test('frames may come in any pieces, compressed or not', async () => {
+  test('accepts frames split at any byte, compressed or not', async () => {
     const service = await start()
     const message = inputMessage(['x'.repeat(3000)])
     const bytes = Buffer.concat([
@@ -120,7 +120,7 @@ describe('append session', () => {
     expect(await resultOf(await bytesOf(await service.open(whole)))).toMatchObject({ acks: [5, 6, 7, 8] })
   })
 
-  test('inputs are pipelined: conditions chain before anything is durable', async () => {
+  test('pipelines inputs, whose conditions chain before anything is durable', async () => {
     const storage = gated(testStorage())
     storage.holding = true
     const { open, clock, hw, expectNothingOpen } = await start({}, { storage })
@@ -136,7 +136,7 @@ describe('append session', () => {
     expectNothingOpen()
   })
 
-  test('reading stops while too much is in flight', async () => {
+  test('stops reading inputs while too much is in flight', async () => {
     const storage = gated(testStorage())
     storage.holding = true
     const { open, clock, hw } = await start({}, { storage, limits: { sessionInFlightBytes: 1_048_576 } })
@@ -164,7 +164,7 @@ describe('append session', () => {
     expect((await resultOf(reader.bytes)).acks).toHaveLength(10)
   })
 
-  test('runs to its end while the response is not read', async () => {
+  test('completes while the response is not read', async () => {
     const { open, clock } = await start()
     const upload = new Upload()
     const response = await open(upload)
@@ -188,7 +188,7 @@ describe('append session', () => {
     expectNothingOpen()
   })
 
-  test('bounds unread acks, and reports it', async () => {
+  test('limits unread acks, and reports when the limit is exceeded', async () => {
     const service = await start()
     const upload = new Upload()
     const response = await service.open(upload)
@@ -201,7 +201,7 @@ describe('append session', () => {
     expect(await tailOf(service)).toBe(16_384)
   })
 
-  test('a slow reader of acks slows the session, and nothing is lost', async () => {
+  test('a client that reads acks slowly slows the session down without losing any', async () => {
     const { open, clock } = await start()
     const upload = new Upload()
     const response = await open(upload)
@@ -253,7 +253,7 @@ describe('a failing append session', () => {
     expect((await next).status).toBe(200)
   })
 
-  test('a last frame that is cut short is bad_frame', async () => {
+  test('rejects a truncated last frame with bad_frame', async () => {
     const service = await start()
     const upload = new Upload()
     upload.write(inputFrame(['a']), cut)
@@ -264,7 +264,7 @@ describe('a failing append session', () => {
     service.expectNothingOpen()
   })
 
-  test('an append that fails behind a waiting client ends the session without its help', async () => {
+  test('a failed append ends the session while the client is idle', async () => {
     const { open, clock, hw } = await start()
     const upload = new Upload()
     const reader = new BodyReader(await open(upload))
@@ -298,7 +298,7 @@ describe('a failing append session', () => {
     expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
   })
 
-  test('a change of the configuration counts for the next input', async () => {
+  test('applies a new configuration to the next input', async () => {
     const { open, clock, hw } = await start()
     const upload = new Upload()
     const reader = new BodyReader(await open(upload))
@@ -310,7 +310,7 @@ describe('a failing append session', () => {
     expect(await resultOf(reader.bytes)).toMatchObject({ acks: [1], error: { status: 422, code: 'invalid' } })
   })
 
-  test('errors before it starts are plain responses, and the body is left alone', async () => {
+  test('errors before the session starts are ordinary responses, and the body is not read', async () => {
     const { open, call, expectNothingOpen } = await start()
     const upload = new Upload()
     const missing = await call('POST', '/v1/streams/none/records', { body: upload.body, headers: SESSION })
@@ -325,7 +325,7 @@ describe('a failing append session', () => {
   })
 })
 
-test.each(['ends', 'fails', 'is left'])('a session that %s lets go of its stream', async (how) => {
+test.each(['ends', 'fails', 'is left'])('a session that %s releases its stream', async (how) => {
   const service = await start({}, { limits: { cachedStreams: 1 } })
   const upload = new Upload()
   const reader = new BodyReader(await service.open(upload))
@@ -341,8 +341,8 @@ test.each(['ends', 'fails', 'is left'])('a session that %s lets go of its stream
   expect(service.hw.stats().cachedStreams).toBe(1)
 })
 
-describe('a client of an append session that leaves', () => {
-  test('by its request body: what came is stored, the response breaks off', async () => {
+describe('a client that leaves an append session', () => {
+  test('by ending its request body early: complete inputs are stored, and the response is cut off', async () => {
     const service = await start()
     const upload = new Upload()
     const reader = new BodyReader(await service.open(upload))

@@ -9,7 +9,7 @@ const JSON_TYPE = { 'content-type': 'application/json' }
 const NOW = Date.UTC(2025, 0, 1)
 
 describe('unary append', () => {
-  test('JSON in, JSON out', async () => {
+  test('accepts JSON and returns JSON', async () => {
     const service = await startWithStream()
     const json = { records: [{ body: 'a', headers: [['k', 'v']], timestamp: 5 }, {}] }
     const response = await service.call('POST', RECORDS, { json })
@@ -40,7 +40,7 @@ describe('unary append', () => {
     expect((await call('POST', RECORDS, { body: '{"records":[{}]}', headers })).status).toBe(200)
   })
 
-  test('protobuf in, protobuf out, each by its own header', async () => {
+  test('accepts and returns protobuf, by `content-type` and `accept` independently', async () => {
     const { call } = await startWithStream()
     const body = inputMessage(['a', 'b'])
     const binary = await call('POST', RECORDS, {
@@ -58,7 +58,7 @@ describe('unary append', () => {
     expect(Number(fromBinary(AppendAckSchema, await bytesOf(other)).start?.seqNum)).toBe(4)
   })
 
-  test('base64 is for names, values and bodies', async () => {
+  test('decodes header names, header values and bodies as base64', async () => {
     const { call } = await startWithStream()
     const headers = { 'svc-format': ' base64 ' }
     const json = { records: [{ body: '/wA=', headers: [['', 'ZmVuY2U=']] }, { body: '/wA=' }] }
@@ -75,7 +75,7 @@ describe('unary append', () => {
     })
   })
 
-  test('conditions: 412 in their own shapes, protobuf clients too', async () => {
+  test('reports failed conditions as 412 with their own bodies, to protobuf clients too', async () => {
     const service = await startWithStream()
     const { call } = service
     const append = (json: object) =>
@@ -148,7 +148,7 @@ describe('unary append', () => {
       422,
       'invalid',
     ],
-  ])('%s stores nothing', async (_, options, status, code) => {
+  ])('rejects %s and stores nothing', async (_, options, status, code) => {
     const service = await startWithStream()
     expect(await errorOf(await service.call('POST', RECORDS, options))).toMatchObject({ status, code })
     expect(await tailOf(service)).toBe(0)
@@ -158,7 +158,7 @@ describe('unary append', () => {
     expect(next.status).toBe(200)
   })
 
-  test('the body is wrong before the stream is missing', async () => {
+  test('reports an invalid body before a missing stream', async () => {
     const { call } = await startWithStream()
     const missing = '/v1/streams/none/records'
     expect((await errorOf(await call('POST', missing, { json: { records: [] } }))).code).toBe('invalid')
@@ -167,7 +167,7 @@ describe('unary append', () => {
     )
   })
 
-  test('a format is not looked at when the body is protobuf, a key of 44 characters is none of a plain stream', async () => {
+  test('ignores the format of a protobuf body, and an encryption key on a plain stream', async () => {
     const { call } = await startWithStream()
     const headers = {
       'content-type': PROTOBUF,
@@ -177,7 +177,7 @@ describe('unary append', () => {
     expect((await call('POST', RECORDS, { body: inputMessage(['a']), headers })).status).toBe(200)
   })
 
-  test('legacy formats are understood', async () => {
+  test('accepts the aliases of formats', async () => {
     const { call } = await startWithStream()
     const append = (format: string, body: string) =>
       call('POST', RECORDS, { json: { records: [{ body }] }, headers: { 's2-format': format } })

@@ -15,8 +15,8 @@ async function demanding(service: Service, ...ops: (typeof OPERATIONS)[number][]
   return { token, call: service.with({ auth: 'token' }) }
 }
 
-describe('a handler demands a token', () => {
-  test('of everything but health and preflights', async () => {
+describe('a handler requires a token', () => {
+  test('for everything except health checks and preflights', async () => {
     const service = await startService()
     const call = service.with({ auth: 'token' })
     const refused = await call('GET', '/v1/basins')
@@ -51,14 +51,14 @@ describe('a handler demands a token', () => {
     expect(service.errors).toEqual([])
   })
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('the scheme is written %j', async (scheme) => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('with the scheme written as %j', async (scheme) => {
     const service = await startService()
     const { token, call } = await demanding(service, 'list-basins')
     const headers = { authorization: `${scheme} ${token} ` }
     expect((await call('GET', '/v1/basins', { headers })).status).toBe(200)
   })
 
-  test('before the body is read and before anything is decoded, also for what is not permitted', async () => {
+  test('before it reads or decodes a body, and checks the permission first too', async () => {
     const service = await startWithStream()
     const { token, call } = await demanding(service, 'read')
     for (const [headers, status] of [
@@ -76,7 +76,7 @@ describe('a handler demands a token', () => {
     expect(await tailOf(service)).toBe(0)
   })
 
-  test('a name in a body is checked as well', async () => {
+  test('for the name in a body', async () => {
     const service = await startService()
     const { token, call } = await demanding(service, 'create-basin')
     const create = async (basin: string) =>
@@ -84,7 +84,7 @@ describe('a handler demands a token', () => {
     expect([await create('other-basin'), await create('test-basin')]).toEqual([403, 201])
   })
 
-  test('a basin that is named by the host counts as well', async () => {
+  test('for the basin that the host names', async () => {
     const service = await startWithStream()
     const { token, call } = await demanding(service, 'list-streams')
     const list = async (basin: string) =>
@@ -98,10 +98,10 @@ describe('a handler demands a token', () => {
   })
 })
 
-describe('tokens that come another way', () => {
+describe('tokens from `getToken`', () => {
   const cookie = (exchange: Exchange) => /token=([^;]*)/.exec(exchange.header('cookie') ?? '')?.[1]
 
-  test('from where `getToken` finds them, and nowhere else', async () => {
+  test('are used instead of those in `authorization`', async () => {
     const service = await startService()
     const { token } = await demanding(service, 'list-basins')
     const call = service.with({ auth: 'token', getToken: async (exchange) => cookie(exchange) })
@@ -109,7 +109,7 @@ describe('tokens that come another way', () => {
     expect((await call('GET', '/v1/basins', { headers: bearer(token) })).status).toBe(401)
   })
 
-  test('reports its own rejection and hides other failures', async () => {
+  test('are rejected with a thrown HeadwaterError; other exceptions are hidden', async () => {
     const service = await startService()
     const failing = (error: Error) =>
       service.with({ auth: 'token', getToken: () => Promise.reject(error) })('GET', '/v1/basins')
@@ -128,7 +128,7 @@ describe('tokens that come another way', () => {
     expect(service.errors).toEqual([failure])
   })
 
-  test('a log that throws does not fail the request further', async () => {
+  test('a throwing `onError` does not change the response', async () => {
     const service = await startService()
     const call = service.with({
       auth: 'token',

@@ -13,7 +13,7 @@ describe('the basin of a request', () => {
     ['both, the same', { origin: 'http://test-basin.localhost' }],
     ['header on a host below the domain that is no basin', { origin: 'http://a.b.localhost' }],
     ['header on another host', { origin: 'http://other.example' }],
-  ])('by %s', async (_, options) => {
+  ])('is given by %s', async (_, options) => {
     const { call } = await startWithStream()
     expect((await call('GET', PATH, options)).status).toBe(200)
   })
@@ -47,7 +47,7 @@ describe('the basin of a request', () => {
     expect(error.message).toContain(message)
   })
 
-  test('of other domains', async () => {
+  test('may be in the host name of other domains', async () => {
     const service = await startWithStream()
     const call = service.with({ basinDomains: ['b.example.com', 'Streams.Example.ORG'] })
     const at = async (host: string) =>
@@ -59,12 +59,12 @@ describe('the basin of a request', () => {
     expect(await at('test-basin.xb.example.com')).toBe(400)
   })
 
-  test('is not asked of account requests', async () => {
+  test('is not required by account requests', async () => {
     const { call } = await startWithStream()
     expect((await call('GET', '/v1/basins', { origin: 'http://NO-.localhost' })).status).toBe(200)
   })
 
-  test('a default is for requests that name none', async () => {
+  test('is the default one if the request names none', async () => {
     const service = await startWithStream()
     const call = service.with({ basin: 'test-basin' })
     expect((await call('GET', PATH, { basin: null })).status).toBe(200)

@@ -25,7 +25,7 @@ const CONFIG = {
 }
 
 describe('POST /v1/basins', () => {
-  test('creates with 201, and again by the same token is a noop with 200', async () => {
+  test('returns 201, and for a repetition with the same request token a noop with 200', async () => {
     const { call } = await startService()
     const request = { json: { basin: 'some-basin' }, headers: { 'svc-request-token': '' } }
     const created = await call('POST', '/v1/basins', request)
@@ -37,7 +37,7 @@ describe('POST /v1/basins', () => {
     expect(await replay.json()).toEqual(INFO)
   })
 
-  test('answers with the word of the request', async () => {
+  test('responds with the header prefix of the request', async () => {
     const { call } = await startService()
     const headers = { 's2-request-token': 'x' }
     const created = await call('POST', '/v1/basins', { json: { basin: 'some-basin' }, headers })
@@ -53,7 +53,7 @@ describe('POST /v1/basins', () => {
       { 'svc-request-token': 't' },
       { basin: 'some-basin', config: { create_stream_on_read: true } },
     ],
-  ])('an existing basin, %s: 409', async (_, headers, json) => {
+  ])('rejects an existing basin with 409: %s', async (_, headers, json) => {
     const { call } = await startService()
     await call('POST', '/v1/basins', { json: { basin: 'some-basin' }, headers: { 'svc-request-token': 't' } })
     expect(await errorOf(await call('POST', '/v1/basins', { json, headers }))).toMatchObject({
@@ -62,7 +62,7 @@ describe('POST /v1/basins', () => {
     })
   })
 
-  test('names need 8 characters here, not in PUT', async () => {
+  test('requires names of 8 characters, unlike PUT', async () => {
     const { call } = await startService()
     expect(await errorOf(await call('POST', '/v1/basins', { json: { basin: 'seven-7' } }))).toMatchObject({
       status: 400,
@@ -104,7 +104,7 @@ describe('POST /v1/basins', () => {
       'invalid',
     ],
     ['another scope', { json: { basin: 'some-basin', scope: 'aws:elsewhere' } }, 'invalid'],
-  ])('%s creates nothing: %#', async (_, options, code) => {
+  ])('rejects %s and creates nothing (%#)', async (_, options, code) => {
     const { call } = await startService()
     const error = await errorOf(await call('POST', '/v1/basins', options))
     expect([error.code, error.status]).toEqual([code, code === 'invalid' ? 422 : 400])
@@ -112,7 +112,7 @@ describe('POST /v1/basins', () => {
     expect((await call('POST', '/v1/basins', { json: { basin: 'some-basin' } })).status).toBe(201)
   })
 
-  test('a token of 36 bytes counts the bytes of its UTF-8', async () => {
+  test('limits request tokens to 36 bytes of UTF-8', async () => {
     const { call } = await startService()
     const asBytes = (text: string) => Buffer.from(text).toString('latin1')
     const withToken = (basin: string, token: string) =>
@@ -123,7 +123,7 @@ describe('POST /v1/basins', () => {
 })
 
 describe('PUT /v1/basins/{basin}', () => {
-  test('creates, leaves alone and changes', async () => {
+  test('creates a basin, leaves it unchanged, and changes it', async () => {
     const { call } = await startService()
     const results: unknown[] = []
     for (const json of [undefined, undefined, { config: { create_stream_on_append: true } }, null]) {
@@ -139,7 +139,7 @@ describe('PUT /v1/basins/{basin}', () => {
     ])
   })
 
-  test('bytes without a content type are no body, JSON without bytes neither', async () => {
+  test('ignores a body without a content type, and accepts an empty JSON body', async () => {
     const { call } = await startService()
     const bytes = new TextEncoder().encode('{"config":{"create_stream_on_append":true}}')
     expect((await call('PUT', '/v1/basins/one', { body: bytes })).status).toBe(201)
@@ -154,13 +154,13 @@ describe('PUT /v1/basins/{basin}', () => {
     ['a long token', { headers: { 's2-request-token': 'x'.repeat(37) } }, 400, 'bad_header'],
     ['another scope', { json: { scope: 'aws:eu-1' } }, 422, 'invalid'],
     ['a cipher that is missing', { json: { config: { stream_cipher: 'aegis-256' } } }, 422, 'invalid'],
-  ])('%s is refused', async (_, options, status, code) => {
+  ])('rejects %s', async (_, options, status, code) => {
     const { call } = await startService()
     expect(await errorOf(await call('PUT', '/v1/basins/some-basin', options))).toMatchObject({ status, code })
     expect((await call('GET', '/v1/basins/some-basin')).status).toBe(404)
   })
 
-  test('takes a token, and a body with a scope', async () => {
+  test('accepts a request token, and a body with a scope', async () => {
     const { call } = await startService()
     const headers = { 'svc-request-token': 'x'.repeat(36) }
     const created = await call('PUT', '/v1/basins/some-basin', { json: { scope: 'aws:us-east-1' }, headers })
@@ -168,8 +168,8 @@ describe('PUT /v1/basins/{basin}', () => {
   })
 })
 
-describe('configuration and deletion', () => {
-  test('GET and PATCH give the whole configuration', async () => {
+describe('the configuration and deletion of basins', () => {
+  test('GET and PATCH return the whole configuration', async () => {
     const { call } = await startService()
     await call('PUT', '/v1/basins/some-basin')
     const got = await call('GET', '/v1/basins/some-basin')
@@ -193,13 +193,13 @@ describe('configuration and deletion', () => {
     expect(await cleared.json()).toEqual({ ...CONFIG, create_stream_on_read: true })
   })
 
-  test('PATCH demands JSON', async () => {
+  test('PATCH requires JSON', async () => {
     const { call } = await startService()
     await call('PUT', '/v1/basins/some-basin')
     expect(await errorOf(await call('PATCH', '/v1/basins/some-basin'))).toMatchObject({ code: 'bad_json' })
   })
 
-  test('DELETE is 202, and again while it lasts', async () => {
+  test('DELETE returns 202, and again during the deletion', async () => {
     const { call, clock } = await startService()
     await call('PUT', '/v1/basins/some-basin')
     await call('PUT', '/v1/streams/s', { basin: 'some-basin' })
@@ -215,7 +215,7 @@ describe('configuration and deletion', () => {
     })
   })
 
-  test('what is being deleted is shown, but not changed and not created', async () => {
+  test('a basin that is being deleted can be read, but not changed or created', async () => {
     const isLast = (change: CatalogChange) => change.kind === 'delete' && change.collection === 'basins'
     const storage = wrapped(testStorage(), {}, (real) => ({
       commit: (changes) =>
@@ -254,7 +254,7 @@ describe('configuration and deletion', () => {
     ['GET', '/v1/streams/s/records'],
     ['POST', '/v1/streams/s/records'],
     ['GET', '/v1/streams/s/records/tail'],
-  ])('a missing basin is 404: %s %s', async (method, path) => {
+  ])('a missing basin returns 404: %s %s', async (method, path) => {
     const { call } = await startService()
     const json = path === '/v1/streams' ? { stream: 's' } : path.endsWith('records') ? { records: [{}] } : {}
     const options = method === 'POST' || method === 'PATCH' ? { json } : {}
@@ -268,7 +268,7 @@ describe('configuration and deletion', () => {
 })
 
 describe('GET /v1/basins', () => {
-  test('pages in order', async () => {
+  test('lists basins in order, page by page', async () => {
     const { call } = await startService()
     for (const name of ['c', 'a', 'b', 'x']) await call('PUT', `/v1/basins/p-${name}`)
     await call('PUT', '/v1/basins/other')
@@ -285,7 +285,7 @@ describe('GET /v1/basins', () => {
     expect(await list('?limit=0')).toEqual(['other p-a p-b p-c p-x', false])
   })
 
-  test.each(['prefix=UPPER', 'limit='])('a malformed query is 400 bad_query: %s', async (query) => {
+  test.each(['prefix=UPPER', 'limit='])('rejects a malformed query with 400 bad_query: %s', async (query) => {
     const { call } = await startService()
     expect(await errorOf(await call('GET', `/v1/basins?${query}`))).toMatchObject({
       status: 400,

@@ -14,7 +14,7 @@ const json = (body: string) => new TextEncoder().encode(JSON.stringify({ records
 const jsonOfLength = (length: number) => `{"records":[{}]${' '.repeat(length - 16)}}`
 
 describe('request bodies', () => {
-  test('2 MiB are allowed, one byte more is not', async () => {
+  test('may have 2 MiB, but not one byte more', async () => {
     const service = await startWithStream()
     const append = (length: number) =>
       service.call('POST', RECORDS, { body: jsonOfLength(length), headers: JSON_TYPE })
@@ -23,7 +23,7 @@ describe('request bodies', () => {
     expect((await append(LIMIT)).status).toBe(200)
   })
 
-  test('a body without end is cancelled when it is too long', async () => {
+  test('an endless body is cancelled when it exceeds the limit', async () => {
     const service = await startWithStream()
     const upload = new Upload()
     for (let i = 0; i < 40; i++) upload.write(new Uint8Array(65_536))
@@ -33,7 +33,7 @@ describe('request bodies', () => {
     expect(await tailOf(service)).toBe(0)
   })
 
-  describe('where a runtime knows no streams of requests', () => {
+  describe('in a runtime without request streams', () => {
     async function startWithoutStreams() {
       const { hw } = await startWithStream()
       const handler = createHandler(hw, { auth: 'none' })
@@ -44,7 +44,7 @@ describe('request bodies', () => {
     }
     const headers = { 'svc-basin': BASIN, ...JSON_TYPE }
 
-    test('a body is read all the same, up to the limit', async () => {
+    test('a body is read as a whole, up to the limit', async () => {
       const call = await startWithoutStreams()
       const append = (length: number) =>
         call(RECORDS, { method: 'POST', body: jsonOfLength(length), headers })
@@ -52,14 +52,14 @@ describe('request bodies', () => {
       expect(await errorOf(await append(LIMIT + 1))).toMatchObject({ status: 400, code: 'bad_json' })
     })
 
-    test('there may be none', async () => {
+    test('a request may have no body', async () => {
       const call = await startWithoutStreams()
       expect((await call('/v1/streams/another', { method: 'PUT', headers })).status).toBe(201)
       expect((await call(`${RECORDS}/tail`, { headers })).status).toBe(200)
     })
   })
 
-  test('a lower limit holds before and after decompression', async () => {
+  test('a lower limit applies before and after decompression', async () => {
     const service = await startWithStream()
     const call = service.with({ limits: { bodyBytes: 1000 } })
     const post = (body: Uint8Array, headers: Record<string, string> = {}) =>
@@ -71,7 +71,7 @@ describe('request bodies', () => {
     expect((await post(json('x'.repeat(900)))).status).toBe(200)
   })
 
-  test.each(['gzip', 'x-gzip', 'GZIP', 'zstd', 'identity'])('compressed by %s', async (coding) => {
+  test.each(['gzip', 'x-gzip', 'GZIP', 'zstd', 'identity'])('may be compressed with %s', async (coding) => {
     const service = await startWithStream()
     const plain = json('y'.repeat(5000))
     const algorithm = coding === 'zstd' ? 'zstd' : 'gzip'
@@ -83,7 +83,7 @@ describe('request bodies', () => {
     })
   })
 
-  test.each(['gzip', 'zstd'] as const)('a %s bomb is refused', async (coding) => {
+  test.each(['gzip', 'zstd'] as const)('a %s bomb is rejected', async (coding) => {
     const service = await startWithStream()
     const body = await compress(coding, new TextEncoder().encode(jsonOfLength(LIMIT + 1)))
     expect(body.length).toBeLessThan(10_000)
@@ -95,7 +95,7 @@ describe('request bodies', () => {
     expect(await tailOf(service)).toBe(0)
   })
 
-  test('damaged compression is 400', async () => {
+  test('damaged compressed data is 400', async () => {
     const service = await startWithStream()
     const headers = { ...PROTOBUF, 'content-encoding': 'gzip' }
     const response = await service.call('POST', RECORDS, { body: inputMessage(['a']), headers })
@@ -116,7 +116,7 @@ describe('request bodies', () => {
     expect(await tailOf(service)).toBe(0)
   })
 
-  test('a body that breaks off is 400', async () => {
+  test('a truncated body is 400', async () => {
     const service = await startWithStream()
     const upload = new Upload()
     const pending = service.call('POST', RECORDS, { body: upload.body, headers: JSON_TYPE })
@@ -130,7 +130,7 @@ describe('request bodies', () => {
     expect(await tailOf(service)).toBe(0)
   })
 
-  test('does not report a body that breaks off because the client left', async () => {
+  test('a body truncated by a disconnect is not reported', async () => {
     const service = await startWithStream()
     const upload = new Upload()
     const leaving = new AbortController()
@@ -145,7 +145,7 @@ describe('request bodies', () => {
     expect(service.errors).toEqual([])
   })
 
-  test('a body that arrived in full is taken although the signal aborts at its end', async () => {
+  test('a complete body is accepted although the signal aborts at its end', async () => {
     const service = await startWithStream()
     // Nitro 3.0 does that, at the latest before the end of the body is read.
     for (const abortedAfter of [0, 1, 2]) {
@@ -169,7 +169,7 @@ describe('request bodies', () => {
     expect(await tailOf(service)).toBe(3)
   })
 
-  test('a body that stalls after its client has left is not waited for', async () => {
+  test('a body that stalls after a disconnect is abandoned', async () => {
     const service = await startWithStream()
     const upload = new Upload()
     const leaving = new AbortController()

@@ -5,7 +5,7 @@ import { errorOf, startService, startWithStream, tailOf } from './support.ts'
 const ORIGIN = 'https://page.example'
 
 describe('CORS', () => {
-  test('a preflight allows what it is asked, without authorisation', async () => {
+  test('a preflight allows the requested method and headers, without a token', async () => {
     const service = await startService()
     const call = service.with({ auth: 'token' })
     const response = await call('OPTIONS', '/v1/streams/a%2Fb/records', {
@@ -34,7 +34,7 @@ describe('CORS', () => {
     ['DELETE', '/v1/basins', 405],
     ['GET', '/v1/streams/s/records', 416],
     ['GET', '/health', 200],
-  ])('every response names the origin: %s %s', async (method, path, status) => {
+  ])('every response allows the origin: %s %s', async (method, path, status) => {
     const { call } = await startWithStream({ cors: true })
     const response = await call(method, path, { headers: { origin: ORIGIN } })
     expect(response.status).toBe(status)
@@ -52,7 +52,7 @@ describe('CORS', () => {
     )
   })
 
-  test('a refusal and a session name the origin too', async () => {
+  test('rejections and sessions allow the origin too', async () => {
     const service = await startWithStream({ cors: true })
     const headers = { origin: ORIGIN }
     const refused = await service.with({ auth: 'token' })('GET', '/v1/basins', { headers })
@@ -64,14 +64,14 @@ describe('CORS', () => {
     await sse.body!.cancel()
   })
 
-  test('without an origin, anybody without credentials', async () => {
+  test('a response to a request without an origin allows any origin, without credentials', async () => {
     const { call } = await startService({ cors: true })
     const response = await call('GET', '/v1/basins')
     expect(response.headers.get('access-control-allow-origin')).toBe('*')
     expect(response.headers.has('access-control-allow-credentials')).toBe(false)
   })
 
-  test('can be turned off', async () => {
+  test('can be disabled', async () => {
     const service = await startService()
     const call = service.with({ auth: 'token', cors: false })
     const response = await call('GET', '/v1/basins', { headers: { origin: ORIGIN } })
@@ -113,7 +113,7 @@ describe('without authentication', () => {
       'another origin that the host header equals',
       { origin: ORIGIN, 'sec-fetch-site': 'cross-site', host: 'page.example' },
     ],
-  ])('a page of %s is refused, before anything is done', async (_, headers) => {
+  ])('rejects a page of %s before the request has an effect', async (_, headers) => {
     const service = await startWithStream()
     const refused = await service.call('POST', '/v1/streams/s/records', { headers, json: { records: [{}] } })
     expect(refused.headers.has('access-control-allow-origin')).toBe(false)
@@ -136,12 +136,12 @@ describe('without authentication', () => {
     ['page behind a proxy that changes the host', { origin: ORIGIN, 'sec-fetch-site': 'same-origin' }],
     ['page behind a proxy that keeps the host', { origin: ORIGIN, host: 'page.example' }],
     ['user who enters an address', { 'sec-fetch-site': 'none' }],
-  ])('a %s is served', async (_, headers) => {
+  ])('serves a %s', async (_, headers) => {
     const { call } = await startService()
     expect((await call('GET', '/v1/basins', { headers, origin: HOST })).status).toBe(200)
   })
 
-  test('pages of listed origins are served', async () => {
+  test('serves pages of listed origins', async () => {
     const { call } = await startService({ cors: [ORIGIN] })
     const headers = { origin: ORIGIN, 'sec-fetch-site': 'cross-site' }
     const response = await call('GET', '/v1/basins', { headers })
@@ -153,7 +153,7 @@ describe('without authentication', () => {
 })
 
 test.each(['https://app.example/', 'app.example', 'null', '*', '', 1, null])(
-  'the origin %j is a RangeError',
+  'rejects the origin %j with a RangeError',
   async (origin) => {
     const { hw } = await startService()
     expect(() => createHandler(hw, { cors: [origin as string] })).toThrow(RangeError)

@@ -23,7 +23,7 @@ async function startWith(config: object) {
 }
 
 describe('creation on first use', () => {
-  test('an append creates where the basin says so', async () => {
+  test('an append creates the stream if the basin allows it', async () => {
     const { call, streams } = await startWith({ create_stream_on_append: true })
     expect((await call('POST', '/v1/streams/t/records', APPEND[2])).status).toBe(200)
     expect(await errorOf(await call('GET', '/v1/streams/u/records/tail'))).toMatchObject({
@@ -32,7 +32,7 @@ describe('creation on first use', () => {
     expect(await streams()).toEqual(['t'])
   })
 
-  test('an append session creates as well', async () => {
+  test('so does an append session', async () => {
     const { call, streams } = await startWith({ create_stream_on_append: true })
     const upload = new Upload()
     upload.write(inputFrame(['a']))
@@ -48,7 +48,7 @@ describe('creation on first use', () => {
     ['a tail check', '/records/tail', {}, 200],
     ['SSE', '/records?count=1', SSE, 416],
     ['a read session', '/records?count=1', PROTO, 416],
-  ])('%s creates where the basin says so', async (_, suffix, options, status) => {
+  ])('%s creates the stream if the basin allows it', async (_, suffix, options, status) => {
     const { call, streams } = await startWith({ create_stream_on_read: true })
     const response = await call('GET', `/v1/streams/t${suffix}`, options)
     expect([response.status, await response.json()]).toEqual([status, { tail: { seq_num: 0, timestamp: 0 } }])
@@ -58,7 +58,7 @@ describe('creation on first use', () => {
     })
   })
 
-  test('nothing is created for a request that is refused', async () => {
+  test('a rejected request creates nothing', async () => {
     const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
     const refused = [
       await call('POST', '/v1/streams/t/records', { json: { records: [] } }),
@@ -74,7 +74,7 @@ describe('creation on first use', () => {
 })
 
 describe('svc-stream-config', () => {
-  test.each(['svc', 's2'])('configures the stream that is created: %s', async (word) => {
+  test.each(['svc', 's2'])('configures the created stream, with the prefix %s', async (word) => {
     const { call } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
     const headers = { [`${word}-stream-config`]: '{"retention_policy":{"age":60}}' }
     await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })
@@ -86,7 +86,7 @@ describe('svc-stream-config', () => {
     }
   })
 
-  test('leaves an existing stream alone', async () => {
+  test('does not change an existing stream', async () => {
     const { call } = await startWith({ create_stream_on_append: true })
     await call('PUT', '/v1/streams/a')
     const headers = { 'svc-stream-config': '{"retention_policy":{"age":60}}' }
@@ -96,7 +96,7 @@ describe('svc-stream-config', () => {
     })
   })
 
-  describe('of a caller that may not create streams', () => {
+  describe('from a caller that may not create streams', () => {
     async function start() {
       const service = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
       const token = await service.hw.issueAccessToken({
@@ -126,7 +126,7 @@ describe('svc-stream-config', () => {
       expect(await streams()).toEqual([])
     })
 
-    test('is ignored where the stream exists', async () => {
+    test('is ignored if the stream exists', async () => {
       const { call, headers, hw } = await start()
       await hw.basin(BASIN).createStream('t')
       expect((await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })).status).toBe(200)
@@ -136,7 +136,7 @@ describe('svc-stream-config', () => {
       })
     })
 
-    test('leaves a missing stream 404 where the basin creates none', async () => {
+    test('does not change the 404 of a missing stream if the basin creates none', async () => {
       const { call, headers, hw } = await start()
       await hw.reconfigureBasin(BASIN, { createStreamOnAppend: false })
       const response = await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })

@@ -77,7 +77,7 @@ describe.each(CIPHERS)('records of a basin with %s', (cipher) => {
     ['an empty key', keyed(''), 'out of range'],
     ['a key of 45 characters', keyed('A'.repeat(45)), 'out of range'],
   ]
-  test.each(wrong)('%s is refused before anything is done', async (_, headers, message) => {
+  test.each(wrong)('%s is rejected before anything is stored or read', async (_, headers, message) => {
     const service = await start(cipher)
     const { call } = service
     const json = { records: [{ body: 'secret' }] }
@@ -144,7 +144,7 @@ test.each(['POST', 'PUT', 'PATCH'])(
   },
 )
 
-test('lists tell the cipher of a stream', async () => {
+test('lists contain the cipher of a stream', async () => {
   const { call } = await start('aegis-256')
   expect(await (await call('PUT', '/v1/streams/s')).json()).toMatchObject({ cipher: 'aegis-256' })
   expect(await (await call('GET', '/v1/streams')).json()).toMatchObject({

@@ -46,7 +46,7 @@ test.each(PATHS)(
   },
 )
 
-test('every endpoint with GET is among them', () => {
+test('the table of paths contains every GET endpoint', () => {
   const matches = (pattern: string, path: string) =>
     new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`).test(path.split('?')[0]!)
   for (const { pattern, target } of ROUTES) {

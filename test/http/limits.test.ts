@@ -35,28 +35,31 @@ describe('limits.openSessions', () => {
     'a long poll': ({ call }, signal) => call('GET', `${RECORDS}?wait=60`, { signal }),
   }
 
-  test.each(Object.entries(KINDS))('%s beyond it is 429, until another has ended', async (_, open) => {
-    const service = await startWithStream({}, { limits: { openSessions: 2 } })
-    const { hw, clock } = service
-    const leaving = [new AbortController(), new AbortController()]
-    const opened = leaving.map(({ signal }) => open(service, signal))
-    for (const response of opened) response.catch(() => {})
-    await clock.settle()
-    expect(hw.stats().openSessions).toBe(2)
-    expect(await errorOf(await open(service, new AbortController().signal))).toEqual(REFUSED)
-    leaving[0]!.abort()
-    await clock.settle()
-    expect(hw.stats().openSessions).toBe(1)
-    const third = new AbortController()
-    open(service, third.signal).catch(() => {})
-    await clock.settle()
-    expect(hw.stats().openSessions).toBe(2)
-    leaving[1]!.abort()
-    third.abort()
-    await clock.settle()
-    expect(hw.stats().openSessions).toBe(0)
-    expect(service.errors).toEqual([])
-  })
+  test.each(Object.entries(KINDS))(
+    '%s beyond it is rejected with 429 until another one ends',
+    async (_, open) => {
+      const service = await startWithStream({}, { limits: { openSessions: 2 } })
+      const { hw, clock } = service
+      const leaving = [new AbortController(), new AbortController()]
+      const opened = leaving.map(({ signal }) => open(service, signal))
+      for (const response of opened) response.catch(() => {})
+      await clock.settle()
+      expect(hw.stats().openSessions).toBe(2)
+      expect(await errorOf(await open(service, new AbortController().signal))).toEqual(REFUSED)
+      leaving[0]!.abort()
+      await clock.settle()
+      expect(hw.stats().openSessions).toBe(1)
+      const third = new AbortController()
+      open(service, third.signal).catch(() => {})
+      await clock.settle()
+      expect(hw.stats().openSessions).toBe(2)
+      leaving[1]!.abort()
+      third.abort()
+      await clock.settle()
+      expect(hw.stats().openSessions).toBe(0)
+      expect(service.errors).toEqual([])
+    },
+  )
 })
 
 describe('limits.pendingBodyBytes', () => {
@@ -71,14 +74,14 @@ describe('limits.pendingBodyBytes', () => {
   const append = (service: Service, upload: Upload, headers: Record<string, string> = {}) =>
     service.call('POST', RECORDS, { headers: { ...JSON_TYPE, ...headers }, body: upload.body })
 
-  test.each([0, 2 * MIB - 1, Number.NaN])('is not %d', async (pendingBodyBytes) => {
+  test.each([0, 2 * MIB - 1, Number.NaN])('rejects the value %d', async (pendingBodyBytes) => {
     const { hw } = await startService()
     expect(() => createHandler(hw, { limits: { pendingBodyBytes } })).toThrow(
       /^limits.pendingBodyBytes must be at least 2097152/,
     )
   })
 
-  test('uploads that trickle are refused beyond it, and the others are made', async () => {
+  test('slow uploads beyond it are rejected, and the others succeed', async () => {
     const service = await start()
     const uploads = [new Upload(), new Upload(), new Upload()]
     const responses = uploads.map((upload) => append(service, upload))
@@ -103,7 +106,7 @@ describe('limits.pendingBodyBytes', () => {
     expect((await last).status).toBe(200)
   })
 
-  test('a compressed upload counts as what it may become, once it is there', async () => {
+  test('a complete compressed upload counts with the size that it may have decompressed', async () => {
     const service = await start()
     const headers = { 'content-encoding': 'gzip' }
     const compressed = await compress('gzip', record)
@@ -126,7 +129,7 @@ describe('limits.pendingBodyBytes', () => {
     expect(await tailOf(service)).toBe(4)
   })
 
-  test('uploads that fail, are too long or are given up leave nothing', async () => {
+  test('uploads that fail, are too long or are abandoned release their bytes', async () => {
     const service = await start()
     for (let i = 0; i < 3; i++) {
       const failing = new Upload()
@@ -152,7 +155,7 @@ describe('limits.pendingBodyBytes', () => {
     expect(service.errors).toEqual([])
   })
 
-  test('of an append session counts the frame that is incomplete', async () => {
+  test('counts the incomplete frame of an append session', async () => {
     const service = await start()
     const frame = inputFrame(['x'.repeat(MIB - 100)])
     const open = async (upload: Upload) => {
@@ -185,7 +188,7 @@ describe('limits.pendingBodyBytes', () => {
   })
 })
 
-test('limits.appendWaitingBytes: an append beyond it is 429', async () => {
+test('an append beyond limits.appendWaitingBytes is rejected with 429', async () => {
   const storage = gated(testStorage())
   const limits = { appendInFlightBytes: MIB, appendWaitingBytes: MIB }
   const service = await startWithStream({}, { storage, limits })

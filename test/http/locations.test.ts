@@ -5,13 +5,13 @@ const HERE = { name: 'aws:us-east-1', is_private: false }
 const THERE = { name: 'cellar.rack-2', is_private: true }
 const TWO = { locations: ['aws:us-east-1', { name: 'cellar.rack-2', isPrivate: true }] }
 
-test('there is one location, unless there are others', async () => {
+test('there is one location unless others are configured', async () => {
   const { call } = await startService()
   expect(await (await call('GET', '/v1/locations')).json()).toEqual([HERE])
   expect(await (await call('GET', '/v1/locations/default')).json()).toEqual(HERE)
 })
 
-test('the default can be chosen, and basins that ask for no place come to be there', async () => {
+test('basins created without a location get the chosen default location', async () => {
   const service = await startService({}, TWO)
   expect(await (await service.call('GET', '/v1/locations')).json()).toEqual([HERE, THERE])
   const chosen = await service.call('PUT', '/v1/locations/default', { json: 'cellar.rack-2' })
@@ -26,13 +26,13 @@ test('the default can be chosen, and basins that ask for no place come to be the
 })
 
 test.each([
-  ['a location that there is not', '"aws:eu-north-1"', 422, 'invalid'],
-  ['no name of a location', '"a b"', 400, 'bad_json'],
+  ['an unknown location', '"aws:eu-north-1"', 422, 'invalid'],
+  ['a malformed location name', '"a b"', 400, 'bad_json'],
   ['a name that is too long', JSON.stringify('x'.repeat(65)), 400, 'bad_json'],
   ['an empty name', '""', 400, 'bad_json'],
   ['no string', '{"name":"aws:us-east-1"}', 400, 'bad_json'],
   ['nothing', '', 400, 'bad_json'],
-])('refuses %s', async (_, body, status, code) => {
+])('rejects %s', async (_, body, status, code) => {
   const { call } = await startService()
   const headers = { 'content-type': 'application/json' }
   const response = await call('PUT', '/v1/locations/default', { body, headers })
@@ -44,6 +44,6 @@ test.each([
   ['none', []],
   ['two of one name', ['a', 'a']],
   ['a name that is none', ['a b']],
-])('an engine with %s of them is not opened', async (_, locations) => {
+])('open rejects %s', async (_, locations) => {
   await expect(startService({}, { locations })).rejects.toThrow(RangeError)
 })

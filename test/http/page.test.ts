@@ -4,7 +4,7 @@ import { startService } from './support.ts'
 
 const PAGE: Page = { html: '<!doctype html><title>ü</title>', contentSecurityPolicy: "default-src 'none'" }
 
-test('is served at `/`, without a token and with its policy', async () => {
+test('the page is served at `/`, without a token and with its content security policy', async () => {
   const { with: withOptions } = await startService()
   const call = withOptions({ auth: 'token', page: PAGE })
   const response = await call('GET', '/', { basin: null })
@@ -25,7 +25,7 @@ test('is served at `/`, without a token and with its policy', async () => {
   expect((await call('GET', '/v1/basins', { basin: null })).status).toBe(401)
 })
 
-test('is sent again only after it has changed', async () => {
+test('the page is sent again only after it has changed', async () => {
   const { with: withOptions } = await startService()
   const call = withOptions({ page: PAGE })
   const etag = (await call('GET', '/', { basin: null })).headers.get('etag')!
@@ -41,13 +41,13 @@ test('is sent again only after it has changed', async () => {
   expect((await again(etag, { ...PAGE, html: '<!doctype html><title>new</title>' })).status).toBe(200)
 })
 
-test.each(['/', '/streams', '/streams/'])('is served after a prefix: %s', async (path) => {
+test.each(['/', '/streams', '/streams/'])('the page is served after a prefix: %s', async (path) => {
   const { call } = await startService({ prefix: '/streams', page: PAGE })
   expect((await call('GET', path)).headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect((await call('GET', '/streamsx')).status).toBe(404)
 })
 
-test('is absent by default', async () => {
+test('the page is absent by default', async () => {
   const { call } = await startService({ prefix: '/streams' })
   for (const path of ['/', '/streams', '/streams/']) expect((await call('GET', path)).status).toBe(404)
 })

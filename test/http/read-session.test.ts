@@ -34,7 +34,7 @@ describe('binary read session', () => {
   test.each([
     ['svcs/proto', 'svc', 'svcs/proto'],
     ['S2S/Proto; x=y', 's2', 's2s/proto'],
-  ])('answers in the word of the request: %s', async (type, word, answered) => {
+  ])('responds with the header prefix of the request: %s', async (type, word, answered) => {
     const { call } = await start()
     const headers = { 'content-type': type, [`${word}-basin`]: BASIN }
     const response = await call('GET', `${RECORDS}?seq_num=0&count=3`, { basin: null, headers })
@@ -47,7 +47,7 @@ describe('binary read session', () => {
     ])
   })
 
-  test('follows: an empty batch with the tail at once and after silence', async () => {
+  test('sends an empty batch with the tail on reaching it and after each silence', async () => {
     const { read, clock, stream, batchesIn, expectNothingOpen } = await start()
     const reader = new BodyReader(await read('?tail_offset=1'))
     await clock.advance('1s')
@@ -64,7 +64,7 @@ describe('binary read session', () => {
     expectNothingOpen()
   })
 
-  test('ends without a terminal frame when the wait is over', async () => {
+  test('ends without a terminal frame when the wait has passed', async () => {
     const { read, clock, batchesIn, expectNothingOpen } = await start()
     const reader = new BodyReader(await read('?wait=3'))
     await clock.advance(2_999)
@@ -80,7 +80,7 @@ describe('binary read session', () => {
     ['gzip, zstd;q=0', 'zstd'],
     ['br, *', undefined],
     [undefined, undefined],
-  ])('compresses long batches as accepted: %s', async (accepted, compression) => {
+  ])('compresses long batches by `accept-encoding`: %s', async (accepted, compression) => {
     const { read, stream } = await start()
     await stream.append('x'.repeat(2000))
     const headers = accepted === undefined ? {} : { 'accept-encoding': accepted }
@@ -93,7 +93,7 @@ describe('binary read session', () => {
     expect(short).toMatchObject({ kind: 'message', compression: undefined })
   })
 
-  test('followers of a stream share one frame', async () => {
+  test('followers of a stream share one encoded frame', async () => {
     const { read, clock, stream } = await start()
     const readers = await Promise.all(
       [read(''), read('')].map(async (response) => (await response).body!.getReader()),
@@ -122,7 +122,7 @@ describe('binary read session', () => {
     expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
   })
 
-  test('a client that leaves frees everything at once', async () => {
+  test('releases everything at once when the client leaves', async () => {
     const { call, clock, hw, expectNothingOpen } = await start()
     const leaving = new AbortController()
     const headers = { 'content-type': 'svcs/proto' }
@@ -134,7 +134,7 @@ describe('binary read session', () => {
     await expect(reader.ended).rejects.toBe(leaving.signal.reason)
   })
 
-  test('errors that come first are plain responses; a format is not looked at', async () => {
+  test('reports errors before the session as ordinary responses, and ignores the format', async () => {
     const { read, expectNothingOpen } = await start()
     expect(await errorOf(await read('?count=x'))).toMatchObject({ status: 400, code: 'bad_query' })
     const unsatisfiable = await read('?seq_num=4')

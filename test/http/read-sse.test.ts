@@ -21,7 +21,7 @@ async function start() {
 }
 
 describe('SSE', () => {
-  test('has the headers that make proxies pass it on, and is never compressed', async () => {
+  test('has headers that prevent proxies from buffering, and is never compressed', async () => {
     const { read } = await start()
     const response = await read('?seq_num=0&count=3', { 'accept-encoding': 'gzip, zstd' })
     expect(response.headers.get('content-type')).toBe('text/event-stream')
@@ -31,7 +31,7 @@ describe('SSE', () => {
     await response.text()
   })
 
-  test('is exactly this', async () => {
+  test('has the documented bytes', async () => {
     const { read, expectNothingOpen } = await start()
     const records = ['a', 'b', 'c'].map((body, seq_num) => ({ seq_num, timestamp: NOW, body }))
     const tail = { seq_num: 3, timestamp: NOW }
@@ -41,7 +41,7 @@ describe('SSE', () => {
     expectNothingOpen()
   })
 
-  test('follows: ping at once, live batches with the tail, ids that count on', async () => {
+  test('follows with a ping on reaching the tail, live batches with tails, and cumulative ids', async () => {
     const { read, clock, stream, hw, expectNothingOpen } = await start()
     const reader = new BodyReader(await read('?seq_num=1'))
     await clock.settle()
@@ -81,13 +81,13 @@ describe('SSE', () => {
     await reader.cancel()
   })
 
-  test('base64 is for SSE too', async () => {
+  test('supports base64', async () => {
     const { read } = await start()
     const text = await (await read('?seq_num=2&count=1', { 'svc-format': 'base64' })).text()
     expect(JSON.parse(parseSse(text)[0]!.data)).toMatchObject({ records: [{ body: 'Yw==' }] })
   })
 
-  test('ends when the wait is over, which pings do not prolong', async () => {
+  test('ends when the wait has passed, which pings do not prolong', async () => {
     const { read, clock, stream, expectNothingOpen } = await start()
     const reader = new BodyReader(await read('?wait=20'))
     await clock.advance('19s')
@@ -100,7 +100,7 @@ describe('SSE', () => {
     expectNothingOpen()
   })
 
-  test('ends at a bound in the midst of an append', async () => {
+  test('ends at a bound within an append', async () => {
     const { read, clock, stream, expectNothingOpen } = await start()
     const reader = new BodyReader(await read('?seq_num=2&count=2&wait=60'))
     await clock.settle()
@@ -115,14 +115,17 @@ describe('SSE', () => {
     expectNothingOpen()
   })
 
-  test.each(['count=0', 'bytes=8', 'until=5'])('bounds that admit nothing: %s', async (bound) => {
-    const { read, expectNothingOpen } = await start()
-    const response = await read(`?seq_num=0&${bound}`)
-    expect([response.status, await response.text()]).toEqual([200, 'data: [DONE]\n\n'])
-    expectNothingOpen()
-  })
+  test.each(['count=0', 'bytes=8', 'until=5'])(
+    'ends at once if its bound admits no record: %s',
+    async (bound) => {
+      const { read, expectNothingOpen } = await start()
+      const response = await read(`?seq_num=0&${bound}`)
+      expect([response.status, await response.text()]).toEqual([200, 'data: [DONE]\n\n'])
+      expectNothingOpen()
+    },
+  )
 
-  test('waits at the tail although its bound admits nothing, and ends at the next record', async () => {
+  test('with a wait, ends at the next record if its bound admits none', async () => {
     const { read, stream, clock, expectNothingOpen } = await start()
     const reader = new BodyReader(await read('?count=0&wait=60'))
     await clock.settle()
@@ -133,7 +136,7 @@ describe('SSE', () => {
     expectNothingOpen()
   })
 
-  test('does not read ahead of its reader', async () => {
+  test('does not read ahead of its client', async () => {
     const { read, stream, clock, hw, expectNothingOpen } = await start()
     for (let i = 0; i < 4; i++) await stream.append(Array(1000).fill('x'))
     const response = await read('?seq_num=0&count=100000')
@@ -199,7 +202,7 @@ describe('SSE', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('a client that leaves frees everything at once', async () => {
+  test('releases everything at once when the client leaves', async () => {
     const { call, clock, hw, errors, expectNothingOpen } = await start()
     const leaving = new AbortController()
     const response = await call('GET', RECORDS, { headers: SSE, signal: leaving.signal })
@@ -213,7 +216,7 @@ describe('SSE', () => {
     expect(errors).toEqual([])
   })
 
-  test('a body that the runtime cancels after its client has left does not fail', async () => {
+  test('does not fail if the runtime cancels the body after the client has left', async () => {
     const { call, clock, expectNothingOpen } = await start()
     const leaving = new AbortController()
     const response = await call('GET', RECORDS, { headers: SSE, signal: leaving.signal })
@@ -227,14 +230,14 @@ describe('SSE', () => {
     expectNothingOpen()
   })
 
-  test('a client that left before the answer frees everything too', async () => {
+  test('releases everything if the client left before the response', async () => {
     const { call, expectNothingOpen } = await start()
     const response = await call('GET', RECORDS, { headers: SSE, signal: AbortSignal.abort() })
     expectNothingOpen()
     await expect(response.text()).rejects.toThrow()
   })
 
-  test('errors that come first are plain responses', async () => {
+  test('reports errors before the first event as ordinary responses', async () => {
     const { read, expectNothingOpen } = await start()
     expect(await errorOf(await read('?seq_num=0&timestamp=0'))).toMatchObject({
       status: 422,
@@ -254,7 +257,7 @@ describe('Last-Event-ID', () => {
   const idsOf = async (response: Response) =>
     parseSse(await response.text()).map(({ event, id }) => id ?? event ?? 'end')
 
-  test('continues after the event, with the rest of the bounds, for every start', async () => {
+  test('continues after the event with the remaining bounds, whatever the start', async () => {
     const { read } = await start()
     expect(await idsOf(await read('?timestamp=0&count=3', { 'last-event-id': '0,1,9' }))).toEqual([
       '2,2,18',
@@ -271,28 +274,31 @@ describe('Last-Event-ID', () => {
     expect(await idsOf(await read('?seq_num=0&count=2', { 'last-event-id': '1,2,18' }))).toEqual(['end'])
   })
 
-  test('a read that was complete is 416', async () => {
+  test('returns 416 for a read that was complete', async () => {
     const { read } = await start()
     expect((await read('?seq_num=0&count=9', { 'last-event-id': '2,3,27' })).status).toBe(416)
     expect((await read('', { 'last-event-id': '9007199254740991,0,0' })).status).toBe(416)
   })
 
-  test('the query is checked first, but not the start that is replaced', async () => {
+  test('the query is validated first, except for the start that it replaces', async () => {
     const { read } = await start()
     const id = { 'last-event-id': '0,0,0' }
     expect((await errorOf(await read('?seq_num=0&timestamp=0', id))).code).toBe('invalid')
     expect((await read(`?timestamp=5&until=5`, id)).status).toBe(200)
   })
 
-  test.each(['', '1,2'])('is 400 bad_header when malformed, and only here: "%s"', async (id) => {
-    const { read, call, expectNothingOpen } = await start()
-    expect(await errorOf(await read('?seq_num=0', { 'last-event-id': id }))).toMatchObject({
-      status: 400,
-      code: 'bad_header',
-    })
-    // Other kinds of read do not look at it.
-    const headers = { 'last-event-id': id }
-    expect((await call('GET', `${RECORDS}?seq_num=0`, { headers })).status).toBe(200)
-    expectNothingOpen()
-  })
+  test.each(['', '1,2'])(
+    'is rejected with 400 bad_header if it is malformed, in SSE only: "%s"',
+    async (id) => {
+      const { read, call, expectNothingOpen } = await start()
+      expect(await errorOf(await read('?seq_num=0', { 'last-event-id': id }))).toMatchObject({
+        status: 400,
+        code: 'bad_header',
+      })
+      // Other kinds of read do not look at it.
+      const headers = { 'last-event-id': id }
+      expect((await call('GET', `${RECORDS}?seq_num=0`, { headers })).status).toBe(200)
+      expectNothingOpen()
+    },
+  )
 })

@@ -165,7 +165,7 @@ describe.each(['SSE', 'session'] as const)('unbounded %s', (form) => {
     ['trimmed', 'seq_num=4', 200],
     ['trimmed', 'seq_num=4&count=1', 416],
     ['expired', 'timestamp=0', 200],
-  ] as const)('with wait=0 and the word s2: %s stream, %s → %s', async (stream, query, status) => {
+  ] as const)('with wait=0 and the prefix s2: %s stream, %s → %s', async (stream, query, status) => {
     const service = await start(stream)
     const s2 = form === 'SSE' ? { ...headers, 's2-format': 'raw' } : { 'content-type': 's2s/proto' }
     const response = await service.call('GET', path(query, 'wait=0'), {
@@ -189,7 +189,7 @@ test.each([
   ['expired', 'timestamp=0', 200],
   ['trimmed', 'seq_num=4', 416],
   ['empty', 'seq_num=0', 416],
-] as const)('unary with the word s2: %s stream, %s → %s', async (stream, query, status) => {
+] as const)('unary with the prefix s2: %s stream, %s → %s', async (stream, query, status) => {
   const service = await start(stream)
   const headers = { 's2-basin': BASIN }
   const response = await service.call('GET', path(query), { basin: null, headers })

@@ -31,7 +31,7 @@ describe('unary read', () => {
     },
   )
 
-  test('is protobuf if that comes first in `accept`', async () => {
+  test('is protobuf if `accept` begins with it', async () => {
     const { call } = await startWithThree()
     const headers = { accept: 'application/protobuf, application/json' }
     const response = await call('GET', `${RECORDS}?tail_offset=2`, { headers })
@@ -43,7 +43,7 @@ describe('unary read', () => {
     expect(await refused.json()).toEqual({ tail: { seq_num: 3, timestamp: NOW } })
   })
 
-  test('has the tail if it reaches it, and no other', async () => {
+  test('includes the tail if it reaches the tail, and only then', async () => {
     const { call } = await startWithThree()
     const tail = { seq_num: 3, timestamp: NOW }
     for (const [query, expected] of [
@@ -58,7 +58,7 @@ describe('unary read', () => {
     }
   })
 
-  test('bounds that admit nothing are an empty batch', async () => {
+  test('returns an empty batch if its bounds admit no record', async () => {
     const { call } = await startWithThree()
     for (const bound of ['count=0', 'bytes=8', 'until=1']) {
       const response = await call('GET', `${RECORDS}?seq_num=0&${bound}`)
@@ -66,7 +66,7 @@ describe('unary read', () => {
     }
   })
 
-  test('counts beyond 2^53 mean everything', async () => {
+  test('treats counts above 2^53 as unlimited', async () => {
     const { call } = await startWithThree()
     const huge = '18446744073709551615'
     const response = await call(
@@ -76,7 +76,7 @@ describe('unary read', () => {
     expect(((await response.json()) as { records: unknown[] }).records).toHaveLength(3)
   })
 
-  test('caps at 1000 records', async () => {
+  test('returns at most 1,000 records', async () => {
     const service = await startWithStream()
     const stream = service.hw.basin(BASIN).stream('s')
     for (let i = 0; i < 3; i++) await stream.append(Array(500).fill(''))
@@ -95,7 +95,7 @@ describe('unary read', () => {
     ['?seq_num=0&tail_offset=0', { headers: { 'svc-format': 'x' } }, 400, 'bad_header'],
     ['?seq_num=0&tail_offset=0&count=x', {}, 400, 'bad_query'],
     ['?count=x', { headers: { 'svc-format': 'x' } }, 400, 'bad_query'],
-  ])('%s %o is refused', async (query, options, status, code) => {
+  ])('rejects %s %o', async (query, options, status, code) => {
     const { call, expectNothingOpen } = await startWithThree()
     expect(await errorOf(await call('GET', `${RECORDS}${query}`, options))).toMatchObject({ status, code })
     expectNothingOpen()
@@ -104,7 +104,7 @@ describe('unary read', () => {
 })
 
 describe('long poll', () => {
-  test('gets the first append, with the tail', async () => {
+  test('returns the first append, with the tail', async () => {
     const { call, clock, hw, expectNothingOpen } = await startWithThree()
     const pending = call('GET', `${RECORDS}?seq_num=3&wait=60`)
     await clock.settle()
@@ -118,7 +118,7 @@ describe('long poll', () => {
     expectNothingOpen()
   })
 
-  test('is empty when nothing comes, after 60 s at most', async () => {
+  test('returns an empty batch if nothing is appended within 60 s', async () => {
     const { call, clock, expectNothingOpen } = await startWithThree()
     let response: Response | undefined
     const pending = call('GET', `${RECORDS}?wait=4294967295`).then((value) => {
@@ -132,14 +132,14 @@ describe('long poll', () => {
     expectNothingOpen()
   })
 
-  test('what is there is given at once', async () => {
+  test('returns stored records at once', async () => {
     const { call, expectNothingOpen } = await startWithThree()
     const body = (await (await call('GET', `${RECORDS}?seq_num=1&wait=60`)).json()) as { records: unknown[] }
     expect([body.records.length, 'tail' in body]).toEqual([2, true])
     expectNothingOpen()
   })
 
-  test('a client that leaves frees everything', async () => {
+  test('releases everything when the client leaves', async () => {
     const { call, clock, hw, errors, expectNothingOpen } = await startWithThree()
     const leaving = new AbortController()
     const pending = call('GET', `${RECORDS}?wait=60`, { signal: leaving.signal })
@@ -160,7 +160,7 @@ describe('long poll', () => {
   })
 })
 
-test('the tail', async () => {
+test('returns the tail', async () => {
   const service = await startWithThree()
   const response = await service.call('GET', `${RECORDS}/tail`, {
     headers: { 'svc-encryption-key': 'x'.repeat(99) },

@@ -18,7 +18,7 @@ function appendOfHeaders(n: number, timestamp: Uint8Array = new Uint8Array(0)): 
   return Buffer.concat([Buffer.from([0x0a]), varint(timestamp.length + record.length), timestamp, record])
 }
 
-describe('a record of very many headers', () => {
+describe('a record with very many headers', () => {
   const numbers = Buffer.from([0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f])
   const append = (service: Awaited<ReturnType<typeof startWithStream>>, body: Uint8Array) =>
     service.call('POST', RECORDS, { headers: { 'content-type': 'application/protobuf' }, body })

@@ -7,13 +7,13 @@ import { BASIN, BodyReader, RECORDS, startService, startWithStream, Upload } fro
 const basin = { 'svc-basin': BASIN }
 const R = '/v1/streams/s/records'
 
-describe('bodies where none is expected', () => {
+describe('unexpected request bodies', () => {
   test.each([
     ['GET', `${R}/tail`, {}],
     ['GET', '/v1/basins', { 'content-encoding': 'gzip' }],
     ['PUT', '/v1/streams/x', {}],
     ['DELETE', '/v1/streams/gone', {}],
-  ])('%s %s: read and dropped, the connection goes on', async (method, target, headers) => {
+  ])('are read and dropped, and the connection stays open: %s %s', async (method, target, headers) => {
     const { port } = await server()
     const raw = new Raw(port)
     raw.send(request(method, target, { ...basin, ...headers }, 'GET /evil HTTP/1.1\r\n\r\n'.repeat(100_000)))
@@ -34,8 +34,8 @@ describe('bodies where none is expected', () => {
   })
 })
 
-describe('races', () => {
-  test('creations with one request token: one created, the others noop', async () => {
+describe('concurrent creations', () => {
+  test('with one request token return `created` once and `noop` otherwise', async () => {
     const { call } = await startService()
     const answers = await Promise.all(
       Array.from({ length: 20 }, () =>
@@ -46,7 +46,7 @@ describe('races', () => {
     const puts = await Promise.all(Array.from({ length: 20 }, () => call('PUT', '/v1/basins/other')))
     expect(puts.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201])
   })
-  test('first appends create one stream', async () => {
+  test('by first appends create one stream', async () => {
     const { call, hw } = await startService()
     await hw.createBasin(BASIN, { createStreamOnAppend: true })
     const answers = await Promise.all(
@@ -57,8 +57,8 @@ describe('races', () => {
   })
 })
 
-describe('nothing stays', () => {
-  test('listeners of the engine and of the requests after 1,000 sessions that were cancelled, failed or ended', async () => {
+describe('leaks', () => {
+  test('no listener remains after 1,000 sessions that were cancelled, failed or ended', async () => {
     const { call, hw } = await startWithStream()
     const added = vi.spyOn(SharedSignal.prototype, 'addEventListener')
     const removed = vi.spyOn(SharedSignal.prototype, 'removeEventListener')
@@ -105,7 +105,7 @@ describe('nothing stays', () => {
   })
 })
 
-test('methods that fetch does not know', async () => {
+test('rejects methods that fetch does not support with 405', async () => {
   const { port, errors } = await server()
   for (const method of ['TRACE', 'PROPFIND', 'QUERY', 'M-SEARCH']) {
     const raw = new Raw(port)

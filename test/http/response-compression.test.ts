@@ -65,7 +65,7 @@ describe('responses', () => {
     expect(await response.json()).toMatchObject({ records: [{ body: 'x'.repeat(5000) }] })
   })
 
-  test('that are compressed tell workerd not to compress them again', async () => {
+  test('that are compressed instruct workerd not to compress them again', async () => {
     const inits: unknown[] = []
     const PlainResponse = globalThis.Response
     vi.stubGlobal(

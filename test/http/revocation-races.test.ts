@@ -28,7 +28,7 @@ it('a body that is uploaded while its token is revoked is not appended', async (
   expect((await answer).status).toBe(401)
 })
 
-it('with tokens from cookies, a strange page may not read answers with credentials by default', async () => {
+it('with tokens from cookies, pages of other origins may not read responses with credentials by default', async () => {
   const { hw } = await openWithTokens()
   const token = await hw.issueAccessToken({ id: 't', scope: EVERYTHING })
   const handler = createHandler(hw, { getToken: (r) => /t=([^;]+)/.exec(r.header('cookie') ?? '')?.[1] })
@@ -38,7 +38,7 @@ it('with tokens from cookies, a strange page may not read answers with credentia
   expect(response.headers.get('access-control-allow-credentials')).toBe(null)
 })
 
-it('two Authorization headers are refused', async () => {
+it('two Authorization headers are rejected', async () => {
   const { hw } = await openWithTokens()
   const token = await hw.issueAccessToken({ id: 't', scope: EVERYTHING })
   const handler = createHandler(hw)

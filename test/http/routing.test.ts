@@ -12,7 +12,7 @@ describe('routes', () => {
     '/v1/streams//records',
     '/v1/basins/b/c',
     '/metrics/',
-  ])('an unknown path is 404 not_found: %s', async (path) => {
+  ])('reject an unknown path with 404 not_found: %s', async (path) => {
     const { call } = await startService()
     const response = await call('GET', path)
     expect(response.headers.get('content-type')).toBe('application/json')
@@ -30,7 +30,7 @@ describe('routes', () => {
     ['PUT', RECORDS, 'GET, HEAD, POST'],
     ['POST', `${RECORDS}/tail`, 'GET, HEAD'],
     ['POST', '/health', 'GET, HEAD'],
-  ])('a known path with another method is 405: %s %s', async (method, path, allow) => {
+  ])('reject another method on a known path with 405: %s %s', async (method, path, allow) => {
     const { call } = await startService()
     const response = await call(method, path)
     expect([response.status, response.headers.get('allow')]).toEqual([405, allow])
@@ -40,7 +40,7 @@ describe('routes', () => {
 })
 
 describe('names in paths', () => {
-  test('a stream name is one segment, split before it is decoded', async () => {
+  test('are single segments, split before they are decoded', async () => {
     const { call, hw } = await startWithStream()
     const created = await call('PUT', '/v1/streams/a%2Fb%20%C3%A9%2Frecords')
     expect(created.status).toBe(201)
@@ -59,14 +59,14 @@ describe('names in paths', () => {
     ['PUT', '/v1/basins/-ab'],
     ['DELETE', `/v1/basins/${'x'.repeat(49)}`],
     ['PATCH', '/v1/basins/a%2Fb'],
-  ])('a name that is none is 400 bad_path: %s %s', async (method, path) => {
+  ])('are rejected with 400 bad_path if they are invalid: %s %s', async (method, path) => {
     const service = await startWithStream()
     expect(await errorOf(await service.call(method, path))).toMatchObject({ status: 400, code: 'bad_path' })
     expect(await tailOf(service)).toBe(0)
     expect((await service.call('GET', `${RECORDS}/tail`)).status).toBe(200)
   })
 
-  test('512 bytes are a name', async () => {
+  test('may have 512 bytes', async () => {
     const { call } = await startWithStream()
     expect((await call('PUT', `/v1/streams/${'%C3%A9'.repeat(256)}`)).status).toBe(201)
   })
@@ -111,12 +111,12 @@ describe('options', () => {
     { cors: 'false' as never },
     { basinDomains: 'localhost' as never },
     null as never,
-  ])('those that make no sense are refused: %o', async (options) => {
+  ])('are rejected if they are invalid: %o', async (options) => {
     const { hw } = await startService()
     expect(() => createHandler(hw, options)).toThrow(RangeError)
   })
 
-  test('only the accepted words count', async () => {
+  test('accept only the configured header prefixes', async () => {
     const service = await startWithStream()
     const call = service.with({ headerPrefixes: ['acme'] })
     expect(await errorOf(await call('GET', `${RECORDS}/tail`))).toMatchObject({
@@ -135,7 +135,7 @@ describe('options', () => {
     ['nothing', undefined, ''],
     ['a Promise of an engine', Promise.resolve(), '; got a Promise: await it'],
     ['the function', () => {}, '; got the function itself: call it'],
-  ])('in place of an engine, %s is refused', (_, hw, hint) => {
+  ])('reject %s in place of an engine', (_, hw, hint) => {
     expect(() => createHandler(hw as never)).toThrow(
       new RangeError(`a handler needs an open engine: \`createHandler(await open({ storage }))\`${hint}`),
     )

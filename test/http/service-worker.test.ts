@@ -60,7 +60,7 @@ class FetchEvent extends Event {
 }
 
 describe('in a service worker', () => {
-  test('the engine is opened by the first request that needs it, once', async () => {
+  test('opens the engine once, at the first request that needs it', async () => {
     const { hw } = await startWithStream()
     const openEngine = vi.fn(async () => hw)
     const { fetch } = startWorker({ openEngine })
@@ -79,7 +79,7 @@ describe('in a service worker', () => {
     ['another path', '/v1.html'],
     ['a path of the same beginning', '/v10/basins'],
     ['another origin', `https://elsewhere.example${RECORDS}`],
-  ])('%s is left to the network and to other listeners', async (_, path) => {
+  ])('leaves %s to the network and to other listeners', async (_, path) => {
     const { hw } = await startWithStream()
     const { fetch, seenByOthers } = startWorker({ openEngine: async () => hw })
     expect(fetch(path)).toBeUndefined()
@@ -88,7 +88,7 @@ describe('in a service worker', () => {
     expect(seenByOthers).toHaveLength(1)
   })
 
-  test('navigations, which any site can cause, are not answered', async () => {
+  test('does not respond to navigations, which any site can cause', async () => {
     const { hw } = await startWithStream()
     const { fetch, navigate } = startWorker({ openEngine: async () => hw })
     expect(fetch('/v1/basins')).toBeDefined()
@@ -96,7 +96,7 @@ describe('in a service worker', () => {
   })
 
   test.each<RequestDestination>(['image', 'script', 'style', 'video', 'iframe', 'object', 'worker'])(
-    'what markup asks for (%s) is left to the network and to other listeners',
+    'leaves requests of markup (%s) to the network and to other listeners',
     async (destination) => {
       const { hw } = await startWithStream()
       const { embed, seenByOthers } = startWorker({ openEngine: async () => hw })
@@ -110,7 +110,7 @@ describe('in a service worker', () => {
     ['/app/', '/app/v1/basins', undefined],
     ['/app/', '/streams/v1/basins', '/streams'],
     ['/an app/', '/an%20app/v1/basins', undefined],
-  ])('below scope %s, %s is answered with prefix %s', async (scope, path, prefix) => {
+  ])('in scope %s, serves %s with prefix %s', async (scope, path, prefix) => {
     const { hw } = await startWithStream()
     const options = prefix === undefined ? {} : { prefix }
     const { fetch } = startWorker({ openEngine: async () => hw, scope, ...options })
@@ -118,7 +118,7 @@ describe('in a service worker', () => {
     expect(fetch(`/elsewhere${path}`)).toBeUndefined()
   })
 
-  test('an engine that cannot be opened is 503, and tried again by the next request', async () => {
+  test('returns 503 if the engine cannot be opened, and retries at the next request', async () => {
     const { hw } = await startWithStream()
     const failure = new Error('the disk is full')
     const openEngine = vi.fn(async () => hw).mockRejectedValueOnce(failure)
@@ -137,7 +137,7 @@ describe('in a service worker', () => {
     expect(openEngine).toHaveBeenCalledTimes(2)
   })
 
-  test('an engine that was closed is opened again', async () => {
+  test('reopens an engine that was closed', async () => {
     const engines: Headwater[] = []
     const openEngine = async () => {
       const hw = await open({ storage: testStorage(), clock: testClock() })
@@ -152,7 +152,7 @@ describe('in a service worker', () => {
     await engines[1]!.close()
   })
 
-  test('options that make no sense are refused before anything is asked', async () => {
+  test('rejects invalid options before the first request', async () => {
     const openEngine = () => Promise.reject(new Error('not asked for'))
     expect(() => startWorker({ openEngine, headerPrefixes: [] })).toThrow(RangeError)
     expect(() => startWorker({ openEngine, basin: 'NO' })).toThrow('basin name must begin')

@@ -10,7 +10,7 @@ const CONFIG = {
 }
 
 describe('POST /v1/streams', () => {
-  test('creates with 201, and so answers a replay', async () => {
+  test('returns 201, for a replay too', async () => {
     const { call } = await startWithStream()
     const request = { json: { stream: 't' }, headers: { 'svc-request-token': 'token' } }
     const results: unknown[] = []
@@ -43,7 +43,7 @@ describe('POST /v1/streams', () => {
     ['a bad name', { json: { stream: '..' } }, 'bad_json', 400],
     ['an unknown class', { json: { stream: 't', config: { storage_class: 'gold' } } }, 'bad_json', 400],
     ['retention 0', { json: { stream: 't', config: { retention_policy: { age: 0 } } } }, 'invalid', 422],
-  ])('%s creates nothing', async (_, options, code, status) => {
+  ])('rejects %s and creates nothing', async (_, options, code, status) => {
     const { call, hw } = await startWithStream()
     expect(await errorOf(await call('POST', '/v1/streams', options))).toMatchObject({ code, status })
     expect((await hw.basin(BASIN).listStreams()).items).toHaveLength(1)
@@ -51,7 +51,7 @@ describe('POST /v1/streams', () => {
 })
 
 describe('PUT /v1/streams/{stream}', () => {
-  test('creates, leaves alone and resets', async () => {
+  test('creates a stream, leaves it unchanged, and resets it', async () => {
     const { call } = await startWithStream()
     const results: unknown[] = []
     // A token is not read here.
@@ -74,8 +74,8 @@ describe('PUT /v1/streams/{stream}', () => {
   })
 })
 
-describe('configuration, deletion, lists', () => {
-  test('PATCH sets, keeps and clears', async () => {
+describe('the configuration, deletion and listing of streams', () => {
+  test('PATCH sets, keeps and clears settings', async () => {
     const { call } = await startWithStream()
     await call('PUT', '/v1/streams/t')
     const patch = async (json: unknown) => (await call('PATCH', '/v1/streams/t', { json })).json()
@@ -91,12 +91,12 @@ describe('configuration, deletion, lists', () => {
     expect(await patch({ retention_policy: null, timestamping: null })).toEqual(CONFIG)
   })
 
-  test('the path is looked at before the body', async () => {
+  test('the path is validated before the body', async () => {
     const { call } = await startWithStream()
     expect((await errorOf(await call('PATCH', '/v1/streams/%ff', { body: '{' }))).code).toBe('bad_path')
   })
 
-  test('DELETE is 202 once, then 404', async () => {
+  test('DELETE returns 202 once, then 404', async () => {
     const { call } = await startWithStream()
     const deleted = await call('DELETE', '/v1/streams/s')
     expect([deleted.status, await deleted.text()]).toEqual([202, ''])
@@ -115,7 +115,7 @@ describe('configuration, deletion, lists', () => {
     ['GET', '/records'],
     ['POST', '/records'],
     ['GET', '/records/tail'],
-  ])('a missing stream is 404: %s %s', async (method, suffix) => {
+  ])('a missing stream returns 404: %s %s', async (method, suffix) => {
     const { call } = await startWithStream()
     const options =
       method === 'GET' || method === 'DELETE' ? {} : { json: suffix === '' ? {} : { records: [{}] } }
@@ -125,7 +125,7 @@ describe('configuration, deletion, lists', () => {
     })
   })
 
-  test('the list pages in the order of UTF-8', async () => {
+  test('lists streams in UTF-8 order, page by page', async () => {
     const { call } = await startService()
     await call('PUT', `/v1/basins/${BASIN}`)
     for (const name of ['b/2', 'b/1', 'a', 'b/\u{1f600}', 'b/\uff5e']) {

@@ -31,8 +31,8 @@ async function start() {
   }
 }
 
-describe('when its token is revoked', () => {
-  test('a session of events ends with an error event', async () => {
+describe('when the token is revoked', () => {
+  test('an SSE session ends with an error event', async () => {
     const { call, headers, revoke, hw, clock } = await start()
     const response = await call('GET', `${RECORDS}?seq_num=0`, {
       headers: { ...headers, accept: 'text/event-stream' },
@@ -59,7 +59,7 @@ describe('when its token is revoked', () => {
     expect(hw.stats().openReads).toBe(0)
   })
 
-  test('a long poll is answered with 401', async () => {
+  test('a long poll returns 401', async () => {
     const { call, headers, revoke, hw, clock } = await start()
     const answer = call('GET', `${RECORDS}?wait=60&seq_num=1`, { headers })
     await clock.settle()
@@ -69,7 +69,7 @@ describe('when its token is revoked', () => {
     expect(hw.stats().openReads).toBe(0)
   })
 
-  test('an append session ends with a terminal frame behind the acks that it owes', async () => {
+  test('an append session ends with a terminal frame after the acks of earlier inputs', async () => {
     const { call, headers, revoke, hw, clock } = await start()
     const upload = new Upload()
     const response = await call('POST', RECORDS, { body: upload.body, headers: { ...headers, ...SESSION } })
@@ -85,7 +85,7 @@ describe('when its token is revoked', () => {
     expect((await hw.basin('test-basin').stream('s').checkTail()).seqNum).toBe(3)
   })
 
-  test('nothing is left behind, and the next request is refused', async () => {
+  test('sessions release everything, and the next request is rejected', async () => {
     const { call, headers, revoke, clock } = await start()
     const before = clock.pending
     const response = await call('GET', RECORDS, { headers: { ...headers, accept: 'text/event-stream' } })

@@ -48,7 +48,7 @@ function* split(data: Uint8Array, length: number) {
 const text = new Uint8Array(300_000).map((_, index) => (index * index) >> 10)
 
 describe('wholeBody', () => {
-  it('reads no body as an empty one', async () => {
+  it('reads a missing body as an empty one', async () => {
     expect(await readBody(null, 'identity', 'bad_json')).toHaveLength(0)
     expect(await readBody(null, 'gzip', 'bad_json')).toHaveLength(0)
     expect(await readBody(bodyOf([]).stream, 'identity', 'bad_json')).toHaveLength(0)
@@ -71,7 +71,7 @@ describe('wholeBody', () => {
     expect(chunks).toEqual(encoded)
   })
 
-  it.each(['identity', 'gzip', 'zstd'] as const)('takes 2 MiB and no more, %s', async (coding) => {
+  it.each(['identity', 'gzip', 'zstd'] as const)('accepts 2 MiB and no more: %s', async (coding) => {
     const body = async (length: number) => {
       const data = new Uint8Array(length)
       return bodyOf(split(coding === 'identity' ? data : await compress(coding, data), 65_536)).stream
@@ -85,7 +85,7 @@ describe('wholeBody', () => {
     )
   })
 
-  it.each(['gzip', 'zstd'] as const)('takes 2 MiB that %s cannot make shorter', async (coding) => {
+  it.each(['gzip', 'zstd'] as const)('accepts 2 MiB that %s cannot compress', async (coding) => {
     const data = new Uint8Array(REQUEST_BODY_BYTES_MAX)
     for (let start = 0; start < data.length; start += 65_536)
       crypto.getRandomValues(data.subarray(start, start + 65_536))
@@ -94,7 +94,7 @@ describe('wholeBody', () => {
     expect(await readBody(bodyOf([encoded]).stream, coding, 'bad_json')).toHaveLength(2_097_152)
   })
 
-  it.each(['identity', 'gzip', 'zstd'] as const)('stops taking an endless body, %s', async (coding) => {
+  it.each(['identity', 'gzip', 'zstd'] as const)('stops reading an endless body: %s', async (coding) => {
     const chunk = new Uint8Array(65_536)
     const { stream, state } = bodyOf({
       *[Symbol.iterator]() {
