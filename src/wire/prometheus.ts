@@ -103,11 +103,7 @@ export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMe
     gauge('pending_appends', 'Appends that are not durable yet', open.pendingAppends),
     gauge('append_in_flight_bytes', 'Metered bytes of the appends in flight', open.appendBytesInFlight),
     gauge('waiting_appends', 'Appends that wait for room among those in flight', open.waitingAppends),
-    gauge(
-      'waiting_append_bytes',
-      'Metered bytes of the appends that wait for room',
-      open.waitingAppendBytes,
-    ),
+    gauge('waiting_append_bytes', 'Metered bytes of the appends that wait for room', open.waitingAppendBytes),
     gauge('cached_streams', 'Streams in the cache', open.cachedStreams),
     gauge('storage_full', '1 while appends fail for lack of space in the storage', Number(open.storageFull)),
     {
