@@ -3,10 +3,10 @@ import { importCycles } from './cycles.ts'
 import type { SourceModule } from './source-module.ts'
 
 /**
- * What each room may import besides itself; a slash at the end stands for all below. A path belongs to the
- * first room that it is in; one that is in none is a violation.
+ * What each layer may import besides itself; a trailing slash includes all layers below. A path belongs to the
+ * first layer that contains it; a path in no layer is a violation.
  */
-const SRC_ROOMS: Readonly<Record<string, readonly string[]>> = {
+const SRC_LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/model': [],
   'src/core': ['src/model'],
   'src/runtime': ['src/model'],
@@ -60,19 +60,19 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
     'adapters/transfer',
   ],
 }
-/** Adapters that use the engine only through its public API, and the rooms of `src` that they may import. */
+/** Adapters that use the engine only through its public API, and the layers of `src` that they may import. */
 const ON_PUBLIC_API: readonly string[] = [
   'adapters/http',
   'adapters/node',
   'adapters/react',
   'adapters/console',
 ]
-const PUBLIC_ROOMS: readonly string[] = ['src/index.ts', 'src/wire', 'src/runtime', 'src/model']
-/** Rooms that decide, without packages, time, chance or asynchrony. */
-const PURE_ROOMS = ['src/model', 'src/core']
+const PUBLIC_LAYERS: readonly string[] = ['src/index.ts', 'src/wire', 'src/runtime', 'src/model']
+/** Layers of pure functions: no packages, clocks, randomness or asynchrony. */
+const PURE_LAYERS = ['src/model', 'src/core']
 /** All of `src` runs in a browser, and these adapters. */
-const BROWSER_ROOMS = [
-  ...Object.keys(SRC_ROOMS),
+const BROWSER_LAYERS = [
+  ...Object.keys(SRC_LAYERS),
   ...[
     'adapters/storage/memory',
     'adapters/storage/indexeddb',
@@ -90,16 +90,16 @@ const SERVER_PACKAGES = ['citty', 'pg', ...builtinModules]
 const TYPE_PACKAGES = ['rxjs']
 const LINES_MAX = 400
 /**
- * How many modules of a room may be part of an import cycle: none, but for these, which may only become
- * fewer.
+ * The number of modules of a layer that may be part of an import cycle; 0 for all others. These numbers may
+ * only decrease.
  */
 const CYCLE_MODULES_MAX: Readonly<Record<string, number>> = {}
 const GENERATED = 'src/wire/gen/'
 
-/** Every breach of the rules of the house, as a sentence. */
+/** Describes every violation of the architecture rules. */
 export function violations(modules: readonly SourceModule[]): string[] {
   return [
-    ...modules.flatMap(roomViolations),
+    ...modules.flatMap(layerViolations),
     ...modules.flatMap(purityViolations),
     ...modules.flatMap(typePackageViolations),
     ...modules.flatMap(lengthViolations),
@@ -108,9 +108,9 @@ export function violations(modules: readonly SourceModule[]): string[] {
   ]
 }
 
-function roomOf(path: string): string | undefined {
-  const rooms = [...Object.keys(SRC_ROOMS), ...Object.keys(ADAPTERS)]
-  return rooms.find((room) => path === room || path.startsWith(`${room}/`))
+function layerOf(path: string): string | undefined {
+  const layers = [...Object.keys(SRC_LAYERS), ...Object.keys(ADAPTERS)]
+  return layers.find((layer) => path === layer || path.startsWith(`${layer}/`))
 }
 
 function isPackage(target: string): boolean {
@@ -119,25 +119,25 @@ function isPackage(target: string): boolean {
 
 function mayImport(from: string, to: string): boolean {
   if (from === to) return true
-  if (!(from in SRC_ROOMS) && to in SRC_ROOMS) {
-    return !ON_PUBLIC_API.includes(from) || PUBLIC_ROOMS.includes(to)
+  if (!(from in SRC_LAYERS) && to in SRC_LAYERS) {
+    return !ON_PUBLIC_API.includes(from) || PUBLIC_LAYERS.includes(to)
   }
-  const targets = SRC_ROOMS[from] ?? ADAPTERS[from]!
+  const targets = SRC_LAYERS[from] ?? ADAPTERS[from]!
   return targets.some((allowed) => (allowed.endsWith('/') ? to.startsWith(allowed) : to === allowed))
 }
 
-function roomViolations({ path, imports }: SourceModule): string[] {
-  const room = roomOf(path)
-  if (room === undefined) return [`${path} is in no room`]
+function layerViolations({ path, imports }: SourceModule): string[] {
+  const layer = layerOf(path)
+  if (layer === undefined) return [`${path} is in no layer`]
   return imports.flatMap(({ target }) => {
-    if (isPackage(target)) return PURE_ROOMS.includes(room) ? [`${path} imports the package ${target}`] : []
-    const to = roomOf(target)
-    return to !== undefined && mayImport(room, to) ? [] : [`${path} imports ${target}`]
+    if (isPackage(target)) return PURE_LAYERS.includes(layer) ? [`${path} imports the package ${target}`] : []
+    const to = layerOf(target)
+    return to !== undefined && mayImport(layer, to) ? [] : [`${path} imports ${target}`]
   })
 }
 
 function purityViolations({ path, impurities }: SourceModule): string[] {
-  const isPure = PURE_ROOMS.includes(roomOf(path) ?? '')
+  const isPure = PURE_LAYERS.includes(layerOf(path) ?? '')
   return isPure ? impurities.map((impurity) => `${path} uses ${impurity}`) : []
 }
 
@@ -154,16 +154,18 @@ function lengthViolations({ path, lines }: SourceModule): string[] {
 function cycleViolations(modules: readonly SourceModule[]): string[] {
   const cycles = [...importCycles(modules)]
   return cycles.flatMap(([path, cycle]) => {
-    const room = roomOf(path)
-    const count = cycles.filter(([other]) => roomOf(other) === room).length
-    const allowed = CYCLE_MODULES_MAX[room ?? ''] ?? 0
+    const layer = layerOf(path)
+    const count = cycles.filter(([other]) => layerOf(other) === layer).length
+    const allowed = CYCLE_MODULES_MAX[layer ?? ''] ?? 0
     return count > allowed ? [`${path} is in an import cycle: ${cycle.join(' -> ')}`] : []
   })
 }
 
 function browserViolations(modules: readonly SourceModule[]): string[] {
   const byPath = new Map(modules.map((module) => [module.path, module]))
-  const entries = modules.map(({ path }) => path).filter((path) => BROWSER_ROOMS.includes(roomOf(path) ?? ''))
+  const entries = modules
+    .map(({ path }) => path)
+    .filter((path) => BROWSER_LAYERS.includes(layerOf(path) ?? ''))
   return reachable(entries, byPath).flatMap(({ path, imports }) =>
     imports
       .filter(({ target, isTypeOnly }) => !isTypeOnly && isServerOnly(target))

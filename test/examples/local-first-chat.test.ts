@@ -26,7 +26,7 @@ describeInChromium('the example local-first-chat', () => {
     await expect.poll(() => chat.log.textContent()).toContain('Write the first message')
   })
 
-  it('is live in two tabs, each with a name of its own', async () => {
+  it('updates two tabs live, each with its own name', async () => {
     const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
     await ada.begin('general')
     await expect.poll(() => ben.roomNames()).toEqual(['empty room', 'general'])
@@ -48,7 +48,7 @@ describeInChromium('the example local-first-chat', () => {
     expect(await own(ada)).toEqual(['Hello, Ben'])
   })
 
-  it('counts what is unread, for all tabs of a name', async () => {
+  it('counts unread messages, for all tabs of a name', async () => {
     const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
     await ada.enter('general')
     await ada.begin('elsewhere')
@@ -64,7 +64,7 @@ describeInChromium('the example local-first-chat', () => {
     expect(await third.log.locator('.of-new').textContent()).toBe('New')
   })
 
-  it('makes one room when two tabs make it at the same time', async () => {
+  it('creates one room when two tabs create it at the same time', async () => {
     const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
     await Promise.all([ada.begin('race'), ben.begin('race')])
     await Promise.all([ada.say('from Ada'), ben.say('from Ben')])
@@ -75,7 +75,7 @@ describeInChromium('the example local-first-chat', () => {
     }
   })
 
-  it('takes what people write for text', async () => {
+  it('shows messages as text, never as markup', async () => {
     const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
     const chat = await openTab(markup.slice(0, 40))
     await chat.begin(markup)
@@ -88,7 +88,7 @@ describeInChromium('the example local-first-chat', () => {
     expect(await chat.page.title()).toContain(markup)
   })
 
-  it('keeps what people write in its place, whichever way it is written and however high', async () => {
+  it('keeps messages in place, whatever their writing direction and height', async () => {
     const chat = await openTab('Ada')
     await chat.begin('odd')
     const author = '\u202eeve'
@@ -105,7 +105,7 @@ describeInChromium('the example local-first-chat', () => {
     expect(new Set(styles.map(String))).toEqual(new Set(['clip,true']))
   })
 
-  it('speaks the wire protocol to its own page', async () => {
+  it('serves the wire protocol to its own page', async () => {
     const chat = await openTab('Ada')
     await chat.begin('wire')
     const answer = await chat.page.evaluate(async () => {
@@ -121,7 +121,7 @@ describeInChromium('the example local-first-chat', () => {
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
   })
 
-  it('shows no commands: a room that is trimmed and fenced says nothing of it', async () => {
+  it('shows no command records of a room that is trimmed and fenced', async () => {
     const chat = await openTab('Ada')
     await chat.begin('quiet')
     await chat.say('first', 'second')
@@ -140,7 +140,7 @@ describeInChromium('the example local-first-chat', () => {
     await chat.shows('fourth')
   })
 
-  it('shows what has a time beyond all calendars', async () => {
+  it('shows messages with timestamps beyond the range of dates', async () => {
     const chat = await openTab('Ada')
     await chat.begin('far')
     const config = { timestamping: { mode: 'client-require', uncapped: true } }
@@ -154,7 +154,7 @@ describeInChromium('the example local-first-chat', () => {
     await chat.shows('at the end')
   })
 
-  it('goes on without its server and a network, in two tabs, also when it is reloaded', async () => {
+  it('works offline and without its server in two tabs, after a reload too', async () => {
     const [ada, ben] = [await openTab('Ada'), await openTab('Ben')]
     await ada.begin('offline')
     await ben.enter('offline')
@@ -170,7 +170,7 @@ describeInChromium('the example local-first-chat', () => {
     await ben.shows('still online', 'now offline', 'reloaded')
   })
 
-  it('has everything when the browser was ended and started again, still offline', async () => {
+  it('keeps everything when the browser is restarted offline', async () => {
     const rooms = await (await openTab('Ada')).roomNames()
     await browser.restart()
     await browser.context.setOffline(true)

@@ -34,7 +34,7 @@ describeInChromium('the example published-client', () => {
     await page.getByRole('button', { name: 'Append' }).click()
   }
 
-  it('appends and follows live, in two tabs, without its server having a part in it', async () => {
+  it('appends and follows live in two tabs, without requests to its server', async () => {
     const [one, other] = [await open(), await open()]
     await append(one, 'first')
     await shows(other, ['first'])
@@ -54,7 +54,7 @@ describeInChromium('the example published-client', () => {
       .toBe('the service worker could not be installed')
   })
 
-  it('goes on when the network and its server are gone, also after it was reloaded', async () => {
+  it('works offline and without its server, after a reload too', async () => {
     const page = await open()
     await server.stop()
     await browser.context.setOffline(true)
@@ -67,7 +67,7 @@ describeInChromium('the example published-client', () => {
     await shows(page, ['first', 'second', 'offline', 'offline again'])
   })
 
-  it('still does in a browser that was ended and started again', async () => {
+  it('works offline in a browser that was restarted', async () => {
     await browser.restart()
     await browser.context.setOffline(true)
     const page = await open()
@@ -76,7 +76,7 @@ describeInChromium('the example published-client', () => {
     await shows(page, ['first', 'second', 'offline', 'offline again', 'after a restart'])
   })
 
-  it('appends, and goes on following, after the browser stopped the service worker', async () => {
+  it('appends, and continues to follow, after the browser stopped the service worker', async () => {
     const [one, other] = [await open(), await open()]
     const workers = await serviceWorkersOf(one)
     const before = await notesOf(one)
@@ -94,7 +94,7 @@ describeInChromium('the example published-client', () => {
     await shows(other, [...before, 'after a stop', 'after many'])
   })
 
-  it('finds its service worker again after a reload that goes around it', async () => {
+  it('finds its service worker again after a reload that bypasses it', async () => {
     await browser.context.setOffline(false)
     await server.start()
     const page = await open()

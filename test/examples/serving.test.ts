@@ -14,7 +14,7 @@ it.each([
   [['local-first-chat', '--port', 'x'], undefined],
   [['local-first-chat', '--port', '65536'], undefined],
   [['local-first-chat', '--host', '0.0.0.0'], undefined],
-])('npm run example takes %j for %j', (args, expected) => {
+])('npm run example interprets %j as %j', (args, expected) => {
   expect(exampleArguments(args)).toEqual(expected)
 })
 
@@ -22,7 +22,7 @@ it('npm run example lists the examples', () => {
   expect(USAGE).toContain('local-first-chat, published-client')
 })
 
-it('serves what an example is made of, and nothing else', async () => {
+it('serves the files of an example, and no others', async () => {
   const { url, close } = await serveExample('published-client', 0)
   onTestFinished(close)
   const statuses = async (...paths: string[]) =>

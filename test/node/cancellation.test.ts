@@ -5,18 +5,21 @@ import { http2Client, ok, RawClient, startServer, textOf, trackedHandler, until 
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
-describe('a client that goes away', () => {
-  it.each(['destroy', 'resetAndDestroy'] as const)('HTTP/1.1, mid-stream (%s)', async (leave) => {
-    const { handler, fates } = trackedHandler()
-    const { server, errors } = await startServer(handler)
-    const client = new RawClient(server.port)
-    client.socket.write(get('/live'))
-    await client.until('first')
-    client.socket[leave]()
-    await until(() => fates[0]!.cancelled && fates[0]!.aborted)
-    await until(() => server.counts().connections === 0 && server.counts().requests === 0)
-    expect(errors).toEqual([])
-  })
+describe('a client that disconnects', () => {
+  it.each(['destroy', 'resetAndDestroy'] as const)(
+    'aborts the request over HTTP/1.1, mid-stream (%s)',
+    async (leave) => {
+      const { handler, fates } = trackedHandler()
+      const { server, errors } = await startServer(handler)
+      const client = new RawClient(server.port)
+      client.socket.write(get('/live'))
+      await client.until('first')
+      client.socket[leave]()
+      await until(() => fates[0]!.cancelled && fates[0]!.aborted)
+      await until(() => server.counts().connections === 0 && server.counts().requests === 0)
+      expect(errors).toEqual([])
+    },
+  )
 
   it.each(['destroy', 'resetAndDestroy'] as const)(
     'HTTP/1.1, while the answer is pending (%s)',
@@ -33,26 +36,29 @@ describe('a client that goes away', () => {
     },
   )
 
-  it.each(['a reset', 'the end of its connection'])('HTTP/2, mid-stream, by %s', async (how) => {
-    const { handler, fates } = trackedHandler()
-    // Frameworks such as Koa log the errors of a response.
-    const logged: unknown[] = []
-    const { server, errors } = await startServer((exchange) => {
-      const { stream } = exchange.source as Http2ServerRequest
-      stream.on('error', (error) => logged.push(error))
-      return handler(exchange)
-    })
-    const session = await http2Client(server.url)
-    const stream = session.request({ ':path': '/live' })
-    stream.on('error', () => {})
-    await once(stream, 'data')
-    if (how === 'a reset') stream.close(constants.NGHTTP2_CANCEL)
-    else session.destroy()
-    await until(() => fates[0]!.cancelled && fates[0]!.aborted)
-    await until(() => server.counts().requests === 0)
-    expect(server.counts().connections).toBeLessThanOrEqual(1)
-    expect([...errors, ...logged]).toEqual([])
-  })
+  it.each(['a reset', 'the end of its connection'])(
+    'aborts the request over HTTP/2, mid-stream, by %s',
+    async (how) => {
+      const { handler, fates } = trackedHandler()
+      // Frameworks such as Koa log the errors of a response.
+      const logged: unknown[] = []
+      const { server, errors } = await startServer((exchange) => {
+        const { stream } = exchange.source as Http2ServerRequest
+        stream.on('error', (error) => logged.push(error))
+        return handler(exchange)
+      })
+      const session = await http2Client(server.url)
+      const stream = session.request({ ':path': '/live' })
+      stream.on('error', () => {})
+      await once(stream, 'data')
+      if (how === 'a reset') stream.close(constants.NGHTTP2_CANCEL)
+      else session.destroy()
+      await until(() => fates[0]!.cancelled && fates[0]!.aborted)
+      await until(() => server.counts().requests === 0)
+      expect(server.counts().connections).toBeLessThanOrEqual(1)
+      expect([...errors, ...logged]).toEqual([])
+    },
+  )
 
   it.each(['a reset', 'the end of its connection'])(
     'HTTP/2, while the answer is pending, by %s',
@@ -132,7 +138,7 @@ describe('a client that goes away', () => {
   it.each([
     ['is being read', false],
     ['is read on only after that', true],
-  ])('does not take an upload that its HTTP/2 client resets for a complete one (%s)', async (_, isLate) => {
+  ])('does not complete an upload by resetting its HTTP/2 stream (%s)', async (_, isLate) => {
     const outcomes: string[] = []
     const { server } = await startServer(async (exchange) => {
       const chunks = exchange.chunks()
@@ -187,7 +193,7 @@ describe('a client that goes away', () => {
   })
 })
 
-describe('a response that is taken whole', () => {
+describe('a response that is received completely', () => {
   it('does not abort the signal of its request', async () => {
     const signals: AbortSignal[] = []
     const { server } = await startServer(({ signal }) => {

@@ -18,7 +18,7 @@ describe('compression of responses', () => {
     ['gzip;q=0, br', undefined],
     ['', undefined],
     ['deflate, gzip;q=1.0, *;q=0.5', 'gzip'],
-  ])('%s', async (accept, coding) => {
+  ])('follows accept-encoding %s', async (accept, coding) => {
     const { port, hw } = await server()
     await hw.basin(BASIN).stream('s').append('x'.repeat(5000))
     for (const form of ['application/json', 'application/protobuf', 'text/event-stream']) {
@@ -44,7 +44,7 @@ describe('compression of responses', () => {
 })
 
 describe('clients that vanish', () => {
-  test('1,000 sessions of all kinds over HTTP/1.1 and HTTP/2, cut off, leave nothing', async () => {
+  test('leave nothing open after 1,000 sessions of all kinds over HTTP/1.1 and HTTP/2', async () => {
     const { port, hw, node, url, errors } = await server()
     const resources = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = resources()
@@ -83,7 +83,7 @@ describe('clients that vanish', () => {
     expect(errors).toEqual([])
   })
 
-  test('followers that never read do not make the server hold what they miss', async () => {
+  test('that never read do not make the server buffer what they miss', async () => {
     const { port, hw, node } = await server()
     const raws = Array.from({ length: 50 }, () => {
       const raw = new Raw(port)
@@ -104,7 +104,7 @@ describe('clients that vanish', () => {
 })
 
 describe('HTTP/1.1', () => {
-  test('Expect: 100-continue', async () => {
+  test('supports Expect: 100-continue', async () => {
     const { port } = await server()
     const raw = new Raw(port)
     raw.send(request('POST', R, { ...json, expect: '100-continue', 'content-length': '16' }))
@@ -113,14 +113,14 @@ describe('HTTP/1.1', () => {
     expect((await raw.response()).status).toBe(200)
   })
 
-  test('an append whose client half-closes behind it is answered', async () => {
+  test('responds to an append whose client half-closes after it', async () => {
     const { port } = await server()
     const raw = new Raw(port)
     raw.socket.end(Buffer.from(request('POST', R, json, '{"records":[{}]}')))
     expect((await raw.response()).status).toBe(200)
   })
 
-  test('HTTP/1.0 gets a whole SSE response and the end of the connection', async () => {
+  test('sends a complete SSE response to HTTP/1.0 and closes the connection', async () => {
     const { port } = await server()
     const raw = new Raw(port)
     raw.send(request('POST', R, json, '{"records":[{"body":"x"}]}'))
@@ -133,7 +133,7 @@ describe('HTTP/1.1', () => {
     await until(() => old.ended)
   })
 
-  test('Upgrade: h2c and websocket are answered as if they had not asked', async () => {
+  test('ignores Upgrade to h2c and websocket', async () => {
     const { port } = await server()
     for (const upgrade of ['h2c', 'websocket']) {
       const raw = new Raw(port)

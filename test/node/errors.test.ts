@@ -29,7 +29,7 @@ describe('a handler that fails', () => {
       },
     ],
     ['rejects', () => Promise.reject(secret)],
-  ])('and %s is a 500 without details, on both protocols', async (_, handler) => {
+  ])('and %s results in a 500 without details, on both protocols', async (_, handler) => {
     const { server, errors } = await startServer(handler)
     const session = await http2Client(server.url)
     const second = await http2Fetch(session, { ':path': '/' })
@@ -42,7 +42,7 @@ describe('a handler that fails', () => {
     expect(errors).toEqual([secret, secret])
   })
 
-  it('and sets a header that HTTP/1.1 cannot carry is a 500 with none of its headers', async () => {
+  it('and sets a header that HTTP/1.1 cannot carry results in a 500 with none of its headers', async () => {
     const headers = { 'x-first': 'fine', 'x-second': 'a\u0001b' }
     const { server, errors } = await startServer(() => ({ status: 200, headers, body: 'x' }))
     const response = await fetch(server.url)
@@ -66,11 +66,11 @@ describe('a handler that fails', () => {
   })
 })
 
-describe('a response that breaks off', () => {
+describe('a response that is cut off', () => {
   it.each([
     ['an error', secret],
     ['undefined', undefined],
-  ])('is not taken for a clean end over HTTP/1.1 (%s)', async (_, error) => {
+  ])('does not end cleanly over HTTP/1.1 (%s)', async (_, error) => {
     const { server, errors } = await startServer(() => failingBody(error))
     const client = new RawClient(server.port)
     client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -84,7 +84,7 @@ describe('a response that breaks off', () => {
   it.each([
     ['an error', secret],
     ['undefined', undefined],
-  ])('is not taken for a clean end over HTTP/2 (%s)', async (_, error) => {
+  ])('does not end cleanly over HTTP/2 (%s)', async (_, error) => {
     const { server, errors } = await startServer(() => failingBody(error))
     const session = await http2Client(server.url)
     const stream = session.request({ ':path': '/' })
@@ -93,7 +93,7 @@ describe('a response that breaks off', () => {
     expect(server.counts()).toMatchObject({ connections: 1, http2Sessions: 1 })
   })
 
-  it('frees its request', async () => {
+  it('releases its request', async () => {
     const { server } = await startServer(() => failingBody(secret))
     await fetch(server.url)
       .then((response) => response.text())

@@ -95,7 +95,7 @@ describe('toNodeHandler', () => {
     },
   )
 
-  it('answers HEAD with the headers of GET, over both protocols', async () => {
+  it('responds to HEAD with the headers of GET, over both protocols', async () => {
     const { handler } = await handlerOf()
     const paths = ['/v1/basins', `${RECORDS}/tail`, `${RECORDS}?seq_num=0`, '/health', '/elsewhere']
     const http1 = await start(handler)
@@ -127,7 +127,7 @@ describe('toNodeHandler', () => {
     session.destroy()
   })
 
-  it('gives `getToken` the request of the framework', async () => {
+  it('passes the request of the framework to `getToken`', async () => {
     const { hw } = await handlerOf()
     const token = await hw.issueAccessToken({
       id: 'of-a-session',

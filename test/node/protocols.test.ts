@@ -58,7 +58,7 @@ describe('one plain port for both protocols', () => {
     })
   })
 
-  it('knows the preface when it arrives byte by byte', async () => {
+  it('recognizes the HTTP/2 preface when it arrives byte by byte', async () => {
     const { server } = await startServer(describeRequest)
     const client = new RawClient(server.port)
     await once(client.socket, 'connect')
@@ -70,7 +70,7 @@ describe('one plain port for both protocols', () => {
     expect(server.counts().http2Sessions).toBe(1)
   })
 
-  it('knows HTTP/1.1 when it begins like the preface and arrives byte by byte', async () => {
+  it('recognizes HTTP/1.1 that begins like the preface and arrives byte by byte', async () => {
     const { server } = await startServer(describeRequest)
     const client = new RawClient(server.port)
     await once(client.socket, 'connect')
@@ -80,7 +80,7 @@ describe('one plain port for both protocols', () => {
     expect(await client.until('PROPFIND"')).toContain('200 OK')
   })
 
-  it('answers a request whose client has half-closed', async () => {
+  it('responds to a request whose client has half-closed', async () => {
     const { server } = await startServer(async (exchange) => {
       // The end of what the client sends is noticed before the answer is ready.
       await new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
@@ -93,7 +93,7 @@ describe('one plain port for both protocols', () => {
     await until(() => server.counts().connections === 0)
   })
 
-  it('serves a pipelined pair in order on one connection', async () => {
+  it('serves two pipelined requests in order on one connection', async () => {
     const { server } = await startServer(({ path }) => ok(path))
     const client = new RawClient(server.port)
     client.socket.write(
@@ -150,7 +150,7 @@ describe('one plain port for both protocols', () => {
     ['a broken preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\rX'],
     ['a request line of an unknown version', 'GET / HTTP/9.9\r\n\r\n'],
     ['a header without a colon', 'GET / HTTP/1.1\r\nnonsense\r\n\r\n'],
-  ])('refuses %s with 400 and keeps serving', async (_, bytes) => {
+  ])('rejects %s with 400 and keeps serving', async (_, bytes) => {
     const { server } = await startServer(describeRequest)
     const client = new RawClient(server.port)
     client.socket.write(bytes, 'latin1')
@@ -168,7 +168,7 @@ describe('one plain port for both protocols', () => {
     expect((await fetch(server.url)).status).toBe(200)
   })
 
-  it('survives a client that resets before it has said anything', async () => {
+  it('survives a client that resets before it has sent anything', async () => {
     const { server } = await startServer(describeRequest)
     const client = new RawClient(server.port)
     await once(client.socket, 'connect')
@@ -180,7 +180,7 @@ describe('one plain port for both protocols', () => {
 })
 
 describe('limits', () => {
-  it('takes a pile of pipelined requests, but not any number', async () => {
+  it('accepts many pipelined requests, up to a limit', async () => {
     const { handler, fates } = trackedHandler()
     const { server, errors } = await startServer(handler)
     const warnings: Error[] = []
@@ -200,7 +200,7 @@ describe('limits', () => {
     expect(errors).toEqual([])
   })
 
-  it('accepts headers of 16 KiB and refuses 64 KiB with 431', async () => {
+  it('accepts headers of 16 KiB and rejects 64 KiB with 431', async () => {
     const { server } = await startServer((exchange) => ok(exchange.header('x-long')))
     const long = 'x'.repeat(16 * 1024)
     expect(await (await fetch(server.url, { headers: { 'x-long': long } })).text()).toBe(long)
@@ -210,7 +210,7 @@ describe('limits', () => {
     expect(client.received).toMatch(/^HTTP\/1\.1 431 /)
   })
 
-  it('accepts headers of 16 KiB over HTTP/2 and refuses more than its setting', async () => {
+  it('accepts headers of 16 KiB over HTTP/2 and rejects more than its setting', async () => {
     const { server } = await startServer((exchange) => ok(exchange.header('x-long')))
     const session = await http2Client(server.url)
     const long = 'x'.repeat(16 * 1024)
@@ -240,7 +240,7 @@ describe('limits', () => {
     ['host', 'GET / HTTP/1.1\r\nHost: a/b\r\n\r\n', 'bad_header'],
     ['host with a user', 'GET / HTTP/1.1\r\nHost: u:p@localhost\r\n\r\n', 'bad_header'],
     ['target', 'GET ftp://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n', 'bad_path'],
-  ])('refuses a %s that makes no URL', async (_, request, code) => {
+  ])('rejects a %s that is not a valid URL', async (_, request, code) => {
     const { server, errors } = await startServer(describeRequest)
     const client = new RawClient(server.port)
     client.socket.write(request)
@@ -248,14 +248,14 @@ describe('limits', () => {
     expect(errors).toEqual([])
   })
 
-  it('takes a target in absolute form', async () => {
+  it('accepts a target in absolute form', async () => {
     const { server } = await startServer(describeRequest)
     const client = new RawClient(server.port)
     client.socket.write('GET http://example.test/v1/basins?a=b HTTP/1.1\r\nHost: other\r\n\r\n')
     await client.until('"hostname":"example.test","path":"/v1/basins","query":"a=b"')
   })
 
-  it('takes the authority of an HTTP/2 request, not its host header', async () => {
+  it('uses the authority of an HTTP/2 request, not its host header', async () => {
     const { server } = await startServer(describeRequest)
     const session = await http2Client(server.url)
     const { body } = await http2Fetch(session, {

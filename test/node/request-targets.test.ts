@@ -23,14 +23,14 @@ describe('request targets', () => {
     },
   )
 
-  test('a dot segment must not make a request one for another resource', async () => {
+  test('a dot segment does not redirect a request to another resource', async () => {
     const { port, hw } = await server()
     const response = await exchange(port, 'DELETE', `/v1/streams/..%2f/%2e%2e/%2e%2e/basins/${BASIN}`, basin)
     expect.soft(response.status).not.toBe(202)
     expect((await hw.listBasins()).items).toHaveLength(1)
   })
 
-  test('an append to the stream `..` must not go elsewhere', async () => {
+  test('an append to the stream `..` reaches no other stream', async () => {
     const { port, hw } = await server()
     const json = { ...basin, 'content-type': 'application/json' }
     const response = await exchange(port, 'POST', '/v1/streams/x/../s/records', json, '{"records":[{}]}')
@@ -38,14 +38,14 @@ describe('request targets', () => {
     expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
   })
 
-  test('a fragment in the target does not shorten the name of what is deleted', async () => {
+  test('a fragment in the target does not truncate the name of a deleted stream', async () => {
     const { port, hw } = await server()
     const response = await exchange(port, 'DELETE', '/v1/streams/s#omething', basin)
     expect.soft(response.status).not.toBe(202)
     expect((await hw.basin(BASIN).listStreams()).items.map(({ name }) => name)).toEqual(['s'])
   })
 
-  test('a backslash belongs to the name', async () => {
+  test('a backslash is part of the name', async () => {
     const { port, hw } = await server()
     const response = await exchange(port, 'PUT', '/v1/streams/a\\b', basin)
     expect.soft(response.status).toBe(201)
@@ -63,7 +63,7 @@ describe('request targets', () => {
     'a%3Fb',
     'a%23b',
     '%5c',
-  ])('odd but legal names work: %s', async (name) => {
+  ])('unusual valid names work: %s', async (name) => {
     const { port, hw } = await server()
     const created = await exchange(port, 'PUT', `/v1/streams/${name}`, basin)
     expect(created.status).toBe(201)
@@ -92,7 +92,7 @@ describe('request targets', () => {
     'ftp://localhost/v1/basins',
     'http:///v1/basins',
     'http://[::1/v1/basins',
-  ])('an absolute target that makes no URL is a 400, not a defect: %s', async (target) => {
+  ])('an absolute target that is not a valid URL is rejected with 400: %s', async (target) => {
     const { port, errors } = await server()
     const response = await exchange(port, 'GET', target)
     expect.soft(response.status).toBe(400)
@@ -110,7 +110,7 @@ describe('request targets', () => {
     'a%2fb',
     'ａ',
     '',
-  ])('hosts: %s', async (host) => {
+  ])('a malformed host causes no internal error: %s', async (host) => {
     const { port, errors } = await server()
     const response = await exchange(port, 'GET', '/v1/basins', { host: Buffer.from(host).toString('latin1') })
     expect.soft([200, 400]).toContain(response.status)

@@ -34,7 +34,7 @@ function gated(): { handler: () => Promise<Reply>; open: () => void; waiting: ()
 const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 describe('close', () => {
-  it('lets what is in flight finish on both protocols, and refuses what is new', async () => {
+  it('lets requests in flight finish on both protocols, and rejects new ones', async () => {
     const gate = gated()
     const { server } = await startServer(gate.handler)
     const first = new RawClient(server.port)
@@ -54,7 +54,7 @@ describe('close', () => {
     expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
   })
 
-  it('drops idle, silent and hesitant connections at once', async () => {
+  it('drops idle, silent and incomplete connections at once', async () => {
     const { server } = await startServer(() => ok())
     const idle = new RawClient(server.port)
     idle.socket.write(GET)
@@ -71,7 +71,7 @@ describe('close', () => {
     expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
   })
 
-  it('closes a connection whose response had begun before, once that is done', async () => {
+  it('closes a connection once the response that it had begun is complete', async () => {
     let end: (() => void) | undefined
     const { server } = await startServer(() =>
       ok(
@@ -93,7 +93,7 @@ describe('close', () => {
     expect(client.received).toMatch(/0\r\n\r\n$/)
   })
 
-  it('drops what does not finish in time, and frees it', async () => {
+  it('drops requests that do not finish in time, and releases them', async () => {
     const { handler, fates } = trackedHandler()
     const { server } = await startServer(handler)
     const client = new RawClient(server.port)
@@ -112,7 +112,7 @@ describe('close', () => {
     expect(client.received).not.toContain('0\r\n\r\n')
   })
 
-  it('is the same for every caller', async () => {
+  it('resolves at the same time for every caller', async () => {
     const { server } = await startServer(() => ok())
     const closed = server.close()
     expect(server.close()).toBe(closed)
@@ -128,7 +128,7 @@ describe('close', () => {
     expect(await (await fetch(next.url)).text()).toBe('second')
   })
 
-  it('answers an HTTP/2 stream that was open when GOAWAY was sent', async () => {
+  it('responds on an HTTP/2 stream that was open when GOAWAY was sent', async () => {
     const { server } = await startServer((exchange) => ok(exchange.chunks()))
     const session = await http2Client(server.url)
     const stream = session.request({ ':method': 'POST', ':path': '/' })
@@ -142,7 +142,7 @@ describe('close', () => {
 })
 
 describe('serve', () => {
-  it('says where it listens', async () => {
+  it('returns the address on which it listens', async () => {
     const { server } = await startServer(() => ok(), { host: '::1' })
     expect(server.url).toBe(`http://[::1]:${server.port}`)
     expect(server.address).toMatchObject({ address: '::1', port: server.port, family: 'IPv6' })

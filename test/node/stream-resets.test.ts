@@ -51,7 +51,7 @@ test.each([
   ['22.9.0', false],
   ['22.10.0', true],
   ['24.0.0', true],
-])('Node %s has limits of its own: %s', (version, expected) => {
+])('the limits of stream resets on Node %s: %s', (version, expected) => {
   expect(hasStreamResetLimits(version)).toBe(expected)
 })
 

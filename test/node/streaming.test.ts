@@ -44,7 +44,7 @@ function unchunked(coded: Buffer): { sizes: string; body: Buffer } {
 }
 
 describe('full duplex', () => {
-  it('sends the response headers over HTTP/2 before any of the request body arrives, then echoes as it comes', async () => {
+  it('sends the response headers over HTTP/2 before any of the request body arrives, then echoes it chunk by chunk', async () => {
     const { server } = await startServer((exchange) => ok(exchange.chunks()))
     const session = await http2Client(server.url)
     const stream = session.request({ ':method': 'POST', ':path': '/' })
@@ -60,7 +60,7 @@ describe('full duplex', () => {
     expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR)
   })
 
-  it('echoes a chunked upload over HTTP/1.1 as it comes', async () => {
+  it('echoes a chunked upload over HTTP/1.1 chunk by chunk', async () => {
     const { server } = await startServer((exchange) => ok(exchange.chunks()))
     const client = new RawClient(server.port)
     client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -71,7 +71,7 @@ describe('full duplex', () => {
     expect(await client.until('0\r\n\r\n')).toContain('3\r\ntwo\r\n')
   })
 
-  it('can go on answering after the HTTP/2 client has half-closed', async () => {
+  it('can continue a response after the HTTP/2 client has half-closed', async () => {
     const { server } = await startServer((exchange) =>
       ok(
         (async function* () {
@@ -85,7 +85,7 @@ describe('full duplex', () => {
 })
 
 describe('bodies', () => {
-  it('carries several MiB both ways over both protocols', async () => {
+  it('transfers several MiB in both directions over both protocols', async () => {
     const { server } = await startServer(async (exchange) => ok(await exchange.bytes(BODY_MAX)))
     const sent = patterned(3 * MIB + 17)
     const response = await fetch(server.url, { method: 'POST', body: sent })
@@ -147,7 +147,7 @@ describe('bodies', () => {
     expect(received.match(/\/[abc]\r\n1\r\n!\r\n0/g)).toHaveLength(3)
   })
 
-  it('sends a small answer over HTTP/2 in one DATA frame with its length', async () => {
+  it('sends a small response over HTTP/2 in one DATA frame with its length', async () => {
     const { server } = await startServer(() => json({ code: 'invalid', message: 'no' }, 422))
     const session = await http2Client(server.url)
     const { headers, body, dataSizes } = await http2Fetch(session, { ':path': '/' })
@@ -198,7 +198,7 @@ describe('bodies', () => {
     expect(server.counts().connections).toBe(1)
   })
 
-  it('lets the client end an upload that the handler discards, before it answers', async () => {
+  it('responds only after the end of an upload that the handler discards', async () => {
     let answer: (() => void) | undefined
     const { server } = await startServer(async (exchange) => {
       await exchange.chunks().return!()
@@ -215,7 +215,7 @@ describe('bodies', () => {
     await client.until('HTTP/1.1 401')
   })
 
-  it('cuts off an upload that goes on although its answer is complete, without spoiling the answer', async () => {
+  it('cuts off an upload that continues after its response is complete, without damaging the response', async () => {
     const refuse = () => ({ status: 401, body: 'no' })
     const { server } = await startServer(refuse, { lingerMs: 20 })
     const session = await http2Client(server.url)
@@ -231,7 +231,7 @@ describe('bodies', () => {
     await until(() => server.counts().requests === 0)
   })
 
-  it('waits for the end of an upload that comes soon after its answer', async () => {
+  it('waits for the end of an upload that follows soon after its response', async () => {
     const { server } = await startServer(() => ({ status: 401, body: 'no' }), { lingerMs: 600_000 })
     const session = await http2Client(server.url)
     const stream = session.request({ ':method': 'POST', ':path': '/' })
@@ -270,7 +270,7 @@ describe('back-pressure', () => {
     return fate.pulled
   }
 
-  it('stops reading a response that its HTTP/1.1 client does not take', async () => {
+  it('stops reading a response that its HTTP/1.1 client does not read', async () => {
     const { handler, fates } = trackedHandler()
     const { server } = await startServer(handler)
     const client = new RawClient(server.port)
@@ -286,7 +286,7 @@ describe('back-pressure', () => {
     await until(() => fates[0]!.cancelled)
   })
 
-  it('stops reading a response that its HTTP/2 client does not take', async () => {
+  it('stops reading a response that its HTTP/2 client does not read', async () => {
     const { handler, fates } = trackedHandler()
     const { server } = await startServer(handler)
     const session = await http2Client(server.url)

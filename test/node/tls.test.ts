@@ -46,7 +46,7 @@ describe('TLS', () => {
     expect(Buffer.concat(await collect(socket)).toString()).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*ok$/)
   })
 
-  it('frees what a client leaves behind, on both protocols', async () => {
+  it('releases the resources of clients that leave, on both protocols', async () => {
     const { handler, fates } = trackedHandler()
     const { server } = await startServer(handler, { tls })
     const session = await http2Client(server.url, { ca: cert })

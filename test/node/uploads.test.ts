@@ -22,7 +22,7 @@ test('HTTP/2: an append whose upload is cut off with its connection is not made'
   expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
 })
 
-test('HTTP/2: a PUT whose body never came does not set the configuration to its defaults', async () => {
+test('HTTP/2: a PUT whose body never arrives does not reset the configuration', async () => {
   const { url, hw, node } = await server()
   const config = () => hw.basin(BASIN).streamConfig('s')
   await hw.basin(BASIN).reconfigureStream('s', { retentionPolicy: 'infinite' })
@@ -66,7 +66,7 @@ const CHUNKED = (body: string) =>
 test.each([
   ['with a length', AS_IS],
   ['in chunks', CHUNKED],
-])('HTTP/1.1: a body %s is the same whether it arrives with its headers or later', async (_, framed) => {
+])('HTTP/1.1: a body %s is read whether it arrives with its headers or later', async (_, framed) => {
   const { port, node } = await server({ limits: { bodyBytes: 100 } })
   const bodies = ['{"records":[{"body":"a"}]}', '{', `{"records":[${' '.repeat(100)}]}`, '']
   const raw = new Raw(port)

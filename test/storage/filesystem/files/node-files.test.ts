@@ -34,7 +34,7 @@ test.runIf(hasPipes)(`a pipe with the name of a journal fails the opening${pipes
   })
 })
 
-test('a short write to memory is made at once', async () => {
+test('a short write to memory is synchronous', async () => {
   const directory = await temporaryDirectory()
   const file = await nodeFiles(directory).open('segment-0000000009', 'create')
   const path = join(directory, 'segment-0000000009')

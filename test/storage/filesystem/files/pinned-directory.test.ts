@@ -15,25 +15,31 @@ const onLinux = process.platform === 'linux'
 /** Why a test does not run. */
 const linuxOnly = onLinux ? '' : ' (skipped: only on Linux do descriptors lead to directories)'
 
-test.runIf(onLinux)(`an owner of a moved directory ends writing, and keeps to it${linuxOnly}`, async () => {
-  const { path, moved, one } = await openAndMove()
-  const log = vi.spyOn(console, 'error').mockImplementation(() => {})
-  const two = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
-  await putAll(two, 'two', 60)
-  const outcomes: PromiseSettledResult<void>[] = []
-  for (const key of keysOf('one', 60)) outcomes.push(...(await Promise.allSettled([put(one, key)])))
-  expect(outcomes.at(-1)).toMatchObject({ status: 'rejected', reason: { kind: 'io', nothingWritten: true } })
-  await expect(
-    openDirectory(moved, OPTIONS, { clock: systemClock, onLogChanged: () => {} }),
-  ).rejects.toMatchObject({ kind: 'blocked' })
-  await one.close().catch(() => {})
-  await two.close()
-  log.mockRestore()
-  expect(await keysIn(path)).toEqual(keysOf('two', 60))
-  const acknowledged = outcomes.filter(({ status }) => status === 'fulfilled').length
-  expect(await keysIn(moved)).toHaveLength(acknowledged)
-  expect(await readdir(moved)).not.toContainEqual(expect.stringMatching(/^owner/))
-})
+test.runIf(onLinux)(
+  `an owner of a moved directory stops writing, and never touches the one in its place${linuxOnly}`,
+  async () => {
+    const { path, moved, one } = await openAndMove()
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const two = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
+    await putAll(two, 'two', 60)
+    const outcomes: PromiseSettledResult<void>[] = []
+    for (const key of keysOf('one', 60)) outcomes.push(...(await Promise.allSettled([put(one, key)])))
+    expect(outcomes.at(-1)).toMatchObject({
+      status: 'rejected',
+      reason: { kind: 'io', nothingWritten: true },
+    })
+    await expect(
+      openDirectory(moved, OPTIONS, { clock: systemClock, onLogChanged: () => {} }),
+    ).rejects.toMatchObject({ kind: 'blocked' })
+    await one.close().catch(() => {})
+    await two.close()
+    log.mockRestore()
+    expect(await keysIn(path)).toEqual(keysOf('two', 60))
+    const acknowledged = outcomes.filter(({ status }) => status === 'fulfilled').length
+    expect(await keysIn(moved)).toHaveLength(acknowledged)
+    expect(await readdir(moved)).not.toContainEqual(expect.stringMatching(/^owner/))
+  },
+)
 
 test.runIf(onLinux)(`messages name the directory, and no descriptor${linuxOnly}`, async () => {
   const path = await temporaryDirectory()
@@ -87,7 +93,7 @@ test.each<[string, (path: string) => Promise<unknown>]>([
   ],
   // A recreated directory may get the inode number of the one that was removed.
   ['without its mark', (path) => unlink(join(path, 'mark'))],
-])('by path, a directory that was %s is lost for good', async (_, change) => {
+])('by path, a directory that was %s is lost permanently', async (_, change) => {
   const path = join(await temporaryDirectory(), 'data')
   await mkdir(path)
   const directory = await pinByPath(path)

@@ -23,7 +23,7 @@ test('all calls on memory are synchronous', () => {
   expect(synchronousOf(1_000, 0.01, calls, clock)).toBe(1_000)
 })
 
-test('calls on a slow disk are asynchronous but for ever fewer', () => {
+test('calls on a slow disk are asynchronous, with ever fewer exceptions', () => {
   const [calls, clock] = setUp()
   expect(synchronousOf(17, 10, calls, clock)).toBe(1)
   expect(synchronousOf(33, 10, calls, clock)).toBe(1)
@@ -39,7 +39,7 @@ test('calls are synchronous again once the disk is fast', () => {
   expect(synchronousOf(17, 10, calls, clock)).toBe(1)
 })
 
-test('a call that throws does not change the pace', () => {
+test('a call that throws does not change the ratio', () => {
   const [calls, clock] = setUp()
   const fail = () => {
     throw new Error('EIO')

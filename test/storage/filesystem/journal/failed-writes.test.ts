@@ -19,25 +19,28 @@ describe('an append that hits an error', () => {
     ['a disk that takes nothing any more', 'ENOSPC', ['write', 'datasync', 'open'], 'quota', false],
     ['a sync that fails, and no new file', 'EIO', ['datasync', 'open'], 'io', false],
     ['a sync that fails, and names that cannot be synced', 'EIO', ['datasync', 'sync'], 'io', false],
-  ])('%s: fails with what is true', async (_, code, operations, kind, nothingWritten) => {
-    const disk = new SimulatedDisk(new Prng(1))
-    const session = await openSimulated(disk, LARGE)
-    const writer = await LogWriter.create(session, 'a')
-    await writer.append({ tag: 'before' })
-    const before = writer.head
-    const broken = new Set(operations)
-    disk.faults = (operation) => {
-      if (!broken.has(operation)) return undefined
-      // The first operation that fails once fails; what is done about it fails when it is said to.
-      if (operations.length === 1) broken.delete(operation)
-      return code
-    }
-    const error = await writer.append({ tag: 'failing' }).catch((failure: unknown) => failure)
-    expect(error).toMatchObject({ kind, nothingWritten })
-    expect(StorageFailure.is(error)).toBe(true)
-    expect(await session.head('a')).toEqual(before)
-    await expectRetry(session, disk, writer, before)
-  })
+  ])(
+    '%s: fails, and states whether anything was written',
+    async (_, code, operations, kind, nothingWritten) => {
+      const disk = new SimulatedDisk(new Prng(1))
+      const session = await openSimulated(disk, LARGE)
+      const writer = await LogWriter.create(session, 'a')
+      await writer.append({ tag: 'before' })
+      const before = writer.head
+      const broken = new Set(operations)
+      disk.faults = (operation) => {
+        if (!broken.has(operation)) return undefined
+        // The first operation that fails once fails; what is done about it fails when it is said to.
+        if (operations.length === 1) broken.delete(operation)
+        return code
+      }
+      const error = await writer.append({ tag: 'failing' }).catch((failure: unknown) => failure)
+      expect(error).toMatchObject({ kind, nothingWritten })
+      expect(StorageFailure.is(error)).toBe(true)
+      expect(await session.head('a')).toEqual(before)
+      await expectRetry(session, disk, writer, before)
+    },
+  )
 
   test('fails the calls of its group and no later ones', async () => {
     const disk = new SimulatedDisk(new Prng(1))
@@ -82,7 +85,7 @@ describe('an append that hits an error', () => {
     expect(disk.length).toBe(operations)
   })
 
-  test('is not made good by a later sync', async () => {
+  test('is not repaired by a later sync', async () => {
     const disk = new SimulatedDisk(new Prng(3))
     const session = await openSimulated(disk, LARGE)
     const writer = await LogWriter.create(session, 'a')

@@ -86,7 +86,7 @@ test('a directory that this thread has open without sharing it is blocked, and t
 })
 
 test.runIf(onLinux)(
-  `a process that was given the number of the owner is not taken for it${linuxOnly}`,
+  `a process that reuses the pid of the owner is not taken for the owner${linuxOnly}`,
   async () => {
     const directory = await temporaryDirectory()
     await leftBy(directory, { ...(await currentProcess()), started: '1' })
@@ -172,19 +172,22 @@ describe.runIf(onLinux)(
       ['of another start, on a file system of another kind', { boot: 'another', filesystem: 'another' }],
       ['on another file system', { device: 0, filesystem: undefined }],
       ['of which no socket is told', { device: undefined }],
-    ])('one %s may run, although nothing listens', async (_, members) => {
+    ])('an owner %s may be alive, although nothing listens', async (_, members) => {
       const { holder, directory, change } = await holderElsewhere('until-told')
       await change(members)
       await holder.kill()
       await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
     })
 
-    test.runIf(isLocal)(`one from before a loss of power is taken over${localOnly}`, async () => {
-      const { holder, directory, change } = await holderElsewhere('until-told')
-      await holder.kill()
-      await change({ boot: 'another', device: 0 })
-      await (await open(directory)).close()
-    })
+    test.runIf(isLocal)(
+      `the lock of an owner from before a power loss is reclaimed${localOnly}`,
+      async () => {
+        const { holder, directory, change } = await holderElsewhere('until-told')
+        await holder.kill()
+        await change({ boot: 'another', device: 0 })
+        await (await open(directory)).close()
+      },
+    )
 
     test('an owner whose socket was copied as a file may be alive', async () => {
       const { holder, directory } = await holderElsewhere('until-told')

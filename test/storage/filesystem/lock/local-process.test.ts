@@ -46,7 +46,7 @@ test.each<[string, ProcessIdentity, ProcessIdentity, Liveness]>([
   expect(await processLiveness(other, own)).toBe(expected)
 })
 
-test('the liveness of a process is unknown if the runtime refuses to look for it', async () => {
+test('the liveness of a process is unknown if the runtime denies the lookup', async () => {
   const refused = Object.assign(new Error('Requires run access'), { name: 'NotCapable' })
   const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
     throw refused
@@ -64,7 +64,7 @@ test('without further data the pid decides, except on Linux', async () => {
   expect(await processLiveness({ ...bare, pid: GONE }, bare)).toBe(onLinux ? 'unknown' : 'dead')
 })
 
-test.runIf(onLinux)(`one that was given the number of another${linuxOnly}`, async () => {
+test.runIf(onLinux)(`a process that reuses a pid is not the earlier process${linuxOnly}`, async () => {
   const own = await currentProcess()
   expect(await processLiveness(own, own)).toBe('alive')
   expect(await processLiveness({ ...own, started: '1' }, own)).toBe('dead')

@@ -15,21 +15,24 @@ import { temporaryDirectory } from '../directories.ts'
 const FIRST = 'owner-00000000-0000-0000-0000-000000000000'
 const LAST = 'owner-ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-test.each([2, 6])('of %i processes that open a directory at once, exactly one has it', async (count) => {
-  const base = await temporaryDirectory()
-  const program = await bundleProgram(new URL('../children/holder.ts', import.meta.url), base)
-  for (let round = 0; round < 3; round++) {
-    const directory = join(base, `data-${round}`)
-    const children = Array.from({ length: count }, () => new Child(program, [directory]))
-    await Promise.all(children.map((child) => child.printed(1)))
-    const told = children.map(({ lines }) => lines[0]!.split(':')[0]).sort()
-    expect(told).toEqual([...Array.from({ length: count - 1 }, () => 'blocked'), 'open'])
-    await Promise.all(children.map((child) => child.end()))
-    await (await open(directory)).close()
-  }
-})
+test.each([2, 6])(
+  'exactly one of %i processes that open a directory at once gets the lock',
+  async (count) => {
+    const base = await temporaryDirectory()
+    const program = await bundleProgram(new URL('../children/holder.ts', import.meta.url), base)
+    for (let round = 0; round < 3; round++) {
+      const directory = join(base, `data-${round}`)
+      const children = Array.from({ length: count }, () => new Child(program, [directory]))
+      await Promise.all(children.map((child) => child.printed(1)))
+      const told = children.map(({ lines }) => lines[0]!.split(':')[0]).sort()
+      expect(told).toEqual([...Array.from({ length: count - 1 }, () => 'blocked'), 'open'])
+      await Promise.all(children.map((child) => child.end()))
+      await (await open(directory)).close()
+    }
+  },
+)
 
-test.each([2, 3, 10])('of %i attempts at once in one process, exactly one gets the lock', async (count) => {
+test.each([2, 3, 10])('exactly one of %i concurrent attempts in one process gets the lock', async (count) => {
   for (let round = 0; round < 20; round++) {
     const directory = await temporaryDirectory()
     const attempts = Array.from({ length: count }, () => lockDirectory(directory, systemClock))

@@ -56,7 +56,7 @@ test.each([
   ['more blocks than there are', { blocks: 3, meteredBytes: 20 }],
   ['more bytes than there are', { blocks: 1, meteredBytes: 21 }],
   ['all blocks, and not all bytes', { blocks: 2, meteredBytes: 10 }],
-])('a run refuses to free %s', (_, count) => {
+])('a run rejects freeing %s', (_, count) => {
   const facts = { blocks: 2, meteredBytes: 20, liveBytes: 30, firstSeqNum: 0, endSeqNum: 2, holes: [] }
   const run = new Run(
     new Segment({ number: 1, salt: 0, bytes: 100, journal: 0 }),

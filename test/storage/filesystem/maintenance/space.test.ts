@@ -14,7 +14,7 @@ const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 7 }
 describe.each([
   ['of blocks that were copied', NEVER_LARGE],
   ['of blocks in adopted journals', RECORD_BYTES],
-])('the space of what is not wanted is given back, %s,', (_, largeBlockBytes) => {
+])('frees the space, %s,', (_, largeBlockBytes) => {
   test.each<[string, (session: StorageSession, writers: LogWriter[]) => Promise<void>]>([
     [
       'trimmed records',
@@ -44,7 +44,7 @@ describe.each([
     expect(disk.bytes).toBeLessThan(3 * ROLL_BYTES)
   })
 
-  test('of half of every segment, and what is wanted stays', async () => {
+  test('of half of every segment, and keeps the live blocks', async () => {
     const { disk, session, writers } = await filled({ largeBlockBytes })
     const before = disk.bytes
     for (const writer of writers) {

@@ -35,7 +35,7 @@ describe('a journal of large blocks', () => {
     await expectAll(session, writers)
   })
 
-  test('is read no further than for its small blocks, which are copied', async () => {
+  test('is read only for its small blocks, which are copied', async () => {
     let bytesRead = 0
     const { disk, session, writers } = await written(2, {
       small: 20,
@@ -63,7 +63,7 @@ describe('a journal of large blocks', () => {
     await expectAll(session, writers)
   })
 
-  test('keeps the order of large and small blocks, wherever a read begins, also after another opening', async () => {
+  test('keeps the order of large and small blocks, wherever a read begins, after reopening too', async () => {
     const { disk, session, writers } = await written(2, { small: 3 })
     await rolled(session, disk)
     for (const writer of writers) await writer.append({ bodyBytes: 30 })
@@ -81,7 +81,7 @@ describe('a journal of large blocks', () => {
     }
   })
 
-  test('that was written without syncing loses nothing that it held when it was adopted', async () => {
+  test('that was written without syncing loses nothing that it contained when it was adopted', async () => {
     const { disk, session, writers } = await written(2, { small: 3, durability: 'os' })
     await rolled(session, disk)
     expect(disk.links).toBe(1)
@@ -91,7 +91,7 @@ describe('a journal of large blocks', () => {
     }
   })
 
-  test('that a killed process left is adopted up to where it ends', async () => {
+  test('that a killed process left is adopted up to its last group', async () => {
     const { disk, writers } = await written(1)
     const killed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
     const torn = await killed.open(JOURNAL, 'read')
@@ -105,23 +105,26 @@ describe('a journal of large blocks', () => {
   test.each([
     ['as one', (content: Buffer) => content],
     ['as two', (content: Buffer) => Buffer.from(content)],
-  ])('that has two names after a crash, which somebody copied %s file, is opened', async (_, copied) => {
-    const { disk, session, writers } = await written(2, { small: 3 })
-    await rolled(session, disk)
-    const removed = Array.from({ length: disk.length }, (_, count) => disk.length - count).find((count) =>
-      disk.crashedAfter(count, 'nothing', new Prng(1)).names.includes(JOURNAL),
-    )!
-    const crashed = disk.crashedAfter(removed, 'nothing', new Prng(1))
-    expect(crashed.names).toEqual(expect.arrayContaining([JOURNAL, SEGMENT, 'checkpoint-0000000002']))
-    const copy = changedDisk(crashed, (_, content) => copied(content))
-    expect((await verifyFiles(copy, { ofEngine: false })).problems).toEqual([])
-    const again = await openSimulated(copy, NEVER, 'sync', LARGE_BLOCK_BYTES)
-    await expectAll(again, writers)
-    expect(copy.names).not.toContain(JOURNAL)
-    await again.close()
-  })
+  ])(
+    'that has two names after a crash is opened, also if both names were copied %s file',
+    async (_, copied) => {
+      const { disk, session, writers } = await written(2, { small: 3 })
+      await rolled(session, disk)
+      const removed = Array.from({ length: disk.length }, (_, count) => disk.length - count).find((count) =>
+        disk.crashedAfter(count, 'nothing', new Prng(1)).names.includes(JOURNAL),
+      )!
+      const crashed = disk.crashedAfter(removed, 'nothing', new Prng(1))
+      expect(crashed.names).toEqual(expect.arrayContaining([JOURNAL, SEGMENT, 'checkpoint-0000000002']))
+      const copy = changedDisk(crashed, (_, content) => copied(content))
+      expect((await verifyFiles(copy, { ofEngine: false })).problems).toEqual([])
+      const again = await openSimulated(copy, NEVER, 'sync', LARGE_BLOCK_BYTES)
+      await expectAll(again, writers)
+      expect(copy.names).not.toContain(JOURNAL)
+      await again.close()
+    },
+  )
 
-  test('is not merged with others, however many there are', async () => {
+  test('is not compacted with others, however many there are', async () => {
     const created: string[] = []
     const { disk, session, writers } = await written(1, {
       rollBytes: ROLL_BYTES,
@@ -136,7 +139,7 @@ describe('a journal of large blocks', () => {
     await expectAll(session, writers)
   })
 
-  test('of which most is freed is merged away, and what is wanted stays', async () => {
+  test('that is mostly freed is compacted, and its live blocks stay', async () => {
     const { disk, session, writers } = await written(3, { small: 3, largeRecords: 2 })
     await rolled(session, disk)
     const [kept, trimmed, deleted] = writers
@@ -152,7 +155,7 @@ describe('a journal of large blocks', () => {
     await expectAll(await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES), [kept!, trimmed!])
   })
 
-  test('reports the place of damage to readers of the damaged part only', async () => {
+  test('reports damage with its offset, only to reads of the damaged part', async () => {
     const { disk, session, writers } = await written(2, { small: 3 })
     await rolled(session, disk)
     await session.close()
@@ -166,9 +169,9 @@ describe('a journal of large blocks', () => {
   })
 })
 
-describe('where a second name', () => {
+describe('if a hard link', () => {
   test.each(['EPERM', 'ENOTSUP', 'EMLINK', 'ENOSPC', 'EIO', 'Unknown system error -524'])(
-    'is refused with %s each time, journals are copied, and nothing is left of the attempts',
+    'fails with %s each time, journals are copied, and nothing is left of the attempts',
     async (code) => {
       const { disk, session, writers } = await written(2, { small: 3 })
       disk.faults = (operation) => (operation === 'link' ? code : undefined)
@@ -180,7 +183,7 @@ describe('where a second name', () => {
     },
   )
 
-  test('is refused to the second of two journals, that one alone is copied', async () => {
+  test('fails for the second of two journals, only that one is copied', async () => {
     const { disk, writers } = await written(2, { small: 3 })
     const killed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
     const more = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
@@ -201,7 +204,7 @@ describe('where a second name', () => {
     await expectAll(again, goingOn)
   })
 
-  test('was given, and that is not answered, the journal is copied, and the name is taken back', async () => {
+  test('is created but reported as failed, the journal is copied, and the link is removed', async () => {
     const { disk, writers } = await written(1)
     const crashed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
     const files = hookedFiles(crashed, () => {})
@@ -216,17 +219,17 @@ describe('where a second name', () => {
   })
 
   test.each<[string, Hook]>([
-    ['was given, and the other blocks cannot be copied', createsSegment],
-    ['was given, and the directory cannot be synced', (operation) => operation === 'syncDirectory'],
+    ['is created, and the other blocks cannot be copied', createsSegment],
+    ['is created, and the directory cannot be synced', (operation) => operation === 'syncDirectory'],
     [
-      'was given, and there is no checkpoint',
+      'is created, and the checkpoint cannot be written',
       (operation, name) => isCheckpoint(name) && operation === 'write',
     ],
     [
-      'was given, and the checkpoint gets no name',
+      'is created, and the checkpoint cannot be renamed',
       (operation, name) => isCheckpoint(name) && operation === 'rename',
     ],
-  ])('%s, the roll fails, and a later one makes up for it', async (_, isFailing) => {
+  ])('%s, the roll fails, and a later one succeeds', async (_, isFailing) => {
     let failures = 1
     let isLinked = false
     const { disk, session, writers } = await written(2, {
@@ -252,7 +255,7 @@ describe('where a second name', () => {
     await expectAll(session, writers)
   })
 
-  test('is that of a file that an opening could not remove, that one makes way', async () => {
+  test('conflicts with a file that an opening could not remove, the file is replaced', async () => {
     const { disk, writers } = await written(1)
     const crashed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
     await crashed.link(JOURNAL, SEGMENT)

@@ -36,7 +36,7 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
       await LogWriter.create(session, logId)
     },
   ],
-])('%s at any moment of an adoption loses nothing and leaves nothing behind', async (what, happen) => {
+])('%s at any moment of an adoption loses nothing and leaves no files', async (what, happen) => {
   let complete = 0
   for (let moment = 0; moment < MOMENTS; moment++) {
     const { disk, session, writers, happened } = await during(moment, happen)

@@ -31,7 +31,7 @@ test.each([
     ],
     7,
   ],
-])('of the trims, the next to look at: %s', (_, trims, expected) => {
+])('the next trim to apply: %s', (_, trims, expected) => {
   const log = new Log(1, 'a', { ...emptyHead(1, 0), trims })
   log.add({ ...BLOCK, firstSeqNum: 10, endSeqNum: 20 })
   expect(log.nextTrim).toBe(expected)

@@ -17,7 +17,7 @@ const range = fc
 const sets = fc.array(range, { maxLength: 12 }).map((all) => all.reduce(addRange, NO_RANGES))
 
 describe('ranges are sets of numbers', () => {
-  test('one more', () => {
+  test('add a range', () => {
     fc.assert(
       fc.property(sets, range, (ranges, added) => {
         expectSet(addRange(ranges, added), union(numbersOf(ranges), numbersOf([added])))
@@ -25,7 +25,7 @@ describe('ranges are sets of numbers', () => {
     )
   })
 
-  test('both together', () => {
+  test('union', () => {
     fc.assert(
       fc.property(sets, sets, (ranges, others) => {
         expectSet(uniteRanges(ranges, others), union(numbersOf(ranges), numbersOf(others)))
@@ -34,7 +34,7 @@ describe('ranges are sets of numbers', () => {
     )
   })
 
-  test('one without the other', () => {
+  test('difference', () => {
     fc.assert(
       fc.property(sets, sets, (ranges, removed) => {
         const gone = numbersOf(removed)
@@ -45,7 +45,7 @@ describe('ranges are sets of numbers', () => {
     )
   })
 
-  test('what is covered', () => {
+  test('coverage', () => {
     fc.assert(
       fc.property(sets, range, (ranges, wanted) => {
         const numbers = numbersOf(ranges)

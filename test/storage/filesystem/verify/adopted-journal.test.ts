@@ -23,7 +23,7 @@ describe('an adopted journal', () => {
     disk = await adopted()
   })
 
-  test('is sound, and what is behind its end is a note', async () => {
+  test('is sound, and bytes after its end are a note', async () => {
     const appended = withSegment(disk, (content) => Buffer.concat([content, Buffer.alloc(9, 7)]))
     const sound = { problems: [], blocks: LARGE_BLOCKS + 1, records: LARGE_BLOCKS + 2 }
     expect(await verified(disk)).toMatchObject({ ...sound, notes: [] })
@@ -42,7 +42,7 @@ describe('an adopted journal', () => {
     ['an index', { run: { indexBytes: 8 } }, /^a run of an adopted journal has an index$/],
     ['a block of more bytes', { run: ({ bytes }) => ({ bytes: bytes + 1 }) }, /^the length of a chunk/],
     [
-      'a block of fewer',
+      'a block of fewer bytes',
       { run: ({ bytes }) => ({ bytes: bytes - 1 }) },
       /^a frame is incomplete or damaged$/,
     ],
@@ -62,14 +62,14 @@ describe('an adopted journal', () => {
       /^a block expires after the maximum expiry of its run$/,
     ],
     ['a block of another log', { log: 5 }, /^a chunk belongs to another log$/],
-  ])('is a problem where the checkpoint says that it has %s', async (_, lie, problem) => {
+  ])('is a problem if the checkpoint describes it with %s', async (_, lie, problem) => {
     const { problems } = await verified(await lied(disk, lie))
     expect(problems).toContainEqual(
       expect.objectContaining({ file: SEGMENT, problem: expect.stringMatching(problem) }),
     )
   })
 
-  test('is read by its own account where nothing refers to it any more, behind what is damaged as well', async () => {
+  test('is read without references if nothing refers to it, after damage too', async () => {
     const name = disk.names.find((one) => parseFileName(one)?.kind === 'checkpoint')!
     const lost = changedDisk(disk, (one, content) => {
       const changed = Buffer.from(content)

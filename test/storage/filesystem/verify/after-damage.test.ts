@@ -15,8 +15,8 @@ const SEGMENT = 'segment-0000000001'
 const HEADER = 48
 const GROUP_HEADER = 24
 
-describe('behind damage in a journal', () => {
-  test('each bit of it matters, up to the last group', async () => {
+describe('after damage in a journal', () => {
+  test('reports any flipped bit, up to the last group', async () => {
     const disk = await journalDisk(appends(4))
     const groups = groupsOf(disk)
     expect(disk.contentOf(JOURNAL).subarray(0, groups.at(-1)).length % 8).toBe(0)
@@ -30,7 +30,7 @@ describe('behind damage in a journal', () => {
     }
   })
 
-  test('what fills a group up is looked at', async () => {
+  test('checks the padding of groups', async () => {
     const disk = await journalDisk(appends(4))
     const content = disk.contentOf(JOURNAL)
     const padded = groupsOf(disk).findIndex(
@@ -42,7 +42,7 @@ describe('behind damage in a journal', () => {
     expect(records).toBe(4)
   })
 
-  test('the groups are looked at that come after two that are damaged', async () => {
+  test('checks the groups after two damaged ones', async () => {
     const disk = await journalDisk([...appends(5), appendOf({ ...blockAt(5), meteredBytes: 7 })])
     const [, , third, fourth, , , last] = groupsOf(disk)
     const damaged = flipped(flipped(disk, JOURNAL, third! + GROUP_HEADER + 20), JOURNAL, fourth!)
@@ -73,8 +73,8 @@ describe('behind damage in a journal', () => {
   })
 })
 
-describe('behind damage in a checkpoint', () => {
-  test('what the other frames say is used', async () => {
+describe('after damage in a checkpoint', () => {
+  test('uses the other frames', async () => {
     const disk = await checkpointDisk((facts) => facts)
     const [segments, documents] = framesOf(disk)
     const withoutSegments = await verified(flipped(disk, CHECKPOINT, segments! + 9))
@@ -93,7 +93,7 @@ describe('behind damage in a checkpoint', () => {
     expect(withoutDocuments.problems).toHaveLength(1)
   })
 
-  test('segments are read by their own account', async () => {
+  test('reads segments without references', async () => {
     const disk = flipped(await checkpointDisk((facts) => facts), CHECKPOINT, 0)
     const { problems, blocks, records } = await verified(disk)
     expect(problems).toMatchObject([{ file: CHECKPOINT }])
@@ -111,7 +111,7 @@ describe('behind damage in a checkpoint', () => {
     expect(notes).toContainEqual({ file: SEGMENT, note: 'the file is missing, but possibly unused' })
   })
 
-  test('nothing may follow its end', async () => {
+  test('reports data after the last frame', async () => {
     const disk = await checkpointDisk((facts) => facts)
     const longer = changedDisk(disk, (name, content) =>
       name === CHECKPOINT ? Buffer.concat([content, Buffer.alloc(1)]) : content,
@@ -123,7 +123,7 @@ describe('behind damage in a checkpoint', () => {
   })
 })
 
-test('behind a damaged index, one chunk leads to the next', async () => {
+test('finds chunks one after the other if their index is damaged', async () => {
   const disk = await checkpointDisk((facts) => facts)
   const { length } = disk.contentOf(SEGMENT)
   const { problems, blocks } = await verified(flipped(disk, SEGMENT, length - 1))

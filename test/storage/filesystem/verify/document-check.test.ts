@@ -110,7 +110,7 @@ test.each<[string, Put, Partial<Head>, number | undefined]>([
     {},
     undefined,
   ],
-])('the oldest records are missing of a stream that keeps them %s', async (_, stream, changed, count) => {
+])('notes missing oldest records of a stream that keeps them %s', async (_, stream, changed, count) => {
   const expiring = { ...block({ firstSeqNum: 0, count: 3 }), expiresAt: NOW }
   const disk = await journalDisk([
     CREATED,

@@ -9,7 +9,7 @@ import type { SimulatedDisk } from '../simulated-disk.ts'
 const SEGMENT = 'segment-0000000001'
 const UNWANTED = { file: SEGMENT, note: 'unused: nothing refers to it' }
 
-test('a log that lost its only run is a problem for each chunk that nothing refers to', async () => {
+test('reports a problem for each unreferenced chunk of a log that lost its only run', async () => {
   const { problems, notes, records } = await verified(await lostRun())
   expect(problems.map(({ file, problem, log }) => [file, problem, log])).toEqual(
     Array.from({ length: 3 }, () => [
@@ -22,18 +22,18 @@ test('a log that lost its only run is a problem for each chunk that nothing refe
   expect([notes, records]).toEqual([[UNWANTED], 0])
 })
 
-test('what was trimmed is none of them', async () => {
+test('reports no problem for trimmed records', async () => {
   expect(await verified(await lostRun({ trimPoint: 18 }))).toMatchObject({ problems: [], notes: [UNWANTED] })
   const { problems } = await verified(await lostRun({ trimPoint: 11 }))
   expect(problems.map(({ problem }) => Number.parseInt(problem, 10))).toEqual([1, 6])
 })
 
-test('nor is what may have expired', async () => {
+test('reports no problem for records that may have expired', async () => {
   const report = await verified(await lostRun({}, storedBlocks()))
   expect(report).toMatchObject({ problems: [], notes: [UNWANTED] })
 })
 
-test('nor is what is elsewhere too, as after a crash while journals were rolled', async () => {
+test('reports no problem for records that exist elsewhere, as after a crash during a roll', async () => {
   const blocks = keptBlocks()
   const appends = blocks.map((block) => appendOf(block))
   const rolling = await checkpointDisk((facts) => facts, blocks, [CREATED, ...appends])
@@ -43,12 +43,12 @@ test('nor is what is elsewhere too, as after a crash while journals were rolled'
   expect(await verified(before)).toMatchObject({ problems: [], notes: [UNWANTED], records: 18 })
 })
 
-test('nor is what was of a log that is deleted', async () => {
+test('reports no problem for records of a deleted log', async () => {
   const disk = await checkpointDisk((facts) => facts, keptBlocks(), [{ kind: 'delete-log', log: 1 }])
   expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNWANTED], logs: 0 })
 })
 
-test('what is not whole there says nothing, up to the first byte', async () => {
+test('reports no problem for incomplete chunks, truncated at any byte', async () => {
   const disk = await lostRun()
   const { length } = disk.contentOf(SEGMENT)
   const counts = [20, 40, 70_000, 130_000, length - 1].map(async (offset) => {
@@ -63,7 +63,7 @@ test('what is not whole there says nothing, up to the first byte', async () => {
   expect(await Promise.all(counts)).toEqual([0, 0, 1, 2, 3])
 })
 
-test('one run after the other is gone through', async () => {
+test('checks all runs of a segment', async () => {
   const disk = await lostRun()
   const writer = await SegmentWriter.create(disk, 2)
   for (const log of [7, 1]) {
@@ -79,7 +79,7 @@ test('one run after the other is gone through', async () => {
   ])
 })
 
-test('what cannot be opened there is no problem either', async () => {
+test('reports no problem for a segment that cannot be opened', async () => {
   const disk = await lostRun()
   const open = disk.open.bind(disk)
   disk.open = async (name, mode) => {

@@ -49,7 +49,7 @@ test('rejects a directory that is open elsewhere', async () => {
   await expect(verifyDirectory(directory)).resolves.toMatchObject({ problemCount: 0 })
 })
 
-test('the directory has an owner as long as it is read', async () => {
+test('locks the directory while it is read', async () => {
   const directory = await rolled()
   const owners: boolean[] = []
   await verifyDirectory(directory, {
@@ -62,14 +62,14 @@ test.each<[string, (path: string) => Promise<unknown>, RegExp]>([
   ['missing', async () => {}, /directory .*none does not exist$/],
   ['a file', (path) => writeFile(path, ''), /none is not a directory$/],
   [
-    'of somebody else',
+    'a directory with foreign files',
     async (path) => {
       await mkdir(path)
       await writeFile(join(path, 'journal.txt'), '')
     },
     /none contains no files of this storage$/,
   ],
-])('what is %s is refused, and nothing is made', async (_, make, message) => {
+])('rejects a path that is %s, and creates nothing', async (_, make, message) => {
   const parent = await temporaryDirectory()
   const path = join(parent, 'none')
   await make(path)
@@ -80,7 +80,7 @@ test.each<[string, (path: string) => Promise<unknown>, RegExp]>([
   expect(await contentsOf(parent)).toEqual(before)
 })
 
-test('an empty directory has no files, and stays empty', async () => {
+test('reports no files for an empty directory, and leaves it empty', async () => {
   const directory = await temporaryDirectory()
   const empty = { files: 0, problemCount: 0, noteCount: 0, documents: 0 }
   const { mtimeMs } = await stat(directory)
@@ -96,7 +96,7 @@ test('an empty directory has no files, and stays empty', async () => {
 test.each([
   ['with its socket', false],
   ['whose socket is gone', true],
-])('so has one that a process had open that was killed, %s', async (_, isSocketGone) => {
+])('reports no files for a directory that a killed process had open, %s', async (_, isSocketGone) => {
   const base = await temporaryDirectory()
   const directory = join(base, 'data')
   const holder = new Child(await bundleProgram(new URL('../children/holder.ts', import.meta.url), base), [
@@ -135,7 +135,7 @@ test.skipIf(noUsers !== '')(
   },
 )
 
-test.skipIf(noPipes !== '')(`pipes with the names of files hold nothing up${noPipes}`, async () => {
+test.skipIf(noPipes !== '')(`pipes with the names of files do not block${noPipes}`, async () => {
   const directory = await written()
   const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))!
   execFileSync('mkfifo', [join(directory, 'segment-0000000009')])
@@ -185,7 +185,7 @@ test.each([0, 1, 5, 12])(
   },
 )
 
-test('a file that cannot be read is a problem of its own', async () => {
+test('reports a file that cannot be read as a problem', async () => {
   const directory = await rolled()
   const segment = (await readdir(directory)).find((name) => name.startsWith('segment'))!
   await rm(join(directory, segment))

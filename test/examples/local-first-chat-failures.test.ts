@@ -39,7 +39,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     expect(await problem()).toBe('')
   })
 
-  it('keeps a message that is too long where it was written', async () => {
+  it('keeps a message that is too long in its input', async () => {
     const chat = await open()
     await chat.begin('long')
     const text = 'x'.repeat(MIB)
@@ -77,7 +77,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await page.close()
   })
 
-  it('reports a full storage, loses nothing, and continues when there is space', async () => {
+  it('reports a full storage, loses nothing, and continues once there is space', async () => {
     // A running browser remembers for a while how much space there was.
     await browser.restart()
     const chat = new ChatPage(await browser.page('about:blank'))
@@ -108,7 +108,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     expect(new URL(page.url()).hash).toBe('#/')
   })
 
-  it('shows what is stored, and asks the browser to keep it', async () => {
+  it('shows the used space, and asks the browser to keep the data', async () => {
     const chat = await open()
     const storage = chat.page.getByRole('region', { name: 'Storage' })
     await expect

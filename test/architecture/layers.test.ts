@@ -9,10 +9,10 @@ function violationsOf(sources: Iterable<readonly [path: string, text: string]>):
   return violations([...sources].map(([path, text]) => parseModule(path, text)))
 }
 
-describe('the house', () => {
+describe('the sources', () => {
   const sources = readSources(ROOT, ['src', 'adapters'])
 
-  it('has its rooms where the rules look for them', () => {
+  it('contain the modules that the rules name', () => {
     const entries = [
       'src/model/errors.ts',
       'src/core/sequence.ts',
@@ -26,12 +26,12 @@ describe('the house', () => {
     expect(entries.filter((path) => !sources.has(path))).toEqual([])
   })
 
-  it('keeps its rules', () => {
+  it('obey the rules', () => {
     expect(violationsOf(sources)).toEqual([])
   })
 })
 
-describe('the rules', () => {
+describe('the architecture rules', () => {
   it.each<[string, string, string[]]>([
     ['src/core/a.ts', "import { x } from '../model/x.ts'", []],
     ['src/model/a.ts', "import { x } from '../core/x.ts'", ['src/model/a.ts imports src/core/x.ts']],
@@ -53,8 +53,8 @@ describe('the rules', () => {
     ['src/engine/a.ts', "import '../../../x.ts'", ['src/engine/a.ts imports ../x.ts']],
     ['src/engine/a.ts', "import '../../adapters/http/x.ts'", ['src/engine/a.ts imports adapters/http/x.ts']],
     ['src/index.ts', "export * from './engine/x.ts'", []],
-    ['src/cellar/a.ts', '', ['src/cellar/a.ts is in no room']],
-    ['adapters/attic/a.ts', '', ['adapters/attic/a.ts is in no room']],
+    ['src/cellar/a.ts', '', ['src/cellar/a.ts is in no layer']],
+    ['adapters/attic/a.ts', '', ['adapters/attic/a.ts is in no layer']],
     ['adapters/http/a.ts', "import '../../src/index.ts'\nimport '../../src/wire/x.ts'", []],
     [
       'adapters/http/a.ts',
@@ -85,7 +85,7 @@ describe('the rules', () => {
     ['src/engine/a.ts', "import type { X } from 'rxjs'", []],
     ['src/engine/a.ts', "import { X } from 'rxjs'", ['src/engine/a.ts imports more than types of rxjs']],
     ['src/runtime/a.ts', "import { X } from 'rxjs/internal/X'", []],
-  ])('%s with %j', (path, text, expected) => {
+  ])('check imports: %s with %j', (path, text, expected) => {
     expect(violationsOf([[path, text]])).toEqual(expected)
   })
 
@@ -106,9 +106,9 @@ describe('the rules', () => {
     ['interface X { readonly at: Date }', []],
     ['const x = { process: 1 }.process', []],
     ['// Promise, Date.now()', []],
-  ])('of purity, with %j', (text, uses) => {
-    for (const room of ['src/core', 'src/model']) {
-      expect(violationsOf([[`${room}/a.ts`, text]])).toEqual(uses.map((use) => `${room}/a.ts uses ${use}`))
+  ])('forbid side effects in pure layers: %j', (text, uses) => {
+    for (const layer of ['src/core', 'src/model']) {
+      expect(violationsOf([[`${layer}/a.ts`, text]])).toEqual(uses.map((use) => `${layer}/a.ts uses ${use}`))
     }
     expect(violationsOf([['src/engine/a.ts', text]])).toEqual([])
   })
@@ -130,12 +130,12 @@ describe('the rules', () => {
     ['adapters/storage/filesystem', "import 'node:fs'", undefined],
     ['adapters/node', "import 'node:http'", undefined],
     ['adapters/cli', "import 'citty'", undefined],
-  ])('of browsers, in %s with %j', (room, text, brought) => {
-    const expected = brought === undefined ? [] : [`${room}/a.ts brings ${brought} into the browser`]
-    expect(violationsOf([[`${room}/a.ts`, text]])).toEqual(expected)
+  ])('forbid Node modules in browser code: %s with %j', (layer, text, brought) => {
+    const expected = brought === undefined ? [] : [`${layer}/a.ts brings ${brought} into the browser`]
+    expect(violationsOf([[`${layer}/a.ts`, text]])).toEqual(expected)
   })
 
-  it('of browsers reach through other modules', () => {
+  it('follow imports of browser code through other modules', () => {
     const sources = [
       ['adapters/http/index.ts', "import '../node/helper.ts'"],
       ['adapters/node/helper.ts', "import 'node:http'"],
@@ -146,7 +146,7 @@ describe('the rules', () => {
     ])
   })
 
-  it('forbids import cycles, of types as well', () => {
+  it('forbid import cycles, of types too', () => {
     const sources = [
       ['src/wire/a.ts', "import { b } from './b.ts'"],
       ['src/wire/b.ts', "import type { C } from './c.ts'\nimport './d.ts'"],
@@ -160,7 +160,7 @@ describe('the rules', () => {
     ])
   })
 
-  it('of length except what is generated', () => {
+  it('limit the length of files, except generated ones', () => {
     const long = 'x\n'.repeat(401)
     expect(violationsOf([['src/wire/a.ts', long]])).toEqual(['src/wire/a.ts has 401 lines'])
     expect(violationsOf([['src/wire/gen/a.ts', long]])).toEqual([])

@@ -77,7 +77,7 @@ describeInChromium('the example local-first-chat, looked at', () => {
     },
   )
 
-  it('on a phone shows the rooms or one of them', async () => {
+  it('on a phone shows either the rooms or one room', async () => {
     const chat = await open('#/general')
     await chat.page.setViewportSize(PHONE)
     await chat.log.getByText(LAST).waitFor()
@@ -91,7 +91,7 @@ describeInChromium('the example local-first-chat, looked at', () => {
     await chat.log.getByText(LAST).waitFor()
   })
 
-  it('is used by the keyboard', async () => {
+  it('works by keyboard', async () => {
     const chat = await open()
     const { keyboard } = chat.page
     await chat.isReady()
@@ -117,7 +117,7 @@ describeInChromium('the example local-first-chat, looked at', () => {
     await expect.poll(() => chat.message.inputValue()).toBe('a draft')
   })
 
-  it('shows long histories in parts, and stays where it was scrolled to', async () => {
+  it('renders long histories in parts, and keeps the scroll position', async () => {
     const chat = await open()
     await chat.isReady()
     await chat.begin('long history')
@@ -142,7 +142,7 @@ describeInChromium('the example local-first-chat, looked at', () => {
     await expect.poll(() => chat.log.getByText('message 0').last().isVisible()).toBe(true)
   })
 
-  it('moves nothing when it is loaded', async () => {
+  it('loads without layout shifts', async () => {
     const chat = await open('#/general')
     await chat.log.getByText(LAST).waitFor()
     await expect.poll(() => chat.page.getByText('Not persisted').isVisible()).toBe(true)
