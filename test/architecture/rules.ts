@@ -3,8 +3,8 @@ import { importCycles } from './cycles.ts'
 import type { SourceModule } from './source-module.ts'
 
 /**
- * What each layer may import besides itself; a trailing slash includes all layers below. A path belongs to the
- * first layer that contains it; a path in no layer is a violation.
+ * What each layer may import besides itself; a trailing slash includes all layers below. A path belongs to
+ * the first layer that contains it; a path in no layer is a violation.
  */
 const SRC_LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/model': [],

@@ -63,7 +63,7 @@ describe('headwater copy', () => {
     expect(await contentsOf(to)).toEqual(await contentsOf(from))
   })
 
-  it('continues with `--resume`, and transfers only what is new', async () => {
+  it('continues with `--resume`, and transfers only new records', async () => {
     const storages = new Map([
       [FROM, testStorage()],
       [TO, testStorage()],
@@ -92,7 +92,7 @@ describe('headwater copy', () => {
     expect(err.join()).toContain('already ends at 3, after the exported tail 2')
   })
 
-  it('follows until it is interrupted, and then copies a last time', async () => {
+  it('follows until it is interrupted, and then copies the remaining records', async () => {
     const storages = new Map([
       [FROM, testStorage()],
       [TO, testStorage()],
@@ -114,7 +114,7 @@ describe('headwater copy', () => {
     expect(err.join()).not.toContain('secret')
   })
 
-  it('rejects one place for both', async () => {
+  it('rejects the same source and target', async () => {
     const { exitCode, err } = run(['copy', './data', './data'])
     expect(await exitCode).toBe(2)
     expect(err.join()).toContain('FROM and TO must not be the same')

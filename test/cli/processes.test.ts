@@ -64,14 +64,14 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     )
   })
 
-  it('says that another process has the storage open', async () => {
+  it('reports that another process has the storage open', async () => {
     await serve('--dir', at('locked'))
     const { code, stderr } = await shell('headwater ls --storage ./locked')
     expect(code).toBe(1)
     expect(stderr).toMatch(/^headwater: .*process/)
   })
 
-  it('appends what arrives before the input ends, to a follower that prints it at once', async () => {
+  it('appends lines before the input ends, and a follower prints them at once', async () => {
     const HEADWATER_URL = await serve('--storage', 'memory')
     const env = { HEADWATER_URL, HEADWATER_BASIN: 'app' }
     await shell('headwater create app && headwater create /s', env)
@@ -116,7 +116,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
   })
 
-  it('a follower reads on when its server has restarted', async () => {
+  it('a follower continues after its server restarts', async () => {
     const options = ['serve', '--no-auth', '--storage', './restarted']
     const start = async (port: string) => {
       const server = headwater.start([...options, '--port', port], {}, headwater.directory)

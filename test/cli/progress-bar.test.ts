@@ -40,7 +40,7 @@ describe('a progress bar', () => {
     expect(lines().at(-1)).toContain(` ${share} `)
   })
 
-  it('is no longer than the line, and does not let a note draw', () => {
+  it('fits the line, and escapes control characters of a note', () => {
     const { bar, lines } = started()
     bar.update(1, 2, `\u001b[2J${'x'.repeat(200)}`)
     bar.stop()
@@ -48,7 +48,7 @@ describe('a progress bar', () => {
     expect(lines().at(-1)).toContain('\\u{1b}[2Jxxx')
   })
 
-  it('leaves no timer, no line and a cursor', () => {
+  it('leaves no timer and no output, and restores the cursor', () => {
     const { bar, drawn } = started()
     bar.update(1, 2)
     bar.stop()

@@ -142,7 +142,7 @@ describe('headwater serve', () => {
     })
   })
 
-  it('rejects options that do not fit together', async () => {
+  it('rejects options that contradict each other', async () => {
     const problem = async (...args: string[]) => (await resultOf(['serve', ...args])).err[0]
     expect(await problem('--tls-cert', 'c')).toContain('`--tls-cert` and `--tls-key` must be given together')
     expect(await problem('--log', 'xml')).toContain('invalid log format `xml`; `--log` must be text or json')

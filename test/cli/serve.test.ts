@@ -33,7 +33,7 @@ describe('headwater serve', () => {
     await expect(fetch(`${url}/health`)).rejects.toThrow()
   })
 
-  it('says that a storage in memory is lost', async () => {
+  it('states that a storage in memory is lost at the end', async () => {
     const { ready, out } = run([...NO_AUTH, '--storage', 'memory'])
     await ready()
     expect(out).toContain('Storage: memory (lost when the process ends)')
@@ -44,7 +44,7 @@ describe('headwater serve', () => {
     [['--allow-origin', 'https://page.example'], 'https://page.example', 200],
     [['--allow-origin', 'https://page.example'], 'https://other.example', 403],
     [['--allow-origin', '*'], 'https://other.example', 200],
-  ])('without authentication and with %j, answers a page of %s with %i', async (args, origin, status) => {
+  ])('without authentication and with %j, responds to a page of %s with %i', async (args, origin, status) => {
     const { ready } = run([...NO_AUTH, ...args])
     const url = await ready()
     expect((await fetch(`${url}/v1/basins`, { headers: { origin } })).status).toBe(status)
@@ -130,7 +130,7 @@ describe('headwater serve', () => {
   })
 
   it.each([[['--dir', './here']], [['--storage', './here']], [['--storage', 'file:./here']]])(
-    'keeps streams in the directory of %j',
+    'stores streams in the directory given by %j',
     async (options) => {
       const storages = testStorages()
       const first = run([...NO_AUTH, ...options], { storages })
@@ -173,7 +173,7 @@ describe('headwater serve', () => {
     [CERT, './missing.pem', 'cannot read `./missing.pem` of `--tls-key`: ENOENT'],
     ['./missing.pem', KEY, 'cannot read `./missing.pem` of `--tls-cert`: ENOENT'],
     [KEY, KEY, `cannot use the certificate \`${KEY}\` with the key \`${KEY}\`: both must be in PEM`],
-  ])('reports that %s and %s are no identity', async (cert, key, message) => {
+  ])('rejects %s and %s as certificate and key', async (cert, key, message) => {
     const { storage, counts } = counted(memory())
     const { exitCode, err } = run([...NO_AUTH, '--tls-cert', cert, '--tls-key', key], {
       storages: testStorages({ storage }),
@@ -185,7 +185,7 @@ describe('headwater serve', () => {
   it.each([
     [[], 401],
     [['--public-metrics'], 200],
-  ])('with %j answers /metrics without a token with %i', async (options, status) => {
+  ])('with %j responds to /metrics without a token with %i', async (options, status) => {
     const { ready } = run(['serve', '--port', '0', ...options])
     expect((await fetch(`${await ready()}/metrics`)).status).toBe(status)
   })

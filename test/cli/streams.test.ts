@@ -6,7 +6,7 @@ import { fakeTerminal } from './terminal.ts'
 const DONE = { exitCode: 0, out: [], err: [] }
 
 describe.each(TARGETS)('on %s', (_, makeTarget) => {
-  it('append creates what is missing, says so, and appends the lines of its input', async () => {
+  it('append creates a missing basin and stream, reports it, and appends the lines of its input', async () => {
     const { command } = await makeTarget()
     expect(await command('append app-logs/web/1', 'one\ntwo\n\nthree')).toMatchObject({
       exitCode: 0,
@@ -26,7 +26,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     })
   })
 
-  it('append refuses to create with --no-create', async () => {
+  it('append creates nothing with --no-create', async () => {
     const { command } = await makeTarget()
     const hint = 'create it with `headwater create`, or omit `--no-create`'
     expect((await command('append a/b text --no-create')).err).toEqual([
@@ -41,7 +41,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     expect((await command('append a/b text --no-create --quiet')).exitCode).toBe(0)
   })
 
-  it('append keeps bytes, and adds headers to every record', async () => {
+  it('append preserves bytes, and adds headers to every record', async () => {
     const { command } = await makeTarget()
     const input = Buffer.from([0xff, 0x00, 0x0d, 0x0a])
     const headers = ['--header', 'level: info', '--header=a:b:c']
@@ -163,7 +163,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     ])
   })
 
-  it('read starts and ends where it is asked to', async () => {
+  it('read starts and ends at the given positions', async () => {
     const { command } = await makeTarget()
     const lines = Array.from({ length: 10 }, (_, i) => `{"body":"${i}","timestamp":${1000 + i}}`)
     await command('append a/b --json', lines.join('\n'))
@@ -248,7 +248,7 @@ function base64(text: string): string {
 }
 
 describe('with a server', () => {
-  it('append leaves creation to the basin if its token may not create', async () => {
+  it('append relies on the basin for creation if its token may not create', async () => {
     const { hw, world } = await service()
     await hw.createBasin('shared', { createStreamOnAppend: true })
     const scope = { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['append', 'read'] } as const
@@ -318,7 +318,7 @@ describe('with a server', () => {
     }
   }
 
-  it('tail -f reads on after a lost connection, without a gap or a repetition', async () => {
+  it('tail -f continues after a lost connection, without a gap or a repetition', async () => {
     const { stream, reads, world, lines, cut, restore } = await cuttable()
     await stream.append(['a', 'b', 'c'])
     const { signals, exitCode, err } = run(['tail', '-fn2', 'app/s'], world)

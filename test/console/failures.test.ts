@@ -63,7 +63,7 @@ describeInChromium('a server that fails', () => {
     expect(await bodies(page)).toEqual(['first'])
   })
 
-  it('says that the stream was deleted, and follows another one of the same name from its beginning', async () => {
+  it('reports a deleted stream, and then follows a new one of the same name from its beginning', async () => {
     const { stream, fragment } = await createStream()
     await stream.append(['first', 'second'])
     const page = await served.open(fragment)
@@ -80,7 +80,7 @@ describeInChromium('a server that fails', () => {
     await page.getByText('Live').waitFor()
   })
 
-  it('is asked for a token again when it rejects the present one', async () => {
+  it('causes another token prompt when it rejects the current token', async () => {
     const { stream, fragment } = await createStream(withToken.hw)
     await stream.append('first')
     const { context, url } = withToken
@@ -114,7 +114,7 @@ describeInChromium('a server that fails', () => {
     expect((await accessibility(page)).violations).toEqual([])
   })
 
-  it('can put no markup into the page', async () => {
+  it('cannot inject markup into the page', async () => {
     const basin = 'basin-with-markup'
     await served.hw.createBasin(basin)
     await served.hw.basin(basin).createStream(HOSTILE)

@@ -146,7 +146,7 @@ describe('records to append', () => {
   })
 })
 
-describe('the effect of a trim', () => {
+describe('the stated effect of a trim', () => {
   const extent = { first: 10, tail: { seq_num: 20, timestamp: 0 } }
   it.each([
     [10, 'Nothing is removed: the first record is 10.'],
@@ -308,7 +308,7 @@ describe('following a stream', () => {
     await expect(client.json({ method: 'GET', path: ['basins'] })).rejects.toThrow('the response is not JSON')
   })
 
-  it('takes from an overloaded server how long to wait', async () => {
+  it('waits as long as an overloaded server requests', async () => {
     const busy = async () => new Response('{}', { status: 429, headers: { 'retry-after': '7' } })
     await expect(new Client(busy, TARGET).json({ method: 'GET', path: ['basins'] })).rejects.toMatchObject({
       isTransient: true,

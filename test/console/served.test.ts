@@ -30,7 +30,7 @@ it('headwater serve shows the console, under a policy without exceptions and in 
 describeInChromium('the console of a server that requires a token', () => {
   const served = servedConsole({ auth: 'token' })
 
-  it('shows how to begin on an empty server, with commands that work as they stand', async () => {
+  it('shows first steps on an empty server, with commands that work unchanged', async () => {
     const page = await served.open('', { token: ROOT_TOKEN })
     await page.getByRole('heading', { name: 'Nothing is stored yet' }).waitFor()
     const commands = await page.locator('pre').allTextContents()
@@ -130,7 +130,7 @@ describeInChromium('the console of a server that requires a token', () => {
     ).toBe('authn')
   })
 
-  it('opens a stream with a token that may do nothing else', async () => {
+  it('opens a stream with a token that permits nothing else', async () => {
     await served.hw.createBasin('basin-of-one')
     await served.hw.basin('basin-of-one').createStream('only')
     await served.hw.basin('basin-of-one').stream('only').append('seen')
@@ -148,7 +148,7 @@ describeInChromium('the console of a server that requires a token', () => {
     await page.locator('.row', { hasText: 'seen' }).waitFor()
   })
 
-  it('charts every metric set, and shows what is stored', async () => {
+  it('charts every metric set, and shows the stored bytes', async () => {
     const basin = served.hw.basin('basin-of-usage')
     await served.hw.createBasin('basin-of-usage')
     await basin.createStream('metered')

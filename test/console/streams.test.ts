@@ -200,7 +200,7 @@ describeInChromium('the console', () => {
     await detail.getByText('fence command').waitFor()
   })
 
-  it('copies curl commands that work as they stand', async () => {
+  it('copies curl commands that work unchanged', async () => {
     const { page } = await openStream("it's", 'two')
     await served.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     const copied = async () => {

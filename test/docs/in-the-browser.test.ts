@@ -20,7 +20,7 @@ describeInChromium('docs/browser.md', () => {
   })
   afterAll(() => server?.remove())
 
-  it('the example prints what two engines on one database see', async () => {
+  it('the example prints the records that two engines on one database read', async () => {
     const page = await browser.page('about:blank')
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))

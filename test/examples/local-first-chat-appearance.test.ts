@@ -57,7 +57,7 @@ describeInChromium('the example local-first-chat, looked at', () => {
   ]
 
   it.each(views)(
-    '%s: everybody can read and use it, light and dark, on a desktop and a phone',
+    '%s: is accessible in light and dark colours, on a desktop and a phone',
     async (name, show) => {
       const chat = await open()
       await chat.isReady()

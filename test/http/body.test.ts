@@ -194,7 +194,7 @@ describe('request bodies', () => {
   })
 
   test.each(['application/json', 'svcs/proto'])(
-    'a body parser in front is told of, with the remedy: %s',
+    'a body that a parser has read is reported with the remedy: %s',
     async (type) => {
       const service = await startWithStream()
       const handler = createHandler(service.hw, { auth: 'none' })

@@ -130,7 +130,7 @@ test('a stream without a cipher ignores any key', async () => {
 })
 
 test.each(['POST', 'PUT', 'PATCH'])(
-  'a cipher that is not there is refused, saying what is missing: %s',
+  'rejects a cipher that is not available, and names what is missing: %s',
   async (method) => {
     const { call, hw } = await startService()
     if (method === 'PATCH') await hw.createBasin('some-basin')

@@ -91,7 +91,7 @@ const titled = <Targets extends readonly [Target, ...Target[]]>(
   targets,
 ]
 
-describe.each(REFUSALS)('with %s the answer precedes the body', (_, tokenOf, expected) => {
+describe.each(REFUSALS)('with %s the response precedes the body', (_, tokenOf, expected) => {
   it.each(WITH_BODY.map((target) => titled([target])))('%s, by HTTP/1.1', async (_, [target]) => {
     for (const length of ['content-length: 1000', 'transfer-encoding: chunked']) {
       const fields = Object.entries(headersOf(target, tokenOf())).map(([name, value]) => `${name}: ${value}`)
@@ -175,7 +175,7 @@ describe('a rejection', () => {
   }
 
   it.each([...PAIRS, ...STREAM_PAIRS, LIST_PAIR].map(titled))(
-    '%s are refused alike',
+    'rejects %s alike',
     async (_, [there, missing]) => {
       for (const [token, expected] of [
         [undefined, UNAUTHORIZED],
@@ -190,7 +190,7 @@ describe('a rejection', () => {
     },
   )
 
-  it('hides the same from a malformed request', async () => {
+  it('precedes the validation of a malformed request', async () => {
     for (const target of [
       { method: 'GET', path: '/v1/streams/%ff/records', basin: 'acme-main' },
       { method: 'GET', path: '/v1/streams/s/records?seq_num=x', basin: 'acme-main' },

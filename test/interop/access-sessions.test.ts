@@ -136,7 +136,7 @@ describe('a session with the permission to append only', () => {
   it.each([
     ['a fence', AppendRecord.fence('mine')],
     ['a trim', AppendRecord.trim(1)],
-  ])('ends at %s with 403: what came before is kept, what comes behind is not', async (_, command) => {
+  ])('ends at %s with 403: earlier appends are stored, later ones are not', async (_, command) => {
     const { hw, url, tokenOf } = await start()
     const client = clientOf(url, { retry: { maxAttempts: 1 } }, await tokenOf('append'))
     const stream = client.basin('acme-main').stream('logs/main', { forceTransport: S2S.force })

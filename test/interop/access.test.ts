@@ -41,7 +41,7 @@ async function tenantBasin(): Promise<string> {
 }
 
 describe('a read-only, auto-prefixed, expiring token that a client issues', () => {
-  it('permits exactly that', async () => {
+  it('permits exactly its scope', async () => {
     const name = await tenantBasin()
     const expiresAt = new Date(clock.now() + 600_000)
     const { accessToken } = await root.accessTokens.issue({
@@ -118,7 +118,7 @@ describe('a read-only, auto-prefixed, expiring token that a client issues', () =
   )
 })
 
-describe('what a token may issue', () => {
+describe('a token issued by another', () => {
   it('is at most its own scope', async () => {
     const { accessToken } = await root.accessTokens.issue({
       id: 'issuer',

@@ -133,7 +133,7 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     expect(ends).toEqual(Array.from({ length: 10 }, (_, i) => i + 1))
   })
 
-  it('carries more than fits in flight, compressible or not', async () => {
+  it('transfers more than fits in flight, compressible or not', async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession({ maxInflightBytes: 1024 * 1024, maxInflightBatches: 3 })
     const noise = new Uint8Array(300_000)

@@ -103,12 +103,12 @@ function hasCurl(): boolean {
 
 const noCurl = hasCurl() ? '' : ' (skipped: they are for machines with curl and a POSIX shell)'
 
-describe.skipIf(noCurl !== '')(`the lines to try${noCurl}`, () => {
+describe.skipIf(noCurl !== '')(`the suggested commands${noCurl}`, () => {
   it.each([
     ['on an open server', ['--no-auth'], {}],
     ['with the token that was made', [], {}],
     ['with the token of the environment', [], { HEADWATER_ROOT_TOKEN: ROOT_TOKEN }],
-  ])('work as they stand, %s', async (_, options, env) => {
+  ])('work unchanged, %s', async (_, options, env) => {
     const { lines } = await startCli(options, env)
     const answers: unknown[] = []
     for (const line of lines.filter((line) => line.startsWith('curl '))) {

@@ -159,7 +159,7 @@ describe.skipIf(version === undefined)(`curl${absent}`, () => {
   it.each([
     ['HTTP/1.1', []],
     ['HTTP/2', H2C],
-  ])('gets events as they happen by %s', async (_, version) => {
+  ])('receives events live by %s', async (_, version) => {
     const { records, inBasin, stream } = await start()
     const args = ['-sN', ...version, ...inBasin, '-H', 'accept: text/event-stream', `${records}?seq_num=0`]
     const child = spawn('curl', args)

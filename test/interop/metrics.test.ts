@@ -213,7 +213,7 @@ describe('metrics of the published client equal the counts of the test', () => {
     expect(names?.values).not.toContain(empty)
   })
 
-  it('of unknown names: nothing', async () => {
+  it('of unknown names are empty', async () => {
     const query = { basin: 'no-such-basin', ...HOUR }
     expect(accumulations(await s2.metrics.basin({ ...query, set: 'append-ops' }))).toMatchObject({
       standard: { points: [] },

@@ -92,7 +92,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     expect(received).toEqual(messages)
   })
 
-  it('drop repeated messages, and start again with the next writer', async () => {
+  it('drop repeated messages, and restart with the next writer', async () => {
     const stream = await basin.stream()
     const records = (writer: string, start: number, ...texts: string[]) => {
       const framed = texts.flatMap((text, id) => frameChunksToRecords(chunkBytes(encode({ id, text }), 20)))

@@ -132,7 +132,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
       'beyond the tail, clamped and bounded',
       { start: { from: { seqNum: 6 }, clamp: true }, stop: { limits: { count: 1 } } },
     ],
-  ])('has nothing at %s: 416 with the tail', async (_, input) => {
+  ])('rejects a start at %s with 416 and the tail', async (_, input) => {
     const stream = await fiveRecords()
     const reading = stream.readSession(input).then(all)
     await expect(reading).rejects.toBeInstanceOf(RangeNotSatisfiableError)

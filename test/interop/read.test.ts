@@ -62,7 +62,7 @@ describe('read', () => {
   it.each([
     ['the tail', {}],
     ['the tail, clamped', { from: { seqNum: 6 }, clamp: true }],
-  ])('has nothing at %s: 416 with the tail', async (_, start) => {
+  ])('rejects a start at %s with 416 and the tail', async (_, start) => {
     const stream = await fiveRecords()
     const reading = stream.read({ start })
     await expect(reading).rejects.toBeInstanceOf(RangeNotSatisfiableError)

@@ -22,7 +22,7 @@ describe('a client that disconnects', () => {
   )
 
   it.each(['destroy', 'resetAndDestroy'] as const)(
-    'HTTP/1.1, while the answer is pending (%s)',
+    'aborts the request over HTTP/1.1, before the response (%s)',
     async (leave) => {
       const { handler, fates } = trackedHandler()
       const { server, errors } = await startServer(handler)
@@ -61,7 +61,7 @@ describe('a client that disconnects', () => {
   )
 
   it.each(['a reset', 'the end of its connection'])(
-    'HTTP/2, while the answer is pending, by %s',
+    'aborts the request over HTTP/2, before the response, by %s',
     async (how) => {
       const { handler, fates } = trackedHandler()
       const { server, errors } = await startServer(handler)
@@ -78,7 +78,7 @@ describe('a client that disconnects', () => {
   )
 
   it.each(['HTTP/1.1', 'HTTP/2'])(
-    '%s: cancels a body that is handed over only after it left',
+    'over %s cancels a response body that is returned after it left',
     async (protocol) => {
       const { handler, fates } = trackedHandler()
       let answer: (() => void) | undefined

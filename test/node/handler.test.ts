@@ -77,7 +77,7 @@ describe('toNodeHandler', () => {
   })
 
   it.each(['application/json', 'svcs/proto'])(
-    'names a body parser that has read a body of %s',
+    'reports that a body parser has read a body of %s',
     async (type) => {
       const { handler, errors, hw } = await handlerOf()
       const url = await start((req, res) => {

@@ -5,7 +5,7 @@ const basin = { 'svc-basin': BASIN }
 
 describe('request targets', () => {
   test.each(['.', '..', '%2e', '%2e%2e', '%2E.', '.%2e'])(
-    'the stream names . and .. are bad_path: %s',
+    'rejects the stream names . and .. with bad_path: %s',
     async (name) => {
       const { port, hw } = await server()
       for (const [method, target] of [
@@ -74,7 +74,7 @@ describe('request targets', () => {
   })
 
   test.each(['%', '%2', '%zz', '%C0%AF', '%ED%A0%80', '%ff', '%F4%90%80%80'])(
-    'what is not percent-encoded UTF-8 is bad_path: %s',
+    'rejects names that are not percent-encoded UTF-8 with bad_path: %s',
     async (name) => {
       const { port } = await server()
       const raw = new Raw(port)

@@ -306,7 +306,7 @@ describe('back-pressure', () => {
   }
 
   it.each(['HTTP/1.1', 'HTTP/2'])(
-    'does not take an upload over %s faster than it is read',
+    'does not accept an upload over %s faster than it is read',
     async (protocol) => {
       let read: (() => Promise<number>) | undefined
       const { server } = await startServer((exchange) => {

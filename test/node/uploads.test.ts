@@ -39,7 +39,7 @@ test('HTTP/2: a PUT whose body never arrives does not reset the configuration', 
 })
 
 test.each(['content-length: 100', 'transfer-encoding: chunked'])(
-  'HTTP/1.1: an upload that breaks off is not taken for a complete one: %s',
+  'HTTP/1.1: a truncated upload is not appended: %s',
   async (framing) => {
     const { port, hw, node } = await server()
     for (let i = 0; i < 50; i++) {

@@ -31,8 +31,8 @@ async function bundle(entry: string): Promise<Metafile> {
   return metafile
 }
 
-describe('what browsers take from the package', () => {
-  it('is all of it but what is made for Node', () => {
+describe('the entries for browsers', () => {
+  it('are all entries except those for Node', () => {
     expect(ENTRIES).toEqual(
       expect.arrayContaining([
         '.',
@@ -46,14 +46,14 @@ describe('what browsers take from the package', () => {
     )
   })
 
-  it.each(ENTRIES)('%s asks for no module of Node', async (entry) => {
+  it.each(ENTRIES)('%s imports no module of Node', async (entry) => {
     const inputs = Object.values((await bundle(entry)).inputs)
     expect(inputs.length).toBeGreaterThan(0)
     const asked = inputs.flatMap(({ imports }) => imports.map(({ path }) => path)).filter(isBuiltin)
     expect(asked).toEqual([])
   })
 
-  it.each(OF_NODE)('%s does, which this test would notice', async (entry) => {
+  it.each(OF_NODE)('%s imports one, which the check detects', async (entry) => {
     await expect(bundle(entry)).rejects.toThrow('Could not resolve')
   })
 })

@@ -49,7 +49,7 @@ inChromium('an app with the package, bundled without configuration', (browser) =
   it.each([
     ['Vite', bundleWithVite],
     ['esbuild, into one file', bundleWithEsbuild],
-  ])('by %s runs in a page, and in a worker whose code the page holds', async (_, bundler) => {
+  ])('by %s runs in a page, and in a worker whose code is inlined', async (_, bundler) => {
     const page = await pageOf(bundler)
     expect(await page.evaluate(() => inPage())).toEqual(ON_EVERY_STORAGE)
     expect(await page.evaluate(() => inWorker())).toEqual(ON_EVERY_STORAGE)

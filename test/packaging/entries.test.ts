@@ -11,7 +11,7 @@ const ENTRIES: [string, { types: string; default: string }][] = Object.entries<{
   default: string
 }>(exports).filter(([entry]) => entry !== './package.json')
 
-describe('the declarations of each entry promise what the module exports', () => {
+describe('the declarations of each entry match the exports of its module', () => {
   const declarations = ENTRIES.map(([, { types }]) => join(PROJECT, types))
   // `npm run build:js` leaves them out.
   const missing = declarations.filter((path) => !existsSync(path))

@@ -44,7 +44,7 @@ inChromium('the React app of docs/react.md', (browser) => {
   it.each([
     ['the development server of Vite, in StrictMode', serveDev],
     ['a production build of Vite', serveBuild],
-  ])('shows what is sent, in every tab and after a reload, with %s', async (_, serve) => {
+  ])('shows sent messages, in every tab and after a reload, with %s', async (_, serve) => {
     const url = await serve()
     const page = await openPage(url)
     await send(page, 'hello')

@@ -42,7 +42,7 @@ inChromium('a service worker in one file', (browser) => {
   })
   afterAll(() => app?.remove())
 
-  it.each(Object.entries(serviceWorkerBundlers))('by %s has all of the package', async (_, bundler) => {
+  it.each(Object.entries(serviceWorkerBundlers))('by %s contains the whole package', async (_, bundler) => {
     const directory = await bundler(app.directory)
     expect((await readdir(directory)).sort()).toEqual(['index.html', 'service-worker.js'])
     const url = await serveDirectory(directory)

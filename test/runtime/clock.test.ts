@@ -26,7 +26,7 @@ describe('system clock', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('cancels, and cancelling late or twice does nothing', () => {
+  test('cancels a timer, and ignores late or repeated cancellations', () => {
     const callback = vi.fn()
     const cancel = systemClock.schedule(100, callback)
     cancel()
@@ -39,7 +39,7 @@ describe('system clock', () => {
     expect(callback).toHaveBeenCalledTimes(1)
   })
 
-  test.each([2 ** 31 - 1, 2 ** 31, 60 * DAY_MS])('takes a delay of %d ms', (delayMs) => {
+  test.each([2 ** 31 - 1, 2 ** 31, 60 * DAY_MS])('accepts a delay of %d ms', (delayMs) => {
     const callback = vi.fn()
     systemClock.schedule(delayMs, callback)
     vi.advanceTimersByTime(delayMs - 1)
@@ -49,7 +49,7 @@ describe('system clock', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('cancels a long delay in its middle', () => {
+  test('cancels a long delay halfway', () => {
     const callback = vi.fn()
     const cancel = systemClock.schedule(60 * DAY_MS, callback)
     vi.advanceTimersByTime(30 * DAY_MS)
@@ -68,7 +68,7 @@ describe('system clock', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('keeps the process alive for what it has to call, but not for background work', () => {
+  test('keeps the process alive for timers, but not for background timers', () => {
     const armed = vi.spyOn(globalThis, 'setTimeout')
     systemClock.schedule(100, () => {})
     systemClock.schedule(100, () => {}, { background: true })

@@ -30,7 +30,7 @@ function held() {
   return { late, loads }
 }
 
-describe('a part whose code is loaded late', () => {
+describe('a lazily loaded module', () => {
   it('is loaded once for all callers', async () => {
     const { late, loads } = held()
     expect(loads).toHaveLength(0)
@@ -70,7 +70,7 @@ describe('a part whose code is loaded late', () => {
     expect(await late.load(ending.signal)).toBe('here')
   })
 
-  it('resolves in the order of the calls, also for calls made just as it loads', async () => {
+  it('resolves in the order of the calls, including calls made just as it loads', async () => {
     const { late, loads } = held()
     const order: string[] = []
     const { signal } = new AbortController()
@@ -87,7 +87,7 @@ describe('a part whose code is loaded late', () => {
     expect(order).toEqual(['before', 'when it came'])
   })
 
-  it('is waited for by virtual clocks, whether it comes or not', async () => {
+  it('is awaited by virtual clocks, whether loading succeeds or not', async () => {
     // More turns than a clock waits for anything else.
     const turns = async () => {
       for (let turn = 0; turn < 200; turn++) await macrotask()

@@ -7,8 +7,8 @@ function taker(budget: ByteSemaphore, order: string[]) {
   return (name: string, bytes: number) => budget.acquire(bytes, () => order.push(name))
 }
 
-describe('a budget of bytes', () => {
-  it('lets through at once what fits, up to the last byte', () => {
+describe('a byte semaphore', () => {
+  it('admits at once what fits, up to the last byte', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
     const take = taker(budget, order)
@@ -36,7 +36,7 @@ describe('a budget of bytes', () => {
     expect(order).toEqual(['a', 'large', 'small'])
   })
 
-  it('lets more than the whole budget through, alone', () => {
+  it('admits a request for more than the whole budget alone', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
     const take = taker(budget, order)

@@ -23,7 +23,7 @@ const record: fc.Arbitrary<SequencedRecord> = fc.record({
 const block = fc.array(record, { maxLength: 20 })
 
 describe('records as a block', () => {
-  test('come back as they were', () => {
+  test('round-trip', () => {
     fc.assert(
       fc.property(block, (records) => {
         expect(decodeRecords(encodeRecords(records))).toEqual(records)
@@ -31,7 +31,7 @@ describe('records as a block', () => {
     )
   })
 
-  test('come back from the middle of a larger buffer', () => {
+  test('decode from the middle of a larger buffer', () => {
     fc.assert(
       fc.property(block, bytes(20), (records, padding) => {
         const data = encodeRecords(records)
@@ -42,7 +42,7 @@ describe('records as a block', () => {
     )
   })
 
-  test('concatenated are the block of all records', () => {
+  test('form the block of all records if concatenated', () => {
     fc.assert(
       fc.property(block, block, (one, other) => {
         const joined = concatBytes([encodeRecords(one), encodeRecords(other)])
@@ -71,7 +71,7 @@ describe('records as a block', () => {
     }
   })
 
-  test('have the bytes that are documented', () => {
+  test('have the documented bytes', () => {
     const headers: Header[] = [[utf8('n'), utf8('v')]]
     const data = encodeRecords([
       { seqNum: 1, timestamp: 300, headers, body: utf8('b') },
@@ -82,15 +82,15 @@ describe('records as a block', () => {
   })
 })
 
-describe('what is no block', () => {
-  test('decodes to records or throws RangeError, for any bytes', () => {
+describe('malformed blocks', () => {
+  test('any bytes decode to records or throw RangeError', () => {
     fc.assert(
       fc.property(bytes(300), (data) => decodesOrRefuses(data)),
       { numRuns: 2000 },
     )
   })
 
-  test('is refused with RangeError, or is read as records, when a byte of a block is wrong', () => {
+  test('a block with a wrong byte decodes to records or throws RangeError', () => {
     fc.assert(
       fc.property(block, fc.nat(), fc.nat(255), (records, position, byte) => {
         const data = encodeRecords(records)
@@ -101,7 +101,7 @@ describe('what is no block', () => {
     )
   })
 
-  test('is refused when a block is cut short within a record', () => {
+  test('a block that is truncated within a record is rejected', () => {
     fc.assert(
       fc.property(fc.array(record, { minLength: 1, maxLength: 3 }), fc.nat(), (records, position) => {
         const data = encodeRecords(records)
@@ -125,7 +125,7 @@ describe('what is no block', () => {
     ['a length of 2^53 - 1', [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f]],
     ['a number of 2^53', [0x0a, 9, 0x08, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10]],
     ['a number without end', [0x0a, 12, 0x08, ...new Array<number>(11).fill(0x80)]],
-  ])('is refused: %s', (_, data) => {
+  ])('are rejected: %s', (_, data) => {
     expect(() => decodeRecords(Uint8Array.from(data))).toThrow(RangeError)
   })
 })

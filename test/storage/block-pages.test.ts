@@ -32,7 +32,7 @@ function cut(whole: StoredBlock, pageBytes: number, range: ReadRange): StoredBlo
 }
 
 describe('the pages of a block', () => {
-  it('follow each other, each with whole records and at least its bytes', () => {
+  it('are contiguous, each with whole records and at least its minimum size', () => {
     fc.assert(
       fc.property(anyBlock, fc.integer({ min: 1, max: 2_000 }), (whole, pageBytes) => {
         let offset = 0
@@ -65,7 +65,7 @@ describe('the pages of a block', () => {
     ['has more records than its metadata', { endSeqNum: 1_069 }],
     ['has fewer records than its metadata', { endSeqNum: 1_071 }],
     ['has other records than its metadata', { firstSeqNum: 71, endSeqNum: 1_071 }],
-  ])('are one if the block %s', (_, change) => {
+  ])('are a single one if the block %s', (_, change) => {
     const changed = { ...LARGE, ...change }
     const { firstSeqNum, endSeqNum, lastTimestamp, data } = changed
     const page = { offset: 0, bytes: data.length, firstSeqNum, endSeqNum, lastTimestamp }
@@ -119,7 +119,7 @@ describe('a part of a block', () => {
     expect(cutRecords(LARGE.data.subarray(0, -1), 70, null, range)).toBeUndefined()
   })
 
-  it('is not wanted of a block that is read whole', () => {
+  it('is selected only if the range excludes some of the records', () => {
     const all = { ...EVERYTHING, from: { seqNum: 0 } }
     expect(wantsPart(LARGE, all)).toBe(false)
     expect(wantsPart(LARGE, { ...all, from: { timestamp: 9 } })).toBe(false)

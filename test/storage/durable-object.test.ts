@@ -120,7 +120,7 @@ describe('durableObject', () => {
     },
   )
 
-  it('a call after it was closed has written nothing', async () => {
+  it('a call after close writes nothing', async () => {
     const session = await durableObject(new EmptyStorage()).open(CONTEXT)
     await session.close()
     for (const work of [session.commit([CHANGE]), session.get('settings', 'a')]) {

@@ -13,7 +13,7 @@ function recordsOf(lines: Lines, seqNum: number, timestamp: number) {
 }
 
 describe('encodeLines', () => {
-  it('makes the same block as encodeRecords of the same records', () => {
+  it('encodes the same block as encodeRecords for the same records', () => {
     const texts = fc.array(fc.oneof(fc.string({ maxLength: 300 }), fc.constant('')), { minLength: 1 })
     const number = fc.oneof(
       fc.constant(0),
@@ -41,7 +41,7 @@ describe('encodeLines', () => {
     }
   })
 
-  it('encodes copies of lines', () => {
+  it('copies the lines that it encodes', () => {
     const lines = linesOf(['a', '', 'bc'], 5)
     const copy = copyLines(lines)
     lines.bytes.fill(0)

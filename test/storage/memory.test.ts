@@ -16,7 +16,7 @@ describe('memory conforms to the storage contract', () => {
     else test(title, run)
   }
 
-  test('nothing is skipped but what other storages do', () => {
+  test('skips only the cases of other storages', () => {
     const skipped = suite.filter(({ skip }) => skip !== undefined)
     expect(skipped.map(({ skip }) => skip)).toEqual([
       'the storage may return memory that it keeps',
@@ -32,7 +32,7 @@ describe('memory', () => {
     expect(await other.get('streams', 'a')).toBeUndefined()
   })
 
-  test('keeps no hold on the bytes it is given', async () => {
+  test('does not retain the byte arrays that it is given', async () => {
     const session = await open()
     const writer = await LogWriter.create(session, 'a')
     const request = writer.request()
@@ -68,7 +68,7 @@ describe('memory', () => {
     expect(await session.read('a', WHOLE_LOG)).toEqual([last])
   })
 
-  test('lists pages of 100,000 names that came in random order', async () => {
+  test('lists pages of 100,000 names that were added in random order', async () => {
     const session = await open()
     const count = 100_000
     // 7,919 is prime and does not divide the count, so every number comes once.
@@ -87,7 +87,7 @@ describe('memory', () => {
     expect(await session.list('streams', { prefix: '', after, limit: 1 })).toEqual([])
   })
 
-  test('takes, reads and frees a log of 300,000 blocks', async () => {
+  test('appends, reads and frees a log of 300,000 blocks', async () => {
     const session = await open()
     const count = 300_000
     await session.commit([{ kind: 'create-log', logId: 'a', epoch: 1, createdAt: 0 }])

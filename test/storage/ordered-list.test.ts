@@ -4,7 +4,7 @@ import { OrderedList } from '../../src/storage/ordered-list.ts'
 
 const numbers = (a: number, b: number) => a - b
 
-test('an empty list has nothing', () => {
+test('an empty list contains nothing', () => {
   const list = new OrderedList<number>(numbers)
   expect(list.size).toBe(0)
   expect(list.first()).toBeUndefined()
@@ -12,7 +12,7 @@ test('an empty list has nothing', () => {
   expect([...list.from(() => true)]).toEqual([])
 })
 
-test('keeps what a sorted set keeps, across many chunks', () => {
+test('matches a sorted set, across many chunks', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1500, maxLength: 4000 }),
@@ -39,7 +39,7 @@ test('keeps what a sorted set keeps, across many chunks', () => {
   )
 })
 
-test('is a queue: added at the end, taken from the front', () => {
+test('works as a queue: appends at the end, removes at the front', () => {
   const list = new OrderedList<number>(numbers)
   for (let i = 0; i < 5000; i++) list.add(i)
   for (let i = 0; i < 5000; i++) {

@@ -18,7 +18,7 @@ describe('a batch of records', () => {
     ['records', () => RecordBatch.ofRecords(records)],
     ['bytes', () => RecordBatch.ofData(data)],
     ['several blocks', () => RecordBatch.ofBlocks(blocks)],
-  ])('made of %s has the records and the bytes, whichever is asked for first', (_, make) => {
+  ])('made of %s has the records and the bytes, whichever is requested first', (_, make) => {
     const recordsFirst = make()
     expect(recordsFirst.records).toEqual(records)
     expect(recordsFirst.data).toEqual(data)
@@ -27,13 +27,13 @@ describe('a batch of records', () => {
     expect(bytesFirst.records).toEqual(records)
   })
 
-  it('makes each form once', () => {
+  it('creates each form once', () => {
     const batch = RecordBatch.ofBlocks(blocks)
     expect(batch.data).toBe(batch.data)
     expect(batch.records).toBe(batch.records)
   })
 
-  it('of no block is empty', () => {
+  it('without blocks is empty', () => {
     const batch = RecordBatch.ofBlocks([])
     expect(batch.records).toEqual([])
     expect(batch.data).toHaveLength(0)

@@ -22,8 +22,8 @@ function whatIsRefused(work: () => unknown): string {
   }
 }
 
-describe('the places of records in a block', () => {
-  it('say of each what deciding about it needs', () => {
+describe('the spans of records in a block', () => {
+  it('have the sequence number, timestamp and size of each record', () => {
     fc.assert(
       fc.property(block, (records) => {
         const found = recordSpans(encodeRecords(records))
@@ -38,7 +38,7 @@ describe('the places of records in a block', () => {
     )
   })
 
-  it('cut blocks out of it', () => {
+  it('extract blocks from it', () => {
     fc.assert(
       fc.property(block, fc.nat(8), fc.nat(8), (records, a, b) => {
         const data = encodeRecords(records)
@@ -49,7 +49,7 @@ describe('the places of records in a block', () => {
     )
   })
 
-  it('are refused where the records are', () => {
+  it('are rejected if the records are', () => {
     const damage = fc.record({ at: fc.nat(), value: fc.nat(255), length: fc.nat() })
     fc.assert(
       fc.property(block, damage, (records, { at, value, length }) => {

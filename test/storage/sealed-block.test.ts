@@ -51,7 +51,7 @@ function segmentOf({
 }
 
 describe('segments', () => {
-  it('lie in the bytes as they are documented', () => {
+  it('have the documented bytes', () => {
     const bytes = encodeSegment({
       cipher: 'aes-256-gcm',
       meteredBytes: 0x01_02_03,
@@ -66,7 +66,7 @@ describe('segments', () => {
     expect(decodeSegments(encodeSegment(ofCommands))[0]).toMatchObject(ofCommands)
   })
 
-  it('concatenated are the segments of both, wherever the block lies', () => {
+  it('form the segments of both blocks if concatenated, at any offset of a buffer', () => {
     fc.assert(
       fc.property(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.nat(9), (inputs, offset) => {
         const segments = inputs.map(segmentOf)
@@ -92,7 +92,7 @@ describe('segments', () => {
     expect(() => decodeSegments(data)).toThrow(RangeError)
   })
 
-  it('are no plain block', () => {
+  it('are not a plain block', () => {
     fc.assert(
       fc.property(segment, (input) => {
         expect(() => decodeRecords(encodeSegment(segmentOf(input)))).toThrow(RangeError)
@@ -100,7 +100,7 @@ describe('segments', () => {
     )
   })
 
-  it('of any bytes are refused or the bytes themselves', () => {
+  it('of any bytes are rejected or contain exactly these bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (data) => {
         try {
@@ -115,7 +115,7 @@ describe('segments', () => {
 })
 
 describe('skeleton and plaintext', () => {
-  it('together are the records', () => {
+  it('together contain the records', () => {
     fc.assert(
       fc.property(records, (all) => {
         const skeleton = decodeSkeleton(encodeSkeleton(all))
@@ -125,7 +125,7 @@ describe('skeleton and plaintext', () => {
     )
   })
 
-  it('have commands in one, everything of ordinary records but their positions in the other', () => {
+  it('hold commands in the skeleton, and the content of ordinary records in the plaintext', () => {
     const text = (value: string) => new Uint8Array(Buffer.from(value))
     const fence = {
       seqNum: 4,

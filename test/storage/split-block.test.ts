@@ -9,18 +9,18 @@ import { encodeSegment } from '../../src/storage/sealed-block.ts'
 const LARGE = block({ firstSeqNum: 70, count: 1_000, bodyBytes: 256, expiresAt: 5_000, timestamp: 9 })
 
 describe('a block that is split', () => {
-  it('is cut between records, into as few pieces as they fill', () => {
+  it('is split between records, into as few pieces as possible', () => {
     const pieces = splitBlock(LARGE, 60 * 1024)
     expect(pieces.map(({ data }) => data.length > 59 * 1024)).toEqual([true, true, true, true, false])
     expect(recordsOf(pieces)).toEqual(recordsOf([LARGE]))
     expect(pieces.every(({ expiresAt }) => expiresAt === 5_000)).toBe(true)
   })
 
-  it('has views of its data', () => {
+  it('shares the memory of its data', () => {
     for (const { data } of splitBlock(LARGE, 100_000)) expect(data.buffer).toBe(LARGE.data.buffer)
   })
 
-  it('in any way is what it was, in pieces that keep the bound or have one record', () => {
+  it('contains the same records, in pieces within the limit or of one record', () => {
     const spec = fc.record({
       firstSeqNum: fc.nat(2 ** 40),
       count: fc.integer({ min: 1, max: 40 }),
@@ -50,7 +50,7 @@ describe('a block that is split', () => {
   })
 })
 
-describe('a block stays as it is', () => {
+describe('a block is not split', () => {
   const sealed = encodeSegment({
     cipher: 'aes-256-gcm',
     meteredBytes: 100,
@@ -73,7 +73,7 @@ describe('a block stays as it is', () => {
     expect(splitBlock(changed, 60 * 1024)).toEqual([changed])
   })
 
-  it('that is no larger than a piece, without being looked at', () => {
+  it('that is no larger than a piece, and is not decoded', () => {
     const opaque = { ...LARGE, data: utf8('opaque') }
     expect(splitBlock(opaque, 6)).toEqual([opaque])
   })

@@ -100,7 +100,7 @@ describe('a storage that loses its connection', () => {
   })
 })
 
-test('a faulty storage has the optional calls that its storage has', async () => {
+test('a faulty storage has the optional calls of its storage', async () => {
   const { session } = await openFaulty()
   expect(session.backgroundTurn).toBeUndefined()
   const turns: boolean[] = []

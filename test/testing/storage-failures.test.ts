@@ -21,7 +21,7 @@ const OPERATIONS = Object.keys(CALLS) as (keyof typeof CALLS)[]
 const WRITES = ['commit', 'append', 'reclaim']
 
 describe.each(OPERATIONS)('%s', (operation) => {
-  test('that fails has no effect, and the failure says so', async () => {
+  test('that fails has no effect, and the failure states it', async () => {
     const { storage, session } = await openFaulty()
     storage.failNext(operation, { kind: 'quota' })
     const error = await CALLS[operation](session).catch((reason: unknown) => reason)
@@ -113,7 +113,7 @@ describe('the failing call', () => {
     expect(await create('y')).toBe('done')
   })
 
-  test('has the failure that was planned first', async () => {
+  test('has the failure that was requested first', async () => {
     const { storage, session } = await openFaulty()
     storage.failNext('head', { kind: 'corrupt' })
     storage.fail('head')

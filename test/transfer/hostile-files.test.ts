@@ -236,7 +236,7 @@ describe('an import rejects, with the line number,', () => {
   })
 })
 
-describe('an import takes', () => {
+describe('an import accepts', () => {
   it('any order of members, several gzip members, and unknown members', async () => {
     const { service, hw } = await place()
     const lines = instead(4, record({ later: true }))

@@ -48,7 +48,7 @@ describe('the check for streams that already have records', () => {
     expect((await target.hw.basin('basin-a').listStreams()).items).toEqual([])
   })
 
-  it('does not keep the import from giving them their cipher', async () => {
+  it('does not prevent the import from setting their ciphers', async () => {
     const source = await place()
     await source.hw.createBasin('basin-a', { createStreamOnRead: true, streamCipher: 'aes-256-gcm' })
     await source.hw.basin('basin-a').createStream('sealed')

@@ -9,7 +9,7 @@ async function withStream(): Promise<Place> {
 }
 const thousand = Array.from({ length: 1000 }, (_, i) => `${i}`)
 
-it('an import that takes its time is not overtaken by the deletion of empty streams', async () => {
+it('a slow import is not interrupted by delete-on-empty', async () => {
   const source = await withStream()
   await source.hw.basin('basin-a').stream('s').append(thousand)
   const text = await exported(source.service)

@@ -37,7 +37,7 @@ const ciphersIn = async ({ hw }: Place) =>
     (await hw.basin('basin-a').listStreams()).items.map(({ name, cipher }) => [name, cipher]),
   )
 
-describe('while an import makes streams with another cipher than their basin gives', () => {
+describe('an import of streams whose cipher differs from that of their basin', () => {
   it('into a directory, does not change the cipher of other streams', async () => {
     const text = await plainInSealed()
     const target = await withNeighbour('directory')

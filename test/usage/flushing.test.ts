@@ -16,7 +16,7 @@ const A = { basin: 'basin-one', stream: 'a' }
 const RANGE = [0, HOUR] as const
 
 describe('usage is stored', () => {
-  it('at the next full minute by one timer, and not at all if there is none', async () => {
+  it('at the next full minute by one timer, which exists only if there is usage', async () => {
     const test = await openUsage()
     await goTo(test, 20)
     expect(test.clock.pending).toBe(0)

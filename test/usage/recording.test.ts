@@ -266,7 +266,7 @@ describe('unknown names', () => {
       'stream',
     ],
     ['bounds', () => test.usage.metrics.account({ set: 'account-ops' }), 'start'],
-  ])('what is wrong is refused with 422: %s', async (_, ask, field) => {
+  ])('invalid queries are rejected with 422: %s', async (_, ask, field) => {
     await expect(ask()).rejects.toMatchObject({ code: 'invalid', field })
   })
 })

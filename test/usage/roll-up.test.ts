@@ -97,7 +97,7 @@ describe('old usage', () => {
     expect(await usageKeys(test)).toEqual([])
   })
 
-  it('is in its tier for a query, even after years without traffic', async () => {
+  it('is in the right tier for a query, even after years without traffic', async () => {
     const test = await openUsage()
     await goTo(test, 5 * HOUR)
     test.usage.delivered('basin-one', 7)
@@ -126,7 +126,7 @@ describe('old usage', () => {
     }
   })
 
-  it('is looked for once an hour', async () => {
+  it('is searched for once an hour', async () => {
     const test = await openUsage()
     await createBasin(test, 'basin-one')
     await createStream(test, A)

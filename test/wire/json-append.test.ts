@@ -189,7 +189,7 @@ describe('the input', () => {
 
 describe('the order of checks', () => {
   it.each(['{"body":"!"}', '{"headers":[["!",""]]}', '{"headers":[["YQ==","!"]]}', '{"body":"Zg"}'])(
-    'bad base64 in %s is 422',
+    'rejects invalid base64 in %s with 422',
     (record) => {
       const append = () => batchOf(withRecord(record), 'base64')
       expect(refused(append)).toBe('422 invalid')

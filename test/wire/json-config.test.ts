@@ -160,7 +160,7 @@ describe('a basin configuration', () => {
     '"stream_cipher":"aes"',
     '"stream_cipher":"AES-256-GCM"',
     '"default_stream_config":[]',
-  ])('is refused with %s', (member) => {
+  ])('is rejected with %s', (member) => {
     expect(refused(() => decodeEnsureBasin(utf8(`{"config":{${member}}}`)))).toBe('400 bad_json')
   })
 })
@@ -210,7 +210,7 @@ describe('PATCH of a basin', () => {
   })
 
   it.each(['"create_stream_on_append":0', '"stream_cipher":"none"', '"stream_cipher":"","stream_cipher":""'])(
-    'is refused with %s',
+    'is rejected with %s',
     (member) => {
       expect(refused(() => decodeBasinReconfiguration(utf8(`{${member}}`)))).toBe('400 bad_json')
     },

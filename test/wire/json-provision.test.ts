@@ -38,7 +38,7 @@ describe('POST basins', () => {
     ['a capital', '{"basin":"My-basin"}', 'basin name must begin with a lowercase letter or number'],
     ['a hyphen at the end', '{"basin":"my-basin-"}', 'basin name must end with a lowercase letter or number'],
     ['a dot', '{"basin":"my.basin"}', 'basin name must comprise lowercase letters, numbers, and hyphens'],
-  ])('is refused with %s', (_, text, message) => {
+  ])('is rejected with %s', (_, text, message) => {
     expect(refused(() => createBasin(text))).toBe('400 bad_json')
     expect(refusal(() => createBasin(text))?.message).toBe(message)
   })
@@ -54,7 +54,7 @@ describe('POST basins', () => {
     ['a location with a space', '{"basin":"my-basin","location":"aws us"}'],
     ['a location beyond ASCII', '{"basin":"my-basin","location":"é"}'],
     ['a location with a line break', '{"basin":"my-basin","location":"aws\\n"}'],
-  ])('is refused with %s', (_, text) => {
+  ])('is rejected with %s', (_, text) => {
     expect(refused(() => createBasin(text))).toBe('400 bad_json')
   })
 
@@ -85,7 +85,7 @@ describe('PUT of a basin', () => {
   })
 
   it.each(['[]', '1', '"x"', '{"config":1}', '{"scope":{}}', 'nul', '{"config":null,"config":null}'])(
-    'is refused with %s',
+    'is rejected with %s',
     (text) => {
       expect(refused(() => ensureBasin(text))).toBe('400 bad_json')
     },
@@ -114,7 +114,7 @@ describe('POST streams', () => {
     ['a name with a lone surrogate', '{"stream":"\\ud800"}'],
     ['a body that is null', 'null'],
     ['a config that is a string', '{"stream":"s","config":"x"}'],
-  ])('is refused with %s', (_, text) => {
+  ])('is rejected with %s', (_, text) => {
     expect(refused(() => createStream(text))).toBe('400 bad_json')
   })
 

@@ -151,7 +151,7 @@ describe('a list query', () => {
     'limit=18446744073709551616',
     'limit=1&limit=1',
     'prefix=a&prefix=a',
-  ])('is refused with %s', (search) => {
+  ])('is rejected with %s', (search) => {
     expect(refused(() => streams(search))).toBe('400 bad_query')
   })
 

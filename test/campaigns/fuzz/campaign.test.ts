@@ -16,7 +16,9 @@ const fuzz = campaignOf('fuzz', {
 const { inputs, seed, target, case: only } = fuzz.options
 const CORPUS = fileURLToPath(new URL('corpus', import.meta.url))
 
-it('decoders keep their promises', { timeout: Number.POSITIVE_INFINITY }, async () => {
+it('decoders behave as documented for valid, mutated and random input', {
+  timeout: Number.POSITIVE_INFINITY,
+}, async () => {
   const program = await bundleProgram(new URL('./child.ts', import.meta.url))
   const targets = TARGETS.filter(({ name }) => target === undefined || name === target)
   const plan =

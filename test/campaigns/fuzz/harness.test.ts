@@ -25,7 +25,7 @@ function campaignAgainst(names: readonly string[], options?: CampaignOptions) {
   return campaign(broken, { seed: 1, corpus: tmpdir(), plan }, options)
 }
 
-describe.concurrent('a campaign finds a decoder that is', () => {
+describe.concurrent('a campaign on a decoder that is', () => {
   it.each([
     ['of-another-type', /it throws what it should not.*x is not a function/s],
     ['of-the-platform', /it throws what it should not.*Invalid typed array length/s],
@@ -34,7 +34,7 @@ describe.concurrent('a campaign finds a decoder that is', () => {
     ['returning', /the value holds 2000000 bytes/],
     ['polluting', /every object has a member polluted/],
     ['lying', /it is not what it should be/],
-  ])('%s, with the smallest input that shows it', SLOW, async (name, problem) => {
+  ])('%s reports the smallest input that shows it', SLOW, async (name, problem) => {
     const { failures } = await campaignAgainst([name])
     expect(failures).toMatchObject([{ target: name, index: expect.any(Number), input: '{"hex":"ee"}' }])
     expect(failures[0]!.problem).toMatch(problem)
@@ -44,7 +44,7 @@ describe.concurrent('a campaign finds a decoder that is', () => {
     ['endless', /prints nothing any more/, { silenceMs: 10_000 }],
     ['unanswered', /exits with 13/],
     ['exploding', /exits with SIGABRT.*heap/s, { heapMiB: 64 }],
-  ])('%s, and continues with the next', SLOW, async (name, problem, options) => {
+  ])('%s reports it and continues with the next', SLOW, async (name, problem, options) => {
     const { failures, played } = await campaignAgainst([name, 'sound'], options)
     expect(failures).toMatchObject([{ target: name, index: expect.any(Number) }])
     expect(failures[0]!.problem).toMatch(problem)
@@ -54,14 +54,14 @@ describe.concurrent('a campaign finds a decoder that is', () => {
     expect((await campaign(broken, { seed: 1, corpus: tmpdir(), plan })).failures).toEqual([])
   })
 
-  it('keeping memory', SLOW, async () => {
+  it('retaining memory reports it', SLOW, async () => {
     const { failures } = await campaignAgainst(['keeping'])
     expect(failures).toMatchObject([
       { target: 'keeping', problem: expect.stringMatching(/it keeps \d+ bytes for good/) },
     ])
   })
 
-  it('sound, and reports nothing', SLOW, async () => {
+  it('sound reports nothing', SLOW, async () => {
     const { failures, played } = await campaignAgainst(['sound'])
     expect(failures).toEqual([])
     expect(played.get('sound')?.inputs).toBe(INPUTS)

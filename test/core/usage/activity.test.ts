@@ -61,7 +61,7 @@ describe('the hours in which a basin had a stream', () => {
     ])
   })
 
-  it('stay few ranges after any recording', () => {
+  it('remain few ranges after any sequence of recordings', () => {
     const now = 1_000 * DAY
     const everySecondHour = Array.from({ length: 12_000 }, (_, index): HourRange => [2 * index, 2 * index])
     // 41 days by hour, the others in one range.

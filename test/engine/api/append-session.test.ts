@@ -307,7 +307,7 @@ onEveryKindOfStorage(() =>
       [{ recordsMax: 1001 }, 'recordsMax'],
       [{ bytesMax: 1_048_577 }, 'bytesMax'],
       [{ lingerMs: -1 }, 'lingerMs'],
-    ])('refuses %j', async (options, field) => {
+    ])('rejects the options %j', async (options, field) => {
       engine = await openEngine()
       expect(() => engine.stream.producer(options)).toThrow(field)
     })

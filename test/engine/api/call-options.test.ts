@@ -99,7 +99,7 @@ describe('a call whose signal aborts', () => {
     expect(await engine.hw.createRootToken()).toEqual(expect.any(String))
   })
 
-  it('changes nothing if it was a token holder whose token is still being looked up', async () => {
+  it('changes nothing while the token of its caller is being looked up', async () => {
     engine = await openEngine()
     const { hw, stream } = engine
     const scope = { basins: { prefix: '' }, streams: { prefix: '' }, opGroups: { basin: ALL, stream: ALL } }

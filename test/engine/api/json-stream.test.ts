@@ -271,7 +271,7 @@ describe('with a schema', () => {
     expect(await bodies()).toEqual(['"a"', '1', '"b"', '2'])
   })
 
-  it('appends what follows a value that an asynchronous schema rejects', async () => {
+  it('appends the values after one that an asynchronous schema rejects', async () => {
     const json = stream.json(
       schema<string, string>(async (value) =>
         value === 'bad' ? { issues: [{ message: 'bad' }] } : { value: String(value) },

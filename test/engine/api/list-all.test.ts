@@ -57,7 +57,7 @@ describe('an engine', () => {
     expect(await namesOf(hw.listAllAccessTokens(), ({ id }) => id)).toEqual(['t1', 't2'])
   })
 
-  it('lists only streams behind the prefix of a token, never the one named as the prefix', async () => {
+  it('lists only streams under the prefix of a token, without one whose name is the prefix', async () => {
     engine = await openEngine()
     const { hw } = engine
     for (const name of ['tenant/', 'tenant/a', 'tenant/b']) await hw.basin('basin').createStream(name)

@@ -31,7 +31,7 @@ describe('a multicast', () => {
   it.each([
     ['completed', (values: Multicast<number>) => values.complete(), 'complete'],
     ['failed', (values: Multicast<number>) => values.error('why'), 'error: why'],
-  ])('that %s says so once, also to those who come later, and nothing more', (_, end, told) => {
+  ])('that %s notifies every subscriber once, later ones too, and emits nothing more', (_, end, told) => {
     const values = new Multicast<number>()
     const [early, late] = [noting(), noting()]
     values.observable.subscribe(early.observer)
@@ -47,7 +47,7 @@ describe('a multicast', () => {
     expect(new Multicast().observable).toBeInstanceOf(Observable)
   })
 
-  it('skips subscribers that come or go during a delivery', () => {
+  it('skips subscribers that subscribe or unsubscribe during a delivery', () => {
     const values = new Multicast<number>()
     const [left, joined] = [noting(), noting()]
     let leaving: Subscription | undefined

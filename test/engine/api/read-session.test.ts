@@ -97,7 +97,7 @@ onEveryKindOfStorage(() =>
       expect(engine.hw.stats().openReads).toBe(0)
     })
 
-    it('at the tail with wait 0 reject with range_not_satisfiable, or are empty if asked for', async () => {
+    it('at the tail with wait 0 reject with range_not_satisfiable, or are empty with `allowsEmpty`', async () => {
       engine = await openEngine()
       const query = { waitSeconds: 0 }
       const refused = collect(engine.stream.readSession(query).events())
@@ -213,7 +213,7 @@ onEveryKindOfStorage(() =>
       following.unsubscribe()
     })
 
-    it('leave no timer and no waiter after 1,000 were abandoned in every way', async () => {
+    it('leave no timer and no waiter after 1,000 reads are cancelled in four ways', async () => {
       engine = await openEngine()
       const { stream, clock, hw } = engine
       const controller = new AbortController()

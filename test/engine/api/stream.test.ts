@@ -85,7 +85,7 @@ onEveryKindOfStorage(() =>
       ['a header value that is no bytes', { headers: [['a', 1]] }],
       ['a timestamp that is no integer', { timestamp: 1.5 }],
       ['a negative timestamp', { timestamp: -1 }],
-    ])('%s is refused and nothing is written', async (_, record) => {
+    ])('%s is rejected and nothing is written', async (_, record) => {
       engine = await openEngine()
       await expect(engine.stream.append(record as never)).rejects.toMatchObject({
         code: 'invalid',

@@ -60,7 +60,7 @@ onEveryKindOfStorage(() =>
       expect(engine.hw.stats().appendBytesInFlight).toBe(0)
     })
 
-    it('of a session are not made after one that could not be sealed', async () => {
+    it('of a session are rejected after one that could not be sealed', async () => {
       const suite = heldSuite(aesOfNode)
       engine = await openEncrypted(suite)
       const session = await engine.with().appendSession()
@@ -78,7 +78,7 @@ onEveryKindOfStorage(() =>
       expect(await all()).toEqual(['a'])
     })
 
-    it('are made before the engine closes', async () => {
+    it('complete before the engine closes', async () => {
       const suite = heldSuite(aesOfNode)
       const storage = testStorage()
       engine = await openEncrypted(suite, { storage })
@@ -158,7 +158,7 @@ onEveryKindOfStorage(() =>
       await expect.poll(() => told).toEqual([0, 'other'])
     })
 
-    it.each([aesOfNode, aegis])('wait for nothing with a synchronous cipher: $name', async (suite) => {
+    it.each([aesOfNode, aegis])('do not wait with a synchronous cipher: $name', async (suite) => {
       const storage = gated(testStorage())
       engine = await openEncrypted(suite, { storage })
       await engine.with().append('first use')

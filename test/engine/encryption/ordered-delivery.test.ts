@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { OrderedDelivery } from '../../../src/engine/encryption/ordered-delivery.ts'
 
-it('delivers at once a value that is there at once', () => {
+it('delivers an available value at once', () => {
   const told: unknown[] = []
   const order = new OrderedDelivery()
   const outcome = { resolved: (value: unknown) => told.push(value), rejected: (e: unknown) => told.push(e) }

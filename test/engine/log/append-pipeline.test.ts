@@ -30,7 +30,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     expect(acks).toEqual(['a:1/2', 'b:2/2', 'c:3/3'])
   })
 
-  it('rejects a refused append only once the state it was refused against is durable', async () => {
+  it('rejects an append only once the state that it was checked against is durable', async () => {
     const storage = storageOf()
     engine = await openEngine({ storage })
     const { stream, clock } = engine
@@ -45,7 +45,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     expect(settled).toEqual(['a', 'refused'])
   })
 
-  it('reconsiders a refusal that depended on a failed append', async () => {
+  it('rechecks a rejection that depended on a failed append', async () => {
     const storage = storageOf()
     engine = await openEngine({ storage })
     const { stream, clock } = engine
@@ -199,7 +199,7 @@ describe('two engines on one storage', () => {
     await other.close()
   })
 
-  it('never refuse an append because of an outdated state', async () => {
+  it('never reject an append because of a stale state', async () => {
     const storage = testStorage()
     engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })

@@ -22,7 +22,7 @@ const text = (request: AppendRequest) =>
     .join()
 
 describe('append recovery', () => {
-  it('never stores a durable append twice between a pending refusal and a storage failure', async () => {
+  it('never stores a durable append twice between a pending rejection and a storage failure', async () => {
     const storage = gated(testStorage(), { shared: false })
     const { stream } = await openEngine({ storage })
     await stream.append('0')
@@ -44,7 +44,7 @@ describe('append recovery', () => {
     })
   })
 
-  it('never retries an append of unknown outcome behind a pending refusal', async () => {
+  it('never retries an append of unknown outcome behind a pending rejection', async () => {
     const storage = gated(testStorage(), { shared: false })
     const { stream } = await openEngine({ storage })
     await stream.append('0')
@@ -68,7 +68,7 @@ describe('append recovery', () => {
     })
   })
 
-  it('never retries one either when the stream is reconfigured while other appends are acknowledged', async () => {
+  it('never retries an append of unknown outcome when the stream is reconfigured meanwhile', async () => {
     // Appends take effect at once; their answers arrive when the test says so.
     const answers: (() => void)[] = []
     let holding = false
@@ -114,7 +114,7 @@ describe('append recovery', () => {
     expect(await readAll(stream)).toEqual(['a', 'b', 'c'])
   })
 
-  it('makes the appends in flight of a session when the engine closes, and rejects later ones', async () => {
+  it('completes the appends in flight of a session when the engine closes, and rejects later ones', async () => {
     const storage = gated(testStorage(), { shared: false })
     const limits = { appendInFlightBytes: 1_048_576 }
     const { hw, clock, stream } = await openEngine({ storage, limits })
@@ -220,7 +220,7 @@ describe('append recovery', () => {
     expect((await stream.checkTail()).seqNum).toBe(0)
   })
 
-  it('does not refuse an append because of a configuration that was replaced before the call', async () => {
+  it('does not reject an append because of a configuration that was replaced before the call', async () => {
     // One engine. The head is being read, after a failure, while the stream is reconfigured.
     let holdHead = false
     const heads: (() => void)[] = []
@@ -255,7 +255,7 @@ describe('append recovery', () => {
     expect(await result).toBe('ok')
   })
 
-  it('does not refuse an append because of a head that was read before the call', async () => {
+  it('does not reject an append because of a head that was read before the call', async () => {
     const storage = testStorage()
     let holds = false
     let release = () => {}
@@ -296,7 +296,7 @@ describe('append recovery', () => {
   })
 })
 
-describe('a refusal on a busy shared stream', () => {
+describe('a rejection on a busy shared stream', () => {
   it('is reported, however fast another engine appends', async () => {
     const data = testStorage()
     const clock = testClock({ now: 1_000_000 })
@@ -328,8 +328,8 @@ describe('a refusal on a busy shared stream', () => {
   })
 })
 
-describe('a session with a reconsidered refusal', () => {
-  it('makes the appends behind it', async () => {
+describe('a session with a rechecked rejection', () => {
+  it('completes the appends after it', async () => {
     const data = testStorage()
     const clock = testClock({ now: 1_000_000 })
     const rival = await open({ storage: data, clock })

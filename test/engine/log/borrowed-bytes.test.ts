@@ -32,7 +32,7 @@ async function storedRecords(stream: Stream) {
 const STORED = [{ headers: [['name', 'value']], body: 'x'.repeat(100) }]
 
 describe('a caller may reuse its byte arrays when an append returns', () => {
-  it('to a stream that is open, to be created, or read again', async () => {
+  it('to an open stream or one that it creates', async () => {
     const other = engine.hw.basin('basin').stream('other')
     await appendAndReuse((record) => other.append(record))
     expect(await storedRecords(other)).toEqual(STORED)

@@ -54,7 +54,7 @@ describe('the latest appends of a stream', () => {
     expect([1, 2, 5, 8, 9].map((seqNum) => tail.at(seqNum))).toEqual(new Array(5).fill(undefined))
   })
 
-  it('are none at first', () => {
+  it('are empty at first', () => {
     expect(followed().at(0)).toBeUndefined()
   })
 
@@ -91,7 +91,7 @@ describe('the latest appends of a stream', () => {
     expect(kept(tail)).toEqual([0])
   })
 
-  it('start again after a gap, as do their bytes', () => {
+  it('restart after a gap, as do their bytes', () => {
     const tail = followed({ bytes: 30 })
     for (const seqNum of [0, 1, 2, 7, 8, 9]) tail.publish(live(seqNum))
     expect(kept(tail)).toEqual([7, 8, 9])

@@ -86,7 +86,7 @@ describe('background work on a storage with turns', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('stops in the middle when its turn ends', async () => {
+  it('stops midway when its turn ends', async () => {
     const { turn, ...inner } = turning()
     const clock = virtualClock()
     let reclaims = 0
@@ -155,7 +155,7 @@ describe('reclaiming that fails', () => {
     return { storage, control }
   }
 
-  it('for lack of space is repeated soon, and less and less often', async () => {
+  it('for lack of space is retried soon, then at growing intervals', async () => {
     const { storage, control } = failing('quota')
     const clock = virtualClock()
     const errors: unknown[] = []
@@ -180,7 +180,7 @@ describe('reclaiming that fails', () => {
     expect(control.calls).toBe(7)
   })
 
-  it('otherwise is repeated the next time', async () => {
+  it('for another reason is retried at the next run', async () => {
     const { storage, control } = failing('io')
     const clock = virtualClock()
     hw = await open({ storage, clock, random: () => 0.5, onBackgroundError: () => {} })

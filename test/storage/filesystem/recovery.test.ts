@@ -26,7 +26,7 @@ describe('a damaged byte', () => {
   })
 
   test.each([2, 3, 4])(
-    'in each of %i neighbouring groups is reported while a later one is whole',
+    'in each of %i adjacent groups is reported if a later one is intact',
     async (count) => {
       const { disk, offsets } = await written(6)
       for (let first = 0; first + count < 6; first++) {

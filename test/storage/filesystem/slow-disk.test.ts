@@ -13,7 +13,7 @@ const APPENDS = 80
 
 /** Whatever happens between two reads of one call, it returns what was there and was not to be freed. */
 test.each(SEEDS)(
-  'reads on a slow disk, beside appends, frees, rolls and merges (seed %i)',
+  'reads correctly on a slow disk during appends, reclaims, rolls and compactions (seed %i)',
   async (seed) => {
     const prng = new Prng(seed)
     const disk = new SimulatedDisk(prng)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { GroupMemory, joinBytes } from '../../../adapters/storage/postgres/group-memory.ts'
 
-test('blocks that follow each other are joined without a copy', () => {
+test('contiguous blocks are joined without a copy', () => {
   const memory = new GroupMemory()
   const parts = [10, 20, 30].map((bytes, index) => memory.allocate(bytes).fill(index + 1))
   const joined = joinBytes(parts)
@@ -9,7 +9,7 @@ test('blocks that follow each other are joined without a copy', () => {
   expect(joined.buffer).toBe(parts[0]!.buffer)
 })
 
-test('blocks that do not are copied', () => {
+test('other blocks are copied', () => {
   const memory = new GroupMemory()
   const [first, , last] = [10, 20, 30].map((bytes, index) => memory.allocate(bytes).fill(index + 1))
   const elsewhere = new Uint8Array(5).fill(9)
@@ -17,7 +17,7 @@ test('blocks that do not are copied', () => {
   expect([...joinBytes([first!, elsewhere])]).toEqual([...first!, ...elsewhere])
 })
 
-test('memory is zeroed and never given twice', () => {
+test('memory is zeroed and never allocated twice', () => {
   const memory = new GroupMemory()
   const taken = Array.from({ length: 1_000 }, (_, index) => memory.allocate(1 + ((index * 37) % 3_000)))
   for (const [index, bytes] of taken.entries()) {

@@ -24,23 +24,26 @@ function poolOf(query: (config: unknown) => Promise<unknown> | undefined) {
   return { totalCount: 1, options: { max: 1 }, connect: async () => client, query: client.query }
 }
 
-test.each(['26000', '42P05', '0A000'])('are given up after %s, and the append is made once', async (code) => {
-  let named = 0
-  const client = poolOf((config) => {
-    if (typeof config === 'string') return undefined
-    named++
-    return Promise.reject(sqlError(code))
-  })
-  const hw = await open({ storage: postgres({ client: client as never, schema: newSchema() }) })
-  const stream = hw.basin('basin').stream('a')
-  await stream.append('x')
-  await stream.append('y')
-  expect((await stream.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['x', 'y'])
-  expect(named).toBe(1)
-  await hw.close()
-})
+test.each(['26000', '42P05', '0A000'])(
+  'are abandoned after %s, and the append takes effect once',
+  async (code) => {
+    let named = 0
+    const client = poolOf((config) => {
+      if (typeof config === 'string') return undefined
+      named++
+      return Promise.reject(sqlError(code))
+    })
+    const hw = await open({ storage: postgres({ client: client as never, schema: newSchema() }) })
+    const stream = hw.basin('basin').stream('a')
+    await stream.append('x')
+    await stream.append('y')
+    expect((await stream.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['x', 'y'])
+    expect(named).toBe(1)
+    await hw.close()
+  },
+)
 
-test('prepared statements have a name that follows from the text', () => {
+test('the name of a prepared statement is derived from its text', () => {
   expect(prepared('SELECT 1')).toEqual(prepared('SELECT 1'))
   const texts = Array.from({ length: 1_000 }, (_, i) => `SELECT ${i}`)
   expect(new Set(texts.map((text) => prepared(text).name)).size).toBe(texts.length)

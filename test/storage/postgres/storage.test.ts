@@ -136,7 +136,7 @@ describe('appends', () => {
   })
 
   test.each(['40001', '40P01', '55P03', '25006'])(
-    'a statement that ends with %s is repeated',
+    'a statement that fails with %s is repeated',
     async (code) => {
       let failures = 3
       const client = intercepting((text) =>
@@ -191,7 +191,7 @@ describe('appends', () => {
     await other.close()
   })
 
-  test('one that fails says whether it may be stored', async () => {
+  test('one that fails states whether it may be stored', async () => {
     let error: Error | undefined
     const client = intercepting((text) => (isAppend(text) && error ? Promise.reject(error) : undefined))
     const hw = await open({ storage: postgres({ client, schema: newSchema(), retryMs: 0 }) })
@@ -245,7 +245,7 @@ describe('commits', () => {
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('ids of old commits are forgotten', async () => {
+  test('ids of old commits are removed', async () => {
     const schema = newSchema()
     const session = await openSession({ client: pglite, schema })
     await session.commit([{ kind: 'put', collection: 'settings', key: 'a', value: 1 }])
@@ -297,7 +297,7 @@ describe('other engines', () => {
     await other.close()
   })
 
-  test('the background turn moves when its holder dies', async () => {
+  test('the background turn passes on when its holder dies', async () => {
     const schema = newSchema()
     const dead = { isDead: false }
     const client = intercepting(() => (dead.isDead ? Promise.reject(new Error('dead')) : undefined))

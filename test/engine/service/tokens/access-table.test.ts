@@ -4,7 +4,7 @@ import { inProcess } from '../../../support/access-table/perform.ts'
 import { describeAccessTable } from '../../../support/access-table/run-table.ts'
 import { testClock, testStorage } from '../../../support/index.ts'
 
-describeAccessTable('what each token may do, in-process', async () => {
+describeAccessTable('the access table, in process', async () => {
   const clock = testClock()
   const owner = await open({ storage: testStorage(), usage: usageMetrics(), clock })
   return {

@@ -66,7 +66,7 @@ describe('commands need their own permissions', () => {
     [['append', 'fence', 'trim'], 'ok', 'ok', 'ok', 'ok'],
     [['fence', 'trim'], none, none, none, none],
     [['read', 'check-tail'], none, none, none, none],
-  ])('%j: a plain record %s, a fence %s, a trim %s, both behind a record %s', async (ops, ...expected) => {
+  ])('%j: a plain record %s, a fence %s, a trim %s, both after a record %s', async (ops, ...expected) => {
     const stream = streamOf(await engine.issued({ scope: withOps(...ops) }))
     const batches = [['x'], [fenceRecord('')], [trimRecord(0)], ['x', fenceRecord(''), trimRecord(0)]]
     const unary: string[] = []
@@ -109,7 +109,7 @@ describe('creation on first use', () => {
     [['append', 'read', 'check-tail', 'create-basin'], 'permission_denied'],
     [['append', 'read', 'check-tail', 'create-stream'], 'permission_denied'],
     [['append', 'read', 'check-tail', 'reconfigure-stream', 'reconfigure-basin'], 'permission_denied'],
-  ])('where it is asked for needs what creating needs: %j is %s', async (ops, expected) => {
+  ])('requires the permission to create if the caller enables it: %j is %s', async (ops, expected) => {
     const view = await engine.issued({ scope: { ...RESOURCES, ops } })
     const use = (name: string) => view.basin('new', { autoCreate: true }).stream(name)
     expect(await outcome(use('a').append('x'))).toBe(expected)

@@ -23,7 +23,7 @@ const names = async (basin: Basin, query = {}) =>
   (await basin.listStreams(query)).items.map(({ name }) => name)
 
 describe('an automatic prefix', () => {
-  it('is added to the created name, and hidden in the answer', async () => {
+  it('is added to the created name, and hidden in the result', async () => {
     expect(await mine.createStream('a', {}, { requestToken: 't' })).toMatchObject({ info: { name: 'a' } })
     expect(await mine.createStream('a', {}, { requestToken: 't' })).toMatchObject({
       result: 'noop',
@@ -179,7 +179,7 @@ describe('a name with its automatic prefix', () => {
     },
   )
 
-  it.each(['', '.', '..', '\ud800', '\udc00'])('must be a name without it too: %j', async (name) => {
+  it.each(['', '.', '..', '\ud800', '\udc00'])('must be valid without the prefix too: %j', async (name) => {
     await whole.createStream(`tenant/${name}`).catch(() => {})
     const calls = [
       () => mine.createStream(name),
@@ -209,7 +209,7 @@ describe('the holder of a token with a prefix', () => {
     'tenant/',
   ]
 
-  it.each(hostile)('cannot leave it with the name %j', async (name) => {
+  it.each(hostile)('cannot escape the prefix with the name %j', async (name) => {
     await mine.createStream(name)
     await mine.stream(name).append('mine')
     expect(await names(mine)).toEqual([name])
@@ -219,7 +219,7 @@ describe('the holder of a token with a prefix', () => {
     expect(await names(whole)).toEqual(['stream'])
   })
 
-  it('cannot leave it with any call', async () => {
+  it('cannot escape the prefix with any call', async () => {
     await whole.stream('stream').append('not yours')
     const anyName = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 12 }),

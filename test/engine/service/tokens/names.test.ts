@@ -18,7 +18,7 @@ const USES: Record<string, (stream: Stream) => Promise<unknown>> = {
   'check tail': (stream) => stream.checkTail(),
 }
 
-describe.each(Object.entries(USES))('invalid names do not lead out of the scope: %s', (_, use) => {
+describe.each(Object.entries(USES))('invalid names do not escape the scope: %s', (_, use) => {
   // The storage has basin and stream in one key, with U+0000 between them, and names of streams may hold that
   // character.
   it.each<[string, AccessScopeInput, autoPrefixStreams: boolean]>([

@@ -34,7 +34,7 @@ describe.each(SESSION_NAMES)('%s', (name) => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  it('ends with `authn` at the very time at which the token expires', async () => {
+  it('ends with `authn` exactly when the token expires', async () => {
     const engine = await start()
     const { hw, clock } = engine
     const view = await engine.issued({ expiresAt: new Date(clock.now() + 10_000) })

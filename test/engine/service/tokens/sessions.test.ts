@@ -37,7 +37,7 @@ describe('sessions of a token', () => {
     expect(clock.pending).toBe(before)
   })
 
-  it('stay watched when another one of the same token ends', async () => {
+  it('are still watched when another session of the same token ends', async () => {
     const engine = await start()
     const view = await engine.issued()
     const stream = view.basin('basin').stream('stream')
@@ -93,7 +93,7 @@ describe('sessions of a token', () => {
         return read.catch(() => {})
       },
     ],
-  ])('are watched no more after %s', async (_, use) => {
+  ])('are no longer watched after %s', async (_, use) => {
     const engine = await start()
     const view = await engine.issued({ expiresAt: new Date(engine.clock.now() + 3_600_000) })
     const before = engine.clock.pending

@@ -28,7 +28,7 @@ describe('issuing a token', () => {
     },
   )
 
-  it.each(['', '.', '..', 'x'.repeat(97), 'é'.repeat(49), '\ud800'])('not with the id %j', async (id) => {
+  it.each(['', '.', '..', 'x'.repeat(97), 'é'.repeat(49), '\ud800'])('rejects the id %j', async (id) => {
     const error = await failure(issue({ id }))
     expect([error?.code, error?.field]).toEqual(['invalid', 'id'])
     expect(await ids()).toEqual([])
@@ -78,7 +78,7 @@ describe('the expiry of a token', () => {
     expect([error?.code, error?.field]).toEqual(['invalid', 'expiresAt'])
   })
 
-  it('takes effect at that time', async () => {
+  it('takes effect at the given time', async () => {
     const token = await issue({ expiresAt: inMs(1000) })
     const view = hw.as(token)
     await engine.clock.advance(999)
@@ -136,7 +136,7 @@ describe('a token permits no more than its issuer', () => {
     ['basins behind a name', { ...mine, basins: { exact: 'mine', prefix: '' } as ResourceSet }],
     ['basins behind no name', { ...mine, basins: { exact: '', prefix: '' } as ResourceSet }],
     ['streams behind the own name', { ...mine, streams: { exact: 'logs', prefix: '' } as ResourceSet }],
-  ])('not %s', async (_, scope) => {
+  ])('rejects %s', async (_, scope) => {
     const issuer = await engine.issued({ scope: mine })
     expect(await outcome(issue({ id: 'team/a', scope }, issuer))).toMatch(/^(permission_denied|invalid)$/)
     expect(await ids()).toEqual(['token'])
@@ -219,7 +219,7 @@ describe('listing tokens', () => {
   it.each([
     [{ prefix: 'x'.repeat(97) }, 'prefix'],
     [{ startAfter: 'x'.repeat(97) }, 'startAfter'],
-  ])('is refused for %j', async (query, field) => {
+  ])('is rejected for %j', async (query, field) => {
     const error = await failure(hw.listAccessTokens(query))
     expect([error?.code, error?.field]).toEqual(['invalid', field])
   })

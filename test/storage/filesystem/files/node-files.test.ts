@@ -24,7 +24,7 @@ test.runIf(hasPipes).each(['segment-0000000009', 'journal-0000000001', 'checkpoi
   },
 )
 
-test.runIf(hasPipes)(`a pipe with the name of a journal fails the opening${pipesOnly}`, async () => {
+test.runIf(hasPipes)(`a pipe with the name of a journal makes opening fail${pipesOnly}`, async () => {
   const directory = await temporaryDirectory()
   const name = 'journal-0000000001'
   execFileSync('mkfifo', [join(directory, name)])

@@ -8,7 +8,7 @@ import { openSimulated } from '../workload.ts'
 const ROLL_BYTES = 3000
 
 test.each([1, 2, 3])(
-  'durability os: after a sync that failed nothing is written, and a loss of power leaves what opens (seed %i)',
+  'durability os: nothing is written after a failed sync, and the directory opens after a power loss (seed %i)',
   async (seed) => {
     const disk = new SimulatedDisk(new Prng(seed))
     const session = await openSimulated(disk, ROLL_BYTES, 'os')

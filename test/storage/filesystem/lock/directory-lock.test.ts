@@ -95,7 +95,7 @@ test.runIf(onLinux)(
 )
 
 test.runIf(onLinux)(
-  `an owner of another container with the same host name may be there${linuxOnly}`,
+  `an owner in another container with the same host name may be alive${linuxOnly}`,
   async () => {
     const directory = await temporaryDirectory()
     await leftBy(directory, { ...(await currentProcess()), pid: 2 ** 22 + 1, namespace: 'pid:[1]' })
@@ -237,7 +237,7 @@ test('a damaged owner file blocks and is kept', async () => {
 })
 
 test.runIf(process.platform !== 'win32')(
-  `a pipe with the name of an owner fails the opening${process.platform === 'win32' ? ' (skipped: Windows has none)' : ''}`,
+  `a pipe with the name of an owner file makes opening fail${process.platform === 'win32' ? ' (skipped: Windows has none)' : ''}`,
   async () => {
     const directory = await temporaryDirectory()
     const path = join(directory, 'owner-00000000-0000-4000-8000-000000000000')

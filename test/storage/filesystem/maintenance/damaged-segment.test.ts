@@ -12,7 +12,7 @@ const DAMAGED = 'segment-0000000003'
 const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 10_000 }
 
 test.each(['damaged', 'unreadable'])(
-  'an adopted journal that is %s stays as it is, and the others are merged',
+  'an adopted journal that is %s is kept, and the others are compacted',
   async (state) => {
     const disk = new SimulatedDisk(new Prng(1))
     let isUnreadable = false

@@ -113,27 +113,24 @@ test.each([
   expect(await readdir(directory)).toEqual([])
 })
 
-test.skipIf(noUsers !== '')(
-  `a directory that cannot be written to is read, unless it is open${noUsers}`,
-  async () => {
-    const base = await temporaryDirectory()
-    await chmod(base, 0o755)
-    const program = await bundleProgram(new URL('../children/verifier.ts', import.meta.url), base)
-    const directory = await written()
-    const makeReadOnly = async () => {
-      for (const name of await readdir(directory)) await chmod(join(directory, name), 0o644)
-      await chmod(directory, 0o555)
-    }
-    await makeReadOnly()
-    expect(verifiedByOther(program, directory)).toBe('1 files, 0 problems\n')
-    await chmod(directory, 0o755)
-    const hw = await open({ storage: filesystem(directory) })
-    await makeReadOnly()
-    expect(verifiedByOther(program, directory)).toMatch(/^blocked: /)
-    await chmod(directory, 0o755)
-    await hw.close()
-  },
-)
+test.skipIf(noUsers !== '')(`verifies a read-only directory, unless it is open${noUsers}`, async () => {
+  const base = await temporaryDirectory()
+  await chmod(base, 0o755)
+  const program = await bundleProgram(new URL('../children/verifier.ts', import.meta.url), base)
+  const directory = await written()
+  const makeReadOnly = async () => {
+    for (const name of await readdir(directory)) await chmod(join(directory, name), 0o644)
+    await chmod(directory, 0o555)
+  }
+  await makeReadOnly()
+  expect(verifiedByOther(program, directory)).toBe('1 files, 0 problems\n')
+  await chmod(directory, 0o755)
+  const hw = await open({ storage: filesystem(directory) })
+  await makeReadOnly()
+  expect(verifiedByOther(program, directory)).toMatch(/^blocked: /)
+  await chmod(directory, 0o755)
+  await hw.close()
+})
 
 test.skipIf(noPipes !== '')(`pipes with the names of files do not block${noPipes}`, async () => {
   const directory = await written()
@@ -164,26 +161,23 @@ test('reports its progress up to the total', async () => {
   for (const kind of kinds) expect(told.some(({ file }) => file.startsWith(kind))).toBe(true)
 })
 
-test.each([0, 1, 5, 12])(
-  'stops when it is told to, after %i steps, and gives the directory up',
-  async (steps) => {
-    const directory = await rolled()
-    const before = await contentsOf(directory)
-    const stop = new AbortController()
-    const reason = new Error('enough')
-    let step = 0
-    if (steps === 0) stop.abort(reason)
-    const verifying = verifyDirectory(directory, {
-      signal: stop.signal,
-      onProgress: () => {
-        if (++step === steps) stop.abort(reason)
-      },
-    })
-    await expect(verifying).rejects.toBe(reason)
-    expect(step).toBe(steps)
-    expect(await contentsOf(directory)).toEqual(before)
-  },
-)
+test.each([0, 1, 5, 12])('stops at its signal after %i steps, and releases the directory', async (steps) => {
+  const directory = await rolled()
+  const before = await contentsOf(directory)
+  const stop = new AbortController()
+  const reason = new Error('enough')
+  let step = 0
+  if (steps === 0) stop.abort(reason)
+  const verifying = verifyDirectory(directory, {
+    signal: stop.signal,
+    onProgress: () => {
+      if (++step === steps) stop.abort(reason)
+    },
+  })
+  await expect(verifying).rejects.toBe(reason)
+  expect(step).toBe(steps)
+  expect(await contentsOf(directory)).toEqual(before)
+})
 
 test('reports a file that cannot be read as a problem', async () => {
   const directory = await rolled()
