@@ -1,6 +1,6 @@
 import type { AppendAck, AppendConditions, Stream } from '../../src/index.ts'
-import { lineBatch } from '../../src/model/append-input.ts'
-import { isLines, type RecordBatch } from './record-reader.ts'
+import { lineBatch, TextLines } from '../../src/storage/line-batch.ts'
+import type { RecordBatch } from './record-reader.ts'
 
 /** Appends batches in order, several at a time. */
 export interface BatchWriter {
@@ -30,7 +30,7 @@ export async function streamWriter(
   return {
     async write(batch) {
       const { records } = batch
-      const ticket = await (isLines(records)
+      const ticket = await (records instanceof TextLines
         ? session.submitBatch(lineBatch(records, conditions))
         : session.submit(records, conditions))
       ticket.ack().then((ack) => onAck(ack, batch), onFailure)

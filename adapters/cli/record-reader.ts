@@ -2,8 +2,8 @@ import { HeadwaterError } from '../../src/index.ts'
 import { appendRecord, type RecordInput } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import type { Lines } from '../../src/model/lines.ts'
 import { type Header, meteredBytesOf } from '../../src/model/record.ts'
+import { TextLines } from '../../src/storage/line-batch.ts'
 import { decodeAppendJson } from '../../src/wire/json-append.ts'
 import type { DataFormat } from '../../src/wire/vendor-headers.ts'
 import type { ByteSource } from './byte-source.ts'
@@ -20,14 +20,10 @@ const BEFORE_JSON = '{"records":['
 /** A batch of 1 to 1,000 records, at most 1 MiB metered. */
 export interface RecordBatch {
   /** As lines if they are nothing else. Their memory is used again for the next batch. */
-  readonly records: Lines | readonly RecordInput[]
+  readonly records: TextLines | readonly RecordInput[]
   readonly count: number
   /** Of the input. */
   readonly bytes: number
-}
-
-export function isLines(records: RecordBatch['records']): records is Lines {
-  return 'ends' in records
 }
 
 export interface RecordOptions {
@@ -127,7 +123,7 @@ export class RecordReader {
         meteredBytes = record.meteredBytes
       }
       if (count === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
-        const lines = { bytes: text, start: batchStart, ends: ends.subarray(0, count) }
+        const lines = new TextLines(text, batchStart, ends.subarray(0, count))
         yield { records: this.#isPlain ? lines : records, count, bytes: start - batchStart }
         records = []
         count = 0
@@ -139,7 +135,7 @@ export class RecordReader {
       metered += meteredBytes
       start = end + 1
     }
-    const lines = { bytes: text, start: batchStart, ends: ends.subarray(0, count) }
+    const lines = new TextLines(text, batchStart, ends.subarray(0, count))
     yield { records: this.#isPlain ? lines : records, count, bytes: text.length - batchStart }
   }
 

@@ -1,9 +1,8 @@
 import type { AppendConditions } from '../../src/index.ts'
-import { bodiesOf } from '../../src/model/lines.ts'
+import { TextLines } from '../../src/storage/line-batch.ts'
 import { appendRecords } from './append-records.ts'
 import type { BatchWriter, WriterEvents } from './batch-writer.ts'
 import type { Client } from './client.ts'
-import { isLines } from './record-reader.ts'
 import type { StreamName } from './stream-name.ts'
 
 /** Opens a writer to a stream of a server. */
@@ -15,8 +14,9 @@ export function serverWriter(
 ): BatchWriter {
   return {
     async write(batch) {
-      const records = isLines(batch.records) ? bodiesOf(batch.records) : batch.records
-      onAck(await appendRecords(client, name, records, conditions), batch)
+      const { records } = batch
+      const inputs = records instanceof TextLines ? records.bodies() : records
+      onAck(await appendRecords(client, name, inputs, conditions), batch)
     },
     async close() {},
   }

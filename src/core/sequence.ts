@@ -1,27 +1,18 @@
-import type { AppendBatch } from '../model/append-input.ts'
+import type { AppendBatch, Lines } from '../model/append-input.ts'
 import type { Cipher, StreamConfig } from '../model/config.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
-import type { Lines } from '../model/lines.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
 import { applyCommand, type StreamState } from './stream-state.ts'
-
-/** Lines with their positions: consecutive sequence numbers, and one timestamp. */
-export interface SequencedLines {
-  readonly lines: Lines
-  /** The sequence number of the first. */
-  readonly seqNum: number
-  /** Milliseconds. */
-  readonly timestamp: number
-}
 
 /** A batch with its positions. */
 export interface Sequenced {
   readonly kind: 'sequenced'
   /** Empty if the batch has `lines`. */
   readonly records: readonly SequencedRecord[]
-  readonly lines: SequencedLines | undefined
+  /** Consecutive from `start`, all with its timestamp. */
+  readonly lines: Lines | undefined
   readonly next: StreamState
   readonly start: StreamPosition
   readonly end: StreamPosition
@@ -60,7 +51,7 @@ export function sequence(
   let timestamp = state.tail.timestamp
   const recordMax = config.cipher === 'aes-256-gcm' ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
   const { lines } = batch
-  if (lines !== undefined && seqNum + lines.ends.length - 1 <= recordMax) {
+  if (lines !== undefined && seqNum + lines.count - 1 <= recordMax) {
     return sequenceLines(state, lines, config, now)
   }
   for (const record of batch.records) {
@@ -95,11 +86,11 @@ function sequenceLines(
 ): Sequenced | Refused {
   const timestamp = assignTimestamp(undefined, tail.timestamp, timestamping, now)
   if (timestamp === undefined) return refuseWithoutTimestamp()
-  const end = { seqNum: tail.seqNum + lines.ends.length, timestamp }
+  const end = { seqNum: tail.seqNum + lines.count, timestamp }
   return {
     kind: 'sequenced',
     records: [],
-    lines: { lines, seqNum: tail.seqNum, timestamp },
+    lines,
     next: { tail: end, trimPoint, fencingToken },
     start: { seqNum: tail.seqNum, timestamp },
     end,

@@ -8,8 +8,8 @@ import {
   RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
 } from './limits.ts'
-import { bodiesOf, copyLines, type Lines, meteredBytesOfLines } from './lines.ts'
 import { fencingTokenProblem } from './names.ts'
+import type { StreamPosition } from './position.ts'
 import { type AppendRecord, type Command, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
 import {
   assertInteger,
@@ -64,7 +64,7 @@ export const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
 }
 
 /** The members of conditions with the options of a call. */
-const APPEND_OPTIONS = { ...APPEND_CONDITIONS, signal: assertSignal }
+export const APPEND_OPTIONS = { ...APPEND_CONDITIONS, signal: assertSignal }
 
 /** The decoded body of an append request, which {@link appendBatch} validates. */
 export interface AppendInput {
@@ -88,11 +88,17 @@ export interface AppendBatch extends AppendConditions {
   borrows: boolean
   /** The sum of the records' metered sizes. */
   readonly meteredBytes: number
-  /**
-   * The same records as lines, if they were given as such: {@link lineBatch}. `records` are then created on
-   * first use.
-   */
+  /** The same records as lines, if they were given as such. `records` are then created on first use. */
   lines?: Lines | undefined
+}
+
+/** Bodies of records without headers and timestamps, which are encoded without an object for each record. */
+export interface Lines {
+  readonly count: number
+  /** Copies them to memory of their own. */
+  copy(): Lines
+  /** Encodes the block of their records. The first gets the position `start`, and all get its timestamp. */
+  encode(start: StreamPosition, allocate: (bytes: number) => Uint8Array): Uint8Array
 }
 
 /**
@@ -143,67 +149,13 @@ export function appendBatch(
 }
 
 /**
- * Validates and meters lines as a batch with one record for each: the limits are those of
- * {@link appendBatch}. Throws 422 `invalid`.
- */
-export function lineBatch(lines: Lines, conditions?: AppendConditions): AppendBatch {
-  const { length } = lines.ends
-  if (length === 0) throw invalid('record batch must not be empty', 'records')
-  if (length > BATCH_RECORDS_MAX) {
-    throw invalid(`record batch must not exceed ${BATCH_RECORDS_MAX} records`, 'records')
-  }
-  // With this, every record is within its own limits, and so is the batch in its protobuf encoding.
-  const meteredBytes = meteredBytesOfLines(lines)
-  if (meteredBytes > BATCH_METERED_BYTES_MAX) {
-    throw invalid('record batch must not exceed a metered size of 1 MiB', 'records')
-  }
-  if (conditions !== undefined) assertMembers(conditions, APPEND_OPTIONS, 'options')
-  return new LineBatch(lines, meteredBytes, conditions)
-}
-
-class LineBatch implements AppendBatch {
-  borrows = true
-  readonly meteredBytes: number
-  readonly fencingToken: string | undefined
-  readonly matchSeqNum: number | undefined
-  #lines: Lines | undefined
-  #records: readonly AppendRecord[] | undefined
-
-  constructor(lines: Lines, meteredBytes: number, conditions: AppendConditions = {}) {
-    this.#lines = lines
-    this.meteredBytes = meteredBytes
-    this.fencingToken = conditions.fencingToken
-    this.matchSeqNum = conditions.matchSeqNum
-  }
-
-  get lines(): Lines | undefined {
-    return this.#lines
-  }
-
-  set lines(lines: Lines | undefined) {
-    this.#lines = lines
-    this.#records = undefined
-  }
-
-  get records(): readonly AppendRecord[] {
-    this.#records ??= bodiesOf(this.#lines!).map((body) => appendRecord(body))
-    return this.#records
-  }
-
-  set records(records: readonly AppendRecord[]) {
-    this.#lines = undefined
-    this.#records = records
-  }
-}
-
-/**
  * Copies the byte arrays that the batch borrows. Call it before the batch outlives the call that passed it.
  */
 export function ownBytes(batch: AppendBatch): void {
   if (!batch.borrows) return
   batch.borrows = false
   if (batch.lines !== undefined) {
-    batch.lines = copyLines(batch.lines)
+    batch.lines = batch.lines.copy()
     return
   }
   const shared = new SharedBytes()

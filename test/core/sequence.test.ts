@@ -1,17 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { type Sequenced, sequence } from '../../src/core/sequence.ts'
 import type { StreamState } from '../../src/core/stream-state.ts'
-import {
-  type AppendConditions,
-  appendBatch,
-  lineBatch,
-  type RecordInput,
-} from '../../src/model/append-input.ts'
+import { type AppendConditions, appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { Cipher, TimestampingMode } from '../../src/model/config.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
-import { bodiesOf } from '../../src/model/lines.ts'
+import { lineBatch, type TextLines } from '../../src/storage/line-batch.ts'
 import { linesOf } from '../support/lines.ts'
 
 const NOW = 1000
@@ -252,8 +247,8 @@ describe('a batch of lines', () => {
     const { lines, records: _none, ...positions } = outcome
     const { records, lines: _absent, ...expectedPositions } = expected as Sequenced
     expect(positions).toEqual(expectedPositions)
-    expect(lines).toMatchObject({ seqNum: records[0]!.seqNum, timestamp: records[0]!.timestamp })
-    expect(bodiesOf(lines!.lines)).toEqual(records.map(({ body }) => body))
+    expect((lines as TextLines).bodies()).toEqual(records.map(({ body }) => body))
+    expect(records.every(({ timestamp }) => timestamp === positions.start.timestamp)).toBe(true)
   })
 
   function atTail(seqNum: number): StreamState {

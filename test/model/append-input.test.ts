@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { appendBatch, appendRecord, lineBatch, type RecordInput } from '../../src/model/append-input.ts'
+import { appendBatch, appendRecord, type RecordInput } from '../../src/model/append-input.ts'
 import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
 import { INTEGER_MAX, MIB } from '../../src/model/limits.ts'
 import { assertInteger } from '../../src/model/validation.ts'
+import { lineBatch } from '../../src/storage/line-batch.ts'
 import { linesOf } from '../support/lines.ts'
 import { invalidMessage, refusal } from './refusal.ts'
 

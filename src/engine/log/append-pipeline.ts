@@ -5,7 +5,6 @@ import type { Clock } from '../../runtime/clock.ts'
 import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
 import { type Head, identityOf, type StorageSession, type StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
-import { encodeLines } from '../../storage/line-block.ts'
 import {
   type AppendEntry,
   type AppendGroup,
@@ -171,7 +170,7 @@ export class AppendPipeline implements AppendSink {
       lastTimestamp: end.timestamp,
       meteredBytes: entry.batch.meteredBytes,
       expiresAt: expiryOf(document.config.retentionPolicy, now),
-      data: lines === undefined ? entry.encode(records, this.#allocate) : encodeLines(lines, this.#allocate),
+      data: lines?.encode(start, this.#allocate) ?? entry.encode(records, this.#allocate),
     }
     const attempt: WriteAttempt = { sequenced: outcome, written: { block, head } }
     entry.state = { kind: 'writing', attempt }

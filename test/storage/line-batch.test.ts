@@ -1,18 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
-import { bodiesOf, copyLines, type Lines } from '../../src/model/lines.ts'
 import { encodeRecords } from '../../src/storage/block-codec.ts'
-import { encodeLines } from '../../src/storage/line-block.ts'
+import type { TextLines } from '../../src/storage/line-batch.ts'
 import { linesOf } from '../support/lines.ts'
 
 const allocate = (bytes: number) => new Uint8Array(bytes)
 
-function recordsOf(lines: Lines, seqNum: number, timestamp: number) {
-  return bodiesOf(lines).map((body, index) => ({ seqNum: seqNum + index, timestamp, headers: [], body }))
+function recordsOf(lines: TextLines, seqNum: number, timestamp: number) {
+  return lines.bodies().map((body, index) => ({ seqNum: seqNum + index, timestamp, headers: [], body }))
 }
 
-describe('encodeLines', () => {
+describe('TextLines', () => {
   it('encodes the same block as encodeRecords for the same records', () => {
     const texts = fc.array(fc.oneof(fc.string({ maxLength: 300 }), fc.constant('')), { minLength: 1 })
     const number = fc.oneof(
@@ -27,7 +26,7 @@ describe('encodeLines', () => {
           offset,
         )
         const first = Math.max(0, seqNum)
-        const block = encodeLines({ lines, seqNum: first, timestamp: Math.max(0, timestamp) }, allocate)
+        const block = lines.encode({ seqNum: first, timestamp: Math.max(0, timestamp) }, allocate)
         expect(block).toEqual(encodeRecords(recordsOf(lines, first, Math.max(0, timestamp))))
       }),
     )
@@ -36,16 +35,16 @@ describe('encodeLines', () => {
   it('encodes a batch of 1 MiB, and one of 1,000 empty lines', () => {
     for (const bodies of [['x'.repeat(1_048_568)], new Array<string>(1000).fill('')]) {
       const lines = linesOf(bodies)
-      const block = encodeLines({ lines, seqNum: 0, timestamp: 0 }, allocate)
+      const block = lines.encode({ seqNum: 0, timestamp: 0 }, allocate)
       expect(Buffer.from(block).equals(encodeRecords(recordsOf(lines, 0, 0)))).toBe(true)
     }
   })
 
-  it('copies the lines that it encodes', () => {
+  it('copies lines to memory of their own', () => {
     const lines = linesOf(['a', '', 'bc'], 5)
-    const copy = copyLines(lines)
+    const copy = lines.copy()
     lines.bytes.fill(0)
     lines.ends.fill(0)
-    expect(bodiesOf(copy).map((body) => [...body])).toEqual(['a', '', 'bc'].map((text) => [...utf8(text)]))
+    expect(copy.bodies().map((body) => [...body])).toEqual(['a', '', 'bc'].map((text) => [...utf8(text)]))
   })
 })
