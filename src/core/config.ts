@@ -28,21 +28,16 @@ export const SYSTEM_STREAM_CONFIG: StreamConfig = {
  * system's.
  */
 export function mergeStreamConfig(own: StreamConfigInput, basinDefault: StreamConfigInput): StreamConfig {
-  const system = SYSTEM_STREAM_CONFIG
+  const first = <Leaf>(leafOf: (config: StreamConfigInput) => Leaf) =>
+    (leafOf(own) ?? leafOf(basinDefault) ?? leafOf(SYSTEM_STREAM_CONFIG)) as NonNullable<Leaf>
   return {
-    storageClass: own.storageClass ?? basinDefault.storageClass ?? system.storageClass,
-    retentionPolicy: own.retentionPolicy ?? basinDefault.retentionPolicy ?? system.retentionPolicy,
+    storageClass: first((config) => config.storageClass),
+    retentionPolicy: first((config) => config.retentionPolicy),
     timestamping: {
-      mode: own.timestamping?.mode ?? basinDefault.timestamping?.mode ?? system.timestamping.mode,
-      uncapped:
-        own.timestamping?.uncapped ?? basinDefault.timestamping?.uncapped ?? system.timestamping.uncapped,
+      mode: first((config) => config.timestamping?.mode),
+      uncapped: first((config) => config.timestamping?.uncapped),
     },
-    deleteOnEmpty: {
-      minAgeSeconds:
-        own.deleteOnEmpty?.minAgeSeconds ??
-        basinDefault.deleteOnEmpty?.minAgeSeconds ??
-        system.deleteOnEmpty.minAgeSeconds,
-    },
+    deleteOnEmpty: { minAgeSeconds: first((config) => config.deleteOnEmpty?.minAgeSeconds) },
   }
 }
 

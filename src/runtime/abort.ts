@@ -32,7 +32,13 @@ export class SharedSignal extends EventTarget {
 
 export type AnySignal = AbortSignal | SharedSignal
 
-const registries = new WeakMap<AnySignal, Set<() => void>>()
+interface Registry {
+  readonly callbacks: Set<() => void>
+  /** The listener that all callbacks share. */
+  readonly listener: () => void
+}
+
+const registries = new WeakMap<AnySignal, Registry>()
 
 /**
  * Calls back once when the signal aborts, or synchronously if it already has. The returned function cancels.
@@ -43,7 +49,7 @@ export function onAbort(signal: AnySignal, callback: () => void): () => void {
     callback()
     return () => {}
   }
-  const callbacks = registries.get(signal) ?? register(signal)
+  const { callbacks } = registries.get(signal) ?? register(signal)
   // A function of its own, because the same callback may be registered twice.
   const entry = () => callback()
   callbacks.add(entry)
@@ -52,37 +58,53 @@ export function onAbort(signal: AnySignal, callback: () => void): () => void {
   }
 }
 
-const listeners = new WeakMap<AnySignal, () => void>()
+/**
+ * Calls back with the reason of each signal that aborts, or synchronously if it already has. The returned
+ * function cancels.
+ */
+export function onAnyAbort(
+  signals: readonly (AnySignal | undefined)[],
+  callback: (reason: unknown) => void,
+): () => void {
+  const cancels = signals.map((signal) => signal && onAbort(signal, () => callback(signal.reason)))
+  return () => {
+    for (const cancel of cancels) cancel?.()
+  }
+}
 
-function register(signal: AnySignal): Set<() => void> {
+function register(signal: AnySignal): Registry {
   const callbacks = new Set<() => void>()
   const listener = () => {
     unregister(signal)
     for (const callback of callbacks) callback()
     callbacks.clear()
   }
-  registries.set(signal, callbacks)
-  listeners.set(signal, listener)
+  const registry = { callbacks, listener }
+  registries.set(signal, registry)
   signal.addEventListener('abort', listener, { once: true })
-  return callbacks
+  return registry
 }
 
 function unregister(signal: AnySignal): void {
-  const listener = listeners.get(signal)
-  if (listener !== undefined) signal.removeEventListener('abort', listener)
-  listeners.delete(signal)
+  const registry = registries.get(signal)
+  if (registry !== undefined) signal.removeEventListener('abort', registry.listener)
   registries.delete(signal)
 }
 
-/** Settles as `work` does, or rejects with the signal's reason if the signal aborts first. */
-export function unlessAborted<Result>(signal: AnySignal | undefined, work: Promise<Result>): Promise<Result> {
+/**
+ * Settles as `work` does, or rejects with the signal's reason if the signal aborts first. `discard` then
+ * receives the result of the work, should it still succeed.
+ */
+export function unlessAborted<Result>(
+  signal: AnySignal | undefined,
+  work: Promise<Result>,
+  discard?: (late: Result) => void,
+): Promise<Result> {
   if (signal === undefined) return work
-  if (signal.aborted) {
-    work.catch(() => {})
-    return Promise.reject(signal.reason)
-  }
-  return new Promise((resolve, reject) => {
+  const settled = new Promise<Result>((resolve, reject) => {
     const cancel = onAbort(signal, () => reject(signal.reason))
     work.then(resolve, reject).finally(cancel)
   })
+  if (discard !== undefined) settled.catch(() => work.then(discard).catch(() => {}))
+  return settled
 }

@@ -1,9 +1,10 @@
 import { isFencingToken } from '../../model/append-input.ts'
 import { invalid } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
-import { type AnySignal, onAbort } from '../../runtime/abort.ts'
+import { type AnySignal, onAnyAbort } from '../../runtime/abort.ts'
 import type { AppendSession, AppendTicket } from './append-session.ts'
 import { CALL_OPTIONS } from './call-options.ts'
+import { ClosableIterator } from './closable-iterator.ts'
 
 /** How many acks may be outstanding before no more input is taken. */
 const OUTSTANDING_MAX = 1_000
@@ -33,31 +34,31 @@ export function appendAll<Input>(
   const isIterable = Symbol.asyncIterator in Object(source) || Symbol.iterator in Object(source)
   // The characters of a string are not meant as records.
   if (typeof source !== 'object' || !isIterable) throw invalid('`appendAll` needs an iterable', 'source')
-  const left = new AbortController()
-  const acks = generateAcks(source, { ...options, signals: [...options.signals, left.signal] })
-  const leave = async (): Promise<IteratorResult<AppendAck, void>> => {
-    left.abort(LEFT)
-    await acks.return().catch(() => {})
-    return { done: true, value: undefined }
+  return new AckIterator(source, options)
+}
+
+class AckIterator<Input> extends ClosableIterator<AppendAck> {
+  readonly #acks: AsyncGenerator<AppendAck, void, undefined>
+  readonly #left = new AbortController()
+
+  constructor(source: AsyncIterable<Input> | Iterable<Input>, options: AppendAllOptions<Input>) {
+    super()
+    this.#acks = generateAcks(source, { ...options, signals: [...options.signals, this.#left.signal] })
   }
-  return {
-    next: async () => {
-      try {
-        return await acks.next()
-      } catch (error) {
-        if (error === LEFT) return { done: true, value: undefined }
-        throw error
-      }
-    },
-    return: leave,
-    throw: async (error) => {
-      await leave()
+
+  async next(): Promise<IteratorResult<AppendAck, void>> {
+    try {
+      return await this.#acks.next()
+    } catch (error) {
+      if (error === LEFT) return { done: true, value: undefined }
       throw error
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
-    [Symbol.asyncDispose]: async () => void (await leave()),
+    }
+  }
+
+  async return(): Promise<IteratorResult<AppendAck, void>> {
+    this.#left.abort(LEFT)
+    await this.#acks.return().catch(() => {})
+    return { done: true, value: undefined }
   }
 }
 
@@ -67,7 +68,7 @@ async function* generateAcks<Input>(
 ): AsyncGenerator<AppendAck, void, undefined> {
   const cleanups: (() => void)[] = []
   const aborted = new Promise<never>((_, reject) => {
-    for (const signal of signals) if (signal) cleanups.push(onAbort(signal, () => reject(signal.reason)))
+    cleanups.push(onAnyAbort(signals, reject))
   })
   aborted.catch(() => {})
   const inputs = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()

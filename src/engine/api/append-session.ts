@@ -8,7 +8,7 @@ import {
 } from '../../model/append-input.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
-import { onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import { onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ByteSemaphore } from '../../runtime/quota.ts'
 import { discardedError } from '../log/errors.ts'
@@ -63,14 +63,14 @@ export class AppendSession {
     this.#context = context
     this.#inFlight = new ByteSemaphore(context.inFlightBytes)
     const { closing, signal, revoked, lane, onEnd } = context
-    const stops: (() => void)[] = []
+    const ignoreEnds = onAnyAbort([closing, signal], (reason) => this.#end(reason))
+    const ignoreRevocation = onAnyAbort([revoked], (reason) => this.#revoke(reason))
     this.#release = () => {
-      for (const stop of stops) stop()
+      ignoreEnds()
+      ignoreRevocation()
       lane.release()
       onEnd()
     }
-    for (const end of [closing, signal]) if (end) stops.push(onAbort(end, () => this.#end(end.reason)))
-    if (revoked) stops.push(onAbort(revoked, () => this.#revoke(revoked.reason)))
   }
 
   /**

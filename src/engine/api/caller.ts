@@ -168,11 +168,7 @@ export class Caller {
     const resolved = permit.resolveTarget(target)
     const tokens = await unlessAborted(signal, this.#tokens())
     const watching = tokens.watch(permit.identity!)
-    const watch = await unlessAborted(signal, watching).catch((error: unknown) => {
-      // The watch may still begin after the signal aborted.
-      watching.then((late) => late.release()).catch(() => {})
-      throw error
-    })
+    const watch = await unlessAborted(signal, watching, (late) => late.release())
     try {
       return await open({ permit, target: resolved, watch })
     } catch (error) {

@@ -2,12 +2,13 @@ import { onAbort, unlessAborted } from '../../runtime/abort.ts'
 import { isPromise, LATER, type MaybePromise, type Receiver } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { ReadCursor, ReadEvent } from '../log/read-cursor.ts'
+import { ClosableIterator } from './closable-iterator.ts'
 
 /**
  * Iterates over the events of a cursor that it opens at the first `next`. `return()` ends it even while
  * `next()` is pending, which an async generator function cannot.
  */
-export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefined> {
+export class CursorIterator<Item> extends ClosableIterator<Item> {
   readonly #open: () => Promise<ReadCursor | undefined>
   readonly #signal: AbortSignal | undefined
   readonly #itemOf: (event: ReadEvent) => MaybePromise<Item>
@@ -26,6 +27,7 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
     signal: AbortSignal | undefined,
     itemOf: (event: ReadEvent) => MaybePromise<Item>,
   ) {
+    super()
     this.#open = open
     this.#signal = signal
     this.#itemOf = itemOf
@@ -57,19 +59,6 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
     this.#end()
     await this.#calls.run(async () => {})
     return { done: true, value: undefined }
-  }
-
-  async throw(error: unknown): Promise<IteratorResult<Item, void>> {
-    await this.return()
-    throw error
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return()
   }
 
   readonly #onEvent = (event: MaybePromise<ReadEvent | undefined>): void =>
@@ -133,7 +122,7 @@ export class CursorIterator<Item> implements AsyncGenerator<Item, void, undefine
 }
 
 /** Iterates over the records of batches. Records of a batch that has arrived need no further waiting. */
-export class RecordIterator<Item> implements AsyncGenerator<Item, void, undefined> {
+export class RecordIterator<Item> extends ClosableIterator<Item> {
   readonly #batches: AsyncGenerator<{ readonly records: readonly Item[] }, void, undefined>
   readonly #signal: AbortSignal | undefined
   readonly #calls = new SerialQueue()
@@ -146,6 +135,7 @@ export class RecordIterator<Item> implements AsyncGenerator<Item, void, undefine
     batches: AsyncGenerator<{ readonly records: readonly Item[] }, void, undefined>,
     signal: AbortSignal | undefined,
   ) {
+    super()
     this.#batches = batches
     this.#signal = signal
   }
@@ -163,19 +153,6 @@ export class RecordIterator<Item> implements AsyncGenerator<Item, void, undefine
     this.#drop()
     await this.#batches.return()
     return { done: true, value: undefined }
-  }
-
-  async throw(error: unknown): Promise<IteratorResult<Item, void>> {
-    await this.return()
-    throw error
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.return()
   }
 
   async #advance(): Promise<IteratorResult<Item, void>> {

@@ -3,7 +3,7 @@ import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import { BATCH_ENCODED_BYTES_MAX } from '../../model/limits.ts'
 import type { AppendRecord } from '../../model/record.ts'
-import { onAbort, type SharedSignal } from '../../runtime/abort.ts'
+import { onAnyAbort, type SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Reservation } from '../service/admission.ts'
 import type { AppendSession, AppendTicket } from './append-session.ts'
@@ -84,20 +84,9 @@ export class RecordBatcher {
     this.#throwIfFailed()
   }
 
-  /**
-   * Sends the current batch when the engine closes or the signal aborts: the session rejects it, so no ack is
-   * left pending.
-   */
-  #listen(): void {
-    const ends = [this.#context.closing, this.#options.signal]
-    const ignores = ends.map((end) => end && onAbort(end, () => this.#send()))
-    this.#ignoreSignals = () => {
-      for (const ignore of ignores) ignore?.()
-    }
-  }
-
   #currentBatch(): Batch {
-    if (this.#ignoreSignals === undefined) this.#listen()
+    // The session then rejects the batch, so that no ack is left pending.
+    this.#ignoreSignals ??= onAnyAbort([this.#context.closing, this.#options.signal], () => this.#send())
     if (this.#filling === undefined) {
       this.#filling = new Batch()
       this.#cancelLinger = this.#context.clock.schedule(this.#options.lingerMs, () => this.#send())

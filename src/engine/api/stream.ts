@@ -9,7 +9,7 @@ import type { StreamPosition } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
 import type { RecordFormat } from '../../model/record.ts'
 import { assertMembers, type MembersOf, unchecked } from '../../model/validation.ts'
-import { type AnySignal, onAbort, unlessAborted } from '../../runtime/abort.ts'
+import { type AnySignal, onAnyAbort, unlessAborted } from '../../runtime/abort.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
 import type { Reservation } from '../service/admission.ts'
@@ -132,12 +132,7 @@ export class Stream {
     const { admission, appends, clock, closing, sessionInFlightBytes } = this.#engine
     const { ref } = this.#target
     return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
-      const opening = appends.openLane(target)
-      const lane = await unlessAborted(signal, opening).catch((error: unknown) => {
-        // The lane may still open after the signal aborted.
-        opening.then((late) => late.release()).catch(() => {})
-        throw error
-      })
+      const lane = await unlessAborted(signal, appends.openLane(target), (late) => late.release())
       return new AppendSession({
         lane,
         reserve: (bytes) => admission.reserve(bytes),
@@ -329,11 +324,5 @@ function anyOf(
 ): { readonly ended: AnySignal | undefined; readonly stop: () => void } {
   if (one === undefined || other === undefined) return { ended: one ?? other, stop: () => {} }
   const either = new AbortController()
-  const stops = [one, other].map((signal) => onAbort(signal, () => either.abort(signal.reason)))
-  return {
-    ended: either.signal,
-    stop: () => {
-      for (const stop of stops) stop()
-    },
-  }
+  return { ended: either.signal, stop: onAnyAbort([one, other], (reason) => either.abort(reason)) }
 }

@@ -24,12 +24,3 @@ export function streamExists({ basin, stream, shownAs = stream }: StreamRef): He
 export function permissionDenied(message = 'the access token does not permit this'): HeadwaterError {
   return new HeadwaterError('permission_denied', message)
 }
-
-/** The message is the same for malformed, unknown, revoked and expired tokens. */
-export function authnError(): HeadwaterError {
-  return new HeadwaterError('authn', 'a valid access token is required')
-}
-
-export function tokenEndedError(): HeadwaterError {
-  return new HeadwaterError('authn', 'the access token was revoked or has expired')
-}

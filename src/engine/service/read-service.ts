@@ -83,11 +83,7 @@ export class ReadService {
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
     const opening = this.#openCursor(target, query, 'unary', policy)
-    const cursor = await unlessAborted(signal, opening).catch((error: unknown) => {
-      // The read may still open after the signal aborted.
-      opening.then((late) => late?.close()).catch(() => {})
-      throw error
-    })
+    const cursor = await unlessAborted(signal, opening, (late) => late?.close())
     if (cursor === undefined) {
       this.#usage.unaryRead(target.ref.basin)
       return mergeBatches([])

@@ -14,10 +14,11 @@ import type { Clock } from '../../../runtime/clock.ts'
 import type { CatalogChange, JsonValue, StorageSession } from '../../../storage/contract.ts'
 import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
 import type { Catalog } from '../catalog.ts'
-import { authnError, permissionDenied } from '../errors.ts'
+import { permissionDenied } from '../errors.ts'
 import type { Identity } from '../permit.ts'
 import { isUnchanged } from '../token-access.ts'
 import type { Authenticator } from './authenticator.ts'
+import { authnError } from './errors.ts'
 import { newRootToken, newToken, rootTokenProblem, tokenDigest } from './token-format.ts'
 
 /**

@@ -2,9 +2,9 @@ import { isExpired } from '../../../core/retention.ts'
 import { SharedSignal } from '../../../runtime/abort.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { StorageSession } from '../../../storage/contract.ts'
-import { authnError, tokenEndedError } from '../errors.ts'
 import type { Identity } from '../permit.ts'
 import { isUnchanged, type TokenWatch } from '../token-access.ts'
+import { authnError, tokenEndedError } from './errors.ts'
 
 /**
  * How often the tokens of open sessions are checked, in milliseconds. A token that ended must be noticed
