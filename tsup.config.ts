@@ -6,9 +6,10 @@ import { defineConfig } from 'tsup'
 import { bundledAssets } from './scripts/bundled-assets.mjs'
 
 /**
- * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers choke on the Node modules that
- * it asks for where it finds itself in Node, and on its second copy for runtimes without WebAssembly. The module needs nothing of the runtime
- * but WebAssembly, and is told so: then it asks for nothing, and adds no listeners to `process` either.
+ * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers
+ * choke on the Node modules that it asks for in Node, and on its second copy for runtimes without WebAssembly.
+ * The module needs nothing of the runtime but WebAssembly, and is told so: then it asks for nothing, and adds
+ * no listeners to `process` either.
  */
 const embedZstdCodec: Plugin = {
   name: 'embed-zstd-codec',
@@ -39,7 +40,10 @@ const embedZstdCodec: Plugin = {
   },
 }
 
-/** `cli-progress` goes into the command line. It asks for two modules of Node by names that the build does not take for Node's. */
+/**
+ * `cli-progress` goes into the command line. It asks for two modules of Node by names that the build does not
+ * take for Node's.
+ */
 const embedCliProgress: Plugin = {
   name: 'embed-cli-progress',
   setup(build) {
@@ -70,7 +74,23 @@ async function bundleForPages(): Promise<void> {
   })
 }
 
-/** One entry for each subpath of `package.json`. Code that they share becomes chunks, so there is one copy of every class. */
+/** Shortens the names in the console, a tenth of the package. */
+async function shortenConsole(): Promise<void> {
+  await build({
+    entryPoints: { console: join(DIST, 'console.js') },
+    outdir: DIST,
+    allowOverwrite: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    logLevel: 'error',
+  })
+}
+
+/**
+ * One entry for each subpath of `package.json`. Code that they share becomes chunks, so there is one copy of
+ * every class.
+ */
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
@@ -100,14 +120,19 @@ export default defineConfig({
   noExternal: ['zstd-codec', 'citty', 'cli-progress', 'preact', 'uplot'],
   esbuildPlugins: [embedZstdCodec, embedCliProgress, bundledAssets],
   esbuildOptions(options) {
-    // Puts constants where they are used. The bundlers of those who use the package can't: for them constants of other chunks are variables.
+    // Puts constants where they are used. The bundlers of those who use the package can't: for them constants
+    // of other chunks are variables.
     options.minifySyntax = true
     // Halves the package, together with leaving out the source maps. Names stay, for stack traces.
     options.minifyWhitespace = true
-    options.lineLimit = 110
+    // Node prints the line of an uncaught error.
+    options.lineLimit = 400
   },
   splitting: true,
   clean: true,
   dts: { compilerOptions: { stripInternal: true } },
-  onSuccess: bundleForPages,
+  async onSuccess() {
+    await bundleForPages()
+    await shortenConsole()
+  },
 })
