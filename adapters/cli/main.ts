@@ -3,6 +3,7 @@ import { systemClock } from '../../src/index.ts'
 import { filesystem } from '../storage/filesystem/index.ts'
 import { memory } from '../storage/memory/index.ts'
 import { postgres } from '../storage/postgres/index.ts'
+import { linePrinter } from './line-printer.ts'
 import { runCli } from './run.ts'
 
 // Messages to a closed stream must not end a server.
@@ -13,7 +14,10 @@ void runCli(process.argv.slice(2), {
   env: process.env,
   fetch: (request) => fetch(request),
   clock: systemClock,
-  print: (line) => console.log(line),
+  print: linePrinter(process.stdout, (error) => {
+    console.error(`headwater: cannot write to standard output: ${error.message}`)
+    process.exitCode = 1
+  }),
   printError: (line) => console.error(line),
   inputDescriptor: 0,
   input: () => process.stdin,
@@ -24,5 +28,5 @@ void runCli(process.argv.slice(2), {
   exitNow: (code) => process.exit(code),
 }).then((exitCode) => {
   // `process.exit` would drop output that has not been flushed.
-  process.exitCode = exitCode
+  process.exitCode ||= exitCode
 })

@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -106,6 +107,35 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(code).toBe(expected)
     expect(err).toContain('Appended 1 record to app/s: sequence number 0, before it stopped\n')
     expect((await shell('headwater read app/s', { HEADWATER_URL })).stdout).toBe('one\n')
+  })
+
+  it.skipIf(!existsSync('/dev/full'))('reports that its output cannot be written', async () => {
+    expect(await shell('headwater completion bash > /dev/full')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^headwater: cannot write to standard output: ENOSPC.*\n$/),
+    })
+  })
+
+  it('a server goes on when the reader of its log is gone', async () => {
+    const child = headwater.start([
+      'serve',
+      '--port',
+      '0',
+      '--no-auth',
+      '--storage',
+      'memory',
+      '--log',
+      'text',
+    ])
+    const end = ended(child)
+    let printed = ''
+    while (!printed.includes('Press Ctrl+C')) printed += String((await once(child.stdout!, 'data'))[0])
+    child.stdout!.destroy()
+    const url = /http:\S+/.exec(printed)![0]
+    for (let requests = 0; requests < 4; requests++) expect((await fetch(`${url}/health`)).status).toBe(200)
+    child.kill('SIGTERM')
+    expect(await end).toMatchObject({ code: 0, err: '' })
   })
 
   it('a follower ends when the reader of its pipe is gone', async () => {
