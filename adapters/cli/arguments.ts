@@ -219,6 +219,7 @@ export function timeArgument(text: string, name: string, now: number): number {
   if (time >= 0) return time
   throw new CliError(
     2,
-    `invalid ${name} ${quoteArg(text)}; it must be milliseconds, a time such as 2030-01-31T12:00:00Z, or a duration before now such as 15m`,
+    `invalid ${name} ${quoteArg(text)}; it must be milliseconds, a time such as 2030-01-31T12:00:00Z, ` +
+      'or a duration before now such as 15m',
   )
 }

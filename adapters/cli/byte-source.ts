@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 
-/** Bytes that a command reads into memory of its own, so that a long input costs no allocations. */
+/** Bytes that a command reads into its own buffer, so that a long input costs no allocations. */
 export interface ByteSource {
   /** In bytes; undefined if it is not known. */
   readonly size: number | undefined

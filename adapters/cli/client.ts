@@ -169,8 +169,8 @@ export class Client {
     if (HeadwaterError.is(error)) return this.#unexpected(printable(error.message))
     const { reason, wasNotSent, isRefused } = connectionFailure(error)
     const problem = timeout.isSilent ? `no response within ${SILENCE_MS_MAX / 1000} seconds` : reason
-    const doubt = method === 'GET' || wasNotSent ? '' : '; the request may have taken effect'
-    return new ConnectionError(`cannot reach ${name}: ${problem}${doubt}`, isRefused)
+    const outcome = method === 'GET' || wasNotSent ? '' : '; the request may have taken effect'
+    return new ConnectionError(`cannot reach ${name}: ${problem}${outcome}`, isRefused)
   }
 }
 

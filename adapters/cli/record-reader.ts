@@ -12,7 +12,7 @@ import { CliError, printable } from './errors.ts'
 const LINE_FEED = 10
 /** A line of JSON may be longer than its record: base64, escapes. */
 const JSON_LINE_BYTES_MAX = 8 * 1024 * 1024
-/** Memory for what is read at once. It grows for longer lines. */
+/** The read buffer. It grows for longer lines. */
 const BUFFER_BYTES = 1024 * 1024
 /** Makes a request of a line. */
 const BEFORE_JSON = '{"records":['

@@ -78,7 +78,8 @@ function databaseUrl(text: string): string {
 function unknownStorage(text: string): CliError {
   return new CliError(
     2,
-    `unknown storage ${quoteArg(text)}; expected \`memory\`, a directory such as \`./data\`, or a URL such as \`file:./data\` or \`postgres://localhost/app\``,
+    `unknown storage ${quoteArg(text)}; expected \`memory\`, a directory such as \`./data\`, ` +
+      'or a URL such as `file:./data` or `postgres://localhost/app`',
   )
 }
 

@@ -117,7 +117,8 @@ export function operationGroups(text: string): OperationGroups {
     if (level === undefined || permissions === undefined) {
       throw new CliError(
         2,
-        `invalid group ${quoteArg(part.trim())} in \`--op-groups\`; expected a list such as \`account:read,basin:write,stream:read+write\``,
+        `invalid group ${quoteArg(part.trim())} in \`--op-groups\`; ` +
+          'expected a list such as `account:read,basin:write,stream:read+write`',
       )
     }
     if (groups[level] !== undefined) throw new CliError(2, `\`--op-groups\` contains \`${level}\` twice`)

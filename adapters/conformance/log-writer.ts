@@ -132,7 +132,7 @@ export interface BlockSpec {
    * metered size. Default: 0.
    */
   readonly headers?: number | undefined
-  /** Included in the bodies, to tell two writers apart. Default: none. */
+  /** Included in the bodies, to distinguish two writers. Default: none. */
   readonly tag?: string | undefined
 }
 

@@ -114,7 +114,7 @@ function changesFor(harness: Harness): ChangeRecorder {
 /** Records the calls of `onLogChanged`, so that a test can wait for one. */
 class ChangeRecorder {
   readonly #timeoutMs: number
-  readonly #told: string[] = []
+  readonly #notified: string[] = []
   readonly #waiters = new Set<() => void>()
 
   constructor(timeoutMs: number) {
@@ -123,19 +123,19 @@ class ChangeRecorder {
 
   /** Passed to `open`. */
   readonly onLogChanged = (logId: string): void => {
-    this.#told.push(logId)
+    this.#notified.push(logId)
     for (const check of this.#waiters) check()
   }
 
   get count(): number {
-    return this.#told.length
+    return this.#notified.length
   }
 
   /** Resolves once a change of the log is notified. Ignores notifications before `clear`. */
   waitFor(logId: string, what: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const check = (): void => {
-        if (!this.#told.includes(logId)) return
+        if (!this.#notified.includes(logId)) return
         clearTimeout(timer)
         this.#waiters.delete(check)
         resolve()
@@ -150,6 +150,6 @@ class ChangeRecorder {
   }
 
   clear(): void {
-    this.#told.length = 0
+    this.#notified.length = 0
   }
 }

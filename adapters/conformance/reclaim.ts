@@ -238,8 +238,8 @@ export const reclaimCases: readonly ConformanceCase[] = [
       const gone = await LogWriter.create(session, 'gone')
       await gone.append({ expiresAt: NOW })
       await session.commit([{ kind: 'delete-log', logId: 'gone' }])
-      const told = await reclaimAll(session, { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
-      equal([...new Set(told)].sort(), ['expired', 'trimmed'], 'logs')
+      const logIds = await reclaimAll(session, { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
+      equal([...new Set(logIds)].sort(), ['expired', 'trimmed'], 'logs')
       equal(await reclaimAll(session, { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 }), [], 'logs')
     },
   },
@@ -269,13 +269,13 @@ export const reclaimCases: readonly ConformanceCase[] = [
 
 /** Reclaims until nothing is left. Resolves to the logs that were reported. */
 export async function reclaimAll(session: StorageSession, limits: ReclaimLimits): Promise<string[]> {
-  const told: string[] = []
+  const reported: string[] = []
   for (let call = 0; ; call++) {
     const { more, logIds } = await session.reclaim(limits)
-    equal(new Set(logIds).size, logIds.length, 'number of logs that one call tells')
-    told.push(...logIds)
-    if (!more) return told
-    ok(call < CALLS_MAX, 'reclaim says for ever that more is left')
+    equal(new Set(logIds).size, logIds.length, 'number of logs that one call reports')
+    reported.push(...logIds)
+    if (!more) return reported
+    ok(call < CALLS_MAX, 'reclaim always reports that more is left')
   }
 }
 

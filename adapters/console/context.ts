@@ -6,7 +6,7 @@ import type { Route } from './route.ts'
 /** What every part of the console uses. */
 export interface Console {
   readonly client: Client
-  /** Whether the server has an address of its own, which curl commands can use. */
+  /** Whether the server has an address, which curl commands can use. */
   readonly hasAddress: boolean
   navigate(route: Route): void
   /** Shows a message for some seconds. */

@@ -170,7 +170,7 @@ export function settingsOf(options: HandlerOptions, members: Members = HANDLER_O
     prefix: prefix === '' ? '' : encodedPath(prefix),
     page: options.page,
     onError: (error, exchange) => {
-      // A storage that has failed for good rejects every call with the same error.
+      // A storage that has failed permanently rejects every call with the same error.
       const reason = rootCauseOf(error)
       if (reported.has(reason)) return
       reported.add(reason)

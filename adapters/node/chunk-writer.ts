@@ -25,7 +25,7 @@ export class ChunkWriter {
     this.#advance()
   }
 
-  /** Writes what is ready, and goes on when more is or when the client has caught up. */
+  /** Writes the chunks that are ready, and continues when more are, or when the client has caught up. */
   readonly #advance = (ready?: MaybePromise<IteratorResult<Uint8Array, unknown>>): void => {
     if (this.#isOver) return
     try {

@@ -167,7 +167,7 @@ function checkAborted(signal: AbortSignal): void {
  * Sends the header under every prefix, because services differ; one that knows several gets the same value.
  */
 function setVendorHeader(headers: Headers, header: VendorHeader, value: string): void {
-  for (const word of HEADER_PREFIXES) headers.set(vendorHeaderName(word, header), value)
+  for (const prefix of HEADER_PREFIXES) headers.set(vendorHeaderName(prefix, header), value)
 }
 
 async function wholeBody(response: Response, signal: AbortSignal, onData: () => void): Promise<Uint8Array> {

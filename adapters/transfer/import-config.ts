@@ -60,7 +60,8 @@ export class ImportConfig {
       throw new TransferError(`${streamLabel(this.#stream)} was deleted during the import`)
     if (sameConfig(current, this.#current)) return
     throw new TransferError(
-      `${streamLabel(this.#stream)} was reconfigured during the import, perhaps by another import, and may have lost records; delete it and import it again`,
+      `${streamLabel(this.#stream)} was reconfigured during the import, perhaps by another import, ` +
+        'and may have lost records; delete it and import it again',
     )
   }
 }

@@ -193,7 +193,8 @@ class Import {
     }
     if (cipher === null && !basin.isNew && !this.#options.resume) {
       throw new TransferError(
-        `${streamLabel(stream)} is not encrypted, but its basin is. Importing it turns off encryption for all streams created in the basin at that moment; use \`--resume\` if no others are`,
+        `${streamLabel(stream)} is not encrypted, but its basin is. Importing it turns off encryption ` +
+          'for all streams created in the basin at that moment; use `--resume` if no others are',
       )
     }
     const uninterrupted = true

@@ -96,7 +96,7 @@ export class StreamImport {
     this.#last = record
   }
 
-  /** Completes the stream and sets its final configuration. Rejects if others changed it meanwhile. */
+  /** Completes the stream and sets its final configuration. Rejects if another client changed it. */
   async finish(): Promise<void> {
     const { tail } = this.#stream
     await this.#flush()
@@ -170,7 +170,8 @@ export class StreamImport {
         : (before?.timestamp ?? 0) <= end.timestamp && end.timestamp <= after.timestamp
     if (fits && (!isAtTail || end.timestamp === this.#stream.tail.timestamp)) return
     throw new TransferError(
-      `${streamLabel(this.#stream)} ends at ${end.seqNum} with timestamp ${end.timestamp}: its records are not those of the export`,
+      `${streamLabel(this.#stream)} ends at ${end.seqNum} with timestamp ${end.timestamp}: ` +
+        'its records are not those of the export',
     )
   }
 
@@ -205,12 +206,14 @@ export class StreamImport {
     }
     if (to - from.seqNum > GAP_POSITIONS_MAX) {
       throw new TransferError(
-        `${streamLabel(this.#stream)}: the records ${from.seqNum} to ${to - 1} are missing, which is too many to fill; import into a new directory`,
+        `${streamLabel(this.#stream)}: the records ${from.seqNum} to ${to - 1} are missing, ` +
+          'which is too many to fill; import into a new directory',
       )
     }
     if (isTooNarrow(gap) && from.seqNum > 0) {
       throw new TransferError(
-        `${streamLabel(this.#stream)}: position ${from.seqNum} cannot contain both a fence and a trim; delete the stream and import it again`,
+        `${streamLabel(this.#stream)}: position ${from.seqNum} cannot contain both a fence and a trim; ` +
+          'delete the stream and import it again',
       )
     }
     if (isTrimmed(gap)) for (const records of gapRecords(gap)) await this.#append(records)

@@ -18,7 +18,7 @@ import { readJson } from '../../src/wire/json-reader.ts'
 import type { ServiceResponse } from './connection.ts'
 import { TransferError } from './transfer-error.ts'
 
-/** Limits what is repeated of a service's message. */
+/** Limits the quoted length of a service's message. */
 const MESSAGE_CHARACTERS_MAX = 1000
 
 /** Decodes a JSON response. Like the other decoders, throws {@link TransferError} for an unexpected one. */

@@ -332,6 +332,7 @@ function appendInput(
 function checkEnd(actual: StreamPosition | undefined, wanted: StreamPosition, about: string): void {
   if (actual?.seqNum === wanted.seqNum && actual.timestamp === wanted.timestamp) return
   throw new TransferError(
-    `${about}: records were stored at other positions or times: it ends at ${actual?.seqNum} with timestamp ${actual?.timestamp}, not at ${wanted.seqNum} with ${wanted.timestamp}`,
+    `${about}: records were stored at other positions or times: it ends at ${actual?.seqNum} ` +
+      `with timestamp ${actual?.timestamp}, not at ${wanted.seqNum} with ${wanted.timestamp}`,
   )
 }

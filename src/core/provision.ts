@@ -3,7 +3,7 @@ import { basinConfig, normalizeStreamConfig } from './config.ts'
 
 /**
  * Identifies the creation of a basin by its request token and its configuration before defaults
- * (docs/protocol.md "Creating"). Null if the request had no token, because it cannot be told from another.
+ * (docs/protocol.md "Creating"). Null without a token: such a request cannot be distinguished from another.
  * Persisted.
  */
 export function basinCreationKey(token: string | undefined, sent: BasinConfigInput): string | null {

@@ -77,7 +77,7 @@ export function sequence(
   }
 }
 
-/** Lines are no commands, and none has a timestamp of its own. */
+/** Lines are not commands and have no timestamps. */
 function sequenceLines(
   { tail, trimPoint, fencingToken }: StreamState,
   lines: Lines,

@@ -115,7 +115,7 @@ export function appendBatch(
   const inputs: readonly RecordInput[] = Array.isArray(input) ? input : [input]
   let meteredBytes = 0
   let encodedBytes = 0
-  // A getter of what is passed may append to another stream.
+  // A getter of the input may append to another stream.
   scratch = undefined
   try {
     for (const input of inputs) {

@@ -73,7 +73,7 @@ export interface BasinConfig {
   readonly streamCipher: Cipher | null
   /** Whether an append creates a stream that does not exist. */
   readonly createStreamOnAppend: boolean
-  /** Whether a session that follows a stream creates it if it does not exist. */
+  /** Whether reads and tail checks create a stream that does not exist. */
   readonly createStreamOnRead: boolean
 }
 
@@ -85,7 +85,7 @@ export interface BasinConfigInput {
   readonly streamCipher?: Cipher | null | undefined
   /** Whether an append creates a stream that does not exist. Default: false. */
   readonly createStreamOnAppend?: boolean | undefined
-  /** Whether a session that follows a stream creates it if it does not exist. Default: false. */
+  /** Whether reads and tail checks create a stream that does not exist. Default: false. */
   readonly createStreamOnRead?: boolean | undefined
 }
 
@@ -126,7 +126,7 @@ export interface BasinReconfiguration {
   readonly streamCipher?: Cipher | null | undefined
   /** Whether an append creates a stream that does not exist. `null` keeps the value. */
   readonly createStreamOnAppend?: boolean | null | undefined
-  /** Whether a session that follows a stream creates it if it does not exist. `null` keeps the value. */
+  /** Whether reads and tail checks create a stream that does not exist. `null` keeps the value. */
   readonly createStreamOnRead?: boolean | null | undefined
 }
 

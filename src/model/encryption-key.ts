@@ -12,7 +12,7 @@ export const KEY_CHARACTERS_MAX = 44
  * so that logs and errors cannot reveal it.
  */
 export class EncryptionKey {
-  /** Undefined for what is no key at all. */
+  /** Undefined if the value is not a key. */
   readonly #given: EncryptionKeyInput | undefined
   #bytes: Uint8Array | undefined
 

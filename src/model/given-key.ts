@@ -7,7 +7,7 @@ export type EncryptionKeyInput = string | Uint8Array
  * and errors cannot reveal it.
  */
 export class RedactedKey {
-  /** Undefined for what is no key at all. */
+  /** Undefined if the value is not a key. */
   readonly #given: EncryptionKeyInput | undefined
   #key: object | undefined
 

@@ -9,7 +9,7 @@ export const DEFAULT_SCOPE = 'aws:us-east-1'
 export interface BasinInfo {
   /** The name of the basin. */
   readonly name: string
-  /** The location of the basin in the words of older clients. It never changes. */
+  /** The location of the basin, as older clients call it. It never changes. */
   readonly scope: string
   /** The location of the basin. It never changes. */
   readonly location: string | null
@@ -65,9 +65,9 @@ export const EMPTY_PAGE: Page<never> = { items: [], hasMore: false }
 
 /** Selects a page of a list, in the order of the names' UTF-8 bytes. Both conditions apply. */
 export interface ListQuery {
-  /** Only names that begin with it. */
+  /** Only names with this prefix. */
   readonly prefix?: string | undefined
-  /** Only names greater than it. It need not have the prefix. */
+  /** Only names greater than this one, which need not have the prefix. */
   readonly startAfter?: string | undefined
   /** The size of a page, 1 to 1,000. Anything else is 1,000. */
   readonly limit?: number | undefined

@@ -16,7 +16,7 @@ export interface ErrorBody {
  */
 export function errorBody(error: unknown): ErrorBody {
   if (!HeadwaterError.is(error)) return { status: 500, text: codeAndMessage('other', 'internal error') }
-  // The protocol has no code of its own for a full storage.
+  // The protocol has no separate code for a full storage.
   const code = error.code === 'storage_full' ? 'storage' : error.code
   return { status: error.status, text: bareShape(error) ?? codeAndMessage(code, wireMessage(error)) }
 }

@@ -33,7 +33,7 @@ export const DELETE = command({
         const { basin, stream } = name
         const at = { path: resourcePath(name), ...(stream !== undefined && { basin }) }
         await client.send({ method: 'DELETE', ...at })
-        // Closing the engine would interrupt the deletion until somebody opens the storage again.
+        // Closing the engine would interrupt the deletion until the storage is opened again.
         if (stream === undefined && engine !== undefined) await untilGone(client, basin, context)
         context.printError(`Deleted ${stream === undefined ? 'basin' : 'stream'} ${nameText(name)}`)
       }

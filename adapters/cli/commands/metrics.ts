@@ -37,7 +37,8 @@ function parse(args: readonly string[], { env, clock }: CliContext) {
   if (name !== undefined && name.basin.length < BASIN_NAME_BYTES_MIN_ON_POST) {
     throw new CliError(
       2,
-      `the API has no usage metrics of basin ${quoteName(name.basin)}: its name must have at least ${BASIN_NAME_BYTES_MIN_ON_POST} characters`,
+      `the API has no usage metrics of basin ${quoteName(name.basin)}: ` +
+        `its name must have at least ${BASIN_NAME_BYTES_MIN_ON_POST} characters`,
     )
   }
   const known: readonly string[] = setsOf(name)

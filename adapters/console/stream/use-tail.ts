@@ -14,7 +14,7 @@ export interface Tail {
   readonly state: TailState
   /** Records per second. */
   readonly rate: number
-  /** How many records lie between the last one received and the tail, as far as known. */
+  /** The number of records between the last one received and the tail, as far as known. */
   readonly behind: number
   /** Whether the filter has seen every record. */
   readonly isFiltered: boolean

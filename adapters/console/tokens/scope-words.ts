@@ -43,7 +43,7 @@ export const OPERATION_WORDS: Readonly<Record<Operation, OperationWords>> = {
   'set-default-location': words('account', 'write', 'account', 'set the default location'),
 }
 
-/** The names of all operations, by what they act on. */
+/** The names of all operations, by the kind of resource that they act on. */
 export const OPERATION_NAMES = Object.keys(OPERATION_WORDS) as Operation[]
 
 /** What a scope permits on one kind of resource. */

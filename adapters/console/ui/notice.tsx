@@ -18,7 +18,7 @@ export function Note({ children }: { readonly children: ComponentChildren }) {
   return <p class="notice">{children}</p>
 }
 
-/** Stands for what is being loaded. The style sheet shows it only after a while. */
+/** A placeholder while content is loading. The style sheet shows it only after a while. */
 export function Loading() {
   return <p class="loading">Loading …</p>
 }

@@ -29,8 +29,7 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = { durability: oneOf(['s
  *
  * Memory: about 500 bytes per stream that was not used since the opening, 1 KiB for each other one, and 200
  * bytes per run of records. There is one run for each append of 128 KiB or more, and one for each MiB of
- * other records, plus a few. Reads of single records of large appends keep up to 12 MiB, by which they find
- * them again.
+ * other records, plus a few. Reads of single records of large appends cache up to 12 MiB of page tables.
  *
  * Throws `RangeError` for invalid options.
  */

@@ -55,7 +55,7 @@ function neededRuns(runs: readonly Run[], selection: Selection): readonly Run[] 
   let end = start
   let meteredBytes = 0
   while (end < runs.length && !selection.isPastEnd(runs[end]!)) {
-    // How much of the first run lies after the start is unknown.
+    // How much of the first run comes after the start is unknown.
     if (end > start) meteredBytes += runs[end]!.meteredBytes
     end++
     if (end > start + 1 && selection.wouldFill(meteredBytes, 0)) break

@@ -134,7 +134,7 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
     try {
       opening = openDB<Schema>(name, SCHEMA_VERSION, {
         upgrade(db, oldVersion, _, transaction) {
-          // No other connection blocks it any more.
+          // No other connection blocks it now.
           cancel()
           upgrade(db, oldVersion, transaction)
         },
@@ -167,7 +167,9 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
 function openFailure(error: unknown): unknown {
   const isNewer = error instanceof DOMException && error.name === 'VersionError'
   if (!isNewer) return toStorageFailure(error, true)
-  const message = `a newer version of headwater has upgraded the database beyond schema version ${SCHEMA_VERSION}; reload the page to use it`
+  const message =
+    'a newer version of headwater has upgraded the database ' +
+    `beyond schema version ${SCHEMA_VERSION}; reload the page to use it`
   return new StorageFailure('blocked', message, { nothingWritten: true, cause: error })
 }
 

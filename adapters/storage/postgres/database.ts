@@ -13,7 +13,7 @@ export interface Outcome {
   readonly rejectedWith?: string
 }
 
-/** The connection leads to what is a standby now. */
+/** The connection leads to a server that has become a standby. */
 const READ_ONLY = '25006'
 
 /** The delays between attempts, in milliseconds: from the first, doubled up to the last. */

@@ -95,7 +95,7 @@ function codeOf(error: unknown): string | undefined {
 
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  // Connecting to a name with several addresses fails with an error that has no message of its own.
+  // Connecting to a name with several addresses fails with an error without a message.
   const [first] = (error as Partial<AggregateError>).errors ?? []
   return error.message || (first === undefined ? error.name : messageOf(first))
 }

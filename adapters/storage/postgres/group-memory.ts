@@ -25,7 +25,7 @@ export class GroupMemory {
   }
 }
 
-/** Joins arrays, without a copy if they lie side by side. */
+/** Joins arrays, without a copy if they are adjacent. */
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   const { buffer, byteOffset } = parts[0]!
   let end = byteOffset

@@ -3,7 +3,7 @@ import type { Row } from './client.ts'
 import { failure } from './failures.ts'
 import { numberOf } from './values.ts'
 
-/** The part of a head that is in no column of its own. */
+/** The part of a head that has no separate column. */
 type State = Pick<Head, 'trimPoint' | 'fencingToken' | 'appendedAt' | 'trims'> & {
   readonly timestamp: number
 }

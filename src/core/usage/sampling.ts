@@ -24,7 +24,7 @@ export function addRange(activity: Activity, run: HourRange): Activity {
   return merged
 }
 
-/** Reduces the resolution to days before the hours tier, and removes what is older than the days tier. */
+/** Reduces the resolution to days before the hours tier, and removes usage older than the days tier. */
 export function coarsenActivity(activity: Activity, now: number): Activity {
   const hoursFrom = keptFrom(HOURS, now) / HOUR_SECONDS
   const daysFrom = keptFrom(DAYS, now) / HOUR_SECONDS

@@ -202,7 +202,7 @@ export class AppendSession {
     void this.#last.then(() => this.#fail())
   }
 
-  /** Appends nothing more than what is in flight, and waits a while for its acks. */
+  /** Appends nothing except the batches in flight, and waits a while for their acks. */
   #revoke(error: unknown): void {
     const { lane, clock } = this.#context
     lane.group.fail()

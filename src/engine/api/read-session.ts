@@ -39,7 +39,8 @@ export type RecordSessionEvent<Batch> =
  * free everything at once.
  *
  * Errors:
- * - `range_not_satisfiable`, with the tail, where a read over HTTP answers 416
+ * - `range_not_satisfiable`, with the tail, for a start beyond the tail, or if no record is available and the
+ *   session does not wait
  * - `basin_not_found`, `stream_not_found` where the session may not create the stream
  * - `invalid` for a malformed query
  * - `rate_limited` when the read makes no progress while `limits.readBufferBytes` is used up

@@ -86,7 +86,7 @@ export const QUEUED: AppendState = { kind: 'queued' }
 export const DISCARDED: AppendState = { kind: 'discarded' }
 export const CONFLICTED: AppendState = { kind: 'conflicted' }
 
-/** Publishes and acknowledges what was written, rejects the rest, in order. */
+/** Publishes and acknowledges the written appends, and rejects the others, in order. */
 export function settleAppends(entries: readonly AppendEntry[], target: AppendTarget): void {
   for (const { state } of entries) if (state.kind === 'written') target.onDurable(state.attempt.written)
   const { tail } = target.head
@@ -116,7 +116,7 @@ export class AppendGroup {
   #failed = false
   #refused: object | undefined
 
-  /** Whether an append failed for good. */
+  /** Whether an append failed permanently. */
   get failed(): boolean {
     return this.#failed
   }

@@ -206,7 +206,7 @@ export class HistoryPhase {
     const progress = this.#progress
     for (;;) {
       const block = this.#blocks[this.#first]
-      // The end may lie inside a block, if the storage has merged blocks since the tail was read.
+      // The end may be inside a block, if the storage has merged blocks since the tail was read.
       const isOver = progress.position >= endSeqNum
       if (block === undefined || isOver || block.firstSeqNum >= endSeqNum) return undefined
       if (block.endSeqNum > progress.position && !isExpired(block.expiresAt, this.#openedAt)) return block

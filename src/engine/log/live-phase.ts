@@ -168,7 +168,7 @@ export class LivePhase implements Follower {
     if (heartbeats) this.#nextHeartbeatAt = now + heartbeatGapMs(random())
   }
 
-  /** Keeps a timer that is early: deliveries postpone what it is for, and it is set again when it fires. */
+  /** Keeps a timer that is early: deliveries postpone its deadline, and it is rearmed when it fires. */
   #setTimer(at: number): void {
     if (at === Number.POSITIVE_INFINITY || (this.#timer !== undefined && this.#timer.at <= at)) return
     this.#timer?.cancel()

@@ -25,7 +25,7 @@ export function withData({ batch }: LiveBatch, data: Uint8Array): ReadBatch {
   return new ReadBatch(RecordBatch.ofData(data), batch, batch.tail)
 }
 
-/** A read that is told of appends. */
+/** A read that is notified of appends. */
 export interface Follower {
   readonly isWaiting: boolean
   /** Called after appends, and whenever else there may be something to do. Must not throw. */

@@ -27,7 +27,7 @@ export interface ReadShare {
    * settles once the share is closed.
    */
   hold(bytes: number): MaybePromise<void>
-  /** Corrects what is held, without waiting. */
+  /** Corrects the held bytes, without waiting. */
   correct(bytes: number): void
   /** Records that the consumer has finished the last batch. */
   moved(): void

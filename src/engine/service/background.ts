@@ -184,7 +184,7 @@ export class BackgroundWork implements WorkRequests {
     for (const task of tasks) await this.#repeat(async () => this.#hasTurn && (await task()))
   }
 
-  /** A browser frees what was deleted a moment later, and an append fails until records are freed. */
+  /** A browser frees deleted records a moment later, and appends fail until then. */
   async #reclaim(): Promise<boolean> {
     const { cleanup, clock } = this.#context
     try {

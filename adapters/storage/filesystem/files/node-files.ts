@@ -58,7 +58,7 @@ export function nodeFiles(directory: string | PinnedDirectory): Files {
 
 type PathOf = (name: string) => string
 
-/** Never opens what has the name already: it may be a symbolic link, or a link to a file of somebody else. */
+/** Never opens an existing file of the name: it may be a symbolic link, or a link to a foreign file. */
 async function create(path: string, pathOf: PathOf): Promise<File> {
   const make = () => call<number>((done) => open(path, CREATE, 0o600, done))
   try {

@@ -78,7 +78,7 @@ function decodeJournalBlock(bytes: Buffer, offset: number, place: JournalBlock):
   }
 }
 
-/** Blocks that lie close together, and no more than the selection needs. */
+/** Blocks that are close together, and no more than the selection needs. */
 function windowOf(
   blocks: readonly JournalBlock[],
   start: number,

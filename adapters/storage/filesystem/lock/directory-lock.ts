@@ -29,7 +29,7 @@ export interface LockedDirectory {
   release(): Promise<void>
 }
 
-/** How often a candidate looks whether the others have given up. */
+/** How often a candidate checks whether the others have given up. */
 const LOOK_EVERY_MS = 10
 /** 5 s: a process that was stopped while opening must not block others forever. */
 const LOOKS_MAX = 500

@@ -9,7 +9,7 @@ export interface LocalProcess extends ProcessIdentity {
   readonly filesystem?: string
 }
 
-/** The result of connecting to an owner's socket; `none` if it tells nothing. */
+/** The result of connecting to an owner's socket; `none` if it proves nothing. */
 export type ProbeResult = 'accepted' | 'refused' | 'none'
 
 /** Whether the owner is running. It counts as dead only if that is certain. */
@@ -22,7 +22,7 @@ export async function ownerLiveness(
   return liveness === 'unknown' ? processLiveness(owner, local) : liveness
 }
 
-/** What the socket and the owner file tell without a look at the process (docs/storage-format.md "Owner"). */
+/** The liveness by socket and owner file, without looking up the process (docs/storage-format.md "Owner"). */
 export function livenessBySocket(owner: Owner, local: LocalProcess, answer: ProbeResult): Liveness {
   // An owner that accepts is alive, even if its pid is shifted or belongs to another container.
   if (answer === 'accepted') return 'alive'

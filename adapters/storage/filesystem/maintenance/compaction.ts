@@ -165,7 +165,7 @@ async function copyGroup(
   }
   const run = await writer.endRun()
   if (run === undefined) return undefined
-  // The new run also covers what was freed at its ends, because it replaces whole runs.
+  // The new run also covers ranges freed at its ends, because it replaces whole runs.
   const span = { firstSeqNum: runs[0]!.firstSeqNum, endSeqNum: runs.at(-1)!.endSeqNum }
   return { log, run: { ...run, ...span }, omitted }
 }

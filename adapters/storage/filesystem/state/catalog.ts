@@ -24,9 +24,9 @@ export interface CollectionSnapshot {
 
 interface CatalogCollection {
   readonly stored: StoredDocuments
-  /** Replaces what is stored. Undefined: deleted. */
+  /** Replacements of stored documents. Undefined: deleted. */
   readonly changed: Map<string, StoredDocument | undefined>
-  /** Keys of what was changed. */
+  /** Keys of changed documents. */
   readonly keys: OrderedList<string>
 }
 

@@ -111,7 +111,7 @@ export interface FreedRange extends SeqRange {
   readonly bytes: number
 }
 
-/** Consecutive blocks of a log that lie together in one segment. */
+/** Consecutive blocks of a log that are contiguous in one segment. */
 export class Run implements RunFacts {
   readonly home: Segment
   readonly offset: number

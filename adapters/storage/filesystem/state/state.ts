@@ -168,7 +168,7 @@ export class State {
       replaced.has(run.segment) && run.firstSeqNum >= facts.firstSeqNum && run.endSeqNum <= facts.endSeqNum
     const sources = log.runs.filter(isSource)
     if (sources.length === 0) return
-    // What no source run holds any more was freed with its whole run.
+    // Ranges that no source run contains now were freed with their whole run.
     const gone = subtractRanges([{ from: facts.firstSeqNum, to: facts.endSeqNum }], sources.map(spanOf))
     const freed = sources.flatMap(({ holes }) => holes)
     const run = new Run(segment, {

@@ -71,7 +71,8 @@ function checkBlocks({ head, blocks }: Log, range: FreedRange): void {
   if (!isWhole || freed.length !== range.blocks || meteredBytes !== range.meteredBytes) {
     const found = `${freed.length} blocks with ${meteredBytes}`
     throw new RangeError(
-      `the freed range from ${range.from} to ${range.to} counts ${range.blocks} blocks with ${range.meteredBytes} metered bytes, but has ${found}`,
+      `the freed range from ${range.from} to ${range.to} counts ${range.blocks} blocks ` +
+        `with ${range.meteredBytes} metered bytes, but has ${found}`,
     )
   }
   const isKept = ({ endSeqNum, expiresAt }: JournalBlock): boolean =>

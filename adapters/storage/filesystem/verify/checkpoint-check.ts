@@ -15,7 +15,7 @@ import type { Scan } from './scan.ts'
 
 const LETTER_OF_END = 'E'.charCodeAt(0)
 
-/** Reads the checkpoint and takes over its state, or what is left of it. */
+/** Reads the checkpoint and adopts its state, or the undamaged part of it. */
 export async function checkCheckpoint(scan: Scan, number: number): Promise<void> {
   const file = fileName('checkpoint', number)
   let reader: SequentialReader
@@ -51,7 +51,7 @@ async function readFrames(scan: Scan, reader: SequentialReader): Promise<void> {
     try {
       const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
       if (payload === undefined) throw new RangeError('the last frame is missing')
-      // The counts do not match what is left of a damaged checkpoint.
+      // The counts do not match the undamaged part of a damaged checkpoint.
       isLast = payload[0] === LETTER_OF_END
       checkItems(scan, payload, place)
       content.add(payload)

@@ -106,12 +106,14 @@ function checkStream(
   if (config.retentionPolicy === 'infinite') noteMissing(scan, log)
 }
 
-/** Once blocks are freed, nothing tells whether they expired under an earlier retention policy. */
+/** Freed blocks may have expired under an earlier retention policy: nothing shows it afterwards. */
 function noteMissing({ findings, logPlaces }: Scan, { number, id, head, runs, blocks }: Log): void {
   const first = runs[0]?.liveFrom ?? blocks[0]?.firstSeqNum ?? head.tail.seqNum
   if (first <= head.trimPoint) return
   const { file, offset } = logPlaces.get(number)!
-  const note = `the ${first - head.trimPoint} oldest records are missing, although they were not trimmed and the stream keeps records forever: they expired under an earlier retention policy`
+  const note =
+    `the ${first - head.trimPoint} oldest records are missing, although they were not trimmed ` +
+    'and the stream keeps records forever: they expired under an earlier retention policy'
   findings.note(file, note, { offset, log: id })
 }
 

@@ -101,7 +101,7 @@ export class Findings {
     if (this.notes.length < KEPT_MAX) this.notes.push({ file, ...about, note })
   }
 
-  /** Records an error about this place. Rethrows what is neither damage nor a storage failure. */
+  /** Records an error about this place. Rethrows errors that are neither damage nor storage failures. */
   failure(place: Place, error: unknown, log?: string): void {
     if (error instanceof RangeError) this.problem(place, error.message, log)
     else if (StorageFailure.is(error)) this.problem(place, withoutPlace(error, place), log)

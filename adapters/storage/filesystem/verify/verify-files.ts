@@ -19,7 +19,7 @@ export interface VerifyFilesOptions extends ScanOptions {
   readonly ofEngine?: boolean
 }
 
-/** Verifies files that nothing modifies meanwhile. Only reads. */
+/** Verifies files that nothing else modifies. Only reads. */
 export async function verifyFiles(files: Files, options: VerifyFilesOptions = {}): Promise<VerifyReport> {
   const scan = new Scan(files, options)
   const inventory = await takeInventory(files, await mapFileErrors(files.list()), scan.findings)
@@ -68,7 +68,7 @@ async function checkSegments(scan: Scan, { segments }: Inventory): Promise<void>
   }
 }
 
-/** What the checkpoint recorded, and the journals changed, decides what is removed and compacted. */
+/** The counts of the checkpoint, updated by the journals, decide which segments are removed and compacted. */
 function checkUse({ state, findings }: Scan, runs: ReadonlyMap<number, readonly PlacedRun[]>): void {
   for (const segment of state.segments.values()) {
     const counted = new Segment(segment)

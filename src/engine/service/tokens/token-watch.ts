@@ -144,7 +144,7 @@ export class TokenWatcher {
   #scheduleCheck(): void {
     const { clock, isShared, closing } = this.#context
     if (this.#cancelCheck !== undefined || this.#entries.size === 0) return
-    // On a storage of its own, this engine knows of every other way in which a token ends.
+    // On an exclusive storage, this engine knows of every other way in which a token ends.
     const mayExpire = [...this.#entries.values()].some(({ identity }) => identity.grant.expiresAt !== null)
     if (!isShared && !mayExpire) return
     const check = () => {
