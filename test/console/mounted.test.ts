@@ -1,6 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
@@ -34,11 +35,12 @@ describeInChromium('the developer panel of docs/console.md, on an engine in Inde
     const developer = page.getByRole('button', { name: 'Developer' })
     const host = page.locator('#panel > div')
     // The button works once the script has opened the engine.
-    const mounted = async () => {
-      if ((await host.count()) === 0) await developer.click()
-      return host.count()
+    const mountedIn = async (tab: Page) => {
+      const panel = tab.locator('#panel > div')
+      if ((await panel.count()) === 0) await tab.getByRole('button', { name: 'Developer' }).click()
+      return panel.count()
     }
-    await expect.poll(mounted).toBe(1)
+    await expect.poll(() => mountedIn(page)).toBe(1)
     const address = page.url()
     await page.getByText('in this page').waitFor()
     await page.getByRole('link', { name: 'my-app' }).click()
@@ -62,6 +64,16 @@ describeInChromium('the developer panel of docs/console.md, on an engine in Inde
     await page.getByText('Appended 1 record: 1 to 1').waitFor()
     await page.getByRole('link', { name: 'Records' }).click()
     await page.locator('.row', { hasText: 'written by the console' }).waitFor()
+    // Another tab of the app has the same database, and appends to it when it starts.
+    const other = await browser.page('about:blank')
+    expectNoProblems(other, server.url)
+    await other.goto(server.url)
+    await expect.poll(() => page.locator('.row').count()).toBe(3)
+    await expect.poll(() => mountedIn(other)).toBe(1)
+    await other.getByRole('link', { name: 'my-app' }).click()
+    await other.getByRole('link', { name: 'notes' }).click()
+    await expect.poll(() => other.locator('.row').count()).toBe(3)
+    await other.close()
     await page.getByRole('link', { name: 'Usage' }).last().click()
     await page.getByText('only of basins whose names have 8 characters or more').waitFor()
     await page.getByRole('link', { name: 'Usage' }).first().click()
