@@ -68,7 +68,7 @@ inChromium('access and usage in a browser', (browser) => {
       ])
     })
 
-    it('an insecure page has plain streams, but neither ciphers nor tokens', async () => {
+    it('an insecure page supports plain streams, but neither ciphers nor tokens', async () => {
       const page = await browser.page()
       await page.route(`${INSECURE}/**`, async (route) => {
         const { pathname } = new URL(route.request().url())

@@ -117,7 +117,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     })
   })
 
-  it('a server goes on when the reader of its log is gone', async () => {
+  it('a server continues when the reader of its log exits', async () => {
     const child = headwater.start([
       'serve',
       '--port',
@@ -138,7 +138,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await end).toMatchObject({ code: 0, err: '' })
   })
 
-  it('a follower ends when the reader of its pipe is gone', async () => {
+  it('a follower ends when the reader of its pipe exits', async () => {
     const HEADWATER_URL = await serve('--storage', 'memory')
     const script = `headwater append app/s one --quiet 2> /dev/null
       (while true; do headwater append app/s more --quiet; done) & writer=$!

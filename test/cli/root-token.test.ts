@@ -114,7 +114,7 @@ describe('the root token', () => {
     expect(text).toMatch(/^Root token: \S{40,}$/m)
   })
 
-  it('is neither created nor set with --no-auth, and a given one causes a warning', async () => {
+  it('is neither created nor set with --no-auth, and giving one causes a warning', async () => {
     const storages = testStorages({ storage: memory() })
     const opened = await started(['--no-auth'], { storages, env: { HEADWATER_ROOT_TOKEN: ROOT_TOKEN } })
     expect(opened.err).toEqual(['Warning: HEADWATER_ROOT_TOKEN is ignored because of --no-auth'])

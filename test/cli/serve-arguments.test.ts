@@ -84,7 +84,7 @@ describe('headwater serve', () => {
     })
   })
 
-  it('takes options from the environment, and prefers those of the command line', () => {
+  it('reads options from the environment, and prefers those of the command line', () => {
     const env = {
       HEADWATER_PORT: '9000',
       HEADWATER_HOST: '0.0.0.0',

@@ -352,7 +352,7 @@ describe('with a server', () => {
     expect(lines()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('tail -n 0 -f prints what was appended while the connection was lost', async () => {
+  it('tail -n 0 -f prints the records that were appended while the connection was lost', async () => {
     const { stream, reads, world, lines, cut } = await cuttable()
     await stream.append('old')
     const { signals, exitCode } = run(['tail', '-n', '0', '-f', 'app/s'], world)

@@ -136,7 +136,7 @@ describe('headwater token with a service', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('leaves no timer behind', async () => {
+  it('leaves no timer armed', async () => {
     const clock = virtualClock()
     const world = { ...respondingWith(() => Response.json({ access_tokens: [], has_more: false })), clock }
     expect((await resultOf(LIST, world)).exitCode).toBe(0)

@@ -190,7 +190,7 @@ describe('headwater export and import', () => {
     expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
-  it('ends without an error when its reader is gone', async () => {
+  it('ends without an error when its reader exits', async () => {
     const child = headwater.start(['export', '--dir', source], KEYS)
     const end = ended(child)
     await once(child.stdout!, 'data')
@@ -265,7 +265,7 @@ describe('headwater export and import', () => {
     await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  it('exports only what the filters match', async () => {
+  it('exports only the streams that the filters match', async () => {
     const { code, out } = await run(['export', '--dir', source, '--basin', 'plain-basin', '--stream', 't*'])
     expect(code).toBe(0)
     expect(out.toString().match(/"stream":"[^"]*"/g)).toEqual(['"stream":"trimmed"'])

@@ -35,7 +35,7 @@ import { usageMetrics } from '../../src/usage/index.ts'
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
 
 describe('curl commands', () => {
-  it('quote what a shell would interpret, and name the token by its variable', () => {
+  it('quote characters that a shell would interpret, and name the token by its variable', () => {
     const call = {
       method: 'POST',
       path: ['streams', "a/it's", 'records'],
@@ -63,7 +63,7 @@ describe('curl commands', () => {
 })
 
 describe('the parser of events', () => {
-  it.each([1, 2, 3, 7, 1000])('takes chunks of %i characters and every kind of line break', (size) => {
+  it.each([1, 2, 3, 7, 1000])('accepts chunks of %i characters and every kind of line break', (size) => {
     const text = 'event: a\r\ndata: 1\ndata:2\r\rdata: [DONE]\n\n: comment\n\nevent: b\ndata: x\n\n'
     const parser = new EventParser()
     const events = []
@@ -331,7 +331,7 @@ describe('following a stream', () => {
 })
 
 describe('charts', () => {
-  it('count what was appended in the first second of a minute', async () => {
+  it('include appends in the first second of a minute', async () => {
     const clock = virtualClock({ now: Date.UTC(2025, 0, 1) })
     const hw = await open({ storage: memory(), usage: usageMetrics(), clock })
     onTestFinished(() => hw.close())

@@ -171,7 +171,7 @@ describe('explicitly set values', () => {
     expect(patchStreamConfig(current, change)).toStrictEqual(expected)
   })
 
-  it('stay the same after an empty reconfiguration and after repeating one', () => {
+  it('do not change with an empty reconfiguration or a repeated one', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamChange, (config, change) => {
         const current = normalizeStreamConfig(config)

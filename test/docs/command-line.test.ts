@@ -31,7 +31,7 @@ it('docs/cli.md contains the help of every command', async () => {
   await expect(`${introduction}${sections.join('\n')}`).toMatchFileSnapshot(path)
 })
 
-it('the commands in the README print what it says', async () => {
+it('the commands in the README print the documented output', async () => {
   const blocks = (await section('README.md', 'On the command line')).matchAll(
     /^```console\n([\s\S]*?)^```$/gm,
   )

@@ -18,16 +18,19 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 describe.each(all.filter(({ examples }) => examples.length > 0))('$page', ({ page, examples }) => {
-  it.each(examples)('the example in line $line prints what the page says', async ({ line, code, output }) => {
-    const file = join(directory, `${page.replaceAll('/', '-')}-${line}.mjs`)
-    await writeFile(file, (await transform(code, { loader: 'ts' })).code)
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
-      // Some keep files where they run.
-      cwd: await mkdtemp(join(directory, 'run-')),
-      timeout: 100_000,
-    })
-    expect({ stdout: lines(stdout), stderr }).toEqual({ stdout: lines(output), stderr: '' })
-  })
+  it.each(examples)(
+    'the example in line $line prints the documented output',
+    async ({ line, code, output }) => {
+      const file = join(directory, `${page.replaceAll('/', '-')}-${line}.mjs`)
+      await writeFile(file, (await transform(code, { loader: 'ts' })).code)
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
+        // Some keep files where they run.
+        cwd: await mkdtemp(join(directory, 'run-')),
+        timeout: 100_000,
+      })
+      expect({ stdout: lines(stdout), stderr }).toEqual({ stdout: lines(output), stderr: '' })
+    },
+  )
 })
 
 it('the README and most pages have examples', () => {

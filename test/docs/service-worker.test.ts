@@ -26,7 +26,7 @@ describeInChromium(PAGE, () => {
   })
   afterAll(() => server?.remove())
 
-  it('the page prints what it wrote through its service worker', async () => {
+  it('the page prints the records that it appended through its service worker', async () => {
     const page = await browser.page('about:blank')
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))

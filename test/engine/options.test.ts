@@ -20,7 +20,7 @@ it.each<[keyof EngineLimits, least: number]>([
   await (await open({ storage: memory(), limits: { [name]: least } })).close()
 })
 
-it('takes a limit that is undefined as its default', async () => {
+it('treats an undefined limit as its default', async () => {
   await (await open({ storage: memory(), limits: { openSessions: undefined } as never })).close()
 })
 
@@ -58,6 +58,6 @@ it.each<[string, unknown, string]>([
     { storage: memory(), ciphers: [Promise.resolve({})] },
     '`ciphers[0]` must be a cipher, such as `await aegis256()`; got a Promise: await it',
   ],
-])('open explains what to pass instead of %s', async (_, options, message) => {
+])('open explains which options to pass instead of %s', async (_, options, message) => {
   await expect(open(options as never)).rejects.toThrow(new RangeError(message))
 })

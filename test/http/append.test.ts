@@ -34,7 +34,7 @@ describe('unary append', () => {
     'application/json; charset=utf-8',
     'APPLICATION/vnd.x+json',
     'application/json, text/plain',
-  ])('takes JSON as %s', async (type) => {
+  ])('accepts JSON as %s', async (type) => {
     const { call } = await startWithStream()
     const headers = { 'content-type': type }
     expect((await call('POST', RECORDS, { body: '{"records":[{}]}', headers })).status).toBe(200)

@@ -207,7 +207,7 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     await expect(session.close()).rejects.toMatchObject({ status, code })
   })
 
-  it('leaves nothing behind when it or its acks are cancelled', async () => {
+  it('releases everything when it or its acks are cancelled', async () => {
     await untilIdle(service)
     const stream = await basin.stream()
     const abort = new AbortController()

@@ -187,7 +187,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     await expect(take(session, 1)).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
   })
 
-  it('leaves nothing behind when it is cancelled, aborted or abandoned', async () => {
+  it('releases everything when it is cancelled, aborted or abandoned', async () => {
     await untilIdle(service)
     const stream = await fiveRecords()
     await stream.append(strings(...Array.from({ length: 1_000 }, () => longText(900))))
@@ -208,7 +208,7 @@ describe.each(TRANSPORTS)('read session by $name', async (transport) => {
     await untilIdle(service)
   })
 
-  it('leaves nothing behind after many sessions', async () => {
+  it('releases everything after many sessions', async () => {
     const stream = await fiveRecords()
     const sessions = await Promise.all(
       Array.from({ length: 40 }, () => stream.readSession({ start: { from: { seqNum: 0 } } })),

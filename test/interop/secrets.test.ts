@@ -42,7 +42,7 @@ describe('the search', () => {
     ['a map', new Map([['a', new Set([SECRET.toString('base64')])]])],
     ['a handle', new Handle()],
     ['a document', [{ kind: 'put', value: { digest: SECRET.toString('hex') } }]],
-  ])('finds what is there: %s', (_, value) => {
+  ])('finds a present secret: %s', (_, value) => {
     const evidence = new Evidence()
     evidence.add('answers', 'something else', { a: keyOf(8), b: 'plain' })
     expect(evidence.find({ it: SECRET })).toEqual([])

@@ -8,7 +8,7 @@ const MESSAGE = Buffer.from([0x0a, 0x03, 0x1a, 0x01, 0x61])
 const headers = { 'svc-basin': BASIN, 'content-type': 'application/protobuf' }
 
 // Resets of an upload that was not ended are in test/node/cancellation.test.ts.
-test('HTTP/2: an append whose upload is cut off with its connection is not made', async () => {
+test('HTTP/2: an append whose upload is cut off with its connection stores nothing', async () => {
   const { url, hw, node } = await server()
   for (let i = 0; i < 20; i++) {
     const session = await http2Client(url)

@@ -8,7 +8,7 @@ function taker(budget: ByteSemaphore, order: string[]) {
 }
 
 describe('a byte semaphore', () => {
-  it('admits at once what fits, up to the last byte', () => {
+  it('admits requests that fit at once, up to the last byte', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
     const take = taker(budget, order)

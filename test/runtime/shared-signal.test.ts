@@ -25,7 +25,7 @@ it('is the same AbortSignal each time, before and after it aborts', () => {
   expect(aborted.asAbortSignal().reason).toBe('before')
 })
 
-it('creates an AbortController only when asked for an AbortSignal', () => {
+it('creates an AbortController only when an AbortSignal is requested', () => {
   vi.stubGlobal('AbortController', undefined)
   const signal = new SharedSignal()
   onAbort(signal, () => {})

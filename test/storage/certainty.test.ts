@@ -85,20 +85,23 @@ describe('filesystem', () => {
     ['a write that cannot be undone', 'ENOSPC', ['write', 'open'], 'storage_full', true],
     ['a sync that fails, and no new journal', 'EIO', ['datasync', 'open'], 'storage', true],
     ['a sync that fails, and names that cannot be synced', 'EIO', ['datasync', 'sync'], 'storage', true],
-  ])('%s: appends and commits say what is true', async (_, code, operations, expected, mayHaveEffects) => {
-    for (const call of [append, create]) {
-      const disk = new SimulatedDisk(new Prng(1))
-      const opened = await openOn(disk)
-      const broken = new Set(operations)
-      disk.faults = (operation) => {
-        if (!broken.has(operation)) return undefined
-        if (operations.length === 1) broken.delete(operation)
-        return code
+  ])(
+    '%s: failed appends and commits state correctly whether anything was written',
+    async (_, code, operations, expected, mayHaveEffects) => {
+      for (const call of [append, create]) {
+        const disk = new SimulatedDisk(new Prng(1))
+        const opened = await openOn(disk)
+        const broken = new Set(operations)
+        disk.faults = (operation) => {
+          if (!broken.has(operation)) return undefined
+          if (operations.length === 1) broken.delete(operation)
+          return code
+        }
+        expect(await failureOf(call(opened))).toEqual([expected, mayHaveEffects])
+        disk.faults = () => undefined
       }
-      expect(await failureOf(call(opened))).toEqual([expected, mayHaveEffects])
-      disk.faults = () => undefined
-    }
-  })
+    },
+  )
 
   test('a damaged record that is read, and a directory that is damaged or open elsewhere', async () => {
     const directory = await temporaryDirectory()
@@ -122,7 +125,7 @@ describe('IndexedDB', () => {
     ['transactions that are aborted', ['abort', 'abort', 'abort'], true],
     ['connections that are lost', ['close', 'close', 'close'], false],
     ['answers that are lost', ['lose-answer', 'lose-answer', 'lose-answer'], true],
-  ])('%s: appends say what is true', async (_, faults, mayHaveEffects) => {
+  ])('%s: failed appends state correctly whether anything was written', async (_, faults, mayHaveEffects) => {
     const opened = await openEngine(indexedDb(`certainty-${databases++}`))
     injectFaults(faults)
     expect(await failureOf(append(opened))).toEqual(['storage', mayHaveEffects])

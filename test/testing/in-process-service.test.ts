@@ -123,7 +123,7 @@ describe('an in-process service', () => {
     started(saying('next')).close()
   })
 
-  test('rejects an aborted request even if the handler answers', async () => {
+  test('rejects an aborted request even if the handler responds', async () => {
     let signal: AbortSignal | undefined
     const service = started((request) => {
       signal = request.signal

@@ -220,7 +220,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     await expect(imported(target.service, text)).rejects.toThrow('another client appends to it')
   })
 
-  it('imports only what the filters match', async () => {
+  it('imports only the streams that the filters match', async () => {
     const text = await whole()
     const target = await place({ kind })
     const filter = { basins: { exact: 'basin-a' }, streams: { prefix: 'trimmed' } }

@@ -30,7 +30,7 @@ const traffic = fc.array(
 )
 
 describe('usage of random traffic over 500 days', () => {
-  it('stays small, and its days add up to the traffic', async () => {
+  it('is stored in bounded space, and its days add up to the traffic', async () => {
     await fc.assert(
       fc.asyncProperty(traffic, async (bursts) => {
         let test = await openUsage()

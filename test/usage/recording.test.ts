@@ -272,7 +272,7 @@ describe('unknown names', () => {
 })
 
 describe('counters', () => {
-  it('count what this engine did since it opened', async () => {
+  it('count the operations of this engine since it opened', async () => {
     appendOf({ records: 3, meteredBytes: 30 })
     appendOf({ records: 1, meteredBytes: 10, storageClass: 'express' })
     test.usage.unaryRead('basin-one')

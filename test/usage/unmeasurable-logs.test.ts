@@ -100,7 +100,7 @@ describe('a log that cannot be measured', () => {
 })
 
 describe('a storage that cannot measure', () => {
-  it('is not asked for every log again', async () => {
+  it('is not called for every log again', async () => {
     bad = () => true
     await goTo(test, MINUTE)
     // The whole page, then each of its logs.

@@ -95,7 +95,7 @@ describe('appendForm and ackForm', () => {
     ['application/json', 'json'],
     ['text/event-stream', 'json'],
     [null, 'json'],
-  ])('an append with Accept %j is answered as %s', (accept, form) => {
+  ])('the response to an append with Accept %j is %s', (accept, form) => {
     expect(ackForm(accept)).toBe(form)
   })
 })

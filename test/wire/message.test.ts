@@ -82,7 +82,7 @@ describe('messageOf', () => {
     },
   )
 
-  it.each(['zstd', 'gzip'] as const)('rejects what is not %s', async (compression) => {
+  it.each(['zstd', 'gzip'] as const)('rejects data that is not %s', async (compression) => {
     for (const payload of [new Uint8Array(0), new Uint8Array(50).fill(7)]) {
       await expect(messageOf({ ...plain, compression, payload })).rejects.toMatchObject(refusal)
     }

@@ -70,7 +70,7 @@ describe('decodeAppendInput', () => {
     )
   })
 
-  it('skips unknown fields of records and headers and takes the last of repeated ones', () => {
+  it('skips unknown fields of records and headers and uses the last of repeated ones', () => {
     const header = [(2 << 3) | 2, 1, 5, (3 << 3) | 0, 9, (1 << 3) | 2, 1, 6, (1 << 3) | 2, 1, 7]
     const record = [
       (3 << 3) | 2,

@@ -27,7 +27,7 @@ inChromium('the HTTP handler in a browser, without a server', (browser) => {
     const load = async (path?: string) =>
       scriptIn<typeof Handler>(await browser.page(path), 'handler', variant)
 
-    it('answers calls', async () => {
+    it('responds to calls', async () => {
       const { calls } = await load()
       const { answers, base64, errors } = await calls()
       const tail = { seq_num: 2, timestamp: 2 }

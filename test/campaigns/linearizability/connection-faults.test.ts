@@ -71,7 +71,7 @@ it.each<[ConnectionFault, number]>([
   await connections.close()
 })
 
-it('request late: takes effect after the client has lost its connection', async () => {
+it('a late request takes effect after the client has lost its connection', async () => {
   const { connections, client, tail } = await openFaulty('request late')
   expect(await client.append({ bodies: ['a'] })).toEqual({ kind: 'unknown' })
   expect(await tail()).toBe(0)

@@ -83,7 +83,7 @@ describe('appending JSON values', () => {
     expect(await bodies()).toEqual(['{"id":"a","total":1}', '{"id":"b","total":2}'])
   })
 
-  it('takes conditions and a signal', async () => {
+  it('accepts conditions and a signal', async () => {
     const json = stream.json()
     await json.append(1, { matchSeqNum: 0 })
     expect(await failure(() => json.append(2, { matchSeqNum: 0 }))).toMatchObject({ seqNum: 1 })
@@ -139,7 +139,7 @@ describe('appending JSON values', () => {
     expect(await bodies()).toEqual(['{"created":"1970-01-01T00:00:00.000Z","item":{"name":"pen"}}'])
   })
 
-  it('does not encode more of a batch than it takes to reject it', async () => {
+  it('encodes no more of a batch than needed to reject it', async () => {
     let encoded = 0
     const values = Array.from({ length: 5_000 }, () => ({ toJSON: () => ++encoded }))
     expect(await failure(() => stream.json().appendBatch(values))).toMatchObject({ code: 'invalid' })
@@ -221,7 +221,7 @@ describe('reading JSON values', () => {
     expect(hw.stats().openReads).toBe(0)
   })
 
-  it('takes a signal, and no other option', async () => {
+  it('accepts a signal, and no other option', async () => {
     const json = stream.json()
     await expect(json.read({ seqNum: 0 }, { signal: AbortSignal.abort('stop') })).rejects.toBe('stop')
     expect((await failure(() => json.read({}, { as: 'bytes' } as never))).code).toBe('invalid')

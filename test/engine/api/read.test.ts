@@ -40,7 +40,7 @@ onEveryKindOfStorage(() =>
       [{ seqNum: 0, timestamp: 0 }, 422],
       [{ timestamp: 30, until: 30 }, 422],
       [{ seqNum: -1 }, 422],
-    ])('%j gives %j', async (query, expected) => {
+    ])('%j returns %j', async (query, expected) => {
       engine = await openEngine()
       await engine.stream.append([
         { body: 'a', timestamp: 10 },
@@ -91,7 +91,7 @@ onEveryKindOfStorage(() =>
       expect([bodies(batch), batch.tail?.seqNum]).toEqual([['a'], 1])
     })
 
-    it('a long poll ends when its signal aborts, and leaves nothing behind', async () => {
+    it('a long poll ends when its signal aborts, and releases everything', async () => {
       engine = await openEngine()
       const controller = new AbortController()
       const poll = engine.stream.read({ waitSeconds: 60 }, { signal: controller.signal })

@@ -102,7 +102,7 @@ onEveryKindOfStorage(() =>
       expect(bodies(await engine.with(key(3)).read({ seqNum: 4, count: 1 }))).toEqual([''])
     })
 
-    it('delivers to a session what its key opens before the error', async () => {
+    it('delivers to a session the records that its key opens before the error', async () => {
       engine = await openEncrypted(suite)
       await engine.with(key(1)).append('a')
       await engine.with(key(2)).append('b')

@@ -120,7 +120,7 @@ onEveryKindOfStorage(() =>
       expect(state.batches.map(bodies)).toEqual([['t']])
     })
 
-    it('answers a long poll with an append, unless the poll was closed', async () => {
+    it('resolves a long poll with an append, unless the poll was closed', async () => {
       engine = await openEncrypted(suite)
       const polled = engine.with().read({ seqNum: 0, waitSeconds: 60 })
       await engine.clock.settle()

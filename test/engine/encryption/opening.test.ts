@@ -70,7 +70,7 @@ describe('with an asynchronous cipher', () => {
     expect(suite.opens).toBe(expected.length)
   })
 
-  it('opens an append that the start cuts, but none with commands only', async () => {
+  it('opens an append in which the read starts, but none with commands only', async () => {
     await start([])
     suite.slow = false
     await engine.with().append(['a', 'b'])

@@ -66,7 +66,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     expect(await readAll(stream)).toEqual(['condition'])
   })
 
-  it('fails the append that the storage failed to write and those behind it, then continues', async () => {
+  it('fails the append that the storage failed to write and those after it, then continues', async () => {
     const storage = storageOf()
     engine = await openEngine({ storage })
     const { stream, clock } = engine

@@ -44,7 +44,7 @@ describe('append recovery', () => {
     })
   })
 
-  it('never retries an append of unknown outcome behind a pending rejection', async () => {
+  it('never retries an append of unknown outcome after a pending rejection', async () => {
     const storage = gated(testStorage(), { shared: false })
     const { stream } = await openEngine({ storage })
     await stream.append('0')

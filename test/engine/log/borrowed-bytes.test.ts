@@ -64,7 +64,7 @@ describe('a caller may reuse its byte arrays when an append returns', () => {
     expect(await storedRecords(stream)).toEqual(STORED)
   })
 
-  it('behind an append that conflicts', async () => {
+  it('after an append that conflicts', async () => {
     const { stream, clock } = engine
     await stream.append('first')
     storage.holding = true

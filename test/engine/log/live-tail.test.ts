@@ -138,7 +138,7 @@ describe('followers', () => {
     expect(tail.followers).toBe(0)
   })
 
-  it('make the tail keep appends as long as there is one', () => {
+  it('make the tail keep appends as long as one is left', () => {
     const tail = new LiveTail({ batches: 25, bytes: 1000 })
     tail.publish(live(0))
     expect(tail.at(0)).toBeUndefined()
@@ -151,7 +151,7 @@ describe('followers', () => {
     expect(tail.at(1)).toBeUndefined()
   })
 
-  it('find none of the batches kept for earlier followers, and their bytes are not counted', () => {
+  it('find no batches kept for earlier followers, and their bytes are not counted', () => {
     const tail = new LiveTail({ batches: 25, bytes: 30 })
     const first = tail.follow(new Waiting())
     for (const seqNum of [0, 1, 2]) tail.publish(live(seqNum))

@@ -39,7 +39,7 @@ describe('the scheduler of reads', () => {
     expect(scheduler.admit(MIB, 0, () => false)).toBeInstanceOf(Promise)
   })
 
-  it('lets timers and sockets act in between', async () => {
+  it('runs timers and sockets in between', async () => {
     const scheduler = new ReadScheduler()
     let batches = 0
     for (let read = 0; read < 100; read++) {

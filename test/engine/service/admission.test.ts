@@ -78,7 +78,7 @@ describe.each(Object.entries(VIEWS))('appends %s that are not awaited', (_, view
     expect((await stream.checkTail()).seqNum).toBe(IN_FLIGHT + WAITING)
   })
 
-  it('succeed again when there is room', async () => {
+  it('succeed again once bytes are released', async () => {
     const first = Array.from({ length: IN_FLIGHT + WAITING + 1 }, () => outcomeOf(stream.append(WHOLE)))
     expect(await first.at(-1)).toBe('rate_limited')
     letGo()
@@ -217,7 +217,7 @@ it('batches of a producer count while its session is being opened', async () => 
 })
 
 describe('the byte limit of an engine', () => {
-  it('rejects an append that waits for it when the engine closes, and leaves nothing behind', async () => {
+  it('rejects an append that waits for it when the engine closes, and releases everything', async () => {
     const storage = gated(testStorage())
     const clock = testClock({ now: 1_000_000 })
     const hw = await open({ storage, clock, limits: { appendInFlightBytes: 1_048_576 } })

@@ -75,7 +75,7 @@ describe('on a disk that fills up', () => {
     expect((await session.head('a'))?.trimPoint).toBe((await session.head('a'))!.tail.seqNum - 1)
   })
 
-  test('the reserve is allocated with the first append, and again when there is room', async () => {
+  test('the reserve is allocated with the first append, and again once space is free', async () => {
     const disk = new SimulatedDisk(new Prng(1))
     const reading = await open(disk)
     await reading.close()
@@ -110,7 +110,7 @@ describe('on a disk that fills up', () => {
     expect(session.isFull?.()).toBe(false)
   })
 
-  test('the disk no longer counts as full once there is room, even without an append', async () => {
+  test('the disk no longer counts as full once space is free, even without an append', async () => {
     const { disk, session, writers } = await filled({ capacity: 200_000 })
     disk.capacity = disk.bytes
     await trim(writers[0], 1)

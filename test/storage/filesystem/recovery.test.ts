@@ -95,7 +95,7 @@ describe('a damaged byte', () => {
   })
 })
 
-describe('what is missing', () => {
+describe('missing data', () => {
   test.each(['journal', 'segment'])('is reported: a %s', async (kind) => {
     const disk = await rolled()
     const name = disk.names.find((one) => one.startsWith(kind))!

@@ -148,7 +148,7 @@ test('opens a directory that replaced another one apart from it', async () => {
   await again.close()
 })
 
-test('a failed opening leaves nothing behind', async () => {
+test('a failed opening releases everything', async () => {
   const directory = await temporaryDirectory()
   await writeFile(join(directory, 'checkpoint-0000000001'), 'damaged')
   const failures = await Promise.allSettled([openSession(directory), openSession(directory)])
@@ -158,7 +158,7 @@ test('a failed opening leaves nothing behind', async () => {
   await (await openSession(directory)).close()
 })
 
-test('an engine that asks for durability sync gets it although another one asked for os', async () => {
+test('an engine with durability sync gets it although another one uses os', async () => {
   const directory = await temporaryDirectory()
   const one = await openSession(directory, 'os')
   await put(one, 1)

@@ -109,7 +109,7 @@ describe('a large batch', () => {
     ['with a record that is larger than a part', { count: 3, bodyBytes: 100_000 }, 5],
     ['large enough for a file', { count: 1_000, bodyBytes: 400 }, 1],
     ['that one part holds', { count: 100, bodyBytes: 500 }, 1],
-  ])('%s stays one block', async (_, spec, parts) => {
+  ])('%s is stored as one block', async (_, spec, parts) => {
     const { session, db, writer } = await openStorage()
     const appended = await writer.append(spec)
     const [row] = await db.getAll('pages')

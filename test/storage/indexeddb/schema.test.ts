@@ -24,7 +24,7 @@ describe('the schema', () => {
     await checkVersion1(await openSession('version 1'))
   })
 
-  it('a log of version 1 takes appends, first in its row and then in tail rows', async () => {
+  it('a log of version 1 accepts appends, first in its row and then in tail rows', async () => {
     await makeVersion1('appended')
     const [ours, theirs] = [await openSession('appended'), await openSession('appended')]
     const head = (await ours.head('a'))!
@@ -123,7 +123,7 @@ describe('the schema', () => {
     db.close()
   })
 
-  it('opening leaves no timer behind', async () => {
+  it('opening leaves no timer armed', async () => {
     const clock = virtualClock()
     const session = await indexedDb('timers').open({ ...context, clock })
     expect(clock.pending).toBe(0)

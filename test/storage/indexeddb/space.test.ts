@@ -40,12 +40,12 @@ function listen(monitor: SpaceMonitor) {
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('usage and persistence', () => {
-  it('are what the browser reports', async () => {
+  it('are those that the browser reports', async () => {
     browser({ usage: 3, quota: 10, persisted: true })
     expect(await indexedDb('a').usage()).toEqual({ usedBytes: 3, quotaBytes: 10, persisted: true })
   })
 
-  it('persist() asks the browser', async () => {
+  it('persist() calls the browser', async () => {
     const told = browser()
     expect(await indexedDb('a').persist()).toBe(true)
     expect(told.persisted).toBe(true)

@@ -100,7 +100,7 @@ describe('trimWhenLow', () => {
     expect(points.slice(2).sort()).toEqual(['a 300', 'b 300'])
   })
 
-  it('trims only what was written while the estimate does not fall', async () => {
+  it('trims only as much as was written while the estimate does not fall', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     for (const written of [0, 200, 400]) {
@@ -111,7 +111,7 @@ describe('trimWhenLow', () => {
     expect(points).toEqual([...trimmedTo(100), ...trimmedTo(200), ...trimmedTo(300)])
   })
 
-  it('trims only what is necessary if more was freed than it trimmed', async () => {
+  it('trims only as much as necessary if more was freed than it trimmed', async () => {
     const { storage, options, points, tell } = await lowOnSpace(2000)
     stop = trimWhenLow(storage, { ...options, freeShare: 0.5 })
     await tell(1800 * RECORD_BYTES, 2000 * RECORD_BYTES, false, 0)

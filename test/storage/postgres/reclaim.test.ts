@@ -43,7 +43,7 @@ async function deletedLog(client: PostgresClient, schema: string): Promise<Stora
 const blocksOf = async (schema: string) => (await pglite.query(`SELECT 1 FROM ${schema}.blocks`)).rows.length
 const all = { now: 2, trimmedBefore: 2, blocksMax: 100 }
 
-test('reclaim takes fewer blocks at a time after the statement timeout', async () => {
+test('reclaim frees fewer blocks at a time after a statement timeout', async () => {
   const counts: unknown[] = []
   const client: PostgresClient = {
     query: (text, values) => {

@@ -117,7 +117,7 @@ describe('tables', () => {
 })
 
 describe('appends', () => {
-  test('many at once take few statements, and one row each if they fit', async () => {
+  test('many at once need few statements, and one row each if they fit', async () => {
     const schema = newSchema()
     let appends = 0
     const client = intercepting((text) => {

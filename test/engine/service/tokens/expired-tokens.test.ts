@@ -23,7 +23,7 @@ it('expired tokens are listed for a day', async () => {
   await hw.close()
 })
 
-it('a token that was issued again under the same id stays', async () => {
+it('a token that was issued again under the same id is kept', async () => {
   const storage = testStorage()
   const { hw, clock } = await openEngine({ storage })
   await hw.issueAccessToken({ id: 'a', scope, expiresAt: new Date(hw.now() + 1000) })

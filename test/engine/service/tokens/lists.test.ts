@@ -29,7 +29,7 @@ const LISTS = {
   },
 }
 
-describe.each(Object.entries(LISTS))('a list contains only what is in scope: %s', (kind, list) => {
+describe.each(Object.entries(LISTS))('a list contains only resources in scope: %s', (kind, list) => {
   it.each<[AccessScopeInput['basins'], ListQuery, names: string[], hasMore: boolean]>([
     [{ exact: 'ab' }, {}, ['ab'], false],
     [null, {}, [], false],

@@ -14,7 +14,7 @@ describe.each(SESSION_NAMES)('%s', (name) => {
     return session
   }
 
-  it('ends with `authn` when the token is revoked, and leaves nothing behind', async () => {
+  it('ends with `authn` when the token is revoked, and releases everything', async () => {
     const engine = await start()
     const { hw, clock } = engine
     const view = await engine.issued()

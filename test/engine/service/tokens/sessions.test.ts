@@ -102,7 +102,7 @@ describe('sessions of a token', () => {
     expect(engine.clock.pending).toBe(before)
   })
 
-  it('deliver what was available before the end', async () => {
+  it('deliver records that were available before the end', async () => {
     const engine = await start()
     const view = await engine.issued()
     await engine.hw.basin('basin').stream('stream').append(['a', 'b'])
@@ -116,7 +116,7 @@ describe('sessions of a token', () => {
 })
 
 describe('a producer', () => {
-  it('fails with `authn` for what was not durable when the token ended', async () => {
+  it('fails with `authn` for records that were not durable when the token ended', async () => {
     const engine = await start()
     const view = await engine.issued()
     const producer = view.basin('basin').stream('stream').producer({ lingerMs: 5 })

@@ -46,7 +46,7 @@ describe('issuing a token', () => {
     expect(await issue({ id: 'a' })).not.toBe(await issue({ id: 'b' }))
   })
 
-  it('with an id in use is rejected, and the other token stays', async () => {
+  it('with an id in use is rejected, and the existing token is kept', async () => {
     const token = await issue({})
     const error = await failure(issue({}))
     expect([error?.code, error?.message]).toEqual([

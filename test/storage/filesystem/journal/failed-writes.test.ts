@@ -101,7 +101,7 @@ describe('an append that hits an error', () => {
 })
 
 describe.each(Array.from({ length: 10 }, (_, i) => i + 1))('with errors at random (seed %i)', (seed) => {
-  test('a failed append never appears beside its retry, at any crash', async () => {
+  test('a failed append never appears in addition to its retry, after any crash', async () => {
     const prng = new Prng(seed)
     const disk = new SimulatedDisk(prng)
     const codes = ['EIO', 'ENOSPC']

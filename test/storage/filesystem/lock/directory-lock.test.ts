@@ -65,7 +65,7 @@ test('the error for a lock in use never suggests removing it', async () => {
   await holder.end()
 })
 
-test('a directory that another thread has open is blocked, and the error says so', async () => {
+test('a directory that another thread has open is blocked, and the error names the thread', async () => {
   const base = await temporaryDirectory()
   const directory = join(base, 'data')
   const session = await open(directory)
@@ -76,7 +76,7 @@ test('a directory that another thread has open is blocked, and the error says so
   await session.close()
 })
 
-test('a directory that this thread has open without sharing it is blocked, and the error says so', async () => {
+test('a directory that this thread has open without sharing it is blocked, and the error explains it', async () => {
   const directory = await temporaryDirectory()
   const session = await open(directory)
   await expect(lockDirectory(directory, systemClock)).rejects.toThrow(
@@ -104,7 +104,7 @@ test.runIf(onLinux)(
 )
 
 describe.runIf(onLinux)(
-  `an owner whose process cannot be looked up is asked by its socket${linuxOnly}`,
+  `an owner whose process cannot be looked up is probed by its socket${linuxOnly}`,
   () => {
     async function holderElsewhere(how: string, directoryName = 'data') {
       const base = await temporaryDirectory()
@@ -262,7 +262,7 @@ test('checking for owners rejects if one may be alive, and changes nothing', asy
   await assertUnlocked(directory)
 })
 
-test('an opening leaves no owner files behind', async () => {
+test('an opening leaves no owner files', async () => {
   const directory = await temporaryDirectory()
   const descriptors = async () => (onLinux ? (await readdir('/proc/self/fd')).length : 0)
   await (await open(directory)).close()

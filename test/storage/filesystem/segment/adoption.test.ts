@@ -139,7 +139,7 @@ describe('a journal of large blocks', () => {
     await expectAll(session, writers)
   })
 
-  test('that is mostly freed is compacted, and its live blocks stay', async () => {
+  test('that is mostly freed is compacted, and its live blocks are kept', async () => {
     const { disk, session, writers } = await written(3, { small: 3, largeRecords: 2 })
     await rolled(session, disk)
     const [kept, trimmed, deleted] = writers
