@@ -130,7 +130,10 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     ])
     const end = ended(child)
     let printed = ''
-    while (!printed.includes('Press Ctrl+C')) printed += String((await once(child.stdout!, 'data'))[0])
+    child.stdout!.on('data', (chunk) => {
+      printed += String(chunk)
+    })
+    await expect.poll(() => printed).toContain('Press Ctrl+C')
     child.stdout!.destroy()
     const url = /http:\S+/.exec(printed)![0]
     for (let requests = 0; requests < 4; requests++) expect((await fetch(`${url}/health`)).status).toBe(200)
