@@ -54,7 +54,7 @@ export interface Ended {
   readonly err: string
 }
 
-/** What a process has told when it has ended. */
+/** Resolves to the output of a process when it has ended. */
 export function ended(child: ChildProcess): Promise<Ended> {
   const out: Buffer[] = []
   const err: Buffer[] = []

@@ -177,7 +177,7 @@ describe('headwater export and import', () => {
     const end = ended(input)
     const header = whole.indexOf('record 2 0"')
     input.stdin!.on('error', () => {}).write(whole.slice(0, header))
-    // Read before the signal comes: what is in the pipe is taken, and the stream is there.
+    // Before the signal, the pipe has been read, and the stream exists.
     await vi.waitFor(() => stat(at('stopped')))
     input.kill('SIGINT')
     expect(await end).toMatchObject({ code: 130, err: expect.stringContaining('continue with `--resume`') })

@@ -31,7 +31,7 @@ async function start(...options: Parameters<typeof startWithStream>) {
   return { ...service, open, expectNothingOpen }
 }
 
-/** What came of a session: the ends of its acks, then how it ended. */
+/** The outcome of a session: the ends of its acks, then how it ended. */
 async function resultOf(bytes: Uint8Array): Promise<{ acks: number[]; error: unknown }> {
   const frames = await framesOf(bytes)
   const last = frames.at(-1)

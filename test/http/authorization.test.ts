@@ -6,7 +6,7 @@ import { errorOf, RECORDS, type Service, startService, startWithStream, tailOf, 
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** A token for the basin of the tests and these operations, and calls that demand one. */
+/** A token for the basin of the tests and these operations, and calls that require one. */
 async function demanding(service: Service, ...ops: (typeof OPERATIONS)[number][]) {
   const token = await service.hw.issueAccessToken({
     id: 'of-a-test',

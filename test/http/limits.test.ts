@@ -173,7 +173,7 @@ describe('limits.pendingBodyBytes', () => {
     const [terminal] = await framesOf(readers[2]!.bytes)
     expect(terminal).toMatchObject({ kind: 'terminal', status: 429 })
     expect(uploads[2]!.isCancelled).toBe(true)
-    // The others go on: whole frames are not held.
+    // The others continue: complete frames are not counted.
     for (const [number, upload] of uploads.slice(0, 2).entries()) {
       upload.write(frame.subarray(900_000))
       for (let i = 0; i < 3; i++) upload.write(frame)

@@ -67,7 +67,7 @@ it('a revocation ends a slow upload before its body is complete', async () => {
     status = response.status
   })
   await hw.revokeAccessToken('t')
-  // The token is looked at again while the body is still open, at the latest when the upload counts as slow.
+  // The token is checked again while the body is still open, at the latest when the upload counts as slow.
   await expect.poll(() => status).toBe(401)
   await hw.close()
 })

@@ -104,7 +104,7 @@ describe('a client that disconnects', () => {
       }
       answer!()
       await until(() => fates.length === 1 && fates[0]!.cancelled)
-      // Only an HTTP/2 client is known to be gone for good.
+      // Only an HTTP/2 client is known to have left permanently.
       if (protocol === 'HTTP/2') expect(fates[0]!.pulled).toBe(0)
       await until(() => server.counts().requests === 0)
     },

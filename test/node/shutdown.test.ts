@@ -16,7 +16,7 @@ import {
   until,
 } from './support.ts'
 
-/** A handler that answers when it is told to. */
+/** A handler that responds when the test releases it. */
 function gated(): { handler: () => Promise<Reply>; open: () => void; waiting: () => number } {
   const waiting: (() => void)[] = []
   return {

@@ -343,7 +343,7 @@ describe('back-pressure', () => {
       }
       expect(taken).toBeLessThan(BUFFERS_BYTES)
       upload.destroy()
-      // What does not read does not notice either.
+      // A client that does not read does not notice it either.
       await expect(readAll(read!)).rejects.toThrow()
       await until(() => server.counts().requests === 0)
     },

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 const PROJECT = resolve(import.meta.dirname, '../..')
 const { exports } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'))
 
-/** What needs more than a browser has, and says so by its name. */
+/** Entries for Node, by their names. */
 const OF_NODE = ['./filesystem', './node', './postgres']
 const ENTRIES = Object.keys(exports).filter((entry) => !OF_NODE.includes(entry) && entry !== './package.json')
 

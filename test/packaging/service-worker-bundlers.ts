@@ -51,7 +51,7 @@ export const serviceWorkerBundlers: Readonly<Record<string, Bundler>> = {
           entry: './src/service-worker.js',
           output: { path, filename: 'service-worker.js' },
           module: { parser: { javascript: { dynamicImportMode: 'eager' } } },
-          // Which takes webpack longer than all the rest.
+          // That takes webpack longer than everything else.
           optimization: { minimize: false },
         },
         (error, stats) => (stats === undefined ? reject(error) : resolve(stats)),

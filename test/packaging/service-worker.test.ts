@@ -5,7 +5,7 @@ import { type InstalledApp, installApp } from './installed-app.ts'
 import { serveDirectory } from './serve-directory.ts'
 import { serviceWorkerBundlers } from './service-worker-bundlers.ts'
 
-/** What code that is loaded late elsewhere does: creating, lists, metrics, tokens. */
+/** Calls that need lazily loaded code elsewhere: creation, lists, metrics, tokens. */
 async function useEverything(): Promise<unknown[]> {
   const { serviceWorker } = navigator
   const controlled = new Promise((resolve) => serviceWorker.addEventListener('controllerchange', resolve))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ByteSemaphore } from '../../src/runtime/quota.ts'
 
-/** Acquires, and tells in `order` when it is let through. */
+/** Acquires bytes, and notes in `order` when it is admitted. */
 function taker(budget: ByteSemaphore, order: string[]) {
   return (name: string, bytes: number) => budget.acquire(bytes, () => order.push(name))
 }
@@ -74,7 +74,7 @@ describe('a byte semaphore', () => {
     let told = 0
     budget.acquire(10, () => {
       order.push('b')
-      // Bounded, so that being told again ends in a failure and not in a full stack.
+      // Bounded, so that a repeated call fails the test instead of overflowing the stack.
       if (++told < 5) budget.release(10)
     })
     take('c', 10)

@@ -13,9 +13,9 @@ const CACHE = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.ur
 const made: string[] = []
 
 /**
- * Bundles a TypeScript program for Node and returns the path of the bundle. Without `directory` it lies where
- * it finds the installed packages, until the tests of the file have run; with `directory` it contains them,
- * and any user may run it.
+ * Bundles a TypeScript program for Node and returns the path of the bundle. Without `directory`, the bundle
+ * is beside the installed packages, and is deleted after the tests of the file; with `directory` it contains
+ * the packages, and any user may run it.
  */
 export async function bundleProgram(source: URL, directory?: string): Promise<string> {
   const outfile = join(directory ?? cacheDirectory(), `${basename(source.pathname, '.ts')}.mjs`)

@@ -11,7 +11,7 @@ export async function closeEngine(): Promise<void> {
   await hw.close()
 }
 
-/** Does it again as long as the other tab was always faster, as the error says to do. */
+/** Repeats the call while the other tab was always faster, as the error advises. */
 async function patiently<Result>(call: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
@@ -22,7 +22,7 @@ async function patiently<Result>(call: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** What a conditional append came to. */
+/** The outcome of a conditional append. */
 type Outcome = 'won' | 'lost' | 'fenced'
 
 /** Counts outcomes, and fails when anything else happens. */

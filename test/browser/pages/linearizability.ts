@@ -33,7 +33,7 @@ export async function openStorage(storage: StorageName, name: string): Promise<v
 /** By a counter, or by the time of the tab where several record one history. */
 type Times = 'counted' | 'told'
 
-/** What this page's share of the clients do. */
+/** Runs this page's share of the clients. */
 export async function record(workload: Workload, times: Times): Promise<RecordedOperation[]> {
   const recorded = await recordHistory(workload, target!.connect, TICKS[times])
   // Copying them to the test costs more than recording them.

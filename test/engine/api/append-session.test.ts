@@ -235,7 +235,7 @@ onEveryKindOfStorage(() =>
       expect((await tickets[1]!.ack()).seqNum).toBe(1)
       expect(await tickets[0]!.ack()).toEqual({ seqNum: 0, batch: (await tickets[1]!.ack()).batch })
       await producer.close()
-      // Those of the background: what runs about every minute, and what stores the usage.
+      // Background timers: the work of every minute, and the flush of usage.
       expect(clock.pending).toBe(2)
     })
 

@@ -2,7 +2,7 @@ import { Observable, type Observer, type Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { Multicast } from '../../../src/engine/api/observables.ts'
 
-/** Notes what it is told. */
+/** Records what it receives. */
 function noting() {
   const told: unknown[] = []
   const observer: Observer<number> = {

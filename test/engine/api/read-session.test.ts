@@ -12,7 +12,7 @@ import {
 let engine: TestEngine
 afterEach(() => engine.hw.close())
 
-/** Collects a session's events until it ends; `state` tells how it stands. */
+/** Collects a session's events until it ends; `state` is its current state. */
 function collect(iterable: AsyncIterable<SessionEvent<'string'>>) {
   const state = { events: [] as SessionEvent<'string'>[], end: 'open' as unknown }
   const run = async () => {

@@ -25,7 +25,7 @@ const NO_AEGIS =
 const NO_AES =
   '422 invalid: `streamCipher` aes-256-gcm is not available: WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
 
-/** A page that is not secure: chance, but no ciphers. */
+/** A page that is not secure: random numbers, but no ciphers. */
 function withoutAes(): void {
   const { getRandomValues, randomUUID } = globalThis.crypto
   vi.stubGlobal('crypto', {
@@ -78,7 +78,7 @@ describe('ciphers', () => {
     await encrypted.append('a')
     vi.unstubAllGlobals()
     expect(bodies(await encrypted.read({ seqNum: 0 }))).toEqual(['a'])
-    // The cipher of a stream is the one that its basin had when it was made.
+    // The cipher of a stream is the one that its basin had when the stream was created.
     await stream.append('plain')
     expect((await hw.basin('basin').listStreams()).items.map(({ cipher }) => cipher)).toEqual([
       'aes-256-gcm',
@@ -139,7 +139,7 @@ describe('ciphers', () => {
     expect(error).toMatchObject({
       code: 'other',
       message: 'records could not be sealed: the cipher failed',
-      // Nothing was handed to the storage.
+      // Nothing was passed to the storage.
       mayHaveEffects: false,
     })
     expect((await engine.with().checkTail()).seqNum).toBe(0)

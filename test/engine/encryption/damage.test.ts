@@ -9,7 +9,7 @@ import { type EncryptedEngine, key, openEncrypted, SUITES } from './support.ts'
 let engine: EncryptedEngine
 afterEach(() => engine.hw.close())
 
-/** Opens an engine whose storage gives other blocks than it was handed, as the test says. */
+/** Opens an engine whose storage returns blocks that the test has changed. */
 async function tampered(suite: CipherSuite) {
   const storage = {
     change: (blocks: StoredBlock[]): StoredBlock[] => blocks,

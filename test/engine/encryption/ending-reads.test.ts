@@ -12,7 +12,7 @@ interface World extends EncryptedEngine {
 }
 
 interface SlowStorage {
-  /** While it says so, reads of the storage or looks at the head wait. */
+  /** While set, reads of the storage or lookups of the head wait. */
   slow: boolean | 'head'
   readonly waiting: number
   answer(): void
@@ -63,7 +63,7 @@ function readFrom(seqNum: number, query: ReadQuery = {}): Reading {
   return { iterator: session.batches(), abort }
 }
 
-/** Each leaves a session of which the next batch is held up, in one place. */
+/** Each opens a session whose next batch waits in one place. */
 const HELD_UP: [string, () => Promise<Reading>][] = [
   [
     'the cipher, opening what is stored',
@@ -103,7 +103,7 @@ const HELD_UP: [string, () => Promise<Reading>][] = [
     async () => {
       for (const body of ['a', 'b', 'c']) await world.with().append(body.repeat(1_000_000))
       const reading = readFrom(0)
-      // The storage gives two of them at a time.
+      // The storage returns two of them at a time.
       for (let i = 0; i < 2; i++) await reading.iterator.next()
       world.storage.slow = true
       return reading
@@ -122,7 +122,7 @@ const ENDS: [string, (reading: Reading) => unknown, string][] = [
   ['the end of the engine', () => world.hw.close(), 'headwater is closed'],
 ]
 
-/** What it came to, once it has. */
+/** The outcome, once it has settled. */
 function told(promise: Promise<IteratorResult<ReadBatch<'string'>> | ReadBatch<'string'>>): string[] {
   const ends: string[] = []
   promise.then(
@@ -149,7 +149,7 @@ onEveryKindOfStorage(() =>
       expect(world.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
       expect(getEventListeners(reading.abort.signal, 'abort')).toEqual([])
 
-      // What comes late is dropped.
+      // A late result is dropped.
       world.storage.answer()
       world.suite.answer()
       await world.clock.settle()

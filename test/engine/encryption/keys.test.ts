@@ -53,12 +53,12 @@ onEveryKindOfStorage(() =>
       expect(await outcome(stream.appendSession())).toBe(message)
       expect(await outcome(stream.read({ seqNum: 0 }))).toBe(message)
       expect(await outcome(stream.readSession({ seqNum: 0 }).batches().next())).toBe(message)
-      // Before conditions and 416 are looked at.
+      // Before conditions and 416 are checked.
       expect(await outcome(stream.append('b', { matchSeqNum: 9 }))).toBe(message)
       expect(await outcome(stream.read({ seqNum: 9 }))).toBe(message)
       // The tail is no secret.
       expect((await stream.checkTail()).seqNum).toBe(1)
-      // After the stream was looked up, and made.
+      // After the stream was looked up or created.
       const fresh = basin.stream('fresh', { encryptionKey: given })
       expect(await outcome(fresh.append('b'))).toBe(message)
       expect((await basin.listStreams()).items.map(({ name }) => name)).toContain('fresh')

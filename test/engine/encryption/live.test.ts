@@ -68,7 +68,7 @@ onEveryKindOfStorage(() =>
       await expect.poll(() => states.map(({ batches }) => batches.length)).toEqual([1, 1, 1])
       expect(counted.opens).toBe(1)
       expect(new Set(states.map(({ batches }) => batches[0]!.records)).size).toBe(1)
-      // Each of its records in one encoding for all.
+      // Each record is encoded once for all followers.
       expect(new Set(states.map(({ batches }) => batches[0]!.data)).size).toBe(1)
     })
 

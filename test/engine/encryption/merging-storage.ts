@@ -2,13 +2,13 @@ import type { Storage } from '../../../src/index.ts'
 import type { StorageContext, StoredBlock } from '../../../src/storage/contract.ts'
 import { testStorage, wrapped } from '../../support/index.ts'
 
-/** A shared storage that gives all blocks of a read as one, and whose hints can be kept back. */
+/** A shared storage that returns all blocks of a read as one, and whose hints can be held back. */
 export interface MergingStorage extends Storage {
   /** While true, changes are not announced. */
   muted: boolean
-  /** Whether what is read is no block at all. */
+  /** Whether reads return malformed blocks. */
   damage: boolean
-  /** Tells of all changes that were kept back. */
+  /** Sends all notifications that were held back. */
   tell(): void
 }
 

@@ -8,7 +8,7 @@ import { type EncryptedEngine, openEncrypted, SUITES } from './support.ts'
 let engine: EncryptedEngine
 afterEach(() => engine.hw.close())
 
-/** Opens an engine and keeps all that its storage is handed. */
+/** Opens an engine and records everything that is passed to its storage. */
 async function watched(suite: CipherSuite, options: Partial<OpenOptions> = {}) {
   const appends: AppendRequest[] = []
   const documents: string[] = []
@@ -26,7 +26,7 @@ async function watched(suite: CipherSuite, options: Partial<OpenOptions> = {}) {
   return { appends, documents }
 }
 
-/** The same chance each time. */
+/** The same random numbers each time. */
 function seeded(): () => number {
   let state = 1
   return () => {

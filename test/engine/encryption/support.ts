@@ -1,5 +1,5 @@
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
-// Loads the code that engines load late, so that a turn of the virtual clock is enough.
+// Preloads the code that engines load lazily, so that one turn of the virtual clock is enough.
 import '../../../src/engine/encryption/stream-codec.ts'
 import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import type {
@@ -17,7 +17,7 @@ export const aesOfNode = aesGcmOfNode(nodeCrypto() as NodeCrypto)
 export const aesOfWeb = aesGcmOfWeb(globalThis.crypto.subtle)
 export const aegis = await aegis256()
 
-/** Every implementation that there is. */
+/** Every implementation. */
 export const SUITES: [string, CipherSuite][] = [
   ['aes-256-gcm by node:crypto', aesOfNode],
   ['aes-256-gcm by WebCrypto', aesOfWeb],
@@ -58,11 +58,11 @@ export async function outcome(promise: Promise<unknown>): Promise<string> {
   )
 }
 
-/** A suite whose `seal` answers when the test says so, in the order that it says. */
+/** A suite whose `seal` resolves when the test releases it, in the order of the test. */
 export interface HeldSuite extends CipherSuite {
-  /** How many wait. */
+  /** The number of waiting calls. */
   readonly held: number
-  /** Answers the one that came at this place among those that wait. */
+  /** Resolves the waiting call at this index. */
   release(index: number): void
   fail(index: number, error: unknown): void
 }
@@ -83,14 +83,14 @@ export function heldSuite(inner: CipherSuite): HeldSuite {
   }
 }
 
-/** A suite whose `open` answers late while the test says so. */
+/** A suite whose `open` waits while the test holds it. */
 export interface SlowSuite extends CipherSuite {
   slow: boolean
   /** How often `open` was called. */
   opens: number
   /** How many of these calls wait. */
   readonly waiting: number
-  /** Answers all that wait. */
+  /** Resolves all waiting calls. */
   answer(): void
 }
 

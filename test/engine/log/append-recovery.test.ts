@@ -69,7 +69,7 @@ describe('append recovery', () => {
   })
 
   it('never retries an append of unknown outcome when the stream is reconfigured meanwhile', async () => {
-    // Appends take effect at once; their answers arrive when the test says so.
+    // Appends take effect at once; their results arrive when the test releases them.
     const answers: (() => void)[] = []
     let holding = false
     const storage = wrapped(testStorage(), { shared: false }, (session) => ({
@@ -187,7 +187,7 @@ describe('append recovery', () => {
     for (let round = 0; round < 400 && storage.held > 0; round++) {
       storage.release(1)
       await clock.settle()
-      // One of ours got in. Then the rival does, so that the rest in flight conflicts.
+      // One append of this engine succeeds. Then the rival appends, so that the others in flight conflict.
       if (round < 125) await rival.append('rival')
       storage.release()
       storage.holding = true
@@ -276,7 +276,7 @@ describe('append recovery', () => {
       },
     }))
     const clock = testClock()
-    // What the other engine does is not told here.
+    // This engine gets no notifications of the other one.
     const unaware = {
       ...slow,
       open: (context: StorageContext) => slow.open({ ...context, onLogChanged: () => {} }),
@@ -307,7 +307,7 @@ describe('a rejection on a busy shared stream', () => {
     await rival.basin('basin').ensureStream('s')
     const busy = wrapped(data, {}, (session) => ({
       async head(logId) {
-        // The rival appends in the time that the question takes.
+        // The rival appends while the head is read.
         if (rivalling && rivals < 500) {
           rivals++
           await rival.basin('basin').stream('s').append('r')
@@ -338,7 +338,7 @@ describe('a session with a rechecked rejection', () => {
     const hw = await open({ storage: silent(data, 'none'), clock })
     const stream = hw.basin('basin').stream('s')
     const session = await stream.appendSession()
-    // This engine has not heard of it yet: it refuses at first, and then finds that it holds.
+    // This engine does not know of it yet: it rejects at first, and then finds that the condition holds.
     await rival.basin('basin').stream('s').append('r')
     const tickets = await Promise.all([session.submit('a', { matchSeqNum: 1 }), session.submit('b')])
     const results = await Promise.all(
@@ -361,7 +361,7 @@ describe('a session whose append has an unknown outcome', () => {
     }
     const tickets = [await session.submit('a'), await session.submit('b')]
     const results = await Promise.all(tickets.map((t) => t.ack().then(() => 'acked', codeOf)))
-    // That b was stored proves that a was: either both are told so, or neither.
+    // That b was stored proves that a was: either both are acknowledged, or neither.
     expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a', 'b'])
     expect(results[1]).toBe(results[0])
     await hw.close()

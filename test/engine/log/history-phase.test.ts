@@ -29,7 +29,7 @@ function historyOf(stored: StoredBlock, limits: ReadLimits): [HistoryPhase, Read
   return [new HistoryPhase(source, PLAIN.reader(undefined), progress, 0, RecordBatch.ofBlocks), progress]
 }
 
-/** A block that says it holds what is between its ends. */
+/** A block that claims to hold the records between its ends. */
 function blockOf(firstSeqNum: number, endSeqNum: number, seqNums: readonly number[]): StoredBlock {
   const records = seqNums.map((seqNum) => ({ seqNum, timestamp: 1, headers: [], body: new Uint8Array(4) }))
   const meteredBytes = (endSeqNum - firstSeqNum) * 12

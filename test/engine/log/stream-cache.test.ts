@@ -20,7 +20,7 @@ describe('the stream cache', () => {
       const waiting = basin.stream('s').append(new Uint8Array(100_000))
       await clock.settle()
       expect(hw.stats().waitingAppends).toBe(1)
-      // Other streams are used: `s` leaves.
+      // Other streams are used, so `s` is evicted.
       for (const name of ['p', 'q', 'r']) {
         await basin.ensureStream(name)
         await basin.stream(name).checkTail()

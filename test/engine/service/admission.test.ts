@@ -82,7 +82,7 @@ describe.each(Object.entries(VIEWS))('appends %s that are not awaited', (_, view
     const first = Array.from({ length: IN_FLIGHT + WAITING + 1 }, () => outcomeOf(stream.append(WHOLE)))
     expect(await first.at(-1)).toBe('rate_limited')
     letGo()
-    // In the turn in which one is told, its room is free.
+    // In the turn in which one is acknowledged, its bytes are free.
     await first[0]
     expect(await outcomeOf(stream.append(WHOLE))).toBe('ok')
     await Promise.all(first)

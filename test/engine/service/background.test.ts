@@ -6,7 +6,7 @@ import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
 import { wrapped } from '../../support/index.ts'
 
-/** A storage that gives turns by hand, and counts the work that depends on them. */
+/** A storage whose turns the test grants, and which counts the work that depends on them. */
 function turning() {
   const calls = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
   let onTurn: ((isOurs: boolean) => void) | undefined

@@ -6,7 +6,7 @@ describe('looking up a stream', () => {
   it.each(['append', 'read'] as const)(
     'finds a stream that was created after a shared lookup began: %s',
     async (purpose) => {
-      // The first answer about the stream arrives when the test says so.
+      // The first lookup of the stream resolves when the test releases it.
       let answer: (() => void) | undefined
       const storage = wrapped(testStorage(), {}, (session) => ({
         get: async (collection, key) => {

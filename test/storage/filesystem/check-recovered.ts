@@ -20,7 +20,7 @@ export async function checkRecovered(
   for (const log of history.logs) await checkLog(session, history, log, count)
 }
 
-/** A log that is there takes appends on. */
+/** Checks that existing logs accept appends. */
 export async function checkGoesOn(session: StorageSession, history: History): Promise<void> {
   for (const { logId } of history.logs) {
     const head = await session.head(logId)

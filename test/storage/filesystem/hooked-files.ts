@@ -65,7 +65,7 @@ export class Gate {
     return this.#opened
   }
 
-  /** Resolves when an operation waits; it goes on with {@link open}. */
+  /** Resolves when an operation waits; {@link open} releases it. */
   arm(): Promise<void> {
     this.#opened = new Promise((resolve) => {
       this.open = resolve

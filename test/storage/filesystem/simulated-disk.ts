@@ -318,8 +318,8 @@ function applied(content: Buffer, change: ContentChange): Buffer {
 }
 
 /**
- * What a process does to a disk that is killed after a number of operations, or at the first rename behind
- * them: from then on nothing comes back. The system goes on.
+ * The operations of a process that is killed after a number of them, or at the first rename after that: later
+ * calls never settle. The system continues to run.
  */
 export class KilledProcess implements Files {
   readonly end: Promise<void>

@@ -114,7 +114,7 @@ class Race {
   }
 }
 
-/** Lets everything else that waits go on so many times. */
+/** Waits for so many turns of the event loop. */
 async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }

@@ -12,11 +12,11 @@ import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { openFiles } from './open-files.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 
-/** Something that was asked for: seen at `calledAt` operations of the disk, told at `toldAt`. */
+/** A call, made after `calledAt` operations of the disk and settled after `toldAt`. */
 export interface Attempt {
   readonly calledAt: number
   toldAt: number
-  /** Unknown: it failed, and may turn up. */
+  /** Unknown: it failed, and may take effect later. */
   outcome: 'open' | 'done' | 'not done' | 'unknown'
 }
 
@@ -47,7 +47,7 @@ interface ReclaimAttempt {
   readonly trimmedBefore: number
 }
 
-/** Everything that an engine asked for, and what it was told. */
+/** All calls of an engine, with their outcomes. */
 export interface History {
   readonly logs: LogHistory[]
   /** Of two documents that are always written and deleted together. */

@@ -2,11 +2,11 @@ import type { Headwater, Operation } from '../../../src/index.ts'
 import type { MetricsQuery } from '../../../src/model/metrics.ts'
 
 /**
- * Somebody who calls the service with a token: one method for each operation. What is refused rejects with an
- * error that has a `status`.
+ * A caller with a token: one method for each operation. A rejected call rejects with an error that has a
+ * `status`.
  */
 export interface Performer extends Record<Operation, (...names: string[]) => Promise<unknown>> {
-  /** The names of all. */
+  /** The names of all basins. */
   'list-basins'(): Promise<readonly string[]>
   'create-basin'(basin: string): Promise<unknown>
   'delete-basin'(basin: string): Promise<unknown>
@@ -18,7 +18,7 @@ export interface Performer extends Record<Operation, (...names: string[]) => Pro
   'revoke-access-token'(id: string): Promise<unknown>
   /** The ids of all. */
   'list-access-tokens'(): Promise<readonly string[]>
-  /** The names of all. */
+  /** The names of all streams. */
   'list-streams'(basin: string): Promise<readonly string[]>
   'create-stream'(basin: string, stream: string): Promise<unknown>
   'delete-stream'(basin: string, stream: string): Promise<unknown>

@@ -12,9 +12,9 @@ export interface AccessService {
   readonly owner: Headwater
   /** Calls it with this token. */
   as(token: string): Performer
-  /** Moves its time on. */
+  /** Advances its time. */
   advance(ms: number): Promise<void>
-  /** Lets its background work go on. */
+  /** Runs its background work. */
   settle(): Promise<void>
   close(): Promise<void>
 }
@@ -22,8 +22,8 @@ export interface AccessService {
 type Resources = Readonly<Record<string, string | readonly [basin: string, stream: string]>>
 
 /**
- * What an operation is about, and what it comes to where it is permitted, on what exists and on what does
- * not.
+ * The resources of each operation, and its outcome where it is permitted: on existing resources, and on
+ * missing ones.
  */
 const KINDS: Readonly<Record<string, readonly [Resources, existing: string, missing: string]>> = {
   'create-basin': [BASINS, '409', 'ok'],
@@ -99,7 +99,7 @@ class TableRun {
   readonly #name: string
   #performer!: Performer
   readonly #wrong: string[] = []
-  /** By status: 401 and 403 tell the same whatever they are about. */
+  /** By status: the messages of 401 and 403 do not depend on the resource. */
   readonly #messages = new Map<string, Set<string>>()
 
   constructor(service: AccessService, name: string) {

@@ -28,7 +28,7 @@ export interface JsonSequencedRecord extends JsonRecord, JsonPosition {
   readonly timestamp: number
 }
 
-/** The records from a position on; or the tail, if the position is there or beyond. */
+/** The records from a position on; or the tail, if the position is at the tail or beyond it. */
 export type Page = { readonly records: readonly JsonSequencedRecord[] } | { readonly tail: number }
 
 /** A client of the wire protocol that sends independent JSON requests and never retries. */

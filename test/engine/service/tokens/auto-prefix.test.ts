@@ -6,9 +6,9 @@ import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from 
 
 let engine: AccessEngine
 let hw: Headwater
-/** The basin as the holder of a token with the prefix `tenant/` has it. */
+/** The basin for the holder of a token with the prefix `tenant/`. */
 let mine: Basin
-/** The same basin as its owner has it. */
+/** The same basin for its owner. */
 let whole: Basin
 beforeEach(async () => {
   engine = await openWithTokens()

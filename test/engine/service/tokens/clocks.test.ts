@@ -3,7 +3,7 @@ import { type Clock, open } from '../../../../src/index.ts'
 import { testClock, testStorage } from '../../../support/index.ts'
 import { EVERYTHING, outcome } from './support.ts'
 
-/** A machine that was asleep: the time of day goes on, timers do not. */
+/** A machine that slept: the time of day advances, timers do not. */
 function sleepy() {
   const inner = testClock()
   let asleep = 0

@@ -4,7 +4,7 @@ import { type AccessEngine, openWithTokens, outcome } from './support.ts'
 
 const engines: AccessEngine[] = []
 
-/** Closes what was started, and sees that no timer is left. */
+/** Closes everything, and checks that no timer is left. */
 export function closeAfterEach(): void {
   afterEach(async () => {
     const started = engines.splice(0)
@@ -21,7 +21,7 @@ export async function start(options: Parameters<typeof openWithTokens>[0] = {}):
 
 async function drain(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items) {
-    // What comes before the end does not matter.
+    // Results before the end do not matter.
   }
 }
 
@@ -30,7 +30,7 @@ function idle(): AsyncIterable<string> {
   return { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }
 }
 
-/** Each opens a session that has nothing to do, and settles as the session ends. */
+/** Each opens an idle session, and settles when the session ends. */
 const SESSIONS: Readonly<Record<string, (stream: Stream, signal: AbortSignal) => Promise<unknown>>> = {
   'for await': (stream, signal) => drain(stream.readSession({}, { signal })),
   events: (stream, signal) => drain(stream.readSession({}, { signal }).events()),
@@ -52,7 +52,7 @@ const SESSIONS: Readonly<Record<string, (stream: Stream, signal: AbortSignal) =>
 
 export const SESSION_NAMES = Object.keys(SESSIONS)
 
-/** Opens a session on a stream; what it ended with is added to `ends`, `ok` or the code of an error. */
+/** Opens a session on a stream; adds its outcome to `ends`: `ok` or the code of an error. */
 export function openSession(name: string, stream: Stream): { ends: string[]; signal: AbortSignal } {
   const { signal } = new AbortController()
   const ends: string[] = []

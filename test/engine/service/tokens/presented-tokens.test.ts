@@ -6,7 +6,7 @@ import { type AccessEngine, failure, openWithTokens, outcome } from './support.t
 
 let engine: AccessEngine
 let hw: Headwater
-/** What the engine asked the storage for. */
+/** The calls of the engine to the storage. */
 let calls: string[]
 /** All that was written to the catalog. */
 let written: JsonValue[]

@@ -48,10 +48,10 @@ it('a session whose token is revoked drops the appends that wait for room', asyn
   storage.holding = false
   storage.release()
   const told = await Promise.all(outcomes)
-  // What was on its way is told as it came out; the rest is refused.
+  // The append in flight reports its outcome; the others are rejected.
   expect(told.slice(1)).toEqual(Array(9).fill('authn'))
   const { seqNum } = await hw.basin('basin').stream('stream').checkTail()
-  // one was in flight; the nine that waited were never taken in
+  // One was in flight; the nine that waited were never admitted.
   expect(seqNum).toBeLessThanOrEqual(1)
   await hw.close()
 })

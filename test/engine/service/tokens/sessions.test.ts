@@ -31,7 +31,7 @@ describe('sessions of a token', () => {
     const stream = view.basin('basin').stream('stream')
     const before = clock.pending
     const cursors = await Promise.all(Array.from({ length: 50 }, () => stream.openRead()))
-    // That of the expiry, and that of looking for a revocation elsewhere.
+    // The timer of the expiry, and that of the poll for revocations by other engines.
     expect(clock.pending).toBe(before + 2)
     for (const cursor of cursors) cursor!.close()
     expect(clock.pending).toBe(before)

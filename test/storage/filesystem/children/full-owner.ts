@@ -5,7 +5,7 @@ import { limitDisk } from '../limited-disk.ts'
 
 const [directory, capacity] = process.argv.slice(2)
 
-/** Opens the directory, fills its disk, trims one record after the other, and tells all of it. */
+/** Opens the directory, fills its disk, trims one record after the other, and reports each step. */
 const disk = limitDisk(directory!)
 disk.capacity = Number(capacity)
 const hw = await open({ storage: filesystem(directory!), onBackgroundError: () => {} })

@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/runtime/clock.ts'
 
 const [directory, how] = process.argv.slice(2)
 
-/** Opens the directory, tells how that came out, and keeps it until it is killed or its input ends. */
+/** Opens the directory, reports the outcome, and holds it until it is killed or its input ends. */
 try {
   const session = await filesystem(directory!).open({ clock: systemClock, onLogChanged: () => {} })
   if (parentPort === null) writeSync(1, 'open\n')

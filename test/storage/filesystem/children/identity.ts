@@ -4,6 +4,6 @@ import {
   processLiveness,
 } from '../../../../adapters/storage/filesystem/lock/local-process.ts'
 
-/** Tells who it is, and whether it takes itself for somebody who may run when its start is noted wrongly. */
+/** Reports its identity, and its liveness as an owner with a wrong start time. */
 const own = await currentProcess()
 writeSync(1, JSON.stringify({ own, liveness: await processLiveness({ ...own, started: '1' }, own) }))

@@ -3,7 +3,7 @@ import { verifyDirectory } from '../../../../adapters/storage/filesystem/index.t
 
 const [directory] = process.argv.slice(2)
 
-/** Verifies the directory, and tells how that came out. */
+/** Verifies the directory, and reports the outcome. */
 try {
   const { files, problemCount } = await verifyDirectory(directory!)
   writeSync(1, `${files} files, ${problemCount} problems\n`)

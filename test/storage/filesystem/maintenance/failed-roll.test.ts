@@ -18,7 +18,7 @@ describe.each([
     const { disk, session, writer } = await afterFailedRoll(1, bodyBytes)
     expect(disk.links).toBe(bodyBytes === 20 ? 0 : 1)
     await writer.append({ trimPoint: 1, trimmedAt: NOW })
-    // The first tells of the roll that failed.
+    // The first call reports the failed roll.
     await session.reclaim(RECLAIM).catch(() => {})
     await session.reclaim(RECLAIM)
     writer.written[0]!.mayBeGone = true

@@ -82,7 +82,7 @@ describe('an adopted journal', () => {
     expect(problems[1]!.problem).toBe('a group is damaged and others follow it')
     expect(problems[1]!.offset).toBeGreaterThan(HEADER)
     expect(notes).toContainEqual(expect.objectContaining({ file: SEGMENT, note: '9 incomplete bytes' }))
-    // The small one twice, where it was written and where it lies; of the large ones one is damaged.
+    // The small one twice, in the journal and in its segment; one of the large ones is damaged.
     expect(blocks).toBe(LARGE_BLOCKS + 1)
   })
 })

@@ -24,7 +24,7 @@ describe('after damage in a journal', () => {
       const { problems } = await verified(flipped(disk, JOURNAL, offset))
       const group = groups.findLast((start) => start <= offset) ?? 0
       const places = problems.map((problem) => [problem.file, problem.offset])
-      // Of the header, what is wrong is told more exactly.
+      // Damage to the header is reported with a more precise offset.
       if (offset >= HEADER) expect(places, `${offset}`).toEqual([[JOURNAL, group]])
       else expect(places).toEqual([[JOURNAL, expect.any(Number)]])
     }

@@ -82,8 +82,8 @@ describe.each([
   })
 
   /**
-   * Resolves to 1 when a problem was found. Whatever is not reported changes nothing that anybody sees, or is
-   * told as what a crash left.
+   * Resolves to 1 when a problem was found. Damage that is not reported changes nothing visible, or is noted
+   * as the leftover of a crash.
    */
   async function checkReported(damaged: SimulatedDisk, name: string, what: string): Promise<number> {
     const { problems, notes } = await verifyFiles(damaged)

@@ -189,7 +189,7 @@ test('reports a file that cannot be read as a problem', async () => {
   expect(blocks).toBeGreaterThan(0)
 })
 
-/** As somebody who may not write there: the superuser may write everywhere. */
+/** Runs as a user who may not write there: the superuser may write everywhere. */
 function verifiedByOther(program: string, directory: string): string {
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
   return execFileSync(process.execPath, [program, directory], { encoding: 'utf8', ...user })
