@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 
 const SCREENSHOTS = join(import.meta.dirname, '..', '..', 'dist', 'screenshots')
 
-/** The chat as a person uses it: by the names of what is on the page. */
+/** The chat as a person uses it: by the accessible names of its elements. */
 export class ChatPage {
   readonly page: Page
   readonly alert
@@ -40,7 +40,7 @@ export class ChatPage {
     await this.newRoom.press('Enter')
   }
 
-  /** Makes a room and waits until it is open. */
+  /** Creates a room and waits until it is open. */
   async begin(room: string): Promise<void> {
     await this.create(room)
     await this.page.getByRole('heading', { name: room, exact: true }).waitFor()
@@ -59,7 +59,7 @@ export class ChatPage {
     }
   }
 
-  /** Writes and sends, whatever becomes of it: pasted at once, for typing much takes long. */
+  /** Pastes and sends a message, without waiting for the outcome. Typing a long text would be slow. */
   async write(text: string): Promise<void> {
     await this.message.evaluate((field: HTMLTextAreaElement, value) => {
       field.value = value
@@ -81,7 +81,7 @@ export class ChatPage {
     return this.rooms.locator('.room-name').allTextContents()
   }
 
-  /** What a room's link says: its name, time, latest message and how many are unread. */
+  /** The text of a room's link: its name, time, latest message and number of unread messages. */
   linkOf(room: string) {
     return this.rooms.getByRole('link', { name: room })
   }

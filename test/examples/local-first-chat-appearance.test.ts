@@ -20,7 +20,7 @@ const ROOMS = [
   'A room whose name is longer than any list of rooms is wide',
 ]
 
-/** Who says what, in order. */
+/** Author and text of each message, in order. */
 const TALK: readonly (readonly [name: string, text: string])[] = [
   ['Grace Hopper', 'Does anybody have the notes of last week?'],
   ['Ben', 'I was not there. '.repeat(90)],

@@ -78,7 +78,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
   })
 
   it('reports a full storage, loses nothing, and continues once there is space', async () => {
-    // A running browser remembers for a while how much space there was.
+    // A running browser caches the free space for a while.
     await browser.restart()
     const chat = new ChatPage(await browser.page('about:blank'))
     const devTools = await browser.context.newCDPSession(chat.page)
@@ -89,7 +89,7 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await chat.begin('full')
     const stored = await chat.page.evaluate(fillRoom, 'full')
     expect(stored).toBeLessThan(20)
-    // More than what did not fit: a little space may be left.
+    // More than the message that did not fit, because a little space may be left.
     const text = `no space for this ${randomBytes(780_000).toString('base64url')}`
     await chat.write(text)
     await alertOf(chat).toContain('storage of this page is full')

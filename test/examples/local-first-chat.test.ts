@@ -38,7 +38,7 @@ describeInChromium('the example local-first-chat', () => {
     const own = (chat: ChatPage) => chat.log.locator('.own .text').allTextContents()
     expect(await own(ada)).toEqual(['Hello, Ben'])
     expect(await own(ben)).toEqual(['Hello, Ada', 'How are you?'])
-    // Who follows himself is named once.
+    // Consecutive messages of one author show the name once.
     expect(await ada.log.locator('.byline:visible [data-part="author"]').allTextContents()).toEqual([
       'Ada',
       'Ben',

@@ -22,7 +22,7 @@ export function wrapped(change: Change, inner: Storage = memory()): Storage {
   }
 }
 
-/** Everything passed through, for the methods of a class are not own properties. */
+/** Forwards every method, because the methods of a class are not own properties. */
 export function delegating(session: StorageSession): StorageSession {
   return {
     get: (collection, key) => session.get(collection, key),
@@ -91,7 +91,7 @@ function queued(session: StorageSession, release: () => void): StorageSession {
   }
 }
 
-/** Gives blocks in pieces, as large as those of IndexedDB. */
+/** Returns blocks in pieces, as large as those of IndexedDB. */
 export function splitting(): Storage {
   return wrapped((session) => ({
     async read(logId, range) {

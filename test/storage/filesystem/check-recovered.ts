@@ -10,7 +10,7 @@ import {
   type LogHistory,
 } from './workload.ts'
 
-/** Fails unless the storage holds what may be there after a crash behind the first `count` operations. */
+/** Fails unless the storage holds a state that a crash after the first `count` operations may leave. */
 export async function checkRecovered(
   session: StorageSession,
   history: History,
@@ -89,7 +89,7 @@ async function checkLog(
   expect(await session.measure([logId]), `metered bytes of ${logId}`).toEqual([bytes])
 }
 
-/** The append and all that it was sequenced behind. */
+/** The append and all those that it was sequenced after. */
 function lineOf(attempt: AppendAttempt): AppendAttempt[] {
   const line: AppendAttempt[] = []
   for (let one: AppendAttempt | undefined = attempt; one !== undefined; one = one.parent) line.push(one)
@@ -100,7 +100,7 @@ function isDone({ outcome, toldAt }: Attempt, count: number): boolean {
   return outcome === 'done' && toldAt <= count
 }
 
-/** A caller relies on an error that says that nothing was written. */
+/** Callers rely on errors which state that nothing was written. */
 function mayBeThere({ outcome, calledAt, toldAt }: Attempt, count: number): boolean {
   return calledAt <= count && !(outcome === 'not done' && toldAt <= count)
 }

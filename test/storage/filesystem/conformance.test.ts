@@ -12,7 +12,7 @@ describe.each(['sync', 'os'] as const)('filesystem with durability %s', (durabil
   conforms((directory) => filesystem(directory, { durability }), durability === 'sync' ? [1, 2] : [3])
 })
 
-/** What is rare with real sizes happens all the time when journals are rolled every few blocks. */
+/** Journals that are rolled every few blocks make states frequent that are rare with real sizes. */
 describe.each([500, 3000])('filesystem that rolls its journals every %i bytes', (rollBytes) => {
   const seeds = Array.from({ length: 3 }, (_, index) => rollBytes + index)
   conforms((directory) => rolling(directory, rollBytes), seeds)

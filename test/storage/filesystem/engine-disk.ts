@@ -129,7 +129,7 @@ export async function seenOf(disk: SimulatedDisk): Promise<unknown> {
   }
 }
 
-/** A disk with the same files, changed; undefined takes one away. */
+/** A disk with the same files, changed; undefined removes one. */
 export function changedDisk(
   disk: SimulatedDisk,
   change: (name: string, content: Buffer) => Buffer | undefined,

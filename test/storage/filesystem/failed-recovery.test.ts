@@ -35,7 +35,7 @@ test('an opening succeeds although an unused file cannot be removed', async () =
   expect(crashed.names).not.toContain('checkpoint-0000000001')
 })
 
-/** With a checkpoint, a segment, and a last group that an opening has to settle. */
+/** With a checkpoint, a segment, and a last group that an opening has to write again. */
 async function crashedDisk(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
   const session = await openSimulated(disk, ROLL_BYTES)

@@ -262,7 +262,7 @@ async function fill(session: StorageSession, writer: LogWriter): Promise<LogWrit
   }
 }
 
-/** A writer at the same place: a failed append leaves one that is ahead. */
+/** A writer at the actual tail: a failed append leaves the writer ahead of it. */
 function retried(session: StorageSession, { logId, head, written }: LogWriter): LogWriter {
   return new LogWriter(session, logId, head, written)
 }

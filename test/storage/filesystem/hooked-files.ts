@@ -8,7 +8,7 @@ type FilesOperation = keyof Files | keyof File
  */
 export type Hook = (operation: FilesOperation, name: string, mode?: OpenMode) => unknown
 
-/** Files as a slow, busy or failing system gives them. */
+/** Files of a slow, busy or failing system. */
 export function hookedFiles(files: Files, hook: Hook): Files {
   async function hooked<Result>(
     work: () => Promise<Result>,
@@ -39,7 +39,7 @@ export function hookedFiles(files: Files, hook: Hook): Files {
   }
 }
 
-/** As the system fails. */
+/** An error of the system. */
 export function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: injected`), { code })
 }

@@ -15,7 +15,7 @@ describe('a damaged byte', () => {
     for (let group = 0; group < 5; group++) {
       for (let offset = offsets[group]!; offset < offsets[group + 1]!; offset += 3) {
         const failure = openSimulated(damaged(disk, 'journal-0000000001', offset), LARGE)
-        // Zeros that only fill up to the alignment say nothing.
+        // An opening need not notice damaged padding.
         if (isPadding(disk, offset)) await failure.catch(() => {})
         else {
           await expect(failure, `byte ${offset}`).rejects.toMatchObject({ kind: 'corrupt' })
@@ -165,7 +165,7 @@ test('user data never passes for a group', async () => {
   expect((await again.head('a'))?.tail.seqNum).toBe(2)
 })
 
-/** A log with so many groups, as a crash leaves it; where they begin. */
+/** A log with so many groups, as a crash leaves it, and their offsets. */
 async function written(groups: number) {
   const disk = new SimulatedDisk(new Prng(1))
   const session = await openSimulated(disk, LARGE)
@@ -192,7 +192,7 @@ async function rolled(): Promise<SimulatedDisk> {
   return disk
 }
 
-/** Resolves when there is a checkpoint, and what it replaces is gone. */
+/** Resolves when there is a checkpoint, and the files that it replaces are removed. */
 async function rolling(session: StorageSession, disk: SimulatedDisk): Promise<void> {
   const isDone = (): boolean =>
     disk.names.some((name) => name.startsWith('checkpoint')) && !disk.names.includes('journal-0000000001')

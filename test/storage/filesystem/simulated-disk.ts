@@ -46,7 +46,7 @@ class Inode {
  */
 export type Loss = 'nothing' | 'everything' | 'some' | 'reordered'
 
-/** What a crash took in fact. */
+/** The losses that a crash caused. */
 export type Taken =
   | 'name'
   | 'write'
@@ -67,7 +67,7 @@ export class SimulatedDisk implements Files {
   faults: Faults = () => undefined
   /** Of all files, in bytes. Writes that need more fail with `ENOSPC`, after the part that fits. */
   capacity = Number.POSITIVE_INFINITY
-  /** How many second names were given. */
+  /** The number of hard links. */
   links = 0
   /** By the crash that left this disk. */
   readonly taken: ReadonlySet<Taken>
@@ -252,7 +252,7 @@ export class SimulatedDisk implements Files {
         } catch (error) {
           const changes = new Set(unsynced.filter(() => this.#prng.chance(0.5)))
           this.#operations.push({ kind: 'lost', inode, changes })
-          // The system takes what is lost for clean: a later sync succeeds without it.
+          // The system considers the lost pages clean: a later sync succeeds without them.
           unsynced = []
           throw error
         }

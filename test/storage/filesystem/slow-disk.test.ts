@@ -11,7 +11,7 @@ import { openSimulated } from './workload.ts'
 const SEEDS = Array.from({ length: 8 }, (_, i) => i + 1)
 const APPENDS = 80
 
-/** Whatever happens between two reads of one call, it returns what was there and was not to be freed. */
+/** Whatever happens between two reads of one call, the call returns all records that were not freed. */
 test.each(SEEDS)(
   'reads correctly on a slow disk during appends, reclaims, rolls and compactions (seed %i)',
   async (seed) => {

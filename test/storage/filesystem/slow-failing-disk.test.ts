@@ -6,14 +6,14 @@ import { hookedFiles, systemError } from './hooked-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { type History, openSimulated, runWorkload } from './workload.ts'
 
-/** Set `SLOW_DISK_SEEDS` to a number to look for more. */
+/** Set `SLOW_DISK_SEEDS` to a number to run more seeds. */
 const SEEDS = Array.from({ length: Number(process.env.SLOW_DISK_SEEDS ?? '12') }, (_, i) => i + 1)
 const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'reordered']
 const CODES = ['EMFILE', 'EIO', 'ENOSPC']
 /** So that the storage can be opened at all. */
 const SOUND_OPERATIONS = 10
 
-/** Late and failing at once: what is under way beside the calls meets each other's failures. */
+/** Slow and failing at once, so that calls and background work meet each other's failures. */
 test.each(SEEDS)(
   'after a crash of a disk that is slow and fails, nothing acknowledged is missing (seed %i)',
   async (seed) => {

@@ -22,7 +22,7 @@ export interface Attempt {
 
 export interface AppendAttempt extends Attempt {
   readonly head: Head
-  /** What it was sequenced behind; undefined: the creation. */
+  /** The attempt that it was sequenced after; undefined: the creation. */
   readonly parent: AppendAttempt | undefined
   readonly block: StoredBlock | undefined
 }
@@ -152,7 +152,7 @@ async function useLog(
     return
   }
   if (prng.chance(0.06)) {
-    // Unique, so that the head says which of several attempts was made.
+    // Unique, so that the head identifies which of several attempts succeeded.
     const epoch = stored.epoch + 1 + prng.below(1_000_000)
     const attempt = begin(disk, { head: { ...stored, epoch }, parent: left, block: undefined })
     log.appends.push(attempt)

@@ -115,7 +115,7 @@ export const catalogMutations: readonly Mutation[] = [
   },
 ]
 
-/** Counts the versions of each document from 1, each time that it is made. */
+/** Counts the versions of each document from 1, each time that it is created. */
 function versionsPerDocument(): Storage {
   const versions = new Map<string, number>()
   const shown = <Found extends Document | undefined>(document: Found): Found =>

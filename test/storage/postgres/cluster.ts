@@ -10,7 +10,7 @@ import { reservedPort } from '../../support/port.ts'
 /** The newest programs that Debian or the path has; undefined if PostgreSQL is not installed. */
 const PROGRAMS = findPrograms()
 
-/** Whether tests start clusters: in `npm run test:postgres` and in campaigns. `npm test` has PGlite. */
+/** Whether tests start clusters: in `npm run test:postgres` and in campaigns. `npm test` uses PGlite. */
 export const HAS_POSTGRES = PROGRAMS !== undefined && process.env.TEST_POSTGRES !== undefined
 /** For titles of tests that are skipped without it. */
 export const withoutPostgres = HAS_POSTGRES
@@ -105,7 +105,7 @@ export class Cluster {
     return standby
   }
 
-  /** Makes a copy the server, whatever became of the other one. */
+  /** Promotes a copy to the server, whatever the state of the other one. */
   async promote(): Promise<void> {
     await this.#execute('SELECT pg_promote()')
   }

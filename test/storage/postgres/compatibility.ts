@@ -1,7 +1,7 @@
 import { Prng } from '../../../src/runtime/prng.ts'
 import { type Fate, FORWARD } from './wire-proxy.ts'
 
-/** What engines lack that speak PostgreSQL's protocol. */
+/** Features that other engines with PostgreSQL's protocol lack. */
 const UNSUPPORTED =
   /^(LISTEN|NOTIFY|CALL|DO|CREATE (OR REPLACE )?(FUNCTION|PROCEDURE))\b|\bpg_notify\b|\bpg_\w*advisory\w*/
 

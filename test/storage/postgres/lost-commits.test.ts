@@ -28,7 +28,7 @@ test('after a failover that lost commits, appends and reads continue with the re
   const other = await open({ storage: postgres({ client, schema }) })
   const read = await other.basin('basin').stream('a').read({ seqNum: 0 })
   expect(read.records.map(({ body }) => body)).toEqual(['kept', 'new'])
-  // The process that did not look at the tail finds out by the conflict.
+  // The process that did not check the tail learns of it by the conflict.
   expect((await behind.basin('basin').stream('a').append('newer')).start.seqNum).toBe(2)
   for (const engine of [hw, behind, other]) await engine.close()
   await client.close()

@@ -36,7 +36,7 @@ const TERMINATE = 'X'.charCodeAt(0)
 /** A proxy for PostgreSQL's protocol, without TLS. */
 export class WireProxy {
   readonly port: number
-  /** What was refused as a pooler does. */
+  /** The statements that were refused, as a pooler does. */
   readonly refused = new Set<'settings' | 'prepared statement'>()
   readonly #server: Server
   readonly #sockets = new Set<Socket>()

@@ -49,7 +49,7 @@ async function follow(hw: Headwater, onOpen: () => void): Promise<void> {
 
 const sessions: WeakRef<StorageSession>[] = []
 
-/** What a module does that is evaluated again. */
+/** The work of a module that is evaluated again. */
 async function load(reload: number): Promise<void> {
   const { manifest, open: openSession } = filesystem(directory!)
   const storage = {

@@ -30,7 +30,7 @@ describe('an append that hits an error', () => {
       const broken = new Set(operations)
       disk.faults = (operation) => {
         if (!broken.has(operation)) return undefined
-        // The first operation that fails once fails; what is done about it fails when it is said to.
+        // A single operation fails once; of several, each fails every time.
         if (operations.length === 1) broken.delete(operation)
         return code
       }

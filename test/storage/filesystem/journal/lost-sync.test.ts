@@ -47,7 +47,7 @@ test('durability os: a write that cannot be truncated ends its journal, and the 
   const writer = await LogWriter.create(session, 'a')
   await writer.append()
   const { head } = writer
-  // The write and the cut.
+  // The write and the truncation.
   let failures = 2
   disk.faults = (operation) => (operation === 'write' && failures-- > 0 ? 'EIO' : undefined)
   await expect(writer.append()).rejects.toMatchObject({ kind: 'io', nothingWritten: true })

@@ -12,7 +12,7 @@ import { openSimulated } from '../workload.ts'
 const JOURNAL = 'journal-0000000001'
 const LARGE = 1e9
 const APPENDS = 100
-/** How many groups lie between two records of the synced end. */
+/** The number of groups between two records of the synced end. */
 const GROUPS = 16
 
 /** A journal with many groups, and where each of them ends. */
@@ -62,7 +62,7 @@ test('after a clean close, a truncation of the last journal at any place is repo
   }
   // The last append itself.
   await expectReported(cutAt(disk, ends.at(-1)! - 1), ends.at(-2)!)
-  // Of what comes after it, nothing is needed.
+  // The bytes after it are not needed.
   const session = await openSimulated(cutAt(disk, ends.at(-1)! + 1), LARGE)
   expect((await session.head('a'))?.tail.seqNum).toBe(APPENDS)
   await session.close()

@@ -7,7 +7,7 @@ import {
 } from '../../../../adapters/storage/filesystem/lock/local-process.ts'
 
 const onLinux = process.platform === 'linux'
-/** More than any system numbers its processes with. */
+/** Higher than any pid of a system. */
 const GONE = 2 ** 30
 const OWN: ProcessIdentity = {
   pid: process.pid,

@@ -11,7 +11,7 @@ import type { StorageSession } from '../../../../src/storage/contract.ts'
 import { bundleProgram, Child } from '../../../support/child-process.ts'
 import { temporaryDirectory } from '../directories.ts'
 
-/** Before and behind every name that is made. */
+/** Sort before and after every created name. */
 const FIRST = 'owner-00000000-0000-0000-0000-000000000000'
 const LAST = 'owner-ffffffff-ffff-ffff-ffff-ffffffffffff'
 
@@ -142,7 +142,7 @@ async function onlyOwner(directory: string): Promise<string> {
   return name!
 }
 
-/** Lets time pass until it has settled. */
+/** Advances the time until the promise has settled. */
 async function advancing<Result>(
   clock: ReturnType<typeof virtualClock>,
   work: Promise<Result>,

@@ -47,7 +47,7 @@ async function expectAllRemoved(
   await session.close()
 }
 
-/** Two logs with several segments, of which a merge becomes due. */
+/** Two logs with several segments, whose compaction becomes due. */
 async function withSegments() {
   const disk = new SimulatedDisk(new Prng(1))
   let isFailing: Hook = () => false
@@ -75,7 +75,7 @@ async function withSegments() {
   return { disk, session, fail, makeMergeDue }
 }
 
-/** Goes on writing, as far as that is possible, until it has come about. */
+/** Continues to write, as far as possible, until the condition holds. */
 async function goesOn(session: StorageSession, hasHappened: () => boolean): Promise<void> {
   for (let i = 0; !hasHappened(); i++) {
     expect(i, 'commits without effect').toBeLessThan(2000)

@@ -114,7 +114,7 @@ async function filled(options: { rounds?: number; expiresAt?: number; largeBlock
 
 const COMMITS_MAX = 5_000
 
-/** Goes on writing a little, as an engine does, until it has come about. */
+/** Continues to write a little, as an engine does, until the condition holds. */
 async function settled(session: StorageSession, isSettled: () => boolean): Promise<void> {
   for (let i = 0; !isSettled(); i++) {
     expect(i, 'commits without effect').toBeLessThan(COMMITS_MAX)

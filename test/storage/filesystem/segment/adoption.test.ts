@@ -144,7 +144,7 @@ describe('a journal of large blocks', () => {
     await rolled(session, disk)
     const [kept, trimmed, deleted] = writers
     await session.commit([{ kind: 'delete-log', logId: deleted!.logId }])
-    // Inside of a large block, of which nothing is freed.
+    // Inside a large block, of which nothing is freed.
     const trimPoint = trimmed!.written[12]!.block.endSeqNum - 1
     await trimmed!.append({ trimPoint, trimmedAt: NOW })
     await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 5 })
@@ -330,7 +330,7 @@ async function written(logs: number, contents: Contents = {}) {
   return { disk, session, writers }
 }
 
-/** Goes on writing a little, until the first journal is rolled. */
+/** Continues to write a little, until the first journal is rolled. */
 async function rolled(session: StorageSession, disk: SimulatedDisk): Promise<void> {
   await until(session, () => !disk.names.includes(JOURNAL))
 }

@@ -14,7 +14,7 @@ const ROLL_BYTES = 50_000
 const JOURNAL = 'journal-0000000001'
 const SEGMENT = 'segment-0000000001'
 const LARGE_BLOCKS = 12
-/** As many operations as an adoption has, up to the removal of the journal, and some more. */
+/** Some more operations than an adoption has, up to the removal of the journal. */
 const MOMENTS = 30
 
 interface Moment {
@@ -49,7 +49,7 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
     const left = writers.slice(0, isDeleted ? 2 : 3)
     if (disk.names.includes(SEGMENT)) complete++
     const { problems, notes } = await verifyFiles(disk, { ofEngine: false })
-    // The group that an orderly end leaves is no part of a journal that another one follows.
+    // The closing group is not part of a journal that another one follows.
     const unexpected = notes.filter(({ note }) => !note.endsWith('bytes after its end'))
     expect([...problems, ...unexpected], `moment ${moment}`).toEqual([])
     const again = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
@@ -60,7 +60,7 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
   expect(complete).toBeGreaterThan(0)
 })
 
-/** An opening adopts the first journal at once; so many operations on files later it happens. */
+/** An opening adopts the first journal at once; the event happens this many file operations later. */
 async function during(moment: number, happen: (moment: Moment) => Promise<unknown>) {
   const disk = new SimulatedDisk(new Prng(1))
   const writing = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)

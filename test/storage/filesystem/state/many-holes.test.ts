@@ -4,7 +4,7 @@ import { Run, type RunFacts } from '../../../../adapters/storage/filesystem/stat
 import { State } from '../../../../adapters/storage/filesystem/state/state.ts'
 import { emptyHead } from '../../../../src/storage/contract.ts'
 
-/** What takes time by its square does not come to an end with so many. */
+/** So many that an operation in quadratic time would not end. */
 const COUNT = 100_000
 const PLACE = { journal: { number: 1, salt: 1 }, offset: 0, bytes: 100 }
 const SEGMENT = { number: 1, salt: 1, bytes: 1_000_000, journal: 0 }

@@ -66,7 +66,7 @@ test('operations on many ranges take linear time', () => {
   expect(subtractRanges([{ from: 0, to: 4 * count }], both)).toHaveLength(2 * count)
 })
 
-/** Apart from each other, ascending, and exactly these numbers. */
+/** Disjoint, not adjacent, ascending, and exactly these numbers. */
 function expectSet(ranges: SeqRanges, numbers: ReadonlySet<number>): void {
   expect([...numbersOf(ranges)]).toEqual([...numbers].sort((a, b) => a - b))
   for (const [i, { from, to }] of ranges.entries()) {

@@ -110,7 +110,7 @@ async function adopted(): Promise<SimulatedDisk> {
   return disk
 }
 
-/** A copy whose checkpoint says something else. */
+/** A copy with a changed checkpoint. */
 async function lied(disk: SimulatedDisk, lie: Lie): Promise<SimulatedDisk> {
   const copy = changedDisk(disk, (_, content) => content)
   const name = copy.names.find((one) => parseFileName(one)?.kind === 'checkpoint')!

@@ -139,7 +139,7 @@ function blockAt(seqNum: number): StoredBlock {
   return block({ firstSeqNum: seqNum })
 }
 
-/** A log and so many appends to it, of lengths that differ. */
+/** A log and so many appends to it, of different lengths. */
 function appends(count: number): Change[] {
   return [
     CREATED,

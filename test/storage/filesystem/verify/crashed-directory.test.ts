@@ -6,7 +6,7 @@ import { openSimulated, runWorkload } from '../workload.ts'
 
 const CRASHES = 25
 
-/** Rolls, merges, frees, deletes: what a crash leaves at any point is what an opening takes for sound. */
+/** Rolls, compactions, reclaims, deletions: an opening accepts what a crash leaves at any point. */
 describe.each([
   ['sync', 1],
   ['sync', 2],

@@ -4,7 +4,7 @@ import { Prng } from '../../../../src/runtime/prng.ts'
 import { changedDisk, engineDisk, seenOf } from '../engine-disk.ts'
 import type { SimulatedDisk } from '../simulated-disk.ts'
 
-/** Each damaged byte is an opening and a reading of everything, on a machine that may be busy. */
+/** Each damaged byte needs a verification of all files, on a machine that may be busy. */
 vi.setConfig({ testTimeout: 180_000 })
 
 const FLIPS_PER_FILE = 44
@@ -71,7 +71,7 @@ describe.each([
   test('reports a missing file', async () => {
     const journals = disk.names.filter((name) => name.startsWith('journal'))
     for (const name of disk.names) {
-      // Nothing refers to the last one: without it the directory is what it was before that was made.
+      // Nothing refers to the last one: without it, the directory is as it was before its creation.
       if (journals.length > 1 && name === journals.at(-1)) continue
       const without = changedDisk(disk, (one, content) => (one === name ? undefined : content))
       const { problems } = await verifyFiles(without)
@@ -93,7 +93,7 @@ describe.each([
     }
     const isTorn = notes.some(({ file, note }) => file === name && note.includes('crash'))
     if (!isTorn) expect(await seenOf(damaged), what).toEqual(seen)
-    // Only the end of the last journal may be what a crash left.
+    // Only the end of the last journal may be the leftover of a crash.
     else expect(name).toBe(disk.names.findLast((one) => one.startsWith('journal')))
     return 0
   }

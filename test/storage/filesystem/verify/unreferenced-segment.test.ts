@@ -93,7 +93,7 @@ function verified(disk: SimulatedDisk) {
   return verifyFiles(disk, { ofEngine: false })
 }
 
-/** The checkpoint says nothing of the run that holds all that the log has. */
+/** A checkpoint without the run that holds all records of the log. */
 function lostRun(changed: Partial<Head> = {}, blocks: readonly StoredBlock[] = keptBlocks()) {
   return checkpointDisk((facts) => {
     const head = headBehind(blocks.at(-1)!, changed)
