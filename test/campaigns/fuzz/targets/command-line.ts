@@ -62,7 +62,7 @@ const VALID = [
   'fence app/web token --match-seq-num 7',
   'trim app/web 100 --json',
   'check-tail app/web',
-  'metrics app --set storage,read-ops --start 7d --interval day',
+  'metrics app-logs --set storage,read-ops --start 7d --interval day',
   'bench app --records 10 --size 5 --batch 3',
   'completion fish',
 ]
