@@ -200,7 +200,15 @@ describe('the configuration and deletion of basins', () => {
   })
 
   test('DELETE returns 202, and again during the deletion', async () => {
-    const { call, clock } = await startService()
+    let isHeld = true
+    const isLast = (change: CatalogChange) => change.kind === 'delete' && change.collection === 'basins'
+    const storage = wrapped(testStorage(), {}, (real) => ({
+      commit: (changes) =>
+        isHeld && changes.some(isLast)
+          ? Promise.reject(new StorageFailure('io', 'not yet', { nothingWritten: true }))
+          : real.commit(changes),
+    }))
+    const { call, clock } = await startService({}, { storage })
     await call('PUT', '/v1/basins/some-basin')
     await call('PUT', '/v1/streams/s', { basin: 'some-basin' })
     const deleted = call('DELETE', '/v1/basins/some-basin')
@@ -208,6 +216,7 @@ describe('the configuration and deletion of basins', () => {
     const responses = [await deleted, await again]
     expect(responses.map(({ status }) => status)).toEqual([202, 202])
     expect(await responses[0]!.text()).toBe('')
+    isHeld = false
     await clock.advance('10m')
     expect(await errorOf(await call('GET', '/v1/basins/some-basin'))).toMatchObject({
       status: 404,
