@@ -131,7 +131,8 @@ export function redact(message: string, argument: string, replacement = '(redact
   return isPossibleToken(argument) ? text.replaceAll(printable(argument), replacement) : text
 }
 
-const DATE_TIME = /^\d{4}-\d{2}-\d{2}T[\d:.]+(Z|[+-][\d:]+)?$/
+/** Longer ones are of no use in a message. */
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}T[\d:.]{1,30}(Z|[+-][\d:]{1,10})?$/
 
 function isPossibleToken(text: string): boolean {
   return text.length >= ROOT_TOKEN_CHARACTERS_MIN && !DATE_TIME.test(text)

@@ -235,6 +235,10 @@ describe('headwater token', () => {
       (text): [string[], string] => [[...ISSUE, `--expires-at=${text}`], noDate(text)],
     ),
     [
+      [...ISSUE, `--expires-at=2030-01-01T00:00:00.${'0'.repeat(100)}Z`],
+      'invalid time (redacted): `--expires-at` must be a date and time of RFC 3339',
+    ],
+    [
       ['token', 'list', 'a'],
       seeHelp('unexpected argument `a`: `token list` accepts only options', 'token list'),
     ],
