@@ -60,7 +60,7 @@ describeInChromium('a server that fails', () => {
     await page.getByRole('alert').getByText(HOSTILE).waitFor()
     await page.getByText('Stopped').waitFor()
     // What was read stays.
-    expect(await bodies(page)).toEqual(['first'])
+    await expect.poll(() => bodies(page)).toEqual(['first'])
   })
 
   it('reports a deleted stream, and then follows a new one of the same name from its beginning', async () => {
@@ -72,7 +72,7 @@ describeInChromium('a server that fails', () => {
     await served.hw.basin(name).deleteStream('logs')
     await page.getByRole('alert').getByText(`stream \`logs\` in basin \`${name}\` not found`).waitFor()
     await page.getByText('Stopped').waitFor()
-    expect(await bodies(page)).toEqual(['first', 'second'])
+    await expect.poll(() => bodies(page)).toEqual(['first', 'second'])
     await served.hw.basin(name).createStream('logs')
     await stream.append('new')
     await page.getByRole('button', { name: 'Start' }).click()
@@ -133,7 +133,7 @@ describeInChromium('a server that fails', () => {
     })
     await page.getByRole('link', { name: HOSTILE }).click()
     await page.getByRole('heading', { name: HOSTILE }).waitFor()
-    expect(await page.title()).toBe(`${HOSTILE} · ${basin} – headwater`)
+    await expect.poll(() => page.title()).toBe(`${HOSTILE} · ${basin} – headwater`)
     await page.locator('.row').first().click()
     await page.getByRole('cell', { name: HOSTILE }).first().waitFor()
     await page.locator('.row', { hasText: '<svg onload=alert(3)>' }).click()

@@ -73,7 +73,7 @@ describeInChromium('the console of a server that requires a token', () => {
     if (title === 'Access token') return
     await page.getByRole('button', { name: 'Forget token' }).click()
     await page.getByRole('heading', { name: 'Access token' }).waitFor()
-    expect(await kept(page)).toMatchObject({ tab: '{}', browser: '{}' })
+    await expect.poll(() => kept(page)).toMatchObject({ tab: '{}', browser: '{}' })
   })
 
   it('issues a token whose permissions it states, shows it once, and revokes it', async () => {
@@ -92,7 +92,9 @@ describeInChromium('the console of a server that requires a token', () => {
     await dialog.getByText('Single operations (1)').click()
     await dialog.getByLabel('append', { exact: true }).uncheck()
     await dialog.getByText('No operation is selected: the token would permit nothing.').waitFor()
-    expect(await dialog.getByRole('button', { name: 'Issue', exact: true }).isDisabled()).toBe(true)
+    await expect
+      .poll(() => dialog.getByRole('button', { name: 'Issue', exact: true }).isDisabled())
+      .toBe(true)
     await dialog.getByLabel('stream read').check()
     await dialog.getByLabel('append', { exact: true }).check()
     await dialog.getByLabel('list-access-tokens').check()
@@ -164,7 +166,7 @@ describeInChromium('the console of a server that requires a token', () => {
     await figure('Read').getByText('read bytes 1000 B').waitFor()
     await figure('Read operations').getByText('unary 1').waitFor()
     await figure('Operations on the basin').getByText('create-stream 1').waitFor()
-    expect(await page.locator('canvas').count()).toBe(6)
+    await expect.poll(() => page.locator('canvas').count()).toBe(6)
     await figure('Appended').getByText('Table').click()
     await figure('Appended').getByRole('cell', { name: '1,000' }).waitFor()
     for (const range of ['Last 24 hours', 'Last 7 days', 'Last 30 days']) {

@@ -85,7 +85,7 @@ describeInChromium('the example local-first-chat', () => {
     await chat.shows(markup)
     expect(await chat.roomNames()).toContain(markup)
     expect(await chat.page.locator('img:not([src="icon.svg"])').count()).toBe(0)
-    expect(await chat.page.title()).toContain(markup)
+    await expect.poll(() => chat.page.title()).toContain(markup)
   })
 
   it('keeps messages in place, whatever their writing direction and height', async () => {
