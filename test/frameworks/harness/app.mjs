@@ -107,9 +107,9 @@ export class App {
     return stream
   }
 
-  /** The `stats()` of the engine, by the app's own route. */
-  async stats() {
-    return await (await this.client.request('/stats')).json()
+  /** The `stats()` of the engine, by the app's own route. Rejects when `signal` aborts. */
+  async stats(signal) {
+    return await (await this.client.request('/stats', { signal })).json()
   }
 
   /** Kills it, with its children. */
@@ -131,7 +131,7 @@ export class App {
   async #ready() {
     const isUp = async () => {
       if (this.#process.exitCode !== null) throw new Error(`the app exited with ${this.#process.exitCode}`)
-      return await this.stats().catch(() => undefined)
+      return await this.stats(AbortSignal.timeout(START_MS_MAX)).catch(() => undefined)
     }
     await until('the app to listen', isUp, START_MS_MAX)
     this.#token = await until('the root token', () => /root token: (\S+)/.exec(this.output)?.[1])

@@ -6,6 +6,8 @@ import { until } from './until.mjs'
 const RELOAD_MS_MAX = 20_000
 /** A watcher on a busy machine may miss a change that closely follows another: the edit is saved again. */
 const SAVE_AGAIN_MS = 10_000
+/** A server that replaces its worker may lose a request: Nitro 2 does where it finds `CI` set. */
+const REQUEST_MS_MAX = 3_000
 
 /** What a development server has to pass, which loads modules again after an edit. */
 export const EDIT_CHECKS = {
@@ -22,7 +24,7 @@ export const EDIT_CHECKS = {
             await writeFile(path, `${source}\nconsole.log('loaded after the ${body} edit')\n`)
             savedAt = performance.now()
           }
-          await app.stats().catch(() => {})
+          await app.stats(AbortSignal.timeout(REQUEST_MS_MAX)).catch(() => {})
           return app.output.includes(`loaded after the ${body} edit`)
         }
         await until(`the ${body} edit`, isLoaded, RELOAD_MS_MAX)
