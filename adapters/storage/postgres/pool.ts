@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Connections } from './client.ts'
 import { poolConnections, startListening } from './client.ts'
-import { failure, isRefusedStartup } from './failures.ts'
+import { errorKindOf, failure, isRefusedStartup } from './failures.ts'
 
 export interface PoolOptions {
   readonly connectionString: string
@@ -63,19 +63,33 @@ export async function openPool(options: PoolOptions): Promise<Connections> {
 
 /** A pool with as many settings as the server accepts. It need not be reachable yet. */
 async function acceptedPool(newPool: (more: object) => Pool, timeouts: object): Promise<Pool> {
-  // Poolers refuse session settings; the role of the database can have them instead.
-  for (const settings of [{ ...timeouts, options: optionsOf(SETTINGS) }, timeouts]) {
-    const pool = newPool(settings)
-    try {
-      if (!(await confirmsEarly(poolConnections(pool)))) return pool
+  const pool = newPool({ ...timeouts, options: optionsOf(SETTINGS) })
+  try {
+    if (await confirmsDurably(poolConnections(pool))) return pool
+  } catch (error) {
+    if (isRefusedStartup(error)) {
       await pool.end()
-      return newPool({ ...settings, options: optionsOf({ ...SETTINGS, synchronous_commit: 'on' }) })
-    } catch (error) {
-      if (!isRefusedStartup(error)) return pool
+      return poolerPool(newPool, timeouts)
+    }
+    // It did not answer, and may confirm commits early.
+  }
+  await pool.end()
+  return newPool({ ...timeouts, options: optionsOf({ ...SETTINGS, synchronous_commit: 'on' }) })
+}
+
+/** A pool for poolers that refuse session settings; the role of the database can have them instead. */
+async function poolerPool(newPool: (more: object) => Pool, timeouts: object): Promise<Pool> {
+  const pool = newPool(timeouts)
+  try {
+    const lease = await poolConnections(pool).acquire()
+    lease.release(false)
+  } catch (error) {
+    if (isRefusedStartup(error)) {
       await pool.end()
+      return newPool({})
     }
   }
-  return newPool({})
+  return pool
 }
 
 /** The startup option `options`, in which a backslash escapes a space. */
@@ -85,23 +99,22 @@ function optionsOf(settings: Readonly<Record<string, string>>): string {
     .join(' ')
 }
 
-/** Whether the server confirms commits before they are durable. Rejects if there is no connection. */
-async function confirmsEarly({ acquire }: Pick<Connections, 'acquire'>): Promise<boolean> {
+/** Whether the server confirms commits once they are durable. Rejects if it does not answer. */
+async function confirmsDurably({ acquire }: Pick<Connections, 'acquire'>): Promise<boolean> {
   const text = "SELECT current_setting('synchronous_commit', true) AS value"
-  for (let attempt = 0; attempt < 3; attempt++) {
-    const lease = await acquire()
-    let isBroken = true
-    try {
-      const [row] = await lease.run(text, [], undefined)
-      isBroken = false
-      return row?.value === 'off'
-    } catch {
-      // The connection was lost, or the server has no such setting.
-    } finally {
-      lease.release(isBroken)
-    }
+  const lease = await acquire()
+  let isBroken = true
+  try {
+    const [row] = await lease.run(text, [], undefined)
+    isBroken = false
+    return row?.value !== 'off'
+  } catch (error) {
+    // A server without the setting has no other way to commit.
+    if (errorKindOf(error) === 'rejected') return true
+    throw error
+  } finally {
+    lease.release(isBroken)
   }
-  return false
 }
 
 async function importPg(): Promise<Pick<typeof import('pg'), 'Pool' | 'Client'>> {
