@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'
 import { open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
@@ -25,19 +25,25 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
     const prng = new Prng(seed)
     const streams = ['a', 'b'].map((name) => new ObservedStream(name))
     let primary = await Cluster.start()
+    onTestFinished(() => primary.dispose())
     const proxy = await WireProxy.start({ port: () => primary.port, fateOf: () => FORWARD })
+    onTestFinished(() => proxy.close())
     const hw = await open({
       storage: postgres({ connectionString: proxy.connectionString }),
       autoCreate: false,
     })
+    onTestFinished(() => hw.close())
     await hw.createBasin(BASIN)
     for (const { name } of streams) await hw.basin(BASIN).createStream(name)
     const services = await Services.start(proxy.connectionString, PROCESSES)
+    onTestFinished(() => services.stop())
     const agent = new Agent({ keepAlive: true })
+    onTestFinished(() => agent.destroy())
     const clientOf = (service: number, { name }: ObservedStream) =>
       new HttpClient(services.urlOf(service), BASIN, name, agent)
 
     const stop = new AbortController()
+    onTestFinished(() => stop.abort())
     const following = streams.flatMap((stream) => [
       stream.follow(hw.basin(BASIN).stream(stream.name), stop.signal),
       ...Array.from({ length: PROCESSES }, (_, service) =>
@@ -106,10 +112,5 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
     progress.close(`${acknowledged} appends acknowledged`)
     stop.abort()
     await Promise.all(following)
-    agent.destroy()
-    await services.stop()
-    await hw.close()
-    await proxy.close()
-    await primary.dispose()
   })
 })
