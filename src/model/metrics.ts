@@ -88,3 +88,8 @@ export type Metric =
       /** The names. */
       readonly values: readonly string[]
     }
+
+/** The end of a range that includes usage up to now, in seconds since the Unix epoch: ends are exclusive. */
+export function endOfUsage(nowMs: number): number {
+  return Math.floor(nowMs / 1000) + 1
+}

@@ -1,5 +1,10 @@
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
-import { ACCOUNT_METRIC_SETS, BASIN_METRIC_SETS, STREAM_METRIC_SETS } from '../../../src/model/metrics.ts'
+import {
+  ACCOUNT_METRIC_SETS,
+  BASIN_METRIC_SETS,
+  endOfUsage,
+  STREAM_METRIC_SETS,
+} from '../../../src/model/metrics.ts'
 import {
   arrayOf,
   dateTimeText,
@@ -53,10 +58,7 @@ function parse(args: readonly string[], { env, clock }: CliContext) {
   const now = clock.now()
   const range = {
     start: String(Math.floor(timeArgument(start, '`--start`', now) / 1000)),
-    // Metrics exclude their end, and the current second counts.
-    end: String(
-      end === undefined ? Math.floor(now / 1000) + 1 : Math.ceil(timeArgument(end, '`--end`', now) / 1000),
-    ),
+    end: String(end === undefined ? endOfUsage(now) : Math.ceil(timeArgument(end, '`--end`', now) / 1000)),
   }
   return {
     name,

@@ -51,11 +51,6 @@ export const RANGES = [
 ] as const
 export type Range = (typeof RANGES)[number]
 
-/** Seconds since the Unix epoch. Metrics exclude their end, and the current second counts. */
-export function endOfUsage(nowMs: number): number {
-  return Math.floor(nowMs / 1000) + 1
-}
-
 /** The call that queries a metric set. `end` is in seconds since the Unix epoch. */
 export function metricsCall(of: UsageOf, set: MetricSet, range: Range, end: number): Call {
   const names = [of.basin, of.stream].filter((name) => name !== undefined)

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { endOfUsage } from '../../../src/model/metrics.ts'
 import { ApiError } from '../api/client.ts'
 import type { Metric } from '../api/types.ts'
 import { useConsole } from '../context.ts'
@@ -9,7 +10,6 @@ import { Loading, Note, Problem } from '../ui/notice.tsx'
 import { ChartFigure } from './chart.tsx'
 import {
   chartOf,
-  endOfUsage,
   hasMetrics,
   type MetricSet,
   metricSetsOf,
