@@ -6,6 +6,7 @@ import { Credentials } from './access.ts'
 import { Client } from './api/client.ts'
 import { App } from './app.tsx'
 import baseStyles from './styles/base.css?text'
+import controlStyles from './styles/controls.css?text'
 import formStyles from './styles/forms.css?text'
 import partStyles from './styles/parts.css?text'
 import viewStyles from './styles/views.css?text'
@@ -76,7 +77,9 @@ export function mount(element: Element, options: ConsoleOptions, ownsPage: boole
   const host = document.createElement('div')
   host.style.height = '100%'
   const root = host.attachShadow({ mode: 'open' })
-  root.adoptedStyleSheets = [chartStyles, baseStyles, partStyles, formStyles, viewStyles].map(styleSheet)
+  root.adoptedStyleSheets = [chartStyles, baseStyles, controlStyles, partStyles, formStyles, viewStyles].map(
+    styleSheet,
+  )
   element.append(host)
   render(
     <App
