@@ -1,5 +1,6 @@
 import type { AppendAck, AppendConditions, Stream } from '../../src/index.ts'
-import { lineBatch, TextLines } from '../../src/storage/line-batch.ts'
+import { lineBatch } from '../../src/model/line-batch.ts'
+import { TextLines } from '../../src/storage/text-lines.ts'
 import type { RecordBatch } from './record-reader.ts'
 
 /** Appends batches in order, several at a time. */

@@ -15,10 +15,7 @@ export const CONFIG_DEFINITIONS = {
   cipher: { type: 'string', description: 'Basins only: aes-256-gcm, aegis-256 or none, for new streams' },
   'create-on-append': { type: 'string', description: 'Basins only: appends create streams: true or false' },
   'create-on-read': { type: 'string', description: 'Basins only: reads create streams: true or false' },
-  config: {
-    type: 'string',
-    description: 'The configuration as in the HTTP API, in JSON, instead of the options above',
-  },
+  config: { type: 'string', description: 'JSON of the HTTP API, instead of the options above' },
 } as const
 
 export const CONFIG_NOTES = [

@@ -1,5 +1,5 @@
 import type { AppendConditions } from '../../src/index.ts'
-import { TextLines } from '../../src/storage/line-batch.ts'
+import { TextLines } from '../../src/storage/text-lines.ts'
 import { appendRecords } from './append-records.ts'
 import type { BatchWriter, WriterEvents } from './batch-writer.ts'
 import type { Client } from './client.ts'

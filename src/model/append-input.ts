@@ -95,6 +95,10 @@ export interface AppendBatch extends AppendConditions {
 /** Bodies of records without headers and timestamps, which are encoded without an object for each record. */
 export interface Lines {
   readonly count: number
+  /** The metered size of the records, in bytes. */
+  readonly meteredBytes: number
+  /** The bytes of each line: views. */
+  bodies(): Uint8Array[]
   /** Copies them to memory of their own. */
   copy(): Lines
   /** Encodes the block of their records. The first gets the position `start`, and all get its timestamp. */
@@ -126,12 +130,9 @@ export function appendBatch(
       // A batch that is far too long is rejected below without keeping all of its records.
       if (records.length > BATCH_RECORDS_MAX) break
     }
-    if (records.length === 0) throw invalid('record batch must not be empty', 'records')
-    if (records.length > BATCH_RECORDS_MAX) {
-      throw invalid(`record batch must not exceed ${BATCH_RECORDS_MAX} records`, 'records')
-    }
-    if (meteredBytes > BATCH_METERED_BYTES_MAX) {
-      throw invalid('record batch must not exceed a metered size of 1 MiB', 'records')
+    const count = records.length
+    if (count === 0 || count > BATCH_RECORDS_MAX || meteredBytes > BATCH_METERED_BYTES_MAX) {
+      throw batchSizeError(count)
     }
     if (encodedBytes > BATCH_ENCODED_BYTES_MAX) throw tooLargeEncoded('record batch')
     if (conditions !== undefined) assertMembers(conditions, APPEND_OPTIONS, 'options')
@@ -146,6 +147,14 @@ export function appendBatch(
   } finally {
     scratch = lent
   }
+}
+
+/** The error for a batch that is empty, has too many records, or else is too large. */
+export function batchSizeError(count: number): HeadwaterError {
+  if (count === 0) return invalid('record batch must not be empty', 'records')
+  return count > BATCH_RECORDS_MAX
+    ? invalid(`record batch must not exceed ${BATCH_RECORDS_MAX} records`, 'records')
+    : invalid('record batch must not exceed a metered size of 1 MiB', 'records')
 }
 
 /**

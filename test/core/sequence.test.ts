@@ -6,7 +6,8 @@ import { utf8 } from '../../src/model/bytes.ts'
 import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { Cipher, TimestampingMode } from '../../src/model/config.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
-import { lineBatch, type TextLines } from '../../src/storage/line-batch.ts'
+import { lineBatch } from '../../src/model/line-batch.ts'
+import type { TextLines } from '../../src/storage/text-lines.ts'
 import { linesOf } from '../support/lines.ts'
 
 const NOW = 1000

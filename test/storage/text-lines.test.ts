@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import { encodeRecords } from '../../src/storage/block-codec.ts'
-import type { TextLines } from '../../src/storage/line-batch.ts'
+import type { TextLines } from '../../src/storage/text-lines.ts'
 import { linesOf } from '../support/lines.ts'
 
 const allocate = (bytes: number) => new Uint8Array(bytes)

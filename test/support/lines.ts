@@ -1,5 +1,5 @@
 import { utf8 } from '../../src/model/bytes.ts'
-import { TextLines } from '../../src/storage/line-batch.ts'
+import { TextLines } from '../../src/storage/text-lines.ts'
 
 /** Lines of a text that begins after `offset` other bytes. */
 export function linesOf(bodies: readonly string[], offset = 0): TextLines {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AppendSession, Stream } from '../../../src/index.ts'
+import { lineBatch } from '../../../src/model/line-batch.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
-import { lineBatch } from '../../../src/storage/line-batch.ts'
 import { bodies, gated, openEngine, type TestEngine, testStorage } from '../../support/index.ts'
 import { linesOf } from '../../support/lines.ts'
 
