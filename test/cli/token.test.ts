@@ -173,12 +173,12 @@ describe.each([
     const tokens = await inspect((hw) =>
       Promise.all(names.map((id) => hw.issueAccessToken({ id, scope: { ops: ['list-basins'] } }))),
     )
-    const args = ['token', 'revoke', ...options, 'a', 'nobody', '--', '--b', 'ö/ü?', 'a']
+    const args = ['token', 'revoke', ...options, 'a', 'missing', '--', '--b', 'ö/ü?', 'a']
     expect(await resultOf(args, world)).toEqual({
       exitCode: 1,
       out: ['Revoked a', 'Revoked --b', 'Revoked ö/ü?'],
       err: [
-        'headwater: `nobody`: access token `nobody` not found (access_token_not_found)',
+        'headwater: `missing`: access token `missing` not found (access_token_not_found)',
         'headwater: 1 of 4 access tokens not revoked',
       ],
     })
@@ -191,17 +191,17 @@ describe.each([
 
   it('reports a single token that does not exist on one line', async () => {
     const { options, world } = await makePlace()
-    expect(await resultOf(['token', 'revoke', ...options, 'nobody'], world)).toEqual({
+    expect(await resultOf(['token', 'revoke', ...options, 'missing'], world)).toEqual({
       exitCode: 1,
       out: [],
-      err: ['headwater: `nobody`: access token `nobody` not found (access_token_not_found)'],
+      err: ['headwater: `missing`: access token `missing` not found (access_token_not_found)'],
     })
   })
 
   it('prints revoked ids as JSON', async () => {
     const { options, world, inspect } = await makePlace()
     await inspect((hw) => hw.issueAccessToken({ id: 'a', scope: { ops: ['read'] } }))
-    const { exitCode, out } = await resultOf(['token', 'revoke', 'a', 'nobody', '--json', ...options], world)
+    const { exitCode, out } = await resultOf(['token', 'revoke', 'a', 'missing', '--json', ...options], world)
     expect([exitCode, out]).toEqual([1, ['{"revoked":["a"]}']])
   })
 
@@ -232,7 +232,7 @@ describe('headwater token in a directory', () => {
     const storages = testStorages({ directories: new Map([[directory, storage]]) })
     await resultOf(['token', 'list', '--dir', directory], { storages })
     expect(counts).toEqual({ opened: 1, closed: 1 })
-    await resultOf(['token', 'revoke', 'nobody', '--dir', directory], { storages })
+    await resultOf(['token', 'revoke', 'missing', '--dir', directory], { storages })
     expect(counts).toEqual({ opened: 2, closed: 2 })
   })
 

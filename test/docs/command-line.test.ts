@@ -27,7 +27,7 @@ it('docs/cli.md contains the help of every command', async () => {
   const path = join(PROJECT, 'docs/cli.md')
   const [introduction] = (await readFile(path, 'utf8')).split('## Overview')
   const sections = await sectionsOf(HEADWATER, '')
-  // `npx vitest run --project all -u test/docs/command-line` updates the page.
+  // `npx vitest run --project all test/docs/command-line -u` updates the page.
   await expect(`${introduction}${sections.join('\n')}`).toMatchFileSnapshot(path)
 })
 
