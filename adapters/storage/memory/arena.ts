@@ -2,22 +2,22 @@ const PIECE_BYTES_MAX = 16_384
 /** Longer arrays get memory of their own, because they would waste the end of a piece. */
 const SHARING_BYTES_MAX = PIECE_BYTES_MAX / 4
 /** What a piece of this size may waste is not worth a copy. */
-const SMALL_PIECE_BYTES = 4_096
+export const SMALL_PIECE_BYTES = 4_096
 
 /**
- * Memory for the data of the small blocks of one log. They share pieces of up to 16 KiB, because a buffer of
- * its own costs more than the rest of appending a block.
+ * Memory for the data of small blocks. They share pieces of up to 16 KiB, because a buffer of its own costs
+ * more than the rest of appending a block.
  */
 export class Arena {
   #piece: ArrayBuffer | undefined
   #used = 0
   #hasLargePiece = false
 
-  /** Memory for a block of a log that holds `heldBytes` bytes: a piece is no larger than that. */
-  allocate(bytes: number, heldBytes: number): Uint8Array {
+  /** Memory for a block, in a piece of at most `bytesMax` bytes if it is worth sharing. */
+  allocate(bytes: number, bytesMax: number): Uint8Array {
     if (bytes > SHARING_BYTES_MAX) return new Uint8Array(bytes)
     if (this.#piece === undefined || this.#used + bytes > this.#piece.byteLength) {
-      const pieceBytes = Math.min(heldBytes, PIECE_BYTES_MAX)
+      const pieceBytes = Math.min(bytesMax, PIECE_BYTES_MAX)
       if (pieceBytes < 2 * bytes) return new Uint8Array(bytes)
       this.#piece = new ArrayBuffer(pieceBytes)
       this.#used = 0
@@ -36,11 +36,5 @@ export class Arena {
   /** Whether blocks with `heldBytes` bytes may retain much more memory, so that they should be copied. */
   wastes(heldBytes: number): boolean {
     return this.#hasLargePiece && heldBytes < SMALL_PIECE_BYTES
-  }
-
-  /** Forgets the pieces, once no block refers to them. */
-  clear(): void {
-    this.#piece = undefined
-    this.#hasLargePiece = false
   }
 }

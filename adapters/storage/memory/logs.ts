@@ -18,11 +18,13 @@ import {
 } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
-import { Arena } from './arena.ts'
+import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
 
 /** All logs, and which of them have blocks to free. Each catalog change returns a function that undoes it. */
 export class Logs {
   readonly #logs = new Map<string, MemoryLog>()
+  /** For the first blocks of all logs. */
+  readonly #arena = new Arena()
   readonly #expiries = new Deadlines<MemoryLog>()
   readonly #trims = new Deadlines<MemoryLog>()
 
@@ -50,7 +52,7 @@ export class Logs {
 
   create(logId: string, epoch: number, createdAt: number, start: LogStart | undefined): () => void {
     if (this.#logs.has(logId)) throw new StorageConflict(`log ${logId} already exists`)
-    this.#logs.set(logId, new MemoryLog(logId, emptyHead(epoch, createdAt, start)))
+    this.#logs.set(logId, new MemoryLog(logId, emptyHead(epoch, createdAt, start), this.#arena))
     return () => this.#logs.delete(logId)
   }
 
@@ -122,11 +124,14 @@ export class MemoryLog {
   #expiring: OrderedList<StoredBlock> | undefined
   /** When the block that was appended last expires; Infinity for never. */
   #lastExpiry = 0
-  readonly #arena = new Arena()
+  readonly #firstArena: Arena
+  /** For later blocks: what they retain is freed with this log. */
+  #arena: Arena | undefined
 
-  constructor(id: string, head: Head) {
+  constructor(id: string, head: Head, firstArena: Arena) {
     this.id = id
     this.current = head
+    this.#firstArena = firstArena
   }
 
   get head(): Head {
@@ -142,8 +147,12 @@ export class MemoryLog {
     this.current = { ...this.current, epoch }
   }
 
+  /** A piece is no larger than what the log holds, or so small that it does not matter. */
   allocate(bytes: number): Uint8Array {
-    return this.#arena.allocate(bytes, this.#meteredBytes)
+    const held = this.#meteredBytes
+    if (held < SMALL_PIECE_BYTES) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
+    this.#arena ??= new Arena()
+    return this.#arena.allocate(bytes, held)
   }
 
   /** Returns whether blocks may have to be freed at another time than before. */
@@ -151,7 +160,8 @@ export class MemoryLog {
     const { data } = block
     // Asking for the buffer of a short array would create one.
     const isTight =
-      data.length > UNBUFFERED_BYTES_MAX && (this.#arena.has(data) || data.length === data.buffer.byteLength)
+      data.length > UNBUFFERED_BYTES_MAX &&
+      (data.length === data.buffer.byteLength || this.#firstArena.has(data) || this.#arena?.has(data))
     const stored = isTight ? block : copyBlock(block)
     const expiry = stored.expiresAt ?? Number.POSITIVE_INFINITY
     if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
@@ -231,7 +241,7 @@ export class MemoryLog {
     this.#blocks.delete(block)
     this.#meteredBytes -= block.meteredBytes
     if (block.expiresAt !== null) this.#expiring?.delete(block)
-    if (this.#arena.wastes(this.#meteredBytes)) this.#copyBlocks()
+    if (this.#arena?.wastes(this.#meteredBytes)) this.#copyBlocks()
   }
 
   #copyBlocks(): void {
@@ -242,7 +252,7 @@ export class MemoryLog {
       this.#blocks.add(copy)
     }
     this.#expiring &&= this.#byExpiry()
-    this.#arena.clear()
+    this.#arena = undefined
   }
 }
 
