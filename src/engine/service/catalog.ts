@@ -61,21 +61,26 @@ export class Catalog {
    * Changes what `key` names. Changes of one key run in the order of the calls. An attempt that loses a race
    * against another engine is repeated. Rejects with `transaction_conflict` after 20 attempts.
    */
-  async change<Result>(key: string, attempt: (commit: Commit) => Promise<Result>): Promise<Result> {
+  async change<Result>(
+    key: string,
+    attempt: (commit: Commit, isRepeated: boolean) => Promise<Result>,
+  ): Promise<Result> {
     const change = this.#changes.get(key) ?? { queue: new SerialQueue(), pending: 0 }
     this.#changes.set(key, change)
     change.pending++
     try {
-      return await change.queue.run(() => this.#withRetries(attempt))
+      return await change.queue.runAtOnce(() => this.#withRetries(attempt))
     } finally {
       if (--change.pending === 0) this.#changes.delete(key)
     }
   }
 
-  async #withRetries<Result>(attempt: (commit: Commit) => Promise<Result>): Promise<Result> {
+  async #withRetries<Result>(
+    attempt: (commit: Commit, isRepeated: boolean) => Promise<Result>,
+  ): Promise<Result> {
     for (let i = 0; i < CONFLICTS_MAX; i++) {
       try {
-        return await attempt((changes) => this.#session.commit(changes))
+        return await attempt((changes) => this.#session.commit(changes), i > 0)
       } catch (error) {
         if (!StorageConflict.is(error)) throw error
       }

@@ -92,13 +92,15 @@ export class StreamCreator {
   ): Promise<StreamDocument | undefined> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (policy.config !== undefined) assertStreamConfig(policy.config)
-    return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+    return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit, isRepeated) => {
       const basin = await this.#basinOf(ref, policy)
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
       const isAllowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
       if (!isAllowed) throw streamNotFound(ref)
       if (basin.value.deletedAt !== null) throw basinDeletionPending(ref.basin)
-      if ((await this.#catalog.stream(ref)) !== undefined) return undefined
+      // The caller did not find the stream. If it exists by now, the commit conflicts.
+      const isUncertain = isRepeated || policy.isConfigDenied
+      if (isUncertain && (await this.#catalog.stream(ref)) !== undefined) return undefined
       if (policy.isConfigDenied) throw permissionDenied()
       const document = this.newStream(basin.value, ref, policy.config ?? {}, null)
       await this.add(commit, document, basin)

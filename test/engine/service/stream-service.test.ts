@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
 import { open } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -67,6 +68,58 @@ describe('a deletion with an unknown outcome', () => {
       await hw.close()
     })
   }
+})
+
+describe('the creation of streams on use', () => {
+  it('looks a name up only once', async () => {
+    const calls: string[] = []
+    const storage = wrapped(memory(), {}, (session: StorageSession) => ({
+      get(collection, key) {
+        calls.push(`get ${collection}`)
+        return session.get(collection, key)
+      },
+      commit(changes) {
+        calls.push('commit')
+        return session.commit(changes)
+      },
+    }))
+    const hw = await open({ storage })
+    onTestFinished(() => hw.close())
+    await hw.basin('basin').stream('a').append('a')
+    calls.length = 0
+    await hw.basin('basin').stream('b').append('a')
+    expect(calls).toEqual(['get streams', 'get basins', 'commit'])
+  })
+
+  it('obeys what another engine has changed in the basin', async () => {
+    const storage = memory()
+    const [one, other] = [await open({ storage, autoCreate: false }), await open({ storage })]
+    for (const hw of [one, other]) onTestFinished(() => hw.close())
+    await other.createBasin('basin', { createStreamOnAppend: true })
+    const append = (name: string) => outcomeOf(one.basin('basin').stream(name).append('a'))
+    expect(await append('a')).toBe('ok')
+    await other.reconfigureBasin('basin', { createStreamOnAppend: false })
+    expect(await append('b')).toBe('stream_not_found')
+    const retentionPolicy = { ageSeconds: 60 }
+    const changed = { createStreamOnAppend: true, defaultStreamConfig: { retentionPolicy } }
+    await other.reconfigureBasin('basin', changed)
+    expect(await append('c')).toBe('ok')
+    expect((await one.basin('basin').streamConfig('c')).retentionPolicy).toEqual(retentionPolicy)
+    await other.deleteBasin('basin')
+    expect(await append('d')).toMatch(/^basin_(deletion_pending|not_found)$/)
+  })
+
+  it('appends to a stream that another engine created at the same time', async () => {
+    const storage = memory()
+    const engines = [await open({ storage }), await open({ storage })]
+    for (const hw of engines) onTestFinished(() => hw.close())
+    for (const hw of engines) await hw.basin('basin').stream('before').append('a')
+    const names = Array.from({ length: 20 }, (_, i) => `stream-${i}`)
+    const acks = await Promise.all(
+      names.flatMap((name) => engines.map((hw) => hw.basin('basin').stream(name).append('a'))),
+    )
+    expect(acks.map(({ start }) => start.seqNum).filter((seqNum) => seqNum === 1)).toHaveLength(20)
+  })
 })
 
 onEveryKindOfStorage(() =>
