@@ -96,7 +96,8 @@ class StreamCodec implements RecordCodec {
     return blocks.flatMap(splitBlock)
   }
 
-  async close(clock: Clock, error: HeadwaterError): Promise<void> {
+  async close(clock: Clock, errorOf: () => HeadwaterError): Promise<void> {
+    const error = errorOf()
     if (this.pending > 0) {
       const cancel = clock.schedule(SEALING_GRACE_MS, () => this.#sealing.end(error))
       await this.#sealing.idle()

@@ -33,8 +33,8 @@ export interface RecordCodec {
   reader(key: RedactedKey | undefined): RecordReader
   /** Splits blocks into the appends that a storage merged. Throws `storage` if a block is damaged. */
   split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
-  /** Waits a limited time for pending batches; those that remain and all later ones reject with `error`. */
-  close(clock: Clock, error: HeadwaterError): Promise<void>
+  /** Waits a limited time for pending batches; those left and all later ones reject with `errorOf()`. */
+  close(clock: Clock, errorOf: () => HeadwaterError): Promise<void>
 }
 
 /** The records that a read wants of a block. */

@@ -122,12 +122,12 @@ export class StreamLog implements AppendTarget {
     this.#pipeline.invalidate()
     this.live.wake()
     this.#options.onDeleted(this)
-    void this.codec.close(this.#options.clock, deletedError())
+    void this.codec.close(this.#options.clock, deletedError)
   }
 
   /** Rejects further appends. Resolves when those in flight are settled. */
   async close(): Promise<void> {
-    await this.codec.close(this.#options.clock, closedError())
+    await this.codec.close(this.#options.clock, closedError)
     await this.#pipeline.close()
   }
 
