@@ -216,7 +216,8 @@ export class StreamLog implements AppendTarget {
       for (const block of this.#appendsOf(blocks)) {
         if (block.firstSeqNum >= known) this.live.publish(liveBatch(block))
       }
-      this.#advance(head)
+      // A head of another configuration comes with its document, or appends would follow the old one.
+      if (head.epoch === this.document.epoch) this.#advance(head)
     }
     await this.reload()
   }
