@@ -22,7 +22,7 @@ it('appends follow a configuration that another engine has changed, while follow
   await other.basin('basin').ensureStream('s', { retentionPolicy: 'infinite' })
   const stream = hw.basin('basin').stream('s')
   const seen: string[] = []
-  stream.readSession({ seqNum: 0 }).records$.subscribe(({ body }) => seen.push(body))
+  const following = stream.readSession({ seqNum: 0 }).records$.subscribe(({ body }) => seen.push(body))
   await stream.append('a')
   await clock.settle()
 
@@ -47,5 +47,6 @@ it('appends follow a configuration that another engine has changed, while follow
   const expiries = (await raw.read(logId, range)).map(({ expiresAt }) => expiresAt)
   expect(expiries).toEqual([null, 1_060_000, 1_060_000])
   expect(seen).toEqual(['a', 'b', 'c'])
+  following.unsubscribe()
   await Promise.all([hw.close(), other.close(), raw.close()])
 })
