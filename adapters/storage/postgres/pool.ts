@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Connections } from './client.ts'
 import { poolConnections, startListening } from './client.ts'
-import { errorKindOf, failure, isRefusedStartup } from './failures.ts'
+import { failure, isRefusedStartup, sqlStateOf } from './failures.ts'
 
 export interface PoolOptions {
   readonly connectionString: string
@@ -71,7 +71,7 @@ async function acceptedPool(newPool: (more: object) => Pool, timeouts: object): 
       await pool.end()
       return poolerPool(newPool, timeouts)
     }
-    // It did not answer, and may confirm commits early.
+    // Unknown, so it is turned on.
   }
   await pool.end()
   return newPool({ ...timeouts, options: optionsOf({ ...SETTINGS, synchronous_commit: 'on' }) })
@@ -109,8 +109,8 @@ async function confirmsDurably({ acquire }: Pick<Connections, 'acquire'>): Promi
     isBroken = false
     return row?.value !== 'off'
   } catch (error) {
-    // A server without the setting has no other way to commit.
-    if (errorKindOf(error) === 'rejected') return true
+    // A server that does not understand the question has no other way to commit.
+    if (/^(42|0A)/.test(sqlStateOf(error) ?? '')) return true
     throw error
   } finally {
     lease.release(isBroken)
