@@ -216,8 +216,8 @@ export class StreamLog implements AppendTarget {
       for (const block of this.#appendsOf(blocks)) {
         if (block.firstSeqNum >= known) this.live.publish(liveBatch(block))
       }
-      // A head of another configuration comes with its document, or appends would follow the old one.
-      if (head.epoch === this.document.epoch) this.#advance(head)
+      // With the epoch of the configuration that is known: until a new one is read, appends conflict.
+      this.#advance({ ...head, epoch: this.document.epoch })
     }
     await this.reload()
   }

@@ -69,7 +69,7 @@ export class Catalog {
     this.#changes.set(key, change)
     change.pending++
     try {
-      return await change.queue.runAtOnce(() => this.#withRetries(attempt))
+      return await change.queue.run(() => this.#withRetries(attempt))
     } finally {
       if (--change.pending === 0) this.#changes.delete(key)
     }

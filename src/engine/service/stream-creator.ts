@@ -99,8 +99,8 @@ export class StreamCreator {
       if (!isAllowed) throw streamNotFound(ref)
       if (basin.value.deletedAt !== null) throw basinDeletionPending(ref.basin)
       // The caller did not find the stream. If it exists by now, the commit conflicts.
-      const isUncertain = isRepeated || policy.isConfigDenied
-      if (isUncertain && (await this.#catalog.stream(ref)) !== undefined) return undefined
+      const mayExist = isRepeated || policy.isConfigDenied
+      if (mayExist && (await this.#catalog.stream(ref)) !== undefined) return undefined
       if (policy.isConfigDenied) throw permissionDenied()
       const document = this.newStream(basin.value, ref, policy.config ?? {}, null)
       await this.add(commit, document, basin)
