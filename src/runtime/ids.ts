@@ -34,6 +34,6 @@ export function idFrom(random: () => number): string {
     const word = Math.floor(random() * 0x1_0000_0000)
     for (let shift = 28; shift >= 0; shift -= 4) digits.push(DIGITS.charCodeAt((word >>> shift) & 15))
   }
-  // Text that is added up keeps its parts, which take four times the memory: there may be 100,000 ids.
+  // A concatenated string keeps its parts, which take four times the memory: there may be 100,000 ids.
   return String.fromCharCode(...digits)
 }

@@ -68,6 +68,21 @@ describe('memory', () => {
     expect(new Set(appended.map(({ data }) => data.buffer)).size).toBe(3)
   })
 
+  test('retains little more than the records of a log when others are deleted', async () => {
+    const session = await open()
+    const logIds = Array.from({ length: 60 }, (_, i) => `log-${i}`)
+    const writers = await Promise.all(logIds.map((logId) => LogWriter.create(session, logId)))
+    for (let round = 0; round < 40; round++) {
+      for (const writer of writers) await writer.append({ bodyBytes: 60 })
+    }
+    await session.commit(logIds.slice(1).map((logId) => ({ kind: 'delete-log', logId })))
+    const stored = await session.read('log-0', WHOLE_LOG)
+    const used = stored.reduce((bytes, { data }) => bytes + data.length, 0)
+    const buffers = new Set(stored.map(({ data }) => data.buffer))
+    const retained = [...buffers].reduce((bytes, { byteLength }) => bytes + byteLength, 0)
+    expect(retained).toBeLessThan(4_096 + 2 * used)
+  })
+
   test('retains little more than the records that a trim leaves', async () => {
     const session = await open()
     const writer = await LogWriter.create(session, 'a')

@@ -13,11 +13,11 @@ export class Arena {
   #used = 0
   #hasLargePiece = false
 
-  /** Memory for a block, in a piece of at most `bytesMax` bytes if it is worth sharing. */
-  allocate(bytes: number, bytesMax: number): Uint8Array {
+  /** Memory for a block, in a piece of at most `pieceBytesMax` bytes if it is worth sharing. */
+  allocate(bytes: number, pieceBytesMax: number): Uint8Array {
     if (bytes > SHARING_BYTES_MAX) return new Uint8Array(bytes)
     if (this.#piece === undefined || this.#used + bytes > this.#piece.byteLength) {
-      const pieceBytes = Math.min(bytesMax, PIECE_BYTES_MAX)
+      const pieceBytes = Math.min(pieceBytesMax, PIECE_BYTES_MAX)
       if (pieceBytes < 2 * bytes) return new Uint8Array(bytes)
       this.#piece = new ArrayBuffer(pieceBytes)
       this.#used = 0

@@ -23,7 +23,7 @@ import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
 /** All logs, and which of them have blocks to free. Each catalog change returns a function that undoes it. */
 export class Logs {
   readonly #logs = new Map<string, MemoryLog>()
-  /** For the first blocks of all logs. */
+  /** For the first block of each log. */
   readonly #arena = new Arena()
   readonly #expiries = new Deadlines<MemoryLog>()
   readonly #trims = new Deadlines<MemoryLog>()
@@ -125,7 +125,7 @@ export class MemoryLog {
   /** When the block that was appended last expires; Infinity for never. */
   #lastExpiry = 0
   readonly #firstArena: Arena
-  /** For later blocks: what they retain is freed with this log. */
+  /** For later blocks. Freed with this log. */
   #arena: Arena | undefined
 
   constructor(id: string, head: Head, firstArena: Arena) {
@@ -147,10 +147,13 @@ export class MemoryLog {
     this.current = { ...this.current, epoch }
   }
 
-  /** A piece is no larger than what the log holds, or so small that it does not matter. */
+  /**
+   * A piece is no larger than what the log holds. Only its first block shares one with those of other logs,
+   * so that a log never retains more than one such piece.
+   */
   allocate(bytes: number): Uint8Array {
     const held = this.#meteredBytes
-    if (held < SMALL_PIECE_BYTES) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
+    if (held === 0) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
     this.#arena ??= new Arena()
     return this.#arena.allocate(bytes, held)
   }
