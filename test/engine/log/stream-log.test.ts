@@ -5,7 +5,7 @@ import type { StorageSession } from '../../../src/storage/contract.ts'
 import { streamKey } from '../../../src/storage/documents.ts'
 import { testClock, wrapped } from '../../support/index.ts'
 
-it('appends follow a configuration that another engine has changed, while followers are being told', async () => {
+it('appends follow a new configuration while followers are told of records before it', async () => {
   const data = memory()
   const clock = testClock({ now: 1_000_000 })
   const raw = await data.open({ clock, onLogChanged: () => {} })

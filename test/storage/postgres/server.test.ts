@@ -4,7 +4,7 @@ import { type PostgresOptions, postgres } from '../../../adapters/storage/postgr
 import { type Headwater, open } from '../../../src/index.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from './cluster.ts'
 import { newSchema } from './schemas.ts'
-import { FORWARD, WireProxy } from './wire-proxy.ts'
+import { type Fate, FORWARD, WireProxy } from './wire-proxy.ts'
 
 describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
   let cluster: Cluster
@@ -25,24 +25,28 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
   }
 
   const as = (role: string) => cluster.connectionString.replace('//test@', `//${role}@`)
-  test('its defaults for isolation and durability do not matter', async () => {
+  const CUT: Fate = { kind: 'cut before' }
+  const CANCELLED: Fate = { kind: 'reject', code: '57014', message: 'canceling statement' }
+
+  // The first statement asks for the default, and gets no answer.
+  test.each([
+    ['is lost', [CUT, CUT, CUT, CUT]],
+    ['is cancelled', [CANCELLED]],
+  ])('its defaults for isolation and durability do not matter if the question %s', async (_, fates) => {
     const schema = newSchema()
-    await pool.query('CREATE ROLE lax LOGIN SUPERUSER')
+    const role = `lax_${schema}`
+    await pool.query(`CREATE ROLE ${role} LOGIN SUPERUSER`)
     for (const setting of [
       'synchronous_commit = off',
       'default_transaction_isolation = serializable',
       'search_path = pg_catalog',
     ]) {
-      await pool.query(`ALTER ROLE lax SET ${setting}`)
+      await pool.query(`ALTER ROLE ${role} SET ${setting}`)
     }
-    // The first statement asks for the default, and gets no answer.
-    let statements = 0
-    const proxy = await WireProxy.start({
-      port: () => cluster.port,
-      fateOf: () => (statements++ < 4 ? { kind: 'cut before' } : FORWARD),
-    })
+    const left = [...fates]
+    const proxy = await WireProxy.start({ port: () => cluster.port, fateOf: () => left.shift() ?? FORWARD })
     onTestFinished(() => proxy.close())
-    const connectionString = proxy.connectionString.replace('//test@', '//lax@')
+    const connectionString = proxy.connectionString.replace('//test@', `//${role}@`)
     const hw = await opened({ connectionString, schema })
     await pool.query(`CREATE TABLE ${schema}.seen (durable text, isolation text)`)
     await pool.query(`CREATE FUNCTION ${schema}.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
