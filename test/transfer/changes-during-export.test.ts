@@ -6,41 +6,41 @@ import { ResumeScan } from '../../adapters/transfer/resume-point.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { BasinConfigInput } from '../../src/model/config.ts'
-import { chunks, exported, NOW, type Place, place } from './support.ts'
+import { chunks, type Endpoint, exported, NOW, openEndpoint } from './support.ts'
 
 async function withStreams(
-  options: Parameters<typeof place>[0] & { readonly config?: BasinConfigInput } = {},
-): Promise<Place> {
-  const made = await place(options)
-  await made.hw.createBasin('basin-a', options.config)
-  for (const name of ['s', 't']) await made.hw.basin('basin-a').createStream(name)
-  return made
+  options: Parameters<typeof openEndpoint>[0] & { readonly config?: BasinConfigInput } = {},
+): Promise<Endpoint> {
+  const source = await openEndpoint(options)
+  await source.hw.createBasin('basin-a', options.config)
+  for (const name of ['s', 't']) await source.hw.basin('basin-a').createStream(name)
+  return source
 }
-const basinOf = ({ hw }: Place) => hw.basin('basin-a')
-const thousand = (text: string) => Array.from({ length: 1000 }, (_, i) => `${text} ${i}`)
+const basinOf = ({ hw }: Endpoint) => hw.basin('basin-a')
+const thousandBodies = (text: string) => Array.from({ length: 1000 }, (_, i) => `${text} ${i}`)
 
 /** Deletes stream s and creates it again with batches of 1,000 records. */
 async function recreate(
-  made: Place,
+  source: Endpoint,
   { batches, waitMs }: { batches: number; waitMs: number },
 ): Promise<void> {
-  await basinOf(made).deleteStream('s')
-  await made.clock.advance(waitMs)
-  await basinOf(made).createStream('s')
-  for (let i = 0; i < batches; i++) await basinOf(made).stream('s').append(thousand('new'))
+  await basinOf(source).deleteStream('s')
+  await source.clock.advance(waitMs)
+  await basinOf(source).createStream('s')
+  for (let i = 0; i < batches; i++) await basinOf(source).stream('s').append(thousandBodies('new'))
 }
 
 /** All lines of an export, and its outcome if something happens after its first batch of records. */
-async function exportedUntil(made: Place, act: () => Promise<void>) {
+async function exportDuring(source: Endpoint, change: () => Promise<void>) {
   let text = ''
-  let hasActed = false
+  let hasChanged = false
   const reading = (async () => {
-    for await (const { bytes, records } of exportLines(made.service, EVERYTHING, NOW)) {
+    for await (const { bytes, records } of exportLines(source.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
-      if (records === 0 || hasActed) continue
-      hasActed = true
-      await made.answered()
-      await act()
+      if (records === 0 || hasChanged) continue
+      hasChanged = true
+      await source.allAnswered()
+      await change()
     }
     return 'complete'
   })()
@@ -49,9 +49,9 @@ async function exportedUntil(made: Place, act: () => Promise<void>) {
 }
 
 /** The remaining lines of an interrupted export. */
-async function rest({ service }: Place, begun: string): Promise<string> {
+async function resumedExport({ service }: Endpoint, partial: string): Promise<string> {
   const scan = new ResumeScan()
-  for await (const lines of linesOf(chunks(utf8(begun)))) for (const line of lines) scan.add(line)
+  for await (const lines of linesOf(chunks(utf8(partial)))) for (const line of lines) scan.add(line)
   let text = ''
   for await (const { bytes } of exportLines(service, EVERYTHING, NOW, scan.point()))
     text += Buffer.from(bytes).toString()
@@ -70,9 +70,9 @@ describe('an export whose stream is deleted and created again', () => {
   ]
 
   it.each(cases)('%s, fails without mixing records', async (_, replacement) => {
-    const made = await withStreams()
-    for (let i = 0; i < 4; i++) await basinOf(made).stream('s').append(thousand('old'))
-    const { text, outcome } = await exportedUntil(made, () => recreate(made, replacement))
+    const source = await withStreams()
+    for (let i = 0; i < 4; i++) await basinOf(source).stream('s').append(thousandBodies('old'))
+    const { text, outcome } = await exportDuring(source, () => recreate(source, replacement))
     expect(outcome).toContain(
       'stream s of basin basin-a was deleted and created again since its export began',
     )
@@ -81,23 +81,25 @@ describe('an export whose stream is deleted and created again', () => {
   })
 
   it.each(cases)('%s, cannot be continued', async (_, replacement) => {
-    const made = await withStreams()
-    await basinOf(made).stream('s').append(thousand('old'))
-    const text = await exported(made.service)
-    await recreate(made, replacement)
-    const cut = text.slice(0, text.indexOf('{"seq_num":1,'))
-    const before = made.requests.length
-    await expect(rest(made, cut)).rejects.toThrow('was deleted and created again since its export began')
-    expect(made.requests.slice(before)).not.toContain('GET /v1/streams/s/records')
+    const source = await withStreams()
+    await basinOf(source).stream('s').append(thousandBodies('old'))
+    const text = await exported(source.service)
+    await recreate(source, replacement)
+    const partial = text.slice(0, text.indexOf('{"seq_num":1,'))
+    const before = source.requests.length
+    await expect(resumedExport(source, partial)).rejects.toThrow(
+      'was deleted and created again since its export began',
+    )
+    expect(source.requests.slice(before)).not.toContain('GET /v1/streams/s/records')
   })
 
   it('with records of the same times, fails as well', async () => {
-    const made = await withStreams()
-    const timed = (text: string) => thousand(text).map((body) => ({ body, timestamp: 5 }))
-    for (let i = 0; i < 3; i++) await basinOf(made).stream('s').append(timed('old'))
-    const { outcome, text } = await exportedUntil(made, async () => {
-      await recreate(made, { batches: 0, waitMs: 1 })
-      for (let i = 0; i < 3; i++) await basinOf(made).stream('s').append(timed('new'))
+    const source = await withStreams()
+    const timed = (text: string) => thousandBodies(text).map((body) => ({ body, timestamp: 5 }))
+    for (let i = 0; i < 3; i++) await basinOf(source).stream('s').append(timed('old'))
+    const { outcome, text } = await exportDuring(source, async () => {
+      await recreate(source, { batches: 0, waitMs: 1 })
+      for (let i = 0; i < 3; i++) await basinOf(source).stream('s').append(timed('new'))
     })
     expect(outcome).toContain('was deleted and created again since its export began')
     expect(text).not.toContain('"stream_end":"s"')
@@ -105,20 +107,20 @@ describe('an export whose stream is deleted and created again', () => {
 
   it('before its first record, contains the new stream', async () => {
     for (const part of LOOKS) {
-      let hasActed = false
-      const made: Place = await withStreams({
-        around: (fetch) => async (request) => {
-          if (!hasActed && request.url.includes(part)) {
-            hasActed = true
-            await recreate(made, { batches: 1, waitMs: 10_000 })
+      let hasChanged = false
+      const source: Endpoint = await withStreams({
+        wrapFetch: (fetch) => async (request) => {
+          if (!hasChanged && request.url.includes(part)) {
+            hasChanged = true
+            await recreate(source, { batches: 1, waitMs: 10_000 })
           }
           return fetch(request)
         },
       })
-      for (let i = 0; i < 2; i++) await basinOf(made).stream('s').append(thousand('old'))
-      const text = await exported(made.service)
-      const created = new Date(made.clock.now()).toISOString().replace('.000Z', 'Z')
-      expect(hasActed).toBe(true)
+      for (let i = 0; i < 2; i++) await basinOf(source).stream('s').append(thousandBodies('old'))
+      const text = await exported(source.service)
+      const created = new Date(source.clock.now()).toISOString().replace('.000Z', 'Z')
+      expect(hasChanged).toBe(true)
       expect(JSON.parse(text.split('\n')[2]!)).toMatchObject({ stream: 's', created_at: created })
       expect(text).toContain('{"stream_end":"s","records":1000}')
       expect(text).not.toContain('"old')
@@ -128,36 +130,36 @@ describe('an export whose stream is deleted and created again', () => {
 
 describe('an export continues with the other streams if', () => {
   it.each(LOOKS)('a stream is deleted before %s', async (part) => {
-    const made: Place = await withStreams({
-      around: (fetch) => async (request) => {
+    const source: Endpoint = await withStreams({
+      wrapFetch: (fetch) => async (request) => {
         if (request.url.includes(part))
-          await basinOf(made)
+          await basinOf(source)
             .deleteStream('s')
             .catch(() => {})
         return fetch(request)
       },
     })
-    await basinOf(made).stream('s').append('x')
-    await basinOf(made).stream('t').append('y')
-    const text = await exported(made.service)
+    await basinOf(source).stream('s').append('x')
+    await basinOf(source).stream('t').append('y')
+    const text = await exported(source.service)
     expect(text).not.toContain('"stream":"s"')
     expect(text).toContain('{"export_end":{"basins":1,"streams":1,"records":1}}')
   })
 
   it.each(['/basins/basin-a', '/streams/s'])('a basin is deleted after %s', async (path) => {
-    const made: Place = await withStreams({
-      around: (fetch) => async (request) => {
+    const source: Endpoint = await withStreams({
+      wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         if (request.url.endsWith(path)) {
-          await made.hw.deleteBasin('basin-a').catch(() => {})
-          await made.clock.advance('3m')
+          await source.hw.deleteBasin('basin-a').catch(() => {})
+          await source.clock.advance('3m')
         }
         return answer
       },
     })
-    await made.hw.createBasin('basin-b')
-    await basinOf(made).stream('s').append('x')
-    const text = await exported(made.service)
+    await source.hw.createBasin('basin-b')
+    await basinOf(source).stream('s').append('x')
+    const text = await exported(source.service)
     expect(text).toContain('"basin":"basin-b"')
     expect(text).toContain('{"export_end":{"basins":2,"streams":0,"records":0}}')
   })
@@ -167,79 +169,79 @@ describe('in a basin that creates streams on read', () => {
   const config = { createStreamOnRead: true, createStreamOnAppend: true }
 
   it('an export cannot be continued after a deletion, and does not create the stream', async () => {
-    const made = await withStreams({ config })
-    await basinOf(made).stream('s').append(['x', 'y'])
-    const text = await exported(made.service)
-    await basinOf(made).deleteStream('s')
-    const cut = text.slice(0, text.indexOf('{"seq_num":1,'))
-    await expect(rest(made, cut)).rejects.toThrow('was deleted and created again')
-    expect((await basinOf(made).listStreams()).items).toMatchObject([{ name: 't' }])
+    const source = await withStreams({ config })
+    await basinOf(source).stream('s').append(['x', 'y'])
+    const text = await exported(source.service)
+    await basinOf(source).deleteStream('s')
+    const partial = text.slice(0, text.indexOf('{"seq_num":1,'))
+    await expect(resumedExport(source, partial)).rejects.toThrow('was deleted and created again')
+    expect((await basinOf(source).listStreams()).items).toMatchObject([{ name: 't' }])
   })
 
   it('counting positions does not create a stream that was deleted since it was listed', async () => {
-    const made: Place = await withStreams({
+    const source: Endpoint = await withStreams({
       config,
-      around: (fetch) => async (request) => {
+      wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         if (request.url.includes('/streams?prefix=&'))
-          await basinOf(made)
+          await basinOf(source)
             .deleteStream('s')
             .catch(() => {})
         return answer
       },
     })
-    await basinOf(made).stream('t').append(['x', 'y'])
-    expect(await countPositions(made.service, EVERYTHING)).toBe(2)
-    expect((await basinOf(made).listStreams()).items).toMatchObject([{ name: 't' }])
+    await basinOf(source).stream('t').append(['x', 'y'])
+    expect(await countPositions(source.service, EVERYTHING)).toBe(2)
+    expect((await basinOf(source).listStreams()).items).toMatchObject([{ name: 't' }])
   })
 })
 
 describe('the fencing token of an export', () => {
-  const tokenOf = async ({ service }: Place) => JSON.parse((await exported(service)).split('\n')[2]!)
+  const tokenOf = async ({ service }: Endpoint) => JSON.parse((await exported(service)).split('\n')[2]!)
 
   it('is the token at its tail', async () => {
     let asked = 0
-    const made: Place = await withStreams({
-      around: (fetch) => async (request) => {
+    const source: Endpoint = await withStreams({
+      wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         // After the first read of the tail, before the fencing token is read.
         if (request.url.endsWith('/records/tail') && asked++ === 0)
-          await basinOf(made)
+          await basinOf(source)
             .stream('s')
             .append(['x', fenceRecord('new')])
         return answer
       },
     })
-    await basinOf(made).stream('s').append(['x'])
-    expect(await tokenOf(made)).toMatchObject({ tail: { seq_num: 3 }, fencing_token: 'new' })
+    await basinOf(source).stream('s').append(['x'])
+    expect(await tokenOf(source)).toMatchObject({ tail: { seq_num: 3 }, fencing_token: 'new' })
   })
 
   it('is exported for a stream with constant appends', async () => {
-    const made: Place = await withStreams({
-      around: (fetch) => async (request) => {
-        if (request.url.endsWith('/s/records/tail')) await basinOf(made).stream('s').append('busy')
+    const source: Endpoint = await withStreams({
+      wrapFetch: (fetch) => async (request) => {
+        if (request.url.endsWith('/s/records/tail')) await basinOf(source).stream('s').append('busy')
         return fetch(request)
       },
     })
-    await basinOf(made)
+    await basinOf(source)
       .stream('s')
       .append([fenceRecord('me'), trimRecord(2)])
-    expect(await tokenOf(made)).toMatchObject({ fencing_token: 'me' })
+    expect(await tokenOf(source)).toMatchObject({ fencing_token: 'me' })
   })
 
   it('is null for a stream whose fence changes constantly', async () => {
     let fences = 0
-    const made: Place = await withStreams({
-      around: (fetch) => async (request) => {
+    const source: Endpoint = await withStreams({
+      wrapFetch: (fetch) => async (request) => {
         if (request.url.endsWith('/s/records/tail'))
-          await basinOf(made)
+          await basinOf(source)
             .stream('s')
             .append([fenceRecord(`token ${fences++}`)])
         return fetch(request)
       },
     })
-    await basinOf(made).stream('s').append('x')
-    expect(await tokenOf(made)).toMatchObject({ fencing_token: null })
+    await basinOf(source).stream('s').append('x')
+    expect(await tokenOf(source)).toMatchObject({ fencing_token: null })
     expect(fences).toBeLessThan(10)
   })
 })

@@ -2,11 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { fenceRecord, type Headwater } from '../../src/index.ts'
-import { contentOf, exported, imported, type Place, place, STRIDE } from './support.ts'
+import { deferred } from '../support/index.ts'
+import { contentOf, type Endpoint, exported, imported, openEndpoint, STRIDE } from './support.ts'
 
 /** An export of a stream with gaps: one at the start that contains a fence, and one in the middle. */
 async function withGaps(): Promise<string> {
-  const { hw, clock, service } = await place()
+  const { hw, clock, service } = await openEndpoint()
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')
   await basin.createStream('s', { retentionPolicy: { ageSeconds: 1 } })
@@ -21,19 +22,11 @@ async function withGaps(): Promise<string> {
   return exported(service)
 }
 
-async function emptyTarget(): Promise<Place> {
-  const target = await place()
+async function emptyTarget(): Promise<Endpoint> {
+  const target = await openEndpoint()
   await target.hw.createBasin('basin-a')
   await target.hw.basin('basin-a').createStream('s')
   return target
-}
-
-function signal() {
-  let give = () => {}
-  const given = new Promise<void>((resolve) => {
-    give = resolve
-  })
-  return { given, give: () => give() }
 }
 
 const isWrite = ({ method, url }: Request) => method !== 'GET' && url.includes('/streams/')
@@ -70,15 +63,15 @@ describe('two concurrent imports', () => {
     const text = await withGaps()
     const target = await emptyTarget()
     const handler = handlerOf(target.hw)
-    let late: Promise<unknown> | undefined
-    const [isHeld, goesOn] = [signal(), signal()]
-    let lateWrites = 0
+    let second: Promise<unknown> | undefined
+    const [secondWaits, secondContinues] = [deferred(), deferred()]
+    let writes = 0
     const slow = target.with({
       fetch: async (request) => {
         // After the import read the tail, and while records expire.
-        if (isWrite(request) && lateWrites++ === 1) {
-          isHeld.give()
-          await goesOn.given
+        if (isWrite(request) && writes++ === 1) {
+          secondWaits.resolve()
+          await secondContinues.promise
         }
         return handler(request)
       },
@@ -87,18 +80,18 @@ describe('two concurrent imports', () => {
     const first = target.with({
       fetch: async (request) => {
         if (request.method === 'POST' && appends++ === 1) {
-          goesOn.give()
-          await late
+          secondContinues.resolve()
+          await second
         }
         return handler(request)
       },
     })
-    late = imported(slow, text).catch(String)
-    await isHeld.given
+    second = imported(slow, text).catch(String)
+    await secondWaits.promise
     await expect(imported(first, text)).rejects.toThrow(
       'was reconfigured during the import, perhaps by another import',
     )
-    expect(await late).toContain('another client appends to it: its tail is 1, not 0')
+    expect(await second).toContain('another client appends to it: its tail is 1, not 0')
     await target.clock.advance('5s')
     const { records } = await target.hw.basin('basin-a').stream('s').read({ seqNum: 0 })
     expect(records.map(({ body }) => body)).toEqual(['a', 'b', 'c'])
@@ -106,7 +99,7 @@ describe('two concurrent imports', () => {
 })
 
 describe('an import fails when its stream', () => {
-  const acts: [string, RegExp, (target: Place) => Promise<unknown>][] = [
+  const changes: [string, RegExp, (target: Endpoint) => Promise<unknown>][] = [
     ['is deleted', /was deleted during the import/, ({ hw }) => hw.basin('basin-a').deleteStream('s')],
     [
       'is deleted and created again',
@@ -123,16 +116,16 @@ describe('an import fails when its stream', () => {
     ],
   ]
 
-  it.each(acts)('%s before its end', async (_, message, act) => {
-    const source = await place()
+  it.each(changes)('%s before its end', async (_, message, change) => {
+    const source = await openEndpoint()
     await source.hw.createBasin('basin-a')
     await source.hw.basin('basin-a').createStream('s')
     await source.hw.basin('basin-a').stream('s').append(['x', 'y'])
     const text = await exported(source.service)
-    const target: Place = await place({
-      around: (fetch) => async (request) => {
+    const target: Endpoint = await openEndpoint({
+      wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
-        if (request.method === 'POST') await act(target)
+        if (request.method === 'POST') await change(target)
         return answer
       },
     })
@@ -142,15 +135,15 @@ describe('an import fails when its stream', () => {
   it('is deleted with its last request', async () => {
     const text = await withGaps()
     let writes = 0
-    const countWrites: Place = await place({
-      around: (fetch) => (request) => {
+    const countWrites: Endpoint = await openEndpoint({
+      wrapFetch: (fetch) => (request) => {
         if (request.method === 'PUT' && isWrite(request)) writes++
         return fetch(request)
       },
     })
     await imported(countWrites.service, text)
-    const target: Place = await place({
-      around: (fetch) => async (request) => {
+    const target: Endpoint = await openEndpoint({
+      wrapFetch: (fetch) => async (request) => {
         if (request.method === 'PUT' && isWrite(request) && --writes === 0)
           await target.hw.basin('basin-a').deleteStream('s')
         return fetch(request)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { Connection, type ConnectionOptions } from '../../adapters/transfer/connection.ts'
-import { impatientClock } from './support.ts'
+import { immediateClock } from './support.ts'
 
 function connection(fetch: ConnectionOptions['fetch'], options: Partial<ConnectionOptions> = {}): Connection {
   const signal = new AbortController().signal
@@ -9,7 +9,7 @@ function connection(fetch: ConnectionOptions['fetch'], options: Partial<Connecti
     fetch,
     url: 'http://a',
     name: 'the service',
-    clock: impatientClock(),
+    clock: immediateClock(),
     signal,
     ...options,
   })
@@ -18,28 +18,31 @@ const GET = { method: 'GET', path: '/x' } as const
 
 describe('a request', () => {
   it.each([408, 429, 500, 502, 503, 504])('is retried after %i until it succeeds', async (status) => {
-    let asked = 0
-    const clock = impatientClock()
-    const answer = await connection(async () => new Response('{}', { status: asked++ < 5 ? status : 200 }), {
-      clock,
-    }).call(GET)
+    let requests = 0
+    const clock = immediateClock()
+    const answer = await connection(
+      async () => new Response('{}', { status: requests++ < 5 ? status : 200 }),
+      {
+        clock,
+      },
+    ).call(GET)
     expect(answer).toMatchObject({ status: 200, attempts: 6 })
     expect(clock.pauses).toEqual([200, 400, 800, 1600, 3200])
     expect(clock.pending).toBe(0)
   })
 
   it('is sent six times at most', async () => {
-    let asked = 0
+    let requests = 0
     const failing = connection(async () => {
-      asked++
+      requests++
       throw new Error('reset')
     })
     await expect(failing.call(GET)).rejects.toThrow('cannot reach the service: reset (6 attempts)')
-    expect(asked).toBe(6)
-    const unwell = connection(
+    expect(requests).toBe(6)
+    const unavailable = connection(
       async () => new Response('{"code":"unavailable","message":"m"}', { status: 503 }),
     )
-    expect(await unwell.call(GET)).toMatchObject({ status: 503, attempts: 6 })
+    expect(await unavailable.call(GET)).toMatchObject({ status: 503, attempts: 6 })
   })
 
   it.each([400, 401, 403, 404, 409, 412, 416, 422])('is not retried after %i', async (status) => {
@@ -64,9 +67,9 @@ describe('a request', () => {
     expect(clock.pending).toBe(0)
 
     const silent = connection(() => new Promise<Response>(() => {}), { clock })
-    const refused = expect(silent.call(GET)).rejects.toThrow('no response within 30 seconds (6 attempts)')
+    const rejection = expect(silent.call(GET)).rejects.toThrow('no response within 30 seconds (6 attempts)')
     await clock.advance('10m')
-    await refused
+    await rejection
     expect(clock.pending).toBe(0)
   })
 
@@ -107,16 +110,16 @@ describe('a request', () => {
   })
 
   it('contains the key only for records of encrypted streams', async () => {
-    const seen: (string | null)[] = []
+    const keys: (string | null)[] = []
     const watched = connection(
       async ({ headers }) => {
-        seen.push(headers.get('svc-encryption-key'), headers.get('s2-encryption-key'))
+        keys.push(headers.get('svc-encryption-key'), headers.get('s2-encryption-key'))
         return new Response('{}')
       },
       { encryptionKey: 'k' },
     )
     await watched.call(GET)
     await watched.call({ ...GET, withKey: true })
-    expect(seen).toEqual([null, null, 'k', 'k'])
+    expect(keys).toEqual([null, null, 'k', 'k'])
   })
 })

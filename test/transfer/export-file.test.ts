@@ -8,7 +8,7 @@ import { exportLines } from '../../adapters/transfer/export-lines.ts'
 import { gzipMember } from '../../adapters/transfer/gzip.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { exported, NOW, type Place, place, STRIDE } from './support.ts'
+import { type Endpoint, exported, NOW, openEndpoint, STRIDE } from './support.ts'
 
 let directory: string
 beforeAll(async () => {
@@ -19,32 +19,32 @@ afterAll(() => rm(directory, { recursive: true, force: true }))
 let serial = 0
 const newPath = () => join(directory, `file-${serial++}`)
 
-async function source(): Promise<Place> {
-  const made = await place()
+async function source(): Promise<Endpoint> {
+  const endpoint = await openEndpoint()
   for (const basin of ['basin-a', 'basin-b']) {
-    await made.hw.createBasin(basin)
+    await endpoint.hw.createBasin(basin)
     for (const stream of ['s1', 's2', 's3']) {
-      await made.hw.basin(basin).createStream(stream)
+      await endpoint.hw.basin(basin).createStream(stream)
       if (stream !== 's2')
-        await made.hw
+        await endpoint.hw
           .basin(basin)
           .stream(stream)
           .append(['x', 'y\u2028', Uint8Array.of(0xff)])
     }
   }
-  return made
+  return endpoint
 }
 
 async function finish(
   { sink, point }: ExportFile,
-  { service }: Place,
-  piecesMax = Number.POSITIVE_INFINITY,
+  { service }: Endpoint,
+  chunksMax = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  let pieces = 0
+  let chunkCount = 0
   try {
     if (point?.isComplete) return
     for await (const { bytes } of exportLines(service, EVERYTHING, NOW, point)) {
-      if (pieces++ >= piecesMax) break
+      if (chunkCount++ >= chunksMax) break
       await sink.write(bytes)
     }
   } finally {
@@ -60,9 +60,9 @@ async function members(text: string): Promise<Uint8Array> {
 
 describe('an interrupted export', () => {
   it('continues after truncation at any byte', async () => {
-    const made = await source()
-    const whole = await exported(made.service)
-    const bytes = utf8(whole)
+    const endpoint = await source()
+    const complete = await exported(endpoint.service)
+    const bytes = utf8(complete)
     for (
       let cut = 0;
       cut <= bytes.length;
@@ -70,15 +70,15 @@ describe('an interrupted export', () => {
     ) {
       const path = newPath()
       await writeFile(path, bytes.subarray(0, cut))
-      await finish(await resumeExportFile(path, false), made)
-      expect(await readFile(path, 'utf8'), `cut at ${cut}`).toBe(whole)
+      await finish(await resumeExportFile(path, false), endpoint)
+      expect(await readFile(path, 'utf8'), `cut at ${cut}`).toBe(complete)
     }
   })
 
   it('continues after truncation at any byte of a compressed file', async () => {
-    const made = await source()
-    const whole = await exported(made.service)
-    const bytes = await members(whole)
+    const endpoint = await source()
+    const complete = await exported(endpoint.service)
+    const bytes = await members(complete)
     for (
       let cut = 0;
       cut <= bytes.length;
@@ -86,8 +86,8 @@ describe('an interrupted export', () => {
     ) {
       const path = newPath()
       await writeFile(path, bytes.subarray(0, cut))
-      await finish(await resumeExportFile(path, true), made)
-      expect(gunzipSync(await readFile(path)).toString(), `cut at ${cut}`).toBe(whole)
+      await finish(await resumeExportFile(path, true), endpoint)
+      expect(gunzipSync(await readFile(path)).toString(), `cut at ${cut}`).toBe(complete)
     }
   })
 
@@ -98,45 +98,45 @@ describe('an interrupted export', () => {
   })
 
   it('contains complete lines when it is stopped', async () => {
-    const made = await source()
-    const whole = await exported(made.service)
-    for (let pieces = 1; pieces < 20; pieces++) {
+    const endpoint = await source()
+    const complete = await exported(endpoint.service)
+    for (let chunkCount = 1; chunkCount < 20; chunkCount++) {
       const path = newPath()
-      await finish(await createExportFile(path, pieces % 2 === 0), made, pieces)
+      await finish(await createExportFile(path, chunkCount % 2 === 0), endpoint, chunkCount)
       const before = await stat(path)
-      await finish(await resumeExportFile(path, pieces % 2 === 0), made)
+      await finish(await resumeExportFile(path, chunkCount % 2 === 0), endpoint)
       const content = await readFile(path)
-      expect((pieces % 2 === 0 ? gunzipSync(content) : content).toString()).toBe(whole)
+      expect((chunkCount % 2 === 0 ? gunzipSync(content) : content).toString()).toBe(complete)
       expect(content.length).toBeGreaterThan(before.size)
     }
   })
 
   it('ends at the tail of its start, without records appended since', async () => {
-    const made = await source()
-    const whole = await exported(made.service)
+    const endpoint = await source()
+    const complete = await exported(endpoint.service)
     const path = newPath()
-    await writeFile(path, whole.slice(0, whole.indexOf('{"seq_num":1')))
-    await made.hw.basin('basin-a').stream('s1').append('later')
-    await finish(await resumeExportFile(path, false), made)
-    expect(await readFile(path, 'utf8')).toBe(whole)
+    await writeFile(path, complete.slice(0, complete.indexOf('{"seq_num":1')))
+    await endpoint.hw.basin('basin-a').stream('s1').append('later')
+    await finish(await resumeExportFile(path, false), endpoint)
+    expect(await readFile(path, 'utf8')).toBe(complete)
   })
 
   it('drops an incomplete line of any length', async () => {
-    const made = await source()
-    const whole = await exported(made.service)
+    const endpoint = await source()
+    const complete = await exported(endpoint.service)
     const path = newPath()
     await writeFile(
       path,
-      `${whole.slice(0, whole.indexOf('{"seq_num":1'))}{"seq_num":1,"body":"${'x'.repeat(10_000)}`,
+      `${complete.slice(0, complete.indexOf('{"seq_num":1'))}{"seq_num":1,"body":"${'x'.repeat(10_000)}`,
     )
-    await finish(await resumeExportFile(path, false), made)
-    expect(await readFile(path, 'utf8')).toBe(whole)
+    await finish(await resumeExportFile(path, false), endpoint)
+    expect(await readFile(path, 'utf8')).toBe(complete)
   })
 
   it('leaves a complete file unchanged', async () => {
-    const made = await source()
+    const endpoint = await source()
     const path = newPath()
-    await finish(await createExportFile(path, true), made)
+    await finish(await createExportFile(path, true), endpoint)
     const before = await readFile(path)
     const file = await resumeExportFile(path, false)
     expect(file.point).toMatchObject({ isComplete: true, counts: { basins: 2, streams: 6, records: 12 } })
@@ -145,36 +145,36 @@ describe('an interrupted export', () => {
   })
 
   it('removes the file if it wrote no line', async () => {
-    const made = await source()
+    const endpoint = await source()
     const path = newPath()
-    const unreachable = made.with({ fetch: () => Promise.reject(new Error('down')) })
+    const unreachable = endpoint.with({ fetch: () => Promise.reject(new Error('down')) })
     await expect(
-      createExportFile(path, true).then((file) => finish(file, { ...made, service: unreachable })),
+      createExportFile(path, true).then((file) => finish(file, { ...endpoint, service: unreachable })),
     ).rejects.toThrow('down (6 attempts)')
     await expect(stat(path)).rejects.toMatchObject({ code: 'ENOENT' })
-    await finish(await createExportFile(path, true), made)
+    await finish(await createExportFile(path, true), endpoint)
   })
 
   it('writes the same bytes for the same streams', async () => {
-    const made = await source()
+    const endpoint = await source()
     const [a, b] = [newPath(), newPath()]
-    for (const path of [a, b]) await finish(await createExportFile(path, true), made)
+    for (const path of [a, b]) await finish(await createExportFile(path, true), endpoint)
     expect(await readFile(a)).toEqual(await readFile(b))
   })
 
   it('fails to continue if its stream was deleted, or also created again', async () => {
-    const made = await source()
-    const whole = await exported(made.service)
+    const endpoint = await source()
+    const complete = await exported(endpoint.service)
     const path = newPath()
-    await writeFile(path, whole.slice(0, whole.indexOf('{"seq_num":1')))
-    const basin = made.hw.basin('basin-a')
+    await writeFile(path, complete.slice(0, complete.indexOf('{"seq_num":1')))
+    const basin = endpoint.hw.basin('basin-a')
     await basin.deleteStream('s1')
-    await expect(resumeExportFile(path, false).then((file) => finish(file, made))).rejects.toThrow(
+    await expect(resumeExportFile(path, false).then((file) => finish(file, endpoint))).rejects.toThrow(
       'was deleted and created again',
     )
     await basin.createStream('s1')
     await basin.stream('s1').append('another')
-    await expect(resumeExportFile(path, false).then((file) => finish(file, made))).rejects.toThrow(
+    await expect(resumeExportFile(path, false).then((file) => finish(file, endpoint))).rejects.toThrow(
       'was deleted and created again',
     )
   })

@@ -7,15 +7,15 @@ import { recordsOf } from '../../adapters/transfer/responses.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { exported, imported, KEY, NOW, type Place, place } from './support.ts'
+import { type Endpoint, exported, imported, KEY, NOW, openEndpoint } from './support.ts'
 
-async function withStream(options: Parameters<typeof place>[0] = {}): Promise<Place> {
-  const made = await place(options)
-  await made.hw.createBasin('basin-a')
-  await made.hw.basin('basin-a').createStream('s')
-  return made
+async function withStream(options: Parameters<typeof openEndpoint>[0] = {}): Promise<Endpoint> {
+  const source = await openEndpoint(options)
+  await source.hw.createBasin('basin-a')
+  await source.hw.basin('basin-a').createStream('s')
+  return source
 }
-const streamOf = ({ hw }: Place) => hw.basin('basin-a').stream('s')
+const streamOf = ({ hw }: Endpoint) => hw.basin('basin-a').stream('s')
 const entries = (text: string) =>
   text
     .trimEnd()
@@ -26,17 +26,17 @@ const seqNums = (text: string) =>
 
 describe('an export', () => {
   it('has a line for each basin, stream and record', async () => {
-    const made = await withStream()
-    await streamOf(made).append([
+    const source = await withStream()
+    await streamOf(source).append([
       'text',
       { body: Uint8Array.of(0xff, 0), headers: [['n', 'v']] },
       { headers: [['n', Uint8Array.of(0xfe)]] },
       fenceRecord('me'),
     ])
-    const T = made.clock.now()
+    const T = source.clock.now()
     const config =
       '{"storage_class":"express","retention_policy":{"age":604800},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
-    expect((await exported(made.service)).split('\n')).toEqual([
+    expect((await exported(source.service)).split('\n')).toEqual([
       '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z","basins":"*","streams":"*"}',
       '{"basin":"basin-a","config":{"default_stream_config":{"storage_class":"express","retention_policy":null,"timestamping":null,"delete_on_empty":null},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
       `{"stream":"s","basin":"basin-a","config":${config},"cipher":null,"created_at":"2025-01-01T00:00:00Z","start":0,"tail":{"seq_num":4,"timestamp":${T}},"fencing_token":"me"}`,
@@ -51,63 +51,63 @@ describe('an export', () => {
   })
 
   it('ends at the tail of its start, despite appends, trims and expiries meanwhile', async () => {
-    const made = await withStream()
-    await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
-    await streamOf(made).append(Array.from({ length: 1000 }, (_, i) => `b${i}`))
+    const source = await withStream()
+    await streamOf(source).append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
+    await streamOf(source).append(Array.from({ length: 1000 }, (_, i) => `b${i}`))
     let text = ''
-    for await (const { bytes, records } of exportLines(made.service, EVERYTHING, NOW)) {
+    for await (const { bytes, records } of exportLines(source.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
       if (records === 0 || text.includes('"b0"')) continue
-      await made.answered()
-      await streamOf(made).append(['later', trimRecord(1500)])
+      await source.allAnswered()
+      await streamOf(source).append(['later', trimRecord(1500)])
     }
     expect(seqNums(text)).toEqual([
       ...Array(1000).keys(),
       ...Array.from({ length: 1000 }, (_, i) => 1000 + i),
     ])
-    const target = await place({ clock: made.clock })
+    const target = await openEndpoint({ clock: source.clock })
     await imported(target.service, text)
     expect((await target.hw.basin('basin-a').stream('s').checkTail()).seqNum).toBe(2000)
   })
 
   it('omits records that are trimmed before it reads them', async () => {
-    const made = await withStream()
-    for (let i = 0; i < 4; i++) await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
+    const source = await withStream()
+    for (let i = 0; i < 4; i++) await streamOf(source).append(Array.from({ length: 1000 }, () => 'x'))
     let text = ''
-    for await (const { bytes, records } of exportLines(made.service, EVERYTHING, NOW)) {
+    for await (const { bytes, records } of exportLines(source.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
       if (records === 0) continue
       // The next batch is already read.
-      await made.answered()
-      await streamOf(made).append([trimRecord(3500)])
+      await source.allAnswered()
+      await streamOf(source).append([trimRecord(3500)])
     }
     expect(seqNums(text)).toEqual([...Array(2000).keys(), ...Array.from({ length: 500 }, (_, i) => 3500 + i)])
-    const target = await place({ clock: made.clock })
+    const target = await openEndpoint({ clock: source.clock })
     await imported(target.service, text)
     await target.clock.advance('1s')
     expect(seqNums(await exported(target.service))).toEqual(seqNums(text))
   })
 
   it('omits streams and basins that are deleted before their turn, and fails if one is deleted during it', async () => {
-    const made = await withStream()
-    await made.hw.basin('basin-a').createStream('t')
-    await streamOf(made).append(Array.from({ length: 3000 }, () => 'x').slice(0, 1000))
-    await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
-    await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
+    const source = await withStream()
+    await source.hw.basin('basin-a').createStream('t')
+    await streamOf(source).append(Array.from({ length: 3000 }, () => 'x').slice(0, 1000))
+    await streamOf(source).append(Array.from({ length: 1000 }, () => 'x'))
+    await streamOf(source).append(Array.from({ length: 1000 }, () => 'x'))
     let text = ''
-    for await (const { bytes, stream } of exportLines(made.service, EVERYTHING, NOW)) {
+    for await (const { bytes, stream } of exportLines(source.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
       if (stream === 's')
-        await made.hw
+        await source.hw
           .basin('basin-a')
           .deleteStream('t')
           .catch(() => {})
     }
     expect(text).not.toContain('"stream":"t"')
     expect(entries(text).at(-1)).toEqual({ export_end: { basins: 1, streams: 1, records: 3000 } })
-    const running = exportLines(made.service, EVERYTHING, NOW)
+    const running = exportLines(source.service, EVERYTHING, NOW)
     for (let i = 0; i < 4; i++) await running.next()
-    await made.hw.basin('basin-a').deleteStream('s')
+    await source.hw.basin('basin-a').deleteStream('s')
     await expect(
       (async () => {
         for await (const _ of running);
@@ -116,9 +116,9 @@ describe('an export', () => {
   })
 
   it('writes null for the fencing token if it may only read', async () => {
-    const made = await withStream()
-    await streamOf(made).append(['x', fenceRecord('me'), trimRecord(3)])
-    const token = await made.hw.issueAccessToken({
+    const source = await withStream()
+    await streamOf(source).append(['x', fenceRecord('me'), trimRecord(3)])
+    const token = await source.hw.issueAccessToken({
       id: 'reader',
       scope: {
         basins: { prefix: '' },
@@ -130,10 +130,10 @@ describe('an export', () => {
         },
       },
     })
-    const reader = made.with({ token, fetch: createHandler(made.hw) })
+    const reader = source.with({ token, fetch: createHandler(source.hw) })
     const text = await exported(reader)
     expect(entries(text)[2]).toMatchObject({ start: 3, fencing_token: null })
-    const target = await place()
+    const target = await openEndpoint()
     await imported(target.service, text)
     await expect(
       target.hw.basin('basin-a').stream('s').append('x', { fencingToken: 'me' }),
@@ -143,37 +143,37 @@ describe('an export', () => {
   })
 
   it('reads the fencing token without changing the stream', async () => {
-    const made = await withStream()
-    await streamOf(made).append(['x'])
-    await exported(made.service)
-    expect((await streamOf(made).checkTail()).seqNum).toBe(1)
-    expect((await streamOf(made).read({ seqNum: 0 })).count).toBe(1)
+    const source = await withStream()
+    await streamOf(source).append(['x'])
+    await exported(source.service)
+    expect((await streamOf(source).checkTail()).seqNum).toBe(1)
+    expect((await streamOf(source).read({ seqNum: 0 })).count).toBe(1)
   })
 
   it('requires the key of an encrypted stream', async () => {
-    const made = await place()
-    await made.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
-    await made.hw.basin('basin-a').createStream('s')
-    await made.hw.basin('basin-a').stream('s', { encryptionKey: KEY }).append('secret')
-    await expect(exported(made.with({ encryptionKey: undefined }))).rejects.toThrow(
+    const source = await openEndpoint()
+    await source.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+    await source.hw.basin('basin-a').createStream('s')
+    await source.hw.basin('basin-a').stream('s', { encryptionKey: KEY }).append('secret')
+    await expect(exported(source.with({ encryptionKey: undefined }))).rejects.toThrow(
       'stream s of basin basin-a is encrypted; a key is required',
     )
-    expect(await exported(made.service)).toContain('"body":"secret"')
+    expect(await exported(source.service)).toContain('"body":"secret"')
   })
 
   it('requires no key for an encrypted stream without records, and neither does its import', async () => {
-    const made = await place()
-    await made.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
-    await made.hw.basin('basin-a').createStream('s')
-    const text = await exported(made.with({ encryptionKey: undefined }))
-    const target = await place()
+    const source = await openEndpoint()
+    await source.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+    await source.hw.basin('basin-a').createStream('s')
+    const text = await exported(source.with({ encryptionKey: undefined }))
+    const target = await openEndpoint()
     expect(await imported(target.with({ encryptionKey: undefined }), text)).toMatchObject({ streams: 1 })
   })
 
   it('truncates a long message of a service', async () => {
     const body = JSON.stringify({ code: 'x'.repeat(5_000_000), message: 'y'.repeat(5_000_000) })
-    const made = await place({ around: () => async () => new Response(body, { status: 400 }) })
-    const error = await exported(made.service).catch(String)
+    const source = await openEndpoint({ wrapFetch: () => async () => new Response(body, { status: 400 }) })
+    const error = await exported(source.service).catch(String)
     expect(error).toContain('y'.repeat(1000))
     expect(error.length).toBeLessThan(3000)
   })
@@ -185,7 +185,7 @@ describe('an export', () => {
     ['*', 'a', ['a', 'a']],
     ['basin', '*', []],
   ])('matches basins %j and streams %j', async (basins, streams, expected) => {
-    const { hw, service } = await place()
+    const { hw, service } = await openEndpoint()
     for (const [basin, names] of [
       ['basin-a', ['a', 'ab', 'b']],
       ['basin-ab', ['a', 'b']],
@@ -199,7 +199,7 @@ describe('an export', () => {
   })
 
   it('lists all pages of names', async () => {
-    const { hw, service } = await place()
+    const { hw, service } = await openEndpoint()
     await hw.createBasin('basin-a')
     for (let i = 0; i < 1001; i++) await hw.basin('basin-a').createStream(`s${i}`)
     expect(entries(await exported(service)).at(-1)).toEqual({
@@ -212,11 +212,11 @@ describe('an export', () => {
     ['without members', {}],
     ['without names', { streams: [{}], has_more: false }],
   ])('rejects a list %s', async (_, page) => {
-    const made = await withStream({
-      around: (fetch) => async (request) =>
+    const source = await withStream({
+      wrapFetch: (fetch) => async (request) =>
         new URL(request.url).pathname === '/v1/streams' ? Response.json(page) : fetch(request),
     })
-    await expect(exported(made.service)).rejects.toThrow('the list of streams of basin basin-a')
+    await expect(exported(source.service)).rejects.toThrow('the list of streams of basin basin-a')
   })
 
   it.each([
@@ -225,8 +225,8 @@ describe('an export', () => {
     ['that are missing', []],
   ])('rejects records %s', async (_, numbers) => {
     let reads = 0
-    const made = await withStream({
-      around: (fetch) => async (request) => {
+    const source = await withStream({
+      wrapFetch: (fetch) => async (request) => {
         if (!request.url.includes('/records?') || (numbers.length === 1 && reads++ === 0))
           return fetch(request)
         const records = numbers.map((seqNum) => ({ seqNum: BigInt(seqNum) }))
@@ -235,9 +235,9 @@ describe('an export', () => {
         )
       },
     })
-    await streamOf(made).append(Array.from({ length: 1000 }, () => 'x'))
-    await streamOf(made).append('y')
-    await expect(exported(made.service)).rejects.toThrow('stream s of basin basin-a: the service returned')
+    await streamOf(source).append(Array.from({ length: 1000 }, () => 'x'))
+    await streamOf(source).append('y')
+    await expect(exported(source.service)).rejects.toThrow('stream s of basin basin-a: the service returned')
   })
 
   it.each([
@@ -246,18 +246,18 @@ describe('an export', () => {
     ['differs from the tail at the end', [1, 4], 'was deleted and created again'],
   ])('rejects records whose time %s', async (_, timestamps, message) => {
     const records = timestamps.map((timestamp, i) => ({ seqNum: BigInt(i), timestamp: BigInt(timestamp) }))
-    const made = await withStream({
-      around: (fetch) => async (request) => {
+    const source = await withStream({
+      wrapFetch: (fetch) => async (request) => {
         if (!request.url.includes('/records?')) return fetch(request)
         const batch = toBinary(ReadBatchSchema, create(ReadBatchSchema, { records }))
         return new Response(batch as Uint8Array<ArrayBuffer>)
       },
     })
-    await streamOf(made).append([
+    await streamOf(source).append([
       { body: 'x', timestamp: 5 },
       { body: 'y', timestamp: 9 },
     ])
-    await expect(exported(made.service)).rejects.toThrow(message)
+    await expect(exported(source.service)).rejects.toThrow(message)
   })
 })
 

@@ -4,7 +4,7 @@ import { gunzipped } from '../../adapters/transfer/gzip.ts'
 import { importLines } from '../../adapters/transfer/import-lines.ts'
 import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
-import { imported, place } from './support.ts'
+import { imported, openEndpoint } from './support.ts'
 
 const HEADER = '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z"}'
 const BASIN = '{"basin":"basin-a","config":{}}'
@@ -178,7 +178,7 @@ describe('an import rejects, with the line number,', () => {
       /^line 6: .*the records 2 to 199999999 are missing, which is too many/,
     ],
   ])('%s', async (_, lines, message) => {
-    const { service, hw } = await place()
+    const { service, hw } = await openEndpoint()
     await expect(imported(service, `${lines.join('\n')}\n`)).rejects.toThrow(message)
     const { items } = await hw.listBasins()
     // No record after the invalid line is stored.
@@ -186,24 +186,24 @@ describe('an import rejects, with the line number,', () => {
   })
 
   it('invalid UTF-8', async () => {
-    const { service } = await place()
+    const { service } = await openEndpoint()
     const input = Buffer.from(`${instead(4, record({ body: 'ÿ' })).join('\n')}\n`, 'latin1')
     await expect(imported(service, input)).rejects.toThrow(/^line 4: invalid JSON: not UTF-8/)
   })
 
   it('an empty or truncated input', async () => {
-    const { service } = await place()
+    const { service } = await openEndpoint()
     await expect(imported(service, '')).rejects.toThrow('the input is empty')
     await expect(imported(service, HEADER)).rejects.toThrow('the input is empty')
     await expect(imported(service, `${HEADER}\n`)).rejects.toThrow('the input is truncated')
   })
 
   it('an endless line, before it fills memory', async () => {
-    const { service } = await place()
-    let given = 0
+    const { service } = await openEndpoint()
+    let yielded = 0
     async function* endless(): AsyncGenerator<Uint8Array> {
       for (;;) {
-        given += 65_536
+        yielded += 65_536
         yield new Uint8Array(65_536).fill(0x78)
       }
     }
@@ -211,11 +211,11 @@ describe('an import rejects, with the line number,', () => {
     await expect(importLines(linesOf(gunzipped(endless())), service, options)).rejects.toThrow(
       'line 1 is longer than 8388608 bytes',
     )
-    expect(given).toBeLessThan(10 * 1024 * 1024)
+    expect(yielded).toBeLessThan(10 * 1024 * 1024)
   })
 
   it('a compression bomb, without unpacking it', async () => {
-    const { service } = await place()
+    const { service } = await openEndpoint()
     const bomb = gzipSync(Buffer.alloc(256 * 1024 * 1024, 0x20))
     expect(bomb.length).toBeLessThan(300_000)
     const before = process.memoryUsage().arrayBuffers
@@ -224,13 +224,13 @@ describe('an import rejects, with the line number,', () => {
   })
 
   it('damaged compressed data', async () => {
-    const { service } = await place()
+    const { service } = await openEndpoint()
     const compressed = gzipSync(`${WHOLE.join('\n')}\n`)
     compressed[30]! ^= 0xff
     await expect(imported(service, compressed)).rejects.toThrow(/the compressed input is damaged|line \d: /)
     const checksum = gzipSync(`${WHOLE.join('\n')}\n`)
     checksum[checksum.length - 6]! ^= 0xff
-    await expect(imported((await place()).service, checksum)).rejects.toThrow(
+    await expect(imported((await openEndpoint()).service, checksum)).rejects.toThrow(
       'the compressed input is damaged',
     )
   })
@@ -238,7 +238,7 @@ describe('an import rejects, with the line number,', () => {
 
 describe('an import accepts', () => {
   it('any order of members, several gzip members, and unknown members', async () => {
-    const { service, hw } = await place()
+    const { service, hw } = await openEndpoint()
     const lines = instead(4, record({ later: true }))
     const input = Buffer.concat(lines.map((line) => gzipSync(`${line}\n`)))
     expect(await imported(service, input)).toEqual({ basins: 1, streams: 1, records: 2 })
@@ -250,7 +250,7 @@ describe('an import accepts', () => {
   })
 
   it('a stream with a high start, into a directory', async () => {
-    const { service, hw } = await place({ kind: 'directory' })
+    const { service, hw } = await openEndpoint({ kind: 'directory' })
     const tail = { seq_num: Number.MAX_SAFE_INTEGER - 2, timestamp: 9 }
     const start = tail.seq_num - 1
     const only = record({ seq_num: start, timestamp: 9 })
@@ -269,7 +269,7 @@ describe('an import accepts', () => {
 
   it('the largest record, whatever its bytes', async () => {
     for (const body of ['\u0000'.repeat(1024 * 1024 - 8), '"'.repeat(1024 * 1024 - 8)]) {
-      const { service, hw } = await place()
+      const { service, hw } = await openEndpoint()
       const tail = { seq_num: 1, timestamp: 5 }
       const lines = [
         HEADER,
@@ -286,7 +286,7 @@ describe('an import accepts', () => {
   })
 
   it('an empty stream', async () => {
-    const { service } = await place()
+    const { service } = await openEndpoint()
     const lines = [
       HEADER,
       BASIN,

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { contentOf, exported, imported, KEY, type Kind, place, STRIDE } from './support.ts'
+import { contentOf, exported, imported, KEY, type Kind, openEndpoint, STRIDE } from './support.ts'
 
 /** Streams that are trimmed, fenced, encrypted, and with gaps in the middle and at the end. */
-async function whole(): Promise<string> {
-  const { hw, clock, service } = await place()
+async function completeExport(): Promise<string> {
+  const { hw, clock, service } = await openEndpoint()
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')
   await basin.createStream('gaps', { retentionPolicy: 'infinite', timestamping: { uncapped: true } })
@@ -43,27 +43,27 @@ const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('the inpu
 
 describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   it('continues after truncation of its input at any line or byte', async () => {
-    const text = await whole()
+    const text = await completeExport()
     const bytes = utf8(text)
     expect(text).toContain('"start":3,')
-    for (let cut = 1; cut < bytes.length; cut += 37 * STRIDE) {
-      const target = await place({ kind })
-      const part = cut % 2 === 0 ? bytes.subarray(0, cut) : gzipSync(bytes).subarray(0, cut)
+    for (let length = 1; length < bytes.length; length += 37 * STRIDE) {
+      const target = await openEndpoint({ kind })
+      const part = length % 2 === 0 ? bytes.subarray(0, length) : gzipSync(bytes).subarray(0, length)
       await imported(target.service, part).then(
-        () => expect(cut, 'of gzip').toBeGreaterThan(gzipSync(bytes).length - 9),
+        () => expect(length, 'of gzip').toBeGreaterThan(gzipSync(bytes).length - 9),
         (error: unknown) => expect(error).toMatchObject({ kind: 'incomplete' }),
       )
       await imported(target.service, text, { resume: true })
       await target.clock.advance('1s')
-      expect(contentOf(await exported(target.service)), `cut at ${cut}`).toBe(contentOf(text))
+      expect(contentOf(await exported(target.service)), `cut at ${length}`).toBe(contentOf(text))
       await target.hw.close()
     }
   })
 
   it('reports a truncated input, also at the end of a line', async () => {
-    const lines = (await whole()).split(/(?<=\n)/)
+    const lines = (await completeExport()).split(/(?<=\n)/)
     for (let count = 1; count < lines.length; count += STRIDE) {
-      const target = await place({ kind })
+      const target = await openEndpoint({ kind })
       await expect(imported(target.service, lines.slice(0, count).join(''))).rejects.toMatchObject(CUT_OFF)
       await imported(target.service, lines.join(''), { resume: true })
       await target.clock.advance('1s')
@@ -73,15 +73,15 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   })
 
   it('continues after a failure of any request, with each record once at its position', async () => {
-    const text = await whole()
-    const counting = await place({ kind })
+    const text = await completeExport()
+    const counting = await openEndpoint({ kind })
     await imported(counting.service, text)
     for (let failing = 0; failing < counting.requests.length; failing += STRIDE) {
       for (const isDone of [false, true]) {
         let asked = 0
-        const target = await place({
+        const target = await openEndpoint({
           kind,
-          around: (fetch) => async (request) => {
+          wrapFetch: (fetch) => async (request) => {
             if (asked++ < failing) return fetch(request)
             if (isDone && asked === failing + 1) await fetch(request)
             throw new Error('the line is cut')
@@ -98,20 +98,20 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   })
 
   it('over a bad connection writes everything once', async () => {
-    const text = await whole()
+    const text = await completeExport()
     await fc.assert(
       fc.asyncProperty(
         fc.infiniteStream(fc.constantFrom('fine', 'fine', 'lost', 'unanswered', 'busy')),
-        async (luck) => {
-          const target = await place({
+        async (faults) => {
+          const target = await openEndpoint({
             kind,
-            around: (fetch) => async (request) => {
-              const fate = luck.next().value
-              if (fate === 'lost') throw new Error('lost')
-              if (fate === 'busy')
+            wrapFetch: (fetch) => async (request) => {
+              const fault = faults.next().value
+              if (fault === 'lost') throw new Error('lost')
+              if (fault === 'busy')
                 return new Response('{"code":"unavailable","message":"m"}', { status: 503 })
               const answer = await fetch(request)
-              if (fate === 'unanswered') throw new Error('unanswered')
+              if (fault === 'unanswered') throw new Error('unanswered')
               return answer
             },
           })
@@ -135,8 +135,8 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   })
 
   it('changes nothing when it is repeated', async () => {
-    const text = await whole()
-    const target = await place({ kind })
+    const text = await completeExport()
+    const target = await openEndpoint({ kind })
     await imported(target.service, text)
     const before = target.requests.length
     await imported(target.service, text, { resume: true })
@@ -152,26 +152,26 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
       (part) => part.slice(0, part.indexOf('{"seq_num":1')).replace('"timestamp":3', '"timestamp":6'),
     ],
   ])('does not continue a stream that %s', async (_, change) => {
-    const text = await whole()
-    const target = await place({ kind })
+    const text = await completeExport()
+    const target = await openEndpoint({ kind })
     const part = text.slice(0, text.indexOf('{"stream_end":"gaps"'))
     await expect(imported(target.service, change(part))).rejects.toMatchObject(CUT_OFF)
-    const refused = expect(imported(target.service, text, { resume: true }))
-    await refused.rejects.toThrow('its records are not those of the export')
+    const rejection = expect(imported(target.service, text, { resume: true }))
+    await rejection.rejects.toThrow('its records are not those of the export')
   })
 
   it('does not continue a stream that is longer', async () => {
-    const text = await whole()
-    const target = await place({ kind })
+    const text = await completeExport()
+    const target = await openEndpoint({ kind })
     await imported(target.service, text)
     await target.hw.basin('basin-a').stream('trimmed').append('more')
-    const refused = expect(imported(target.service, text, { resume: true }))
-    await refused.rejects.toThrow('already ends at 6, after the exported tail')
+    const rejection = expect(imported(target.service, text, { resume: true }))
+    await rejection.rejects.toThrow('already ends at 6, after the exported tail')
   })
 
   it('rejects streams that have records, and basins with another configuration', async () => {
-    const text = await whole()
-    const target = await place({ kind })
+    const text = await completeExport()
+    const target = await openEndpoint({ kind })
     await target.hw.createBasin('basin-a')
     await target.hw.basin('basin-a').createStream('gaps')
     await target.hw.basin('basin-a').stream('gaps').append('mine')
@@ -184,7 +184,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     expect((await target.hw.basin('basin-a').stream('gaps').read({ seqNum: 0 })).records).toMatchObject([
       { body: 'mine' },
     ])
-    const other = await place({ kind })
+    const other = await openEndpoint({ kind })
     await other.hw.createBasin('basin-a', { createStreamOnRead: true })
     await expect(imported(other.service, text)).rejects.toThrow(
       'line 2: basin basin-a already exists with another configuration',
@@ -192,8 +192,8 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   })
 
   it('never stores encrypted records as plain text', async () => {
-    const text = await whole()
-    const target = await place({ kind })
+    const text = await completeExport()
+    const target = await openEndpoint({ kind })
     await expect(imported(target.with({ encryptionKey: undefined }), text)).rejects.toThrow(
       'stream sealed of basin basin-b is encrypted; a key is required',
     )
@@ -204,10 +204,10 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   })
 
   it('fails if another client appends', async () => {
-    const text = await whole()
-    const target = await place({
+    const text = await completeExport()
+    const target = await openEndpoint({
       kind,
-      around: (fetch) => async (request) => {
+      wrapFetch: (fetch) => async (request) => {
         if (request.method === 'POST' && request.url.endsWith('/trimmed/records')) {
           await target.hw
             .basin('basin-a')
@@ -221,8 +221,8 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   })
 
   it('imports only the streams that the filters match', async () => {
-    const text = await whole()
-    const target = await place({ kind })
+    const text = await completeExport()
+    const target = await openEndpoint({ kind })
     const filter = { basins: { exact: 'basin-a' }, streams: { prefix: 'trimmed' } }
     const counts = await imported(target.service, text, { filter })
     expect(counts).toEqual({ basins: 1, streams: 2, records: 2 })
@@ -232,8 +232,8 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
   })
 
   it('keeps the fencing tokens', async () => {
-    const target = await place({ kind })
-    await imported(target.service, await whole())
+    const target = await openEndpoint({ kind })
+    await imported(target.service, await completeExport())
     const basin = target.hw.basin('basin-a')
     for (const [stream, token] of [
       ['gaps', 'lost'],

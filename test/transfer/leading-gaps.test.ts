@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Gap, gapRecords, isTrimmed } from '../../adapters/transfer/gap-records.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
-import { contentOf, exported, imported, type Kind, place } from './support.ts'
+import { contentOf, exported, imported, type Kind, openEndpoint } from './support.ts'
 
 const GAP: Gap = {
   from: { seqNum: 0, timestamp: 3 },
@@ -38,7 +38,7 @@ describe('gap records', () => {
 
 /** A stream whose first records have expired: 1,000 and `more`. */
 async function beginningAt1001(token: string): Promise<string> {
-  const { hw, clock, service } = await place()
+  const { hw, clock, service } = await openEndpoint()
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')
   await basin.createStream('s', { retentionPolicy: { ageSeconds: 1 } })
@@ -56,8 +56,8 @@ describe('an import of a stream that does not begin at 0', () => {
     expect(text).toContain('"start":1001')
     for (let appends = 0; appends < 3; appends++) {
       let left = appends
-      const target = await place({
-        around: (fetch) => async (request) => {
+      const target = await openEndpoint({
+        wrapFetch: (fetch) => async (request) => {
           if (request.method === 'POST' && left-- <= 0) throw new Error('cut')
           return fetch(request)
         },
@@ -78,12 +78,12 @@ describe('an import of a stream that does not begin at 0', () => {
     ['directory', 1],
     ['directory', 1001],
   ])('into a %s contains no state that its source had %i records ago', async (kind, more) => {
-    const source = await place()
+    const source = await openEndpoint()
     await source.hw.createBasin('basin-a')
     const basin = source.hw.basin('basin-a')
     await basin.createStream('s', { retentionPolicy: { ageSeconds: 5 } })
     await basin.stream('s').append(Array.from({ length: 10 }, (_, i) => `old ${i}`))
-    const target = await place({ kind })
+    const target = await openEndpoint({ kind })
     await imported(target.service, await exported(source.service))
     for (let left = more; left > 0; left -= 1000)
       await basin.stream('s').append(Array.from({ length: Math.min(left, 1000) }, () => 'x'))
@@ -95,18 +95,18 @@ describe('an import of a stream that does not begin at 0', () => {
   })
 
   it('is rejected if one position would need both a fence and a trim', async () => {
-    const source = await place()
+    const source = await openEndpoint()
     await source.hw.createBasin('basin-a')
     const basin = source.hw.basin('basin-a')
     await basin.createStream('s', { retentionPolicy: { ageSeconds: 5 } })
     await basin.stream('s').append(['old', 'old'])
-    const target = await place()
+    const target = await openEndpoint()
     await imported(target.service, await exported(source.service))
     await basin.stream('s').append([fenceRecord('me')])
     await source.clock.advance('10s')
     await basin.stream('s').append('kept')
-    const refused = expect(imported(target.service, await exported(source.service), { resume: true }))
-    await refused.rejects.toThrow('position 2 cannot contain both a fence and a trim')
+    const rejection = expect(imported(target.service, await exported(source.service), { resume: true }))
+    await rejection.rejects.toThrow('position 2 cannot contain both a fence and a trim')
     expect((await target.hw.basin('basin-a').stream('s').checkTail()).seqNum).toBe(2)
   })
 })

@@ -4,10 +4,10 @@ import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { BasinConfigInput } from '../../src/model/config.ts'
-import { chunks, exported, imported, KEY, type Place, place } from './support.ts'
+import { chunks, type Endpoint, exported, imported, KEY, openEndpoint } from './support.ts'
 
 async function exportOf(names: readonly string[], config: BasinConfigInput = {}): Promise<string> {
-  const { hw, service } = await place()
+  const { hw, service } = await openEndpoint()
   await hw.createBasin('basin-a', config)
   for (const name of names) {
     await hw.basin('basin-a').createStream(name)
@@ -16,17 +16,17 @@ async function exportOf(names: readonly string[], config: BasinConfigInput = {})
   return exported(service)
 }
 
-function look(text: string, { service }: Place, filter: TransferFilter = EVERYTHING): Promise<void> {
+function look(text: string, { service }: Endpoint, filter: TransferFilter = EVERYTHING): Promise<void> {
   return assertUnoccupied(() => linesOf(chunks(utf8(text))), service, filter)
 }
 
 describe('the check for streams that already have records', () => {
   it('reports the first one and writes nothing', async () => {
-    const { hw, service } = await place()
+    const { hw, service } = await openEndpoint()
     await hw.createBasin('basin-a')
     for (const name of ['s', 'z']) await hw.basin('basin-a').createStream(name)
     const text = await exported(service)
-    const target = await place()
+    const target = await openEndpoint()
     await look(text, target)
     expect(target.requests).toEqual(['GET /v1/basins'])
     await target.hw.createBasin('basin-a')
@@ -42,20 +42,20 @@ describe('the check for streams that already have records', () => {
   it('creates no stream in a basin that creates streams on read', async () => {
     const config = { createStreamOnRead: true }
     const text = await exportOf(['s'], config)
-    const target = await place()
+    const target = await openEndpoint()
     await target.hw.createBasin('basin-a', config)
     await look(text, target)
     expect((await target.hw.basin('basin-a').listStreams()).items).toEqual([])
   })
 
   it('does not prevent the import from setting their ciphers', async () => {
-    const source = await place()
+    const source = await openEndpoint()
     await source.hw.createBasin('basin-a', { createStreamOnRead: true, streamCipher: 'aes-256-gcm' })
     await source.hw.basin('basin-a').createStream('sealed')
     await source.hw.basin('basin-a').stream('sealed', { encryptionKey: KEY }).append('x')
     await source.hw.reconfigureBasin('basin-a', { streamCipher: null })
     const text = await exported(source.service)
-    const target = await place()
+    const target = await openEndpoint()
     await target.hw.createBasin('basin-a', { createStreamOnRead: true })
     await look(text, target)
     await imported(target.service, text)
@@ -64,12 +64,12 @@ describe('the check for streams that already have records', () => {
   })
 
   it('finds streams while the first basin is being deleted', async () => {
-    const source = await place()
+    const source = await openEndpoint()
     await source.hw.createBasin('basin-b')
     await source.hw.basin('basin-b').createStream('s')
     const text = await exported(source.service)
-    const target = await place({
-      around: (fetch) => async (request) => {
+    const target = await openEndpoint({
+      wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         if (new URL(request.url).pathname !== '/v1/basins') return answer
         return new Response((await answer.text()).replace('"state":"active"', '"state":"deleting"'))

@@ -36,9 +36,9 @@ it('a restored stream starts at its position, also after a restart', async () =>
     code: 'range_not_satisfiable',
     tail: START,
   })
-  const late = [{ body: 'x', timestamp: 5 }]
-  await expect(stream.append(late, { fencingToken: '' })).rejects.toMatchObject({ fencingToken: 'me' })
-  expect(await stream.append(late, { fencingToken: 'me', matchSeqNum: 1_000_000 })).toMatchObject({
+  const record = [{ body: 'x', timestamp: 5 }]
+  await expect(stream.append(record, { fencingToken: '' })).rejects.toMatchObject({ fencingToken: 'me' })
+  expect(await stream.append(record, { fencingToken: 'me', matchSeqNum: 1_000_000 })).toMatchObject({
     start: START,
   })
   expect((await stream.read({ seqNum: 0 })).records).toMatchObject([

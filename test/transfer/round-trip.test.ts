@@ -2,7 +2,16 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fenceRecord, type RecordInput, trimRecord } from '../../src/index.ts'
 import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
-import { contentOf, exported, imported, KEY, type Kind, type Place, place, STRIDE } from './support.ts'
+import {
+  contentOf,
+  type Endpoint,
+  exported,
+  imported,
+  KEY,
+  type Kind,
+  openEndpoint,
+  STRIDE,
+} from './support.ts'
 
 const bytes = fc.oneof(
   fc.string({ maxLength: 12, unit: 'binary' }).map((text) => new TextEncoder().encode(text)),
@@ -78,7 +87,7 @@ const world = fc.dictionary(
 )
 type World = typeof world extends fc.Arbitrary<infer Value> ? Value : never
 
-async function build({ hw, clock }: Place, world: World): Promise<void> {
+async function build({ hw, clock }: Endpoint, world: World): Promise<void> {
   for (const [name, { config, later, streams }] of Object.entries(world)) {
     await hw.createBasin(name, config)
     const basin = hw.basin(name)
@@ -106,10 +115,10 @@ describe('an export equals the export of its import', () => {
   ])('from an %s to an %s', async (from, to) => {
     await fc.assert(
       fc.asyncProperty(world, async (world) => {
-        const source = await place({ kind: from })
+        const source = await openEndpoint({ kind: from })
         await build(source, world)
         const first = await exported(source.service)
-        const target = await place({ kind: to, clock: source.clock })
+        const target = await openEndpoint({ kind: to, clock: source.clock })
         await imported(target.service, first)
         // Gap records expire.
         await target.clock.advance('1s')

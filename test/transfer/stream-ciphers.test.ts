@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { trimRecord } from '../../src/index.ts'
-import { contentOf, exported, imported, KEY, type Kind, type Place, place } from './support.ts'
+import { contentOf, type Endpoint, exported, imported, KEY, type Kind, openEndpoint } from './support.ts'
 
 const OTHER_KEY = Buffer.alloc(32, 8).toString('base64')
 
 /** A plain stream in a basin whose new streams are encrypted. */
-async function plainInSealed(): Promise<string> {
-  const { hw, service } = await place()
+async function exportOfPlainStream(): Promise<string> {
+  const { hw, service } = await openEndpoint()
   await hw.createBasin('basin-a')
   await hw.basin('basin-a').createStream('plain')
   await hw.basin('basin-a').stream('plain').append('x')
@@ -16,10 +16,10 @@ async function plainInSealed(): Promise<string> {
 }
 
 /** Creates another stream whenever the import creates one. */
-async function withNeighbour(kind: Kind): Promise<Place> {
-  const target: Place = await place({
+async function targetWithOtherStream(kind: Kind): Promise<Endpoint> {
+  const target: Endpoint = await openEndpoint({
     kind,
-    around: (fetch) => async (request) => {
+    wrapFetch: (fetch) => async (request) => {
       if (request.url.includes('/streams/plain'))
         await target.hw
           .basin('basin-a')
@@ -32,23 +32,23 @@ async function withNeighbour(kind: Kind): Promise<Place> {
   return target
 }
 
-const ciphersIn = async ({ hw }: Place) =>
+const ciphersIn = async ({ hw }: Endpoint) =>
   Object.fromEntries(
     (await hw.basin('basin-a').listStreams()).items.map(({ name, cipher }) => [name, cipher]),
   )
 
 describe('an import of streams whose cipher differs from that of their basin', () => {
   it('into a directory, does not change the cipher of other streams', async () => {
-    const text = await plainInSealed()
-    const target = await withNeighbour('directory')
+    const text = await exportOfPlainStream()
+    const target = await targetWithOtherStream('directory')
     await imported(target.service, text)
     expect(await ciphersIn(target)).toEqual({ other: 'aes-256-gcm', plain: null })
     expect(target.requests.filter((request) => request === 'PUT /v1/basins/basin-a')).toEqual([])
   })
 
   it('into a service, turns off encryption of an existing basin only with --resume', async () => {
-    const text = await plainInSealed()
-    const target = await withNeighbour('address')
+    const text = await exportOfPlainStream()
+    const target = await targetWithOtherStream('address')
     await expect(imported(target.service, text)).rejects.toThrow(
       'stream plain of basin basin-a is not encrypted, but its basin is',
     )
@@ -59,19 +59,19 @@ describe('an import of streams whose cipher differs from that of their basin', (
   })
 
   it('restores the cipher of the basin after a signal at any request', async () => {
-    const text = await plainInSealed()
-    const counting = await place()
+    const text = await exportOfPlainStream()
+    const counting = await openEndpoint()
     await imported(counting.service, text)
     for (let stopAt = 0; stopAt < counting.requests.length; stopAt++) {
-      for (const isBehind of [false, true]) {
+      for (const afterRequest of [false, true]) {
         const control = new AbortController()
-        let asked = 0
-        const target = await place({
-          around: (fetch) => async (request) => {
-            const isTheOne = asked++ === stopAt
-            if (isTheOne && !isBehind) control.abort()
+        let requestCount = 0
+        const target = await openEndpoint({
+          wrapFetch: (fetch) => async (request) => {
+            const isLast = requestCount++ === stopAt
+            if (isLast && !afterRequest) control.abort()
             const answer = await fetch(request)
-            if (isTheOne) control.abort()
+            if (isLast) control.abort()
             return answer
           },
         })
@@ -88,7 +88,7 @@ describe('an import of streams whose cipher differs from that of their basin', (
 
 describe('an import into an encrypted stream that has records', () => {
   async function sealed(): Promise<string> {
-    const { hw, service } = await place()
+    const { hw, service } = await openEndpoint()
     await hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
     await hw.basin('basin-a').createStream('s')
     await hw
@@ -98,7 +98,7 @@ describe('an import into an encrypted stream that has records', () => {
     return exported(service)
   }
   const begun = async (text: string, seqNum: number) => {
-    const target = await place()
+    const target = await openEndpoint()
     await imported(target.service, text.slice(0, text.indexOf(`{"seq_num":${seqNum},`))).catch(() => {})
     return target
   }

@@ -20,34 +20,34 @@ export const NOW = Date.UTC(2030, 0, 1)
 /** `directory`: an engine in this process. `address`: a service that offers only the HTTP API. */
 export type Kind = 'directory' | 'address'
 
-export interface Place {
+export interface Endpoint {
   readonly hw: Headwater
   readonly clock: VirtualClock
   readonly service: Service
   /** All requests, as `PUT /v1/basins/b`. */
   readonly requests: string[]
   /** Resolves when all requests are answered: an export reads one batch ahead. */
-  answered(): Promise<void>
+  allAnswered(): Promise<void>
   with(options: Partial<ServiceOptions>): Service
 }
 
 type Fetch = ServiceOptions['fetch']
 
-export async function place(
-  options: { kind?: Kind; clock?: VirtualClock; storage?: Storage; around?: (fetch: Fetch) => Fetch } = {},
-): Promise<Place> {
+export async function openEndpoint(
+  options: { kind?: Kind; clock?: VirtualClock; storage?: Storage; wrapFetch?: (fetch: Fetch) => Fetch } = {},
+): Promise<Endpoint> {
   const {
     kind = 'address',
     clock = testClock(),
     storage = testStorage(),
-    around = (fetch) => fetch,
+    wrapFetch = (fetch) => fetch,
   } = options
   const hw = await open({ storage, clock, autoCreate: false })
   onTestFinished(() => hw.close())
   const requests: string[] = []
   const handler = createHandler(hw, { auth: 'none' })
   let unanswered = 0
-  const fetch = around(async (request) => {
+  const fetch = wrapFetch(async (request) => {
     requests.push(`${request.method} ${new URL(request.url).pathname}`)
     unanswered++
     try {
@@ -56,7 +56,7 @@ export async function place(
       unanswered--
     }
   })
-  const answered = async () => {
+  const allAnswered = async () => {
     await vi.waitUntil(() => unanswered === 0)
   }
   const withOptions = (more: Partial<ServiceOptions>): Service =>
@@ -65,18 +65,18 @@ export async function place(
       url: 'http://localhost',
       name: 'the service',
       encryptionKey: KEY,
-      clock: impatientClock(),
+      clock: immediateClock(),
       signal: new AbortController().signal,
       ...(kind === 'directory' && {
         restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
       }),
       ...more,
     })
-  return { hw, clock, requests, answered, service: withOptions({}), with: withOptions }
+  return { hw, clock, requests, allAnswered: allAnswered, service: withOptions({}), with: withOptions }
 }
 
 /** A clock whose short timers fire immediately and whose timeouts never do. */
-export function impatientClock(): Clock & { readonly pauses: number[]; readonly pending: number } {
+export function immediateClock(): Clock & { readonly pauses: number[]; readonly pending: number } {
   const pauses: number[] = []
   let pending = 0
   return {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
-import { contentOf, exported, imported, type Kind, place } from './support.ts'
+import { contentOf, exported, imported, type Kind, openEndpoint } from './support.ts'
 
 const NAMES = [
   '%2e%2e',
@@ -21,7 +21,7 @@ const MORE_NAMES = ['a\\b', 'a/../b', '/', '//', '+', '\n']
 it.each<Kind>(['address', 'directory'])(
   'unusual names, times at their limits and binary data are imported into a %s unchanged',
   async (kind) => {
-    const source = await place()
+    const source = await openEndpoint()
     await source.hw.createBasin('basin-a', {
       defaultStreamConfig: { retentionPolicy: 'infinite', timestamping: { uncapped: true } },
     })
@@ -47,14 +47,14 @@ it.each<Kind>(['address', 'directory'])(
       ])
     }
     const text = await exported(source.service)
-    const target = await place({ kind })
+    const target = await openEndpoint({ kind })
     await imported(target.service, text)
     expect(contentOf(await exported(target.service))).toBe(contentOf(text))
   },
 )
 
 it('a token with auto-prefix exports and imports names without the prefix', async () => {
-  const { hw, with: withOptions } = await place()
+  const { hw, with: withOptions } = await openEndpoint()
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')
   for (const name of ['u1/a', 'u1/b', 'u2/a']) {

@@ -11,7 +11,7 @@ import { type Headwater, open, type Stream } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
 import { readAll } from '../../support/index.ts'
-import { exported, place } from '../../transfer/support.ts'
+import { exported, openEndpoint } from '../../transfer/support.ts'
 import { temporaryDirectory } from './directories.ts'
 import { type LimitedDisk, limitDisk } from './limited-disk.ts'
 
@@ -151,7 +151,7 @@ test.runIf(isLocal)(
 
 /** Resolves to the number of records in an export by another engine on the directory. */
 async function exportedRecords(): Promise<number> {
-  const { hw, service } = await place({ storage: filesystem(directory) })
+  const { hw, service } = await openEndpoint({ storage: filesystem(directory) })
   const text = await exported(service)
   await hw.close()
   return text.split(BODY).length - 1
