@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { EVERYTHING, openWithTokens } from '../engine/service/tokens/support.ts'
+import { deferred } from '../support/index.ts'
 
 it('a body that is uploaded while its token is revoked is not appended', async () => {
   const { hw, clock } = await openWithTokens()
   const token = await hw.issueAccessToken({ id: 't', scope: EVERYTHING })
-  let go!: () => void
-  const gate = new Promise<void>((r) => (go = r))
+  const gate = deferred()
   const body = new ReadableStream<Uint8Array>({
     async pull(c) {
-      await gate
+      await gate.promise
       c.enqueue(new TextEncoder().encode('{"records":[{"body":"x"}]}'))
       c.close()
     },
@@ -24,7 +24,7 @@ it('a body that is uploaded while its token is revoked is not appended', async (
   )
   await clock.settle()
   await hw.revokeAccessToken('t')
-  go()
+  gate.resolve()
   expect((await answer).status).toBe(401)
 })
 

@@ -1,19 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { deferred } from '../support/deferred.ts'
 
 const REASON = new Error('aborted')
 
 describe('unlessAborted', () => {
-  function workOf() {
+  function startWork() {
     const { promise, resolve, reject } = deferred<string>()
     const controller = new AbortController()
     const discarded: string[] = []
-    const result = unlessAborted(controller.signal, promise, (late) => void discarded.push(late))
+    const result = unlessAborted(controller.signal, promise, (result) => void discarded.push(result))
     return { resolve, reject, controller, discarded, result }
   }
 
   it('discards the result of work that succeeds after the abort', async () => {
-    const { resolve, controller, discarded, result } = workOf()
+    const { resolve, controller, discarded, result } = startWork()
     controller.abort(REASON)
     await expect(result).rejects.toBe(REASON)
     expect(discarded).toEqual([])
@@ -23,7 +24,7 @@ describe('unlessAborted', () => {
   })
 
   it('discards nothing when the abort follows the result in the same turn', async () => {
-    const { resolve, controller, discarded, result } = workOf()
+    const { resolve, controller, discarded, result } = startWork()
     resolve('done')
     await Promise.resolve()
     controller.abort(REASON)
@@ -35,17 +36,17 @@ describe('unlessAborted', () => {
   it('rejects at once, and discards the result, if the signal has already aborted', async () => {
     const discarded: string[] = []
     const work = Promise.resolve('late')
-    const result = unlessAborted(AbortSignal.abort(REASON), work, (late) => void discarded.push(late))
+    const result = unlessAborted(AbortSignal.abort(REASON), work, (result) => void discarded.push(result))
     await expect(result).rejects.toBe(REASON)
     await settled()
     expect(discarded).toEqual(['late'])
   })
 
   it('discards nothing when the work fails, before or after the abort', async () => {
-    const first = workOf()
+    const first = startWork()
     first.reject(new Error('failed'))
     await expect(first.result).rejects.toThrow('failed')
-    const second = workOf()
+    const second = startWork()
     second.controller.abort(REASON)
     second.reject(new Error('failed'))
     await expect(second.result).rejects.toBe(REASON)
@@ -73,15 +74,6 @@ describe('onAnyAbort', () => {
     expect(reasons).toEqual([REASON])
   })
 })
-
-function deferred<Value>() {
-  let resolve!: (value: Value) => void
-  let reject!: (error: Error) => void
-  const promise = new Promise<Value>((...settle) => {
-    ;[resolve, reject] = settle
-  })
-  return { promise, resolve, reject }
-}
 
 /** Lets all callbacks of promises run. */
 function settled(): Promise<void> {

@@ -2,107 +2,92 @@ import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
+import { deferred } from '../support/deferred.ts'
 
-/** A load that the test completes. */
-interface HeldLoad<Part> {
-  readonly promise: Promise<Part>
-  readonly come: (part: Part) => void
-  readonly fail: (cause: unknown) => void
-}
-
-function heldLoad<Part>(): HeldLoad<Part> {
-  let come!: (part: Part) => void
-  let fail!: (cause: unknown) => void
-  const promise = new Promise<Part>((resolve, reject) => {
-    come = resolve
-    fail = reject
-  })
-  return { promise, come, fail }
-}
-
-function held() {
-  const loads: HeldLoad<string>[] = []
-  const late = new LazyModule('the cellar', () => {
-    const load = heldLoad<string>()
+/** A module whose loads the test completes. */
+function lazyModule() {
+  const loads: ReturnType<typeof deferred<string>>[] = []
+  const module = new LazyModule('the module', () => {
+    const load = deferred<string>()
     loads.push(load)
     return load.promise
   })
-  return { late, loads }
+  return { module, loads }
 }
 
 describe('a lazily loaded module', () => {
   it('is loaded once for all callers', async () => {
-    const { late, loads } = held()
+    const { module, loads } = lazyModule()
     expect(loads).toHaveLength(0)
-    const asked = [late.load(), late.load()]
-    expect([loads.length, late.part]).toEqual([1, undefined])
-    loads[0]!.come('here')
-    expect(await Promise.all([...asked, late.load()])).toEqual(['here', 'here', 'here'])
-    expect([loads.length, late.part]).toEqual([1, 'here'])
+    const loaded = [module.load(), module.load()]
+    expect([loads.length, module.part]).toEqual([1, undefined])
+    loads[0]!.resolve('loaded')
+    expect(await Promise.all([...loaded, module.load()])).toEqual(['loaded', 'loaded', 'loaded'])
+    expect([loads.length, module.part]).toEqual([1, 'loaded'])
   })
 
   it('is `unavailable` to all callers if the code cannot be loaded, and loaded by the next call', async () => {
-    const { late, loads } = held()
+    const { module, loads } = lazyModule()
     const cause = new TypeError('Failed to fetch dynamically imported module')
-    const asked = [late.load(), late.load()]
-    loads[0]!.fail(cause)
-    for (const { reason } of (await Promise.allSettled(asked)) as PromiseRejectedResult[]) {
+    const loaded = [module.load(), module.load()]
+    loads[0]!.reject(cause)
+    for (const { reason } of (await Promise.allSettled(loaded)) as PromiseRejectedResult[]) {
       expect(reason).toMatchObject({
         code: 'unavailable',
-        message: 'the cellar could not be loaded',
+        message: 'the module could not be loaded',
         mayHaveEffects: false,
         cause,
       })
     }
-    const again = late.load()
-    loads[1]!.come('here')
-    expect(await again).toBe('here')
+    const retried = module.load()
+    loads[1]!.resolve('loaded')
+    expect(await retried).toBe('loaded')
   })
 
   it('rejects a caller whose signal aborts, and continues to load', async () => {
-    const { late, loads } = held()
-    const ending = new AbortController()
-    const [ended, asked] = [late.load(ending.signal), late.load()]
-    ending.abort('enough')
-    await expect(ended).rejects.toBe('enough')
-    loads[0]!.come('here')
-    expect(await asked).toBe('here')
-    expect(await late.load(ending.signal)).toBe('here')
+    const { module, loads } = lazyModule()
+    const controller = new AbortController()
+    const [aborted, loaded] = [module.load(controller.signal), module.load()]
+    controller.abort('aborted')
+    await expect(aborted).rejects.toBe('aborted')
+    loads[0]!.resolve('loaded')
+    expect(await loaded).toBe('loaded')
+    expect(await module.load(controller.signal)).toBe('loaded')
   })
 
   it('resolves in the order of the calls, including calls made just as it loads', async () => {
-    const { late, loads } = held()
+    const { module, loads } = lazyModule()
     const order: string[] = []
     const { signal } = new AbortController()
-    const ask = (who: string) => late.load(signal).then(() => order.push(who))
-    const asked = [ask('before')]
-    const askWhenThere = () => {
-      if (late.part === undefined) queueMicrotask(askWhenThere)
-      else asked.push(ask('when it came'))
+    const load = (name: string) => module.load(signal).then(() => order.push(name))
+    const calls = [load('before')]
+    const loadOnceLoaded = () => {
+      if (module.part === undefined) queueMicrotask(loadOnceLoaded)
+      else calls.push(load('just as it loads'))
     }
-    askWhenThere()
-    loads[0]!.come('here')
+    loadOnceLoaded()
+    loads[0]!.resolve('loaded')
     await macrotask()
-    await Promise.all(asked)
-    expect(order).toEqual(['before', 'when it came'])
+    await Promise.all(calls)
+    expect(order).toEqual(['before', 'just as it loads'])
   })
 
   it('is awaited by virtual clocks, whether loading succeeds or not', async () => {
     // More turns than a clock waits for anything else.
-    const turns = async () => {
+    const manyTurns = async () => {
       for (let turn = 0; turn < 200; turn++) await macrotask()
     }
     const clock = virtualClock()
-    const told: string[] = []
-    new LazyModule('the cellar', turns)
+    const outcomes: string[] = []
+    new LazyModule('the module', manyTurns)
       .load()
-      .then(() => clock.schedule(5, () => told.push('came, and a timer fired')))
+      .then(() => clock.schedule(5, () => outcomes.push('loaded, and a timer fired')))
     const failing = async () => {
-      await turns()
+      await manyTurns()
       throw new Error('no network')
     }
-    new LazyModule('the attic', failing).load().catch(() => told.push('did not come'))
+    new LazyModule('another module', failing).load().catch(() => outcomes.push('failed'))
     await clock.advance(5)
-    expect(told.toSorted()).toEqual(['came, and a timer fired', 'did not come'])
+    expect(outcomes.toSorted()).toEqual(['failed', 'loaded, and a timer fired'])
   })
 })

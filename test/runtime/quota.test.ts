@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ByteSemaphore } from '../../src/runtime/quota.ts'
 
 /** Acquires bytes, and notes in `order` when it is admitted. */
-function taker(budget: ByteSemaphore, order: string[]) {
+function acquirer(budget: ByteSemaphore, order: string[]) {
   return (name: string, bytes: number) => budget.acquire(bytes, () => order.push(name))
 }
 
@@ -11,12 +11,12 @@ describe('a byte semaphore', () => {
   it('admits requests that fit at once, up to the last byte', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
-    const take = taker(budget, order)
-    take('a', 4)
-    take('b', 6)
+    const acquire = acquirer(budget, order)
+    acquire('a', 4)
+    acquire('b', 6)
     expect(order).toEqual(['a', 'b'])
     expect([budget.used, budget.waiting]).toEqual([10, 0])
-    take('c', 1)
+    acquire('c', 1)
     expect(order).toEqual(['a', 'b'])
     expect([budget.used, budget.waiting]).toEqual([10, 1])
     budget.release(4)
@@ -27,10 +27,10 @@ describe('a byte semaphore', () => {
   it('admits nothing before an earlier waiter', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
-    const take = taker(budget, order)
-    take('a', 6)
-    take('large', 8)
-    take('small', 1)
+    const acquire = acquirer(budget, order)
+    acquire('a', 6)
+    acquire('large', 8)
+    acquire('small', 1)
     expect(order).toEqual(['a'])
     budget.release(6)
     expect(order).toEqual(['a', 'large', 'small'])
@@ -39,12 +39,12 @@ describe('a byte semaphore', () => {
   it('admits a request for more than the whole budget alone', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
-    const take = taker(budget, order)
-    take('huge', 99)
-    take('b', 1)
+    const acquire = acquirer(budget, order)
+    acquire('huge', 99)
+    acquire('b', 1)
     expect(order).toEqual(['huge'])
     budget.release(99)
-    take('huge again', 99)
+    acquire('huge again', 99)
     expect(order).toEqual(['huge', 'b'])
     budget.release(1)
     expect(order).toEqual(['huge', 'b', 'huge again'])
@@ -54,13 +54,13 @@ describe('a byte semaphore', () => {
   it('queues a call that a callback makes', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
-    const take = taker(budget, order)
-    take('a', 10)
+    const acquire = acquirer(budget, order)
+    acquire('a', 10)
     budget.acquire(2, () => {
-      take('nested', 1)
+      acquire('nested', 1)
       order.push('b')
     })
-    take('c', 2)
+    acquire('c', 2)
     budget.release(10)
     expect(order).toEqual(['a', 'b', 'c', 'nested'])
     expect([budget.used, budget.waiting]).toEqual([5, 0])
@@ -69,16 +69,16 @@ describe('a byte semaphore', () => {
   it('calls each callback once, also if it releases its bytes meanwhile', () => {
     const budget = new ByteSemaphore(10)
     const order: string[] = []
-    const take = taker(budget, order)
-    take('a', 10)
-    let told = 0
+    const acquire = acquirer(budget, order)
+    acquire('a', 10)
+    let calls = 0
     budget.acquire(10, () => {
       order.push('b')
       // Bounded, so that a repeated call fails the test instead of overflowing the stack.
-      if (++told < 5) budget.release(10)
+      if (++calls < 5) budget.release(10)
     })
-    take('c', 10)
-    take('d', 10)
+    acquire('c', 10)
+    acquire('d', 10)
     budget.release(10)
     expect(order).toEqual(['a', 'b', 'c'])
     expect([budget.used, budget.waiting]).toEqual([10, 1])
@@ -93,7 +93,7 @@ describe('a byte semaphore', () => {
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const budget = new ByteSemaphore(10)
         const waiting: { bytes: number }[] = []
-        const taken: number[] = []
+        const admitted: number[] = []
         for (const step of steps) {
           if (step.kind === 'acquire') {
             const waiter = { bytes: step.bytes }
@@ -101,14 +101,14 @@ describe('a byte semaphore', () => {
             budget.acquire(step.bytes, () => {
               expect(waiting[0]).toBe(waiter)
               waiting.shift()
-              taken.push(waiter.bytes)
+              admitted.push(waiter.bytes)
             })
-          } else if (step.kind === 'release' && taken.length > 0) {
-            budget.release(taken.splice(step.which % taken.length, 1)[0]!)
+          } else if (step.kind === 'release' && admitted.length > 0) {
+            budget.release(admitted.splice(step.which % admitted.length, 1)[0]!)
           }
-          const used = taken.reduce((sum, bytes) => sum + bytes, 0)
+          const used = admitted.reduce((sum, bytes) => sum + bytes, 0)
           expect([budget.used, budget.waiting]).toEqual([used, waiting.length])
-          expect(used <= 10 || taken.length === 1).toBe(true)
+          expect(used <= 10 || admitted.length === 1).toBe(true)
           if (waiting.length > 0) expect(used > 0 && used + waiting[0]!.bytes > 10).toBe(true)
         }
       }),

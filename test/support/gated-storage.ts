@@ -29,12 +29,12 @@ export function gated(inner: Storage, manifest: Partial<StorageManifest> = {}): 
       return reads
     },
     release(count = waiting.length) {
-      for (const go of waiting.splice(0, count)) go()
+      for (const resolve of waiting.splice(0, count)) resolve()
     },
     async open(context) {
       const session = await inner.open(context)
       const append = async (request: AppendRequest) => {
-        if (storage.holding) await new Promise<void>((go) => waiting.push(go))
+        if (storage.holding) await new Promise<void>((resolve) => waiting.push(resolve))
         storage.onAppend(request)
         await session.append(request)
         storage.onAppended(request)

@@ -1,4 +1,5 @@
 export * from './clock.ts'
+export * from './deferred.ts'
 export * from './engine.ts'
 export * from './gated-storage.ts'
 export * from './storage.ts'

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { deferred } from '../support/index.ts'
 import {
   append,
   createBasin,
@@ -72,16 +73,13 @@ describe('usage is stored', () => {
     await createBasin(test, 'basin-one')
     await createStream(test, A)
     const { commit } = test.session
-    let goOn = () => {}
-    const hung = new Promise<void>((resolve) => {
-      goOn = resolve
-    })
-    test.session.commit = (changes) => hung.then(() => commit.call(test.session, changes))
+    const gate = deferred()
+    test.session.commit = (changes) => gate.promise.then(() => commit.call(test.session, changes))
     test.usage.streamingRead('basin-one')
     await goTo(test, 30 * MINUTE)
     await append(test, A, 7, connection)
     await goTo(test, 30 * MINUTE + 10)
-    goOn()
+    gate.resolve()
     expect(await ofBasin(test, 'basin-one', 'read-ops', [0, 30 * MINUTE], 'hour')).toMatchObject({
       streaming: [[0, 31]],
     })

@@ -3,6 +3,7 @@ import { open } from '../../../src/index.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
+  deferred,
   gated,
   onEveryKindOfStorage,
   openEngine,
@@ -165,11 +166,11 @@ onEveryKindOfStorage(() =>
   describe('appendAll', () => {
     it('yields acks as they arrive, even while the source waits', async () => {
       engine = await openEngine()
-      let more = () => {}
+      const gate = deferred()
       async function* source() {
         yield 'a'
         yield ['b', 'c']
-        await new Promise<void>((resolve) => (more = resolve))
+        await gate.promise
         yield 'd'
       }
       const acks = engine.stream.appendAll(source())
@@ -177,7 +178,7 @@ onEveryKindOfStorage(() =>
       expect((await acks.next()).value?.end.seqNum).toBe(3)
       const last = acks.next()
       await engine.clock.settle()
-      more()
+      gate.resolve()
       expect((await last).value?.end.seqNum).toBe(4)
       expect((await acks.next()).done).toBe(true)
     })

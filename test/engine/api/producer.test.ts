@@ -4,6 +4,7 @@ import { BATCH_ENCODED_BYTES_MAX } from '../../../src/model/limits.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import {
   codeOf,
+  deferred,
   gated,
   openEngine,
   readAll,
@@ -186,10 +187,8 @@ describe('after the engine has closed', () => {
         await first.basin('basin').ensureStream('s')
       })
     const hw = await open({ storage, clock })
-    let go!: () => void
-    hold = new Promise((resolve) => {
-      go = resolve
-    })
+    const gate = deferred()
+    hold = gate.promise
     const opening = hw
       .basin('basin')
       .stream('s')
@@ -198,7 +197,7 @@ describe('after the engine has closed', () => {
     await clock.settle()
     expect(waiting).toBe(1)
     const closed = hw.close()
-    go()
+    gate.resolve()
     hold = undefined
     await closed
     const session = await opening

@@ -53,8 +53,8 @@ onEveryKindOfStorage(() =>
 
     it('makes its streams neither readable nor writable with any key', async () => {
       const storage = testStorage()
-      const able = opened(await openEncrypted(suite, { storage }))
-      await able.with().append('a')
+      const writer = opened(await openEncrypted(suite, { storage }))
+      await writer.with().append('a')
       const { hw } = opened(await openEngine({ storage }))
       lose()
       for (const encryptionKey of [key(1), undefined]) {
@@ -88,11 +88,11 @@ describe('ciphers', () => {
 
   it('open what another implementation sealed', async () => {
     const storage = testStorage()
-    const one = opened(await openEncrypted(aesOfNode, { storage }))
-    await one.with().append('a')
-    const two = opened(await openEncrypted(aesOfWeb, { storage }))
-    await two.with().append('b')
-    for (const engine of [one, two]) {
+    const first = opened(await openEncrypted(aesOfNode, { storage }))
+    await first.with().append('a')
+    const second = opened(await openEncrypted(aesOfWeb, { storage }))
+    await second.with().append('b')
+    for (const engine of [first, second]) {
       expect(bodies(await engine.with().read({ seqNum: 0 }))).toEqual(['a', 'b'])
     }
   })
@@ -177,10 +177,10 @@ describe('the code of the ciphers', () => {
     vi.doMock(CODE, () => {
       throw new Error('no network')
     })
-    const told = '503 unavailable: the code of the ciphers could not be loaded'
-    expect(await outcome(stream.append('a'))).toBe(told)
-    expect(await outcome(stream.read({ seqNum: 0 }))).toBe(told)
-    expect(await outcome(stream.appendSession())).toBe(told)
+    const message = '503 unavailable: the code of the ciphers could not be loaded'
+    expect(await outcome(stream.append('a'))).toBe(message)
+    expect(await outcome(stream.read({ seqNum: 0 }))).toBe(message)
+    expect(await outcome(stream.appendSession())).toBe(message)
     expect(hw.stats()).toMatchObject({ openReads: 0, pendingAppends: 0, appendBytesInFlight: 0 })
     vi.doUnmock(CODE)
     vi.resetModules()

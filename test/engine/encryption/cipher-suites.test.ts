@@ -134,11 +134,14 @@ describe.each(SUITES)('%s', (_, suite) => {
 
   it('returns bytes in a buffer of their own', async () => {
     const sealed = await suite.seal(key, nonce, plaintext, ad)
-    const [one, two] = [await suite.open(key, nonce, sealed, ad), await suite.open(key, nonce, sealed, ad)]
-    one!.fill(0)
+    const [first, second] = [
+      await suite.open(key, nonce, sealed, ad),
+      await suite.open(key, nonce, sealed, ad),
+    ]
+    first!.fill(0)
     await suite.seal(key, nonce, new Uint8Array(64), ad)
-    expect(two).toEqual(plaintext)
-    expect(Object.getPrototypeOf(two)).toBe(Uint8Array.prototype)
+    expect(second).toEqual(plaintext)
+    expect(Object.getPrototypeOf(second)).toBe(Uint8Array.prototype)
   })
 })
 

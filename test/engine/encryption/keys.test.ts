@@ -36,17 +36,17 @@ const BAD_KEYS: [string, string | Uint8Array | undefined, string][] = [
 
 onEveryKindOfStorage(() =>
   describe.each(SUITES)('with %s', (_, suite) => {
-    it.each([key(1), BASE64, ` ${BASE64} `])('opens with the same key as %s', async (given) => {
+    it.each([key(1), BASE64, ` ${BASE64} `])('opens with the same key as %s', async (encryptionKey) => {
       engine = await openEncrypted(suite)
       await engine.with(key(1)).append('a')
-      expect(bodies(await engine.with(given).read({ seqNum: 0 }))).toEqual(['a'])
+      expect(bodies(await engine.with(encryptionKey).read({ seqNum: 0 }))).toEqual(['a'])
     })
 
-    it.each(BAD_KEYS)('%s', async (_, given, expected) => {
+    it.each(BAD_KEYS)('%s', async (_, encryptionKey, expected) => {
       engine = await openEncrypted(suite)
       const { basin } = engine
       await engine.with().append('a')
-      const stream = basin.stream('stream', { encryptionKey: given })
+      const stream = basin.stream('stream', { encryptionKey: encryptionKey })
       const message = expected.replace('CIPHER', suite.name)
       expect(await outcome(stream.append('b'))).toBe(message)
       expect(await outcome(stream.append(fenceRecord('t')))).toBe(message)
@@ -59,15 +59,15 @@ onEveryKindOfStorage(() =>
       // The tail is no secret.
       expect((await stream.checkTail()).seqNum).toBe(1)
       // After the stream was looked up or created.
-      const fresh = basin.stream('fresh', { encryptionKey: given })
+      const fresh = basin.stream('fresh', { encryptionKey: encryptionKey })
       expect(await outcome(fresh.append('b'))).toBe(message)
       expect((await basin.listStreams()).items.map(({ name }) => name)).toContain('fresh')
       expect((await fresh.checkTail()).seqNum).toBe(0)
     })
 
-    it.each(BAD_KEYS)('ignores the key on a plain stream: %s', async (_, given) => {
+    it.each(BAD_KEYS)('ignores the key on a plain stream: %s', async (_, encryptionKey) => {
       engine = await openEncrypted(suite)
-      const stream = engine.hw.basin('basin').stream('stream', { encryptionKey: given })
+      const stream = engine.hw.basin('basin').stream('stream', { encryptionKey: encryptionKey })
       await stream.append('a')
       expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a'])
     })
@@ -89,15 +89,15 @@ onEveryKindOfStorage(() =>
       await engine.with(key(2)).append(['c', 'd'])
       await engine.with(key(2)).append(fenceRecord(''))
       await engine.with(key(1)).append('e')
-      const [one, two] = [engine.with(key(1)), engine.with(key(2))]
-      expect(bodies(await one.read({ seqNum: 0, count: 2 }))).toEqual(['a', 'b'])
-      expect(bodies(await one.read({ seqNum: 0, bytes: 18 }))).toEqual(['a', 'b'])
-      expect(bodies(await two.read({ seqNum: 2, count: 2 }))).toEqual(['c', 'd'])
-      expect(bodies(await two.read({ seqNum: 3, count: 2 }))).toEqual(['d', ''])
-      expect(bodies(await one.read({ seqNum: 4 }))).toEqual(['', 'e'])
-      expect(await outcome(one.read({ seqNum: 0, count: 3 }))).toBe(FAILED)
-      expect(await outcome(one.read({ seqNum: 0 }))).toBe(FAILED)
-      expect(await outcome(two.read({ seqNum: 2 }))).toBe(FAILED)
+      const [first, second] = [engine.with(key(1)), engine.with(key(2))]
+      expect(bodies(await first.read({ seqNum: 0, count: 2 }))).toEqual(['a', 'b'])
+      expect(bodies(await first.read({ seqNum: 0, bytes: 18 }))).toEqual(['a', 'b'])
+      expect(bodies(await second.read({ seqNum: 2, count: 2 }))).toEqual(['c', 'd'])
+      expect(bodies(await second.read({ seqNum: 3, count: 2 }))).toEqual(['d', ''])
+      expect(bodies(await first.read({ seqNum: 4 }))).toEqual(['', 'e'])
+      expect(await outcome(first.read({ seqNum: 0, count: 3 }))).toBe(FAILED)
+      expect(await outcome(first.read({ seqNum: 0 }))).toBe(FAILED)
+      expect(await outcome(second.read({ seqNum: 2 }))).toBe(FAILED)
       // Commands are plain.
       expect(bodies(await engine.with(key(3)).read({ seqNum: 4, count: 1 }))).toEqual([''])
     })

@@ -26,8 +26,7 @@ function counting(suite: CipherSuite) {
 }
 
 /**
- * Follows a stream; `batches` are those that came so far, `end` is `open`, `done` or what the read failed
- * with.
+ * Follows a stream. `batches` are those received so far; `end` is `open`, `done` or the error of the read.
  */
 function follow(stream: Stream, query: ReadQuery = { tailOffset: 0 }) {
   const state = { batches: [] as ReadBatch<'string'>[], end: 'open' }
@@ -62,7 +61,7 @@ onEveryKindOfStorage(() =>
       const counted = counting(suite)
       engine = await openEncrypted(counted)
       const base64 = Buffer.from(key(1)).toString('base64')
-      const states = [key(1), key(1), base64].map((given) => follow(engine.with(given)))
+      const states = [key(1), key(1), base64].map((encryptionKey) => follow(engine.with(encryptionKey)))
       await engine.clock.settle()
       await engine.with().append('a')
       await expect.poll(() => states.map(({ batches }) => batches.length)).toEqual([1, 1, 1])
@@ -74,7 +73,9 @@ onEveryKindOfStorage(() =>
 
     it('ends only the followers with another key', async () => {
       engine = await openEncrypted(suite)
-      const [right, wrong, alsoWrong] = [key(1), key(2), key(2)].map((given) => follow(engine.with(given)))
+      const [right, wrong, alsoWrong] = [key(1), key(2), key(2)].map((encryptionKey) =>
+        follow(engine.with(encryptionKey)),
+      )
       await engine.clock.settle()
       await engine.with().append('a')
       await expect.poll(() => wrong!.end).toBe('400 decryption_failed: record decryption failed')
@@ -147,31 +148,31 @@ describe('appends of another engine', () => {
   it('are followed one by one, each with its key, if the storage merged them', async () => {
     const storage = merging()
     engine = await openEncrypted(aesOfNode, { storage })
-    const rival = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
+    const otherEngine = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
     const state = follow(engine.with(key(1)))
     await engine.clock.settle()
-    storage.muted = true
-    await rival.with(key(1)).append('a')
-    await rival.with(key(1)).append('b')
-    await rival.with(key(2)).append('c')
-    storage.tell()
+    storage.heldBack = true
+    await otherEngine.with(key(1)).append('a')
+    await otherEngine.with(key(1)).append('b')
+    await otherEngine.with(key(2)).append('c')
+    storage.sendAll()
     await expect.poll(() => state.end).toBe('400 decryption_failed: record decryption failed')
     expect(state.batches.map(bodies)).toEqual([['a'], ['b']])
     expect(state.batches.map(({ tail }) => tail?.seqNum)).toEqual([1, 2])
-    await rival.hw.close()
+    await otherEngine.hw.close()
   })
 
   it('end the followers if they are damaged', async () => {
     const storage = merging()
     engine = await openEncrypted(aesOfNode, { storage })
-    const rival = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
+    const otherEngine = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
     const state = follow(engine.with(key(1)))
     await engine.clock.settle()
-    storage.muted = true
-    await rival.with(key(1)).append('a')
+    storage.heldBack = true
+    await otherEngine.with(key(1)).append('a')
     storage.damage = true
-    storage.tell()
+    storage.sendAll()
     await expect.poll(() => state.end).toBe('500 storage: a stored block is damaged')
-    await rival.hw.close()
+    await otherEngine.hw.close()
   })
 })

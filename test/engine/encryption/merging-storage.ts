@@ -5,15 +5,15 @@ import { testStorage, wrapped } from '../../support/index.ts'
 /** A shared storage that returns all blocks of a read as one, and whose hints can be held back. */
 export interface MergingStorage extends Storage {
   /** While true, changes are not announced. */
-  muted: boolean
+  heldBack: boolean
   /** Whether reads return malformed blocks. */
   damage: boolean
   /** Sends all notifications that were held back. */
-  tell(): void
+  sendAll(): void
 }
 
 export function merging(): MergingStorage {
-  const kept = new Set<() => void>()
+  const pending = new Set<() => void>()
   const inner = wrapped(testStorage(), {}, (session) => ({
     read: async (logId, range) => {
       const blocks = await session.read(logId, range)
@@ -23,18 +23,18 @@ export function merging(): MergingStorage {
   }))
   const storage: MergingStorage = {
     manifest: inner.manifest,
-    muted: false,
+    heldBack: false,
     damage: false,
-    tell() {
-      storage.muted = false
-      for (const tell of kept) tell()
-      kept.clear()
+    sendAll() {
+      storage.heldBack = false
+      for (const sendAll of pending) sendAll()
+      pending.clear()
     },
     open: (context: StorageContext) =>
       inner.open({
         ...context,
         onLogChanged: (logId) => {
-          if (storage.muted) kept.add(() => context.onLogChanged(logId))
+          if (storage.heldBack) pending.add(() => context.onLogChanged(logId))
           else context.onLogChanged(logId)
         },
       }),

@@ -43,7 +43,7 @@ async function together(reading: Promise<unknown>): Promise<number[]> {
     await engine.clock.settle()
     if (suite.waiting === 0) return asked
     asked.push(suite.waiting)
-    suite.answer()
+    suite.release()
   }
 }
 
@@ -110,7 +110,7 @@ describe('with an asynchronous cipher', () => {
     await expect.poll(() => suite.waiting).toBe(3)
     await session.return?.()
     expect(await next).toEqual({ done: true, value: undefined })
-    suite.answer()
+    suite.release()
     // An unhandled rejection would fail the run.
     await engine.clock.settle()
   })

@@ -45,19 +45,19 @@ const query: fc.Arbitrary<ReadQuery> = fc
   })
   .map(({ start, bounds }) => ({ ...start, ...bounds }))
 
-function shown({ data, count, meteredBytes, lastSeqNum, tail, records }: ReadBatch<'string'>) {
+function fieldsOf({ data, count, meteredBytes, lastSeqNum, tail, records }: ReadBatch<'string'>) {
   return { data: Buffer.from(data).toString('hex'), count, meteredBytes, lastSeqNum, tail, records }
 }
 
 async function unary(stream: Stream, query: ReadQuery) {
-  return stream.read(query).then(shown, (error: HeadwaterError) => error.code)
+  return stream.read(query).then(fieldsOf, (error: HeadwaterError) => error.code)
 }
 
 async function session(stream: Stream, query: ReadQuery) {
   const batches: unknown[] = []
   try {
     for await (const batch of stream.readSession({ ...query, waitSeconds: 0 }).batches())
-      batches.push(shown(batch))
+      batches.push(fieldsOf(batch))
   } catch (error) {
     batches.push((error as HeadwaterError).code)
   }
@@ -65,9 +65,9 @@ async function session(stream: Stream, query: ReadQuery) {
 }
 
 /**
- * What is read of an encrypted stream is byte for byte what is read of a plain one after the same appends.
+ * An encrypted stream returns the same bytes as a plain stream after the same appends.
  */
-function likePlain(storage: () => Storage): void {
+function equalsPlainStream(storage: () => Storage): void {
   it.each(SUITES)('%s', async (_, suite) => {
     const script = {
       batches: fc.array(batch, { minLength: 1, maxLength: 6 }),
@@ -77,13 +77,13 @@ function likePlain(storage: () => Storage): void {
       fc.asyncProperty(fc.record(script), async ({ batches, queries }) => {
         const engine = await openEncrypted(suite, { storage: storage() })
         const [plain, encrypted] = [engine.stream, engine.with()]
-        for (const one of batches) {
-          const acks = await Promise.allSettled([plain.append(one), encrypted.append(one)])
+        for (const input of batches) {
+          const acks = await Promise.allSettled([plain.append(input), encrypted.append(input)])
           expect(acks[1]).toEqual(acks[0])
         }
-        for (const one of queries) {
-          expect(await unary(encrypted, one)).toEqual(await unary(plain, one))
-          expect(await session(encrypted, one)).toEqual(await session(plain, one))
+        for (const input of queries) {
+          expect(await unary(encrypted, input)).toEqual(await unary(plain, input))
+          expect(await session(encrypted, input)).toEqual(await session(plain, input))
         }
         await engine.hw.close()
       }),
@@ -92,6 +92,6 @@ function likePlain(storage: () => Storage): void {
   })
 }
 
-onEveryKindOfStorage(() => likePlain(testStorage))
+onEveryKindOfStorage(() => equalsPlainStream(testStorage))
 
-describe('on a storage that merges blocks', () => likePlain(realistic))
+describe('on a storage that merges blocks', () => equalsPlainStream(realistic))

@@ -113,14 +113,14 @@ onEveryKindOfStorage(() =>
       expect(closed).toBe(false)
       await engine.clock.advance(1)
       await closing
-      const over = '503 unavailable: headwater is closed'
-      expect(await Promise.all(ends)).toEqual(['ok', over, over])
+      const unavailable = '503 unavailable: headwater is closed'
+      expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
       expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
       expect(engine.clock.pending).toBe(0)
       // Too late.
       suite.release(0)
       await engine.clock.settle()
-      expect(await Promise.all(ends)).toEqual(['ok', over, over])
+      expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
     })
 
     it('are rejected a while after their stream was deleted if the cipher never settles', async () => {
@@ -139,10 +139,10 @@ onEveryKindOfStorage(() =>
       const storage = gated(testStorage())
       engine = await openEncrypted(suite, { storage })
       const session = await engine.with().appendSession()
-      const told: unknown[] = []
+      const received: unknown[] = []
       session.acks$.subscribe({
-        next: ({ start }) => told.push(start.seqNum),
-        error: ({ code }: HeadwaterError) => told.push(code),
+        next: ({ start }) => received.push(start.seqNum),
+        error: ({ code }: HeadwaterError) => received.push(code),
       })
       const tickets = await Promise.all(['a', 'b'].map((body) => session.submit(body)))
       for (const ticket of tickets) ticket.ack().catch(() => {})
@@ -152,10 +152,10 @@ onEveryKindOfStorage(() =>
       await expect.poll(() => storage.held).toBe(1)
       suite.fail(0, new Error('out of entropy'))
       await engine.clock.settle()
-      expect(told).toEqual([])
+      expect(received).toEqual([])
       storage.holding = false
       storage.release()
-      await expect.poll(() => told).toEqual([0, 'other'])
+      await expect.poll(() => received).toEqual([0, 'other'])
     })
 
     it.each([aesOfNode, aegis])('do not wait with a synchronous cipher: $name', async (suite) => {
@@ -182,10 +182,10 @@ onEveryKindOfStorage(() =>
       }
       const storage = gated(testStorage(), { shared: true })
       engine = await openEncrypted(counting, { storage })
-      const rival = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
+      const otherEngine = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
       await engine.with().append('a')
       storage.holding = true
-      const [b, c] = [engine.with().append('b'), rival.with().append('c')]
+      const [b, c] = [engine.with().append('b'), otherEngine.with().append('c')]
       await engine.clock.settle()
       while (storage.held > 0) {
         storage.release()
@@ -195,7 +195,7 @@ onEveryKindOfStorage(() =>
       expect(seals).toBe(2)
       storage.holding = false
       expect((await all()).sort()).toEqual(['a', 'b', 'c'])
-      await rival.hw.close()
+      await otherEngine.hw.close()
     })
   }),
 )

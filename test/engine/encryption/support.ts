@@ -68,16 +68,16 @@ export interface HeldSuite extends CipherSuite {
 }
 
 export function heldSuite(inner: CipherSuite): HeldSuite {
-  const waiting: { go: () => void; fail: (error: unknown) => void }[] = []
+  const waiting: { resolve: () => void; reject: (error: unknown) => void }[] = []
   return {
     ...inner,
     get held() {
       return waiting.length
     },
-    release: (index) => waiting.splice(index, 1)[0]!.go(),
-    fail: (index, error) => waiting.splice(index, 1)[0]!.fail(error),
+    release: (index) => waiting.splice(index, 1)[0]!.resolve(),
+    fail: (index, error) => waiting.splice(index, 1)[0]!.reject(error),
     async seal(...args) {
-      await new Promise<void>((go, fail) => waiting.push({ go, fail }))
+      await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }))
       return inner.seal(...args)
     },
   }
@@ -91,7 +91,7 @@ export interface SlowSuite extends CipherSuite {
   /** How many of these calls wait. */
   readonly waiting: number
   /** Resolves all waiting calls. */
-  answer(): void
+  release(): void
 }
 
 export function slowSuite(inner: CipherSuite): SlowSuite {
@@ -103,13 +103,13 @@ export function slowSuite(inner: CipherSuite): SlowSuite {
     get waiting() {
       return waiting.length
     },
-    answer() {
-      for (const go of waiting.splice(0)) go()
+    release() {
+      for (const resolve of waiting.splice(0)) resolve()
     },
     open(...args) {
       suite.opens++
       if (!suite.slow) return inner.open(...args)
-      return new Promise<void>((go) => waiting.push(go)).then(() => inner.open(...args))
+      return new Promise<void>((resolve) => waiting.push(resolve)).then(() => inner.open(...args))
     },
   }
   return suite

@@ -3,6 +3,7 @@ import { type Headwater, open, type Stream } from '../../../src/index.ts'
 import {
   bodies,
   codeOf,
+  deferred,
   type GatedStorage,
   gated,
   openEngine,
@@ -37,11 +38,11 @@ beforeEach(async () => {
   storage.holding = true
 })
 afterEach(async () => {
-  letGo()
+  releaseAll()
   await engine.hw.close()
 })
 
-function letGo(): void {
+function releaseAll(): void {
   storage.holding = false
   storage.release()
 }
@@ -70,7 +71,7 @@ describe.each(Object.entries(VIEWS))('appends %s that are not awaited', (_, view
       appendBytesInFlight: IN_FLIGHT * MIB,
       waitingAppendBytes: WAITING * MIB,
     })
-    letGo()
+    releaseAll()
     expect(await outcomes).toEqual([
       ...Array(IN_FLIGHT + WAITING).fill('ok'),
       ...Array(BEYOND).fill('rate_limited'),
@@ -81,7 +82,7 @@ describe.each(Object.entries(VIEWS))('appends %s that are not awaited', (_, view
   it('succeed again once bytes are released', async () => {
     const first = Array.from({ length: IN_FLIGHT + WAITING + 1 }, () => outcomeOf(stream.append(WHOLE)))
     expect(await first.at(-1)).toBe('rate_limited')
-    letGo()
+    releaseAll()
     // In the turn in which one is acknowledged, its bytes are free.
     await first[0]
     expect(await outcomeOf(stream.append(WHOLE))).toBe('ok')
@@ -94,7 +95,7 @@ it('appends that wait for the lookup of their stream count towards the limit', a
   const other = engine.hw.basin('basin').stream('not yet looked up')
   const appends = Array.from({ length: IN_FLIGHT + WAITING + 1 }, () => outcomeOf(other.append(WHOLE)))
   expect(await appends.at(-1)).toBe('rate_limited')
-  letGo()
+  releaseAll()
   expect((await Promise.all(appends)).slice(0, -1)).toEqual(Array(IN_FLIGHT + WAITING).fill('ok'))
 })
 
@@ -102,7 +103,7 @@ it('appends that fail release their share of the limit', async () => {
   storage.onAppend = () => {
     throw new Error('injected')
   }
-  letGo()
+  releaseAll()
   for (let i = 0; i < 3 * (IN_FLIGHT + WAITING); i++) {
     expect(await outcomeOf(engine.stream.append(WHOLE))).toBe('storage')
   }
@@ -123,7 +124,7 @@ describe('a session', () => {
     const submitted = Array.from({ length: IN_FLIGHT + WAITING + BEYOND }, (_, number) => submit(number))
     const outcomes = Promise.all(submitted.map(outcomeOf))
     await expect(submitted[IN_FLIGHT + WAITING]).rejects.toMatchObject(REFUSED)
-    letGo()
+    releaseAll()
     // There would be room again, but the session is over.
     await submitted[IN_FLIGHT + WAITING - 1]
     expect(await outcomeOf(submit(99))).toBe('rate_limited')
@@ -146,17 +147,17 @@ describe('a session', () => {
     const others = [stream.append(WHOLE), stream.append(WHOLE)]
     await clock.settle()
     const session = await stream.appendSession()
-    let taken = 0
+    let submitted = 0
     const run = (async () => {
       for (let number = 0; number < 20; number++) {
         await session.submit(numbered(number))
-        taken++
+        submitted++
       }
     })()
     await clock.settle()
-    expect(taken).toBe(0)
+    expect(submitted).toBe(0)
     expect(hw.stats().waitingAppendBytes).toBe(MIB)
-    letGo()
+    releaseAll()
     await Promise.all([run, ...others])
     await session.close()
     expect((await stream.checkTail()).seqNum).toBe(22)
@@ -172,7 +173,7 @@ it('a producer whose records are not awaited fails as a whole', async () => {
   const outcomes = Promise.all(acks.map(outcomeOf))
   await clock.settle()
   expect(hw.stats().waitingAppendBytes).toBe(WAITING * MIB)
-  letGo()
+  releaseAll()
   expect(await outcomes).toEqual([
     ...Array(IN_FLIGHT + WAITING).fill('ok'),
     ...Array(BEYOND).fill('rate_limited'),
@@ -182,13 +183,10 @@ it('a producer whose records are not awaited fails as a whole', async () => {
 })
 
 it('batches of a producer count while its session is being opened', async () => {
-  let answer = () => {}
-  const answered = new Promise<void>((go) => {
-    answer = go
-  })
+  const gate = deferred()
   const slow = wrapped(testStorage(), {}, (session) => ({
     get: async (collection, key) => {
-      if (key.endsWith('slow')) await answered
+      if (key.endsWith('slow')) await gate.promise
       return session.get(collection, key)
     },
   }))
@@ -204,7 +202,7 @@ it('batches of a producer count while its session is being opened', async () => 
   await expect(acks.at(-1)).rejects.toMatchObject(REFUSED)
   await expect(producer.submit('later')).rejects.toMatchObject(REFUSED)
   await expect(hw.basin('basin').stream('stream').append('other')).rejects.toMatchObject(REFUSED)
-  answer()
+  gate.resolve()
   expect(await outcomes).toEqual([
     ...Array(IN_FLIGHT + WAITING).fill('ok'),
     ...Array(BEYOND).fill('rate_limited'),

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { ReadRange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { bodies, openEngine, testStorage, wrapped } from '../../support/index.ts'
+import { bodies, deferred, openEngine, testStorage, wrapped } from '../../support/index.ts'
 
 describe('reads', () => {
   it('a long poll with records does not wait for those after expired ones', async () => {
@@ -56,13 +56,11 @@ describe('reads', () => {
 
   it('a cursor that is closed while it reads resolves to undefined, even if the storage fails', async () => {
     let hold = false
-    let go = () => {}
+    const gate = deferred()
     const storage = wrapped(testStorage(), {}, (session) => ({
       read: async (logId: string, range: ReadRange) => {
         if (!hold) return session.read(logId, range)
-        await new Promise<void>((resolve) => {
-          go = resolve
-        })
+        await gate.promise
         throw new StorageFailure('io', 'failed', { nothingWritten: true })
       },
     }))
@@ -78,7 +76,7 @@ describe('reads', () => {
     )
     await clock.settle()
     cursor.close()
-    go()
+    gate.resolve()
     expect(await pending).toBe(undefined)
   })
 
@@ -141,10 +139,10 @@ describe('reads', () => {
 
   it('the signal ends an iteration at once, even while the read is being opened', async () => {
     let hold = false
-    const waiting: (() => void)[] = []
+    const gate = deferred()
     const storage = wrapped(testStorage(), {}, (session) => ({
       head: async (logId: string) => {
-        if (hold) await new Promise<void>((go) => waiting.push(go))
+        if (hold) await gate.promise
         return session.head(logId)
       },
     }))
@@ -168,7 +166,7 @@ describe('reads', () => {
     await clock.settle()
     const atOnce = { outcome, poll }
     hold = false
-    for (const go of waiting) go()
+    gate.resolve()
     await clock.settle()
     expect(hw.stats().openReads).toBe(0)
     expect(atOnce).toEqual({ outcome: 'AbortError', poll: 'AbortError' })

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
-import { outcomeOf, testClock, testStorage, wrapped } from '../../support/index.ts'
+import { deferred, outcomeOf, testClock, testStorage, wrapped } from '../../support/index.ts'
 
 describe('looking up a stream', () => {
   it.each(['append', 'read'] as const)(
     'finds a stream that was created after a shared lookup began: %s',
     async (purpose) => {
       // The first lookup of the stream resolves when the test releases it.
-      let answer: (() => void) | undefined
+      const gate = deferred()
+      let isFirst = true
       const storage = wrapped(testStorage(), {}, (session) => ({
         get: async (collection, key) => {
           const document = await session.get(collection, key)
-          if (collection === 'streams' && answer === undefined) {
-            await new Promise<void>((go) => {
-              answer = go
-            })
+          if (collection === 'streams' && isFirst) {
+            isFirst = false
+            await gate.promise
           }
           return document
         },
@@ -29,7 +29,7 @@ describe('looking up a stream', () => {
       await clock.settle()
       await basin.createStream('stream')
       const after = [use(), use()]
-      answer!()
+      gate.resolve()
       expect([await before, ...(await Promise.all(after))]).toEqual(['stream_not_found', 'ok', 'ok'])
       await hw.close()
     },
@@ -68,8 +68,8 @@ describe('looking up a stream', () => {
     // From here on, the token is cached.
     await message(held.stream('other').checkTail())
     const owned = hw.basin('basin', { autoCreate: false }).stream('tenant/stream')
-    const look = () => message(owned.checkTail())
-    const messages = await Promise.all([look(), message(held.stream('stream').checkTail()), look()])
+    const checkTail = () => message(owned.checkTail())
+    const messages = await Promise.all([checkTail(), message(held.stream('stream').checkTail()), checkTail()])
     expect(messages).toEqual([
       'stream `tenant/stream` in basin `basin` not found',
       'stream `stream` in basin `basin` not found',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { open } from '../../../../src/index.ts'
-import { gated, testStorage, wrapped } from '../../../support/index.ts'
+import { deferred, gated, testStorage, wrapped } from '../../../support/index.ts'
 import { EVERYTHING, openWithTokens, outcome } from './support.ts'
 
 const NEARLY_A_MIB = 'x'.repeat(900_000)
@@ -20,14 +20,14 @@ it.each(['this engine', 'another engine'])(
     const { hw, clock, issued } = await openWithTokens({ storage })
     const revoker = where === 'this engine' ? hw : await open({ storage: shared, clock })
     const view = await issued()
-    let go!: () => void
-    hold = new Promise((r) => (go = r))
+    const gate = deferred()
+    hold = gate.promise
     const child = view.issueAccessToken({ id: 'child', scope: EVERYTHING })
     await clock.settle()
     await revoker.revokeAccessToken('token') // acknowledged: refused from now on
-    go()
-    const told = await child.catch((e) => e.code)
-    expect(await outcome(hw.as(told).listBasins())).toBe('authn')
+    gate.resolve()
+    const token = await child.catch((e) => e.code)
+    expect(await outcome(hw.as(token).listBasins())).toBe('authn')
   },
 )
 
@@ -47,9 +47,9 @@ it('a session whose token is revoked drops the appends that wait for room', asyn
   await clock.settle()
   storage.holding = false
   storage.release()
-  const told = await Promise.all(outcomes)
+  const results = await Promise.all(outcomes)
   // The append in flight reports its outcome; the others are rejected.
-  expect(told.slice(1)).toEqual(Array(9).fill('authn'))
+  expect(results.slice(1)).toEqual(Array(9).fill('authn'))
   const { seqNum } = await hw.basin('basin').stream('stream').checkTail()
   // One was in flight; the nine that waited were never admitted.
   expect(seqNum).toBeLessThanOrEqual(1)
@@ -71,10 +71,10 @@ it('a session ends within a second of the revocation, even on a slow storage', a
   await clock.settle()
   await hw.revokeAccessToken('token')
   await clock.advance('5s')
-  const seen = [...ends]
+  const received = [...ends]
   storage.holding = false
   storage.release()
   await clock.settle()
   await hw.close()
-  expect(seen).toEqual(['authn'])
+  expect(received).toEqual(['authn'])
 })
