@@ -1,5 +1,4 @@
 export type { Exchange } from './exchange.ts'
 export { createHandler } from './fetch-bridge.ts'
-export type { HandlerLimits, HandlerOptions } from './options.ts'
-export type { Page } from './page.ts'
+export type { HandlerLimits, HandlerOptions, Page } from './options.ts'
 export { serveFetchEvents } from './service-worker.ts'

@@ -1,8 +1,10 @@
 import { MIB } from '../../src/model/limits.ts'
 import { basinNameProblem } from '../../src/model/names.ts'
 import {
+  assertMembers,
   assertOptions,
   assertText,
+  type Check,
   listOf,
   type Members,
   type MembersOf,
@@ -14,7 +16,6 @@ import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
-import { assertPage, type Page } from './page.ts'
 
 /** Options of a handler. */
 export interface HandlerOptions {
@@ -88,8 +89,24 @@ export interface HandlerLimits {
   readonly pendingBodyBytes?: number
 }
 
+/** A self-contained web page, for people who open the address of a handler in a browser. */
+export interface Page {
+  /** A complete document. Everyone can read it, so it must not contain a secret. */
+  readonly html: string
+  /** What the page may load and run, as the value of the header `content-security-policy`. */
+  readonly contentSecurityPolicy: string
+}
+
 /** The members of {@link HandlerLimits}. */
 export const HANDLER_LIMITS: MembersOf<HandlerLimits> = { bodyBytes: 'number', pendingBodyBytes: 'number' }
+
+/** Throws unless the value is a {@link Page}. */
+const assertPage: Check = (value, field, fail) => {
+  assertMembers(value, { html: 'string', contentSecurityPolicy: 'string' }, field, fail, `${field}.`)
+  const { html, contentSecurityPolicy } = value as Page
+  assertText(html, `${field}.html`, fail)
+  assertText(contentSecurityPolicy, `${field}.contentSecurityPolicy`, fail)
+}
 
 /** The members of {@link HandlerOptions}. */
 export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {

@@ -23,7 +23,7 @@ import {
   listStreams,
   reconfigureStream,
 } from './endpoints/streams.ts'
-import type { Page } from './page.ts'
+import type { Page } from './options.ts'
 import type { Endpoint } from './request.ts'
 import type { Route } from './router.ts'
 

@@ -1,11 +1,18 @@
-import type { AppendSession, Stream } from '../../../src/index.ts'
+import type { AppendSession, AppendTicket, Stream } from '../../../src/index.ts'
+import { concatBytes } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import type { RejectingQuota } from '../../../src/runtime/quota.ts'
-import { type Frame, FrameDecoder, messageOf } from '../../../src/wire/frame.ts'
+import { errorBody } from '../../../src/wire/error-body.ts'
+import {
+  encodeMessageFrame,
+  encodeTerminalFrame,
+  type Frame,
+  FrameDecoder,
+  messageOf,
+} from '../../../src/wire/frame.ts'
 import { sessionContentType } from '../../../src/wire/media-type.ts'
-import { decodeAppendInput } from '../../../src/wire/proto-records.ts'
-import { AckFrames } from '../ack-frames.ts'
+import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-records.ts'
 import { type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest } from '../request.ts'
 
@@ -93,4 +100,141 @@ async function inputOf(frame: Frame) {
     throw new HeadwaterError('bad_frame', 'a client must not send a terminal frame')
   }
   return decodeAppendInput(await messageOf(frame), 'bad_frame')
+}
+
+/** Acks that a client may leave unread, about 2 MiB. */
+const UNREAD_ACKS_MAX = 16_384
+
+/**
+ * The response of an append session: the acks in the order of the inputs, then a terminal frame if the
+ * session failed. The first failure in the order of the inputs is the one reported.
+ */
+class AckFrames implements AsyncIterableIterator<Uint8Array> {
+  /** Resolves when the session has failed, has ended, or was abandoned. */
+  readonly over: Promise<void>
+  readonly #report: (error: unknown) => void
+  #queue: Promise<void> = Promise.resolve()
+  #frames: Uint8Array[] = []
+  #unread = 0
+  #isOver = false
+  #isRead = false
+  #abandoned: { readonly reason: unknown } | undefined
+  #resolveOver!: () => void
+  #wakeReader: (() => void) | undefined
+  #wakeWriter: (() => void) | undefined
+
+  constructor(report: (error: unknown) => void) {
+    this.#report = report
+    this.over = new Promise((resolve) => {
+      this.#resolveOver = resolve
+    })
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  add(ticket: AppendTicket): void {
+    this.#unread++
+    this.#enqueue(async () => {
+      try {
+        this.#push(encodeMessageFrame(encodeAppendAck(await ticket.ack())))
+      } catch (error) {
+        this.#fail(error)
+      }
+    })
+  }
+
+  /**
+   * Ends the response after the acks so far. An error becomes the terminal frame unless an append has failed
+   * before.
+   */
+  end(error?: unknown): void {
+    this.#enqueue(() => {
+      if (error === undefined) this.#finish()
+      else this.#fail(error)
+    })
+  }
+
+  /** Ends the response at once with a terminal frame, without waiting for outstanding acks. */
+  cut(error: unknown): void {
+    this.#fail(error)
+  }
+
+  /** Makes the response fail, so that it cannot be mistaken for a complete one. */
+  abandon(reason: unknown): void {
+    if (this.#isOver) return
+    this.#abandoned = { reason }
+    this.#finish()
+  }
+
+  /**
+   * Resolves when the client may have one more unread ack, or the response is over. If the runtime has not
+   * begun to send the response, it may wait for the end of the request first: waiting for it would be a
+   * deadlock, so the session fails.
+   */
+  async room(): Promise<void> {
+    while (this.#unread >= UNREAD_ACKS_MAX && !this.#isOver) {
+      if (!this.#isRead) {
+        this.end(new HeadwaterError('unavailable', 'too many inputs before the runtime sends the first ack'))
+        await this.over
+        return
+      }
+      await new Promise<void>((resolve) => {
+        this.#wakeWriter = resolve
+      })
+    }
+  }
+
+  /** All frames that are ready, in one chunk. */
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#isRead = true
+    while (this.#frames.length === 0 && !this.#isOver) {
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve
+      })
+    }
+    if (this.#abandoned !== undefined) throw this.#abandoned.reason
+    const frames = this.#frames
+    this.#frames = []
+    this.#unread -= frames.length
+    this.#wakeWriter?.()
+    return frames.length > 0 ? { done: false, value: concatBytes(frames) } : { done: true, value: undefined }
+  }
+
+  /** The client has left. */
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#frames = []
+    this.#finish()
+    return { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #enqueue(step: () => void | Promise<void>): void {
+    this.#queue = this.#queue.then(step)
+  }
+
+  #push(frame: Uint8Array): void {
+    if (this.#isOver) return
+    this.#frames.push(frame)
+    this.#wakeReader?.()
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return
+    this.#report(error)
+    const { status, text } = errorBody(error)
+    this.#push(encodeTerminalFrame(status, text))
+    this.#finish()
+  }
+
+  #finish(): void {
+    this.#isOver = true
+    this.#resolveOver()
+    this.#wakeReader?.()
+    this.#wakeWriter?.()
+  }
 }

@@ -1,6 +1,6 @@
 import { utf8 } from '../../../src/model/bytes.ts'
 import { encodeBase64 } from '../../../src/wire/base64.ts'
-import type { Page } from '../page.ts'
+import type { Page } from '../options.ts'
 import type { Endpoint } from '../request.ts'
 
 /**

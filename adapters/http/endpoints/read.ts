@@ -7,7 +7,7 @@ import { decodeReadQuery } from '../../../src/wire/query.ts'
 import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
 import { jsonReply, protobufReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
-import { eventStream, frameStream } from './read-stream.ts'
+import { eventStream, frameStream } from './read-session.ts'
 
 /** Reads one batch, or opens a read session by Server-Sent Events or in frames. */
 export const read: Endpoint = async (request, hw) => {
