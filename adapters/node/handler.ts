@@ -15,8 +15,7 @@ import { errorReply, type Reply } from '../http/reply.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
-import { abortResponse, discardUpload } from './response.ts'
-import { type OpenShare, writeReply, writeWhole } from './write-reply.ts'
+import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } from './write-reply.ts'
 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions extends HandlerOptions {

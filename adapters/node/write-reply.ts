@@ -1,9 +1,11 @@
-import type { ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
+import { constants } from 'node:http2'
+import type { Writable } from 'node:stream'
+import { isPromise, LATER, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { Reply } from '../http/reply.ts'
-import { ChunkWriter } from './chunk-writer.ts'
-import type { NodeResponse } from './protocols.ts'
-import { abortResponse, isClosed, outletOf } from './response.ts'
+import type { Reply, ReplyChunks } from '../http/reply.ts'
+import { onClientLeft } from './client-watch.ts'
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
 /**
  * Sends a reply. `onError` receives the failure of an iterable body. Throws if the headers cannot be sent.
@@ -63,3 +65,154 @@ export function writeWhole(
 
 /** Opens the memory of a response that is not sent yet; `end` drops it. */
 export type OpenShare = (end: () => void) => { correct(bytes: number): void; close(): void }
+
+/**
+ * Writes the chunks of a body at the pace of its client. The frame of an async function would keep the last
+ * chunk while nothing follows.
+ */
+class ChunkWriter {
+  readonly #chunks: ReplyChunks
+  readonly #res: ServerResponse
+  readonly #onError: (error: unknown) => void
+  #isOver = false
+
+  constructor(chunks: ReplyChunks, res: ServerResponse, onError: (error: unknown) => void) {
+    this.#chunks = chunks
+    this.#res = res
+    this.#onError = onError
+  }
+
+  start(): void {
+    onClientLeft(this.#res.req, this.#res, () => this.#leave())
+    this.#advance()
+  }
+
+  /** Writes the chunks that are ready, and continues when more are, or when the client has caught up. */
+  readonly #advance = (ready?: MaybePromise<IteratorResult<Uint8Array, unknown>>): void => {
+    if (this.#isOver) return
+    try {
+      for (
+        let next: typeof ready | typeof LATER = ready ?? this.#chunks.next(this.#advance);
+        next !== LATER;
+        next = this.#chunks.next(this.#advance)
+      ) {
+        if (isPromise(next)) {
+          next.then(this.#advance, this.#fail)
+          return
+        }
+        if (next.done) {
+          this.#isOver = true
+          this.#res.end()
+          return
+        }
+        if (isClosed(this.#res)) return
+        if (!writeChunk(this.#res, next.value)) {
+          outletOf(this.#res).once('drain', this.#advance)
+          return
+        }
+      }
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  readonly #fail = (error: unknown): void => {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#onError(error)
+    abortResponse(this.#res)
+  }
+
+  #leave(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    abortResponse(this.#res)
+    this.#chunks.return?.().catch(this.#onError)
+  }
+}
+
+/** Larger chunks are not worth a copy. */
+const COPIED_BYTES_MAX = 16_384
+
+/**
+ * Writes a small chunk of an HTTP/1.1 response with one write of its socket. Node's `write` makes four, which
+ * cost more than everything else that is done for an event; it is used if a framework has replaced it.
+ */
+function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
+  const { socket } = res
+  const isCopied =
+    chunk.length > 0 &&
+    chunk.length <= COPIED_BYTES_MAX &&
+    res.chunkedEncoding &&
+    // A pipelined response has no socket before its turn.
+    socket !== null &&
+    res.write === ServerResponse.prototype.write
+  return isCopied ? socket.write(encodeChunk(chunk)) : res.write(chunk)
+}
+
+/** The followers of a stream send the same chunks one after the other. */
+const encodedChunks = new WeakMap<Uint8Array, Buffer>()
+
+/** Encodes a chunk in the chunked transfer coding (RFC 9112, 7.1). */
+function encodeChunk(chunk: Uint8Array): Buffer {
+  let encoded = encodedChunks.get(chunk)
+  if (encoded === undefined) {
+    const size = `${chunk.length.toString(16)}\r\n`
+    encoded = Buffer.concat([Buffer.from(size), chunk, Buffer.from('\r\n')])
+    encodedChunks.set(chunk, encoded)
+  }
+  return encoded
+}
+
+/**
+ * Whether the connection is lost. Over HTTP/2 the stream itself learns that a turn later; if it is written to
+ * in between, Node may write empty frames to the lost connection forever.
+ */
+function isClosed(res: NodeResponse): boolean {
+  const stream = http2StreamOf(res)
+  if (stream === undefined) return res.req.socket.destroyed
+  const { session } = stream
+  return stream.destroyed || session === undefined || session.destroyed || session.socket.destroyed
+}
+
+/** What a response is written to, which knows when it has drained. */
+function outletOf(res: NodeResponse): Writable {
+  return http2StreamOf(res) ?? res.socket ?? (res as ServerResponse)
+}
+
+/**
+ * Drops the connection (HTTP/1.1) or resets the stream (HTTP/2), so that the response cannot be mistaken for
+ * a complete one.
+ */
+export function abortResponse(res: NodeResponse): void {
+  const stream = http2StreamOf(res)
+  if (stream === undefined) res.destroy()
+  // Frameworks log errors of a response, and a stream that the client has reset is not an error.
+  else if (stream.aborted) stream.destroy()
+  // Without an error, Node ends the stream cleanly. Only the code of the reset depends on it.
+  else stream.destroy(new Error('the response was aborted'))
+}
+
+/**
+ * Reads and discards the rest of an upload after its response, and cuts off an upload that does not end in
+ * time. Cutting it off at once could cost the client the response: data that arrives on a closed connection
+ * makes the kernel reset it, and an HTTP/2 client may drop unread data when its stream is reset.
+ */
+export function discardUpload(req: NodeRequest, res: NodeResponse, lingerMs: number): void {
+  const stream = http2StreamOf(res)
+  if (isUploaded(req, res)) return
+  const outlet = stream ?? res
+  outlet.once('finish', () => {
+    if (isUploaded(req, res)) return
+    const cutOff = () => (stream ? stream.close(constants.NGHTTP2_NO_ERROR) : req.socket.destroy())
+    const timer = setTimeout(cutOff, lingerMs)
+    req.once('close', () => clearTimeout(timer))
+    req.resume()
+  })
+}
+
+/** Node itself discards a complete upload over HTTP/1.1. */
+function isUploaded(req: NodeRequest, res: NodeResponse): boolean {
+  const stream = http2StreamOf(res)
+  return stream === undefined ? req.complete : stream.endAfterHeaders || req.readableEnded
+}
