@@ -1,4 +1,4 @@
 'use client'
 
-export type { RecordSource, StreamView, UseStreamOptions } from './stream-store.ts'
+export type { RecordSource, StreamView, UseStreamOptions } from './use-stream.ts'
 export { useStream } from './use-stream.ts'

@@ -1,12 +1,5 @@
 import { useState, useSyncExternalStore } from 'react'
 import type { ReadQuery, RecordAs, RecordFormat, Stream } from '../../src/index.ts'
-import {
-  EMPTY_VIEW,
-  type RecordSource,
-  StreamStore,
-  type StreamView,
-  type UseStreamOptions,
-} from './stream-store.ts'
 
 /**
  * Reads a stream as `stream.readSession(query)` does, and renders the component as records arrive, at most
@@ -45,4 +38,139 @@ export function useStream(
     replace(store)
   }
   return useSyncExternalStore(store.subscribe, store.getView, () => EMPTY_VIEW)
+}
+
+/** What {@link useStream} returns. The object changes only when a member does. */
+export interface StreamView<Item> {
+  /** The latest records that the session has read, in order: at most `maxRecords`. */
+  readonly records: readonly Item[]
+  /**
+   * - `loading`: reads stored records, or has not begun
+   * - `live`: has read everything that was stored, and follows
+   * - `ended`: a bound of the query is reached
+   * - `error`: the session failed; `records` keeps what was read before
+   */
+  readonly status: 'loading' | 'live' | 'ended' | 'error'
+  /** The failure if `status` is `error`, a `HeadwaterError` unless there is a bug. */
+  readonly error: Error | undefined
+}
+
+/** Options of {@link useStream}. */
+export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
+  /** The type of bodies and headers, as for `readSession`. Default `'string'`. */
+  readonly as?: Format | undefined
+  /** How many of the latest records are kept, at least 1. Default 1,000; `Infinity` keeps all. */
+  readonly maxRecords?: number | undefined
+}
+
+/** What {@link useStream} needs of a stream. */
+export interface RecordSource<Item> {
+  /** Makes a session that the signal ends. */
+  readSession(
+    query: ReadQuery,
+    options: { readonly signal: AbortSignal },
+  ): {
+    /** Yields batches, and heartbeats while it waits at the tail. */
+    events(): AsyncIterable<
+      | { readonly kind: 'batch'; readonly batch: { readonly records: readonly Item[] } }
+      | { readonly kind: 'heartbeat' }
+    >
+  }
+  /** Returns whether another handle reads the same stream in the same way. Default: compares by identity. */
+  equals?(other: unknown): boolean
+}
+
+/** The view on a server, and before the first records. A constant, so that it never causes a render. */
+const EMPTY_VIEW: StreamView<never> = Object.freeze({
+  records: Object.freeze([]) as readonly never[],
+  status: 'loading',
+  error: undefined,
+})
+
+const RECORDS_MAX = 1_000
+/** Records are collected for about one frame, so that a fast stream does not render per record. */
+const RENDER_INTERVAL_MS = 16
+
+/** Reads one stream while it has a subscriber, and keeps the latest records. */
+class StreamStore<Item> {
+  readonly #stream: RecordSource<Item> | undefined
+  readonly #query: ReadQuery
+  readonly #options: UseStreamOptions
+  readonly #maxRecords: number
+  readonly #key: string
+  #view: StreamView<Item> = EMPTY_VIEW
+  #onChange: (() => void) | undefined
+  #session: AbortController | undefined
+
+  /** Throws `RangeError` for an invalid option. */
+  constructor(stream: RecordSource<Item> | undefined, query: ReadQuery, options: UseStreamOptions) {
+    const { maxRecords = RECORDS_MAX } = options
+    if (!(maxRecords >= 1)) throw new RangeError(`maxRecords must be at least 1, not ${maxRecords}`)
+    this.#stream = stream
+    this.#query = query
+    this.#options = options
+    this.#maxRecords = maxRecords
+    this.#key = keyOf(query, options)
+  }
+
+  /** Returns whether a store of these arguments would be the same. */
+  matches(stream: RecordSource<Item> | undefined, query: ReadQuery, options: UseStreamOptions): boolean {
+    const isSame = stream === this.#stream || this.#stream?.equals?.(stream) === true
+    return isSame && keyOf(query, options) === this.#key
+  }
+
+  readonly subscribe = (onChange: () => void): (() => void) => {
+    this.#onChange = onChange
+    if (this.#stream && !this.#session) {
+      this.#session = new AbortController()
+      void this.#read(this.#stream, this.#session.signal)
+    }
+    return () => {
+      this.#onChange = undefined
+      // StrictMode subscribes again at once. Without the same session, records in between could be missed.
+      queueMicrotask(() => {
+        if (this.#onChange) return
+        this.#session?.abort()
+        this.#session = undefined
+      })
+    }
+  }
+
+  readonly getView = (): StreamView<Item> => this.#view
+
+  async #read(stream: RecordSource<Item>, signal: AbortSignal): Promise<void> {
+    const records: Item[] = []
+    let status: StreamView<Item>['status'] = 'loading'
+    let error: Error | undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const publish = () => {
+      clearTimeout(timer)
+      timer = undefined
+      if (signal.aborted) return
+      this.#view = { records: records.slice(-this.#maxRecords), status, error }
+      this.#onChange?.()
+    }
+    try {
+      // The session rejects options that it does not know.
+      const { maxRecords: _, ...options } = this.#options
+      for await (const event of stream.readSession(this.#query, { ...options, signal }).events()) {
+        if (event.kind === 'batch') {
+          records.push(...event.batch.records)
+          if (records.length > 2 * this.#maxRecords) records.splice(0, records.length - this.#maxRecords)
+        } else if (status === 'live') continue
+        else status = 'live'
+        timer ??= setTimeout(publish, RENDER_INTERVAL_MS)
+      }
+      status = 'ended'
+    } catch (failure) {
+      status = 'error'
+      error = failure as Error
+    }
+    publish()
+  }
+}
+
+/** Components pass new but equal objects with every render. */
+function keyOf(query: ReadQuery, options: UseStreamOptions): string {
+  return JSON.stringify([query, options])
 }
