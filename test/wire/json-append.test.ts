@@ -2,8 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { appendBatch } from '../../src/model/append-input.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { appendAckJson, decodeAppendJson, decodeAppendText } from '../../src/wire/json-append.ts'
-import { decodePlainAppend } from '../../src/wire/plain-append.ts'
+import {
+  appendAckJson,
+  decodeAppendJson,
+  decodeAppendText,
+  decodePlainAppend,
+} from '../../src/wire/json-append.ts'
 import type { DataFormat } from '../../src/wire/vendor-headers.ts'
 import { refusal, refused } from './refused.ts'
 
