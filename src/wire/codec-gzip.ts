@@ -1,5 +1,5 @@
 import { concatBytes } from '../model/bytes.ts'
-import { type Codec, CompressedDataError } from './codec.ts'
+import { type Codec, CompressedDataError, damaged, tooLarge } from './codec.ts'
 
 type Fflate = Pick<typeof import('fflate'), 'Gunzip' | 'gzipSync'>
 
@@ -32,7 +32,7 @@ function gunzip(fflate: Fflate, data: Uint8Array, bytesMax: number): Uint8Array 
 
   const gunzip = new fflate.Gunzip((part) => {
     bytes += part.length
-    if (bytes > bytesMax) throw new CompressedDataError('too-large', 'decompresses to too much')
+    if (bytes > bytesMax) throw tooLarge()
     member.crc = crc32(part, member.crc)
     member.bytes += part.length
     if (part.length > 0) parts.push(part)
@@ -49,7 +49,7 @@ function gunzip(fflate: Fflate, data: Uint8Array, bytesMax: number): Uint8Array 
     }
   } catch (error) {
     if (error instanceof CompressedDataError) throw error
-    throw new CompressedDataError('malformed', 'damaged compressed data', error)
+    throw damaged(error)
   }
   checkTrailer(data, data.length, member)
   return concatBytes(parts)

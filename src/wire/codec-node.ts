@@ -1,5 +1,5 @@
 import { concatBytes } from '../model/bytes.ts'
-import { type Codec, CompressedDataError } from './codec.ts'
+import { type Codec, CompressedDataError, damaged, tooLarge } from './codec.ts'
 import { zstdFrames } from './zstd-frames.ts'
 
 /** The part of `node:zlib` in use. Its zstd functions exist since Node 22.15. */
@@ -53,7 +53,7 @@ export function nodeZstd({ zstdCompress, zstdDecompress }: NodeZlib): Codec | un
         const options = { maxOutputLength: Math.max(budget, 1), chunkSize: CHUNK_BYTES }
         const part = await decompressed<Uint8Array>((callback) => zstdDecompress(bytes, options, callback))
         budget -= part.length
-        if (budget < 0) throw new CompressedDataError('too-large', 'decompresses to too much')
+        if (budget < 0) throw tooLarge()
         parts.push(part)
       }
       return plain(concatBytes(parts))
@@ -80,9 +80,6 @@ async function decompressed<Result>(
   try {
     return await settled(start)
   } catch (error) {
-    const tooLarge = (error as NodeError).code === 'ERR_BUFFER_TOO_LARGE'
-    throw tooLarge
-      ? new CompressedDataError('too-large', 'decompresses to too much', error)
-      : new CompressedDataError('malformed', 'damaged compressed data', error)
+    throw (error as NodeError).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(error) : damaged(error)
   }
 }

@@ -1,6 +1,6 @@
 import type { ZstdBinding, ZstdStream, ZstdVector } from 'zstd-codec/lib/module.js'
 import { concatBytes } from '../model/bytes.ts'
-import { type Codec, CompressedDataError } from './codec.ts'
+import { type Codec, CompressedDataError, damaged, tooLarge } from './codec.ts'
 import { type ZstdFrame, zstdFrames } from './zstd-frames.ts'
 
 type ZstdCodec = InstanceType<ZstdBinding['ZstdCodec']>
@@ -146,12 +146,4 @@ function withStream<Result>(stream: ZstdStream, work: (stream: ZstdStream) => Re
   } finally {
     stream.delete()
   }
-}
-
-function tooLarge(): CompressedDataError {
-  return new CompressedDataError('too-large', 'decompresses to too much')
-}
-
-function damaged(): CompressedDataError {
-  return new CompressedDataError('malformed', 'damaged compressed data')
 }

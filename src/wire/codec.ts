@@ -21,3 +21,11 @@ export class CompressedDataError extends Error {
     this.reason = reason
   }
 }
+
+export function tooLarge(cause?: unknown): CompressedDataError {
+  return new CompressedDataError('too-large', 'decompresses to too much', cause)
+}
+
+export function damaged(cause?: unknown): CompressedDataError {
+  return new CompressedDataError('malformed', 'damaged compressed data', cause)
+}

@@ -1,5 +1,5 @@
 import { concatBytes } from '../model/bytes.ts'
-import { CompressedDataError } from './codec.ts'
+import { CompressedDataError, tooLarge } from './codec.ts'
 
 /**
  * A frame of zstd data (RFC 8878), located without decompressing it: data that would cost a decoder too much
@@ -157,8 +157,4 @@ function read(view: DataView, offset: number, length: number): number {
 
 function cutShort(): CompressedDataError {
   return new CompressedDataError('malformed', 'zstd data is cut short')
-}
-
-function tooLarge(): CompressedDataError {
-  return new CompressedDataError('too-large', 'decompresses to too much')
 }
