@@ -1,4 +1,5 @@
 import { utf8, utf8Length } from '../../src/model/bytes.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../src/wire/codec.ts'
 import { compress } from '../../src/wire/compression.ts'
 import { RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/content-coding.ts'
@@ -11,11 +12,9 @@ import type { Reply } from './reply.ts'
  * Adds CORS headers, and compresses a body that is long enough if `Accept-Encoding` allows it. Streams are
  * not compressed. For `HEAD`, the body is left out.
  */
-export function finishReply(reply: Reply, exchange: Exchange, settings: Settings): Reply | Promise<Reply> {
+export function finishReply(reply: Reply, exchange: Exchange, settings: Settings): MaybePromise<Reply> {
   const plain = settings.allowedOrigins.length === 0 ? reply : withCors(reply, exchange, settings)
-  // A UTF-16 code unit takes at most three bytes in UTF-8.
-  const isShort = typeof reply.body === 'string' && 3 * reply.body.length <= RESPONSE_COMPRESSION_BYTES_MIN
-  const finished = isShort ? plain : negotiated(plain, exchange, settings)
+  const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished
 }
 
@@ -25,7 +24,7 @@ function withCors(reply: Reply, exchange: Exchange, { allowedOrigins, exposedHea
   return { status, headers: { ...headers, ...corsHeaders(exchange, allowedOrigins, exposedHeaders) }, body }
 }
 
-async function withoutBody(reply: Reply | Promise<Reply>): Promise<Reply> {
+async function withoutBody(reply: MaybePromise<Reply>): Promise<Reply> {
   const { status, headers, body } = await reply
   if (body === undefined) return { status, headers }
   const content = typeof body === 'string' ? utf8(body) : body
@@ -37,13 +36,20 @@ async function withoutBody(reply: Reply | Promise<Reply>): Promise<Reply> {
   return { status, headers }
 }
 
-/** Compresses a body that is long enough, if the client and the options allow it. */
-function negotiated(reply: Reply, exchange: Exchange, settings: Settings): Reply | Promise<Reply> {
+/** A reply that is not streamed. */
+type WholeReply = Reply & { readonly body: string | Uint8Array }
+
+/** Whether the body is complete and long enough to be compressed. */
+function isLong(reply: Reply): reply is WholeReply {
   const { body } = reply
-  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return reply
-  const isLong = body.length > RESPONSE_COMPRESSION_BYTES_MIN
-  if (!isLong && (typeof body !== 'string' || utf8Length(body) <= RESPONSE_COMPRESSION_BYTES_MIN))
-    return reply
+  if (body instanceof Uint8Array) return body.length > RESPONSE_COMPRESSION_BYTES_MIN
+  // A UTF-16 code unit takes one to three bytes in UTF-8.
+  if (typeof body !== 'string' || 3 * body.length <= RESPONSE_COMPRESSION_BYTES_MIN) return false
+  return body.length > RESPONSE_COMPRESSION_BYTES_MIN || utf8Length(body) > RESPONSE_COMPRESSION_BYTES_MIN
+}
+
+/** Compresses the body if the client and the options allow it. */
+function negotiated(reply: WholeReply, exchange: Exchange, settings: Settings): MaybePromise<Reply> {
   // Next sends the body of a route handler without its `content-encoding`, and compresses it itself. Its
   // requests have a `nextUrl`.
   if (!settings.compression || 'nextUrl' in exchange.source) return reply
@@ -52,13 +58,13 @@ function negotiated(reply: Reply, exchange: Exchange, settings: Settings): Reply
     ...reply.headers,
     vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`,
   }
-  const plain = { status: reply.status, headers, body }
+  const plain = { status: reply.status, headers, body: reply.body }
   const coding = responseCodingOf(exchange.header('accept-encoding') ?? null)
   return coding === undefined ? plain : compressed(plain, coding, exchange, settings)
 }
 
 async function compressed(
-  plain: Reply & { readonly body: string | Uint8Array },
+  plain: WholeReply,
   coding: Compression,
   exchange: Exchange,
   settings: Settings,
