@@ -2,7 +2,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { decompress } from '../../src/wire/compression.ts'
 import { contentCodingOf } from '../../src/wire/content-coding.ts'
-import { mediaKind, optionalJsonBody, requireJson } from '../../src/wire/media-type.ts'
+import { mediaKind, requireJson } from '../../src/wire/media-type.ts'
 import type { ApiRequest } from './request.ts'
 
 /** A compressed body may be slightly longer than its content. */
@@ -23,12 +23,15 @@ export function jsonBody(request: ApiRequest): MaybePromise<Uint8Array> {
   return wholeBody(request, 'bad_json')
 }
 
-/** Reads an optional JSON body; undefined if there is none. */
+/**
+ * Reads an optional JSON body; undefined without a content type. An empty body counts as absent too. Throws
+ * 400 `bad_json` before reading it if the content type is another.
+ */
 export async function optionalBody(request: ApiRequest): Promise<Uint8Array | undefined> {
   const contentType = request.exchange.header('content-type')
   if (mediaKind(contentType) === undefined) return undefined
   requireJson(contentType)
-  return optionalJsonBody(contentType, await wholeBody(request, 'bad_json'))
+  return wholeBody(request, 'bad_json')
 }
 
 /**

@@ -42,7 +42,7 @@ export function decodeCreateBasin(body: Uint8Array): CreateBasinBody {
 }
 
 /**
- * Decodes the body of PUT of a basin. An absent body (see `optionalJsonBody`) or null requests the defaults.
+ * Decodes the body of PUT of a basin. An absent or empty body, or null, requests the defaults.
  */
 export function decodeEnsureBasin(body: Uint8Array | undefined): EnsureBasinBody {
   const value = optionalDocument(body)
@@ -61,8 +61,8 @@ export function decodeCreateStream(body: Uint8Array): CreateStreamBody {
 }
 
 /**
- * Decodes the body of PUT of a stream: its configuration. An absent body or null requests the defaults of the
- * basin.
+ * Decodes the body of PUT of a stream: its configuration. An absent or empty body, or null, requests the
+ * defaults of the basin.
  */
 export function decodeEnsureStream(body: Uint8Array | undefined): StreamConfigInput {
   const value = optionalDocument(body)

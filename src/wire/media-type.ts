@@ -85,13 +85,3 @@ export function requireJson(contentType: HeaderValue): void {
     field: 'content-type',
   })
 }
-
-/**
- * The body of an endpoint whose JSON body is optional (PUT), or undefined if it counts as absent: without a
- * content type, or empty. Throws 400 `bad_json` for any content type other than JSON.
- */
-export function optionalJsonBody(contentType: HeaderValue, body: Uint8Array): Uint8Array | undefined {
-  if (mediaKind(contentType) === undefined) return undefined
-  requireJson(contentType)
-  return body.length === 0 ? undefined : body
-}

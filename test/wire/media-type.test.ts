@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  ackForm,
-  appendForm,
-  mediaKind,
-  optionalJsonBody,
-  readForm,
-  requireJson,
-} from '../../src/wire/media-type.ts'
+import { ackForm, appendForm, mediaKind, readForm, requireJson } from '../../src/wire/media-type.ts'
 import { refusal, refused } from './refused.ts'
 
 describe('mediaKind', () => {
@@ -110,27 +103,5 @@ describe('requireJson', () => {
     expect(refusal(() => requireJson(contentType))?.message).toBe(
       'Expected request with `Content-Type: application/json`',
     )
-  })
-})
-
-describe('optionalJsonBody', () => {
-  const body = new Uint8Array([0x7b, 0x7d])
-
-  it('is absent without a content type, even if there are bytes', () => {
-    expect(optionalJsonBody(null, body)).toBeUndefined()
-    expect(optionalJsonBody('nonsense', body)).toBeUndefined()
-  })
-
-  it('is absent if it is empty', () => {
-    expect(optionalJsonBody('application/json', new Uint8Array())).toBeUndefined()
-  })
-
-  it('is the body otherwise', () => {
-    expect(optionalJsonBody('application/json; charset=utf-8', body)).toBe(body)
-  })
-
-  it('is rejected with another content type', () => {
-    expect(refused(() => optionalJsonBody('text/plain', body))).toBe('400 bad_json')
-    expect(refused(() => optionalJsonBody('text/plain', new Uint8Array()))).toBe('400 bad_json')
   })
 })

@@ -11,8 +11,8 @@ import {
   HEADER_PREFIXES,
   mediaKind,
   mediaTypeEssence,
-  optionalJsonBody,
   readForm,
+  requireJson,
 } from '../../../../src/wire/media-type.ts'
 import { headerPrefixOf, parseDataFormat, usedHeaderPrefix } from '../../../../src/wire/vendor-headers.ts'
 import { equal, ok } from '../harness/equal.ts'
@@ -55,12 +55,12 @@ export const mediaTypes = target({
   share: 15,
 })
 
-/** An optional body, by its content type. */
-export const optionalBodies = target({
-  name: 'optional-bodies',
-  models: fc.constantFrom('', 'application/json', 'application/json;a=b'),
+/** A JSON body, by its content type. */
+export const jsonBodies = target({
+  name: 'json-bodies',
+  models: fc.constantFrom('application/json', 'Application/JSON', 'application/json;a=b'),
   encode: (type) => type,
-  decode: (input: string) => optionalJsonBody(input, utf8('{}')),
+  decode: (input: string) => requireJson(input),
   refuses: headwaterError('bad_json'),
   words: TYPES,
   share: 5,

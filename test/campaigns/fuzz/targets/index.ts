@@ -42,7 +42,7 @@ export const TARGETS: readonly AnyTarget[] = [
   events.lastEventId,
   events.events,
   headers.mediaTypes,
-  headers.optionalBodies,
+  headers.jsonBodies,
   headers.codings,
   headers.dataFormat,
   headers.authorization,
