@@ -17,7 +17,7 @@ import {
   scopeWith,
 } from './access-scopes.ts'
 
-const wantedWith = (parts: Partial<AccessScope>, expiresAt: number | null = null) => ({
+const requestedWith = (parts: Partial<AccessScope>, expiresAt: number | null = null) => ({
   scope: scopeWith(parts),
   expiresAt,
 })
@@ -28,10 +28,10 @@ const grantOf = (scope: AccessScope, expiresAt: number | null = null): Grant => 
 
 describe('rejects operations that the issuer does not have', () => {
   it.each(OPERATIONS)('%s', (operation) => {
-    const others = OPERATIONS.filter((one) => one !== operation)
-    expect(exceeds(grantWith({ ops: [operation] }), wantedWith({ ops: [operation] }))).toBeUndefined()
-    expect(exceeds(grantWith({ ops: others }), wantedWith({ ops: [operation] }))).toBe('operations')
-    expect(exceeds(grantWith({ ops: others }), wantedWith({ ops: others }))).toBeUndefined()
+    const others = OPERATIONS.filter((other) => other !== operation)
+    expect(exceeds(grantWith({ ops: [operation] }), requestedWith({ ops: [operation] }))).toBeUndefined()
+    expect(exceeds(grantWith({ ops: others }), requestedWith({ ops: [operation] }))).toBe('operations')
+    expect(exceeds(grantWith({ ops: others }), requestedWith({ ops: others }))).toBeUndefined()
   })
 
   it('a group exceeds its current operations, because it grants future ones', () => {
@@ -39,8 +39,8 @@ describe('rejects operations that the issuer does not have', () => {
     for (const level of OPERATION_LEVELS) {
       for (const access of ['read', 'write'] as const) {
         const opGroups = { ...scopeWith({}).opGroups, [level]: { read: false, write: false, [access]: true } }
-        expect(exceeds(issuer, wantedWith({ opGroups }))).toBe('operations')
-        expect(exceeds(grantWith({ opGroups }), wantedWith({ opGroups }))).toBeUndefined()
+        expect(exceeds(issuer, requestedWith({ opGroups }))).toBe('operations')
+        expect(exceeds(grantWith({ opGroups }), requestedWith({ opGroups }))).toBeUndefined()
       }
     }
   })
@@ -48,16 +48,16 @@ describe('rejects operations that the issuer does not have', () => {
   const groups = OPERATION_LEVELS.flatMap((level) => [[level, 'read'] as const, [level, 'write'] as const])
   const having = (...held: (readonly [OperationLevel, 'read' | 'write'])[]) => {
     const has = (level: OperationLevel, access: 'read' | 'write') =>
-      held.some((one) => one[0] === level && one[1] === access)
+      held.some((group) => group[0] === level && group[1] === access)
     const group = (level: OperationLevel) => ({ read: has(level, 'read'), write: has(level, 'write') })
     return { opGroups: { account: group('account'), basin: group('basin'), stream: group('stream') } }
   }
 
   it.each(groups)('group %s %s', (...group) => {
     const others = groups.filter(([level, access]) => level !== group[0] || access !== group[1])
-    expect(exceeds(grantWith(having(group)), wantedWith(having(group)))).toBeUndefined()
-    expect(exceeds(grantWith(having(...others)), wantedWith(having(group)))).toBe('operations')
-    expect(exceeds(grantWith(having(...groups)), wantedWith(having(...groups)))).toBeUndefined()
+    expect(exceeds(grantWith(having(group)), requestedWith(having(group)))).toBeUndefined()
+    expect(exceeds(grantWith(having(...others)), requestedWith(having(group)))).toBe('operations')
+    expect(exceeds(grantWith(having(...groups)), requestedWith(having(...groups)))).toBeUndefined()
   })
 
   it.each<[Partial<AccessScope>, readonly Operation[], 'operations' | undefined]>([
@@ -65,12 +65,12 @@ describe('rejects operations that the issuer does not have', () => {
     [having(['stream', 'write']), ['read'], 'operations'],
     [{ ...having(['stream', 'write']), ops: ['read'] }, ['append', 'read'], undefined],
     [{ ops: ['append', 'trim'] }, ['append', 'trim', 'fence'], 'operations'],
-  ])('%j asked for %j: %s', (issuer, ops, expected) => {
-    expect(exceeds(grantWith(issuer), wantedWith({ ops }))).toBe(expected)
+  ])('%j requests %j: %s', (issuer, ops, expected) => {
+    expect(exceeds(grantWith(issuer), requestedWith({ ops }))).toBe(expected)
   })
 
   it('a group exceeds a subset of its operations', () => {
-    expect(exceeds(grantWith({ ops: ['append'] }), wantedWith(having(['stream', 'write'])))).toBe(
+    expect(exceeds(grantWith({ ops: ['append'] }), requestedWith(having(['stream', 'write'])))).toBe(
       'operations',
     )
   })
@@ -80,8 +80,7 @@ describe.each([
   ['basins', 'basins'],
   ['streams', 'streams'],
   ['accessTokens', 'access tokens'],
-] as const)('rejects resources that the issuer does not have: %s', (kind, told) => {
-  const more = told
+] as const)('rejects resources that the issuer does not have: %s', (kind, more) => {
   it.each<[outer: ResourceSet | null, inner: ResourceSet | null, typeof more | undefined]>([
     [null, null, undefined],
     [null, { exact: '' }, undefined],
@@ -119,22 +118,22 @@ describe.each([
     [{ exact: 'a' }, { exact: 'a', prefix: '' } as ResourceSet, more],
     [{ exact: 'a' }, { exact: '', prefix: '' } as ResourceSet, more],
     [{ prefix: 'a' }, { exact: 'ab', prefix: 'b' } as ResourceSet, more],
-  ])('%j asked for %j: %s', (outer, inner, expected) => {
+  ])('%j requests %j: %s', (outer, inner, expected) => {
     const ops = ['read'] as const
-    expect(exceeds(grantWith({ [kind]: outer, ops }), wantedWith({ [kind]: inner, ops }))).toBe(expected)
+    expect(exceeds(grantWith({ [kind]: outer, ops }), requestedWith({ [kind]: inner, ops }))).toBe(expected)
   })
 })
 
 describe('an expiry', () => {
-  it.each<[issuer: number | null, wanted: number | null, 'expiry' | undefined]>([
+  it.each<[issuer: number | null, requested: number | null, 'expiry' | undefined]>([
     [null, null, undefined],
     [null, 1, undefined],
     [1000, null, 'expiry'],
     [1000, 1001, 'expiry'],
     [1000, 1000, undefined],
     [1000, 999, undefined],
-  ])('%s asked for %s: %s', (issuer, wanted, expected) => {
-    expect(exceeds(grantWith({}, issuer), wantedWith({}, wanted))).toBe(expected)
+  ])('%s requests %s: %s', (issuer, requested, expected) => {
+    expect(exceeds(grantWith({}, issuer), requestedWith({}, requested))).toBe(expected)
   })
 })
 
@@ -184,9 +183,9 @@ describe('an issued token', () => {
 
   it('is rejected for an excess, not for fewer permissions', () => {
     const issuer = grantWith({ basins: { prefix: 'a' }, ops: ['read'] }, 1000)
-    expect(exceeds(issuer, wantedWith({ basins: ALL, ops: ['append'] }, null))).toBe('operations')
+    expect(exceeds(issuer, requestedWith({ basins: ALL, ops: ['append'] }, null))).toBe('operations')
     expect(
-      exceeds(issuer, wantedWith({ basins: { prefix: 'a' }, streams: null, ops: [] }, 1)),
+      exceeds(issuer, requestedWith({ basins: { prefix: 'a' }, streams: null, ops: [] }, 1)),
     ).toBeUndefined()
   })
 })

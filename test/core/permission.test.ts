@@ -28,7 +28,8 @@ function groupScope(level: OperationLevel, access: 'read' | 'write'): AccessScop
 }
 
 const permitted = (scope: AccessScope) => OPERATIONS.filter((operation) => permitsOperation(scope, operation))
-const inOrder = (operations: readonly string[]) => OPERATIONS.filter((one) => operations.includes(one))
+const inOrder = (operations: readonly string[]) =>
+  OPERATIONS.filter((operation) => operations.includes(operation))
 
 describe('operations', () => {
   it('are 24, each in one group', () => {

@@ -13,7 +13,7 @@ import { anyBasinChange, anyStreamChange, anyStreamConfig } from './configs.ts'
 
 const STANDARD: StreamConfigInput = { storageClass: 'standard' }
 
-describe('create', () => {
+describe('creating a stream or a basin', () => {
   const key = streamCreationKey('token', STANDARD)
   const existing = (creationKey: string | null, deleting = false) => ({ deleting, creationKey })
 
@@ -28,8 +28,8 @@ describe('create', () => {
     ['no token in either', existing(null), null, 'exists'],
     ['it is being deleted', existing(null, true), null, 'deleting'],
     ['it is being deleted, with the same creation again', existing(key, true), key, 'deleting'],
-  ] as const)('%s', (_, there, creationKey, decision) => {
-    expect(decideCreate(there, creationKey)).toBe(decision)
+  ] as const)('%s', (_, existing, creationKey, decision) => {
+    expect(decideCreate(existing, creationKey)).toBe(decision)
   })
 })
 
@@ -50,7 +50,7 @@ describe('the key of a creation', () => {
       { timestamping: { uncapped: true, mode: 'arrival' }, storageClass: 'standard' },
     ],
     ['unknown members', STANDARD, { ...STANDARD, unknown: 1 } as StreamConfigInput],
-  ])('is not %s', (_, a, b) => {
+  ])('does not depend on %s', (_, a, b) => {
     expect(streamCreationKey('t', a)).toBe(streamCreationKey('t', b))
     expect(basinCreationKey('t', { defaultStreamConfig: a })).toBe(
       basinCreationKey('t', { defaultStreamConfig: b }),
@@ -67,7 +67,7 @@ describe('the key of a creation', () => {
     ['creation on append', { createStreamOnAppend: true }],
     ['creation on read', { createStreamOnRead: true }],
     ['the defaults of streams', { defaultStreamConfig: STANDARD }],
-  ])('is also %s', (_, sent) => {
+  ])('depends on %s', (_, sent) => {
     expect(basinCreationKey('t', sent)).not.toBe(basinCreationKey('t', {}))
   })
 
@@ -128,8 +128,8 @@ describe('ensure', () => {
     ],
     ['with another cipher', { streamCipher: 'aegis-256' }, { streamCipher: 'aes-256-gcm' }, 'update'],
   ])('a basin: %s', (_, existing, desired, decision) => {
-    const there = { deleting: false, config: basinConfig(existing) }
-    expect(decideEnsure(there, basinConfig(desired))).toBe(decision)
+    const basin = { deleting: false, config: basinConfig(existing) }
+    expect(decideEnsure(basin, basinConfig(desired))).toBe(decision)
   })
 })
 

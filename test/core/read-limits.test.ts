@@ -156,13 +156,13 @@ describe('any bounds over any records', () => {
   it('are never exceeded over batches of any size, which deliver the same as one batch', () => {
     fc.assert(
       fc.property(limits, log, fc.integer({ min: 1, max: 4 }), (limits, log, batchSize) => {
-        let left: ReadLimits = limits
+        let remaining: ReadLimits = limits
         const delivered: SequencedRecord[] = []
-        for (let from = 0; from < log.length && !isExhausted(left); from += batchSize) {
+        for (let from = 0; from < log.length && !isExhausted(remaining); from += batchSize) {
           const batch = log.slice(from, from + batchSize)
-          const { count, meteredBytes } = admit(left, batch)
+          const { count, meteredBytes } = admit(remaining, batch)
           delivered.push(...batch.slice(0, count))
-          left = afterDelivering(left, count, meteredBytes)
+          remaining = afterDelivering(remaining, count, meteredBytes)
           if (count < batch.length) break
         }
         expect(isWithin(limits, delivered)).toBe(true)

@@ -58,7 +58,7 @@ const COLUMNS: readonly (readonly [string, ReadKind, ReadQuery])[] = [
   ['session with wait 0', 'session', { waitSeconds: 0 }],
 ]
 
-describe('416', () => {
+describe('a read from a start without records', () => {
   const yes = 'read'
   type Row = [keyof typeof STREAMS, ReadQuery, ...Outcome[]]
   const rows: Row[] = [

@@ -100,10 +100,10 @@ describe('the outcomes of attempts after a failure or conflict', () => {
           const isDurable = outcome === 'written' || (outcome === 'failed' && index < lastWritten)
           expect(verdicts[index] === 'acknowledge').toBe(isDurable)
           const before = attempts.slice(0, index)
-          const firstTrouble = before.find((one, i) => {
-            return one.outcome === 'conflicted' || (one.outcome === 'failed' && i > lastWritten)
+          const firstUnresolved = before.find((attempt, i) => {
+            return attempt.outcome === 'conflicted' || (attempt.outcome === 'failed' && i > lastWritten)
           })
-          if (outcome === 'failed' && firstTrouble?.outcome !== 'conflicted') {
+          if (outcome === 'failed' && firstUnresolved?.outcome !== 'conflicted') {
             expect(verdicts[index]).not.toBe('retry')
           }
           if (outcome === 'queued') expect(verdicts[index]).toBe('retry')

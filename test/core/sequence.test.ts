@@ -92,7 +92,7 @@ describe('conditions', () => {
     ['both', STREAM, { fencingToken: 'mine', matchSeqNum: 7 }],
     ['the empty token of a stream that is not fenced', EMPTY, { fencingToken: '' }],
     ['number 0 of an empty stream', EMPTY, { matchSeqNum: 0 }],
-  ])('that hold: %s', (_, state, conditions) => {
+  ])('accept a batch if they hold: %s', (_, state, conditions) => {
     expect(run(state, ['a'], conditions).kind).toBe('sequenced')
   })
 
@@ -109,7 +109,7 @@ describe('conditions', () => {
     ['a number of an empty stream', EMPTY, { matchSeqNum: 1 }, { ...MOVED, seqNum: 0 }],
     ['both wrong: the token first', STREAM, { fencingToken: 'x', matchSeqNum: 1 }, FENCED],
     ['the number wrong, the token right', STREAM, { fencingToken: 'mine', matchSeqNum: 1 }, MOVED],
-  ])('that fail: %s', (_, state, conditions, expected) => {
+  ])('reject a batch if they fail: %s', (_, state, conditions, expected) => {
     expect(refused(state, ['a'], conditions)).toMatchObject(expected)
   })
 

@@ -23,7 +23,7 @@ const history = fc
     })
   })
 
-function kept(trims: readonly Trim[]): readonly Trim[] {
+function trimsAfter(trims: readonly Trim[]): readonly Trim[] {
   return trims.reduce<readonly Trim[]>((all, trim) => addTrim(all, trim, GRACE_MS), [])
 }
 
@@ -31,7 +31,7 @@ describe('trims within their grace', () => {
   it('are at most three, ascending, including the newest', () => {
     fc.assert(
       fc.property(history, (trims) => {
-        const all = kept(trims)
+        const all = trimsAfter(trims)
         expect(all.length).toBeLessThanOrEqual(3)
         expect(all.at(-1)).toEqual(trims.at(-1))
         expect(all).toEqual(all.toSorted((a, b) => a.point - b.point))
@@ -42,7 +42,9 @@ describe('trims within their grace', () => {
   it('never free records within their grace', () => {
     fc.assert(
       fc.property(history, fc.nat(700), (trims, before) => {
-        expect(reclaimablePoint(kept(trims), before)).toBeLessThanOrEqual(reclaimablePoint(trims, before))
+        expect(reclaimablePoint(trimsAfter(trims), before)).toBeLessThanOrEqual(
+          reclaimablePoint(trims, before),
+        )
       }),
     )
   })
@@ -51,7 +53,7 @@ describe('trims within their grace', () => {
     fc.assert(
       fc.property(history, (trims) => {
         const last = trims.at(-1) ?? { point: 0, at: 0 }
-        expect(reclaimablePoint(kept(trims), last.at)).toBe(last.point)
+        expect(reclaimablePoint(trimsAfter(trims), last.at)).toBe(last.point)
       }),
     )
   })
@@ -60,10 +62,10 @@ describe('trims within their grace', () => {
     fc.assert(
       fc.property(history, (trims) => {
         for (let count = 1; count <= trims.length; count++) {
-          const soFar = trims.slice(0, count)
-          const now = soFar.at(-1)!.at
-          const freed = reclaimablePoint(kept(soFar), now - GRACE_MS)
-          expect(freed).toBeGreaterThanOrEqual(reclaimablePoint(soFar, now - 2 * GRACE_MS))
+          const applied = trims.slice(0, count)
+          const now = applied.at(-1)!.at
+          const freed = reclaimablePoint(trimsAfter(applied), now - GRACE_MS)
+          expect(freed).toBeGreaterThanOrEqual(reclaimablePoint(applied, now - 2 * GRACE_MS))
         }
       }),
       { numRuns: 300 },

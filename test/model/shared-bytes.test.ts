@@ -10,10 +10,10 @@ describe('shared bytes', () => {
     fc.assert(
       fc.property(lengths, (all) => {
         const copies = new SharedBytes()
-        const given = all.map((length, index) => new Uint8Array(length).fill(index + 1))
-        const made = given.map((bytes) => copies.copy(bytes))
-        for (const bytes of given) bytes.fill(0)
-        const isWhole = made.every(
+        const inputs = all.map((length, index) => new Uint8Array(length).fill(index + 1))
+        const copied = inputs.map((bytes) => copies.copy(bytes))
+        for (const bytes of inputs) bytes.fill(0)
+        const isWhole = copied.every(
           (copy, index) => copy.length === all[index] && copy.every((byte) => byte === index + 1),
         )
         expect(isWhole).toBe(true)
@@ -23,8 +23,8 @@ describe('shared bytes', () => {
 
   it('need few allocations for many small inputs', () => {
     const copies = new SharedBytes()
-    const made = Array.from({ length: 1_000 }, () => copies.copy(new Uint8Array(1_024)))
-    expect(new Set(made.map(({ buffer }) => buffer)).size).toBeLessThan(24)
+    const copied = Array.from({ length: 1_000 }, () => copies.copy(new Uint8Array(1_024)))
+    expect(new Set(copied.map(({ buffer }) => buffer)).size).toBeLessThan(24)
   })
 
   it.each([2, 10, 100, 1_000])('retain little more than the bytes of %i tiny inputs', (count) => {
@@ -44,7 +44,7 @@ describe('shared bytes', () => {
     const batch = appendBatch([{ body: bytes, headers: [[bytes, bytes]] }, bytes])
     ownBytes(batch)
     bytes.fill(9)
-    const kept = batch.records.flatMap(({ body, headers }) => [body, ...headers.flat()])
-    expect(kept.every((one) => one.length === 100 && one.every((byte) => byte === 7))).toBe(true)
+    const arrays = batch.records.flatMap(({ body, headers }) => [body, ...headers.flat()])
+    expect(arrays.every((array) => array.length === 100 && array.every((byte) => byte === 7))).toBe(true)
   })
 })

@@ -38,11 +38,11 @@ const record: fc.Arbitrary<SequencedRecord> = fc.record({
 })
 const records = fc.array(record, { maxLength: 6 })
 
-function generatedEncode(of: readonly SequencedRecord[]): Uint8Array {
+function generatedEncode(records: readonly SequencedRecord[]): Uint8Array {
   return toBinary(
     ReadBatchSchema,
     create(ReadBatchSchema, {
-      records: of.map(({ seqNum, timestamp, headers, body }) => ({
+      records: records.map(({ seqNum, timestamp, headers, body }) => ({
         seqNum: BigInt(seqNum),
         timestamp: BigInt(timestamp),
         headers: headers.map(([name, value]) => ({ name, value })),
@@ -63,8 +63,8 @@ function generatedDecode(data: Uint8Array): SequencedRecord[] {
 
 /** Comparing strings is much faster than comparing arrays byte by byte. */
 const text = (data: Uint8Array) => Buffer.from(data).toString('base64')
-const texts = (of: readonly SequencedRecord[]) =>
-  of.map(({ seqNum, timestamp, headers, body }) => ({
+const texts = (records: readonly SequencedRecord[]) =>
+  records.map(({ seqNum, timestamp, headers, body }) => ({
     seqNum,
     timestamp,
     headers: headers.map(([name, value]) => [text(name), text(value)]),
@@ -74,42 +74,42 @@ const texts = (of: readonly SequencedRecord[]) =>
 describe('blocks compared with the generated code', () => {
   it('have the same bytes', () => {
     fc.assert(
-      fc.property(records, (of) => {
-        expect(text(encodeRecords(of))).toBe(text(generatedEncode(of)))
+      fc.property(records, (input) => {
+        expect(text(encodeRecords(input))).toBe(text(generatedEncode(input)))
       }),
     )
   })
 
   it('decode to the same records', () => {
     fc.assert(
-      fc.property(records, (of) => {
-        const data = generatedEncode(of)
+      fc.property(records, (input) => {
+        const data = generatedEncode(input)
         expect(texts(decodeRecords(data))).toEqual(texts(generatedDecode(data)))
-        expect(texts(decodeRecords(data))).toEqual(texts(of))
+        expect(texts(decodeRecords(data))).toEqual(texts(input))
       }),
     )
   })
 
   it.each(edges)('agree on the number %i', (edge) => {
-    const of = [{ seqNum: edge, timestamp: edge, headers: [], body: new Uint8Array(0) }]
-    expect(encodeRecords(of)).toEqual(generatedEncode(of))
-    expect(decodeRecords(generatedEncode(of))).toEqual(of)
+    const input = [{ seqNum: edge, timestamp: edge, headers: [], body: new Uint8Array(0) }]
+    expect(encodeRecords(input)).toEqual(generatedEncode(input))
+    expect(decodeRecords(generatedEncode(input))).toEqual(input)
   })
 
   it('can be concatenated', () => {
     fc.assert(
-      fc.property(records, records, (one, two) => {
-        const both = concatBytes([encodeRecords(one), encodeRecords(two)])
-        expect(text(both)).toBe(text(generatedEncode([...one, ...two])))
+      fc.property(records, records, (first, second) => {
+        const both = concatBytes([encodeRecords(first), encodeRecords(second)])
+        expect(text(both)).toBe(text(generatedEncode([...first, ...second])))
       }),
     )
   })
 
   it('are rejected if damaged, or decode as the generated code decodes them', () => {
     fc.assert(
-      fc.property(records, fc.nat(), fc.integer({ min: 1, max: 255 }), (of, at, change) => {
-        const data = encodeRecords(of)
-        if (data.length > 0) data[at % data.length]! ^= change
+      fc.property(records, fc.nat(), fc.integer({ min: 1, max: 255 }), (input, offset, change) => {
+        const data = encodeRecords(input)
+        if (data.length > 0) data[offset % data.length]! ^= change
         let decoded: SequencedRecord[] | undefined
         try {
           decoded = decodeRecords(data)

@@ -63,9 +63,9 @@ describe.each(codecs)('gzip, %s', (_name, codec) => {
   })
 
   it('rejects empty input and other formats', async () => {
-    const wanted = { name: 'CompressedDataError', reason: 'malformed' }
-    await expect(codec.decompress(new Uint8Array(0), LIMIT)).rejects.toMatchObject(wanted)
-    await expect(codec.decompress(utf8('something else'), LIMIT)).rejects.toMatchObject(wanted)
+    const malformed = { name: 'CompressedDataError', reason: 'malformed' }
+    await expect(codec.decompress(new Uint8Array(0), LIMIT)).rejects.toMatchObject(malformed)
+    await expect(codec.decompress(utf8('something else'), LIMIT)).rejects.toMatchObject(malformed)
   })
 
   it('rejects truncated data and trailing bytes', async () => {
@@ -100,9 +100,9 @@ describe.each(codecs)('gzip, %s', (_name, codec) => {
       fc.asyncProperty(
         fc.nat(compressed.length - 1),
         fc.integer({ min: 1, max: 255 }),
-        async (at, change) => {
+        async (offset, change) => {
           const damaged = compressed.slice()
-          damaged[at]! ^= change
+          damaged[offset]! ^= change
           const outcome = await codec.decompress(damaged, LIMIT).catch((error: Error) => error.name)
           if (typeof outcome === 'string') expect(outcome).toBe('CompressedDataError')
           else expect(outcome).toEqual(data)
@@ -114,11 +114,11 @@ describe.each(codecs)('gzip, %s', (_name, codec) => {
 
 describe('gzip, portable', () => {
   it('stops soon after the limit', async () => {
-    let made = 0
+    let produced = 0
     class CountingGunzip extends fflate.Gunzip {
       constructor(consumer: fflate.FlateStreamHandler) {
         super((part, final) => {
-          made += part.length
+          produced += part.length
           consumer(part, final)
         })
       }
@@ -129,8 +129,8 @@ describe('gzip, portable', () => {
     })
     const bomb = await portable.compress(new Uint8Array(ZEROS_64_MIB))
     await expect(counting.decompress(bomb, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
-    expect(made).toBeGreaterThan(LIMIT)
-    expect(made).toBeLessThan(2 * LIMIT)
+    expect(produced).toBeGreaterThan(LIMIT)
+    expect(produced).toBeLessThan(2 * LIMIT)
   })
 
   it('rejects endless empty members, which consume memory', async () => {

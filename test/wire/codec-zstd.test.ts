@@ -116,15 +116,15 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
   })
 
   it('decompresses several frames and skips skippable ones', async () => {
-    const [one, two] = [Uint8Array.of(1, 2, 3), sample(3000)]
+    const [first, second] = [Uint8Array.of(1, 2, 3), sample(3000)]
     const data = concatBytes([
       skippableFrame(Uint8Array.of(9, 9)),
-      await codec.compress(one),
+      await codec.compress(first),
       await codec.compress(new Uint8Array(0)),
       skippableFrame(new Uint8Array(0)),
-      await codec.compress(two),
+      await codec.compress(second),
     ])
-    expect(await codec.decompress(data, LIMIT)).toEqual(concatBytes([one, two]))
+    expect(await codec.decompress(data, LIMIT)).toEqual(concatBytes([first, second]))
   })
 
   it('decompresses frames that were written in several parts', async () => {
@@ -187,9 +187,9 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
       fc.asyncProperty(
         fc.nat(compressed.length - 1),
         fc.integer({ min: 1, max: 255 }),
-        async (at, change) => {
+        async (offset, change) => {
           const damaged = compressed.slice()
-          damaged[at]! ^= change
+          damaged[offset]! ^= change
           const outcome = await codec.decompress(damaged, LIMIT).catch((error: Error) => error.name)
           if (typeof outcome === 'string') expect(outcome).toBe('CompressedDataError')
           else expect(outcome.length).toBeLessThanOrEqual(LIMIT)
@@ -200,7 +200,7 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
 })
 
 describe('the wasm module', () => {
-  it('has not leaked memory during all of the above', async () => {
+  it('has leaked no memory after the tests above', async () => {
     const data = sample(LIMIT)
     const compressed = await portable.compress(data)
     for (let i = 0; i < 50; i++) {

@@ -13,8 +13,8 @@ describe('contentCodingOf', () => {
     ['br', undefined],
     ['gzip, zstd', undefined],
     ['unknown', undefined],
-  ])('%j is %s', (header, wanted) => {
-    expect(contentCodingOf(header)).toBe(wanted)
+  ])('%j is %s', (header, expected) => {
+    expect(contentCodingOf(header)).toBe(expected)
   })
 })
 
@@ -35,7 +35,7 @@ describe('responseCodingOf', () => {
     ['gzip;q=0', undefined],
     ['gzip;q=x', undefined],
     ['gzip, deflate, br', 'gzip'],
-  ])('%j is %s', (header, wanted) => {
-    expect(responseCodingOf(header)).toBe(wanted)
+  ])('%j is %s', (header, expected) => {
+    expect(responseCodingOf(header)).toBe(expected)
   })
 })

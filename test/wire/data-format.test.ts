@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { parseDataFormat } from '../../src/wire/vendor-headers.ts'
-import { refused } from './refused.ts'
+import { outcomeOf } from './outcome.ts'
 
 it.each([
   [undefined, 'raw'],
@@ -16,6 +16,6 @@ it.each([
 })
 
 it.each(['', 'RAW', 'Base64', 'binary', 'raw,base64', 'toString'])('rejects %j', (value) => {
-  expect(refused(() => parseDataFormat(value))).toBe('400 bad_header')
+  expect(outcomeOf(() => parseDataFormat(value))).toBe('400 bad_header')
   expect(() => parseDataFormat(value, 's2-format')).toThrow('`s2-format`')
 })

@@ -8,7 +8,7 @@ import {
   type Frame,
   FrameDecoder,
 } from '../../src/wire/frame.ts'
-import { refusal } from './refused.ts'
+import { rejection } from './outcome.ts'
 
 function decodeAll(...chunks: Uint8Array[]): Frame[] {
   const decoder = new FrameDecoder()
@@ -43,8 +43,8 @@ describe('the layout of a frame', () => {
       encodeTerminalFrame(400, '"é"'),
       [0, 0, 7, 0x80, 0x01, 0x90, 0x22, 0xc3, 0xa9, 0x22],
     ],
-  ])('encodes %s', (_case, frame, wanted) => {
-    expect([...frame]).toEqual(wanted)
+  ])('encodes %s', (_case, frame, expected) => {
+    expect([...frame]).toEqual(expected)
   })
 
   it.each([
@@ -59,8 +59,8 @@ describe('the layout of a frame', () => {
       [0, 0, 3, 0xff, 0x01, 0xf7],
       { kind: 'terminal', status: 503, body: '' },
     ],
-  ])('decodes %s', (_case, frame, wanted) => {
-    expect(decodeAll(Uint8Array.from(frame))).toEqual([wanted])
+  ])('decodes %s', (_case, frame, expected) => {
+    expect(decodeAll(Uint8Array.from(frame))).toEqual([expected])
   })
 
   it.each([
@@ -73,7 +73,7 @@ describe('the layout of a frame', () => {
     ['anything after an error', [0, 0, 3, 0x80, 1, 0x90, 0]],
   ])('rejects %s without waiting for more', (_case, data) => {
     const decoder = new FrameDecoder()
-    expect(refusal(() => [...decoder.decode(Uint8Array.from(data))])).toMatchObject({
+    expect(rejection(() => [...decoder.decode(Uint8Array.from(data))])).toMatchObject({
       code: 'bad_frame',
       status: 400,
     })
@@ -84,12 +84,12 @@ describe('the layout of a frame', () => {
     (data) => {
       const decoder = new FrameDecoder()
       for (const _ of decoder.decode(Uint8Array.from(data)));
-      expect(refusal(() => decoder.end())).toMatchObject({ code: 'bad_frame' })
+      expect(rejection(() => decoder.end())).toMatchObject({ code: 'bad_frame' })
     },
   )
 
   it('names an unknown compression', () => {
-    expect(refusal(() => decodeAll(bytes(0, 0, 1, 0x60)))?.message).toBe('unknown compression')
+    expect(rejection(() => decodeAll(bytes(0, 0, 1, 0x60)))?.message).toBe('unknown compression')
   })
 
   it('accepts a payload of up to 2,097,151 bytes', () => {
@@ -149,7 +149,7 @@ describe('frames in chunks', () => {
   it('are yielded before the error of a later frame', () => {
     const frames = new FrameDecoder().decode(concatBytes([encodeMessageFrame(bytes(1)), bytes(0, 0, 0)]))
     expect(frames.next().value).toEqual(message(bytes(1)))
-    expect(refusal(() => frames.next())).toMatchObject({ code: 'bad_frame' })
+    expect(rejection(() => frames.next())).toMatchObject({ code: 'bad_frame' })
   })
 
   it('share the memory of their chunk', () => {

@@ -9,7 +9,7 @@ import {
   decodePlainAppend,
 } from '../../src/wire/json-append.ts'
 import type { DataFormat } from '../../src/wire/vendor-headers.ts'
-import { refusal, refused } from './refused.ts'
+import { outcomeOf, rejection } from './outcome.ts'
 
 /** Decodes as an append does: the codec, then the model. */
 function batchOf(text: string, format: DataFormat = 'raw') {
@@ -55,7 +55,10 @@ describe('records', () => {
   it.each(['{"id":"a","total":1}', '{"Body":"x"}'])(
     'rejects a record without a known member: %s',
     (record) => {
-      expect(refusal(() => batchOf(withRecord(record)))).toMatchObject({ code: 'bad_json', field: 'records' })
+      expect(rejection(() => batchOf(withRecord(record)))).toMatchObject({
+        code: 'bad_json',
+        field: 'records',
+      })
     },
   )
 
@@ -83,7 +86,7 @@ describe('records', () => {
     ['an unknown member', '{"body":"","what":1}'],
     ['an unknown member twice', '{"body":"","what":1,"what":{}}'],
   ])('accepts %s', (_, record) => {
-    expect(refused(() => batchOf(withRecord(record)))).toBe('accepted')
+    expect(outcomeOf(() => batchOf(withRecord(record)))).toBe('accepted')
   })
 
   it.each([
@@ -113,16 +116,16 @@ describe('records', () => {
     ['headers twice', '{"headers":[],"headers":[]}'],
     ['a timestamp twice', '{"timestamp":null,"timestamp":null}'],
   ])('rejects %s as a record', (_, record) => {
-    expect(refused(() => decodeAppendJson(utf8(withRecord(record)), 'raw'))).toBe('400 bad_json')
-    expect(refused(() => decodeAppendJson(utf8(withRecord(record)), 'base64'))).toBe('400 bad_json')
+    expect(outcomeOf(() => decodeAppendJson(utf8(withRecord(record)), 'raw'))).toBe('400 bad_json')
+    expect(outcomeOf(() => decodeAppendJson(utf8(withRecord(record)), 'base64'))).toBe('400 bad_json')
   })
 
   it.each(['9007199254740992', '9007199254740993', '18446744073709551615'])(
     'rejects timestamp %s without rounding it and names the limit',
     (timestamp) => {
       const append = () => batchOf(withRecord(`{"timestamp":${timestamp}}`))
-      expect(refused(append)).toBe('422 invalid')
-      expect(refusal(append)).toMatchObject({
+      expect(outcomeOf(append)).toBe('422 invalid')
+      expect(rejection(append)).toMatchObject({
         field: 'timestamp',
         message: '`timestamp` must be an integer from 0 to 9007199254740991',
       })
@@ -150,13 +153,13 @@ describe('the input', () => {
     ['a fencing token of 37 bytes', withCondition(`"fencing_token":"${'t'.repeat(37)}"`)],
     ['a fencing token of 37 bytes in 19 characters', withCondition(`"fencing_token":"${'é'.repeat(18)}t"`)],
   ])('is rejected with %s', (_, text) => {
-    expect(refused(() => batchOf(text))).toBe('400 bad_json')
+    expect(outcomeOf(() => batchOf(text))).toBe('400 bad_json')
   })
 
   it('rejects ill-formed UTF-8', () => {
     const bytes = utf8(withRecord('{"body":"?"}'))
     bytes[bytes.indexOf(0x3f)] = 0xff
-    expect(refused(() => decodeAppendJson(bytes, 'raw'))).toBe('400 bad_json')
+    expect(outcomeOf(() => decodeAppendJson(bytes, 'raw'))).toBe('400 bad_json')
   })
 
   it.each([
@@ -186,8 +189,8 @@ describe('the input', () => {
 
   it('rejects a match_seq_num beyond 2^53 - 1 and names the limit', () => {
     const append = () => batchOf(withCondition('"match_seq_num":9007199254740992'))
-    expect(refused(append)).toBe('422 invalid')
-    expect(refusal(append)?.message).toBe('`matchSeqNum` must be an integer from 0 to 9007199254740991')
+    expect(outcomeOf(append)).toBe('422 invalid')
+    expect(rejection(append)?.message).toBe('`matchSeqNum` must be an integer from 0 to 9007199254740991')
   })
 })
 
@@ -196,8 +199,8 @@ describe('the order of checks', () => {
     'rejects invalid base64 in %s with 422',
     (record) => {
       const append = () => batchOf(withRecord(record), 'base64')
-      expect(refused(append)).toBe('422 invalid')
-      expect(refusal(append)?.message).toBe('invalid Base64 encoding')
+      expect(outcomeOf(append)).toBe('422 invalid')
+      expect(rejection(append)?.message).toBe('invalid Base64 encoding')
     },
   )
 
@@ -207,25 +210,25 @@ describe('the order of checks', () => {
     ['a timestamp too large', '{"timestamp":9007199254740992}'],
   ])('a wrong shape after %s is 400', (_, record) => {
     const text = `{"records":[${record}],"fencing_token":1}`
-    expect(refused(() => batchOf(text, 'base64'))).toBe('400 bad_json')
-    expect(refused(() => batchOf(`{"records":[${record},{"body":1}]}`, 'base64'))).toBe('400 bad_json')
+    expect(outcomeOf(() => batchOf(text, 'base64'))).toBe('400 bad_json')
+    expect(outcomeOf(() => batchOf(`{"records":[${record},{"body":1}]}`, 'base64'))).toBe('400 bad_json')
   })
 
   it('an empty batch has a valid shape and is 422', () => {
-    expect(refused(() => batchOf('{"records":[]}'))).toBe('422 invalid')
+    expect(outcomeOf(() => batchOf('{"records":[]}'))).toBe('422 invalid')
   })
 
   it('a batch of 1001 records is 422', () => {
-    expect(refused(() => batchOf(withRecord(Array(1001).fill('{}').join(','))))).toBe('422 invalid')
-    expect(refused(() => batchOf(withRecord(Array(1000).fill('{}').join(','))))).toBe('accepted')
+    expect(outcomeOf(() => batchOf(withRecord(Array(1001).fill('{}').join(','))))).toBe('422 invalid')
+    expect(outcomeOf(() => batchOf(withRecord(Array(1000).fill('{}').join(','))))).toBe('accepted')
   })
 })
 
 it('keeps no more records of a batch that is too long than needed to reject it', () => {
   const text = withRecord(Array(600_000).fill('{}').join(','))
   expect(decodeAppendJson(utf8(text), 'raw').inputs).toHaveLength(1001)
-  expect(refused(() => batchOf(text))).toBe('422 invalid')
-  expect(refused(() => batchOf(text.replace('{}]', '1]')))).toBe('400 bad_json')
+  expect(outcomeOf(() => batchOf(text))).toBe('422 invalid')
+  expect(outcomeOf(() => batchOf(text.replace('{}]', '1]')))).toBe('400 bad_json')
 })
 
 it('round-trips any batch in either format', () => {
@@ -370,9 +373,9 @@ describe('decodePlainAppend', () => {
       '\ufeff',
     )
     fc.assert(
-      fc.property(document, fc.nat(), replacement, (text, place, replacement) => {
-        const at = place % text.length
-        isPlain(text.slice(0, at) + replacement + text.slice(at + 1))
+      fc.property(document, fc.nat(), replacement, (text, seed, replacement) => {
+        const offset = seed % text.length
+        isPlain(text.slice(0, offset) + replacement + text.slice(offset + 1))
       }),
       { numRuns: 10_000 },
     )

@@ -12,7 +12,7 @@ import {
   decodeEnsureStream,
   decodeStreamConfigHeader,
 } from '../../src/wire/json-resources.ts'
-import { refusal, refused } from './refused.ts'
+import { outcomeOf, rejection } from './outcome.ts'
 
 const LIMIT = 'must be an integer from 0 to 9007199254740991'
 
@@ -69,27 +69,27 @@ const decoders: [name: string, decode: (members: string) => unknown][] = [
 
 describe.each(decoders)('%s', (_, decode) => {
   it.each(MISSHAPEN_STREAM_MEMBERS)('rejects %s', (_problem, member) => {
-    expect(refused(() => decode(member))).toBe('400 bad_json')
+    expect(outcomeOf(() => decode(member))).toBe('400 bad_json')
   })
 
   it.each(INVALID_STREAM_MEMBERS)('rejects %s', (member, message) => {
-    expect(refused(() => decode(member))).toBe('422 invalid')
-    expect(refusal(() => decode(member))?.message).toBe(message)
+    expect(outcomeOf(() => decode(member))).toBe('422 invalid')
+    expect(rejection(() => decode(member))?.message).toBe(message)
   })
 
   it('reports a wrong shape before an invalid value', () => {
-    expect(refused(() => decode('"retention_policy":{"age":0},"delete_on_empty":1'))).toBe('400 bad_json')
+    expect(outcomeOf(() => decode('"retention_policy":{"age":0},"delete_on_empty":1'))).toBe('400 bad_json')
   })
 
   it('ignores unknown members', () => {
     expect(
-      refused(() => decode('"what":{"age":0},"timestamping":{"what":1},"delete_on_empty":{"x":1}')),
+      outcomeOf(() => decode('"what":{"age":0},"timestamping":{"what":1},"delete_on_empty":{"x":1}')),
     ).toBe('accepted')
-    expect(refused(() => decode('"retention_policy":{"infinite":{"what":1}}'))).toBe('accepted')
+    expect(outcomeOf(() => decode('"retention_policy":{"infinite":{"what":1}}'))).toBe('accepted')
   })
 
   it('is rejected if it is not an object', () => {
-    expect(refused(() => decode('"default_stream_config":1,'))).toBe('400 bad_json')
+    expect(outcomeOf(() => decode('"default_stream_config":1,'))).toBe('400 bad_json')
   })
 })
 
@@ -132,7 +132,7 @@ describe('a stream configuration', () => {
 
   it('rejects null for min_age_secs', () => {
     const text = '{"delete_on_empty":{"min_age_secs":null}}'
-    expect(refused(() => decodeEnsureStream(utf8(text)))).toBe('400 bad_json')
+    expect(outcomeOf(() => decodeEnsureStream(utf8(text)))).toBe('400 bad_json')
   })
 })
 
@@ -161,7 +161,7 @@ describe('a basin configuration', () => {
     '"stream_cipher":"AES-256-GCM"',
     '"default_stream_config":[]',
   ])('is rejected with %s', (member) => {
-    expect(refused(() => decodeEnsureBasin(utf8(`{"config":{${member}}}`)))).toBe('400 bad_json')
+    expect(outcomeOf(() => decodeEnsureBasin(utf8(`{"config":{${member}}}`)))).toBe('400 bad_json')
   })
 })
 
@@ -191,8 +191,8 @@ describe('PATCH of a stream', () => {
   })
 
   it.each(['null', '[]', '"x"', '', '{'])('is rejected with %j as its body', (text) => {
-    expect(refused(() => decodeStreamReconfiguration(utf8(text)))).toBe('400 bad_json')
-    expect(refused(() => decodeBasinReconfiguration(utf8(text)))).toBe('400 bad_json')
+    expect(outcomeOf(() => decodeStreamReconfiguration(utf8(text)))).toBe('400 bad_json')
+    expect(outcomeOf(() => decodeBasinReconfiguration(utf8(text)))).toBe('400 bad_json')
   })
 })
 
@@ -212,7 +212,7 @@ describe('PATCH of a basin', () => {
   it.each(['"create_stream_on_append":0', '"stream_cipher":"none"', '"stream_cipher":"","stream_cipher":""'])(
     'is rejected with %s',
     (member) => {
-      expect(refused(() => decodeBasinReconfiguration(utf8(`{${member}}`)))).toBe('400 bad_json')
+      expect(outcomeOf(() => decodeBasinReconfiguration(utf8(`{${member}}`)))).toBe('400 bad_json')
     },
   )
 })
@@ -221,12 +221,12 @@ describe('the header with a stream configuration', () => {
   it.each(['', 'null', '{', '[]', '{"storage_class":"fast"}', '{"storage_class":null,"storage_class":null}'])(
     'is rejected as %j',
     (text) => {
-      expect(refused(() => decodeStreamConfigHeader(text))).toBe('400 bad_header')
+      expect(outcomeOf(() => decodeStreamConfigHeader(text))).toBe('400 bad_header')
     },
   )
 
   it('is rejected if its values are invalid', () => {
-    expect(refused(() => decodeStreamConfigHeader('{"retention_policy":{"age":0}}'))).toBe('422 invalid')
+    expect(outcomeOf(() => decodeStreamConfigHeader('{"retention_policy":{"age":0}}'))).toBe('422 invalid')
   })
 })
 

@@ -6,7 +6,7 @@ import {
   decodeEnsureBasin,
   decodeEnsureStream,
 } from '../../src/wire/json-resources.ts'
-import { refusal, refused } from './refused.ts'
+import { outcomeOf, rejection } from './outcome.ts'
 
 const createBasin = (text: string) => decodeCreateBasin(utf8(text))
 const createStream = (text: string) => decodeCreateStream(utf8(text))
@@ -39,8 +39,8 @@ describe('POST basins', () => {
     ['a hyphen at the end', '{"basin":"my-basin-"}', 'basin name must end with a lowercase letter or number'],
     ['a dot', '{"basin":"my.basin"}', 'basin name must comprise lowercase letters, numbers, and hyphens'],
   ])('is rejected with %s', (_, text, message) => {
-    expect(refused(() => createBasin(text))).toBe('400 bad_json')
-    expect(refusal(() => createBasin(text))?.message).toBe(message)
+    expect(outcomeOf(() => createBasin(text))).toBe('400 bad_json')
+    expect(rejection(() => createBasin(text))?.message).toBe(message)
   })
 
   it.each([
@@ -55,14 +55,14 @@ describe('POST basins', () => {
     ['a location beyond ASCII', '{"basin":"my-basin","location":"é"}'],
     ['a location with a line break', '{"basin":"my-basin","location":"aws\\n"}'],
   ])('is rejected with %s', (_, text) => {
-    expect(refused(() => createBasin(text))).toBe('400 bad_json')
+    expect(outcomeOf(() => createBasin(text))).toBe('400 bad_json')
   })
 
   it('reports a wrong shape before an invalid configuration', () => {
     const config = '"config":{"default_stream_config":{"retention_policy":{"age":0}}}'
-    expect(refused(() => createBasin(`{"basin":"my-basin",${config}}`))).toBe('422 invalid')
-    expect(refused(() => createBasin(`{"basin":"b",${config}}`))).toBe('400 bad_json')
-    expect(refused(() => createBasin(`{"basin":"my-basin",${config},"location":1}`))).toBe('400 bad_json')
+    expect(outcomeOf(() => createBasin(`{"basin":"my-basin",${config}}`))).toBe('422 invalid')
+    expect(outcomeOf(() => createBasin(`{"basin":"b",${config}}`))).toBe('400 bad_json')
+    expect(outcomeOf(() => createBasin(`{"basin":"my-basin",${config},"location":1}`))).toBe('400 bad_json')
   })
 })
 
@@ -87,7 +87,7 @@ describe('PUT of a basin', () => {
   it.each(['[]', '1', '"x"', '{"config":1}', '{"scope":{}}', 'nul', '{"config":null,"config":null}'])(
     'is rejected with %s',
     (text) => {
-      expect(refused(() => ensureBasin(text))).toBe('400 bad_json')
+      expect(outcomeOf(() => ensureBasin(text))).toBe('400 bad_json')
     },
   )
 })
@@ -115,12 +115,12 @@ describe('POST streams', () => {
     ['a body that is null', 'null'],
     ['a config that is a string', '{"stream":"s","config":"x"}'],
   ])('is rejected with %s', (_, text) => {
-    expect(refused(() => createStream(text))).toBe('400 bad_json')
+    expect(outcomeOf(() => createStream(text))).toBe('400 bad_json')
   })
 
   it('is rejected if its configuration is invalid', () => {
     const text = '{"stream":"s","config":{"retention_policy":{"age":0}}}'
-    expect(refused(() => createStream(text))).toBe('422 invalid')
+    expect(outcomeOf(() => createStream(text))).toBe('422 invalid')
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ackForm, appendForm, mediaKind, readForm, requireJson } from '../../src/wire/media-type.ts'
-import { refusal, refused } from './refused.ts'
+import { outcomeOf, rejection } from './outcome.ts'
 
 describe('mediaKind', () => {
   it.each([
@@ -95,12 +95,12 @@ describe('appendForm and ackForm', () => {
 
 describe('requireJson', () => {
   it.each(['application/json', 'application/merge-patch+json'])('accepts %s', (contentType) => {
-    expect(refused(() => requireJson(contentType))).toBe('accepted')
+    expect(outcomeOf(() => requireJson(contentType))).toBe('accepted')
   })
 
   it.each([null, 'text/plain', 'application/protobuf', 'nonsense'])('rejects %j', (contentType) => {
-    expect(refused(() => requireJson(contentType))).toBe('400 bad_json')
-    expect(refusal(() => requireJson(contentType))?.message).toBe(
+    expect(outcomeOf(() => requireJson(contentType))).toBe('400 bad_json')
+    expect(rejection(() => requireJson(contentType))?.message).toBe(
       'Expected request with `Content-Type: application/json`',
     )
   })

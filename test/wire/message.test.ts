@@ -27,8 +27,8 @@ describe('sessionCompressionOf', () => {
     ['gzip,zstd;q=0.1', 'zstd'],
     ['gzip, zstd;q=0', 'zstd'],
     ['br , GZip ; q=0', 'gzip'],
-  ])('%j is %s', (header, wanted) => {
-    expect(sessionCompressionOf(header)).toBe(wanted)
+  ])('%j is %s', (header, expected) => {
+    expect(sessionCompressionOf(header)).toBe(expected)
   })
 })
 
@@ -48,12 +48,15 @@ describe('frameMessage', () => {
         wanted: length < 1024 ? undefined : compression,
       })),
     ),
-  )('with $compression, $length bytes are sent with $wanted', async ({ compression, length, wanted }) => {
-    const message = new Uint8Array(length).map((_, index) => Math.imul(index, 2_654_435_761) >>> 24)
-    const frame = frameOf(await frameMessage(message, compression))
-    expect(frame.compression).toBe(wanted)
-    expect(await messageOf(frame)).toEqual(message)
-  })
+  )(
+    'with $compression, $length bytes are sent with $wanted',
+    async ({ compression, length, wanted: expected }) => {
+      const message = new Uint8Array(length).map((_, index) => Math.imul(index, 2_654_435_761) >>> 24)
+      const frame = frameOf(await frameMessage(message, compression))
+      expect(frame.compression).toBe(expected)
+      expect(await messageOf(frame)).toEqual(message)
+    },
+  )
 
   it('compresses from 1,024 bytes, even if the result is longer', async () => {
     const message = crypto.getRandomValues(new Uint8Array(1024))

@@ -5,7 +5,7 @@ import { appendBatch } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { AppendAckSchema, AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../src/wire/proto-records.ts'
-import { refusal, refused } from './refused.ts'
+import { outcomeOf, rejection } from './outcome.ts'
 
 const encode = (input: MessageInitShape<typeof AppendInputSchema>) =>
   toBinary(AppendInputSchema, create(AppendInputSchema, input))
@@ -98,11 +98,11 @@ describe('decodeAppendInput', () => {
 
   it('rejects damaged bytes or agrees with the generated code on them', () => {
     fc.assert(
-      fc.property(anyInput, fc.nat(), fc.integer({ min: 1, max: 255 }), (input, at, change) => {
+      fc.property(anyInput, fc.nat(), fc.integer({ min: 1, max: 255 }), (input, offset, change) => {
         const data = encode({ ...input, records: input.records ?? [{ body: utf8('body') }] })
-        if (data.length > 0) data[at % data.length]! ^= change
+        if (data.length > 0) data[offset % data.length]! ^= change
         let outcome: unknown
-        if (refused(() => (outcome = decode(data))) === 'accepted') expect(outcome).toEqual(oracle(data))
+        if (outcomeOf(() => (outcome = decode(data))) === 'accepted') expect(outcome).toEqual(oracle(data))
       }),
       { numRuns: 1000 },
     )
@@ -111,7 +111,7 @@ describe('decodeAppendInput', () => {
   it('accepts an empty message, which `appendBatch` rejects', () => {
     const { inputs, conditions } = decode(new Uint8Array(0))
     expect(inputs).toEqual([])
-    expect(refused(() => appendBatch(inputs, conditions))).toBe('422 invalid')
+    expect(outcomeOf(() => appendBatch(inputs, conditions))).toBe('422 invalid')
   })
 
   it('distinguishes a condition of 0 and an empty token from none', () => {
@@ -135,8 +135,8 @@ describe('decodeAppendInput', () => {
     const group = (depth: number) =>
       Uint8Array.from([...Array(depth).fill((9 << 3) | 3), ...Array(depth).fill((9 << 3) | 4)])
     expect(decode(group(100)).inputs).toEqual([])
-    expect(refused(() => decode(group(101)))).toBe('400 bad_proto')
-    expect(refused(() => decode(new Uint8Array(200_000).fill((9 << 3) | 3)))).toBe('400 bad_proto')
+    expect(outcomeOf(() => decode(group(101)))).toBe('400 bad_proto')
+    expect(outcomeOf(() => decode(new Uint8Array(200_000).fill((9 << 3) | 3)))).toBe('400 bad_proto')
   })
 
   it('returns byte arrays that are not Node buffers, whose `slice` does not copy', () => {
@@ -161,17 +161,17 @@ describe('decodeAppendInput', () => {
     ['an end without a group', [(9 << 3) | 4]],
     ['a large number before what is malformed', [2 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0]],
   ])('rejects %s', (_case, data) => {
-    expect(refused(() => decode(Uint8Array.from(data)))).toBe('400 bad_proto')
-    expect(refused(() => decodeAppendInput(Uint8Array.from(data), 'bad_frame'))).toBe('400 bad_frame')
+    expect(outcomeOf(() => decode(Uint8Array.from(data)))).toBe('400 bad_proto')
+    expect(outcomeOf(() => decodeAppendInput(Uint8Array.from(data), 'bad_frame'))).toBe('400 bad_frame')
   })
 
   it.each([2n ** 53n, 2n ** 64n - 1n])(
     'rejects the number %s with an error that names the limit',
     (value) => {
-      const match = refusal(() => decode(encode({ records: [{}], matchSeqNum: value })))
+      const match = rejection(() => decode(encode({ records: [{}], matchSeqNum: value })))
       expect(match).toMatchObject({ code: 'invalid', status: 422, field: 'match_seq_num' })
       expect(match?.message).toContain('9007199254740991')
-      const time = refusal(() => decode(encode({ records: [{ timestamp: 5n }, { timestamp: value }, {}] })))
+      const time = rejection(() => decode(encode({ records: [{ timestamp: 5n }, { timestamp: value }, {}] })))
       expect(time).toMatchObject({ code: 'invalid', status: 422, field: 'timestamp' })
       expect(time?.message).toContain('9007199254740991')
     },
@@ -179,7 +179,7 @@ describe('decodeAppendInput', () => {
 
   it('accepts a fencing token that is too long, which `appendBatch` rejects with 422', () => {
     const { inputs, conditions } = decode(encode({ records: [{}], fencingToken: 'x'.repeat(37) }))
-    expect(refused(() => appendBatch(inputs, conditions))).toBe('422 invalid')
+    expect(outcomeOf(() => appendBatch(inputs, conditions))).toBe('422 invalid')
   })
 
   it('keeps one record more than the limit of a batch and checks the others', () => {
@@ -187,13 +187,15 @@ describe('decodeAppendInput', () => {
     for (let i = 0; i < million.length; i += 2) million[i] = (1 << 3) | 2
     const { inputs, conditions } = decode(million)
     expect(inputs).toHaveLength(1001)
-    expect(refusal(() => appendBatch(inputs, conditions))?.message).toBe(
+    expect(rejection(() => appendBatch(inputs, conditions))?.message).toBe(
       'record batch must not exceed 1000 records',
     )
     million[million.length - 1] = 1
-    expect(refused(() => decode(million))).toBe('400 bad_proto')
-    const late = encode({ records: [...Array.from({ length: 2000 }, () => ({})), { timestamp: 2n ** 60n }] })
-    expect(refusal(() => decode(late))).toMatchObject({ code: 'invalid', field: 'timestamp' })
+    expect(outcomeOf(() => decode(million))).toBe('400 bad_proto')
+    const beyondLimit = encode({
+      records: [...Array.from({ length: 2000 }, () => ({})), { timestamp: 2n ** 60n }],
+    })
+    expect(rejection(() => decode(beyondLimit))).toMatchObject({ code: 'invalid', field: 'timestamp' })
   })
 })
 

@@ -18,8 +18,12 @@ const records: SequencedRecord[] = [
   { seqNum: 1, timestamp: 2 ** 53 - 1, headers: [[utf8('name'), utf8('')]], body: utf8('x'.repeat(2000)) },
 ]
 
-function batchOf(of: readonly SequencedRecord[], tail?: StreamPosition): ReadBatch {
-  return new ReadBatch(RecordBatch.ofRecords(of), { count: of.length, meteredBytes: 0, lastSeqNum: 0 }, tail)
+function batchOf(records: readonly SequencedRecord[], tail?: StreamPosition): ReadBatch {
+  return new ReadBatch(
+    RecordBatch.ofRecords(records),
+    { count: records.length, meteredBytes: 0, lastSeqNum: 0 },
+    tail,
+  )
 }
 
 function framesOf(data: Uint8Array): MessageFrame {

@@ -7,7 +7,7 @@ import {
   decodeReadQuery,
   QueryParameters,
 } from '../../src/wire/query.ts'
-import { refusal, refused } from './refused.ts'
+import { outcomeOf, rejection } from './outcome.ts'
 
 const MAX = Number.MAX_SAFE_INTEGER
 
@@ -40,23 +40,23 @@ describe('a read query', () => {
   it.each(NUMBERS)('accepts only plain unsigned decimals for %s', (name) => {
     const wrong = ['', '-1', '%2B1', '+1', '1+', '1.0', '1e3', '0x1', '1_0', 'x', 'NaN', '%D9%A1', '%ff']
     for (const text of [...wrong, '18446744073709551616', '9'.repeat(21), '9'.repeat(1_000_000)]) {
-      expect(`${text} ${refused(() => decodeReadQuery(`${name}=${text}`))}`).toBe(`${text} 400 bad_query`)
+      expect(`${text} ${outcomeOf(() => decodeReadQuery(`${name}=${text}`))}`).toBe(`${text} 400 bad_query`)
     }
-    expect(refused(() => decodeReadQuery(name))).toBe('400 bad_query')
-    expect(refusal(() => decodeReadQuery(`${name}=x`))).toMatchObject({ field: name })
+    expect(outcomeOf(() => decodeReadQuery(name))).toBe('400 bad_query')
+    expect(rejection(() => decodeReadQuery(`${name}=x`))).toMatchObject({ field: name })
   })
 
   it.each([...NUMBERS, 'clamp'])('rejects %s if it is repeated', (name) => {
     const value = name === 'clamp' ? 'true' : '1'
-    expect(refused(() => decodeReadQuery(`${name}=${value}&x=1&${name}=${value}`))).toBe('400 bad_query')
+    expect(outcomeOf(() => decodeReadQuery(`${name}=${value}&x=1&${name}=${value}`))).toBe('400 bad_query')
   })
 
   it.each(['', '1', '0', 'True', 'TRUE', 'yes', 'true+', 'null'])('rejects clamp=%s', (text) => {
-    expect(refused(() => decodeReadQuery(`clamp=${text}`))).toBe('400 bad_query')
+    expect(outcomeOf(() => decodeReadQuery(`clamp=${text}`))).toBe('400 bad_query')
   })
 
   it('rejects a wait beyond 32 bits', () => {
-    expect(refused(() => decodeReadQuery('wait=4294967296'))).toBe('400 bad_query')
+    expect(outcomeOf(() => decodeReadQuery('wait=4294967296'))).toBe('400 bad_query')
   })
 
   it.each([
@@ -73,8 +73,8 @@ describe('a read query', () => {
 
   it.each(['seq_num', 'timestamp'])('rejects %s beyond 2^53 - 1 and names the limit', (name) => {
     for (const text of ['9007199254740992', '9007199254740993', '18446744073709551615']) {
-      expect(refused(() => decodeReadQuery(`${name}=${text}`))).toBe('422 invalid')
-      expect(refusal(() => decodeReadQuery(`${name}=${text}`))).toMatchObject({
+      expect(outcomeOf(() => decodeReadQuery(`${name}=${text}`))).toBe('422 invalid')
+      expect(rejection(() => decodeReadQuery(`${name}=${text}`))).toMatchObject({
         field: name,
         message: `\`${name}\` must be an integer from 0 to 9007199254740991`,
       })
@@ -87,8 +87,8 @@ describe('a read query', () => {
     'timestamp=0&tail_offset=0',
     'seq_num=1&timestamp=1&tail_offset=1',
   ])('rejects more than one start: %s', (search) => {
-    expect(refused(() => decodeReadQuery(search))).toBe('422 invalid')
-    expect(refusal(() => decodeReadQuery(search))?.message).toBe(
+    expect(outcomeOf(() => decodeReadQuery(search))).toBe('422 invalid')
+    expect(rejection(() => decodeReadQuery(search))?.message).toBe(
       'only one of seq_num, timestamp, or tail_offset can be provided',
     )
   })
@@ -96,7 +96,7 @@ describe('a read query', () => {
   it.each(['seq_num=0&timestamp=0&wait=x', 'seq_num=9007199254740992&clamp='])(
     'reports malformed parameters before invalid values: %s',
     (search) => {
-      expect(refused(() => decodeReadQuery(search))).toBe('400 bad_query')
+      expect(outcomeOf(() => decodeReadQuery(search))).toBe('400 bad_query')
     },
   )
 
@@ -104,7 +104,7 @@ describe('a read query', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (integer) => {
         const search = `seq_num=${integer}`
-        if (integer > BigInt(MAX)) expect(refused(() => decodeReadQuery(search))).toBe('422 invalid')
+        if (integer > BigInt(MAX)) expect(outcomeOf(() => decodeReadQuery(search))).toBe('422 invalid')
         else expect(BigInt(decodeReadQuery(search).seqNum!)).toBe(integer)
       }),
     )
@@ -152,7 +152,7 @@ describe('a list query', () => {
     'limit=1&limit=1',
     'prefix=a&prefix=a',
   ])('is rejected with %s', (search) => {
-    expect(refused(() => streams(search))).toBe('400 bad_query')
+    expect(outcomeOf(() => streams(search))).toBe('400 bad_query')
   })
 
   it.each([
@@ -162,14 +162,14 @@ describe('a list query', () => {
     [`start_after=${'a'.repeat(49)}`, 'basin start-after must not exceed 48 bytes in length'],
     ['start_after=a.b', 'basin start-after must comprise lowercase letters, numbers, and hyphens'],
   ])('of basins is rejected with %s', (search, message) => {
-    expect(refused(() => basins(search))).toBe('400 bad_query')
-    expect(refusal(() => basins(search))?.message).toBe(message)
+    expect(outcomeOf(() => basins(search))).toBe('400 bad_query')
+    expect(rejection(() => basins(search))?.message).toBe(message)
   })
 
   it.each(['prefix', 'start_after'])('of streams accepts 512 bytes of %s and no more', (name) => {
-    expect(refused(() => streams(`${name}=${'s'.repeat(512)}`))).toBe('accepted')
-    expect(refused(() => streams(`${name}=${'s'.repeat(513)}`))).toBe('400 bad_query')
-    expect(refused(() => streams(`${name}=${'%C3%A9'.repeat(256)}s`))).toBe('400 bad_query')
+    expect(outcomeOf(() => streams(`${name}=${'s'.repeat(512)}`))).toBe('accepted')
+    expect(outcomeOf(() => streams(`${name}=${'s'.repeat(513)}`))).toBe('400 bad_query')
+    expect(outcomeOf(() => streams(`${name}=${'%C3%A9'.repeat(256)}s`))).toBe('400 bad_query')
   })
 })
 
@@ -177,7 +177,7 @@ describe('QueryParameters', () => {
   it('limits integers to the given bound', () => {
     expect(new QueryParameters('start=4294967295').integer('start', 4_294_967_295)).toBe(4_294_967_295)
     const integer = () => new QueryParameters('start=4294967296').integer('start', 4_294_967_295)
-    expect(refusal(integer)?.message).toBe('parameter `start` must be an integer from 0 to 4294967295')
+    expect(rejection(integer)?.message).toBe('parameter `start` must be an integer from 0 to 4294967295')
   })
 
   it('distinguishes absent from empty', () => {
@@ -204,6 +204,6 @@ describe('a metrics query', () => {
     'set=storage&start=1.5',
     'set=storage&interval=week',
   ])('is rejected with %j', (search) => {
-    expect(refused(() => decodeMetricsQuery(search, ['storage']))).toBe('400 bad_query')
+    expect(outcomeOf(() => decodeMetricsQuery(search, ['storage']))).toBe('400 bad_query')
   })
 })

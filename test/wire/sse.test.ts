@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { batchEvent, DONE_EVENT, errorEvent, parseLastEventId, pingEvent } from '../../src/wire/sse.ts'
-import { refused } from './refused.ts'
+import { outcomeOf } from './outcome.ts'
 
 describe('events', () => {
   it('are written field by field, in order, and end with a blank line', () => {
@@ -70,13 +70,13 @@ describe('parseLastEventId', () => {
     '0,0,18446744073709551616',
     `${'9'.repeat(100_000)},0,0`,
   ])('rejects %j', (value) => {
-    expect(refused(() => parseLastEventId(value))).toBe('400 bad_header')
+    expect(outcomeOf(() => parseLastEventId(value))).toBe('400 bad_header')
   })
 
   it.each(['9007199254740992,0,0', '18446744073709551615,0,0'])(
     'rejects a start beyond 2^53 - 1: %s',
     (value) => {
-      expect(refused(() => parseLastEventId(value))).toBe('422 invalid')
+      expect(outcomeOf(() => parseLastEventId(value))).toBe('422 invalid')
       expect(() => parseLastEventId(value)).toThrow('9007199254740991')
     },
   )

@@ -7,7 +7,7 @@ import {
   vendorHeader,
   vendorHeaderName,
 } from '../../src/wire/vendor-headers.ts'
-import { refusal, refused } from './refused.ts'
+import { outcomeOf, rejection } from './outcome.ts'
 
 function requestHeaders(init: Record<string, string>): RequestHeaders {
   const headers = new Headers(init)
@@ -22,8 +22,8 @@ describe('the header prefixes', () => {
   it.each([
     ['svc', 'svcs/proto'],
     ['s2', 's2s/proto'],
-  ])('%s names the session content type %s', (word, type) => {
-    expect(sessionContentType(word)).toBe(type)
+  ])('%s names the session content type %s', (prefix, type) => {
+    expect(sessionContentType(prefix)).toBe(type)
   })
 
   it.each<[VendorHeader, string]>([
@@ -54,8 +54,8 @@ describe('vendorHeader', () => {
 
   it('rejects two prefixes with contradictory values', () => {
     const headers = requestHeaders({ 'svc-basin': 'a', 's2-basin': 'b' })
-    expect(refused(() => vendorHeader(headers, 'basin'))).toBe('400 bad_header')
-    expect(refusal(() => vendorHeader(headers, 'basin'))?.message).toContain('`svc-basin` and `s2-basin`')
+    expect(outcomeOf(() => vendorHeader(headers, 'basin'))).toBe('400 bad_header')
+    expect(rejection(() => vendorHeader(headers, 'basin'))?.message).toContain('`svc-basin` and `s2-basin`')
   })
 
   it('accepts only the configured prefixes', () => {
@@ -81,8 +81,8 @@ describe('headerPrefixOf', () => {
       's2',
     ],
     ['a header that only contains the word', { 'x-s2-basin': 'a', s2basin: 'a' }, 'svc'],
-  ])('with %s', (_, headers, word) => {
-    expect(headerPrefixOf(requestHeaders(headers))).toBe(word)
+  ])('with %s', (_, headers, prefix) => {
+    expect(headerPrefixOf(requestHeaders(headers))).toBe(prefix)
   })
 
   it('falls back to the first accepted prefix if the neutral one is not accepted', () => {

@@ -61,13 +61,13 @@ describe('a metrics query', () => {
     ['basin', 'append-throughput', ['minute', 'hour', 'day'], 'minute'],
     ['basin', 'basin-ops', ['minute', 'hour', 'day'], 'hour'],
     ['stream', 'storage', ['minute'], 'minute'],
-  ])('intervals of %s %s: %j, by default %s', (level, set, taken, byDefault) => {
+  ])('intervals of %s %s: %j, by default %s', (level, set, accepted, byDefault) => {
     const query = { set, start: NOW, end: NOW }
     expect(plan(level, query).interval).toBe(byDefault)
     for (const interval of ['minute', 'hour', 'day', 'week' as MetricInterval] as const) {
       const message = invalidMessage(() => plan(level, { ...query, interval }))
       if (message === undefined) expect(plan(level, { ...query, interval }).interval).toBe(interval)
-      expect([interval, message === undefined]).toEqual([interval, taken.includes(interval)])
+      expect([interval, message === undefined]).toEqual([interval, accepted.includes(interval)])
     }
   })
 
@@ -127,8 +127,8 @@ describe('the intervals of a metrics query', () => {
     ['hour', 41.5, 'day'],
     ['day', 1, 'day'],
     ['minute', 20_000, 'day'],
-  ])('by %s from %d days ago on: by %s', (interval, days, answered) => {
+  ])('requested by %s since %d days ago: returned by %s', (interval, days, returned) => {
     const start = NOW - days * DAY
-    expect(plan('basin', { set: 'read-ops', start, end: start + 1, interval }).interval).toBe(answered)
+    expect(plan('basin', { set: 'read-ops', start, end: start + 1, interval }).interval).toBe(returned)
   })
 })

@@ -86,9 +86,9 @@ describe('tiers of usage', () => {
         expect(chunks.length).toBeLessThanOrEqual(72 + 40 + 5)
         const starts = chunks.map(({ tier, chunk }) => (chunk + 1) * tier.chunkSeconds)
         for (const [index, tier] of TIERS.entries()) {
-          const own = starts.filter((_, i) => chunks[i]!.tier === tier)
-          expect(own).toEqual(own.toSorted((a, b) => b - a))
-          if (index < TIERS.indexOf(finest)) expect(own).toEqual([])
+          const ofTier = starts.filter((_, i) => chunks[i]!.tier === tier)
+          expect(ofTier).toEqual(ofTier.toSorted((a, b) => b - a))
+          if (index < TIERS.indexOf(finest)) expect(ofTier).toEqual([])
         }
         expect(chunks.map(({ tier }) => TIERS.indexOf(tier))).toEqual(
           chunks.map(({ tier }) => TIERS.indexOf(tier)).toSorted((a, b) => a - b),

@@ -1,12 +1,12 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
 /** Returns the error of a rejected call, such as `400 bad_json`, or `accepted`. Rethrows any other error. */
-export function refused(call: () => unknown): string {
-  const error = refusal(call)
+export function outcomeOf(call: () => unknown): string {
+  const error = rejection(call)
   return error === undefined ? 'accepted' : `${error.status} ${error.code}`
 }
 
-export function refusal(call: () => unknown): HeadwaterError | undefined {
+export function rejection(call: () => unknown): HeadwaterError | undefined {
   try {
     call()
     return undefined
