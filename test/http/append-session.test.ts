@@ -114,10 +114,10 @@ describe('append session', () => {
       acks: [1, 2, 3, 4],
       error: undefined,
     })
-    const whole = new Upload()
-    whole.write(bytes)
-    whole.end()
-    expect(await resultOf(await bytesOf(await service.open(whole)))).toMatchObject({ acks: [5, 6, 7, 8] })
+    const unsplit = new Upload()
+    unsplit.write(bytes)
+    unsplit.end()
+    expect(await resultOf(await bytesOf(await service.open(unsplit)))).toMatchObject({ acks: [5, 6, 7, 8] })
   })
 
   test('pipelines inputs, whose conditions chain before anything is durable', async () => {
@@ -319,20 +319,20 @@ describe('a failing append session', () => {
     expect(await errorOf(key)).toMatchObject({ status: 400, code: 'bad_header' })
     expect(upload.body.locked).toBe(false)
     upload.end()
-    const odd = await open(upload, { headers: { ...SESSION, 'svc-format': 'nonsense' } })
-    expect(odd.status).toBe(200)
+    const invalidFormat = await open(upload, { headers: { ...SESSION, 'svc-format': 'nonsense' } })
+    expect(invalidFormat.status).toBe(200)
     expectNothingOpen()
   })
 })
 
-test.each(['ends', 'fails', 'is left'])('a session that %s releases its stream', async (how) => {
+test.each(['ends', 'fails', 'is cancelled'])('a session that %s releases its stream', async (end) => {
   const service = await start({}, { limits: { cachedStreams: 1 } })
   const upload = new Upload()
   const reader = new BodyReader(await service.open(upload))
   upload.write(inputFrame(['a']))
   await service.clock.settle()
-  if (how === 'ends') upload.end()
-  else if (how === 'fails') upload.write(inputFrame([]))
+  if (end === 'ends') upload.end()
+  else if (end === 'fails') upload.write(inputFrame([]))
   else await reader.cancel()
   await reader.ended
   await service.clock.settle()
@@ -360,12 +360,12 @@ describe('a client that leaves an append session', () => {
   test('by its signal', async () => {
     const service = await start()
     const upload = new Upload()
-    const leaving = new AbortController()
-    const reader = new BodyReader(await service.open(upload, { signal: leaving.signal }))
+    const controller = new AbortController()
+    const reader = new BodyReader(await service.open(upload, { signal: controller.signal }))
     upload.write(inputFrame(['a']))
     await service.clock.settle()
-    leaving.abort()
-    await expect(reader.ended).rejects.toBe(leaving.signal.reason)
+    controller.abort()
+    await expect(reader.ended).rejects.toBe(controller.signal.reason)
     await service.clock.settle()
     expect(upload.isCancelled).toBe(true)
     expect(service.errors).toEqual([])

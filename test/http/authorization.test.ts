@@ -7,7 +7,7 @@ import { errorOf, RECORDS, type Service, startService, startWithStream, tailOf, 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** A token for the basin of the tests and these operations, and calls that require one. */
-async function demanding(service: Service, ...ops: (typeof OPERATIONS)[number][]) {
+async function withRequiredToken(service: Service, ...ops: (typeof OPERATIONS)[number][]) {
   const token = await service.hw.issueAccessToken({
     id: 'of-a-test',
     scope: { basins: { exact: 'test-basin' }, streams: { prefix: '' }, ops },
@@ -19,9 +19,9 @@ describe('a handler requires a token', () => {
   test('for everything except health checks and preflights', async () => {
     const service = await startService()
     const call = service.with({ auth: 'token' })
-    const refused = await call('GET', '/v1/basins')
-    expect(refused.headers.get('www-authenticate')).toBe('Bearer')
-    expect(await errorOf(refused)).toMatchObject({ status: 401, code: 'authn' })
+    const rejected = await call('GET', '/v1/basins')
+    expect(rejected.headers.get('www-authenticate')).toBe('Bearer')
+    expect(await errorOf(rejected)).toMatchObject({ status: 401, code: 'authn' })
     expect((await call('POST', RECORDS, { json: {} })).status).toBe(401)
     expect((await call('GET', '/metrics')).status).toBe(401)
     expect((await call('GET', '/health')).status).toBe(200)
@@ -39,9 +39,9 @@ describe('a handler requires a token', () => {
     ['a huge token', () => `Bearer ${'A'.repeat(100_000)}`],
     ['something else', () => `Bearer ${token}`],
   ]
-  test.each(odd('hello'))('401 for %s', async (_, header) => {
+  test.each(odd('hello'))('and returns 401 for %s', async (_, header) => {
     const service = await startService()
-    const { token, call } = await demanding(service, 'list-basins')
+    const { token, call } = await withRequiredToken(service, 'list-basins')
     const answers = [
       await errorOf(await call('GET', '/v1/basins', { headers: { authorization: header(token) } })),
       await errorOf(await call('GET', '/v1/basins')),
@@ -51,16 +51,16 @@ describe('a handler requires a token', () => {
     expect(service.errors).toEqual([])
   })
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('with the scheme written as %j', async (scheme) => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('and accepts the scheme %j', async (scheme) => {
     const service = await startService()
-    const { token, call } = await demanding(service, 'list-basins')
+    const { token, call } = await withRequiredToken(service, 'list-basins')
     const headers = { authorization: `${scheme} ${token} ` }
     expect((await call('GET', '/v1/basins', { headers })).status).toBe(200)
   })
 
   test('before it reads or decodes a body, and checks the permission first too', async () => {
     const service = await startWithStream()
-    const { token, call } = await demanding(service, 'read')
+    const { token, call } = await withRequiredToken(service, 'read')
     for (const [headers, status] of [
       [{}, 401],
       [bearer(token), 403],
@@ -78,7 +78,7 @@ describe('a handler requires a token', () => {
 
   test('for the name in a body', async () => {
     const service = await startService()
-    const { token, call } = await demanding(service, 'create-basin')
+    const { token, call } = await withRequiredToken(service, 'create-basin')
     const create = async (basin: string) =>
       (await call('POST', '/v1/basins', { headers: bearer(token), json: { basin } })).status
     expect([await create('other-basin'), await create('test-basin')]).toEqual([403, 201])
@@ -86,7 +86,7 @@ describe('a handler requires a token', () => {
 
   test('for the basin that the host names', async () => {
     const service = await startWithStream()
-    const { token, call } = await demanding(service, 'list-streams')
+    const { token, call } = await withRequiredToken(service, 'list-streams')
     const list = async (basin: string) =>
       call('GET', '/v1/streams', {
         headers: bearer(token),
@@ -103,7 +103,7 @@ describe('tokens from `getToken`', () => {
 
   test('are used instead of those in `authorization`', async () => {
     const service = await startService()
-    const { token } = await demanding(service, 'list-basins')
+    const { token } = await withRequiredToken(service, 'list-basins')
     const call = service.with({ auth: 'token', getToken: async (exchange) => cookie(exchange) })
     expect((await call('GET', '/v1/basins', { headers: { cookie: `token=${token}` } })).status).toBe(200)
     expect((await call('GET', '/v1/basins', { headers: bearer(token) })).status).toBe(401)

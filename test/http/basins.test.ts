@@ -212,8 +212,8 @@ describe('the configuration and deletion of basins', () => {
     await call('PUT', '/v1/basins/some-basin')
     await call('PUT', '/v1/streams/s', { basin: 'some-basin' })
     const deleted = call('DELETE', '/v1/basins/some-basin')
-    const again = call('DELETE', '/v1/basins/some-basin')
-    const responses = [await deleted, await again]
+    const repeat = call('DELETE', '/v1/basins/some-basin')
+    const responses = [await deleted, await repeat]
     expect(responses.map(({ status }) => status)).toEqual([202, 202])
     expect(await responses[0]!.text()).toBe('')
     isHeld = false
@@ -239,13 +239,13 @@ describe('the configuration and deletion of basins', () => {
     expect(await (await call('GET', '/v1/basins')).json()).toMatchObject({
       basins: [{ name: 'some-basin', state: 'deleting', deleted_at: '2025-01-01T00:00:00Z' }],
     })
-    const refused = [
+    const responses = [
       await call('PUT', '/v1/basins/some-basin'),
       await call('PATCH', '/v1/basins/some-basin', { json: {} }),
       await call('POST', '/v1/basins', { json: { basin: 'some-basin' } }),
       await call('PUT', '/v1/streams/s', { basin: 'some-basin' }),
     ]
-    for (const response of refused) {
+    for (const response of responses) {
       expect(await errorOf(response)).toMatchObject({ status: 409, code: 'basin_deletion_pending' })
     }
   })

@@ -133,13 +133,13 @@ describe('request bodies', () => {
   test('a body truncated by a disconnect is not reported', async () => {
     const service = await startWithStream()
     const upload = new Upload()
-    const leaving = new AbortController()
+    const controller = new AbortController()
     const pending = service.call('POST', RECORDS, {
       body: upload.body,
       headers: JSON_TYPE,
-      signal: leaving.signal,
+      signal: controller.signal,
     })
-    leaving.abort()
+    controller.abort()
     upload.fail(new Error('reset'))
     expect((await pending).status).toBe(499)
     expect(service.errors).toEqual([])
@@ -172,14 +172,14 @@ describe('request bodies', () => {
   test('a body that stalls after a disconnect is abandoned', async () => {
     const service = await startWithStream()
     const upload = new Upload()
-    const leaving = new AbortController()
+    const controller = new AbortController()
     const pending = service.call('POST', RECORDS, {
       body: upload.body,
       headers: JSON_TYPE,
-      signal: leaving.signal,
+      signal: controller.signal,
     })
     upload.write(json('a').slice(0, 5))
-    leaving.abort()
+    controller.abort()
     expect((await pending).status).toBe(499)
     expect(await tailOf(service)).toBe(0)
     expect(service.errors).toEqual([])
@@ -208,8 +208,8 @@ describe('request bodies', () => {
       await parsed.json()
       const locked = request()
       locked.body!.getReader()
-      for (const taken of [parsed, locked]) {
-        const error = await errorOf(await handler(taken))
+      for (const request of [parsed, locked]) {
+        const error = await errorOf(await handler(request))
         expect([error.status, error.code]).toEqual([500, 'other'])
         expect(error.message).toContain('before any body parser')
       }

@@ -55,8 +55,8 @@ describe('CORS', () => {
   test('rejections and sessions allow the origin too', async () => {
     const service = await startWithStream({ cors: true })
     const headers = { origin: ORIGIN }
-    const refused = await service.with({ auth: 'token' })('GET', '/v1/basins', { headers })
-    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, ORIGIN])
+    const rejected = await service.with({ auth: 'token' })('GET', '/v1/basins', { headers })
+    expect([rejected.status, rejected.headers.get('access-control-allow-origin')]).toEqual([401, ORIGIN])
     const sse = await service.call('GET', '/v1/streams/s/records', {
       headers: { ...headers, accept: 'text/event-stream' },
     })
@@ -115,9 +115,9 @@ describe('without authentication', () => {
     ],
   ])('rejects a page of %s before the request has an effect', async (_, headers) => {
     const service = await startWithStream()
-    const refused = await service.call('POST', '/v1/streams/s/records', { headers, json: { records: [{}] } })
-    expect(refused.headers.has('access-control-allow-origin')).toBe(false)
-    expect(await errorOf(refused)).toMatchObject({
+    const rejected = await service.call('POST', '/v1/streams/s/records', { headers, json: { records: [{}] } })
+    expect(rejected.headers.has('access-control-allow-origin')).toBe(false)
+    expect(await errorOf(rejected)).toMatchObject({
       status: 403,
       code: 'permission_denied',
       message: expect.stringContaining('`--allow-origin`'),

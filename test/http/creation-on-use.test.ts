@@ -60,7 +60,7 @@ describe('creation on first use', () => {
 
   test('a rejected request creates nothing', async () => {
     const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
-    const refused = [
+    const responses = [
       await call('POST', '/v1/streams/t/records', { json: { records: [] } }),
       await call('POST', '/v1/streams/t/records', { body: '{' }),
       await call('GET', '/v1/streams/t/records?seq_num=1&timestamp=2'),
@@ -68,15 +68,15 @@ describe('creation on first use', () => {
       await call('GET', '/v1/streams/t/records?count=x', SSE),
       await call('GET', '/v1/streams/t/records/tail', { headers: { 'svc-stream-config': '{' } }),
     ]
-    expect(refused.map(({ status }) => status)).toEqual([422, 400, 422, 422, 400, 400])
+    expect(responses.map(({ status }) => status)).toEqual([422, 400, 422, 422, 400, 400])
     expect(await streams()).toEqual([])
   })
 })
 
 describe('svc-stream-config', () => {
-  test.each(['svc', 's2'])('configures the created stream, with the prefix %s', async (word) => {
+  test.each(['svc', 's2'])('configures the created stream, with the prefix %s', async (prefix) => {
     const { call } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
-    const headers = { [`${word}-stream-config`]: '{"retention_policy":{"age":60}}' }
+    const headers = { [`${prefix}-stream-config`]: '{"retention_policy":{"age":60}}' }
     await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })
     await call('GET', '/v1/streams/r/records', { headers })
     for (const name of ['a', 'r']) {

@@ -40,20 +40,20 @@ describe('limits.openSessions', () => {
     async (_, open) => {
       const service = await startWithStream({}, { limits: { openSessions: 2 } })
       const { hw, clock } = service
-      const leaving = [new AbortController(), new AbortController()]
-      const opened = leaving.map(({ signal }) => open(service, signal))
+      const controllers = [new AbortController(), new AbortController()]
+      const opened = controllers.map(({ signal }) => open(service, signal))
       for (const response of opened) response.catch(() => {})
       await clock.settle()
       expect(hw.stats().openSessions).toBe(2)
       expect(await errorOf(await open(service, new AbortController().signal))).toEqual(REFUSED)
-      leaving[0]!.abort()
+      controllers[0]!.abort()
       await clock.settle()
       expect(hw.stats().openSessions).toBe(1)
       const third = new AbortController()
       open(service, third.signal).catch(() => {})
       await clock.settle()
       expect(hw.stats().openSessions).toBe(2)
-      leaving[1]!.abort()
+      controllers[1]!.abort()
       third.abort()
       await clock.settle()
       expect(hw.stats().openSessions).toBe(0)
@@ -69,7 +69,7 @@ describe('limits.pendingBodyBytes', () => {
     message: `limit exceeded: \`limits.pendingBodyBytes\` is ${(2 * MIB).toLocaleString('en-US')}; the request had no effect`,
   }
   const start = () => startWithStream({ limits: { pendingBodyBytes: 2 * MIB } })
-  const filler = (bytes: number) => new Uint8Array(bytes).fill(0x20)
+  const spaces = (bytes: number) => new Uint8Array(bytes).fill(0x20)
   const record = new TextEncoder().encode('{"records":[{"body":"x"}]}')
   const append = (service: Service, upload: Upload, headers: Record<string, string> = {}) =>
     service.call('POST', RECORDS, { headers: { ...JSON_TYPE, ...headers }, body: upload.body })
@@ -85,10 +85,10 @@ describe('limits.pendingBodyBytes', () => {
     const service = await start()
     const uploads = [new Upload(), new Upload(), new Upload()]
     const responses = uploads.map((upload) => append(service, upload))
-    uploads[0]!.write(filler(MIB))
-    uploads[1]!.write(filler(MIB - 100))
+    uploads[0]!.write(spaces(MIB))
+    uploads[1]!.write(spaces(MIB - 100))
     await service.clock.settle()
-    uploads[2]!.write(filler(101))
+    uploads[2]!.write(spaces(101))
     expect(await errorOf(await responses[2]!)).toEqual(REFUSED)
     expect(uploads[2]!.isCancelled).toBe(true)
     for (const upload of uploads.slice(0, 2)) {
@@ -101,7 +101,7 @@ describe('limits.pendingBodyBytes', () => {
     // All has been given back.
     const whole = new Upload()
     const last = append(service, whole)
-    whole.write(filler(2 * MIB - 100), record)
+    whole.write(spaces(2 * MIB - 100), record)
     whole.end()
     expect((await last).status).toBe(200)
   })
@@ -123,8 +123,8 @@ describe('limits.pendingBodyBytes', () => {
     for (const response of responses.slice(1)) expect((await response).status).toBe(400)
     // Alone it has room, whatever the limit.
     for (let i = 0; i < 3; i++) {
-      const again = { headers: { ...JSON_TYPE, ...headers }, body: compressed }
-      expect((await service.call('POST', RECORDS, again)).status).toBe(200)
+      const init = { headers: { ...JSON_TYPE, ...headers }, body: compressed }
+      expect((await service.call('POST', RECORDS, init)).status).toBe(200)
     }
     expect(await tailOf(service)).toBe(4)
   })
@@ -134,23 +134,23 @@ describe('limits.pendingBodyBytes', () => {
     for (let i = 0; i < 3; i++) {
       const failing = new Upload()
       const failed = append(service, failing)
-      failing.write(filler(MIB))
+      failing.write(spaces(MIB))
       await service.clock.settle()
       failing.fail(new Error('cut off'))
       expect((await failed).status).toBe(400)
       const long = new Upload()
-      const refused = append(service, long)
-      long.write(filler(2 * MIB), filler(1))
-      expect(await errorOf(await refused)).toMatchObject({ code: 'bad_json' })
-      const leaving = new AbortController()
-      const { signal } = leaving
-      const left = new Upload()
-      const given = service.call('POST', RECORDS, { headers: JSON_TYPE, body: left.body, signal })
-      left.write(filler(MIB))
+      const rejected = append(service, long)
+      long.write(spaces(2 * MIB), spaces(1))
+      expect(await errorOf(await rejected)).toMatchObject({ code: 'bad_json' })
+      const controller = new AbortController()
+      const { signal } = controller
+      const abandoned = new Upload()
+      const response = service.call('POST', RECORDS, { headers: JSON_TYPE, body: abandoned.body, signal })
+      abandoned.write(spaces(MIB))
       await service.clock.settle()
-      leaving.abort()
-      expect((await given).status).toBe(499)
-      expect(left.isCancelled).toBe(true)
+      controller.abort()
+      expect((await response).status).toBe(499)
+      expect(abandoned.isCancelled).toBe(true)
     }
     expect(service.errors).toEqual([])
   })

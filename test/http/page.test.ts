@@ -30,15 +30,15 @@ test('the page is sent again only after it has changed', async () => {
   const call = withOptions({ page: PAGE })
   const etag = (await call('GET', '/', { basin: null })).headers.get('etag')!
   expect(etag).toMatch(/^W\/"[\w+/]{43}="$/)
-  const again = (known: string, page = PAGE) =>
-    withOptions({ page })('GET', '/', { basin: null, headers: { 'if-none-match': known } })
+  const revalidate = (etag: string, page = PAGE) =>
+    withOptions({ page })('GET', '/', { basin: null, headers: { 'if-none-match': etag } })
   for (const known of [etag, `"other", ${etag}`]) {
-    const { status, headers, body } = await again(known)
+    const { status, headers, body } = await revalidate(known)
     expect([status, headers.get('etag'), body]).toEqual([304, etag, null])
     expect(headers.get('content-security-policy')).toBe(PAGE.contentSecurityPolicy)
   }
-  expect((await again('"other"')).status).toBe(200)
-  expect((await again(etag, { ...PAGE, html: '<!doctype html><title>new</title>' })).status).toBe(200)
+  expect((await revalidate('"other"')).status).toBe(200)
+  expect((await revalidate(etag, { ...PAGE, html: '<!doctype html><title>new</title>' })).status).toBe(200)
 })
 
 test.each(['/', '/streams', '/streams/'])('the page is served after a prefix: %s', async (path) => {

@@ -34,11 +34,11 @@ describe('binary read session', () => {
   test.each([
     ['svcs/proto', 'svc', 'svcs/proto'],
     ['S2S/Proto; x=y', 's2', 's2s/proto'],
-  ])('responds with the header prefix of the request: %s', async (type, word, answered) => {
+  ])('responds with the header prefix of the request: %s', async (type, prefix, responsePrefix) => {
     const { call } = await start()
-    const headers = { 'content-type': type, [`${word}-basin`]: BASIN }
+    const headers = { 'content-type': type, [`${prefix}-basin`]: BASIN }
     const response = await call('GET', `${RECORDS}?seq_num=0&count=3`, { basin: null, headers })
-    expect(response.headers.get('content-type')).toBe(answered)
+    expect(response.headers.get('content-type')).toBe(responsePrefix)
     expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
     expect(response.headers.get('x-accel-buffering')).toBe('no')
     const frames = await framesOf(await bytesOf(response))
@@ -124,14 +124,14 @@ describe('binary read session', () => {
 
   test('releases everything at once when the client leaves', async () => {
     const { call, clock, hw, expectNothingOpen } = await start()
-    const leaving = new AbortController()
+    const controller = new AbortController()
     const headers = { 'content-type': 'svcs/proto' }
-    const reader = new BodyReader(await call('GET', RECORDS, { headers, signal: leaving.signal }))
+    const reader = new BodyReader(await call('GET', RECORDS, { headers, signal: controller.signal }))
     await clock.settle()
     expect(hw.stats().waitingReads).toBe(1)
-    leaving.abort()
+    controller.abort()
     expectNothingOpen()
-    await expect(reader.ended).rejects.toBe(leaving.signal.reason)
+    await expect(reader.ended).rejects.toBe(controller.signal.reason)
   })
 
   test('reports errors before the session as ordinary responses, and ignores the format', async () => {
@@ -142,9 +142,9 @@ describe('binary read session', () => {
       416,
       'application/json',
     ])
-    const odd = await read('?seq_num=0&count=1', { 'svc-format': 'nonsense', 'last-event-id': 'x' })
-    expect(odd.status).toBe(200)
-    await odd.text()
+    const invalidFormat = await read('?seq_num=0&count=1', { 'svc-format': 'nonsense', 'last-event-id': 'x' })
+    expect(invalidFormat.status).toBe(200)
+    await invalidFormat.text()
     expectNothingOpen()
   })
 })

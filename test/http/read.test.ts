@@ -38,9 +38,9 @@ describe('unary read', () => {
     expect(response.headers.get('content-type')).toBe('application/protobuf')
     const { records, tail } = fromBinary(ReadBatchSchema, await bytesOf(response))
     expect([records.map(({ seqNum }) => Number(seqNum)), Number(tail!.seqNum)]).toEqual([[1, 2], 3])
-    const refused = await call('GET', RECORDS, { headers })
-    expect([refused.status, refused.headers.get('content-type')]).toEqual([416, 'application/json'])
-    expect(await refused.json()).toEqual({ tail: { seq_num: 3, timestamp: NOW } })
+    const rejected = await call('GET', RECORDS, { headers })
+    expect([rejected.status, rejected.headers.get('content-type')]).toEqual([416, 'application/json'])
+    expect(await rejected.json()).toEqual({ tail: { seq_num: 3, timestamp: NOW } })
   })
 
   test('includes the tail if it reaches the tail, and only then', async () => {
@@ -141,11 +141,11 @@ describe('long poll', () => {
 
   test('releases everything when the client leaves', async () => {
     const { call, clock, hw, errors, expectNothingOpen } = await startWithThree()
-    const leaving = new AbortController()
-    const pending = call('GET', `${RECORDS}?wait=60`, { signal: leaving.signal })
+    const controller = new AbortController()
+    const pending = call('GET', `${RECORDS}?wait=60`, { signal: controller.signal })
     await clock.settle()
     expect(hw.stats().waitingReads).toBe(1)
-    leaving.abort()
+    controller.abort()
     expect((await pending).status).toBe(499)
     expectNothingOpen()
     expect(errors).toEqual([])

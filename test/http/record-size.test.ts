@@ -28,8 +28,8 @@ describe('a record with very many headers', () => {
     ['with a large one', appendOfHeaders(262_142, numbers)],
   ])('is rejected if its encoding exceeds a frame although it is metered as 1 MiB: %s', async (_, body) => {
     const service = await startWithStream()
-    const refused = await append(service, body)
-    expect([refused.status, await refused.json()]).toMatchObject([422, { code: 'invalid' }])
+    const response = await append(service, body)
+    expect([response.status, await response.json()]).toMatchObject([422, { code: 'invalid' }])
     expect((await service.hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
   })
 

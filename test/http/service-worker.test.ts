@@ -23,9 +23,9 @@ function startWorker({ openEngine, scope = '/', ...options }: WorkerOptions) {
   } finally {
     vi.unstubAllGlobals()
   }
-  const seenByOthers: string[] = []
+  const otherListener: string[] = []
   worker.addEventListener('fetch', (event) => {
-    seenByOthers.push(new URL((event as FetchEvent).request.url).pathname)
+    otherListener.push(new URL((event as FetchEvent).request.url).pathname)
   })
   const dispatch = (request: Request) => {
     const event = new FetchEvent(request)
@@ -34,7 +34,7 @@ function startWorker({ openEngine, scope = '/', ...options }: WorkerOptions) {
   }
   const requestOf = (path: string) => new Request(new URL(path, ORIGIN), { headers: { 'svc-basin': BASIN } })
   return {
-    seenByOthers,
+    seenByOthers: otherListener,
     fetch: (path: string) => dispatch(requestOf(path)),
     /** As when an address is entered, a link followed, a form sent. No script can make such a request. */
     navigate: (path: string) =>
@@ -81,11 +81,11 @@ describe('in a service worker', () => {
     ['another origin', `https://elsewhere.example${RECORDS}`],
   ])('leaves %s to the network and to other listeners', async (_, path) => {
     const { hw } = await startWithStream()
-    const { fetch, seenByOthers } = startWorker({ openEngine: async () => hw })
+    const { fetch, seenByOthers: otherListener } = startWorker({ openEngine: async () => hw })
     expect(fetch(path)).toBeUndefined()
-    expect(seenByOthers).toHaveLength(1)
+    expect(otherListener).toHaveLength(1)
     await fetch('/v1/basins')
-    expect(seenByOthers).toHaveLength(1)
+    expect(otherListener).toHaveLength(1)
   })
 
   test('does not respond to navigations, which any site can cause', async () => {
@@ -99,9 +99,9 @@ describe('in a service worker', () => {
     'leaves requests of markup (%s) to the network and to other listeners',
     async (destination) => {
       const { hw } = await startWithStream()
-      const { embed, seenByOthers } = startWorker({ openEngine: async () => hw })
+      const { embed, seenByOthers: otherListener } = startWorker({ openEngine: async () => hw })
       expect(embed(`${RECORDS}/tail`, destination)).toBeUndefined()
-      expect(seenByOthers).toEqual([`${RECORDS}/tail`])
+      expect(otherListener).toEqual([`${RECORDS}/tail`])
     },
   )
 
