@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
   activeBasins,
+  advanceTo,
   createBasin,
   createStream,
   DAY,
   deleteStream,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -34,7 +34,7 @@ async function hoursOf(basin: string, count: number): Promise<number[]> {
   return hours
 }
 
-async function deleteTold(createdAtSeconds: number): Promise<void> {
+async function deleteAndReport(createdAtSeconds: number): Promise<void> {
   await deleteStream(test, A)
   test.usage.streamDeleted(A.basin, (START + createdAtSeconds) * 1000)
 }
@@ -56,17 +56,17 @@ describe('active basins', () => {
 
   it('are counted in each hour in which they had a stream', async () => {
     await createBasin(test, 'basin-one')
-    await goTo(test, HOUR + 30)
+    await advanceTo(test, HOUR + 30)
     await createStream(test, A)
     test.usage.streamCreated('basin-one')
-    await goTo(test, 3 * HOUR + 10)
-    await deleteTold(HOUR + 30)
-    await goTo(test, 6 * HOUR + 10)
+    await advanceTo(test, 3 * HOUR + 10)
+    await deleteAndReport(HOUR + 30)
+    await advanceTo(test, 6 * HOUR + 10)
     await createStream(test, A, 'another')
     test.usage.streamCreated('basin-one')
-    await goTo(test, 7 * HOUR + 10)
+    await advanceTo(test, 7 * HOUR + 10)
     await maintain(test)
-    await goTo(test, 9 * HOUR)
+    await advanceTo(test, 9 * HOUR)
     expect(await hoursOf('basin-one', 10)).toEqual([1, 2, 3, 6, 7, 8, 9])
     expect(await activeBasins(test, [4 * HOUR, 6 * HOUR])).toEqual([])
     expect(await activeBasins(test, [4 * HOUR, 6 * HOUR + 1])).toEqual(['basin-one'])
@@ -74,14 +74,14 @@ describe('active basins', () => {
   })
 
   it('include a stream that was not reported, in all hours since its creation', async () => {
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     await createBasin(test, 'basin-one')
     await createStream(test, A)
-    await goTo(test, 6 * HOUR)
+    await advanceTo(test, 6 * HOUR)
     await maintain(test)
-    await goTo(test, 6 * HOUR + 1)
+    await advanceTo(test, 6 * HOUR + 1)
     await deleteStream(test, A)
-    await goTo(test, 8 * HOUR)
+    await advanceTo(test, 8 * HOUR)
     await maintain(test)
     expect(await hoursOf('basin-one', 9)).toEqual([1, 2, 3, 4, 5, 6])
   })
@@ -94,16 +94,16 @@ describe('active basins', () => {
   })
 
   it('are kept by day after 40 days, and removed after 400', async () => {
-    await goTo(test, 30 * HOUR)
+    await advanceTo(test, 30 * HOUR)
     test.usage.streamCreated('basin-one')
-    await goTo(test, 31 * HOUR)
+    await advanceTo(test, 31 * HOUR)
     for (const [day, hours] of [
       [40, [30]],
       [45, Array.from({ length: 24 }, (_, index) => 24 + index)],
       [400, Array.from({ length: 24 }, (_, index) => 24 + index)],
       [510, []],
     ] as const) {
-      await goTo(test, day * DAY)
+      await advanceTo(test, day * DAY)
       await maintain(test)
       expect(await hoursOf('basin-one', 72)).toEqual(hours)
     }
@@ -113,7 +113,7 @@ describe('active basins', () => {
   it('are counted up to the time of a query that includes the present', async () => {
     await createBasin(test, 'basin-one')
     await createStream(test, A)
-    await goTo(test, 5 * HOUR + MINUTE)
+    await advanceTo(test, 5 * HOUR + MINUTE)
     const now = secondsOf(test.clock) - START
     expect(await activeBasins(test, [now, now + 1])).toEqual(['basin-one'])
   })

@@ -3,11 +3,11 @@ import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
 import {
   activeBasins,
+  advanceTo,
   append,
   createBasin,
   createStream,
   DAY,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -46,7 +46,7 @@ describe('a clock that is wrong by years', () => {
     await createStream(test, A)
     for (let hour = 1; hour <= 3; hour++) {
       await append(test, A, 100)
-      await goTo(test, hour * HOUR)
+      await advanceTo(test, hour * HOUR)
       await maintain(test)
     }
     expect((await ofBasin(test, 'basin-one', 'storage', [0, 3 * HOUR])).metered_size).toEqual([

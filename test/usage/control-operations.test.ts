@@ -7,7 +7,7 @@ import { START } from './support.ts'
 
 const RANGE = { start: START * 1000, end: START * 1000 + 1000 }
 
-function counts(metrics: readonly Metric[]): Record<string, number | undefined> {
+function countsOf(metrics: readonly Metric[]): Record<string, number | undefined> {
   return Object.fromEntries(
     metrics.map((metric) => [
       metric.name,
@@ -25,11 +25,11 @@ describe('ensuring a basin or stream', () => {
     for (let i = 0; i < 3; i++) await basin.ensureStream('s')
     await basin.ensureStream('s', { storageClass: 'standard' })
     await basin.ensureStream('s', { storageClass: 'express' })
-    expect(counts(await hw.metrics({ set: 'account-ops', ...RANGE }))).toEqual({
+    expect(countsOf(await hw.metrics({ set: 'account-ops', ...RANGE }))).toEqual({
       'create-basin': 1,
       'reconfigure-basin': 5,
     })
-    expect(counts(await basin.metrics({ set: 'basin-ops', ...RANGE }))).toEqual({
+    expect(countsOf(await basin.metrics({ set: 'basin-ops', ...RANGE }))).toEqual({
       'create-stream': 1,
       'reconfigure-stream': 4,
     })

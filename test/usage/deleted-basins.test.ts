@@ -3,12 +3,12 @@ import { open } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
 import {
+  advanceTo,
   append,
   createBasin,
   createStream,
   DAY,
   deleteStream,
-  goTo,
   HOUR,
   maintain,
   ofBasin,
@@ -28,7 +28,7 @@ beforeEach(async () => {
   await createStream(test, A)
   await append(test, A, 100)
   for (const hour of [1, 2]) {
-    await goTo(test, hour * HOUR + 5)
+    await advanceTo(test, hour * HOUR + 5)
     await maintain(test)
   }
   await deleteStream(test, A)
@@ -42,7 +42,7 @@ async function storageOf(range: readonly [number, number]) {
 describe('the storage gauge of a deleted basin', () => {
   it('drops to zero in the hour of the deletion', async () => {
     test.usage.basinDeleted('basin-one')
-    await goTo(test, 6 * HOUR)
+    await advanceTo(test, 6 * HOUR)
     expect(await storageOf([0, 6 * HOUR])).toEqual([
       [0, 100],
       [HOUR, 100],
@@ -54,10 +54,10 @@ describe('the storage gauge of a deleted basin', () => {
     const { commit } = test.session
     test.session.commit = () => Promise.reject(new Error('away'))
     test.usage.basinDeleted('basin-one')
-    await goTo(test, 2 * HOUR + 120)
+    await advanceTo(test, 2 * HOUR + 120)
     expect(test.errors.length).toBeGreaterThan(0)
     test.session.commit = commit
-    await goTo(test, 2 * HOUR + 180)
+    await advanceTo(test, 2 * HOUR + 180)
     expect(test.clock.pending).toBe(0)
     expect(await storageOf([2 * HOUR, 2 * HOUR])).toEqual([[2 * HOUR, 0]])
   })
@@ -66,12 +66,12 @@ describe('the storage gauge of a deleted basin', () => {
     'does not continue in the next basin of the name: deletion %s',
     async (how) => {
       if (how === 'reported') test.usage.basinDeleted('basin-one')
-      await goTo(test, 8 * HOUR + 10)
+      await advanceTo(test, 8 * HOUR + 10)
       await createBasin(test, 'basin-one')
       await createStream(test, A, 'another')
-      await goTo(test, 9 * HOUR)
+      await advanceTo(test, 9 * HOUR)
       await maintain(test)
-      await goTo(test, 9 * HOUR + 30)
+      await advanceTo(test, 9 * HOUR + 30)
       expect(await storageOf([0, 9 * HOUR + 30])).toEqual([
         [8 * HOUR, 0],
         [9 * HOUR, 0],
@@ -80,13 +80,13 @@ describe('the storage gauge of a deleted basin', () => {
   )
 
   it('stays correct after it was rolled up to days', async () => {
-    await goTo(test, 50 * HOUR)
+    await advanceTo(test, 50 * HOUR)
     await createBasin(test, 'basin-one')
     await createStream(test, A, 'another')
     await append(test, { ...A, stream: 'another' }, 7)
-    await goTo(test, 51 * HOUR)
+    await advanceTo(test, 51 * HOUR)
     await maintain(test)
-    await goTo(test, 60 * DAY)
+    await advanceTo(test, 60 * DAY)
     await maintain(test)
     expect(await storageOf([0, 4 * DAY])).toEqual([
       [2 * DAY, 7],

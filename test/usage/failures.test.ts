@@ -5,11 +5,11 @@ import { PendingUsage } from '../../src/usage/pending-usage.ts'
 import { testStorage, wrapped } from '../support/index.ts'
 import {
   activeBasins,
+  advanceTo,
   append,
   createBasin,
   createStream,
   DAY,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -38,13 +38,13 @@ function failing() {
       inner,
       {},
       (session): Partial<StorageSession> => ({
-        get: async (...given) => {
+        get: async (...args) => {
           control.before('get')
-          return session.get(...given)
+          return session.get(...args)
         },
-        list: async (...given) => {
+        list: async (...args) => {
           control.before('list')
-          return session.list(...given)
+          return session.list(...args)
         },
         measure: async (logIds) => {
           control.before('measure')
@@ -79,15 +79,15 @@ describe('a storage that rejects usage', () => {
     control.before = throwing(failure)
     test.usage.streamCreated('basin-one')
     test.usage.delivered('basin-one', 1)
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(test.errors).toHaveLength(1)
     test.usage.delivered('basin-one', 2)
-    await goTo(test, 3 * MINUTE + 30)
+    await advanceTo(test, 3 * MINUTE + 30)
     expect(test.errors).toHaveLength(3)
     expect(test.clock.pending).toBe(1)
     control.before = () => {}
     await append(test, A, 7)
-    await goTo(test, 4 * MINUTE)
+    await advanceTo(test, 4 * MINUTE)
     expect(test.errors).toHaveLength(3)
     expect(test.clock.pending).toBe(0)
     const next = await openUsage(test)
@@ -108,12 +108,12 @@ describe('a storage that rejects usage', () => {
     // More documents than fit into one commit.
     const basins = Array.from({ length: 250 }, (_, index) => `basin-${index}`)
     for (const basin of basins) test.usage.delivered(basin, 10)
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     for (const basin of basins) test.usage.delivered(basin, 1)
-    await goTo(test, 10 * MINUTE)
+    await advanceTo(test, 10 * MINUTE)
     expect(test.errors.length).toBeGreaterThan(1)
     control.committed = () => {}
-    await goTo(test, 11 * MINUTE)
+    await advanceTo(test, 11 * MINUTE)
     for (const basin of basins) {
       expect(await ofBasin(test, basin, 'read-throughput', [0, 1], 'hour')).toEqual({ read_bytes: [[0, 11]] })
     }
@@ -136,10 +136,10 @@ describe('a storage that rejects usage', () => {
     control.before = (call) => {
       if (call === 'commit') throw new StorageConflict('another commit was faster')
     }
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(test.errors).toMatchObject([{ code: 'transaction_conflict' }])
     control.before = () => {}
-    await goTo(test, 2 * MINUTE)
+    await advanceTo(test, 2 * MINUTE)
     expect(await ofBasin(test, 'basin-one', 'read-throughput', [0, 1])).toEqual({ read_bytes: [[0, 1]] })
   })
 
@@ -152,11 +152,11 @@ describe('a storage that rejects usage', () => {
     control.before = (call) => {
       if (call === 'measure') throw failure()
     }
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(test.errors).toHaveLength(1)
     expect(await usageKeys(test)).toEqual([expect.stringContaining('basin-one')])
     control.before = () => {}
-    await goTo(test, 2 * MINUTE)
+    await advanceTo(test, 2 * MINUTE)
     expect(await usageKeys(test)).toHaveLength(2)
     expect(await ofStream(test, A, [MINUTE, MINUTE])).toEqual([[MINUTE, 5]])
   })
@@ -206,7 +206,7 @@ describe('a query whose storage fails', () => {
     await expect(ofAccount(test, 'account-ops', [0, 1])).rejects.toMatchObject({ code: 'storage' })
     expect(test.clock.pending).toBe(1)
     control.before = () => {}
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(await ofAccount(test, 'account-ops', [0, 1])).toEqual({ 'list-basins': [[0, 1]] })
   })
 })
@@ -220,7 +220,7 @@ describe('maintenance that fails', () => {
       await createStream(test, { basin, stream: `${basin}-stream` })
       await append(test, { basin, stream: `${basin}-stream` }, 5)
     }
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     let calls = 0
     control.before = () => {
       if (++calls % 7 === 0) throw failure()
@@ -231,7 +231,7 @@ describe('maintenance that fails', () => {
     control.before = () => {}
     expect(failures).toBeGreaterThan(1)
     // Both were measured once.
-    await goTo(test, HOUR + 1)
+    await advanceTo(test, HOUR + 1)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, 1])).toEqual({ metered_size: [[0, 5]] })
     expect(await ofBasin(test, 'basin-two', 'storage', [0, 1])).toEqual({ metered_size: [[0, 5]] })
   })
@@ -240,10 +240,10 @@ describe('maintenance that fails', () => {
     const control = failing()
     const test = await openUsage({ storage: control.storage })
     for (let hour = 0; hour < 30; hour++) {
-      await goTo(test, hour * HOUR)
+      await advanceTo(test, hour * HOUR)
       test.usage.delivered('basin-one', 1)
     }
-    await goTo(test, 60 * DAY)
+    await advanceTo(test, 60 * DAY)
     control.committed = throwing(failure)
     for (let attempt = 0; attempt < 10; attempt++) await test.usage.maintain().catch(() => {})
     control.committed = () => {}

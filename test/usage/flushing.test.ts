@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { deferred } from '../support/index.ts'
 import {
+  advanceTo,
   append,
   createBasin,
   createStream,
-  goTo,
   HOUR,
   MINUTE,
   ofBasin,
@@ -19,16 +19,16 @@ const RANGE = [0, HOUR] as const
 describe('usage is stored', () => {
   it('at the next full minute by one timer, which exists only if there is usage', async () => {
     const test = await openUsage()
-    await goTo(test, 20)
+    await advanceTo(test, 20)
     expect(test.clock.pending).toBe(0)
     test.usage.delivered('basin-one', 1)
     test.usage.operation('list-basins', undefined)
     test.usage.streamCreated('basin-one')
     test.usage.storedChanged(['a'])
     expect(test.clock.pending).toBe(1)
-    await goTo(test, MINUTE - 1)
+    await advanceTo(test, MINUTE - 1)
     expect(await usageKeys(test)).toEqual([])
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(await usageKeys(test)).toHaveLength(3)
     expect(test.clock.pending).toBe(0)
   })
@@ -57,7 +57,7 @@ describe('usage is stored', () => {
   it('every minute while a streaming read is open', async () => {
     const test = await openUsage()
     test.usage.streamingRead('basin-one')
-    await goTo(test, 3 * MINUTE + 59)
+    await advanceTo(test, 3 * MINUTE + 59)
     expect(test.clock.pending).toBe(1)
     // As if the process had ended here.
     const next = await openUsage(test)
@@ -76,9 +76,9 @@ describe('usage is stored', () => {
     const gate = deferred()
     test.session.commit = (changes) => gate.promise.then(() => commit.call(test.session, changes))
     test.usage.streamingRead('basin-one')
-    await goTo(test, 30 * MINUTE)
+    await advanceTo(test, 30 * MINUTE)
     await append(test, A, 7, connection)
-    await goTo(test, 30 * MINUTE + 10)
+    await advanceTo(test, 30 * MINUTE + 10)
     gate.resolve()
     expect(await ofBasin(test, 'basin-one', 'read-ops', [0, 30 * MINUTE], 'hour')).toMatchObject({
       streaming: [[0, 31]],
@@ -95,7 +95,7 @@ describe('usage is stored', () => {
     await createStream(test, A)
     await append(test, A, 100)
     const end = test.usage.streamingRead('basin-one')
-    await goTo(test, MINUTE + 10)
+    await advanceTo(test, MINUTE + 10)
     await append(test, A, 50)
     await Promise.all([test.usage.close(), test.usage.close()])
     expect(test.clock.pending).toBe(0)
@@ -107,7 +107,7 @@ describe('usage is stored', () => {
     expect(test.clock.pending).toBe(0)
 
     const next = await openUsage(test)
-    await goTo(next, HOUR)
+    await advanceTo(next, HOUR)
     expect(await ofBasin(next, 'basin-one', 'append-throughput', RANGE)).toMatchObject({
       standard: [
         [0, 100],
@@ -145,7 +145,7 @@ describe('usage is stored', () => {
       }
     })()
     await Promise.all([closing, adding])
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(await ofBasin(await openUsage(test), 'basin-one', 'read-throughput', [0, 1])).toEqual({
       read_bytes: [[0, 51]],
     })

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  advanceTo,
   append,
   createBasin,
   createStream,
   DAY,
-  goTo,
   maintain,
   ofBasin,
   openUsage,
@@ -41,9 +41,9 @@ describe('usage of random traffic over 500 days', () => {
         const byDay = new Map<string, number>()
         let now = 0
         const scopes = BASINS.length * 2
-        for (const { gapSeconds, basin, bytes, restart, upkeep } of bursts) {
+        for (const { gapSeconds, basin, bytes, restart, upkeep: runMaintenance } of bursts) {
           now = Math.min(now + gapSeconds, SIMULATED_SECONDS)
-          await goTo(test, now)
+          await advanceTo(test, now)
           if (restart) {
             await test.usage.close()
             test = await openUsage(test)
@@ -51,26 +51,26 @@ describe('usage of random traffic over 500 days', () => {
           await append(test, { basin, stream: `${basin}-stream` }, bytes)
           const day = `${basin} ${Math.floor(now / DAY) * DAY}`
           byDay.set(day, (byDay.get(day) ?? 0) + bytes)
-          if (!upkeep) continue
+          if (!runMaintenance) continue
           await maintain(test)
           const keys = await usageKeys(test)
           expect(keys.length).toBeLessThanOrEqual(scopes * DOCUMENTS_OF_SCOPE_MAX + BASINS.length)
         }
-        await goTo(test, now + 300)
+        await advanceTo(test, now + 300)
         await maintain(test)
         const from = Math.max(0, Math.floor(now / DAY) - 400) * DAY
         for (const basin of BASINS) {
-          const told = new Map<string, number>()
+          const reported = new Map<string, number>()
           for (let start = from; start <= now; start += 30 * DAY) {
             const range = [start, Math.min(start + 30 * DAY, now + 300)] as const
             const { standard } = await ofBasin(test, basin, 'append-throughput', range, 'day')
-            for (const [time, value] of standard!) told.set(`${basin} ${time}`, value)
+            for (const [time, value] of standard!) reported.set(`${basin} ${time}`, value)
           }
           const expected = [...byDay].filter(([day]) => {
             const [name, time] = day.split(' ')
             return name === basin && Number(time) >= from
           })
-          expect([...told].toSorted()).toEqual(expected.toSorted())
+          expect([...reported].toSorted()).toEqual(expected.toSorted())
         }
         await test.usage.close()
         expect(test.clock.pending).toBe(0)

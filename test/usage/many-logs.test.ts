@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { StorageFailure } from '../../src/storage/errors.ts'
 import { testStorage, wrapped } from '../support/index.ts'
-import { createBasin, goTo, MINUTE, ofBasin, openUsage, tellAppend, usageKeys } from './support.ts'
+import { advanceTo, createBasin, MINUTE, ofBasin, openUsage, recordAppend, usageKeys } from './support.ts'
 
 /** More than are kept by minute if a storage fails. */
 const LOGS = 100_001
@@ -17,12 +17,12 @@ describe('more changed logs than values are kept in memory', () => {
       },
     }))
     const test = await openUsage({ storage })
-    for (let i = 0; i < LOGS; i++) tellAppend(test, { basin: 'basin-one', stream: `log-${i}` }, 1, test)
-    await goTo(test, MINUTE)
+    for (let i = 0; i < LOGS; i++) recordAppend(test, { basin: 'basin-one', stream: `log-${i}` }, 1, test)
+    await advanceTo(test, MINUTE)
     expect(test.errors).toHaveLength(1)
     state = 'well'
     await createBasin(test, 'basin-one')
-    await goTo(test, 2 * MINUTE)
+    await advanceTo(test, 2 * MINUTE)
     expect(test.errors).toHaveLength(1)
     const { standard } = await ofBasin(test, 'basin-one', 'append-throughput', [0, 2 * MINUTE], 'minute')
     expect(standard).toEqual([[0, LOGS]])

@@ -29,7 +29,7 @@ describe('pending usage', () => {
       age: fc.oneof(fc.nat(7_200), fc.nat(60 * DAY)),
       value: fc.integer({ min: 1, max: 9 }),
     })
-    const oneOf = (scope: string, series: string, time: number) =>
+    const keyOf = (scope: string, series: string, time: number) =>
       `${scope} ${series} ${Math.floor(time / DAY)}`
     fc.assert(
       fc.property(fc.array(added, { maxLength: 200 }), fc.integer({ min: 1, max: 50 }), (all, valuesMax) => {
@@ -37,21 +37,21 @@ describe('pending usage', () => {
         const expected = new Map<string, number>()
         for (const { scope, series, age, value } of all) {
           pending.add(scope, series, START - age, value)
-          const one = oneOf(scope, series, START - age)
-          expected.set(one, (expected.get(one) ?? 0) + value)
+          const key = keyOf(scope, series, START - age)
+          expected.set(key, (expected.get(key) ?? 0) + value)
         }
         const deltas = pending.take(START)
         expect(new Set(deltas.map(({ key }) => key)).size).toBe(deltas.length)
-        const handedOver = new Map<string, number>()
+        const taken = new Map<string, number>()
         for (const { scope, series, at } of deltas) {
           for (const name of Object.keys(series)) {
             for (const [time, value] of pointsOf(series, name, at)) {
-              const one = oneOf(scope, name, time)
-              handedOver.set(one, (handedOver.get(one) ?? 0) + value)
+              const key = keyOf(scope, name, time)
+              taken.set(key, (taken.get(key) ?? 0) + value)
             }
           }
         }
-        expect([...handedOver].toSorted()).toEqual([...expected].toSorted())
+        expect([...taken].toSorted()).toEqual([...expected].toSorted())
         expect(pending.isEmpty).toBe(true)
       }),
     )

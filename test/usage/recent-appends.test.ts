@@ -6,19 +6,19 @@ let operations: string[]
 let bytes: string[]
 let appends: RecentAppends
 
-const told = ({ logId, storageClass, minute }: LogMinute) =>
+const textOf = ({ logId, storageClass, minute }: LogMinute) =>
   `${logId} ${storageClass} ${(minute - START) / MINUTE}`
 
 beforeEach(() => {
   operations = []
   bytes = []
   appends = new RecentAppends(
-    (log) => operations.push(told(log)),
-    (log) => bytes.push(`${told(log)}: ${log.bytes}`),
+    (log) => operations.push(textOf(log)),
+    (log) => bytes.push(`${textOf(log)}: ${log.bytes}`),
   )
 })
 
-const [one, other] = [{}, {}]
+const [first, second] = [{}, {}]
 
 /** Minutes are counted from the start. */
 function add(
@@ -46,27 +46,27 @@ const settle = (minute: number) => appends.report((START + minute * MINUTE) * 10
 
 describe('append operations', () => {
   it('restart in each minute, for each log and connection', () => {
-    add('a', one, 0)
-    add('a', one, 0)
-    add('a', other, 0)
-    add('b', one, 0)
+    add('a', first, 0)
+    add('a', first, 0)
+    add('a', second, 0)
+    add('b', first, 0)
     expect(operations).toEqual(['a standard 0', 'a standard 0', 'b standard 0'])
-    add('a', one, 1)
+    add('a', first, 1)
     settle(1)
-    add('a', one, 1)
+    add('a', first, 1)
     expect(operations.slice(3)).toEqual(['a standard 1'])
   })
 
   it('do not restart when the clock steps back to the previous minute', () => {
-    for (const minute of [10, 9, 10, 9, 10]) add('a', one, minute)
+    for (const minute of [10, 9, 10, 9, 10]) add('a', first, minute)
     settle(10)
-    for (const minute of [10, 9, 11]) add('a', one, minute)
+    for (const minute of [10, 9, 11]) add('a', first, minute)
     expect(operations).toEqual(['a standard 10', 'a standard 9', 'a standard 11'])
   })
 
   it('count once a minute, even if the storage class changes', () => {
-    add('a', one, 0, 5)
-    add('a', one, 0, 7, 'express')
+    add('a', first, 0, 5)
+    add('a', first, 0, 7, 'express')
     settle(0)
     expect(operations).toEqual(['a standard 0'])
     expect(bytes).toEqual(['a standard 0: 5', 'a express 0: 7'])
@@ -75,8 +75,8 @@ describe('append operations', () => {
 
 describe('appended bytes', () => {
   it('are reported once, in the minute of the append', () => {
-    for (const minute of [0, 0, 1, 2, 5, 2]) add('a', one, minute, 10)
-    add('b', one, 5, 3)
+    for (const minute of [0, 0, 1, 2, 5, 2]) add('a', first, minute, 10)
+    add('b', first, 5, 3)
     expect(bytes).toEqual([])
     settle(5)
     expect(bytes).toEqual([
@@ -88,7 +88,7 @@ describe('appended bytes', () => {
     ])
     settle(6)
     expect(bytes).toHaveLength(5)
-    add('b', one, 5, 4)
+    add('b', first, 5, 4)
     settle(6)
     expect(bytes.at(-1)).toBe('b standard 5: 4')
   })

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { AppendUsage } from '../../src/engine/service/usage.ts'
 import {
+  advanceTo,
   append,
   createBasin,
   createStream,
   DAY,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -13,9 +13,9 @@ import {
   ofBasin,
   ofStream,
   openUsage,
+  recordAppend,
   START,
   type TestUsage,
-  tellAppend,
   usageKeys,
 } from './support.ts'
 
@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 /** Queries of the future are rejected. */
 async function atTheEndOfTheDay(): Promise<void> {
-  await goTo(test, DAY - 1)
+  await advanceTo(test, DAY - 1)
 }
 
 function appendOf(usage: Partial<AppendUsage>): void {
@@ -54,17 +54,17 @@ function appendOf(usage: Partial<AppendUsage>): void {
 
 describe('append operations and bytes', () => {
   it('count one operation for each stream, connection and minute, and all bytes', async () => {
-    const [one, other] = [{}, {}]
-    tellAppend(test, A, 10, one)
-    tellAppend(test, A, 10, one)
-    tellAppend(test, A, 10, other)
-    tellAppend(test, B, 10, one)
-    await goTo(test, MINUTE - 1)
-    tellAppend(test, A, 10, one)
-    await goTo(test, MINUTE)
-    tellAppend(test, A, 10, one)
-    await goTo(test, 10 * MINUTE)
-    tellAppend(test, A, 10, other)
+    const [first, second] = [{}, {}]
+    recordAppend(test, A, 10, first)
+    recordAppend(test, A, 10, first)
+    recordAppend(test, A, 10, second)
+    recordAppend(test, B, 10, first)
+    await advanceTo(test, MINUTE - 1)
+    recordAppend(test, A, 10, first)
+    await advanceTo(test, MINUTE)
+    recordAppend(test, A, 10, first)
+    await advanceTo(test, 10 * MINUTE)
+    recordAppend(test, A, 10, second)
     await atTheEndOfTheDay()
     expect(await ofBasin(test, 'basin-one', 'append-ops', TODAY)).toEqual({
       standard: [
@@ -87,7 +87,7 @@ describe('append operations and bytes', () => {
   it('are separate for each storage class', async () => {
     appendOf({ storageClass: 'express', meteredBytes: 5 })
     appendOf({ storageClass: 'standard', meteredBytes: 7, logId: 'b' })
-    await goTo(test, 1)
+    await advanceTo(test, 1)
     expect(await ofBasin(test, 'basin-one', 'append-ops', [0, 1])).toEqual({
       standard: [[0, 1]],
       express: [[0, 1]],
@@ -101,13 +101,13 @@ describe('append operations and bytes', () => {
 
 describe('read operations and bytes', () => {
   it('a streaming read counts once when it opens and once for each further full minute', async () => {
-    await goTo(test, 30)
+    await advanceTo(test, 30)
     const endOfLong = test.usage.streamingRead('basin-one')
     const endOfShort = test.usage.streamingRead('basin-one')
     test.usage.unaryRead('basin-one')
-    await goTo(test, 89)
+    await advanceTo(test, 89)
     endOfShort()
-    await goTo(test, 30 + 5 * MINUTE)
+    await advanceTo(test, 30 + 5 * MINUTE)
     endOfShort()
     endOfLong()
     await atTheEndOfTheDay()
@@ -119,7 +119,7 @@ describe('read operations and bytes', () => {
 
   it('an open streaming read counts in queries', async () => {
     test.usage.streamingRead('basin-one')
-    await goTo(test, 2 * MINUTE + 1)
+    await advanceTo(test, 2 * MINUTE + 1)
     expect(await ofBasin(test, 'basin-one', 'read-ops', [0, HOUR / 60], 'minute')).toMatchObject({
       streaming: [[0, 1]],
     })
@@ -133,7 +133,7 @@ describe('read operations and bytes', () => {
     test.usage.delivered('basin-one', 100)
     test.usage.delivered('basin-one', 20)
     test.usage.delivered('basin-one', 0)
-    await goTo(test, 1)
+    await advanceTo(test, 1)
     expect(await ofBasin(test, 'basin-one', 'read-throughput', [0, 1])).toEqual({ read_bytes: [[0, 120]] })
   })
 })
@@ -146,10 +146,10 @@ describe('control operations', () => {
     test.usage.operation('basin-metrics', 'basin-one')
     test.usage.operation('create-basin', undefined)
     test.usage.operation('list-basins', undefined)
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     test.usage.operation('list-basins', undefined)
     test.usage.operation('list-streams', 'basin-one')
-    await goTo(test, 2 * HOUR)
+    await advanceTo(test, 2 * HOUR)
     const range = [0, 2 * HOUR] as const
     const ofTheBasin = await ofBasin(test, 'basin-one', 'basin-ops', range)
     expect(ofTheBasin).toEqual({
@@ -175,10 +175,10 @@ describe('control operations', () => {
 describe('metrics of intervals', () => {
   it('add up minutes, hours and days', async () => {
     for (const seconds of [5, 30, 61, HOUR - 1, HOUR, 23 * HOUR, DAY, DAY + HOUR + 1]) {
-      await goTo(test, seconds)
+      await advanceTo(test, seconds)
       test.usage.delivered('basin-one', 1)
     }
-    await goTo(test, 2 * DAY)
+    await advanceTo(test, 2 * DAY)
     const range = [0, 2 * DAY] as const
     const of = (interval: 'minute' | 'hour' | 'day') =>
       ofBasin(test, 'basin-one', 'read-throughput', range, interval)
@@ -227,7 +227,7 @@ describe('metrics of intervals', () => {
 
 describe('unknown names', () => {
   it('have no usage, and a query creates none', async () => {
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     await maintain(test)
     const before = await usageKeys(test)
     const range = [0, HOUR] as const
@@ -246,7 +246,7 @@ describe('unknown names', () => {
   it('usage of a basin counts even if it is deleted before the flush', async () => {
     test.usage.operation('list-streams', 'gone-basin')
     test.usage.operation('basin-metrics', 'gone-basin')
-    await goTo(test, 1)
+    await advanceTo(test, 1)
     expect(await ofBasin(test, 'gone-basin', 'basin-ops', [0, 1])).toEqual({
       'list-streams': [[0, 1]],
       'basin-metrics': [[0, 1]],
@@ -282,7 +282,7 @@ describe('counters', () => {
     const before = test.usage.counters()
     test.usage.operation('list-basins', undefined)
     expect(before.operations).toEqual({ 'list-basins': 1 })
-    await goTo(test, 10 * MINUTE)
+    await advanceTo(test, 10 * MINUTE)
     expect(test.usage.counters()).toMatchObject({
       operations: { 'list-basins': 2 },
       appends: 2,
@@ -302,7 +302,7 @@ describe('several basins', () => {
     await append(test, A, 5)
     test.usage.delivered('basin-on', 3)
     await maintain(test)
-    await goTo(test, 1)
+    await advanceTo(test, 1)
     expect(await ofBasin(test, 'basin-on', 'append-throughput', [0, 1])).toEqual({
       standard: [],
       express: [],

@@ -5,9 +5,9 @@ import { basinScope } from '../../src/usage/documents.ts'
 import { UsageFlush } from '../../src/usage/flush.ts'
 import { testStorage, wrapped } from '../support/index.ts'
 import {
+  advanceTo,
   createBasin,
   DAY,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -24,7 +24,7 @@ const READ_BYTES = 'read-throughput:read_bytes'
  * effect or not.
  */
 let commitsLeft: number
-let isMadeAllTheSame: boolean
+let takesEffect: boolean
 let flush: UsageFlush
 /** Another engine on the storage, which stays available. */
 let other: TestUsage
@@ -32,16 +32,16 @@ let other: TestUsage
 beforeEach(async () => {
   commitsLeft = Number.POSITIVE_INFINITY
   const storage = testStorage()
-  const flaky = wrapped(storage, {}, (session) => ({
+  const failing = wrapped(storage, {}, (session) => ({
     commit: async (changes) => {
       if (commitsLeft-- > 0) return session.commit(changes)
-      if (isMadeAllTheSame) await session.commit(changes)
-      throw new StorageFailure('io', 'unknown', { nothingWritten: !isMadeAllTheSame })
+      if (takesEffect) await session.commit(changes)
+      throw new StorageFailure('io', 'unknown', { nothingWritten: !takesEffect })
     },
   }))
   other = await openUsage({ storage })
   const { clock } = other
-  const session = await flaky.open({ clock, onLogChanged: () => {} })
+  const session = await failing.open({ clock, onLogChanged: () => {} })
   flush = new UsageFlush({ session, clock, onBackgroundError: () => {} })
   await createBasin(other, 'basin-one')
 })
@@ -60,33 +60,33 @@ async function bytesOf(basin: string, to: number): Promise<unknown> {
 describe('a commit that seems to fail', () => {
   it('counts once, even if it takes effect during the retry', async () => {
     const storage = testStorage()
-    let late: readonly CatalogChange[] | undefined
-    let isAway = true
+    let pending: readonly CatalogChange[] | undefined
+    let isUnavailable = true
     const slow = wrapped(storage, {}, (session) => ({
       commit: async (changes) => {
-        if (isAway) {
-          late = changes
+        if (isUnavailable) {
+          pending = changes
           throw new StorageFailure('io', 'unknown', { nothingWritten: false })
         }
-        if (late !== undefined) await session.commit(late)
-        late = undefined
+        if (pending !== undefined) await session.commit(pending)
+        pending = undefined
         return session.commit(changes)
       },
     }))
     const test = await openUsage({ storage: slow })
     test.usage.delivered('basin-one', 100)
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(test.errors).toHaveLength(1)
-    isAway = false
-    await goTo(test, 2 * MINUTE)
-    expect(late).toBeUndefined()
+    isUnavailable = false
+    await advanceTo(test, 2 * MINUTE)
+    expect(pending).toBeUndefined()
     expect(await ofBasin(test, 'basin-one', 'read-throughput', [0, 1])).toEqual({ read_bytes: [[0, 100]] })
   })
 })
 
-describe.each([true, false])('a commit that took effect: %s, retried when its storage recovers', (isMade) => {
+describe.each([true, false])('a commit that took effect: %s, retried when its storage recovers', (isDone) => {
   beforeEach(() => {
-    isMadeAllTheSame = isMade
+    takesEffect = isDone
   })
 
   it.each([
@@ -98,11 +98,11 @@ describe.each([true, false])('a commit that took effect: %s, retried when its st
     commitsLeft = 0
     await expect(run(MINUTE)).rejects.toThrow('unknown')
     other.usage.delivered('basin-one', 1)
-    await goTo(other, days * DAY)
+    await advanceTo(other, days * DAY)
     await maintain(other)
     commitsLeft = Number.POSITIVE_INFINITY
     await run(days * DAY + MINUTE)
-    await goTo(other, days * DAY + HOUR)
+    await advanceTo(other, days * DAY + HOUR)
     await maintain(other)
     expect(await bytesOf('basin-one', DAY)).toEqual([[0, 101]])
   })
@@ -112,12 +112,12 @@ describe.each([true, false])('a commit that took effect: %s, retried when its st
     for (const basin of basins) add(basin, 0, 10)
     commitsLeft = 1
     await expect(run(MINUTE)).rejects.toThrow('unknown')
-    await goTo(other, 5 * DAY)
+    await advanceTo(other, 5 * DAY)
     await maintain(other)
     for (const basin of basins) add(basin, 5 * DAY, 1)
     commitsLeft = Number.POSITIVE_INFINITY
     await run(5 * DAY + MINUTE)
-    await goTo(other, 5 * DAY + HOUR)
+    await advanceTo(other, 5 * DAY + HOUR)
     await maintain(other)
     for (const basin of basins) {
       expect(await bytesOf(basin, 5 * DAY + 1)).toEqual([
@@ -134,11 +134,11 @@ describe.each([true, false])('a commit that took effect: %s, retried when its st
     add('basin-one', 2 * HOUR, 10)
     commitsLeft = 1
     await expect(run(3 * DAY + 2 * HOUR)).rejects.toThrow('unknown')
-    await goTo(other, 3 * DAY + 3 * HOUR)
+    await advanceTo(other, 3 * DAY + 3 * HOUR)
     await maintain(other)
     commitsLeft = Number.POSITIVE_INFINITY
     await run(3 * DAY + 3 * HOUR)
-    await goTo(other, 3 * DAY + 4 * HOUR)
+    await advanceTo(other, 3 * DAY + 4 * HOUR)
     expect(await bytesOf('basin-one', DAY)).toEqual([[0, 11]])
   })
 })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import {
+  advanceTo,
   append,
   createBasin,
   createStream,
   DAY,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -40,7 +40,7 @@ describe('old usage', () => {
     const of = (interval: 'minute' | 'hour' | 'day', to = DAY) =>
       ofBasin(test, 'basin-one', 'read-throughput', [0, to], interval).then(({ read_bytes }) => read_bytes)
     for (const seconds of [10, 70, HOUR + 10, 5 * HOUR, DAY, DAY + HOUR]) {
-      await goTo(test, seconds)
+      await advanceTo(test, seconds)
       test.usage.delivered('basin-one', 1)
     }
     const byMinute = [
@@ -59,14 +59,14 @@ describe('old usage', () => {
       [DAY, 2],
     ]
 
-    await goTo(test, 3 * DAY + HOUR - 1)
+    await advanceTo(test, 3 * DAY + HOUR - 1)
     await maintain(test)
     expect(await tiersOf(test)).toEqual(['minutes'])
     expect(await of('minute')).toEqual(byMinute)
     expect(await of('hour')).toEqual(byHour)
     expect(await of('day', 2 * DAY)).toEqual(byDay)
 
-    await goTo(test, 3 * DAY + HOUR)
+    await advanceTo(test, 3 * DAY + HOUR)
     await maintain(test)
     expect(await tiersOf(test)).toEqual(['hours', 'minutes'])
     expect(await answeredBy(test, 0)).toBe('hour')
@@ -74,13 +74,13 @@ describe('old usage', () => {
     expect(await of('minute')).toEqual(byHour)
     expect(await of('day', 2 * DAY)).toEqual(byDay)
 
-    await goTo(test, 41 * DAY - 1)
+    await advanceTo(test, 41 * DAY - 1)
     await maintain(test)
     expect(await tiersOf(test)).toEqual(['hours'])
     expect(await of('hour')).toEqual(byHour)
     expect(await of('day', 2 * DAY)).toEqual(byDay)
 
-    await goTo(test, 41 * DAY)
+    await advanceTo(test, 41 * DAY)
     await maintain(test)
     expect(await tiersOf(test)).toEqual(['days', 'hours'])
     expect(await answeredBy(test, 0)).toBe('day')
@@ -88,10 +88,10 @@ describe('old usage', () => {
     expect(await of('hour', 2 * DAY)).toEqual(byDay)
 
     // 2025-01-01 is in the chunk of 100 days that began 89 days earlier.
-    await goTo(test, 411 * DAY - 1)
+    await advanceTo(test, 411 * DAY - 1)
     await maintain(test)
     expect(await of('day', 2 * DAY)).toEqual(byDay)
-    await goTo(test, 511 * DAY)
+    await advanceTo(test, 511 * DAY)
     await maintain(test)
     expect(await of('day', 2 * DAY)).toEqual([])
     expect(await usageKeys(test)).toEqual([])
@@ -99,11 +99,11 @@ describe('old usage', () => {
 
   it('is in the right tier for a query, even after years without traffic', async () => {
     const test = await openUsage()
-    await goTo(test, 5 * HOUR)
+    await advanceTo(test, 5 * HOUR)
     test.usage.delivered('basin-one', 7)
     test.usage.operation('list-basins', undefined)
     await test.usage.close()
-    await goTo(test, 50 * DAY)
+    await advanceTo(test, 50 * DAY)
     const next = await openUsage(test)
     expect(await ofBasin(next, 'basin-one', 'read-throughput', [0, DAY])).toEqual({ read_bytes: [[0, 7]] })
     expect(await ofAccount(next, 'account-ops', [0, DAY], 'day')).toEqual({ 'list-basins': [[0, 1]] })
@@ -113,10 +113,10 @@ describe('old usage', () => {
     const test = await openUsage()
     const basins = Array.from({ length: 130 }, (_, index) => `basin-${index}`)
     for (const hour of [0, 1, 2]) {
-      await goTo(test, hour * HOUR)
+      await advanceTo(test, hour * HOUR)
       for (const basin of basins) test.usage.delivered(basin, 1)
     }
-    await goTo(test, 4 * DAY)
+    await advanceTo(test, 4 * DAY)
     let steps = 0
     while (await test.usage.maintain()) steps++
     expect(steps).toBeGreaterThanOrEqual(8)
@@ -131,12 +131,12 @@ describe('old usage', () => {
     await createBasin(test, 'basin-one')
     await createStream(test, A)
     await append(test, A, 1)
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     await maintain(test)
     test.session.list = () => Promise.reject(new Error('it looked'))
-    await goTo(test, 2 * HOUR - 1)
+    await advanceTo(test, 2 * HOUR - 1)
     expect(await test.usage.maintain()).toBe(false)
-    await goTo(test, 2 * HOUR)
+    await advanceTo(test, 2 * HOUR)
     await expect(test.usage.maintain()).rejects.toThrow('it looked')
   })
 })

@@ -3,10 +3,10 @@ import type { StorageSession } from '../../src/storage/contract.ts'
 import { testClock, testStorage, wrapped } from '../support/index.ts'
 import {
   activeBasins,
+  advanceTo,
   createBasin,
   createStream,
   DAY,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -39,7 +39,7 @@ describe('several engines on one storage', () => {
     const engines = await openSome(3)
     const [first] = engines as [TestUsage]
     for (let minute = 0; minute < 10; minute++) {
-      await goTo(first, minute * MINUTE + 1)
+      await advanceTo(first, minute * MINUTE + 1)
       for (const [index, { usage }] of engines.entries()) usage.delivered('basin-one', 10 ** index)
       for (const { usage } of engines) usage.streamCreated('basin-one')
       // A query stores usage, here in all engines at once.
@@ -47,7 +47,7 @@ describe('several engines on one storage', () => {
         engines.map((engine) => ofBasin(engine, 'basin-one', 'read-throughput', [0, 1], 'hour')),
       )
     }
-    await goTo(first, HOUR)
+    await advanceTo(first, HOUR)
     expect(engines.flatMap(({ errors }) => errors)).toEqual([])
     for (const engine of engines) {
       expect(await ofBasin(engine, 'basin-one', 'read-throughput', [0, 1], 'hour')).toEqual({
@@ -62,15 +62,15 @@ describe('several engines on one storage', () => {
     const [first] = engines as [TestUsage]
     const basins = Array.from({ length: 60 }, (_, index) => `basin-${index}`)
     for (let hour = 0; hour < 5; hour++) {
-      await goTo(first, hour * HOUR)
+      await advanceTo(first, hour * HOUR)
       for (const basin of basins) for (const { usage } of engines) usage.delivered(basin, 1)
     }
-    await goTo(first, 3 * DAY + 2 * HOUR)
+    await advanceTo(first, 3 * DAY + 2 * HOUR)
     for (const basin of basins) for (const { usage } of engines) usage.delivered(basin, 1)
-    const asked = ofBasin(first, 'basin-0', 'read-throughput', [0, DAY], 'day')
+    const query = ofBasin(first, 'basin-0', 'read-throughput', [0, DAY], 'day')
     await Promise.all(engines.map((engine) => maintain(engine)))
-    expect(await asked).toEqual({ read_bytes: [[0, 15]] })
-    await goTo(first, 3 * DAY + 3 * HOUR)
+    expect(await query).toEqual({ read_bytes: [[0, 15]] })
+    await advanceTo(first, 3 * DAY + 3 * HOUR)
     for (const basin of basins) {
       for (const engine of engines) {
         expect(await ofBasin(engine, basin, 'read-throughput', [0, 3 * DAY + 3 * HOUR], 'day')).toEqual({
@@ -107,7 +107,7 @@ describe('several engines on one storage', () => {
     await createStream(first, { basin: 'basin-one', stream: 'a' })
     await store(first, 'a', 5)
     for (let hour = 1; hour <= 5; hour++) {
-      await goTo(first, hour * HOUR)
+      await advanceTo(first, hour * HOUR)
       await Promise.all(engines.map((engine) => maintain(engine)))
       await Promise.all(engines.map((engine) => maintain(engine)))
       // Nor does an engine that is opened now.

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
   activeBasins,
+  advanceTo,
   append,
   createBasin,
   createStream,
   DAY,
   deleteStream,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -62,12 +62,12 @@ async function trim(logId: string): Promise<readonly string[]> {
 
 describe('the storage gauge of a stream', () => {
   it('has a value for each minute, and the current value for the current minute', async () => {
-    await goTo(test, 2 * MINUTE + 30)
+    await advanceTo(test, 2 * MINUTE + 30)
     await append(test, A, 100)
     await append(test, A, 10)
-    await goTo(test, 4 * MINUTE + 5)
+    await advanceTo(test, 4 * MINUTE + 5)
     await append(test, A, 1)
-    await goTo(test, 6 * MINUTE + 5)
+    await advanceTo(test, 6 * MINUTE + 5)
     await store(test, 'a', 1_000)
     expect(await ofStream(test, A, [0, HOUR / 10 + 100])).toEqual([
       [2 * MINUTE, 110],
@@ -84,11 +84,11 @@ describe('the storage gauge of a stream', () => {
 
   it('falls when records are freed', async () => {
     await append(test, A, 100)
-    await goTo(test, 3 * MINUTE)
+    await advanceTo(test, 3 * MINUTE)
     const changed = await trim('a')
     expect(changed).toEqual(['a'])
     test.usage.storedChanged(changed)
-    await goTo(test, 5 * MINUTE)
+    await advanceTo(test, 5 * MINUTE)
     expect(await ofStream(test, A, [0, 5 * MINUTE])).toEqual([
       [0, 100],
       [MINUTE, 100],
@@ -100,13 +100,13 @@ describe('the storage gauge of a stream', () => {
 
   it('belongs to the stream that has the name now', async () => {
     await append(test, A, 100)
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     await deleteStream(test, A)
     expect(await ofStream(test, A, [0, MINUTE])).toEqual([])
     await createStream(test, A, 'another-log')
     await store(test, 'another-log', 7)
     test.usage.storedChanged(['another-log'])
-    await goTo(test, 3 * MINUTE)
+    await advanceTo(test, 3 * MINUTE)
     expect(await ofStream(test, A, [0, 3 * MINUTE])).toEqual([
       [MINUTE, 7],
       [2 * MINUTE, 7],
@@ -114,14 +114,14 @@ describe('the storage gauge of a stream', () => {
   })
 
   it('is kept by hour after 3 days and by day after 40, while the stream exists', async () => {
-    await goTo(test, 90 * MINUTE)
+    await advanceTo(test, 90 * MINUTE)
     await append(test, A, 5)
-    await goTo(test, 100 * MINUTE)
+    await advanceTo(test, 100 * MINUTE)
     await append(test, A, 6)
-    await goTo(test, DAY)
+    await advanceTo(test, DAY)
     await append(test, A, 7)
 
-    await goTo(test, 10 * DAY)
+    await advanceTo(test, 10 * DAY)
     await maintain(test)
     const hours = await ofStream(test, A, [0, 2 * DAY])
     expect(hours).toHaveLength(47)
@@ -131,7 +131,7 @@ describe('the storage gauge of a stream', () => {
     ])
     expect(hours.at(-1)).toEqual([47 * HOUR, 18])
 
-    await goTo(test, 60 * DAY)
+    await advanceTo(test, 60 * DAY)
     await maintain(test)
     expect(await ofStream(test, A, [0, 3 * DAY])).toEqual([
       [0, 11],
@@ -140,7 +140,7 @@ describe('the storage gauge of a stream', () => {
     ])
 
     for (const years of [1, 2, 3, 6]) {
-      await goTo(test, years * 365 * DAY)
+      await advanceTo(test, years * 365 * DAY)
       await maintain(test)
       const minute = years * 365 * DAY - MINUTE
       expect(await ofStream(test, A, [minute, minute])).toEqual([[minute, 18]])
@@ -150,9 +150,9 @@ describe('the storage gauge of a stream', () => {
   it('is removed by the roll-up after the stream is deleted', async () => {
     await append(test, A, 5)
     await append(test, B, 5)
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     await deleteStream(test, A)
-    await goTo(test, 4 * DAY)
+    await advanceTo(test, 4 * DAY)
     await maintain(test)
     const keys = (await usageKeys(test)).filter((key) => key.includes('log\0'))
     expect(keys).toEqual([expect.stringMatching(/^hours\0.*log\0b$/)])
@@ -165,7 +165,7 @@ describe('the storage gauge of a stream', () => {
     }))
     for (const stream of streams) await createStream(test, stream)
     for (const stream of streams) await append(test, stream, 3)
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     const logs = (await usageKeys(test)).filter((key) => key.includes('log\0'))
     expect(logs).toHaveLength(600)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, 0])).toEqual({ metered_size: [[0, 1_800]] })
@@ -177,14 +177,14 @@ describe('the storage gauge of a basin', () => {
     await append(test, A, 10)
     await append(test, B, 5)
     await maintain(test)
-    await goTo(test, 2 * HOUR)
+    await advanceTo(test, 2 * HOUR)
     await maintain(test)
     await append(test, A, 100)
-    await goTo(test, 3 * HOUR)
+    await advanceTo(test, 3 * HOUR)
     await maintain(test)
-    await goTo(test, 5 * HOUR)
+    await advanceTo(test, 5 * HOUR)
     await maintain(test)
-    await goTo(test, 5 * HOUR + 10)
+    await advanceTo(test, 5 * HOUR + 10)
     await store(test, 'b', 1_000)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, 6 * HOUR - 3_500])).toEqual({
       metered_size: [
@@ -205,7 +205,7 @@ describe('the storage gauge of a basin', () => {
 
   it('is measured once for concurrent queries', async () => {
     await append(test, A, 10)
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     let measured = 0
     const { measure } = test.session
     test.session.measure = (logIds) => {
@@ -224,12 +224,12 @@ describe('the storage gauge of a basin', () => {
   })
 
   it('is zero before the basin existed', async () => {
-    await goTo(test, HOUR + 10)
+    await advanceTo(test, HOUR + 10)
     await createBasin(test, 'basin-two')
     await maintain(test)
-    await goTo(test, 2 * HOUR)
+    await advanceTo(test, 2 * HOUR)
     await maintain(test)
-    await goTo(test, 3 * HOUR)
+    await advanceTo(test, 3 * HOUR)
     expect(await ofBasin(test, 'basin-two', 'storage', [0, 3 * HOUR])).toEqual({
       metered_size: [
         [HOUR, 0],
@@ -240,12 +240,12 @@ describe('the storage gauge of a basin', () => {
 
   it('ends when the basin is deleted', async () => {
     await append(test, A, 10)
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     await maintain(test)
     await deleteStream(test, A)
     await deleteStream(test, B)
     await test.session.commit([{ kind: 'delete', collection: 'basins', key: 'basin-one' }])
-    await goTo(test, 5 * HOUR)
+    await advanceTo(test, 5 * HOUR)
     await maintain(test)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, 5 * HOUR])).toEqual({ metered_size: [[0, 10]] })
   })
@@ -253,10 +253,10 @@ describe('the storage gauge of a basin', () => {
   it('falls when streams are deleted', async () => {
     await append(test, A, 10)
     await append(test, B, 5)
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     await maintain(test)
     await deleteStream(test, A)
-    await goTo(test, 2 * HOUR)
+    await advanceTo(test, 2 * HOUR)
     await maintain(test)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, 2 * HOUR])).toEqual({
       metered_size: [
@@ -268,11 +268,11 @@ describe('the storage gauge of a basin', () => {
 
   it('is kept by day after 40 days', async () => {
     for (let hour = 1; hour <= 50; hour++) {
-      await goTo(test, hour * HOUR)
+      await advanceTo(test, hour * HOUR)
       await maintain(test)
       await store(test, 'a', 1)
     }
-    await goTo(test, 60 * DAY)
+    await advanceTo(test, 60 * DAY)
     await maintain(test)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, 3 * DAY])).toEqual({
       metered_size: [

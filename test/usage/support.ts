@@ -29,8 +29,10 @@ export interface TestUsage {
   readonly errors: unknown[]
 }
 
-export async function openUsage(given: { storage?: Storage; clock?: VirtualClock } = {}): Promise<TestUsage> {
-  const { storage = testStorage(), clock = testClock() } = given
+export async function openUsage(
+  options: { storage?: Storage; clock?: VirtualClock } = {},
+): Promise<TestUsage> {
+  const { storage = testStorage(), clock = testClock() } = options
   const errors: unknown[] = []
   const session = mapStorageErrors(await storage.open({ clock, onLogChanged: () => {} }))
   return {
@@ -52,7 +54,7 @@ export async function maintain({ usage }: Pick<TestUsage, 'usage'>): Promise<voi
 }
 
 /** Advances the time to a second since the start. */
-export async function goTo({ clock }: Pick<TestUsage, 'clock'>, seconds: number): Promise<void> {
+export async function advanceTo({ clock }: Pick<TestUsage, 'clock'>, seconds: number): Promise<void> {
   await clock.advance((START + seconds) * 1000 - clock.now())
 }
 
@@ -119,11 +121,11 @@ export async function append(
   connection: object = test,
 ): Promise<void> {
   await store(test, stream, meteredBytes)
-  tellAppend(test, { basin, stream }, meteredBytes, connection)
+  recordAppend(test, { basin, stream }, meteredBytes, connection)
 }
 
 /** Records an append of one record without storing it. */
-export function tellAppend(
+export function recordAppend(
   { usage, clock }: TestUsage,
   { basin, stream }: StreamRef,
   meteredBytes: number,

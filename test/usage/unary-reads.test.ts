@@ -38,16 +38,16 @@ describe('a unary read', () => {
   })
 
   it('that fails half way counts nothing', async () => {
-    let left = Number.POSITIVE_INFINITY
+    let readsLeft = Number.POSITIVE_INFINITY
     const storage = wrapped(testStorage(), {}, (session) => ({
       read: async (logId, range) => {
-        if (left-- <= 0) throw new StorageFailure('io', 'away', { nothingWritten: true })
+        if (readsLeft-- <= 0) throw new StorageFailure('io', 'away', { nothingWritten: true })
         return session.read(logId, { ...range, bytesMax: 1 })
       },
     }))
     const { hw, clock, stream } = await openEngine({ storage })
     for (const body of ['a', 'b', 'c']) await stream.append(body)
-    left = 2
+    readsLeft = 2
     await expect(stream.read({ seqNum: 0 })).rejects.toMatchObject({ code: 'storage' })
     expect(await readsOf(hw, clock, 'basin')).toEqual([undefined, undefined])
     await hw.close()

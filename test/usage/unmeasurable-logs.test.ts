@@ -3,10 +3,10 @@ import { StorageFailure } from '../../src/storage/errors.ts'
 import { testStorage, wrapped } from '../support/index.ts'
 import {
   activeBasins,
+  advanceTo,
   append,
   createBasin,
   createStream,
-  goTo,
   HOUR,
   MINUTE,
   maintain,
@@ -52,11 +52,11 @@ describe('a log that cannot be measured', () => {
   })
 
   it('does not stop others from being measured, and is measured later', async () => {
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     expect(await measuredLogs()).toBe(STREAMS.length - 1)
     expect(test.errors).toMatchObject([{ cause: { kind: 'corrupt' } }])
     bad = () => false
-    await goTo(test, 2 * MINUTE)
+    await advanceTo(test, 2 * MINUTE)
     expect(await measuredLogs()).toBe(STREAMS.length)
     expect(test.errors).toHaveLength(1)
     expect(test.clock.pending).toBe(0)
@@ -75,13 +75,13 @@ describe('a log that cannot be measured', () => {
       metered_size: [[0, 5 * (STREAMS.length - 1)]],
     })
     bad = () => false
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     bad = (logId) => logId === BAD.stream
     for (const stream of STREAMS) await append(test, stream, 1)
     const held = 6 * (STREAMS.length - 1) + 5
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     await maintain(test)
-    await goTo(test, HOUR + 1)
+    await advanceTo(test, HOUR + 1)
     expect(await ofBasin(test, 'basin-one', 'storage', [0, HOUR + 1])).toEqual({
       metered_size: [
         [0, held],
@@ -92,7 +92,7 @@ describe('a log that cannot be measured', () => {
 
   it('is reported once for each measurement of its basin', async () => {
     bad = (logId) => logId === 'log-1' || logId === 'log-99'
-    await goTo(test, HOUR)
+    await advanceTo(test, HOUR)
     test.errors.length = 0
     await maintain(test)
     expect(test.errors).toMatchObject([{ cause: { kind: 'corrupt' } }])
@@ -102,12 +102,12 @@ describe('a log that cannot be measured', () => {
 describe('a storage that cannot measure', () => {
   it('is not called for every log again', async () => {
     bad = () => true
-    await goTo(test, MINUTE)
+    await advanceTo(test, MINUTE)
     // The whole page, then each of its logs.
     expect(measured).toBe(101)
     expect(test.errors).toHaveLength(1)
     bad = () => false
-    await goTo(test, 2 * MINUTE)
+    await advanceTo(test, 2 * MINUTE)
     expect(await measuredLogs()).toBe(STREAMS.length)
   })
 })
