@@ -22,7 +22,7 @@ describe('callbacks', () => {
   it('subscribers may call the engine', async () => {
     const { hw, clock, stream } = await openEngine()
     const session = await stream.appendSession()
-    const seen: number[] = []
+    const received: number[] = []
     const ended: string[] = []
     session.acks$.subscribe({
       next: (ack) => {
@@ -33,7 +33,7 @@ describe('callbacks', () => {
     })
     const sub = stream.readSession({ seqNum: 0 }, { as: 'bytes' }).records$.subscribe({
       next: ({ seqNum }) => {
-        seen.push(seqNum)
+        received.push(seqNum)
         if (seqNum === 2) sub.unsubscribe()
       },
     })
@@ -44,7 +44,7 @@ describe('callbacks', () => {
       error: (error) => ended.push(error.code),
     })
     await hw.close()
-    expect({ seen, ended, stats: hw.stats().openReads, timers: clock.pending }).toEqual({
+    expect({ seen: received, ended, stats: hw.stats().openReads, timers: clock.pending }).toEqual({
       seen: [0, 1, 2],
       ended: ['acks', 'unavailable'],
       stats: 0,
@@ -85,7 +85,7 @@ describe('callbacks', () => {
       expect(rejections).toEqual([])
     } finally {
       process.removeListener('unhandledRejection', listener)
-      for (const one of existing) process.on('unhandledRejection', one as never)
+      for (const listener of existing) process.on('unhandledRejection', listener as never)
     }
   })
 })

@@ -13,7 +13,7 @@ afterEach(async () => {
 })
 
 /** Resolves to the number of calls of `reclaim` since the last one. */
-function counted() {
+function countingStorage() {
   let calls = 0
   const storage = wrapped(memory(), {}, (session) => ({
     reclaim(limits) {
@@ -24,16 +24,16 @@ function counted() {
   return {
     storage,
     taken: () => {
-      const taken = calls
+      const count = calls
       calls = 0
-      return taken
+      return count
     },
   }
 }
 
 describe('a runtime that ties timers, random numbers and signals to requests, such as workerd', () => {
   it('opens an engine outside of requests, and starts the background work with the first append', async () => {
-    const { storage, taken } = counted()
+    const { storage, taken: reclaimCalls } = countingStorage()
     const forbidden = () => {
       throw new Error('not outside of requests')
     }
@@ -50,33 +50,33 @@ describe('a runtime that ties timers, random numbers and signals to requests, su
     hw = await open({ storage, usage: usageMetrics() })
     vi.unstubAllGlobals()
     vi.restoreAllMocks()
-    expect(taken()).toBe(0)
+    expect(reclaimCalls()).toBe(0)
     await hw.basin('my-app').stream('a').append('first')
-    expect(taken()).toBe(1)
+    expect(reclaimCalls()).toBe(1)
   })
 
   it('runs the background work again after an append if its timers were lost', async () => {
     const clock = virtualClock()
-    let isLosing = false
-    const losing = {
+    let dropsTimers = false
+    const unreliable = {
       now: () => clock.now(),
       schedule: (...args: Parameters<typeof clock.schedule>) =>
-        isLosing ? () => {} : clock.schedule(...args),
+        dropsTimers ? () => {} : clock.schedule(...args),
     }
-    const { storage, taken } = counted()
-    isLosing = true
-    hw = await open({ storage, clock: losing })
+    const { storage, taken: reclaimCalls } = countingStorage()
+    dropsTimers = true
+    hw = await open({ storage, clock: unreliable })
     const stream = hw.basin('my-app').stream('a')
     await stream.append('one')
-    expect(taken()).toBe(1)
+    expect(reclaimCalls()).toBe(1)
     await clock.advance('2m')
     await stream.append('two')
-    expect(taken()).toBe(0)
-    isLosing = false
+    expect(reclaimCalls()).toBe(0)
+    dropsTimers = false
     await clock.advance('2m')
     await stream.append('three')
-    expect(taken()).toBe(1)
+    expect(reclaimCalls()).toBe(1)
     await clock.advance('2m')
-    expect(taken()).toBeGreaterThan(0)
+    expect(reclaimCalls()).toBeGreaterThan(0)
   })
 })

@@ -42,13 +42,13 @@ test('handles are equal if they make the same calls', async () => {
     hw.as('a-token').basin('my-app').stream('chat'),
     undefined,
   ]
-  for (const one of different) expect(stream.equals(one)).toBe(false)
+  for (const candidate of different) expect(stream.equals(candidate)).toBe(false)
   const schema = {
     '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
   } as const
   expect(stream.json(schema).equals(handle().json(schema))).toBe(true)
-  for (const one of [stream, stream.json(), handle(other).json(schema)]) {
-    expect(stream.json(schema).equals(one)).toBe(false)
+  for (const candidate of [stream, stream.json(), handle(other).json(schema)]) {
+    expect(stream.json(schema).equals(candidate)).toBe(false)
   }
   expect(handle(hw, 'chat', key).equals(handle(hw, 'chat', key.with(0, 2)))).toBe(false)
 })

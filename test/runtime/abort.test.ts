@@ -57,14 +57,14 @@ describe('unlessAborted', () => {
 
 describe('onAnyAbort', () => {
   it('calls back with the reason of each signal that aborts, until it is cancelled', () => {
-    const [one, other, later] = [new AbortController(), new AbortController(), new AbortController()]
+    const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()]
     const reasons: unknown[] = []
-    const signals = [one.signal, undefined, other.signal, later.signal]
+    const signals = [first.signal, undefined, second.signal, third.signal]
     const cancel = onAnyAbort(signals, (reason) => void reasons.push(reason))
-    other.abort('other')
-    one.abort('one')
+    second.abort('other')
+    first.abort('one')
     cancel()
-    later.abort('later')
+    third.abort('later')
     expect(reasons).toEqual(['other', 'one'])
   })
 

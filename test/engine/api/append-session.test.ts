@@ -105,13 +105,13 @@ onEveryKindOfStorage(() =>
       })
       const { stream, hw, clock } = engine
       storage.holding = true
-      const [one, two] = [await stream.appendSession(), await stream.appendSession()]
+      const [first, second] = [await stream.appendSession(), await stream.appendSession()]
       const body = new Uint8Array(1_048_576 - 8)
-      let taken = 0
-      const submit = (session: typeof one) => session.submit(body).then(() => taken++)
-      const all = [submit(one), submit(one), submit(one), submit(two), submit(two)]
+      let submitted = 0
+      const submit = (session: typeof first) => session.submit(body).then(() => submitted++)
+      const all = [submit(first), submit(first), submit(first), submit(second), submit(second)]
       await clock.settle()
-      expect(taken).toBe(3)
+      expect(submitted).toBe(3)
       expect(storage.held).toBe(3)
       expect(hw.stats()).toMatchObject({
         appendBytesInFlight: 3 * 1_048_576,
@@ -121,7 +121,7 @@ onEveryKindOfStorage(() =>
       storage.holding = false
       storage.release()
       await Promise.all(all)
-      await Promise.all([one.close(), two.close()])
+      await Promise.all([first.close(), second.close()])
       expect(hw.stats()).toMatchObject({ appendBytesInFlight: 0, waitingAppends: 0, pendingAppends: 0 })
       expect((await stream.checkTail()).seqNum).toBe(5)
     })
@@ -195,12 +195,12 @@ onEveryKindOfStorage(() =>
           released = true
         }
       }
-      const seen: number[] = []
+      const received: number[] = []
       const run = async () => {
-        for await (const ack of engine.stream.appendAll(source())) seen.push(ack.end.seqNum)
+        for await (const ack of engine.stream.appendAll(source())) received.push(ack.end.seqNum)
       }
       expect(await outcomeOf(run())).toBe('invalid')
-      expect([seen, released]).toEqual([[1], true])
+      expect([received, released]).toEqual([[1], true])
       expect(await readAll(engine.stream)).toEqual(['a'])
     })
 
@@ -286,16 +286,16 @@ onEveryKindOfStorage(() =>
       engine = await openEngine({ storage, limits: { sessionInFlightBytes: 1_048_576 } })
       storage.holding = true
       const producer = engine.stream.producer({ recordsMax: 1 })
-      let taken = 0
+      let submitted = 0
       const run = async () => {
         for (let i = 0; i < 10; i++) {
           await producer.submit(new Uint8Array(500_000))
-          taken++
+          submitted++
         }
       }
       const running = run()
       await engine.clock.settle()
-      expect(taken).toBe(2)
+      expect(submitted).toBe(2)
       storage.holding = false
       storage.release()
       await running

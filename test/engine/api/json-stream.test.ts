@@ -148,8 +148,8 @@ describe('appending JSON values', () => {
 
   it.each([[5], ['ab'], [undefined], [{ length: 1, 0: 'a' }]])(
     'needs an array for a batch, not %j',
-    async (given) => {
-      expect(await failure(() => stream.json().appendBatch(given as never))).toMatchObject({
+    async (values) => {
+      expect(await failure(() => stream.json().appendBatch(values as never))).toMatchObject({
         code: 'invalid',
         field: 'values',
       })
@@ -304,8 +304,8 @@ describe('with a schema', () => {
     [5],
     [{ '~standard': { version: 2, validate: () => {} } }],
     [{ '~standard': null }],
-  ])('must be a Standard Schema, not %j', async (given) => {
-    const error = await failure(() => stream.json(given as never))
+  ])('must be a Standard Schema, not %j', async (schema) => {
+    const error = await failure(() => stream.json(schema as never))
     expect(error).toMatchObject({ code: 'invalid', field: 'schema' })
   })
 })

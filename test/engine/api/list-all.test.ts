@@ -20,8 +20,8 @@ describe('listAll', () => {
   const queries: ListQuery[] = []
   const list = (pageSize: number) => async (query: ListQuery) => {
     queries.push(query)
-    const rest = NAMES.filter((name) => name > (query.startAfter ?? ''))
-    return { items: rest.slice(0, pageSize), hasMore: rest.length > pageSize }
+    const expected = NAMES.filter((name) => name > (query.startAfter ?? ''))
+    return { items: expected.slice(0, pageSize), hasMore: expected.length > pageSize }
   }
   afterEach(() => queries.splice(0))
 

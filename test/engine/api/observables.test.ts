@@ -3,20 +3,20 @@ import { describe, expect, it } from 'vitest'
 import { Multicast } from '../../../src/engine/api/observables.ts'
 
 /** Records what it receives. */
-function noting() {
-  const told: unknown[] = []
+function recorder() {
+  const received: unknown[] = []
   const observer: Observer<number> = {
-    next: (value) => told.push(value),
-    error: (error) => told.push(`error: ${error}`),
-    complete: () => told.push('complete'),
+    next: (value) => received.push(value),
+    error: (error) => received.push(`error: ${error}`),
+    complete: () => received.push('complete'),
   }
-  return { told, observer }
+  return { told: received, observer }
 }
 
 describe('a multicast', () => {
   it('delivers later values to all subscribers in order of subscription', () => {
     const values = new Multicast<number>()
-    const [first, second] = [noting(), noting()]
+    const [first, second] = [recorder(), recorder()]
     values.next(0)
     values.observable.subscribe(first.observer)
     values.next(1)
@@ -31,16 +31,16 @@ describe('a multicast', () => {
   it.each([
     ['completed', (values: Multicast<number>) => values.complete(), 'complete'],
     ['failed', (values: Multicast<number>) => values.error('why'), 'error: why'],
-  ])('that %s notifies every subscriber once, later ones too, and emits nothing more', (_, end, told) => {
+  ])('that %s notifies each subscriber once, even later ones, and emits nothing more', (_, end, last) => {
     const values = new Multicast<number>()
-    const [early, late] = [noting(), noting()]
-    values.observable.subscribe(early.observer)
+    const [first, second] = [recorder(), recorder()]
+    values.observable.subscribe(first.observer)
     end(values)
-    values.observable.subscribe(late.observer)
+    values.observable.subscribe(second.observer)
     values.next(1)
     values.complete()
     values.error('another')
-    expect([early.told, late.told]).toEqual([[told], [told]])
+    expect([first.told, second.told]).toEqual([[last], [last]])
   })
 
   it('is an observable of the package `rxjs`', () => {
@@ -49,14 +49,14 @@ describe('a multicast', () => {
 
   it('skips subscribers that subscribe or unsubscribe during a delivery', () => {
     const values = new Multicast<number>()
-    const [left, joined] = [noting(), noting()]
-    let leaving: Subscription | undefined
+    const [removed, added] = [recorder(), recorder()]
+    let subscription: Subscription | undefined
     values.observable.subscribe(() => {
-      leaving?.unsubscribe()
-      if (joined.told.length === 0) values.observable.subscribe(joined.observer)
+      subscription?.unsubscribe()
+      if (added.told.length === 0) values.observable.subscribe(added.observer)
     })
-    leaving = values.observable.subscribe(left.observer)
+    subscription = values.observable.subscribe(removed.observer)
     values.next(1)
-    expect([left.told, joined.told]).toEqual([[], []])
+    expect([removed.told, added.told]).toEqual([[], []])
   })
 })

@@ -94,16 +94,16 @@ describe('sessions and producers', () => {
     await producer.submit('first')
     await producer.flush()
     storage.holding = true
-    let taken = 0
+    let submitted = 0
     const write = async () => {
       for (let i = 0; i < 50; i++) {
         await producer.submit(new Uint8Array(600_000))
-        taken++
+        submitted++
       }
     }
     const writing = write()
     await clock.settle()
-    const inMemory = taken
+    const inMemory = submitted
     storage.holding = false
     while (storage.held > 0) {
       storage.release()
@@ -132,14 +132,14 @@ describe('sessions and producers', () => {
       const { hw, stream } = await openEngine()
       const session = await stream.appendSession()
       await (await session.submit('a')).ack()
-      const refused = session.submit('x', { matchSeqNum: 7 })
-      refused.then((ticket) => ticket.ack()).catch(() => {})
+      const rejected = session.submit('x', { matchSeqNum: 7 })
+      rejected.then((ticket) => ticket.ack()).catch(() => {})
       for (let i = 0; i < offset; i++) await null
-      const late = await session.submit('y').then(
+      const outcome = await session.submit('y').then(
         (ticket) => ticket.ack().catch((error) => `${error.code}`),
         (error) => `submit: ${error.code}: ${error.message}`,
       )
-      codes.add(String(late))
+      codes.add(String(outcome))
       await hw.close()
     }
     expect([...codes].filter((code) => code.includes('append session is closed'))).toEqual([])

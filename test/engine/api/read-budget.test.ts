@@ -39,7 +39,7 @@ it('ends the sessions that stopped reading when others need their memory', async
       for (let batch = 0; batch < 8; batch++) await session.next()
     }),
   )
-  const reasons = seconds.map((one) => (one.status === 'rejected' ? one.reason : undefined))
+  const reasons = seconds.map((result) => (result.status === 'rejected' ? result.reason : undefined))
   expect(reasons).toContainEqual(
     expect.objectContaining({
       code: 'rate_limited',

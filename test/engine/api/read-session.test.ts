@@ -100,32 +100,32 @@ onEveryKindOfStorage(() =>
     it('at the tail with wait 0 reject with range_not_satisfiable, or are empty with `allowsEmpty`', async () => {
       engine = await openEngine()
       const query = { waitSeconds: 0 }
-      const refused = collect(engine.stream.readSession(query).events())
+      const rejection = collect(engine.stream.readSession(query).events())
       const empty = await engine.stream.openRead(query, { allowsEmpty: true })
       await engine.clock.settle()
-      expect([refused.state.end, empty]).toEqual(['range_not_satisfiable', undefined])
+      expect([rejection.state.end, empty]).toEqual(['range_not_satisfiable', undefined])
     })
 
     it('that fall behind catch up from the storage without a gap', async () => {
       engine = await openEngine({ limits: { followerLagBatches: 3 } })
       const { stream, clock } = engine
       const iterator = stream.readSession({ seqNum: 0 }).events()
-      const seen: string[] = []
-      const take = async () => {
+      const received: string[] = []
+      const next = async () => {
         const { value, done } = await iterator.next()
         if (done) throw new Error('the session ended')
-        seen.push(
+        received.push(
           value.kind === 'heartbeat' ? 'beat' : `${bodies(value.batch)}|${value.batch.tail?.seqNum ?? '-'}`,
         )
       }
-      await take()
+      await next()
       for (let i = 0; i < 10; i++) await stream.append(`${i}`)
-      await take()
-      await take()
+      await next()
+      await next()
       await stream.append('x')
-      await take()
+      await next()
       await clock.settle()
-      expect(seen).toEqual(['beat', '0,1,2,3,4,5,6,7,8,9|10', 'beat', 'x|11'])
+      expect(received).toEqual(['beat', '0,1,2,3,4,5,6,7,8,9|10', 'beat', 'x|11'])
       await iterator.return?.()
     })
 
@@ -169,13 +169,13 @@ onEveryKindOfStorage(() =>
       engine = await openEngine()
       const { stream, clock, hw } = engine
       await stream.append(['a', 'b', 'c'])
-      const seen: string[] = []
+      const received: string[] = []
       const subscription = stream.readSession({ seqNum: 0 }).records$.subscribe(({ body }) => {
-        seen.push(body)
+        received.push(body)
         if (body === 'b') subscription.unsubscribe()
       })
       await clock.settle()
-      expect(seen).toEqual(['a', 'b'])
+      expect(received).toEqual(['a', 'b'])
       expect(hw.stats().openReads).toBe(0)
       const failed: unknown[] = []
       stream
@@ -193,22 +193,22 @@ onEveryKindOfStorage(() =>
       engine = await openEngine()
       const { stream, clock, hw } = engine
       await stream.append('history')
-      const seen: string[] = []
+      const received: string[] = []
       const { records$ } = stream.readSession()
       const following = records$.subscribe(({ body }) => {
-        seen.push(body)
-        if (body === 'a') queueMicrotask(() => seen.push('later'))
+        received.push(body)
+        if (body === 'a') queueMicrotask(() => received.push('later'))
       })
-      const left: string[] = []
+      const afterUnsubscribe: string[] = []
       const subscription = records$.subscribe(({ body }) => {
-        left.push(body)
+        afterUnsubscribe.push(body)
         if (body === 'b') subscription.unsubscribe()
       })
       await clock.settle()
       await Promise.all(['a', 'b', 'c'].map((body) => stream.append(body)))
       await clock.settle()
-      expect(seen).toEqual(['a', 'b', 'c', 'later'])
-      expect(left).toEqual(['a', 'b'])
+      expect(received).toEqual(['a', 'b', 'c', 'later'])
+      expect(afterUnsubscribe).toEqual(['a', 'b'])
       expect(hw.stats().openReads).toBe(1)
       following.unsubscribe()
     })

@@ -5,7 +5,7 @@ import { open, type Stream } from '../../../src/index.ts'
 const BODY = new Uint8Array([1, 2, 3])
 
 /** Overwrites the bodies and headers of records. */
-function scribble(records: readonly { body: Uint8Array; headers: readonly (readonly Uint8Array[])[] }[]) {
+function overwrite(records: readonly { body: Uint8Array; headers: readonly (readonly Uint8Array[])[] }[]) {
   for (const { body, headers } of records) for (const bytes of [body, ...headers.flat()]) bytes.fill(0xff)
 }
 
@@ -43,7 +43,7 @@ describe('a stream in memory', () => {
     const before = await stream.read({ seqNum: 0, count: 6 })
     const records = await read(stream)
     expect(records.at(-1)!.body).toEqual(BODY)
-    scribble(records)
+    overwrite(records)
     expect((await stream.read({ seqNum: 0, count: 6 })).records).toEqual(before.records)
     const { records: bytes } = await stream.read({ seqNum: 0 }, { as: 'bytes' })
     for (const { body } of bytes) expect(body).toEqual(BODY)

@@ -59,12 +59,14 @@ onEveryKindOfStorage(() =>
       engine = await openEngine()
       const { stream, hw } = engine
       await stream.append(['a', 'b'])
-      const seen: string[] = []
-      const subscription = stream.readSession({ seqNum: 0 }).records$.subscribe(({ body }) => seen.push(body))
+      const received: string[] = []
+      const subscription = stream
+        .readSession({ seqNum: 0 })
+        .records$.subscribe(({ body }) => received.push(body))
       await engine.clock.settle()
       await stream.append('c')
       await engine.clock.settle()
-      expect(seen).toEqual(['a', 'b', 'c'])
+      expect(received).toEqual(['a', 'b', 'c'])
       expect(hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
       subscription.unsubscribe()
       await engine.clock.settle()

@@ -144,7 +144,7 @@ describe('a session', () => {
 
   it('that is awaited applies back-pressure, whichever caller reached the limit', async () => {
     const { stream, hw, clock } = engine
-    const others = [stream.append(WHOLE), stream.append(WHOLE)]
+    const appends = [stream.append(WHOLE), stream.append(WHOLE)]
     await clock.settle()
     const session = await stream.appendSession()
     let submitted = 0
@@ -158,7 +158,7 @@ describe('a session', () => {
     expect(submitted).toBe(0)
     expect(hw.stats().waitingAppendBytes).toBe(MIB)
     releaseAll()
-    await Promise.all([run, ...others])
+    await Promise.all([run, ...appends])
     await session.close()
     expect((await stream.checkTail()).seqNum).toBe(22)
   })

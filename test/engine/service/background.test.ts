@@ -7,7 +7,7 @@ import { StorageFailure, type StorageFailureKind } from '../../../src/storage/er
 import { wrapped } from '../../support/index.ts'
 
 /** A storage whose turns the test grants, and which counts the work that depends on them. */
-function turning() {
+function storageWithTurns() {
   const calls = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
   let onTurn: ((isOurs: boolean) => void) | undefined
   const storage = wrapped(memory(), {}, (session) => ({
@@ -36,7 +36,7 @@ const NOTHING = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
 
 describe('background work on a storage with turns', () => {
   it('waits for its turn', async () => {
-    const { storage, calls, turn } = turning()
+    const { storage, calls, turn } = storageWithTurns()
     const clock = virtualClock()
     // Runs are a minute apart, exactly.
     hw = await open({ storage, clock, random: () => 0.5 })
@@ -50,7 +50,7 @@ describe('background work on a storage with turns', () => {
   })
 
   it('ends with its turn', async () => {
-    const { storage, calls, turn } = turning()
+    const { storage, calls, turn } = storageWithTurns()
     const clock = virtualClock()
     hw = await open({ storage, clock })
     turn(true)
@@ -62,7 +62,7 @@ describe('background work on a storage with turns', () => {
   })
 
   it('has a timer only with its turn or with followers', async () => {
-    const { storage, turn } = turning()
+    const { storage, turn } = storageWithTurns()
     const clock = virtualClock()
     hw = await open({ storage, clock })
     await hw.basin('my-basin').stream('log').append('x')
@@ -87,7 +87,7 @@ describe('background work on a storage with turns', () => {
   })
 
   it('stops midway when its turn ends', async () => {
-    const { turn, ...inner } = turning()
+    const { turn, ...inner } = storageWithTurns()
     const clock = virtualClock()
     let reclaims = 0
     const storage = wrapped(inner.storage, {}, () => ({
@@ -106,14 +106,14 @@ describe('background work on a storage with turns', () => {
   })
 
   it('stops when the engine closes', async () => {
-    const { storage, calls } = turning()
+    const { storage, calls } = storageWithTurns()
     hw = await open({ storage })
     await hw.close()
     expect(calls.ended).toBe(1)
   })
 
   it('removes a basin that this engine deleted, even without a turn', async () => {
-    const { storage } = turning()
+    const { storage } = storageWithTurns()
     const clock = virtualClock()
     hw = await open({ storage, clock })
     await hw.basin('gone').stream('a').append('x')

@@ -41,9 +41,9 @@ onEveryKindOfStorage(() =>
       engine = await openEngine({ storage })
       await engine.hw.deleteBasin('basin')
       await engine.hw.close()
-      const again = await open({ storage, clock: engine.clock })
-      while ((await again.listBasins()).items.length > 0) await engine.clock.settle()
-      await again.close()
+      const reopened = await open({ storage, clock: engine.clock })
+      while ((await reopened.listBasins()).items.length > 0) await engine.clock.settle()
+      await reopened.close()
     })
 
     it('reject operations on missing and deleting basins', async () => {

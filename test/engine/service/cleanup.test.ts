@@ -24,8 +24,8 @@ onEveryKindOfStorage(() =>
       engine = await openEngine({ storage, trimGraceMs: 10_000 })
       const { stream, clock } = engine
       for (const body of ['a', 'b', 'c']) await stream.append(body)
-      const late = stream.readSession({ seqNum: 0, count: 4 }).batches()
-      const first = late.next()
+      const session = stream.readSession({ seqNum: 0, count: 4 }).batches()
+      const first = session.next()
       await clock.settle()
       expect(bodies((await first).value!)).toEqual(['a', 'b', 'c'])
       const slow = await stream.openRead({ seqNum: 0 })
@@ -41,7 +41,7 @@ onEveryKindOfStorage(() =>
       await clock.advance('1s')
       expect(await storedRecords(storage)).toEqual([2, 3])
       tooSlow!.close()
-      await late.return(undefined)
+      await session.return(undefined)
     })
 
     it('of everything including the command leaves an empty stream with its tail', async () => {

@@ -28,34 +28,34 @@ const KINDS: Record<string, () => Promise<() => Promise<unknown>>> = {
     return () => session.close()
   },
   'a long poll': async () => {
-    const leaving = new AbortController()
-    let refused: unknown
+    const controller = new AbortController()
+    let failure: unknown
     const poll = engine.stream
-      .read({ waitSeconds: 60 }, { signal: leaving.signal })
+      .read({ waitSeconds: 60 }, { signal: controller.signal })
       .catch((error: unknown) => {
-        refused = error
+        failure = error
       })
     await engine.clock.settle()
-    if (refused !== undefined) throw refused
+    if (failure !== undefined) throw failure
     return async () => {
-      leaving.abort()
+      controller.abort()
       await poll
     }
   },
 }
 const NAMES = Object.keys(KINDS)
-const PAIRS = NAMES.flatMap((open) => NAMES.map((refused) => [open, refused] as const))
+const PAIRS = NAMES.flatMap((open) => NAMES.map((rejected) => [open, rejected] as const))
 
-describe.each(PAIRS)('%s, twice, with a limit of two', (open, refused) => {
-  it(`${refused} is rejected until one has ended`, async () => {
+describe.each(PAIRS)('%s, twice, with a limit of two', (open, rejected) => {
+  it(`${rejected} is rejected until one has ended`, async () => {
     const ends = [await KINDS[open]!(), await KINDS[open]!()]
     expect(engine.hw.stats().openSessions).toBe(2)
-    const error = await KINDS[refused]!().catch((reason: unknown) => reason)
+    const error = await KINDS[rejected]!().catch((reason: unknown) => reason)
     expect(HeadwaterError.is(error)).toBe(true)
     expect(error).toMatchObject(REFUSED)
     await ends[0]!()
     expect(engine.hw.stats().openSessions).toBe(1)
-    ends.push(await KINDS[refused]!())
+    ends.push(await KINDS[rejected]!())
     expect(engine.hw.stats().openSessions).toBe(2)
     for (const end of ends) await end()
     await engine.clock.settle()

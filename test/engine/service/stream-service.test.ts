@@ -93,19 +93,19 @@ describe('the creation of streams on use', () => {
 
   it('obeys what another engine has changed in the basin', async () => {
     const storage = memory()
-    const [one, other] = [await open({ storage, autoCreate: false }), await open({ storage })]
-    for (const hw of [one, other]) onTestFinished(() => hw.close())
-    await other.createBasin('basin', { createStreamOnAppend: true })
-    const append = (name: string) => outcomeOf(one.basin('basin').stream(name).append('a'))
+    const [first, second] = [await open({ storage, autoCreate: false }), await open({ storage })]
+    for (const hw of [first, second]) onTestFinished(() => hw.close())
+    await second.createBasin('basin', { createStreamOnAppend: true })
+    const append = (name: string) => outcomeOf(first.basin('basin').stream(name).append('a'))
     expect(await append('a')).toBe('ok')
-    await other.reconfigureBasin('basin', { createStreamOnAppend: false })
+    await second.reconfigureBasin('basin', { createStreamOnAppend: false })
     expect(await append('b')).toBe('stream_not_found')
     const retentionPolicy = { ageSeconds: 60 }
     const changed = { createStreamOnAppend: true, defaultStreamConfig: { retentionPolicy } }
-    await other.reconfigureBasin('basin', changed)
+    await second.reconfigureBasin('basin', changed)
     expect(await append('c')).toBe('ok')
-    expect((await one.basin('basin').streamConfig('c')).retentionPolicy).toEqual(retentionPolicy)
-    await other.deleteBasin('basin')
+    expect((await first.basin('basin').streamConfig('c')).retentionPolicy).toEqual(retentionPolicy)
+    await second.deleteBasin('basin')
     expect(await append('d')).toMatch(/^basin_(deletion_pending|not_found)$/)
   })
 

@@ -51,7 +51,7 @@ describe('appends with a token', () => {
     const appends = ['a', 'b', 'c'].map((body) => outcome(stream.append(body)))
     await hw.revokeAccessToken('token')
     const outcomes = await Promise.all(appends)
-    expect(outcomes.filter((one) => one === 'ok')).toHaveLength(await tail())
+    expect(outcomes.filter((outcome) => outcome === 'ok')).toHaveLength(await tail())
     expect(await outcome(stream.append('d'))).toBe('authn')
   })
 })

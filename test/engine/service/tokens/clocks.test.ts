@@ -4,15 +4,15 @@ import { testClock, testStorage } from '../../../support/index.ts'
 import { EVERYTHING, outcome } from './support.ts'
 
 /** A machine that slept: the time of day advances, timers do not. */
-function sleepy() {
+function sleepingClock() {
   const inner = testClock()
-  let asleep = 0
-  const clock: Clock = { now: () => inner.now() + asleep, schedule: (...a) => inner.schedule(...a) }
-  return { clock, inner, sleep: (ms: number) => (asleep += ms) }
+  let sleptMs = 0
+  const clock: Clock = { now: () => inner.now() + sleptMs, schedule: (...a) => inner.schedule(...a) }
+  return { clock, inner, sleep: (ms: number) => (sleptMs += ms) }
 }
 
 it('a session ends within a second of its expiry, even after the machine slept', async () => {
-  const { clock, inner, sleep } = sleepy()
+  const { clock, inner, sleep } = sleepingClock()
   const hw = await open({ storage: testStorage(), clock })
   await hw
     .basin('basin')
@@ -32,7 +32,7 @@ it('a session ends within a second of its expiry, even after the machine slept',
 })
 
 it('a session continues while its token is valid, even if the clock is set back', async () => {
-  const { clock, inner, sleep } = sleepy()
+  const { clock, inner, sleep } = sleepingClock()
   const hw = await open({ storage: testStorage(), clock })
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')

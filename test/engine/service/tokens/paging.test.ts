@@ -31,7 +31,7 @@ const CALLERS: readonly (readonly [kind: string, set: ResourceSet | null, isPref
   ['nothing', null, false],
 ]
 
-const byUtf8 = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
+const byUtf8 = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 function isIn(set: ResourceSet | null, name: string): boolean {
   if (set === null) return false

@@ -141,9 +141,9 @@ describe('the root token', () => {
   it('is created once by several engines', async () => {
     const storage = testStorage()
     const engines = [await openWithTokens({ storage }), await openWithTokens({ storage })]
-    const made = await Promise.all(engines.map((one) => one.hw.createRootToken()))
-    expect(made.filter((token) => token !== undefined)).toHaveLength(1)
-    await Promise.all(engines.map((one) => one.hw.close()))
+    const tokens = await Promise.all(engines.map((engine) => engine.hw.createRootToken()))
+    expect(tokens.filter((token) => token !== undefined)).toHaveLength(1)
+    await Promise.all(engines.map((engine) => engine.hw.close()))
   })
 
   it.each(['x'.repeat(16), 'x'.repeat(1024), '!~'.repeat(8)])('can be set (%#)', async (token) => {

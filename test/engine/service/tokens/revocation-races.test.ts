@@ -3,7 +3,7 @@ import { open } from '../../../../src/index.ts'
 import { deferred, gated, testStorage, wrapped } from '../../../support/index.ts'
 import { EVERYTHING, openWithTokens, outcome } from './support.ts'
 
-const NEARLY_A_MIB = 'x'.repeat(900_000)
+const LARGE_BODY = 'x'.repeat(900_000)
 
 it.each(['this engine', 'another engine'])(
   'a token that is revoked by %s while it issues another leaves none behind',
@@ -40,7 +40,7 @@ it('a session whose token is revoked drops the appends that wait for room', asyn
   const view = await issued()
   const session = await view.basin('basin').stream('stream').appendSession()
   storage.holding = true
-  const tickets = Array.from({ length: 10 }, () => session.submit(NEARLY_A_MIB))
+  const tickets = Array.from({ length: 10 }, () => session.submit(LARGE_BODY))
   const outcomes = tickets.map((t) => outcome(t.then((ticket) => ticket.ack())))
   await clock.settle()
   await hw.revokeAccessToken('token')

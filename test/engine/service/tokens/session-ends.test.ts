@@ -110,17 +110,17 @@ describe.each(SESSION_NAMES)('%s', (name) => {
     const engine = await start({ storage })
     const other = await start({ storage, clock: engine.clock })
     const first = (await engine.hw.createRootToken())!
-    const here = await opened(engine.hw.as(first), engine)
+    const byThisEngine = await opened(engine.hw.as(first), engine)
     await engine.hw.setRootToken(first)
     await engine.clock.advance(1000)
-    expect(here.ends).toEqual([])
+    expect(byThisEngine.ends).toEqual([])
     await engine.hw.setRootToken('another-root-token')
     await engine.clock.settle()
-    expect(here.ends).toEqual(['authn'])
-    const there = await opened(engine.hw.as('another-root-token'), engine)
+    expect(byThisEngine.ends).toEqual(['authn'])
+    const byOtherEngine = await opened(engine.hw.as('another-root-token'), engine)
     await other.hw.setRootToken('yet-another-root-token')
     await engine.clock.advance(1000)
-    expect(there.ends).toEqual(['authn'])
+    expect(byOtherEngine.ends).toEqual(['authn'])
   })
 
   // The revocation comes before or after each of the calls to the storage that opening makes.

@@ -41,10 +41,10 @@ describe('sessions of a token', () => {
     const engine = await start()
     const view = await engine.issued()
     const stream = view.basin('basin').stream('stream')
-    const [one, other] = [(await stream.openRead())!, (await stream.openRead())!]
-    one.close()
-    one.close()
-    const next = outcome(Promise.resolve(other.next()))
+    const [first, second] = [(await stream.openRead())!, (await stream.openRead())!]
+    first.close()
+    first.close()
+    const next = outcome(Promise.resolve(second.next()))
     await engine.hw.revokeAccessToken('token')
     expect(await next).toBe('authn')
   })
@@ -87,9 +87,9 @@ describe('sessions of a token', () => {
     [
       'a read that was given up',
       (stream) => {
-        const leaving = new AbortController()
-        const read = stream.read({ waitSeconds: 60 }, { signal: leaving.signal })
-        leaving.abort()
+        const controller = new AbortController()
+        const read = stream.read({ waitSeconds: 60 }, { signal: controller.signal })
+        controller.abort()
         return read.catch(() => {})
       },
     ],
@@ -149,9 +149,9 @@ describe('an append session', () => {
     expect(await outcome(session.submit(['c', trim]))).toBe('permission_denied')
     expect(await outcome(session.submit('d'))).toBe('permission_denied')
     expect(await outcome(session.close())).toBe('permission_denied')
-    const another = await stream.appendSession()
+    const laterSession = await stream.appendSession()
     await engine.hw.revokeAccessToken('token')
-    expect(await outcome(another.submit('e'))).toBe('authn')
+    expect(await outcome(laterSession.submit('e'))).toBe('authn')
     expect((await engine.hw.basin('basin').stream('stream').checkTail()).seqNum).toBe(3)
   })
 })

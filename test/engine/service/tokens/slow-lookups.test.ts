@@ -30,9 +30,10 @@ it('ends the sessions of 200 tokens within a second of their revocation on a slo
 it('a lookup that never returns does not stop the watch of other tokens', async () => {
   const clock = testClock()
   const shared = testStorage()
-  let hang = false
+  let isHanging = false
   const storage = wrapped(shared, {}, (session) => ({
-    get: (collection, key) => (hang && key === 'a' ? new Promise(() => {}) : session.get(collection, key)),
+    get: (collection, key) =>
+      isHanging && key === 'a' ? new Promise(() => {}) : session.get(collection, key),
   }))
   const { hw } = await openWithTokens({ storage, clock })
   const other = await open({ storage: shared, clock })
@@ -42,7 +43,7 @@ it('a lookup that never returns does not stop the watch of other tokens', async 
     const cursor = (await view.basin('basin').stream('stream').openRead())!
     void outcome(Promise.resolve(cursor.next())).then((code) => ends.push(id + code))
   }
-  hang = true
+  isHanging = true
   await clock.advance('1s')
   await other.revokeAccessToken('b')
   await clock.advance('5s')

@@ -19,7 +19,7 @@ const ids = async (query = {}) => (await hw.listAccessTokens(query)).items.map((
 
 describe('issuing a token', () => {
   it.each(['a', 'x'.repeat(96), 'é'.repeat(48), '...', 'team/1', '\0', '😀', ' '])(
-    'with the id %j',
+    'accepts the id %j',
     async (id) => {
       const token = await issue({ id })
       expect(await works(token)).toBe('ok')
@@ -34,7 +34,7 @@ describe('issuing a token', () => {
     expect(await ids()).toEqual([])
   })
 
-  it('that permits nothing is rejected', async () => {
+  it('rejects a token that permits nothing', async () => {
     for (const scope of [{}, { ops: [] }, { opGroups: { account: {}, basin: { read: false } } }]) {
       const error = await failure(issue({ scope: { ...scope, basins: { prefix: '' } } }))
       expect([error?.code, error?.message]).toEqual(['invalid', 'Access token permissions cannot be empty'])
@@ -46,7 +46,7 @@ describe('issuing a token', () => {
     expect(await issue({ id: 'a' })).not.toBe(await issue({ id: 'b' }))
   })
 
-  it('with an id in use is rejected, and the existing token is kept', async () => {
+  it('rejects an id in use, and keeps the existing token', async () => {
     const token = await issue({})
     const error = await failure(issue({}))
     expect([error?.code, error?.message]).toEqual([
@@ -58,7 +58,7 @@ describe('issuing a token', () => {
     expect(outcomes.sort()).toEqual(['ok', 'resource_already_exists'])
   })
 
-  it('may reuse the id of a revoked or expired token, whose secret stays invalid', async () => {
+  it('accepts the id of a revoked or expired token, whose secret stays invalid', async () => {
     const first = await issue({})
     await hw.revokeAccessToken('token')
     const second = await issue({ expiresAt: new Date(engine.clock.now() + 1000) })
@@ -109,7 +109,7 @@ describe('the expiry of a token', () => {
 })
 
 describe('a token permits no more than its issuer', () => {
-  const mine: AccessTokenInput['scope'] = {
+  const issuerScope: AccessTokenInput['scope'] = {
     basins: { prefix: 'mine' },
     streams: { exact: 'logs' },
     accessTokens: { prefix: 'team/' },
@@ -117,48 +117,51 @@ describe('a token permits no more than its issuer', () => {
   }
 
   it.each<[string, AccessTokenInput['scope']]>([
-    ['the same', mine],
-    ['fewer operations', { ...mine, ops: ['read'] }],
+    ['the same', issuerScope],
+    ['fewer operations', { ...issuerScope, ops: ['read'] }],
     ['fewer resources', { basins: { exact: 'mine-1' }, streams: { exact: '' }, ops: ['append'] }],
   ])('%s', async (_, scope) => {
-    const issuer = await engine.issued({ scope: mine })
+    const issuer = await engine.issued({ scope: issuerScope })
     expect(await outcome(issue({ id: 'team/a', scope }, issuer))).toBe('ok')
   })
 
   it.each<[string, AccessTokenInput['scope']]>([
     ['an operation', { ops: ['read', 'trim'] }],
     ['a group', { opGroups: { stream: { read: true } } }],
-    ['more basins', { ...mine, basins: { prefix: '' } }],
-    ['another basin', { ...mine, basins: { exact: 'other' } }],
-    ['another stream', { ...mine, streams: { exact: 'logs-2' } }],
-    ['streams by prefix', { ...mine, streams: { prefix: 'logs' } }],
-    ['more access tokens', { ...mine, accessTokens: { prefix: 'team' } }],
-    ['basins behind a name', { ...mine, basins: { exact: 'mine', prefix: '' } as ResourceSet }],
-    ['basins behind no name', { ...mine, basins: { exact: '', prefix: '' } as ResourceSet }],
-    ['streams behind the own name', { ...mine, streams: { exact: 'logs', prefix: '' } as ResourceSet }],
+    ['more basins', { ...issuerScope, basins: { prefix: '' } }],
+    ['another basin', { ...issuerScope, basins: { exact: 'other' } }],
+    ['another stream', { ...issuerScope, streams: { exact: 'logs-2' } }],
+    ['streams by prefix', { ...issuerScope, streams: { prefix: 'logs' } }],
+    ['more access tokens', { ...issuerScope, accessTokens: { prefix: 'team' } }],
+    ['basins behind a name', { ...issuerScope, basins: { exact: 'mine', prefix: '' } as ResourceSet }],
+    ['basins behind no name', { ...issuerScope, basins: { exact: '', prefix: '' } as ResourceSet }],
+    [
+      'streams behind the own name',
+      { ...issuerScope, streams: { exact: 'logs', prefix: '' } as ResourceSet },
+    ],
   ])('rejects %s', async (_, scope) => {
-    const issuer = await engine.issued({ scope: mine })
+    const issuer = await engine.issued({ scope: issuerScope })
     expect(await outcome(issue({ id: 'team/a', scope }, issuer))).toMatch(/^(permission_denied|invalid)$/)
     expect(await ids()).toEqual(['token'])
   })
 
-  it('and cannot be widened after the check', async () => {
-    const issuer = await engine.issued({ scope: mine })
+  it('even if the input changes after the check', async () => {
+    const issuer = await engine.issued({ scope: issuerScope })
     for (let changesAfter = 0; changesAfter < 12; changesAfter++) {
       let reads = 0
-      const fickle = (first: string, then: string) => (reads++ < changesAfter ? first : then)
+      const changing = (first: string, then: string) => (reads++ < changesAfter ? first : then)
       const scope = {
         ops: ['read'] as const,
         streams: {
           get exact() {
-            return fickle('logs', 'not mine')
+            return changing('logs', 'not mine')
           },
         },
       }
       await outcome(issue({ id: `team/${changesAfter}`, scope }, issuer))
       const input = {
         get id() {
-          return fickle(`team/id-${changesAfter}`, 'boss')
+          return changing(`team/id-${changesAfter}`, 'boss')
         },
         scope: { ops: ['read'] as const },
       }
@@ -171,8 +174,8 @@ describe('a token permits no more than its issuer', () => {
     expect(await ids({ prefix: 'boss' })).toEqual([])
   })
 
-  it('and cannot use an id out of scope, taken or not', async () => {
-    const issuer = await engine.issued({ scope: mine })
+  it('and its id must be in the scope of the issuer, whether it is in use or not', async () => {
+    const issuer = await engine.issued({ scope: issuerScope })
     await issue({ id: 'boss' })
     for (const id of ['boss', 'nobody', 'team']) {
       expect(await outcome(issue({ id }, issuer))).toBe('permission_denied')
@@ -188,7 +191,7 @@ describe('listing tokens', () => {
       scope: { streams: { prefix: 'p/' }, opGroups: { stream: { read: true } }, ops: ['trim', 'append'] },
     })
     const { items } = await hw.listAccessTokens()
-    const neither = { read: false, write: false }
+    const none = { read: false, write: false }
     expect(items).toEqual([
       {
         id: 'a',
@@ -198,7 +201,7 @@ describe('listing tokens', () => {
           basins: null,
           streams: { prefix: 'p/' },
           accessTokens: null,
-          opGroups: { account: neither, basin: neither, stream: { read: true, write: false } },
+          opGroups: { account: none, basin: none, stream: { read: true, write: false } },
           ops: ['append', 'trim'],
         },
       },
@@ -261,18 +264,18 @@ describe('revoking a token', () => {
     ])
   })
 
-  it.each(['', '.', '..', 'x'.repeat(97)])('with the id %j is invalid', async (id) => {
+  it.each(['', '.', '..', 'x'.repeat(97)])('rejects the id %j', async (id) => {
     const error = await failure(hw.revokeAccessToken(id))
     expect([error?.code, error?.field]).toEqual(['invalid', 'id'])
   })
 
-  it('may revoke itself if it is in scope', async () => {
-    const own = await engine.issued({ scope: EVERYTHING })
-    await own.revokeAccessToken('token')
-    expect(await outcome(own.revokeAccessToken('token'))).toBe('authn')
+  it('is permitted to its holder if its id is in the scope', async () => {
+    const view = await engine.issued({ scope: EVERYTHING })
+    await view.revokeAccessToken('token')
+    expect(await outcome(view.revokeAccessToken('token'))).toBe('authn')
   })
 
-  it('by two callers at once succeeds once', async () => {
+  it('succeeds once if two callers do it at the same time', async () => {
     await issue({})
     const outcomes = [outcome(hw.revokeAccessToken('token')), outcome(hw.revokeAccessToken('token'))]
     expect((await Promise.all(outcomes)).sort()).toEqual(['access_token_not_found', 'ok'])
@@ -286,22 +289,22 @@ describe('tokens in the storage', () => {
     const token = await issue({}, first.hw)
     const root = await first.hw.createRootToken()
     await first.hw.close()
-    const again = await open({ storage, clock: first.clock })
-    expect(await outcome(again.as(token).checkPermission('read'))).toBe('ok')
-    expect(await outcome(again.as(token).checkPermission('append'))).toBe('permission_denied')
-    expect(await outcome(again.as(root!).checkPermission('append'))).toBe('ok')
-    await again.close()
+    const reopened = await open({ storage, clock: first.clock })
+    expect(await outcome(reopened.as(token).checkPermission('read'))).toBe('ok')
+    expect(await outcome(reopened.as(token).checkPermission('append'))).toBe('permission_denied')
+    expect(await outcome(reopened.as(root!).checkPermission('append'))).toBe('ok')
+    await reopened.close()
   })
 
   it('are shared by two engines, with revocations at once', async () => {
     const storage = testStorage()
-    const [one, two] = [await openWithTokens({ storage }), await openWithTokens({ storage })]
-    const token = await issue({}, one.hw)
-    const view = two.hw.as(token)
+    const [first, second] = [await openWithTokens({ storage }), await openWithTokens({ storage })]
+    const token = await issue({}, first.hw)
+    const view = second.hw.as(token)
     expect(await outcome(view.checkPermission('read'))).toBe('ok')
-    expect(await outcome(issue({}, two.hw))).toBe('resource_already_exists')
-    await one.hw.revokeAccessToken('token')
+    expect(await outcome(issue({}, second.hw))).toBe('resource_already_exists')
+    await first.hw.revokeAccessToken('token')
     expect(await outcome(view.checkPermission('read'))).toBe('authn')
-    await Promise.all([one.hw.close(), two.hw.close()])
+    await Promise.all([first.hw.close(), second.hw.close()])
   })
 })
