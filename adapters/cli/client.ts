@@ -11,6 +11,8 @@ import { CliError, ConnectionError, printable, ServiceError } from './errors.ts'
 
 /** The server must send a heartbeat in half of this time. */
 const SILENCE_MS_MAX = 30_000
+/** The slowest upload that is given time to finish before a response is expected. */
+const UPLOAD_BYTES_PER_MS_MIN = 16
 /** Far above a page of 1,000 names. */
 const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 
@@ -89,30 +91,46 @@ export class Client {
    * @param onOpen Called when the server has accepted the read.
    */
   async *read(basin: string, path: string, onOpen?: () => void): AsyncGenerator<readonly SequencedRecord[]> {
-    const timeout = new Timeout(this.#options)
+    const { recordsOf } = await import('../transfer/responses.ts')
+    const decode = (message: Uint8Array) => recordsOf(message, 'read')
+    for await (const records of this.session({ method: 'GET', path, basin }, decode, onOpen)) {
+      if (records.length > 0) yield records
+    }
+  }
+
+  /**
+   * Sends a session request, whose body is complete, and yields the messages of the response.
+   *
+   * @param decode Throws `HeadwaterError` for a message that the API does not specify.
+   * @param onOpen Called when the server has accepted the request.
+   */
+  async *session<Message>(
+    call: Call,
+    decode: (message: Uint8Array) => Message,
+    onOpen?: () => void,
+  ): AsyncGenerator<Message> {
+    const timeout = new Timeout(this.#options, call.body?.length)
     try {
-      const { recordsOf } = await import('../transfer/responses.ts')
-      const response = await this.#fetch({ method: 'GET', path, basin }, timeout, sessionContentType('svc'))
+      const response = await this.#fetch(call, timeout, sessionContentType('svc'))
       if (!response.ok) throw this.#errorOf(response.status, await bodyOf(response, timeout))
       onOpen?.()
       const frames = new FrameDecoder()
       for await (const chunk of chunksOf(response, timeout)) {
         for (const frame of frames.decode(chunk)) {
           if (frame.kind === 'terminal') throw this.#errorOf(frame.status, utf8(frame.body))
-          const records = recordsOf(await messageOf(frame), 'read')
-          if (records.length > 0) yield records
+          yield decode(await messageOf(frame))
         }
       }
       frames.end()
     } catch (error) {
-      throw this.#asCliError(error, 'GET', timeout)
+      throw this.#asCliError(error, call.method, timeout)
     } finally {
       timeout.end()
     }
   }
 
   async #bytes(call: Call): Promise<{ readonly body: Uint8Array }> {
-    const timeout = new Timeout(this.#options)
+    const timeout = new Timeout(this.#options, call.body?.length)
     try {
       const response = await this.#fetch(call, timeout, call.type ?? 'application/json')
       const body = await bodyOf(response, timeout)
@@ -196,9 +214,9 @@ class Timeout {
   readonly #stop = () => this.#control.abort()
   #cancel: () => void
 
-  constructor(options: ClientOptions) {
+  constructor(options: ClientOptions, bodyLength = 0) {
     this.#options = options
-    this.#cancel = this.#schedule()
+    this.#cancel = this.#schedule(SILENCE_MS_MAX + bodyLength / UPLOAD_BYTES_PER_MS_MIN)
     options.signal.addEventListener('abort', this.#stop, { once: true })
     if (options.signal.aborted) this.#stop()
   }
@@ -231,8 +249,8 @@ class Timeout {
     this.#control.abort()
   }
 
-  #schedule(): () => void {
-    return this.#options.clock.schedule(SILENCE_MS_MAX, () => {
+  #schedule(ms = SILENCE_MS_MAX): () => void {
+    return this.#options.clock.schedule(ms, () => {
       this.isSilent = true
       this.#control.abort()
     })
