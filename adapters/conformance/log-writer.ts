@@ -1,4 +1,4 @@
-import { utf8 } from '../../src/model/bytes.ts'
+import { type BlockMemory, utf8 } from '../../src/model/bytes.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
@@ -67,7 +67,7 @@ export class LogWriter {
   /** Returns the next append, and assumes that it succeeds. */
   request(spec: AppendSpec = {}): AppendRequest {
     const { head } = this
-    const added = block({ ...spec, firstSeqNum: head.tail.seqNum }, this.#allocate)
+    const added = block({ ...spec, firstSeqNum: head.tail.seqNum }, this)
     this.head = {
       epoch: head.epoch,
       tail: { seqNum: added.endSeqNum, timestamp: added.lastTimestamp },
@@ -90,8 +90,9 @@ export class LogWriter {
   }
 
   /** As the engine does. */
-  readonly #allocate = (bytes: number): Uint8Array =>
-    this.#session.allocate?.(this.logId, bytes) ?? new Uint8Array(bytes)
+  allocate(bytes: number): Uint8Array {
+    return this.#session.allocate?.(this.logId, bytes) ?? new Uint8Array(bytes)
+  }
 
   append(spec: AppendSpec = {}): Promise<StoredBlock> {
     const request = this.request(spec)
@@ -138,7 +139,7 @@ export interface BlockSpec {
 
 const SMALL_HEADER = [utf8('n'), utf8('v')] as const
 
-export function block(spec: BlockSpec, allocate?: (bytes: number) => Uint8Array): StoredBlock {
+export function block(spec: BlockSpec, memory?: BlockMemory): StoredBlock {
   const records: SequencedRecord[] = []
   for (let i = 0; i < (spec.count ?? 1); i++) {
     const seqNum = spec.firstSeqNum + i
@@ -157,7 +158,7 @@ export function block(spec: BlockSpec, allocate?: (bytes: number) => Uint8Array)
     lastTimestamp: records.at(-1)!.timestamp,
     meteredBytes: metered(records),
     expiresAt: spec.expiresAt ?? null,
-    data: encodeRecords(records, allocate),
+    data: encodeRecords(records, memory),
   }
 }
 

@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, isWellFormed, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
+import { type BlockMemory, EMPTY_BYTES, isWellFormed, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
 import { isCommandShaped, parseCommand } from './command.ts'
 import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import {
@@ -102,7 +102,7 @@ export interface Lines {
   /** Copies them to memory of their own. */
   copy(): Lines
   /** Encodes the block of their records. The first gets the position `start`, and all get its timestamp. */
-  encode(start: StreamPosition, allocate: (bytes: number) => Uint8Array): Uint8Array
+  encode(start: StreamPosition, memory: BlockMemory): Uint8Array
 }
 
 /**

@@ -1,4 +1,4 @@
-import { UNBUFFERED_BYTES_MAX } from '../model/bytes.ts'
+import { type BlockMemory, UNBUFFERED_BYTES_MAX } from '../model/bytes.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
 
 /** Field numbers and wire types; see {@link encodeRecords}. */
@@ -23,10 +23,7 @@ export const TAG_VALUE = (2 << 3) | 2
  * `test/wire/block-oracle.test.ts` compares it with the generated code of `@bufbuild/protobuf`, and
  * `npm run bench -- codec` measures the gain.
  */
-export function encodeRecords(
-  records: readonly SequencedRecord[],
-  allocate?: (bytes: number) => Uint8Array,
-): Uint8Array {
+export function encodeRecords(records: readonly SequencedRecord[], memory?: BlockMemory): Uint8Array {
   let length = 0
   const sizes = new Array<number>(records.length)
   for (let i = 0; i < records.length; i++) {
@@ -35,7 +32,7 @@ export function encodeRecords(
     length += 1 + varintSize(size) + size
   }
   const isShort = length <= UNBUFFERED_BYTES_MAX
-  const bytes = allocate === undefined || isShort ? new Uint8Array(length) : allocate(length)
+  const bytes = memory === undefined || isShort ? new Uint8Array(length) : memory.allocate(length)
   let offset = 0
   for (let i = 0; i < records.length; i++) {
     bytes[offset++] = TAG_RECORD

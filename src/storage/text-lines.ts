@@ -1,5 +1,5 @@
 import type { Lines } from '../model/append-input.ts'
-import { UNBUFFERED_BYTES_MAX } from '../model/bytes.ts'
+import { type BlockMemory, UNBUFFERED_BYTES_MAX } from '../model/bytes.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { RECORD_METERED_BYTES } from '../model/record.ts'
 import { TAG_BODY, TAG_RECORD, TAG_SEQ_NUM, TAG_TIMESTAMP, varintSize, writeVarint } from './block-codec.ts'
@@ -46,10 +46,7 @@ export class TextLines implements Lines {
   }
 
   /** Encodes them as `encodeRecords` encodes the same records. */
-  encode(
-    { seqNum: firstSeqNum, timestamp }: StreamPosition,
-    allocate: (bytes: number) => Uint8Array,
-  ): Uint8Array {
+  encode({ seqNum: firstSeqNum, timestamp }: StreamPosition, memory: BlockMemory): Uint8Array {
     const { bytes, start, ends } = this
     const timestampField = fieldOf(TAG_TIMESTAMP, timestamp)
     const sizes = new Uint32Array(ends.length)
@@ -64,7 +61,7 @@ export class TextLines implements Lines {
       length += 1 + varintSize(size) + size
       from = ends[i]! + 1
     }
-    const block = length <= UNBUFFERED_BYTES_MAX ? new Uint8Array(length) : allocate(length)
+    const block = length <= UNBUFFERED_BYTES_MAX ? new Uint8Array(length) : memory.allocate(length)
 
     // The whole text goes to the end of the block, and from there each line to its place, which costs less
     // than a view of each line. Nothing is overwritten early: every record takes at least two bytes more than

@@ -5,7 +5,7 @@ import { encodeRecords } from '../../src/storage/block-codec.ts'
 import type { TextLines } from '../../src/storage/text-lines.ts'
 import { linesOf } from '../support/lines.ts'
 
-const allocate = (bytes: number) => new Uint8Array(bytes)
+const memory = { allocate: (bytes: number) => new Uint8Array(bytes) }
 
 function recordsOf(lines: TextLines, seqNum: number, timestamp: number) {
   return lines.bodies().map((body, index) => ({ seqNum: seqNum + index, timestamp, headers: [], body }))
@@ -26,7 +26,7 @@ describe('TextLines', () => {
           offset,
         )
         const first = Math.max(0, seqNum)
-        const block = lines.encode({ seqNum: first, timestamp: Math.max(0, timestamp) }, allocate)
+        const block = lines.encode({ seqNum: first, timestamp: Math.max(0, timestamp) }, memory)
         expect(block).toEqual(encodeRecords(recordsOf(lines, first, Math.max(0, timestamp))))
       }),
     )
@@ -35,7 +35,7 @@ describe('TextLines', () => {
   it('encodes a batch of 1 MiB, and one of 1,000 empty lines', () => {
     for (const bodies of [['x'.repeat(1_048_568)], new Array<string>(1000).fill('')]) {
       const lines = linesOf(bodies)
-      const block = lines.encode({ seqNum: 0, timestamp: 0 }, allocate)
+      const block = lines.encode({ seqNum: 0, timestamp: 0 }, memory)
       expect(Buffer.from(block).equals(encodeRecords(recordsOf(lines, 0, 0)))).toBe(true)
     }
   })

@@ -76,7 +76,7 @@ class StreamCodec implements RecordCodec {
             acked: (ack) => settled(outcome.acked(ack)),
             failed: (error) => settled(outcome.failed(error)),
           }
-          to.append(batch, settling, group, encode)
+          to.enqueue(batch, settling, group, encode)
         })
       },
       rejected: (error) => {

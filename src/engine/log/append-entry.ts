@@ -1,5 +1,6 @@
 import type { Sequenced } from '../../core/sequence.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
+import type { BlockMemory } from '../../model/bytes.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { SequencedRecord } from '../../model/record.ts'
@@ -8,11 +9,7 @@ import type { StreamDocument } from '../../storage/documents.ts'
 import { discardedError } from './errors.ts'
 
 /** Encodes the block of an append once its records have sequence numbers and timestamps. */
-export type BlockEncoder = (
-  records: readonly SequencedRecord[],
-  /** Returns the memory for the block. */
-  allocate: (bytes: number) => Uint8Array,
-) => Uint8Array
+export type BlockEncoder = (records: readonly SequencedRecord[], memory: BlockMemory) => Uint8Array
 
 /** Receives the outcome of one append. Callbacks, because every promise on the way would cost a turn. */
 export interface AppendOutcome {
@@ -21,10 +18,10 @@ export interface AppendOutcome {
   failed(error: unknown): void
 }
 
-/** Accepts appends in order: the append pipeline of a stream. */
+/** Accepts appends in order, once they are encrypted. */
 export interface AppendSink {
   /** Copies the byte arrays of the batch unless they are encoded when it returns. */
-  append(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void
+  enqueue(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void
 }
 
 /** The stream that a pipeline appends to. */
@@ -36,6 +33,8 @@ export interface AppendTarget {
   reload(): Promise<boolean>
   /** Called in order, once an append is durable and before its acknowledgement. */
   onDurable(written: WrittenAppend): void
+  /** Called when no append is left and a new pipeline would do the same: this one can be dropped. */
+  onIdle(): void
 }
 
 export interface WrittenAppend {

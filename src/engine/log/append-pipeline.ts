@@ -31,16 +31,22 @@ export interface AppendPipelineOptions {
   readonly trimGraceMs: number
 }
 
+/** As good as infinite, but a small integer, which takes no object of its own. */
+const WINDOW_MAX = 2 ** 30
+/** Replaced by the first append. */
+const NO_ENTRIES: AppendEntry[] = []
+
 /**
  * The appends of one stream, in order. Each is sequenced against the head that the one before it will leave,
  * passed to the storage at once, and acknowledged in order when it is durable. After a conflict (another
  * engine appended, or the configuration changed) or a failure, the pipeline recovers: see `recoverAppends`.
+ * Idle streams have none: there may be 100,000.
  */
 export class AppendPipeline implements AppendSink {
   readonly #options: AppendPipelineOptions
   readonly #target: AppendTarget
   /** In order. From `#next` on all are queued. */
-  #entries: AppendEntry[] = []
+  #entries = NO_ENTRIES
   #next = 0
   /** The head after all entries before `#next`, if they succeed. */
   #ahead: Head
@@ -54,10 +60,10 @@ export class AppendPipeline implements AppendSink {
    * How many writes may be in flight: few after a conflict, so that the same ones do not conflict over and
    * over.
    */
-  #window = Number.POSITIVE_INFINITY
+  #window = WINDOW_MAX
   #settling = false
   #closed = false
-  /** Created by {@link close}: there may be 100,000 pipelines. */
+  /** Callers of {@link close} that wait. */
   #idle: (() => void)[] | undefined
 
   constructor(options: AppendPipelineOptions, target: AppendTarget) {
@@ -70,7 +76,7 @@ export class AppendPipeline implements AppendSink {
     return this.#entries.length
   }
 
-  append(
+  enqueue(
     batch: AppendBatch,
     outcome: AppendOutcome,
     group?: AppendGroup,
@@ -113,7 +119,8 @@ export class AppendPipeline implements AppendSink {
     })
   }
 
-  readonly #allocate = (bytes: number): Uint8Array => {
+  /** Returns memory for a block of the stream. */
+  allocate(bytes: number): Uint8Array {
     const { session } = this.#options
     return session.allocate?.(this.#target.document.logId, bytes) ?? new Uint8Array(bytes)
   }
@@ -170,7 +177,7 @@ export class AppendPipeline implements AppendSink {
       lastTimestamp: end.timestamp,
       meteredBytes: entry.batch.meteredBytes,
       expiresAt: expiryOf(document.config.retentionPolicy, now),
-      data: lines?.encode(start, this.#allocate) ?? entry.encode(records, this.#allocate),
+      data: lines?.encode(start, this) ?? entry.encode(records, this),
     }
     const attempt: WriteAttempt = { sequenced: outcome, written: { block, head } }
     entry.state = { kind: 'writing', attempt }
@@ -179,7 +186,7 @@ export class AppendPipeline implements AppendSink {
     session.append({ logId: document.logId, expected: identityOf(ahead), block, head }).then(
       () => {
         this.#writing--
-        this.#window *= 2
+        this.#window = Math.min(2 * this.#window, WINDOW_MAX)
         entry.state = { kind: 'written', attempt }
         if (this.#entries.length > 1 || this.#settling) this.#settleSoon()
         else {
@@ -250,6 +257,7 @@ export class AppendPipeline implements AppendSink {
     }
     for (const resolve of this.#idle ?? []) resolve()
     this.#idle = undefined
+    if (!this.#broken && !this.#closed && this.#window === WINDOW_MAX) this.#target.onIdle()
   }
 }
 

@@ -52,7 +52,7 @@ export class ChangeWatch {
     const delay = notifications === 'hint' ? POLL_MS_WITH_HINTS : POLL_MS_WITHOUT
     this.#cancelPoll = clock.schedule(delay, () => {
       this.#cancelPoll = undefined
-      const followed = [...this.#logs()].filter((log) => log.live.followers > 0)
+      const followed = [...this.#logs()].filter((log) => log.followers > 0)
       for (const log of followed) this.sync(log)
       if (followed.length > 0) this.poll()
     })

@@ -32,45 +32,45 @@ export interface Follower {
   wake(): void
 }
 
+/** How far a follower may lag behind before it reads from the storage: see `EngineLimits`. */
+export interface LiveTailLimits {
+  readonly followerLagBatches: number
+  readonly followerLagBytes: number
+}
+
 /**
  * The latest appends of a stream, shared by all its followers. A follower looks batches up by sequence
  * number, so it never misses or repeats a record: older ones it reads from the storage.
  */
 export class LiveTail {
-  readonly #batchesMax: number
-  readonly #bytesMax: number
+  readonly #limits: LiveTailLimits
   #batches: LiveBatch[] = []
   #bytes = 0
   #lastRead: { readonly blocks: readonly Uint8Array[]; readonly batch: RecordBatch } | undefined
-  /** Created when there is one: there may be 100,000 streams. */
-  #followers: Set<Follower> | undefined
+  readonly #followers = new Set<Follower>()
   #isWaking = false
 
-  constructor(limits: { readonly batches: number; readonly bytes: number }) {
-    this.#batchesMax = limits.batches
-    this.#bytesMax = limits.bytes
+  constructor(limits: LiveTailLimits) {
+    this.#limits = limits
   }
 
   /** How many followers there are. */
   get followers(): number {
-    return this.#followers?.size ?? 0
+    return this.#followers.size
   }
 
   get waiting(): number {
     let waiting = 0
-    for (const { isWaiting } of this.#followers ?? []) if (isWaiting) waiting++
+    for (const { isWaiting } of this.#followers) if (isWaiting) waiting++
     return waiting
   }
 
   /** Keeps batches until the returned function is called. Without followers none are kept. */
   follow(follower: Follower): () => void {
-    this.#followers ??= new Set()
     this.#followers.add(follower)
     return () => {
-      this.#followers?.delete(follower)
-      if (this.followers > 0) return
-      this.#followers = undefined
-      this.clear()
+      this.#followers.delete(follower)
+      if (this.followers === 0) this.clear()
     }
   }
 
@@ -82,7 +82,8 @@ export class LiveTail {
     if (last !== undefined && live.block.firstSeqNum > last.endSeqNum) this.clear()
     this.#batches.push(live)
     this.#bytes += live.batch.meteredBytes
-    while (this.#batches.length > this.#batchesMax || this.#bytes > this.#bytesMax) {
+    const { followerLagBatches, followerLagBytes } = this.#limits
+    while (this.#batches.length > followerLagBatches || this.#bytes > followerLagBytes) {
       if (this.#batches.length === 1) break
       this.#bytes -= this.#batches.shift()!.batch.meteredBytes
     }
@@ -128,7 +129,7 @@ export class LiveTail {
   }
 
   wake(): void {
-    for (const follower of this.#followers ?? []) follower.wake()
+    for (const follower of this.#followers) follower.wake()
   }
 
   /** Drops all batches. Followers read on from the storage. */

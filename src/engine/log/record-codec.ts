@@ -85,7 +85,7 @@ const PLAIN_READER: RecordReader = {
 export const PLAIN: RecordCodec = {
   pending: 0,
   checkKey() {},
-  append: (batch, _key, outcome, group, to) => to.append(batch, outcome, group),
+  append: (batch, _key, outcome, group, to) => to.enqueue(batch, outcome, group),
   reader: () => PLAIN_READER,
   split: (blocks) => blocks,
   async close() {},

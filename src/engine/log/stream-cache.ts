@@ -99,7 +99,7 @@ export class StreamCache {
   }
 
   get hasFollowers(): boolean {
-    for (const { live } of this.#byId.values()) if (live.followers > 0) return true
+    for (const { followers } of this.#byId.values()) if (followers > 0) return true
     return false
   }
 
@@ -126,7 +126,7 @@ export class StreamCache {
   async close(): Promise<void> {
     this.#watch.close()
     const logs = [...this.#byId.values()]
-    for (const log of logs) log.live.wake()
+    for (const log of logs) log.wake()
     await Promise.all(logs.map((log) => log.close()))
     this.#byName.clear()
     this.#byId.clear()

@@ -3,11 +3,18 @@ import type { RedactedKey } from '../../model/given-key.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
-import type { AppendGroup, AppendOutcome, AppendTarget, WrittenAppend } from './append-entry.ts'
+import type {
+  AppendGroup,
+  AppendOutcome,
+  AppendSink,
+  AppendTarget,
+  BlockEncoder,
+  WrittenAppend,
+} from './append-entry.ts'
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
 import { BlockSource, type ReadAhead } from './block-source.ts'
 import { closedError, conflictError, deletedError } from './errors.ts'
-import { type Follower, LiveTail, liveBatch } from './live-tail.ts'
+import { type Follower, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
 import type { ReadShare } from './read-budget.ts'
 import type { RecordCodec } from './record-codec.ts'
 
@@ -16,7 +23,7 @@ const RELOADS_MAX = 10
 export interface StreamLogOptions extends AppendPipelineOptions {
   readonly session: Pick<StorageSession, 'allocate' | 'append' | 'head' | 'read'>
   readonly clock: Clock
-  readonly limits: { readonly followerLagBatches: number; readonly followerLagBytes: number }
+  readonly limits: LiveTailLimits
   readonly readAhead: ReadAhead
   /** See `StorageManifest`. */
   readonly readsIntoNewMemory?: boolean | undefined
@@ -31,11 +38,13 @@ export interface StreamLogOptions extends AppendPipelineOptions {
  * One incarnation of a stream in this engine: its document, its durable head, the appends in flight and the
  * followers. An engine has at most one per log.
  */
-export class StreamLog implements AppendTarget {
-  readonly live: LiveTail
+export class StreamLog implements AppendTarget, AppendSink {
   readonly codec: RecordCodec
   readonly #options: StreamLogOptions
-  readonly #pipeline: AppendPipeline
+  /** Only while there are appends, or state to keep between them. */
+  #pipeline: AppendPipeline | undefined
+  /** Created for the first read. */
+  #live: LiveTail | undefined
   /** Replaced when the configuration changes, by this class only. */
   document: StreamDocument
   /** The durable head, as far as this engine knows. Replaced by this class only. */
@@ -55,21 +64,34 @@ export class StreamLog implements AppendTarget {
   #syncAgain = false
 
   constructor(options: StreamLogOptions, document: StreamDocument, head: Head, codec: RecordCodec) {
-    const { followerLagBatches, followerLagBytes } = options.limits
     this.#options = options
     this.document = document
     this.head = head
     this.codec = codec
-    this.live = new LiveTail({ batches: followerLagBatches, bytes: followerLagBytes })
-    this.#pipeline = new AppendPipeline(options, this)
   }
 
   get isIdle(): boolean {
-    return this.#leases === 0 && this.pendingAppends === 0 && this.live.followers === 0
+    return this.#leases === 0 && this.pendingAppends === 0 && this.followers === 0
   }
 
   get pendingAppends(): number {
-    return this.codec.pending + this.#pipeline.pending
+    return this.codec.pending + (this.#pipeline?.pending ?? 0)
+  }
+
+  /** The latest appends, for followers. */
+  get live(): LiveTail {
+    this.#live ??= new LiveTail(this.#options.limits)
+    return this.#live
+  }
+
+  /** How many reads follow. */
+  get followers(): number {
+    return this.#live?.followers ?? 0
+  }
+
+  /** How many of them wait for an append. */
+  get waiting(): number {
+    return this.#live?.waiting ?? 0
   }
 
   /** Keeps this object in the cache until the returned function is called. */
@@ -89,7 +111,11 @@ export class StreamLog implements AppendTarget {
     outcome: AppendOutcome,
     group?: AppendGroup,
   ): void {
-    this.codec.append(batch, key, outcome, group, this.#pipeline)
+    this.codec.append(batch, key, outcome, group, this)
+  }
+
+  enqueue(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void {
+    this.#appends.enqueue(batch, outcome, group, encode)
   }
 
   /** Keeps the latest appends in `live` until the returned function is called. */
@@ -107,7 +133,7 @@ export class StreamLog implements AppendTarget {
 
   /** This engine has changed the configuration. */
   invalidate(): void {
-    this.#pipeline.invalidate()
+    this.#appends.invalidate()
   }
 
   /** This engine may have changed the stream: it is read again before the next use. */
@@ -119,8 +145,8 @@ export class StreamLog implements AppendTarget {
     if (this.isDeleted) return
     this.isDeleted = true
     this.isDeletedHere = by === 'this engine'
-    this.#pipeline.invalidate()
-    this.live.wake()
+    this.invalidate()
+    this.wake()
     this.#options.onDeleted(this)
     void this.codec.close(this.#options.clock, deletedError)
   }
@@ -128,7 +154,7 @@ export class StreamLog implements AppendTarget {
   /** Rejects further appends. Resolves when those in flight are settled. */
   async close(): Promise<void> {
     await this.codec.close(this.#options.clock, closedError)
-    await this.#pipeline.close()
+    await this.#appends.close()
   }
 
   /**
@@ -165,10 +191,19 @@ export class StreamLog implements AppendTarget {
     return false
   }
 
+  /** Wakes every follower. */
+  wake(): void {
+    this.#live?.wake()
+  }
+
+  onIdle(): void {
+    this.#pipeline = undefined
+  }
+
   onDurable({ block, head }: WrittenAppend): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
-    if (this.live.followers > 0) this.live.publish(liveBatch(block))
+    if (this.followers > 0) this.live.publish(liveBatch(block))
     if (trimmed) this.#options.onTrim()
   }
 
@@ -180,6 +215,11 @@ export class StreamLog implements AppendTarget {
     }
     this.#syncing = this.#syncWhileAsked()
     return this.#syncing
+  }
+
+  get #appends(): AppendPipeline {
+    this.#pipeline ??= new AppendPipeline(this.#options, this)
+    return this.#pipeline
   }
 
   async #syncWhileAsked(): Promise<void> {
@@ -203,7 +243,7 @@ export class StreamLog implements AppendTarget {
       return
     }
     const known = this.head.tail.seqNum
-    if (this.live.followers > 0 && head.tail.seqNum > known) {
+    if (this.followers > 0 && head.tail.seqNum > known) {
       const from = { seqNum: known }
       const bytesMax = limits.followerLagBytes
       const blocks = await session.read(logId, {
@@ -233,14 +273,14 @@ export class StreamLog implements AppendTarget {
 
   #rewind(head: Head): void {
     this.head = head
-    this.live.clear()
-    this.live.wake()
+    this.#live?.clear()
+    this.wake()
   }
 
   #advance(head: Head): void {
     const known = this.head
     if (head.tail.seqNum < known.tail.seqNum) return
     this.head = head
-    if (head.tail.seqNum > known.tail.seqNum) this.live.wake()
+    if (head.tail.seqNum > known.tail.seqNum) this.wake()
   }
 }

@@ -41,7 +41,7 @@ export function statsOf(
   return {
     openSessions: admission.openSessions,
     openReads: reads.openReads,
-    waitingReads: logs.reduce((sum, log) => sum + log.live.waiting, 0),
+    waitingReads: logs.reduce((sum, log) => sum + log.waiting, 0),
     readBufferBytes: readBudget.used,
     pendingAppends: logs.reduce((sum, log) => sum + log.pendingAppends, 0),
     appendBytesInFlight: admission.inFlightBytes,

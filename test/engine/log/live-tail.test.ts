@@ -35,7 +35,10 @@ class Waiting implements Follower {
 const soon = () => Promise.resolve()
 
 function followed(limits: { batches?: number; bytes?: number } = {}): LiveTail {
-  const tail = new LiveTail({ batches: limits.batches ?? 25, bytes: limits.bytes ?? 1000 })
+  const tail = new LiveTail({
+    followerLagBatches: limits.batches ?? 25,
+    followerLagBytes: limits.bytes ?? 1000,
+  })
   tail.follow(new Waiting())
   return tail
 }
@@ -126,7 +129,7 @@ describe('the latest appends of a stream', () => {
 
 describe('followers', () => {
   it('are counted once each', () => {
-    const tail = new LiveTail({ batches: 25, bytes: 1000 })
+    const tail = new LiveTail({ followerLagBatches: 25, followerLagBytes: 1000 })
     expect(tail.followers).toBe(0)
     const first = tail.follow(new Waiting())
     const second = tail.follow(new Waiting())
@@ -139,7 +142,7 @@ describe('followers', () => {
   })
 
   it('make the tail keep appends as long as one is left', () => {
-    const tail = new LiveTail({ batches: 25, bytes: 1000 })
+    const tail = new LiveTail({ followerLagBatches: 25, followerLagBytes: 1000 })
     tail.publish(live(0))
     expect(tail.at(0)).toBeUndefined()
     const first = tail.follow(new Waiting())
@@ -152,7 +155,7 @@ describe('followers', () => {
   })
 
   it('find no batches kept for earlier followers, and their bytes are not counted', () => {
-    const tail = new LiveTail({ batches: 25, bytes: 30 })
+    const tail = new LiveTail({ followerLagBatches: 25, followerLagBytes: 30 })
     const first = tail.follow(new Waiting())
     for (const seqNum of [0, 1, 2]) tail.publish(live(seqNum))
     first()
@@ -234,7 +237,7 @@ describe('stored records that followers read', () => {
   })
 
   it('are dropped once a follower has caught up, and without followers', () => {
-    const tail = new LiveTail({ batches: 25, bytes: 1000 })
+    const tail = new LiveTail({ followerLagBatches: 25, followerLagBytes: 1000 })
     const followers = [tail.follow(new Waiting()), tail.follow(new Waiting())]
     const records = tail.recordsOf(blocks)
     tail.forgetRead()
