@@ -25,8 +25,9 @@ export class Logs {
   readonly #logs = new Map<string, MemoryLog>()
   /** For the first block of each log. */
   readonly #arena = new Arena()
-  readonly #expiries = new Deadlines<MemoryLog>()
-  readonly #trims = new Deadlines<MemoryLog>()
+  readonly #expiries = new Deadlines('expiryDue')
+  readonly #trims = new Deadlines('trimDue')
+  #created = 0
 
   head(logId: string): Head | undefined {
     return this.#logs.get(logId)?.head
@@ -52,7 +53,8 @@ export class Logs {
 
   create(logId: string, epoch: number, createdAt: number, start: LogStart | undefined): () => void {
     if (this.#logs.has(logId)) throw new StorageConflict(`log ${logId} already exists`)
-    this.#logs.set(logId, new MemoryLog(logId, emptyHead(epoch, createdAt, start), this.#arena))
+    const head = emptyHead(epoch, createdAt, start)
+    this.#logs.set(logId, new MemoryLog(logId, ++this.#created, head, this.#arena))
     return () => this.#logs.delete(logId)
   }
 
@@ -116,20 +118,24 @@ const PAGE_BYTES = 4096
 /** One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. */
 export class MemoryLog {
   readonly id: string
+  /** The number of the log, in the order of creation. */
+  readonly serial: number
+  /** When its next block expires, and when its first block was trimmed. Set by {@link Deadlines} only. */
+  expiryDue: number | undefined
+  trimDue: number | undefined
   /** The stored head. Replaced by this class only, and never handed out. */
   current: Head
   #meteredBytes = 0
   readonly #blocks = new OrderedList<StoredBlock>(bySeqNum)
   /** Blocks by expiry, if that is not the order of the log: a retention policy was shortened. */
   #expiring: OrderedList<StoredBlock> | undefined
-  /** When the block that was appended last expires; Infinity for never. */
-  #lastExpiry = 0
   readonly #firstArena: Arena
   /** For later blocks. Freed with this log. */
   #arena: Arena | undefined
 
-  constructor(id: string, head: Head, firstArena: Arena) {
+  constructor(id: string, serial: number, head: Head, firstArena: Arena) {
     this.id = id
+    this.serial = serial
     this.current = head
     this.#firstArena = firstArena
   }
@@ -166,9 +172,8 @@ export class MemoryLog {
       data.length > UNBUFFERED_BYTES_MAX &&
       (data.length === data.buffer.byteLength || this.#firstArena.has(data) || this.#arena?.has(data))
     const stored = isTight ? block : copyBlock(block)
-    const expiry = stored.expiresAt ?? Number.POSITIVE_INFINITY
-    if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
-    this.#lastExpiry = expiry
+    const last = this.#blocks.last()
+    if (last !== undefined && expiryOf(stored) < expiryOf(last)) this.#expiring ??= this.#byExpiry()
     const isFirst = this.#blocks.add(stored)
     this.#meteredBytes += stored.meteredBytes
     const expiresFirst =
@@ -275,6 +280,11 @@ function bySeqNum(a: StoredBlock, b: StoredBlock): number {
   return a.firstSeqNum - b.firstSeqNum
 }
 
+/** When a block expires; Infinity for never. */
+function expiryOf({ expiresAt }: StoredBlock): number {
+  return expiresAt ?? Number.POSITIVE_INFINITY
+}
+
 function byExpiry(a: StoredBlock, b: StoredBlock): number {
   return a.expiresAt! - b.expiresAt! || a.firstSeqNum - b.firstSeqNum
 }
@@ -301,36 +311,29 @@ function copyBlock(block: StoredBlock): StoredBlock {
   }
 }
 
-interface Entry<Item> {
-  readonly time: number
-  /** Orders entries with the same time. */
-  readonly serial: number
-  readonly item: Item
-}
+/** The logs that have something to free, by time, so that finding those that are due examines no others. */
+class Deadlines {
+  readonly #member: 'expiryDue' | 'trimDue'
+  readonly #order: OrderedList<MemoryLog>
 
-/** Items by due time, so that finding those that are due never examines the others. */
-class Deadlines<Item> {
-  readonly #entries = new Map<Item, Entry<Item>>()
-  readonly #order = new OrderedList<Entry<Item>>((a, b) => a.time - b.time || a.serial - b.serial)
-  #serial = 0
-
-  /** Sets the time of an item, or removes the item if the time is undefined. */
-  set(item: Item, time: number | undefined): void {
-    const entry = this.#entries.get(item)
-    if (entry?.time === time) return
-    if (entry !== undefined) {
-      this.#order.delete(entry)
-      this.#entries.delete(item)
-    }
-    if (time === undefined) return
-    const next = { time, serial: this.#serial++, item }
-    this.#order.add(next)
-    this.#entries.set(item, next)
+  /** Keeps the time of a log in this member of the log. */
+  constructor(member: 'expiryDue' | 'trimDue') {
+    this.#member = member
+    this.#order = new OrderedList((a, b) => a[member]! - b[member]! || a.serial - b.serial)
   }
 
-  /** Returns the earliest item if its time is at or before `now`. */
-  due(now: number): Item | undefined {
-    const entry = this.#order.first()
-    return entry !== undefined && entry.time <= now ? entry.item : undefined
+  /** Sets the time of a log, or removes the log if the time is undefined. */
+  set(log: MemoryLog, time: number | undefined): void {
+    const member = this.#member
+    if (log[member] === time) return
+    if (log[member] !== undefined) this.#order.delete(log)
+    log[member] = time
+    if (time !== undefined) this.#order.add(log)
+  }
+
+  /** Returns the log with the earliest time if that is at or before `now`. */
+  due(now: number): MemoryLog | undefined {
+    const log = this.#order.first()
+    return log !== undefined && log[this.#member]! <= now ? log : undefined
   }
 }
