@@ -41,6 +41,12 @@ export function mergeStreamConfig(own: StreamConfigInput, basinDefault: StreamCo
   }
 }
 
+/** The configuration of a new stream. Those without settings share one object: there may be 100,000. */
+export function newStreamConfig(own: StreamConfigInput, basinDefault: StreamConfigInput): StreamConfig {
+  const isDefault = Object.keys(own).length + Object.keys(basinDefault).length === 0
+  return isDefault ? SYSTEM_STREAM_CONFIG : mergeStreamConfig(own, basinDefault)
+}
+
 /**
  * The configuration of a stream after a change. A cleared leaf returns to the current default of the basin
  * (docs/protocol.md "Reconfiguring").

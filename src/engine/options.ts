@@ -172,7 +172,7 @@ export function settingsOf(options: OpenOptions): Settings {
   const newId = () => idFrom(random ?? secureRandom)
   // Never from a seeded source: engines opened with the same seed must not mistake each other's appends for
   // their own.
-  let engineId: string | undefined
+  let appendIdPrefix: string | undefined
   let appends = 0
   return {
     storage: options.storage,
@@ -181,8 +181,8 @@ export function settingsOf(options: OpenOptions): Settings {
     newId,
     newAppendId: () => {
       // Not before the first append: workerd has no random numbers outside of requests.
-      engineId ??= idFrom(secureRandom)
-      return `${engineId}:${++appends}`
+      appendIdPrefix ??= `${idFrom(secureRandom)}:`
+      return `${appendIdPrefix}${++appends}`
     },
     limits,
     autoCreate: options.autoCreate ?? true,

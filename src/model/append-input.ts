@@ -319,7 +319,7 @@ export class SharedBytes {
 
   #reserve(length: number): void {
     if (this.#used + length <= this.#piece.length) return
-    const doubled = Math.max(FIRST_BYTES, 2 * this.#piece.length, 2 * length)
+    const doubled = Math.max(FIRST_BYTES, 2 * this.#piece.length, length)
     this.#piece = new Uint8Array(Math.min(doubled, PIECE_BYTES_MAX))
     this.#used = 0
   }
