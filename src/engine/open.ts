@@ -56,7 +56,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     newAppendId: settings.newAppendId,
     trimGraceMs,
     readsIntoNewMemory,
-    loadDocument: async (basin, stream) => (await catalog.stream({ basin, stream }))?.value,
+    loadDocument: (basin, stream) => catalog.stream({ basin, stream }).then((found) => found?.value),
     codecFor: (document) => ciphers.codecFor(document, closing),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
     onFollow: () => work.stayInMemory(),

@@ -159,7 +159,6 @@ export class AppendPipeline implements AppendSink {
       return
     }
     const { next, start, end, records, lines } = outcome
-    const trim = { point: next.trimPoint, at: now }
     // Member by member, here and below: spreading costs more than sequencing.
     const head: Head = {
       epoch: ahead.epoch,
@@ -168,7 +167,10 @@ export class AppendPipeline implements AppendSink {
       fencingToken: next.fencingToken,
       appendId: newAppendId(),
       appendedAt: now,
-      trims: trim.point === ahead.trimPoint ? ahead.trims : addTrim(ahead.trims, trim, trimGraceMs),
+      trims:
+        next.trimPoint === ahead.trimPoint
+          ? ahead.trims
+          : addTrim(ahead.trims, { point: next.trimPoint, at: now }, trimGraceMs),
     }
     const block: StoredBlock = {
       firstSeqNum: start.seqNum,

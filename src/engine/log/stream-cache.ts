@@ -1,6 +1,6 @@
 import type { StreamRef } from '../../model/names.ts'
 import { emptyHead, type StorageSession } from '../../storage/contract.ts'
-import { type StreamDocument, streamKey } from '../../storage/documents.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
 import { ReadAhead } from './block-source.ts'
 import { ChangeWatch, type ChangeWatchOptions } from './change-watch.ts'
 import type { ReadBudget } from './read-budget.ts'
@@ -67,31 +67,23 @@ export class StreamCache {
   }
 
   /**
-   * Resolves to the log of a stream, from the cache or loaded; undefined if the stream does not exist. Leased
-   * at once: otherwise it might be evicted, and loaded a second time, before its first use.
+   * Resolves to the log of a stream, from the cache or loaded, or else of the stream that `create` creates.
+   * Undefined if `create` resolves to undefined, or the stream was changed meanwhile. Leased at once:
+   * otherwise it might be evicted, and loaded a second time, before its first use.
    */
-  async find(ref: StreamRef): Promise<StreamLease | undefined> {
-    const cached = this.get(ref)
-    if (cached !== undefined) return leaseOf(cached)
-    return this.#whileLoading(ref, (loading) => this.#load(ref, loading))
-  }
-
-  /**
-   * Resolves to the log of a stream that `create` creates, without reading it. Undefined if `create` resolves
-   * to undefined, or the stream was changed meanwhile.
-   */
-  create(
+  async findOrCreate(
     ref: StreamRef,
     create: () => Promise<StreamDocument | undefined>,
   ): Promise<StreamLease | undefined> {
-    return this.#whileLoading(ref, async (loading) => {
-      const document = await create()
-      if (document === undefined) return undefined
-      const codec = await this.#options.codecFor(document)
-      if (loading.isStale || this.#byId.has(document.logId)) return undefined
-      const head = emptyHead(document.epoch, document.createdAt)
-      return leaseOf(this.#add(new StreamLog(this.#logOptions, document, head, codec)))
-    })
+    const cached = this.get(ref)
+    if (cached !== undefined) return leaseOf(cached)
+    const loading: Loading = { ref, isStale: false }
+    this.#loading.add(loading)
+    try {
+      return (await this.#load(loading)) ?? (await this.#create(loading, create))
+    } finally {
+      this.#loading.delete(loading)
+    }
   }
 
   all(): Iterable<StreamLog> {
@@ -104,9 +96,10 @@ export class StreamCache {
   }
 
   /** Reports a change that this engine made or tried to make. */
-  changed(ref: StreamRef, logId: string, change: Change): void {
-    const key = streamKey(ref.basin, ref.stream)
-    for (const loading of this.#loading) if (loading.key === key) loading.isStale = true
+  changed({ basin, stream }: StreamRef, logId: string, change: Change): void {
+    for (const loading of this.#loading) {
+      if (loading.ref.basin === basin && loading.ref.stream === stream) loading.isStale = true
+    }
     const log = this.#byId.get(logId)
     if (log === undefined) return
     if (change === 'deleted') log.markDeleted('this engine')
@@ -132,18 +125,9 @@ export class StreamCache {
     this.#byId.clear()
   }
 
-  async #whileLoading<Result>(ref: StreamRef, load: (loading: Loading) => Promise<Result>): Promise<Result> {
-    const loading: Loading = { key: streamKey(ref.basin, ref.stream), isStale: false }
-    this.#loading.add(loading)
-    try {
-      return await load(loading)
-    } finally {
-      this.#loading.delete(loading)
-    }
-  }
-
-  async #load(ref: StreamRef, loading: Loading): Promise<StreamLease | undefined> {
+  async #load(loading: Loading): Promise<StreamLease | undefined> {
     const { session, loadDocument, codecFor } = this.#options
+    const { ref } = loading
     for (let i = 0; i < LOADS_MAX; i++) {
       loading.isStale = false
       const document = await loadDocument(ref.basin, ref.stream)
@@ -157,6 +141,20 @@ export class StreamCache {
       return leaseOf(known ?? this.#add(new StreamLog(this.#logOptions, document, head, codec)))
     }
     return undefined
+  }
+
+  /** Does not read the log: it is empty. */
+  async #create(
+    loading: Loading,
+    create: () => Promise<StreamDocument | undefined>,
+  ): Promise<StreamLease | undefined> {
+    loading.isStale = false
+    const document = await create()
+    if (document === undefined) return undefined
+    const codec = await this.#options.codecFor(document)
+    if (loading.isStale || this.#byId.has(document.logId)) return undefined
+    const head = emptyHead(document.epoch, document.createdAt)
+    return leaseOf(this.#add(new StreamLog(this.#logOptions, document, head, codec)))
   }
 
   #add(log: StreamLog): StreamLog {
@@ -196,7 +194,7 @@ export class StreamCache {
 }
 
 interface Loading {
-  readonly key: string
+  readonly ref: StreamRef
   /** Set when the stream is changed while it is loaded. */
   isStale: boolean
 }

@@ -1,6 +1,5 @@
 import { assertValid } from '../../model/errors.ts'
 import { basinNameProblem, type StreamRef } from '../../model/names.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Document, StorageSession } from '../../storage/contract.ts'
 import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
@@ -20,15 +19,15 @@ const CONFLICTS_MAX = 20
 /** Typed access to the documents of basins and streams, and serialized changes to them. */
 export class Catalog {
   readonly #session: StorageSession
-  /** One queue for each key that is being changed. */
-  readonly #changes = new Map<string, { readonly queue: SerialQueue; pending: number }>()
+  /** The latest change of each key that is being changed. */
+  readonly #changes = new Map<string, Promise<unknown>>()
 
   constructor(session: StorageSession) {
     this.#session = session
   }
 
-  async basin(name: string): Promise<Versioned<BasinDocument> | undefined> {
-    return versioned(await this.#session.get('basins', name))
+  basin(name: string): Promise<Versioned<BasinDocument> | undefined> {
+    return this.#session.get('basins', name).then(versioned<BasinDocument>)
   }
 
   async stream({ basin, stream }: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
@@ -65,19 +64,21 @@ export class Catalog {
     key: string,
     attempt: (commit: Commit, isRepeated: boolean) => Promise<Result>,
   ): Promise<Result> {
-    const change = this.#changes.get(key) ?? { queue: new SerialQueue(), pending: 0 }
+    const change = this.#changeAfter(this.#changes.get(key), attempt)
     this.#changes.set(key, change)
-    change.pending++
     try {
-      return await change.queue.run(() => this.#withRetries(attempt))
+      return await change
     } finally {
-      if (--change.pending === 0) this.#changes.delete(key)
+      if (this.#changes.get(key) === change) this.#changes.delete(key)
     }
   }
 
-  async #withRetries<Result>(
+  async #changeAfter<Result>(
+    earlier: Promise<unknown> | undefined,
     attempt: (commit: Commit, isRepeated: boolean) => Promise<Result>,
   ): Promise<Result> {
+    // Its caller learns of a failure.
+    if (earlier !== undefined) await earlier.catch(() => {})
     for (let i = 0; i < CONFLICTS_MAX; i++) {
       try {
         return await attempt((changes) => this.#session.commit(changes), i > 0)

@@ -93,7 +93,7 @@ export class StreamCreator {
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (policy.config !== undefined) assertStreamConfig(policy.config)
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit, isRepeated) => {
-      const basin = await this.#basinOf(ref, policy)
+      const basin = (await this.#catalog.basin(ref.basin)) ?? (await this.#newBasin(ref, policy))
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
       const isAllowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
       if (!isAllowed) throw streamNotFound(ref)
@@ -108,9 +108,7 @@ export class StreamCreator {
     })
   }
 
-  async #basinOf(ref: StreamRef, { always }: CreationPolicy): Promise<Versioned<BasinDocument>> {
-    const basin = await this.#catalog.basin(ref.basin)
-    if (basin !== undefined) return basin
+  async #newBasin(ref: StreamRef, { always }: CreationPolicy): Promise<Versioned<BasinDocument>> {
     if (always) await this.#basins.createIfMissing(ref.basin)
     return this.#catalog.existingBasin(ref.basin)
   }

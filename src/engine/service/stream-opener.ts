@@ -110,12 +110,13 @@ export class StreamOpener {
   }
 
   async #findOrCreate({ ref, creation }: OpenRequest, purpose: Purpose): Promise<StreamLease> {
-    for (let i = 0; i < INCARNATIONS_MAX; i++) {
-      const found = await this.#cache.find(ref)
-      if (found !== undefined) return found
+    const create = () => {
       if (this.#closing.aborted) throw closedError()
-      const created = await this.#cache.create(ref, () => this.#creator.createOnUse(ref, purpose, creation))
-      if (created !== undefined) return created
+      return this.#creator.createOnUse(ref, purpose, creation)
+    }
+    for (let i = 0; i < INCARNATIONS_MAX; i++) {
+      const lease = await this.#cache.findOrCreate(ref, create)
+      if (lease !== undefined) return lease
     }
     throw deletedError()
   }
