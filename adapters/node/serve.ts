@@ -97,7 +97,6 @@ export interface NodeServer {
  * ```
  */
 export async function serve(hw: Headwater, options: ServeOptions = {}): Promise<NodeServer> {
-  assertOptions(options, SERVE_OPTIONS)
   return serveHandler(nodeHandlerOf(hw, options, SERVE_OPTIONS), options)
 }
 
