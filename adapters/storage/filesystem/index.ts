@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { openDirectory } from './open-directory.ts'
+import { openDirectory } from './shared-directory.ts'
 
 export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
 export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'

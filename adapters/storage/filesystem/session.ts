@@ -21,7 +21,6 @@ import type { CatalogRequest } from './journal/stage.ts'
 import type { LogReader } from './log-reader.ts'
 import type { Maintenance } from './maintenance/maintenance.ts'
 import type { Reclaimer } from './maintenance/reclaimer.ts'
-import type { Peer, Peers } from './peers.ts'
 import type { State } from './state/state.ts'
 
 /** Estimated length of an append or a catalog change in the journal, beside its data and texts. */
@@ -38,14 +37,14 @@ export interface SessionStorage {
   readonly reclaimer: Reclaimer
   readonly rollQueue: SerialQueue
   readonly reserve: Reserve
-  readonly sessions: Peers<FilesystemSession>
+  readonly sessions: Sessions
   readonly isClosed: boolean
   /** Ends a session that accepts no more calls. */
   leave(session: FilesystemSession): Promise<void>
 }
 
 /** One engine's access to an open directory. */
-export class FilesystemSession implements StorageSession, Peer {
+export class FilesystemSession implements StorageSession {
   readonly #storage: SessionStorage
   readonly #onLogChanged: (logId: string) => void
   readonly #inFlight = new Set<Promise<unknown>>()
@@ -143,10 +142,12 @@ export class FilesystemSession implements StorageSession, Peer {
     return this.#isExclusive
   }
 
+  /** Called once another session is open. */
   markShared(): void {
     this.#isExclusive = false
   }
 
+  /** Whether it contends for the background work. */
   get wantsTurn(): boolean {
     return this.#onTurn !== undefined
   }
@@ -166,6 +167,7 @@ export class FilesystemSession implements StorageSession, Peer {
     })
   }
 
+  /** Resolves when no call is in flight. */
   async idle(): Promise<void> {
     await Promise.allSettled(this.#inFlight)
   }
@@ -208,4 +210,59 @@ function bytesOf(requests: readonly CatalogRequest[]): number {
 
 function copyHead(head: Head): Head {
   return { ...head, tail: { ...head.tail }, trims: head.trims.map((trim) => ({ ...trim })) }
+}
+
+/**
+ * The sessions of one storage, oldest first. They are held weakly: the engine of a reloaded module is never
+ * closed, and a storage that stays open must not keep it in memory.
+ */
+export class Sessions {
+  #sessions: WeakRef<FilesystemSession>[] = []
+  #elected: WeakRef<FilesystemSession> | undefined
+
+  get isEmpty(): boolean {
+    return this.#alive().length === 0
+  }
+
+  add(session: FilesystemSession): void {
+    const others = this.#alive()
+    this.#sessions.push(new WeakRef(session))
+    if (others.length > 0) for (const one of [...others, session]) one.markShared()
+  }
+
+  remove(session: FilesystemSession): void {
+    this.#sessions = this.#sessions.filter((other) => other.deref() !== session)
+    this.elect()
+  }
+
+  /** Tells the others that a log was changed by this session. */
+  notifyOthers(session: FilesystemSession, logId: string): void {
+    if (this.#sessions.length === 1) return
+    for (const other of this.#alive()) if (other !== session) other.logChanged(logId)
+  }
+
+  /**
+   * Gives the background work to the newest session: of the engines that reloads leave open, it is the one in
+   * use, and the others hold no timers.
+   */
+  elect(): void {
+    const next = this.#alive().findLast(({ wantsTurn }) => wantsTurn)
+    const current = this.#elected?.deref()
+    if (next === current) return
+    this.#elected = next && new WeakRef(next)
+    if (current?.wantsTurn) current.setTurn(false)
+    next?.setTurn(true)
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#alive().map((session) => session.idle()))
+  }
+
+  #alive(): FilesystemSession[] {
+    const sessions = this.#sessions.flatMap((session) => session.deref() ?? [])
+    if (sessions.length < this.#sessions.length) {
+      this.#sessions = this.#sessions.filter((session) => session.deref() !== undefined)
+    }
+    return sessions
+  }
 }

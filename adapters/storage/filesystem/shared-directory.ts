@@ -1,12 +1,45 @@
+import { mkdir, realpath } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { toStorageFailure } from './files/errors.ts'
+import { syncDirectory } from './files/node-files.ts'
 import { type LockedDirectory, lockDirectoryOnFullDisk } from './lock/directory-lock.ts'
 import { type OpenOptions, openStorage } from './open-files.ts'
 import type { SharedStorage } from './shared-storage.ts'
 
+/** Creates the directory for its owner only if needed. Opens the storage in it, or joins its engines. */
+export async function openDirectory(
+  path: string,
+  options: OpenOptions,
+  context: StorageContext,
+): Promise<StorageSession> {
+  try {
+    await makeDirectory(path)
+    return await sharedDirectory(await realpath(path)).open(options, context)
+  } catch (error) {
+    throw toStorageFailure(error, true)
+  }
+}
+
+async function makeDirectory(path: string): Promise<void> {
+  const first = (await mkdir(path, { recursive: true, mode: 0o700 })) ?? path
+  // A new directory is durable once its parent is synced. An earlier process may have crashed before it did
+  // that.
+  for (let made = path; made !== dirname(made); made = dirname(made)) {
+    await syncDirectory(dirname(made)).catch(ignoreForeign)
+    if (made === first) return
+  }
+}
+
+/** This process created nothing in a directory that it cannot read. */
+function ignoreForeign(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error
+}
+
 /** A directory that the engines of a thread share, also those of other copies of this module. */
-export interface SharedDirectory {
+interface SharedDirectory {
   /** Version of this interface and of what the sessions do. Copies with another one cannot use them. */
   readonly version: number
   /** Opens the storage in the directory, or joins the engines that have it open. */
@@ -27,7 +60,7 @@ function registry(): Map<string, SharedDirectory> {
  * Returns the directory at this real path. Development servers evaluate modules again, and bundles contain
  * copies of them, so the directories are registered for all copies in this thread.
  */
-export function sharedDirectory(path: string): SharedDirectory {
+function sharedDirectory(path: string): SharedDirectory {
   const directories = registry()
   let directory = directories.get(path)
   if (directory === undefined) {

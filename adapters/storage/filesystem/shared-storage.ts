@@ -1,8 +1,7 @@
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import type { FileCache } from './files/file-cache.ts'
 import type { Journals } from './journal/journals.ts'
-import { Peers } from './peers.ts'
-import { FilesystemSession, type SessionStorage } from './session.ts'
+import { FilesystemSession, type SessionStorage, Sessions } from './session.ts'
 
 export interface StorageParts extends Omit<SessionStorage, 'sessions' | 'isClosed' | 'leave'> {
   readonly journals: Journals
@@ -14,7 +13,7 @@ export interface StorageParts extends Omit<SessionStorage, 'sessions' | 'isClose
 /** The open files of a directory. Each engine that shares them has a session of its own. */
 export class SharedStorage {
   readonly #parts: StorageParts
-  readonly #sessions = new Peers<FilesystemSession>()
+  readonly #sessions = new Sessions()
   readonly #sessionStorage: SessionStorage
   #closing: Promise<void> | undefined
 

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDirectory } from '../../../adapters/storage/filesystem/open-directory.ts'
+import { openDirectory } from '../../../adapters/storage/filesystem/shared-directory.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { temporaryDirectory } from '../../storage/filesystem/directories.ts'
