@@ -89,10 +89,16 @@ export class OrderedList<Item> {
   }
 }
 
-/** Index of the first item for which `reached` is true, or the length. `reached` must be monotonic. */
-export function lowerBound<Item>(items: readonly Item[], reached: (item: Item) => boolean): number {
+/**
+ * Index of the first of `length` items for which `reached` is true, or `length`. `reached` must be monotonic.
+ */
+export function lowerBound<Item>(
+  items: readonly Item[],
+  reached: (item: Item) => boolean,
+  length = items.length,
+): number {
   let low = 0
-  let high = items.length
+  let high = length
   while (low < high) {
     const middle = (low + high) >>> 1
     if (reached(items[middle]!)) high = middle

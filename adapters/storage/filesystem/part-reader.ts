@@ -8,8 +8,8 @@ import {
   isolateBlocks,
   readFrameHead,
 } from './files/data-frame.ts'
-import { corrupt } from './files/errors.ts'
-import type { File } from './files/files.ts'
+import { decodeOrThrowCorrupt } from './files/errors.ts'
+import { type File, readExactly } from './files/files.ts'
 import { payloadEnd } from './files/frame.ts'
 import type { BlockFacts } from './state/log.ts'
 
@@ -63,8 +63,8 @@ export class PartReader {
     const [first, last] = [pages[0], pages.at(-1)]
     if (first === undefined || last === undefined || pages.length === block.pages.length) return undefined
     const length = last.offset + last.bytes - first.offset
-    const data = await readBytes(file, address, block.dataOffset + first.offset, length)
-    decoding(address, () => checkPages(data, pages, address.salt))
+    const data = await readExactly(file, address.name, block.dataOffset + first.offset, length)
+    decodeOrThrowCorrupt(address.name, address.offset, () => checkPages(data, pages, address.salt))
     const records = cutRecords(data, first.firstSeqNum, block.expiresAt, range)
     return records && isolateBlocks(data, [records])[0]
   }
@@ -92,34 +92,14 @@ async function readPagedBlock(
   factsOf: ReadBlockFacts,
 ): Promise<PagedBlock> {
   const { offset, bytes, salt } = address
-  let head = await readBytes(file, address, offset, Math.min(HEAD_BYTES, bytes))
+  let head = await readExactly(file, address.name, offset, Math.min(HEAD_BYTES, bytes))
   const end = Math.min(payloadEnd(head, 0), bytes)
-  if (end > head.length) head = await readBytes(file, address, offset, end)
-  return decoding(address, () => {
+  if (end > head.length) head = await readExactly(file, address.name, offset, end)
+  return decodeOrThrowCorrupt(address.name, address.offset, () => {
     const frame = readFrameHead(head, 0, salt)
     if (end + frame.dataBytes !== bytes) throw new RangeError('a frame has another length')
     const facts = factsOf(frame)
     const pages = facts === undefined ? [] : blockPages(frame.pages, facts)
     return { expiresAt: facts?.expiresAt ?? null, pages, dataOffset: offset + end }
   })
-}
-
-async function readBytes(
-  file: File,
-  { name }: FrameAddress,
-  offset: number,
-  length: number,
-): Promise<Buffer<ArrayBuffer>> {
-  const bytes = Buffer.allocUnsafeSlow(length)
-  const filled = await file.read(bytes, offset)
-  if (filled < length) throw corrupt(name, offset + filled, 'truncated')
-  return bytes
-}
-
-function decoding<Result>({ name, offset }: FrameAddress, decode: () => Result): Result {
-  try {
-    return decode()
-  } catch (error) {
-    throw corrupt(name, offset, (error as Error).message)
-  }
 }

@@ -1,6 +1,5 @@
-import { readCheckpoint } from './checkpoint/checkpoint-reader.ts'
 import { ByteReader } from './files/bytes.ts'
-import { corrupt, isFullError, mapFileErrors } from './files/errors.ts'
+import { corrupt, decodeOrThrowCorrupt, isFullError, mapFileErrors } from './files/errors.ts'
 import {
   FILE_HEADER_BYTES,
   type FileHeader,
@@ -16,6 +15,7 @@ import { GroupWriter } from './journal/group.ts'
 import { type JournalGroup, lostGroupsProblem, readGroups } from './journal/journal-reader.ts'
 import { type EndedJournal, Journals } from './journal/journals.ts'
 import { type FramePlace, isClosingFrame, readChanges } from './state/change.ts'
+import { readCheckpoint } from './state/checkpoint.ts'
 import type { JournalFile } from './state/log.ts'
 import { State } from './state/state.ts'
 
@@ -205,24 +205,12 @@ function isClosing({ frames }: JournalGroup): boolean {
 
 /** Applies the changes of a group, whose frames are in `copy` if there is one. */
 function applyGroup(state: State, foundIn: JournalFile, group: JournalGroup, copy?: GroupCopy): void {
+  const file = fileName('journal', foundIn.number)
   for (const [index, { fields, data, offset, bytes }] of group.frames.entries()) {
     const place = copy?.places[index] ?? { journal: foundIn, offset: group.offset + offset, bytes }
-    decoding(foundIn, group, offset, () => {
+    decodeOrThrowCorrupt(file, group.offset + offset, () => {
       for (const change of readChanges(new ByteReader(fields), data)) state.apply(change, place)
     })
-  }
-}
-
-function decoding<Result>(
-  { number }: JournalFile,
-  group: JournalGroup,
-  offset: number,
-  decode: () => Result,
-): Result {
-  try {
-    return decode()
-  } catch (error) {
-    throw corrupt(fileName('journal', number), group.offset + offset, (error as Error).message)
   }
 }
 
@@ -252,12 +240,13 @@ interface GroupCopy {
 
 /** Frames may have other lengths than before: they are encoded again, with another salt. */
 function copyOfGroup(foundIn: JournalFile, group: JournalGroup, { number, salt }: FileHeader): GroupCopy {
+  const file = fileName('journal', foundIn.number)
   const journal = { number, salt }
   const writer = new GroupWriter()
   writer.begin(salt)
   const places = group.frames.map(({ fields, data, offset }) => {
     const add = () => writer.add(readChanges(new ByteReader(fields), data))
-    const place = decoding(foundIn, group, offset, add)
+    const place = decodeOrThrowCorrupt(file, group.offset + offset, add)
     return { journal, offset: FILE_HEADER_BYTES + place.offset, bytes: place.bytes }
   })
   return { group: writer.end(1), places }

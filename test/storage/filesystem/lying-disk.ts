@@ -1,5 +1,4 @@
 import { block, NOW } from '../../../adapters/conformance/log-writer.ts'
-import { writeCheckpoint } from '../../../adapters/storage/filesystem/checkpoint/checkpoint-writer.ts'
 import {
   encodeHeader,
   FILE_HEADER_BYTES,
@@ -9,7 +8,7 @@ import {
 import { GroupWriter } from '../../../adapters/storage/filesystem/journal/group.ts'
 import { SegmentWriter } from '../../../adapters/storage/filesystem/segment/segment-writer.ts'
 import type { Change } from '../../../adapters/storage/filesystem/state/change.ts'
-import type { LogFacts } from '../../../adapters/storage/filesystem/state/log-codec.ts'
+import { writeCheckpoint } from '../../../adapters/storage/filesystem/state/checkpoint.ts'
 import {
   Run,
   type RunFacts,
@@ -18,6 +17,7 @@ import {
   type SegmentUse,
 } from '../../../adapters/storage/filesystem/state/segment.ts'
 import type { KeyedDocument } from '../../../adapters/storage/filesystem/state/stored-documents.ts'
+import type { LogFacts } from '../../../adapters/storage/filesystem/state/stored-logs.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { emptyHead, type Head, type StoredBlock } from '../../../src/storage/contract.ts'
 import { SimulatedDisk } from './simulated-disk.ts'

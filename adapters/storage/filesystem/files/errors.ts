@@ -28,6 +28,15 @@ export function corrupt(file: string, offset: number, what: string): StorageFail
   })
 }
 
+/** Returns what `decode` does. An error of it becomes a failure that names the place of the damage. */
+export function decodeOrThrowCorrupt<Result>(file: string, offset: number, decode: () => Result): Result {
+  try {
+    return decode()
+  } catch (error) {
+    throw corrupt(file, offset, (error as Error).message)
+  }
+}
+
 /** Maps the errors of a file operation that writes nothing the caller asked for. */
 export async function mapFileErrors<Result>(work: Promise<Result>): Promise<Result> {
   try {

@@ -1,3 +1,5 @@
+import { corrupt } from './errors.ts'
+
 /**
  * The file operations that the storage needs. Tests run it on a simulated disk. All names are in one flat
  * directory. Calls reject with the system's error and its `code`.
@@ -38,4 +40,17 @@ export interface File {
   /** Makes content and length durable. */
   datasync(): Promise<void>
   close(): Promise<void>
+}
+
+/** Reads bytes of the file of this name. Rejects with `StorageFailure` if it ends before them. */
+export async function readExactly(
+  file: File,
+  name: string,
+  offset: number,
+  length: number,
+): Promise<Buffer<ArrayBuffer>> {
+  const bytes = Buffer.allocUnsafeSlow(length)
+  const filled = await file.read(bytes, offset)
+  if (filled < length) throw corrupt(name, offset + filled, 'truncated')
+  return bytes
 }

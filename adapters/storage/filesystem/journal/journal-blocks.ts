@@ -1,15 +1,16 @@
 import { EMPTY_BYTES } from '../../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
+import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 import { ByteReader } from '../files/bytes.ts'
 import { type FrameHead, isolateBlocks, readFrame } from '../files/data-frame.ts'
-import { corrupt } from '../files/errors.ts'
+import { decodeOrThrowCorrupt } from '../files/errors.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import { fileName } from '../files/file-header.ts'
+import { type File, readExactly } from '../files/files.ts'
 import { PARTIAL_FRAME_BYTES, type PartReader } from '../part-reader.ts'
 import { type AppendedBlock, readAppend } from '../state/change.ts'
 import type { JournalBlock } from '../state/log.ts'
 import type { Selection } from '../state/selection.ts'
-import { firstIndex } from '../state/seq-ranges.ts'
 import type { EndedJournal } from './journals.ts'
 
 /** Bytes per read, unless one block is longer. */
@@ -58,24 +59,29 @@ export class JournalBlockReader {
     const { journal, offset } = window[0]!
     const last = window.at(-1)!
     const name = fileName('journal', journal.number)
-    const bytes = Buffer.allocUnsafeSlow(last.offset + last.bytes - offset)
-    const filled = await this.#handles.use(name, (file) => file.read(bytes, offset))
-    if (filled < bytes.length) throw corrupt(name, offset + filled, 'truncated')
+    const length = last.offset + last.bytes - offset
+    const bytes = await this.#handles.use(name, (file) => readExactly(file, name, offset, length))
+    const piece = { name, offset, bytes }
     return isolateBlocks(
       bytes,
-      window.map((place) => decodeJournalBlock(bytes, offset, place)),
+      window.map((place) => decodeJournalBlock(piece, place)),
     )
   }
 }
 
-/** Decodes the block at `place`; `bytes` begin at `offset` of its journal. Its data is a view. */
-function decodeJournalBlock(bytes: Buffer, offset: number, place: JournalBlock): StoredBlock {
+/** A part of a journal. */
+interface Piece {
+  /** Name of the journal's file. */
+  readonly name: string
+  readonly offset: number
+  readonly bytes: Buffer
+}
+
+/** Decodes the block at `place`. Its data is a view. */
+function decodeJournalBlock({ name, offset, bytes }: Piece, place: JournalBlock): StoredBlock {
   const start = place.offset - offset
-  try {
-    return decodeAppendFrame(bytes.subarray(start, start + place.bytes), place.journal.salt).block
-  } catch (error) {
-    throw corrupt(fileName('journal', place.journal.number), place.offset, (error as Error).message)
-  }
+  const frame = bytes.subarray(start, start + place.bytes)
+  return decodeOrThrowCorrupt(name, place.offset, () => decodeAppendFrame(frame, place.journal.salt).block)
 }
 
 /** Blocks that are close together, and no more than the selection needs. */
@@ -114,11 +120,6 @@ export function appendOf({ fields }: FrameHead, data: Uint8Array): AppendedBlock
   return append
 }
 
-interface Piece {
-  readonly offset: number
-  readonly bytes: Buffer
-}
-
 /**
  * The parts of ended journals that are copied, held in memory: they are needed log by log, and a read for
  * each block would be too many.
@@ -154,16 +155,13 @@ export class JournalContents {
   /** A block that was read before. Its data is a view. */
   block(place: JournalBlock): StoredBlock {
     const pieces = this.#pieces.get(place.journal.number)!
-    const index = firstIndex(pieces, ({ offset, bytes }) => offset + bytes.length > place.offset)
-    const { bytes, offset } = pieces[index]!
-    return decodeJournalBlock(bytes, offset, place)
+    const index = lowerBound(pieces, ({ offset, bytes }) => offset + bytes.length > place.offset)
+    return decodeJournalBlock(pieces[index]!, place)
   }
 
   async #read(journal: number, offset: number, end: number): Promise<Piece> {
-    const bytes = Buffer.allocUnsafeSlow(end - offset)
     const name = fileName('journal', journal)
-    const filled = await this.#handles.use(name, (file) => file.read(bytes, offset))
-    if (filled < bytes.length) throw corrupt(name, offset + filled, 'truncated')
-    return { offset, bytes }
+    const read = (file: File) => readExactly(file, name, offset, end - offset)
+    return { name, offset, bytes: await this.#handles.use(name, read) }
   }
 }

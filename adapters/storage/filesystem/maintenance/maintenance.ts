@@ -12,8 +12,7 @@ import type { RunReader } from '../segment/run-reader.ts'
 import type { Change } from '../state/change.ts'
 import type { State } from '../state/state.ts'
 import { compact, planCompaction, planCompactionOnFullDisk } from './compaction.ts'
-import { applyRoll, planRoll, roll } from './roll.ts'
-import { RollGain } from './roll-gain.ts'
+import { applyRoll, planRoll, RollGain, roll } from './roll.ts'
 import type { UnresolvedRolls } from './unresolved-rolls.ts'
 
 /**

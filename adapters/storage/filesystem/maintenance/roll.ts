@@ -1,12 +1,12 @@
-import { type Snapshot, writeCheckpoint } from '../checkpoint/checkpoint-writer.ts'
 import { ByteReader } from '../files/bytes.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import type { Files } from '../files/files.ts'
 import type { EndedJournal } from '../journal/journals.ts'
+import { type Snapshot, writeCheckpoint } from '../state/checkpoint.ts'
 import { type JournalBlock, NO_BLOCKS } from '../state/log.ts'
-import { type LogFacts, readLogKey } from '../state/log-codec.ts'
 import { Run, Segment } from '../state/segment.ts'
 import type { State } from '../state/state.ts'
+import { type LogFacts, readLogKey } from '../state/stored-logs.ts'
 import { type RolledBlocks, type RollOptions, rollBlocks } from './roll-blocks.ts'
 import type { UnresolvedRolls } from './unresolved-rolls.ts'
 
@@ -126,4 +126,41 @@ function* mergeByNumber(
     yield item
   }
   while (next < loaded.length) yield loaded[next++]!
+}
+
+/** The least gain for which to roll, as a share of the size at which journals are rolled. */
+const GAIN_SHARE_MIN = 1 / 256
+
+/**
+ * What a roll would free. Only a full disk makes it worth counting: journals are small, and freed blocks in
+ * them stay until they are rolled.
+ */
+export class RollGain {
+  /** The gain that was last tried for. */
+  #triedBytes = 0
+  #neededBytes = 0
+
+  /** An estimate of what the roll writes. */
+  get neededBytes(): number {
+    return this.#neededBytes
+  }
+
+  /** Whether a roll would free enough, and more than when it was last tried. */
+  isDue(state: State, journalBytes: number, checkpointBytes: number, rollBytes: number): boolean {
+    const gainMin = this.#triedBytes + rollBytes * GAIN_SHARE_MIN
+    if (journalBytes - checkpointBytes < gainMin) return false
+    this.#neededBytes = checkpointBytes
+    for (const { blocks } of state.logs.loaded()) {
+      for (const { bytes } of blocks) this.#neededBytes += bytes
+    }
+    const gain = journalBytes - this.#neededBytes
+    if (gain < gainMin) return false
+    this.#triedBytes = gain
+    return true
+  }
+
+  /** To be called after a roll. */
+  rolled(): void {
+    this.#triedBytes = 0
+  }
 }

@@ -1,9 +1,9 @@
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import { isolateBlocks } from '../files/data-frame.ts'
-import { corrupt } from '../files/errors.ts'
+import { corrupt, decodeOrThrowCorrupt } from '../files/errors.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import { fileName } from '../files/file-header.ts'
-import type { File } from '../files/files.ts'
+import { type File, readExactly } from '../files/files.ts'
 import { payloadEnd } from '../files/frame.ts'
 import { PARTIAL_FRAME_BYTES, type PartReader } from '../part-reader.ts'
 import type { Run } from '../state/segment.ts'
@@ -97,7 +97,7 @@ export class RunReader {
 
   /** Keeps the files of runs, which a compaction may replace, until the returned function is called. */
   hold(runs: readonly Run[]): () => Promise<void> {
-    return this.#handles.hold(new Set(runs.map(({ segment }) => fileName('segment', segment))))
+    return this.#handles.hold(new Set(runs.map(nameOf)))
   }
 
   chunks(run: Run): Promise<readonly ChunkFacts[]> {
@@ -113,26 +113,28 @@ export class RunReader {
       let bytes = await readBytes(file, run, chunk.offset, Math.min(DESCRIPTION_BYTES, chunk.bytes))
       const length = Math.min(payloadEnd(bytes, 0), chunk.bytes)
       if (length > bytes.length) bytes = await readBytes(file, run, chunk.offset, length)
-      return decoding(run, chunk.offset, () => decodeChunkBlocks(bytes, log, run.home.salt))
+      return decodeOrThrowCorrupt(nameOf(run), chunk.offset, () =>
+        decodeChunkBlocks(bytes, log, run.home.salt),
+      )
     })
   }
 
   async #readPart(
     file: File,
     log: number,
-    { home, segment }: Run,
+    run: Run,
     chunk: ChunkFacts,
     selection: Selection,
   ): Promise<StoredBlock | undefined> {
     const { offset, bytes } = chunk
     const range = bytes > PARTIAL_FRAME_BYTES ? selection.partOf(chunk) : undefined
     if (range === undefined) return undefined
-    const address = { name: fileName('segment', segment), salt: home.salt, offset, bytes }
-    return this.#parts.read(file, address, (head) => onlyBlockOf(home, head, log), range)
+    const address = { name: nameOf(run), salt: run.home.salt, offset, bytes }
+    return this.#parts.read(file, address, (head) => onlyBlockOf(run.home, head, log), range)
   }
 
   #use<Result>(run: Run, work: (file: File) => Promise<Result>): Promise<Result> {
-    return this.#handles.use(fileName('segment', run.segment), work)
+    return this.#handles.use(nameOf(run), work)
   }
 
   async #chunksOf(run: Run, file: File): Promise<readonly ChunkFacts[]> {
@@ -141,7 +143,7 @@ export class RunReader {
     if (chunks === undefined) {
       const offset = run.offset + run.bytes - run.indexBytes
       const bytes = await readBytes(file, run, offset, run.indexBytes)
-      chunks = decoding(run, offset, () => indexUpTo(offset, bytes, run))
+      chunks = decodeOrThrowCorrupt(nameOf(run), offset, () => indexUpTo(offset, bytes, run))
     }
     this.#keep(run, chunks)
     return chunks
@@ -211,29 +213,23 @@ function decodeChunks(
   const start = window[0]!.offset
   const blocks = window.flatMap(({ offset, bytes: length }) => {
     const chunk = bytes.subarray(offset - start, offset - start + length)
-    return decoding(run, offset, () => decodeSegmentChunk(run.home, chunk, log))
+    return decodeOrThrowCorrupt(nameOf(run), offset, () => decodeSegmentChunk(run.home, chunk, log))
   })
   return isolateBlocks(bytes, blocks)
 }
 
 async function readBytes(file: File, run: Run, offset: number, length: number): Promise<Buffer> {
+  const name = nameOf(run)
   // Check an unusual length against the file before allocating memory for it.
   if (length > WINDOW_BYTES) {
     const size = await file.size()
-    if (offset + length > size) throw corrupt(fileName('segment', run.segment), size, 'truncated')
+    if (offset + length > size) throw corrupt(name, size, 'truncated')
   }
-  const bytes = Buffer.allocUnsafeSlow(length)
-  const filled = await file.read(bytes, offset)
-  if (filled < length) throw corrupt(fileName('segment', run.segment), offset + filled, 'truncated')
-  return bytes
+  return readExactly(file, name, offset, length)
 }
 
-function decoding<Result>(run: Run, offset: number, decode: () => Result): Result {
-  try {
-    return decode()
-  } catch (error) {
-    throw corrupt(fileName('segment', run.segment), offset, (error as Error).message)
-  }
+function nameOf({ segment }: Run): string {
+  return fileName('segment', segment)
 }
 
 function rangeOf({ firstSeqNum, endSeqNum }: { readonly firstSeqNum: number; readonly endSeqNum: number }) {

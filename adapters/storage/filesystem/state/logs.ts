@@ -1,8 +1,7 @@
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import type { Log } from './log.ts'
-import { readLog } from './log-codec.ts'
 import type { Segment } from './segment.ts'
-import { StoredLogs } from './stored-logs.ts'
+import { readLog, StoredLogs } from './stored-logs.ts'
 
 /** The logs: those of the checkpoint, which are decoded when they are first used, and those since. */
 export class Logs {

@@ -1,5 +1,6 @@
 import { wantsPart } from '../../../../src/storage/block-pages.ts'
 import type { ReadRange, StoredBlock } from '../../../../src/storage/contract.ts'
+import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 
 interface Span {
   readonly firstSeqNum: number
@@ -43,14 +44,7 @@ export class Selection {
 
   /** Index of the first of ascending spans that {@link reachesStart}; `length` if none does. */
   firstIndexIn(spans: readonly Span[], length = spans.length): number {
-    let low = 0
-    let high = length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.reachesStart(spans[middle]!)) high = middle
-      else low = middle + 1
-    }
-    return low
+    return lowerBound(spans, (span) => this.reachesStart(span), length)
   }
 
   /** The range if the read begins with this block and wants only some of its records. */

@@ -1,3 +1,5 @@
+import { lowerBound } from '../../../../src/storage/ordered-list.ts'
+
 /** Sequence numbers from `from` (inclusive) to `to` (exclusive). */
 export interface SeqRange {
   readonly from: number
@@ -11,8 +13,8 @@ export const NO_RANGES: SeqRanges = []
 
 /** Adds a range, joining it with those that it touches. */
 export function addRange(ranges: SeqRanges, { from, to }: SeqRange): SeqRanges {
-  const start = firstIndex(ranges, (range) => range.to >= from)
-  const end = firstIndex(ranges, (range) => range.from > to)
+  const start = lowerBound(ranges, (range) => range.to >= from)
+  const end = lowerBound(ranges, (range) => range.from > to)
   const united = {
     from: Math.min(from, ranges[start]?.from ?? from),
     to: Math.max(to, ranges[end - 1]?.to ?? to),
@@ -56,18 +58,6 @@ export function subtractRanges(ranges: SeqRanges, removed: SeqRanges): SeqRanges
 /** Whether one of the ranges contains all of `range`. */
 export function coversRange(ranges: SeqRanges, { from, to }: SeqRange): boolean {
   if (ranges.length === 0) return false
-  const range = ranges[firstIndex(ranges, (one) => one.to >= to)]
+  const range = ranges[lowerBound(ranges, (one) => one.to >= to)]
   return range !== undefined && range.from <= from
-}
-
-/** Index of the first span for which `holds` is true, or the length. `holds` must be monotonic. */
-export function firstIndex<Span>(spans: readonly Span[], holds: (span: Span) => boolean): number {
-  let low = 0
-  let high = spans.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (holds(spans[middle]!)) high = middle
-    else low = middle + 1
-  }
-  return low
 }

@@ -1,10 +1,11 @@
 import { emptyHead } from '../../../../src/storage/contract.ts'
+import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 import { Catalog } from './catalog.ts'
 import type { Change, CompactedRun, FramePlace } from './change.ts'
 import { type JournalBlock, Log, NO_BLOCKS } from './log.ts'
 import { Logs } from './logs.ts'
 import { earliest, type FreedRange, Run, Segment, type SegmentFacts } from './segment.ts'
-import { coversRange, firstIndex, type SeqRange, subtractRanges, uniteRanges } from './seq-ranges.ts'
+import { coversRange, type SeqRange, subtractRanges, uniteRanges } from './seq-ranges.ts'
 
 /**
  * Everything that is known without reading files: documents, heads and the places of blocks. All of it is
@@ -132,7 +133,7 @@ export class State {
     const { runs } = log
     let isRunGone = false
     for (const range of ranges) {
-      const run = runs[firstIndex(runs, ({ endSeqNum }) => endSeqNum > range.from)]
+      const run = runs[lowerBound(runs, ({ endSeqNum }) => endSeqNum > range.from)]
       if (run === undefined || run.firstSeqNum > range.from) inJournals.push(range)
       else {
         run.free(range)

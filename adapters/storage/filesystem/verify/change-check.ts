@@ -1,8 +1,8 @@
 import type { Head } from '../../../../src/storage/contract.ts'
+import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 import type { Change } from '../state/change.ts'
 import type { JournalBlock, Log } from '../state/log.ts'
 import type { FreedRange, Run } from '../state/segment.ts'
-import { firstIndex } from '../state/seq-ranges.ts'
 import type { State } from '../state/state.ts'
 import { checkDocument } from './document-check.ts'
 
@@ -55,7 +55,7 @@ export function checkChange(state: State, change: Change): void {
  */
 function checkFree(log: Log, ranges: readonly FreedRange[]): void {
   for (const range of ranges) {
-    const run = log.runs[firstIndex(log.runs, ({ endSeqNum }) => endSeqNum > range.from)]
+    const run = log.runs[lowerBound(log.runs, ({ endSeqNum }) => endSeqNum > range.from)]
     if (run === undefined || run.firstSeqNum > range.from) checkBlocks(log, range)
     else checkPart(log, run, range)
   }
@@ -63,8 +63,8 @@ function checkFree(log: Log, ranges: readonly FreedRange[]): void {
 
 /** Blocks in journals are counted by their frames, so everything can be compared. */
 function checkBlocks({ head, blocks }: Log, range: FreedRange): void {
-  const start = firstIndex(blocks, ({ endSeqNum }) => endSeqNum > range.from)
-  const end = firstIndex(blocks, ({ firstSeqNum }) => firstSeqNum >= range.to)
+  const start = lowerBound(blocks, ({ endSeqNum }) => endSeqNum > range.from)
+  const end = lowerBound(blocks, ({ firstSeqNum }) => firstSeqNum >= range.to)
   const freed = blocks.slice(start, end)
   const meteredBytes = freed.reduce((sum, block) => sum + block.meteredBytes, 0)
   const isWhole = freed[0]?.firstSeqNum === range.from && freed.at(-1)?.endSeqNum === range.to

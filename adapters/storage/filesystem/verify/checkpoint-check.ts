@@ -1,13 +1,11 @@
 import type { Collection } from '../../../../src/storage/contract.ts'
-import { CheckpointContent } from '../checkpoint/checkpoint-reader.ts'
-import { CHECKPOINT_FRAME_BYTES_MAX } from '../checkpoint/checkpoint-writer.ts'
 import { ByteReader } from '../files/bytes.ts'
 import { fileName } from '../files/file-header.ts'
 import { FRAME_HEADER_BYTES, payloadEnd } from '../files/frame.ts'
-import { SequentialReader } from '../files/sequential-reader.ts'
-import { readLog } from '../state/log-codec.ts'
+import type { SequentialReader } from '../files/sequential-reader.ts'
+import { CHECKPOINT_FRAME_BYTES_MAX, CheckpointContent } from '../state/checkpoint.ts'
 import { decodeDocument, StoredDocuments } from '../state/stored-documents.ts'
-import { StoredLogs } from '../state/stored-logs.ts'
+import { readLog, StoredLogs } from '../state/stored-logs.ts'
 import { checkHead } from './change-check.ts'
 import { checkDocument } from './document-check.ts'
 import type { Place } from './report.ts'
@@ -17,26 +15,7 @@ const LETTER_OF_END = 'E'.charCodeAt(0)
 
 /** Reads the checkpoint and adopts its state, or the undamaged part of it. */
 export async function checkCheckpoint(scan: Scan, number: number): Promise<void> {
-  const file = fileName('checkpoint', number)
-  let reader: SequentialReader
-  try {
-    reader = await SequentialReader.open(scan.files, file, true)
-  } catch (error) {
-    scan.isPartial = true
-    scan.findings.failure({ file, offset: 0 }, error)
-    return
-  }
-  scan.begin(file)
-  try {
-    await readFrames(scan, reader)
-  } catch (error) {
-    scan.isPartial = true
-    scan.findings.failure({ file, offset: reader.offset }, error)
-  } finally {
-    await reader.close()
-  }
-  scan.bytes += reader.size
-  scan.end(reader.size)
+  await scan.readFile(fileName('checkpoint', number), (reader) => readFrames(scan, reader), true)
 }
 
 async function readFrames(scan: Scan, reader: SequentialReader): Promise<void> {

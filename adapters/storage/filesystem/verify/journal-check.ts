@@ -21,57 +21,44 @@ import type { Scan } from './scan.ts'
  * @param end The length of the journal by the header of the next one; undefined if there is none.
  */
 export async function checkJournal(scan: Scan, number: number, end: number | undefined): Promise<void> {
-  const file = fileName('journal', number)
+  await scan.readFile(fileName('journal', number), (reader) => checkGroups(scan, number, reader, end))
+}
+
+async function checkGroups(
+  scan: Scan,
+  number: number,
+  reader: SequentialReader,
+  end: number | undefined,
+): Promise<void> {
   const { findings } = scan
-  let reader: SequentialReader
-  try {
-    reader = await SequentialReader.open(scan.files, file)
-  } catch (error) {
-    scan.isPartial = true
-    findings.failure({ file, offset: 0 }, error)
-    return
+  const file = reader.name
+  const header = await reader.header()
+  if (header.syncedEnd === undefined) {
+    findings.problem({ file, offset: SYNCED_END_OFFSET }, 'the synced length is damaged')
   }
-  scan.begin(file)
-  try {
-    const header = await reader.header()
-    if (header.syncedEnd === undefined) {
-      findings.problem({ file, offset: SYNCED_END_OFFSET }, 'the synced length is damaged')
-    }
-    let isWhole = true
-    for await (const step of walkGroups(reader, header, end)) {
-      scan.at(reader.offset)
-      if (step.kind === 'group') {
-        if (!step.isPadded)
-          findings.problem({ file, offset: step.group.offset }, 'the padding of a group is not zero')
-        applyGroup(scan, { number, salt: header.salt }, step.group)
-      } else if (step.kind === 'torn' && step.offset >= (header.syncedEnd ?? 0)) {
-        findings.note(
-          file,
-          `${reader.size - step.offset} bytes of an incomplete write, left by a crash`,
-          step,
-        )
-      } else {
-        isWhole = false
-        scan.isPartial = true
-        const problem = step.kind === 'torn' ? lostGroupsProblem(header) : step.problem
-        findings.problem({ file, offset: step.offset }, problem)
-      }
-    }
-    if (isWhole && end === undefined && reader.offset < (header.syncedEnd ?? 0)) {
+  let isWhole = true
+  for await (const step of walkGroups(reader, header, end)) {
+    scan.at(reader.offset)
+    if (step.kind === 'group') {
+      if (!step.isPadded)
+        findings.problem({ file, offset: step.group.offset }, 'the padding of a group is not zero')
+      applyGroup(scan, { number, salt: header.salt }, step.group)
+    } else if (step.kind === 'torn' && step.offset >= (header.syncedEnd ?? 0)) {
+      findings.note(file, `${reader.size - step.offset} bytes of an incomplete write, left by a crash`, step)
+    } else {
+      isWhole = false
       scan.isPartial = true
-      findings.problem({ file, offset: reader.offset }, lostGroupsProblem(header))
+      const problem = step.kind === 'torn' ? lostGroupsProblem(header) : step.problem
+      findings.problem({ file, offset: step.offset }, problem)
     }
-    if (end !== undefined && end < reader.size && !(isWhole && (await isClosingGroup(reader, header)))) {
-      findings.note(file, `${reader.size - end} bytes after its end`, { offset: end })
-    }
-  } catch (error) {
-    scan.isPartial = true
-    findings.failure({ file, offset: reader.offset }, error)
-  } finally {
-    await reader.close()
   }
-  scan.bytes += reader.size
-  scan.end(reader.size)
+  if (isWhole && end === undefined && reader.offset < (header.syncedEnd ?? 0)) {
+    scan.isPartial = true
+    findings.problem({ file, offset: reader.offset }, lostGroupsProblem(header))
+  }
+  if (end !== undefined && end < reader.size && !(isWhole && (await isClosingGroup(reader, header)))) {
+    findings.note(file, `${reader.size - end} bytes after its end`, { offset: end })
+  }
 }
 
 /** The end of the previous journal; undefined if the header cannot be read. */

@@ -1,7 +1,8 @@
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
+import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 import type { Log } from '../state/log.ts'
 import type { Run } from '../state/segment.ts'
-import { coversRange, firstIndex } from '../state/seq-ranges.ts'
+import { coversRange } from '../state/seq-ranges.ts'
 import { checkBlock, checkFormat } from './block-check.ts'
 import type { Place } from './report.ts'
 import type { Scan } from './scan.ts'
@@ -28,7 +29,7 @@ export class RunTally {
     this.#log = log
     this.#run = run
     this.#end = run.firstSeqNum
-    const index = firstIndex(log.runs, ({ firstSeqNum }) => firstSeqNum >= run.firstSeqNum)
+    const index = lowerBound(log.runs, ({ firstSeqNum }) => firstSeqNum >= run.firstSeqNum)
     this.#timestamp = log.runs[index - 1]?.lastTimestamp ?? 0
     if (index > 0) this.#keptEnd = run.firstSeqNum
   }
@@ -98,7 +99,7 @@ export class RunTally {
     if (firstTimestamp < this.#timestamp) {
       throw new RangeError(`a block begins at time ${firstTimestamp}, before ${this.#timestamp}`)
     }
-    const hole = holes[firstIndex(holes, ({ to }) => to > firstSeqNum)]
+    const hole = holes[lowerBound(holes, ({ to }) => to > firstSeqNum)]
     const isTouched = hole !== undefined && hole.from < endSeqNum
     if (isTouched && !coversRange(holes, { from: firstSeqNum, to: endSeqNum })) {
       throw new RangeError(`the block from ${firstSeqNum} to ${endSeqNum} is only partly freed`)

@@ -1,6 +1,7 @@
 import type { Cipher } from '../../../../src/model/config.ts'
 import type { Collection } from '../../../../src/storage/contract.ts'
 import type { Files } from '../files/files.ts'
+import { SequentialReader } from '../files/sequential-reader.ts'
 import { State } from '../state/state.ts'
 import { Findings, type Place, type VerifyProgress } from './report.ts'
 
@@ -68,6 +69,31 @@ export class Scan {
   /** @param total Bytes to check. */
   start(total: number): void {
     this.#total = total
+  }
+
+  /**
+   * Opens a file that the state depends on, calls `work`, and closes it again. A failure is reported, and the
+   * state is partial then.
+   */
+  async readFile(
+    name: string,
+    work: (reader: SequentialReader) => Promise<void>,
+    keepsWindows = false,
+  ): Promise<void> {
+    let reader: SequentialReader | undefined
+    try {
+      reader = await SequentialReader.open(this.files, name, keepsWindows)
+      this.begin(name)
+      await work(reader)
+    } catch (error) {
+      this.isPartial = true
+      this.findings.failure({ file: name, offset: reader?.offset ?? 0 }, error)
+    } finally {
+      await reader?.close()
+    }
+    if (reader === undefined) return
+    this.bytes += reader.size
+    this.end(reader.size)
   }
 
   /** Starts a file. */

@@ -2,14 +2,63 @@ import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import { readFrameHead } from '../files/data-frame.ts'
 import { corrupt, mapFileErrors } from '../files/errors.ts'
 import { decodeHeader, FILE_HEADER_BYTES, fileName } from '../files/file-header.ts'
-import { frameEnd } from '../files/frame.ts'
-import { type ChunkFacts, decodeIndex, decodeSegmentChunk } from '../segment/chunk.ts'
+import { type File, readExactly } from '../files/files.ts'
+import { FRAME_HEADER_BYTES, frameEnd } from '../files/frame.ts'
+import {
+  type ChunkFacts,
+  decodeChunk,
+  decodeIndex,
+  decodeSegmentChunk,
+  readChunkFields,
+} from '../segment/chunk.ts'
 import type { Log } from '../state/log.ts'
 import { earliest, type Run, type Segment } from '../state/segment.ts'
 import { checkPageTable } from './block-check.ts'
 import { RunTally } from './run-tally.ts'
 import type { Scan } from './scan.ts'
-import { readChunkAt, SegmentFile } from './segment-file.ts'
+
+/** Far more than a chunk or an index has: limits the memory that a damaged length can take. */
+const PIECE_BYTES_MAX = 64 * 1_048_576
+
+/** A segment that is open for reading. */
+export class SegmentFile {
+  readonly name: string
+  readonly size: number
+  readonly #file: File
+
+  constructor(name: string, file: File, size: number) {
+    this.name = name
+    this.#file = file
+    this.size = size
+  }
+
+  /**
+   * Rejects with `StorageFailure` if the file is shorter, and with `RangeError` if the length is impossible.
+   */
+  async read(offset: number, length: number): Promise<Buffer> {
+    if (length > PIECE_BYTES_MAX) throw new RangeError(`a length of ${length} bytes is impossible`)
+    if (offset + length > this.size) throw corrupt(this.name, this.size, 'truncated')
+    return mapFileErrors(readExactly(this.#file, this.name, offset, length))
+  }
+}
+
+/** A complete chunk. */
+export interface WalkedChunk {
+  readonly offset: number
+  readonly bytes: number
+  /** Number of its log, by the chunk itself. */
+  readonly log: number
+  readonly blocks: readonly StoredBlock[]
+}
+
+/** Reads the chunk at `offset` without an index. Rejects with `RangeError` if there is no complete chunk. */
+export async function readChunkAt(file: SegmentFile, offset: number, salt: number): Promise<WalkedChunk> {
+  const bytes = frameEnd(await file.read(offset, FRAME_HEADER_BYTES), 0)
+  if (bytes > file.size - offset) throw new RangeError('a chunk is damaged')
+  const chunk = await file.read(offset, bytes)
+  const { log } = readChunkFields(readFrameHead(chunk, 0, salt).fields)
+  return { offset, bytes, log, blocks: decodeChunk(chunk, log, salt) }
+}
 
 export interface PlacedRun {
   readonly log: Log
@@ -33,11 +82,12 @@ export async function checkSegment(scan: Scan, segment: Segment, runs: readonly 
   })
 }
 
-/** Opens a segment, calls `work`, and closes it again. Reports a segment that cannot be opened. */
+/** Opens a segment, calls `work`, and closes it again. By default, a failure is reported as a problem. */
 export async function withSegment(
   scan: Scan,
   number: number,
   work: (file: SegmentFile) => Promise<void>,
+  onFailure?: (error: unknown) => void,
 ): Promise<void> {
   const name = fileName('segment', number)
   scan.begin(name)
@@ -51,7 +101,8 @@ export async function withSegment(
       await file.close()
     }
   } catch (error) {
-    scan.findings.failure({ file: name, offset: 0 }, error)
+    if (onFailure === undefined) scan.findings.failure({ file: name, offset: 0 }, error)
+    else onFailure(error)
   }
   scan.bytes += size
   scan.end(size)

@@ -11,8 +11,7 @@ import { checkLogs } from './log-check.ts'
 import type { VerifyReport } from './report.ts'
 import { Scan, type ScanOptions } from './scan.ts'
 import { checkSegment, type PlacedRun } from './segment-check.ts'
-import { walkSegment } from './segment-walk.ts'
-import { checkUnreferenced } from './unreferenced-segment.ts'
+import { checkUnreferenced, walkSegment } from './unreferenced-segment.ts'
 
 export interface VerifyFilesOptions extends ScanOptions {
   /** Whether an engine wrote the documents. Default: true. */

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { CheckpointContent } from '../../../../adapters/storage/filesystem/checkpoint/checkpoint-reader.ts'
 import { ByteWriter } from '../../../../adapters/storage/filesystem/files/bytes.ts'
 import {
   decodeHeader,
@@ -14,14 +13,15 @@ import {
   isOwnerName,
   parseOwner,
 } from '../../../../adapters/storage/filesystem/lock/owner-file.ts'
+import { CheckpointContent } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
 import {
   type writeHead,
   type writeRun,
   writeSegment,
   writeUse,
 } from '../../../../adapters/storage/filesystem/state/field-codec.ts'
-import { writeLog } from '../../../../adapters/storage/filesystem/state/log-codec.ts'
 import { writeDocument } from '../../../../adapters/storage/filesystem/state/stored-documents.ts'
+import { writeLog } from '../../../../adapters/storage/filesystem/state/stored-logs.ts'
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import { withFileHeader } from '../checksums.ts'
 import { equal, ok } from '../harness/equal.ts'

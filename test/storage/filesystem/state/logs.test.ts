@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { ByteWriter } from '../../../../adapters/storage/filesystem/files/bytes.ts'
 import { Log } from '../../../../adapters/storage/filesystem/state/log.ts'
-import { writeLog } from '../../../../adapters/storage/filesystem/state/log-codec.ts'
 import { Logs } from '../../../../adapters/storage/filesystem/state/logs.ts'
 import { Segment } from '../../../../adapters/storage/filesystem/state/segment.ts'
+import { writeLog } from '../../../../adapters/storage/filesystem/state/stored-logs.ts'
 import { emptyHead } from '../../../../src/storage/contract.ts'
 
 const SEGMENT = new Segment({ number: 1, salt: 0, bytes: 1_000_000, journal: 0 })

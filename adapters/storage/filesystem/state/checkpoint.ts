@@ -1,13 +1,16 @@
 import type { Collection } from '../../../../src/storage/contract.ts'
-import { ByteWriter } from '../files/bytes.ts'
+import { ByteReader, ByteWriter } from '../files/bytes.ts'
+import { corrupt } from '../files/errors.ts'
 import type { Files } from '../files/files.ts'
 import { beginFrame, endFrame } from '../files/frame.ts'
 import { NewFile } from '../files/new-file.ts'
-import type { CollectionSnapshot } from '../state/catalog.ts'
-import { writeSegment, writeUse } from '../state/field-codec.ts'
-import { type LogFacts, writeLog } from '../state/log-codec.ts'
-import type { SegmentFacts, SegmentUse } from '../state/segment.ts'
-import { type KeyedDocument, writeDocument } from '../state/stored-documents.ts'
+import type { SequentialReader } from '../files/sequential-reader.ts'
+import type { CollectionSnapshot } from './catalog.ts'
+import { readSegment, readUse, writeSegment, writeUse } from './field-codec.ts'
+import type { SegmentFacts, SegmentUse } from './segment.ts'
+import { State } from './state.ts'
+import { type KeyedDocument, writeDocument } from './stored-documents.ts'
+import { type LogFacts, writeLog } from './stored-logs.ts'
 
 /** Limits the memory of a frame; a frame with a single item may be larger. */
 const FRAME_BYTES = 64 * 1024
@@ -125,5 +128,64 @@ function encodedOr<Item>(write: (writer: ByteWriter, item: Item) => void) {
   return (writer: ByteWriter, item: Buffer | Item): void => {
     if (Buffer.isBuffer(item)) writer.raw(item)
     else write(writer, item)
+  }
+}
+
+/** Reads the state from a checkpoint. The reader must keep its windows. */
+export async function readCheckpoint(reader: SequentialReader): Promise<State> {
+  const { salt } = await reader.header()
+  const content = new CheckpointContent()
+  for (;;) {
+    const { offset } = reader
+    const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
+    if (payload === undefined) throw corrupt(reader.name, offset, 'the last frame is missing')
+    try {
+      if (content.add(payload)) return content.state
+    } catch (error) {
+      throw corrupt(reader.name, offset, (error as Error).message)
+    }
+  }
+}
+
+/** Collects the content of a checkpoint frame by frame. Keeps the bytes of documents and logs. */
+export class CheckpointContent {
+  readonly state = new State()
+
+  /** Adds a frame. Returns whether it was the last one. Throws `RangeError` if it is malformed. */
+  add(payload: Buffer): boolean {
+    const { state } = this
+    const fields = new ByteReader(payload)
+    const letter = String.fromCharCode(fields.byte())
+    switch (letter) {
+      case 'S':
+        while (fields.left > 0) state.addSegment(readSegment(fields)).restore(readUse(fields))
+        return false
+      case 'D': {
+        const collection = fields.string() as Collection
+        state.catalog.addStored(collection, fields.raw(fields.left))
+        return false
+      }
+      case 'L':
+        state.logs.addStored(fields.raw(fields.left))
+        return false
+      case 'E':
+        readEnd(fields, state)
+        return true
+      default:
+        throw new RangeError(`unknown kind of frame: ${letter}`)
+    }
+  }
+}
+
+/** Compares the counts with the items found. */
+function readEnd(fields: ByteReader, state: State): void {
+  state.nextLog = fields.varint()
+  state.nextVersion = fields.varint()
+  const counts = [fields.varint(), fields.varint(), fields.varint()]
+  const found = [state.segments.size, state.catalog.storedSize, state.logs.storedSize]
+  if (found.some((count, i) => count !== counts[i])) {
+    throw new RangeError(
+      `it has ${found.join(', ')} segments, documents and logs; expected ${counts.join(', ')}`,
+    )
   }
 }

@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest'
-import { readCheckpoint } from '../../../../adapters/storage/filesystem/checkpoint/checkpoint-reader.ts'
-import {
-  type Snapshot,
-  writeCheckpoint,
-} from '../../../../adapters/storage/filesystem/checkpoint/checkpoint-writer.ts'
 import { FILE_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/file-header.ts'
 import { FRAME_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/frame.ts'
 import { SequentialReader } from '../../../../adapters/storage/filesystem/files/sequential-reader.ts'
+import {
+  readCheckpoint,
+  type Snapshot,
+  writeCheckpoint,
+} from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import { hookedFiles, systemError } from '../hooked-files.ts'
 import { SimulatedDisk } from '../simulated-disk.ts'
