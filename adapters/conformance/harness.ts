@@ -118,48 +118,52 @@ export function ok(condition: boolean, message: string): asserts condition {
 }
 
 /** Throws unless both are equal by value: primitives, arrays, byte arrays and plain objects. */
-export function equal(actual: unknown, expected: unknown, what: string): void {
-  if (!same(actual, expected)) throw new Error(`${what}: expected ${show(expected)}, got ${show(actual)}`)
+export function equal(actual: unknown, expected: unknown, description: string): void {
+  if (!same(actual, expected))
+    throw new Error(`${description}: expected ${show(expected)}, got ${show(actual)}`)
 }
 
 /** Throws unless the promise rejects with `StorageConflict`. */
-export async function conflicts(promise: Promise<unknown>, what: string): Promise<void> {
-  const error = await rejection(promise, what)
-  ok(StorageConflict.is(error), `${what}: expected StorageConflict, got ${show(error)}`)
+export async function conflicts(promise: Promise<unknown>, description: string): Promise<void> {
+  const error = await rejection(promise, description)
+  ok(StorageConflict.is(error), `${description}: expected StorageConflict, got ${show(error)}`)
 }
 
 /** Throws unless the promise rejects with a `StorageFailure` of the kind. */
 export async function fails(
   promise: Promise<unknown>,
   kind: StorageFailureKind,
-  what: string,
+  description: string,
 ): Promise<StorageFailure> {
-  const error = await rejection(promise, what)
-  ok(StorageFailure.is(error), `${what}: expected StorageFailure, got ${show(error)}`)
-  equal(error.kind, kind, `${what}: kind of the failure`)
+  const error = await rejection(promise, description)
+  ok(StorageFailure.is(error), `${description}: expected StorageFailure, got ${show(error)}`)
+  equal(error.kind, kind, `${description}: kind of the failure`)
   return error
 }
 
 /**
  * Returns the indexes of the promises that fulfil. Throws unless the others reject with `StorageConflict`.
  */
-export async function winners(promises: readonly Promise<unknown>[], what: string): Promise<number[]> {
+export async function winners(promises: readonly Promise<unknown>[], description: string): Promise<number[]> {
   const won: number[] = []
   for (const [index, result] of (await Promise.allSettled(promises)).entries()) {
     if (result.status === 'fulfilled') won.push(index)
     else
-      ok(StorageConflict.is(result.reason), `${what}: expected StorageConflict, got ${show(result.reason)}`)
+      ok(
+        StorageConflict.is(result.reason),
+        `${description}: expected StorageConflict, got ${show(result.reason)}`,
+      )
   }
   return won
 }
 
-async function rejection(promise: Promise<unknown>, what: string): Promise<unknown> {
+async function rejection(promise: Promise<unknown>, description: string): Promise<unknown> {
   try {
     await promise
   } catch (error) {
     return error
   }
-  throw new Error(`${what}: expected a rejection, but it fulfilled`)
+  throw new Error(`${description}: expected a rejection, but it fulfilled`)
 }
 
 function same(a: unknown, b: unknown): boolean {

@@ -62,19 +62,19 @@ export function conformanceSuite(options: ConformanceOptions): ConformanceTest[]
     random: randomCases(options),
   }
   return Object.entries(topics).flatMap(([topic, cases]) =>
-    cases.map((one) => ({
-      title: `${topic}: ${one.title}`,
-      skip: skipReason(one.needs ?? [], options),
-      run: () => runCase(one, options),
+    cases.map((conformanceCase) => ({
+      title: `${topic}: ${conformanceCase.title}`,
+      skip: skipReason(conformanceCase.needs ?? [], options),
+      run: () => runCase(conformanceCase, options),
     })),
   )
 }
 
-async function runCase(one: ConformanceCase, options: ConformanceOptions): Promise<void> {
+async function runCase(conformanceCase: ConformanceCase, options: ConformanceOptions): Promise<void> {
   const fixture = await options.make()
   const harness = new Harness(options, fixture)
   try {
-    await one.run(harness)
+    await conformanceCase.run(harness)
   } finally {
     await harness.closeAll()
     await fixture.dispose()

@@ -93,13 +93,13 @@ export const lifecycleCases: readonly ConformanceCase[] = [
       await session.commit([{ kind: 'delete-log', logId: 'deleted' }])
 
       for (let round = 0; round < 2; round++) {
-        const again = await harness.reopen()
-        equal(await again.list('streams', everything), documents, 'documents')
-        equal(await again.head('a'), writer.head, 'head')
-        checkRead(writer.written, WHOLE_LOG, await again.read('a', WHOLE_LOG))
-        equal(await again.head('empty'), empty, 'head of an empty log')
-        equal(await again.head('deleted'), undefined, 'head of a deleted log')
-        equal(await again.read('deleted', WHOLE_LOG), [], 'blocks of a deleted log')
+        const reopened = await harness.reopen()
+        equal(await reopened.list('streams', everything), documents, 'documents')
+        equal(await reopened.head('a'), writer.head, 'head')
+        checkRead(writer.written, WHOLE_LOG, await reopened.read('a', WHOLE_LOG))
+        equal(await reopened.head('empty'), empty, 'head of an empty log')
+        equal(await reopened.head('deleted'), undefined, 'head of a deleted log')
+        equal(await reopened.read('deleted', WHOLE_LOG), [], 'blocks of a deleted log')
       }
     },
   },
@@ -126,7 +126,7 @@ export const lifecycleCases: readonly ConformanceCase[] = [
       const { written } = writer
       checkRead(written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
       await reclaimAll(session, { now: NOW + 10, trimmedBefore: 0, blocksMax: 1 })
-      for (const expected of written) expected.mayBeGone = expected.block.expiresAt !== null
+      for (const expected of written) expected.mayBeFreed = expected.block.expiresAt !== null
       checkRead(written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
     },
   },
@@ -143,12 +143,12 @@ export const lifecycleCases: readonly ConformanceCase[] = [
           () => {},
         )
       }
-      const again = await harness.reopen()
-      const head = await again.head('a')
+      const reopened = await harness.reopen()
+      const head = await reopened.head('a')
       const tail = head?.tail.seqNum ?? 0
       ok(tail >= acknowledged, `the log ends at ${tail}, but ${acknowledged} appends were acknowledged`)
       const kept = writer.written.filter(({ block }) => block.firstSeqNum < tail)
-      checkRead(kept, WHOLE_LOG, await again.read('a', WHOLE_LOG))
+      checkRead(kept, WHOLE_LOG, await reopened.read('a', WHOLE_LOG))
     },
   },
 ]

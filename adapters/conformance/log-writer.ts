@@ -20,7 +20,7 @@ import { equal, ok } from './harness.ts'
 export interface ExpectedBlock {
   readonly block: StoredBlock
   /** Whether the storage may have freed it. */
-  mayBeGone: boolean
+  mayBeFreed: boolean
 }
 
 export interface AppendSpec extends Omit<BlockSpec, 'firstSeqNum'> {
@@ -80,7 +80,7 @@ export class LogWriter {
           ? head.trims
           : [...head.trims.slice(-2), { point: spec.trimPoint, at: spec.trimmedAt ?? NOW }],
     }
-    this.written.push({ block: added, mayBeGone: false })
+    this.written.push({ block: added, mayBeFreed: false })
     return {
       logId: this.logId,
       expected: identityOf(head),

@@ -56,9 +56,9 @@ export class Model {
     for (const [logId, { head, appended }] of this.logs) {
       const kept = appended
         .filter(({ block }) => block.expiresAt === null || block.expiresAt > now)
-        .map(({ block, mayBeGone }) => ({
+        .map(({ block, mayBeFreed }) => ({
           block,
-          mayBeGone: mayBeGone || block.endSeqNum <= reclaimablePoint(head.trims, trimmedBefore),
+          mayBeFreed: mayBeFreed || block.endSeqNum <= reclaimablePoint(head.trims, trimmedBefore),
         }))
       this.logs.set(logId, { head, appended: kept })
     }
@@ -74,8 +74,8 @@ export function checkRead(
   range: ReadRange,
   blocks: readonly StoredBlock[],
 ): void {
-  const what = `read ${JSON.stringify(range)}`
-  checkSelection(range, blocks, what)
+  const description = `read ${JSON.stringify(range)}`
+  checkSelection(range, blocks, description)
   const known = new Map<number, { record: SequencedRecord; expected: ExpectedBlock }>()
   for (const expected of appended) {
     for (const record of decodeRecords(expected.block.data)) known.set(record.seqNum, { record, expected })
@@ -84,54 +84,58 @@ export function checkRead(
   for (const block of blocks) {
     for (const record of recordsOf([block])) {
       const match = known.get(record.seqNum)
-      ok(match !== undefined, `${what}: returned record ${record.seqNum}, which is not in the log`)
-      equal(record, match.record, `${what}: record ${record.seqNum}`)
-      equal(block.expiresAt, match.expected.block.expiresAt, `${what}: expiry of record ${record.seqNum}`)
+      ok(match !== undefined, `${description}: returned record ${record.seqNum}, which is not in the log`)
+      equal(record, match.record, `${description}: record ${record.seqNum}`)
+      equal(
+        block.expiresAt,
+        match.expected.block.expiresAt,
+        `${description}: expiry of record ${record.seqNum}`,
+      )
       returned.add(record.seqNum)
     }
   }
   recordsOf(blocks)
-  if (range.unsplit) checkUnsplit(appended, blocks, what)
+  if (range.unsplit) checkUnsplit(appended, blocks, description)
   const end = Math.min(range.endSeqNum, stoppedAt(range, blocks))
   for (const { record, expected } of known.values()) {
-    if (expected.mayBeGone || record.seqNum >= end || !isWanted(range, record)) continue
-    ok(returned.has(record.seqNum), `${what}: left out record ${record.seqNum}`)
+    if (expected.mayBeFreed || record.seqNum >= end || !isWanted(range, record)) continue
+    ok(returned.has(record.seqNum), `${description}: left out record ${record.seqNum}`)
   }
 }
 
 function checkUnsplit(
   appended: readonly ExpectedBlock[],
   blocks: readonly StoredBlock[],
-  what: string,
+  description: string,
 ): void {
   for (const { firstSeqNum, endSeqNum } of blocks) {
     const cuts = ({ block }: ExpectedBlock) =>
       [firstSeqNum, endSeqNum].some((cut) => block.firstSeqNum < cut && cut < block.endSeqNum)
-    ok(!appended.some(cuts), `${what}: returned a part of an append, ${firstSeqNum} to ${endSeqNum}`)
+    ok(!appended.some(cuts), `${description}: returned a part of an append, ${firstSeqNum} to ${endSeqNum}`)
   }
 }
 
 function checkSelection(
   { from, endSeqNum, bytesMax }: ReadRange,
   blocks: readonly StoredBlock[],
-  what: string,
+  description: string,
 ): void {
   let bytes = 0
   for (const [index, block] of blocks.entries()) {
     ok(
       block.firstSeqNum < endSeqNum,
-      `${what}: returned block ${block.firstSeqNum}, which begins at or after the end`,
+      `${description}: returned block ${block.firstSeqNum}, which begins at or after the end`,
     )
     if ('seqNum' in from) {
       ok(
         block.endSeqNum > from.seqNum,
-        `${what}: returned a block that ends at ${block.endSeqNum}, before the start`,
+        `${description}: returned a block that ends at ${block.endSeqNum}, before the start`,
       )
-      ok(from.seqNum < endSeqNum, `${what}: returned a block for an empty range`)
+      ok(from.seqNum < endSeqNum, `${description}: returned a block for an empty range`)
     } else {
-      ok(block.lastTimestamp >= from.timestamp, `${what}: returned a block of before the timestamp`)
+      ok(block.lastTimestamp >= from.timestamp, `${description}: returned a block of before the timestamp`)
     }
-    ok(index === 0 || bytes < bytesMax, `${what}: went on after the block that reached bytesMax`)
+    ok(index === 0 || bytes < bytesMax, `${description}: went on after the block that reached bytesMax`)
     bytes += block.meteredBytes
   }
 }

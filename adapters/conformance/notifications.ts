@@ -19,11 +19,11 @@ export const notificationCases: readonly ConformanceCase[] = [
         await writer.append()
         await changes.waitFor('a', 'append')
       }
-      const rest: CatalogChange[] = [
+      const commits: CatalogChange[] = [
         { kind: 'set-epoch', logId: 'a', epoch: 2 },
         { kind: 'delete-log', logId: 'a' },
       ]
-      for (const change of rest) {
+      for (const change of commits) {
         changes.clear()
         await author.commit([change])
         await changes.waitFor('a', change.kind)
@@ -132,7 +132,7 @@ class ChangeRecorder {
   }
 
   /** Resolves once a change of the log is notified. Ignores notifications before `clear`. */
-  waitFor(logId: string, what: string): Promise<void> {
+  waitFor(logId: string, description: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const check = (): void => {
         if (!this.#notified.includes(logId)) return
@@ -142,7 +142,9 @@ class ChangeRecorder {
       }
       const timer = setTimeout(() => {
         this.#waiters.delete(check)
-        reject(new Error(`${what}: onLogChanged('${logId}') was not called within ${this.#timeoutMs} ms`))
+        reject(
+          new Error(`${description}: onLogChanged('${logId}') was not called within ${this.#timeoutMs} ms`),
+        )
       }, this.#timeoutMs)
       this.#waiters.add(check)
       check()

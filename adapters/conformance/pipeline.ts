@@ -67,7 +67,7 @@ export const pipelineCases: readonly ConformanceCase[] = [
       )
       equal(won, [0], 'appends that succeeded')
       checkRead(
-        [{ block: requests[0]!.block, mayBeGone: false }],
+        [{ block: requests[0]!.block, mayBeFreed: false }],
         WHOLE_LOG,
         await session.read('a', WHOLE_LOG),
       )

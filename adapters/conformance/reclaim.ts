@@ -54,8 +54,8 @@ export const reclaimCases: readonly ConformanceCase[] = [
       for (const expiresAt of [FAR, NOW, null, NOW + 1, NOW, FAR + 1])
         await writer.append({ count: 2, expiresAt })
       await reclaimAll(session, { ...NOTHING, now: NOW })
-      const left = [0, 1, 4, 5, 6, 7, 10, 11]
-      equal(await records(session, 'a'), left, 'records')
+      const remaining = [0, 1, 4, 5, 6, 7, 10, 11]
+      equal(await records(session, 'a'), remaining, 'records')
       for (const [seqNum, first] of [
         [1, 0],
         [2, 4],
@@ -64,9 +64,17 @@ export const reclaimCases: readonly ConformanceCase[] = [
         [9, 10],
       ] as const) {
         const blocks = await session.read('a', { ...WHOLE_LOG, from: { seqNum } })
-        equal(seqNumsOf(blocks), left.slice(left.indexOf(first)), `records of the blocks from ${seqNum}`)
+        equal(
+          seqNumsOf(blocks),
+          remaining.slice(remaining.indexOf(first)),
+          `records of the blocks from ${seqNum}`,
+        )
         const later = await session.read('a', { ...WHOLE_LOG, from: { timestamp: NOW + seqNum } })
-        equal(seqNumsOf(later), left.slice(left.indexOf(first)), `records from the timestamp of ${seqNum}`)
+        equal(
+          seqNumsOf(later),
+          remaining.slice(remaining.indexOf(first)),
+          `records from the timestamp of ${seqNum}`,
+        )
         const one = await session.read('a', { ...WHOLE_LOG, from: { seqNum }, bytesMax: 1 })
         equal(seqNumsOf(one)[0], first, `first record of a small read from ${seqNum}`)
       }
@@ -123,7 +131,7 @@ export const reclaimCases: readonly ConformanceCase[] = [
       for (const trimPoint of [0, 1, 7, 20, 31]) {
         await writer.append({ trimPoint, trimmedAt: NOW })
         await reclaimAll(session, { ...NOTHING, trimmedBefore: FAR })
-        for (const expected of writer.written) expected.mayBeGone = expected.block.endSeqNum <= trimPoint
+        for (const expected of writer.written) expected.mayBeFreed = expected.block.endSeqNum <= trimPoint
         checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
       }
     },
@@ -152,14 +160,14 @@ export const reclaimCases: readonly ConformanceCase[] = [
       const trimmed = await LogWriter.create(session, 'trimmed')
       await trimmed.appendUnmergeable(6)
       await trimmed.append({ trimPoint: 6, trimmedAt: NOW, expiresAt: unmergeableExpiry(trimmed.head) })
-      let left = 14
-      for (let call = 0; left > 1; call++) {
+      let blocksLeft = 14
+      for (let call = 0; blocksLeft > 1; call++) {
         ok(call < CALLS_MAX, 'reclaim makes no progress')
         const { more } = await session.reclaim({ now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
         const now = [...(await records(session, 'expired')), ...(await records(session, 'trimmed'))].length
-        ok(left - now <= 2, `a call freed ${left - now} blocks`)
+        ok(blocksLeft - now <= 2, `a call freed ${blocksLeft - now} blocks`)
         ok(more || now === 1, `reclaim says that it is done, but ${now - 1} blocks are left`)
-        left = now
+        blocksLeft = now
       }
       await reclaimAll(session, { now: NOW + 100, trimmedBefore: NOW, blocksMax: 2 })
       equal(await records(session, 'trimmed'), [6], 'records of the log that was trimmed')
@@ -175,8 +183,8 @@ export const reclaimCases: readonly ConformanceCase[] = [
         await writer.append({ count: 1000, bodyBytes: 270, expiresAt: NOW + 100 })
         await writer.append({ trimPoint: 600, trimmedAt: NOW, expiresAt: FAR })
         await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 1 })
-        const left = (await records(session, logId)).filter((seqNum) => seqNum >= 600)
-        equal(left, range(600, 1001), 'records from the trim point on')
+        const remaining = (await records(session, logId)).filter((seqNum) => seqNum >= 600)
+        equal(remaining, range(600, 1001), 'records from the trim point on')
         equal(await session.measure([logId]), [await measured(session, logId)], 'metered bytes')
         if (logId === 'trimmed') await writer.append({ trimPoint: 1000, trimmedAt: NOW + 1, expiresAt: FAR })
         const limits =
@@ -255,12 +263,12 @@ export const reclaimCases: readonly ConformanceCase[] = [
       const all = await measured(session, 'a')
       equal(await session.measure(['empty', 'a', 'empty', 'a']), [0, all, 0, all], 'metered bytes')
       await reclaimAll(session, { now: NOW + 1, trimmedBefore: 0, blocksMax: 10 })
-      const left = await measured(session, 'a')
-      ok(left < all, 'the blocks that expired are still there')
-      equal(await session.measure(['a', 'empty']), [left, 0], 'metered bytes when two have expired')
+      const remaining = await measured(session, 'a')
+      ok(remaining < all, 'the blocks that expired are still there')
+      equal(await session.measure(['a', 'empty']), [remaining, 0], 'metered bytes when two have expired')
       await reclaimAll(session, { now: NOW + 1, trimmedBefore: NOW, blocksMax: 10 })
-      const rest = await measured(session, 'a')
-      equal(await session.measure(['a']), [rest], 'metered bytes after the trim')
+      const afterAll = await measured(session, 'a')
+      equal(await session.measure(['a']), [afterAll], 'metered bytes after the trim')
       await session.commit([{ kind: 'delete-log', logId: 'a' }])
       equal(await session.measure(['a']), [0], 'metered bytes of a deleted log')
     },

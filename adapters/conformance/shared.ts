@@ -11,36 +11,36 @@ export const sharedCases: readonly ConformanceCase[] = [
     title: 'a resolved commit is visible to every session',
     needs: ['shared'],
     async run(harness) {
-      const [one, other] = [await harness.open(), await harness.open()]
+      const [first, second] = [await harness.open(), await harness.open()]
       for (let i = 0; i < 10; i++) {
-        await one.commit([put('a', i)])
-        const document = await other.get('streams', 'a')
+        await first.commit([put('a', i)])
+        const document = await second.get('streams', 'a')
         equal(document?.value, i, 'value')
-        equal(await other.list('streams', { prefix: 'a', after: '', limit: 10 }), [document], 'list')
-        await other.commit([put('b', i, i === 0 ? null : (await other.get('streams', 'b'))!.version)])
-        equal((await one.get('streams', 'b'))?.value, i, 'value of the other')
+        equal(await second.list('streams', { prefix: 'a', after: '', limit: 10 }), [document], 'list')
+        await second.commit([put('b', i, i === 0 ? null : (await second.get('streams', 'b'))!.version)])
+        equal((await first.get('streams', 'b'))?.value, i, 'value of the other')
       }
-      await one.commit([{ kind: 'delete', collection: 'streams', key: 'a' }])
-      equal(await other.get('streams', 'a'), undefined, 'document that was deleted')
+      await first.commit([{ kind: 'delete', collection: 'streams', key: 'a' }])
+      equal(await second.get('streams', 'a'), undefined, 'document that was deleted')
     },
   },
   {
     title: 'a resolved append is visible to every session',
     needs: ['shared'],
     async run(harness) {
-      const [one, other] = [await harness.open(), await harness.open()]
-      const writer = await LogWriter.create(one, 'a')
-      equal(await other.head('a'), writer.head, 'head of a new log')
+      const [first, second] = [await harness.open(), await harness.open()]
+      const writer = await LogWriter.create(first, 'a')
+      equal(await second.head('a'), writer.head, 'head of a new log')
       for (let i = 0; i < 20; i++) {
         await writer.append({ count: 2 })
-        equal(await other.head('a'), writer.head, 'head')
-        checkRead(writer.written, WHOLE_LOG, await other.read('a', WHOLE_LOG))
+        equal(await second.head('a'), writer.head, 'head')
+        checkRead(writer.written, WHOLE_LOG, await second.read('a', WHOLE_LOG))
       }
-      await other.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }])
+      await second.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }])
       await conflicts(writer.append(), 'append in an epoch that another session ended')
-      await other.commit([{ kind: 'delete-log', logId: 'a' }])
-      equal(await one.head('a'), undefined, 'head of a log that another session deleted')
-      equal(await one.read('a', WHOLE_LOG), [], 'blocks of a log that another session deleted')
+      await second.commit([{ kind: 'delete-log', logId: 'a' }])
+      equal(await first.head('a'), undefined, 'head of a log that another session deleted')
+      equal(await first.read('a', WHOLE_LOG), [], 'blocks of a log that another session deleted')
     },
   },
   {
@@ -148,12 +148,12 @@ export const sharedCases: readonly ConformanceCase[] = [
     title: 'blocks that one session frees are freed for all',
     needs: ['shared'],
     async run(harness) {
-      const [one, other] = [await harness.open(), await harness.open()]
-      const writer = await LogWriter.create(one, 'a')
+      const [first, second] = [await harness.open(), await harness.open()]
+      const writer = await LogWriter.create(first, 'a')
       await writer.append({ expiresAt: NOW })
       await writer.append()
-      while ((await other.reclaim({ now: NOW, trimmedBefore: 0, blocksMax: 10 })).more) {}
-      for (const session of [one, other]) {
+      while ((await second.reclaim({ now: NOW, trimmedBefore: 0, blocksMax: 10 })).more) {}
+      for (const session of [first, second]) {
         const records = recordsOf(await session.read('a', WHOLE_LOG))
         equal(
           records.map(({ seqNum }) => seqNum),
@@ -167,28 +167,28 @@ export const sharedCases: readonly ConformanceCase[] = [
     title: 'a session is not exclusive once another one was open',
     needs: ['shared'],
     async run(harness) {
-      const one = await harness.open()
-      const other = await harness.open()
+      const first = await harness.open()
+      const second = await harness.open()
       equal(
-        [one, other].map((session) => session.isExclusive?.() ?? false),
+        [first, second].map((session) => session.isExclusive?.() ?? false),
         [false, false],
         'with another',
       )
-      await other.close()
-      equal(one.isExclusive?.() ?? false, false, 'after the other was closed')
+      await second.close()
+      equal(first.isExclusive?.() ?? false, false, 'after the other was closed')
     },
   },
   {
     title: 'closing one session does not affect the others',
     needs: ['shared'],
     async run(harness) {
-      const [one, other] = [await harness.open(), await harness.open()]
-      const writer = await LogWriter.create(one, 'a')
-      await other.close()
+      const [first, second] = [await harness.open(), await harness.open()]
+      const writer = await LogWriter.create(first, 'a')
+      await second.close()
       await writer.append()
-      await one.commit([put('a', 1)])
-      equal(await one.head('a'), writer.head, 'head')
-      equal((await one.get('streams', 'a'))?.value, 1, 'value')
+      await first.commit([put('a', 1)])
+      equal(await first.head('a'), writer.head, 'head')
+      equal((await first.get('streams', 'a'))?.value, 1, 'value')
     },
   },
 ]
@@ -198,38 +198,38 @@ export const turnCases: readonly ConformanceCase[] = [
   {
     title: 'a session gets the turn for background work once the earlier ones give it up',
     async run(harness) {
-      for (let left = await askForTurns(harness, 3); left.length > 0; ) {
-        const { given, others } = await nextOf(left)
-        given.giveUp()
-        left = others
+      for (let remaining = await requestTurns(harness, 3); remaining.length > 0; ) {
+        const { granted, others } = await nextGranted(remaining)
+        granted.giveUp()
+        remaining = others
       }
     },
   },
   {
     title: 'closing a session gives up its turn',
     async run(harness) {
-      for (let left = await askForTurns(harness, 3); left.length > 0; ) {
-        const { given, others } = await nextOf(left)
-        await given.session.close()
-        left = others
+      for (let remaining = await requestTurns(harness, 3); remaining.length > 0; ) {
+        const { granted, others } = await nextGranted(remaining)
+        await granted.session.close()
+        remaining = others
       }
     },
   },
   {
     title: 'a turn that was given up is not granted again, and giving it up twice does nothing',
     async run(harness) {
-      const turns = await askForTurns(harness, 3)
+      const turns = await requestTurns(harness, 3)
       if (turns.length === 0) return
-      const { given, others } = await nextOf(turns)
+      const { granted, others } = await nextGranted(turns)
       const [waiting, last] = others
       // The second turn may not have been granted yet.
-      for (const turn of [waiting, given, waiting, given]) turn?.giveUp()
-      await last?.isOurs()
+      for (const turn of [waiting, granted, waiting, granted]) turn?.giveUp()
+      await last?.granted()
       await last?.session.close()
-      for (const turn of [given, waiting]) {
+      for (const turn of [granted, waiting]) {
         turn?.giveUp()
         await turn?.session.close()
-        ok(turn?.cameBack !== true, 'onTurn(true) was called after the turn was given up')
+        ok(turn?.wasGrantedAgain !== true, 'onTurn(true) was called after the turn was given up')
       }
     },
   },
@@ -239,7 +239,7 @@ export const turnCases: readonly ConformanceCase[] = [
  * Requests a turn in each of several sessions. Returns none without elections, and one if only one session
  * may be open.
  */
-async function askForTurns(harness: Harness, count: number): Promise<Turn[]> {
+async function requestTurns(harness: Harness, count: number): Promise<Turn[]> {
   const turns: Turn[] = []
   for (let i = 0; i < (harness.storage.manifest.shared ? count : 1); i++) {
     const session = await harness.open()
@@ -250,10 +250,10 @@ async function askForTurns(harness: Harness, count: number): Promise<Turn[]> {
 }
 
 /** Waits for the next turn that is granted, whichever was requested first. */
-async function nextOf(turns: readonly Turn[]): Promise<{ given: Turn; others: Turn[] }> {
-  const given = await Promise.race(turns.map((turn) => turn.isOurs().then(() => turn)))
+async function nextGranted(turns: readonly Turn[]): Promise<{ granted: Turn; others: Turn[] }> {
+  const granted = await Promise.race(turns.map((turn) => turn.granted().then(() => turn)))
   for (const turn of turns) turn.stopWaiting()
-  return { given, others: turns.filter((turn) => turn !== given) }
+  return { granted, others: turns.filter((turn) => turn !== granted) }
 }
 
 /** A requested turn. */
@@ -261,37 +261,37 @@ class Turn {
   readonly session: StorageSession
   readonly #timeoutMs: number
   readonly #end: () => void
-  #isOurs = false
+  #isGranted = false
   #isGivenUp = false
-  #cameBack = false
-  #onOurs: () => void = () => {}
+  #wasGrantedAgain = false
+  #onGranted: () => void = () => {}
 
   constructor(session: StorageSession, timeoutMs: number) {
     this.session = session
     this.#timeoutMs = timeoutMs
     this.#end = session.backgroundTurn!((isOurs) => {
-      this.#isOurs = isOurs
-      this.#cameBack ||= isOurs && this.#isGivenUp
-      if (isOurs) this.#onOurs()
+      this.#isGranted = isOurs
+      this.#wasGrantedAgain ||= isOurs && this.#isGivenUp
+      if (isOurs) this.#onGranted()
     })
   }
 
   /** Whether it was granted again after it was given up. */
-  get cameBack(): boolean {
-    return this.#cameBack
+  get wasGrantedAgain(): boolean {
+    return this.#wasGrantedAgain
   }
 
   /** Resolves once the turn is granted. */
-  isOurs(): Promise<void> {
+  granted(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const late = () => reject(new Error(`onTurn(true) was not called within ${this.#timeoutMs} ms`))
-      const timer = setTimeout(late, this.#timeoutMs)
+      const fail = () => reject(new Error(`onTurn(true) was not called within ${this.#timeoutMs} ms`))
+      const timer = setTimeout(fail, this.#timeoutMs)
       this.stopWaiting = () => clearTimeout(timer)
-      this.#onOurs = () => {
+      this.#onGranted = () => {
         this.stopWaiting()
         resolve()
       }
-      if (this.#isOurs) this.#onOurs()
+      if (this.#isGranted) this.#onGranted()
     })
   }
 

@@ -31,15 +31,15 @@ export class FaultPoints<Args extends readonly unknown[], Fault> {
 
   /** Returns the faults of this call in the order of their planning. */
   matching(...args: Args): Fault[] {
-    const met: Fault[] = []
-    this.#planned = this.#planned.filter((one) => {
-      const { fault, nth, when } = one
+    const due: Fault[] = []
+    this.#planned = this.#planned.filter((planned) => {
+      const { fault, nth, when } = planned
       if (when?.(...args) === false) return true
-      one.seen++
-      if (nth === undefined || one.seen === nth) met.push(fault)
-      return nth === undefined || one.seen < nth
+      planned.seen++
+      if (nth === undefined || planned.seen === nth) due.push(fault)
+      return nth === undefined || planned.seen < nth
     })
-    return met
+    return due
   }
 
   clear(): void {
@@ -83,20 +83,20 @@ export class Holds {
   /** Releases all calls in flight, which are not delayed again. */
   release(): void {
     this.#releases++
-    for (const go of [...this.#waiting]) go()
+    for (const release of [...this.#waiting]) release()
   }
 
   #wait(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const go = () => {
+      const release = () => {
         cancel()
-        signal?.removeEventListener('abort', go)
-        this.#waiting.delete(go)
+        signal?.removeEventListener('abort', release)
+        this.#waiting.delete(release)
         resolve()
       }
-      const cancel = clock.schedule(ms, go)
-      signal?.addEventListener('abort', go, { once: true })
-      this.#waiting.add(go)
+      const cancel = clock.schedule(ms, release)
+      signal?.addEventListener('abort', release, { once: true })
+      this.#waiting.add(release)
     })
   }
 }

@@ -53,10 +53,10 @@ export function drawOne<Name extends string>(
   chance: Prng,
   rates: Readonly<Record<Name, number | undefined>>,
 ): Name | undefined {
-  let left = chance.next()
+  let remaining = chance.next()
   for (const [name, probability = 0] of Object.entries<number | undefined>(rates)) {
-    if (left < probability) return name as Name
-    left -= probability
+    if (remaining < probability) return name as Name
+    remaining -= probability
   }
   return undefined
 }

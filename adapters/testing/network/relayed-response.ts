@@ -15,7 +15,7 @@ export function relayedResponse(response: Response, { signal, onEnd, cut }: Rela
     return response
   }
   const reader = body.getReader()
-  let left = cut?.afterBytes ?? Number.POSITIVE_INFINITY
+  let bytesLeft = cut?.afterBytes ?? Number.POSITIVE_INFINITY
   let fail = (_error: unknown): void => {}
   let hasEnded = false
   const end = () => {
@@ -41,7 +41,7 @@ export function relayedResponse(response: Response, { signal, onEnd, cut }: Rela
         else signal.addEventListener('abort', abort, { once: true })
       },
       async pull(controller) {
-        if (left <= 0 && cut !== undefined) {
+        if (bytesLeft <= 0 && cut !== undefined) {
           abandon(cut.error)
           controller.error(cut.error)
           return
@@ -56,8 +56,8 @@ export function relayedResponse(response: Response, { signal, onEnd, cut }: Rela
           controller.close()
           return
         }
-        const part = value.length > left ? value.subarray(0, left) : value
-        left -= part.length
+        const part = value.length > bytesLeft ? value.subarray(0, bytesLeft) : value
+        bytesLeft -= part.length
         controller.enqueue(part)
       },
       cancel(reason) {

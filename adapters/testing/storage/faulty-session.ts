@@ -143,13 +143,13 @@ export class FaultySession implements StorageSession {
   #call<Operation extends SessionOperation, Result>(
     operation: Operation,
     args: StorageArguments<Operation>,
-    make: () => Promise<Result>,
+    run: () => Promise<Result>,
   ): Promise<Result> {
     const rejection = this.#ended() ?? this.#connectionFailure()
     if (rejection !== undefined) return Promise.reject(rejection)
     return new Promise((resolve, reject) => {
       const call: PendingCall = { operation, reject, isDisconnected: false }
-      const done = this.#perform(call, args, make)
+      const done = this.#perform(call, args, run)
         .then(resolve, reject)
         .finally(() => this.#pending.delete(call))
       this.#pending.set(call, done)
@@ -160,7 +160,7 @@ export class FaultySession implements StorageSession {
   async #perform<Result>(
     call: PendingCall,
     args: readonly unknown[],
-    make: () => Promise<Result>,
+    run: () => Promise<Result>,
   ): Promise<Result> {
     const { operation } = call
     const injection = this.#plan.injectionOf(operation, args)
@@ -171,15 +171,15 @@ export class FaultySession implements StorageSession {
     const turn = logId === undefined ? held : this.#appendOrder.turn(logId, held)
     if (turn !== undefined) await turn
     const takesEffect = !call.isDisconnected && (failure === undefined || failure.after)
-    const made = takesEffect ? make() : undefined
+    const running = takesEffect ? run() : undefined
     if (logId !== undefined) this.#appendOrder.done(logId, turn)
     if (failure !== undefined && !failure.after) throw injectedError(injection, failure)
-    if (made === undefined) throw lostResult(operation)
+    if (running === undefined) throw lostResult(operation)
     if (resultHoldMs > 0) {
-      await made.catch(() => {})
+      await running.catch(() => {})
       await hold(resultHoldMs)
     }
-    const result = await made
+    const result = await running
     if (failure !== undefined) throw injectedError(injection, failure)
     if (Array.isArray(result) && operation === 'read') {
       return result.slice(0, this.#plan.blocksKept(injection, result.length)) as Result

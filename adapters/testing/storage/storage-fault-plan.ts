@@ -94,7 +94,7 @@ export class StorageFaultPlan {
         (sum, fault) => (fault.fault === 'delay' && fault.after === isAfter ? sum + fault.delayMs : sum),
         0,
       )
-    const failure = faults.find((one) => one.fault === 'failure')
+    const failure = faults.find((injected) => injected.fault === 'failure')
     const isTorn = planned.some(({ fault }) => fault === 'torn read')
     const injection = {
       operation,

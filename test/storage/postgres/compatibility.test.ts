@@ -18,7 +18,7 @@ describe.runIf(HAS_POSTGRES)(
       cluster = await Cluster.start()
       proxy = await WireProxy.start({
         port: () => cluster.port,
-        fateOf: (statement) => compatibility.fateOf(statement),
+        actionOf: (statement) => compatibility.actionOf(statement),
         isPooler: true,
       })
       pool = new Pool({ connectionString: cluster.connectionString })

@@ -1,16 +1,16 @@
 import { Prng } from '../../../src/runtime/prng.ts'
-import { type Fate, FORWARD } from './wire-proxy.ts'
+import { FORWARD, type StatementAction } from './wire-proxy.ts'
 
 /** Features that other engines with PostgreSQL's protocol lack. */
 const UNSUPPORTED =
   /^(LISTEN|NOTIFY|CALL|DO|CREATE (OR REPLACE )?(FUNCTION|PROCEDURE))\b|\bpg_notify\b|\bpg_\w*advisory\w*/
 
 /**
- * The fates of statements on an engine that is not quite PostgreSQL, on a bad network. Counts the faults, so
- * that a test can tell whether they happened.
+ * Simulates an engine that is not quite PostgreSQL, on a bad network. Counts the faults, so that a test can
+ * check that they happened.
  */
 export class Compatibility {
-  readonly faults = new Map<Fate['kind'], number>()
+  readonly faults = new Map<StatementAction['kind'], number>()
   readonly unsupported = new Set<string>()
   /** Probability of each fault. */
   rate: number
@@ -21,24 +21,24 @@ export class Compatibility {
     this.rate = rate
   }
 
-  fateOf(statement: string): Fate {
-    const fate = this.#draw(statement)
-    if (fate.kind !== 'forward') this.faults.set(fate.kind, (this.faults.get(fate.kind) ?? 0) + 1)
-    return fate
+  actionOf(statement: string): StatementAction {
+    const action = this.#draw(statement)
+    if (action.kind !== 'forward') this.faults.set(action.kind, (this.faults.get(action.kind) ?? 0) + 1)
+    return action
   }
 
-  #draw(statement: string): Fate {
+  #draw(statement: string): StatementAction {
     const unsupported = UNSUPPORTED.exec(statement)?.[0]
     if (unsupported !== undefined) {
       this.unsupported.add(unsupported)
       return { kind: 'reject', code: '0A000', message: `unimplemented: ${unsupported}` }
     }
-    for (const fate of FAULTS) if (this.#prng.chance(this.rate)) return fate
+    for (const action of FAULTS) if (this.#prng.chance(this.rate)) return action
     return FORWARD
   }
 }
 
-const FAULTS: readonly Fate[] = [
+const FAULTS: readonly StatementAction[] = [
   { kind: 'reject', code: '40001', message: 'restart transaction' },
   { kind: 'cut before' },
   { kind: 'cut after' },

@@ -16,7 +16,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const cluster = await Cluster.start()
   const proxy = await WireProxy.start({
     port: () => cluster.port,
-    fateOf: (statement) => compatibility.fateOf(statement),
+    actionOf: (statement) => compatibility.actionOf(statement),
   })
   project.provide('postgres', proxy.connectionString)
   return async () => {

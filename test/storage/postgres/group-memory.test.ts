@@ -19,12 +19,12 @@ test('other blocks are copied', () => {
 
 test('memory is zeroed and never allocated twice', () => {
   const memory = new GroupMemory()
-  const taken = Array.from({ length: 1_000 }, (_, index) => memory.allocate(1 + ((index * 37) % 3_000)))
-  for (const [index, bytes] of taken.entries()) {
+  const allocated = Array.from({ length: 1_000 }, (_, index) => memory.allocate(1 + ((index * 37) % 3_000)))
+  for (const [index, bytes] of allocated.entries()) {
     expect(bytes.every((byte) => byte === 0)).toBe(true)
     bytes.fill((index % 255) + 1)
   }
-  for (const [index, bytes] of taken.entries()) {
+  for (const [index, bytes] of allocated.entries()) {
     expect(bytes.every((byte) => byte === (index % 255) + 1)).toBe(true)
   }
 })

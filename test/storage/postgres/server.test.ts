@@ -4,7 +4,7 @@ import { type PostgresOptions, postgres } from '../../../adapters/storage/postgr
 import { type Headwater, open } from '../../../src/index.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from './cluster.ts'
 import { newSchema } from './schemas.ts'
-import { type Fate, FORWARD, WireProxy } from './wire-proxy.ts'
+import { FORWARD, type StatementAction, WireProxy } from './wire-proxy.ts'
 
 describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
   let cluster: Cluster
@@ -25,40 +25,46 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
   }
 
   const as = (role: string) => cluster.connectionString.replace('//test@', `//${role}@`)
-  const CUT: Fate = { kind: 'cut before' }
-  const CANCELLED: Fate = { kind: 'reject', code: '57014', message: 'canceling statement' }
+  const CUT: StatementAction = { kind: 'cut before' }
+  const CANCELLED: StatementAction = { kind: 'reject', code: '57014', message: 'canceling statement' }
 
   // The first statement asks for the default, and gets no answer.
   test.each([
     ['is lost', [CUT, CUT, CUT, CUT]],
     ['is cancelled', [CANCELLED]],
-  ])('its defaults for isolation and durability do not matter if the question %s', async (_, fates) => {
-    const schema = newSchema()
-    const role = `lax_${schema}`
-    await pool.query(`CREATE ROLE ${role} LOGIN SUPERUSER`)
-    for (const setting of [
-      'synchronous_commit = off',
-      'default_transaction_isolation = serializable',
-      'search_path = pg_catalog',
-    ]) {
-      await pool.query(`ALTER ROLE ${role} SET ${setting}`)
-    }
-    const left = [...fates]
-    const proxy = await WireProxy.start({ port: () => cluster.port, fateOf: () => left.shift() ?? FORWARD })
-    onTestFinished(() => proxy.close())
-    const connectionString = proxy.connectionString.replace('//test@', `//${role}@`)
-    const hw = await opened({ connectionString, schema })
-    await pool.query(`CREATE TABLE ${schema}.seen (durable text, isolation text)`)
-    await pool.query(`CREATE FUNCTION ${schema}.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  ])(
+    'its defaults for isolation and durability do not matter if the query for them %s',
+    async (_, actions) => {
+      const schema = newSchema()
+      const role = `lax_${schema}`
+      await pool.query(`CREATE ROLE ${role} LOGIN SUPERUSER`)
+      for (const setting of [
+        'synchronous_commit = off',
+        'default_transaction_isolation = serializable',
+        'search_path = pg_catalog',
+      ]) {
+        await pool.query(`ALTER ROLE ${role} SET ${setting}`)
+      }
+      const remaining = [...actions]
+      const proxy = await WireProxy.start({
+        port: () => cluster.port,
+        actionOf: () => remaining.shift() ?? FORWARD,
+      })
+      onTestFinished(() => proxy.close())
+      const connectionString = proxy.connectionString.replace('//test@', `//${role}@`)
+      const hw = await opened({ connectionString, schema })
+      await pool.query(`CREATE TABLE ${schema}.seen (durable text, isolation text)`)
+      await pool.query(`CREATE FUNCTION ${schema}.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       INSERT INTO ${schema}.seen VALUES (current_setting('synchronous_commit'),
         current_setting('transaction_isolation'));
       RETURN NEW; END $$`)
-    await pool.query(`CREATE TRIGGER see BEFORE INSERT ON ${schema}.blocks FOR EACH ROW
+      await pool.query(`CREATE TRIGGER see BEFORE INSERT ON ${schema}.blocks FOR EACH ROW
       EXECUTE FUNCTION ${schema}.see()`)
-    await hw.basin('basin').stream('a').append('x')
-    const { rows } = await pool.query(`SELECT * FROM ${schema}.seen`)
-    expect(rows).toEqual([{ durable: 'on', isolation: 'read committed' }])
-  })
+      await hw.basin('basin').stream('a').append('x')
+      const { rows } = await pool.query(`SELECT * FROM ${schema}.seen`)
+      expect(rows).toEqual([{ durable: 'on', isolation: 'read committed' }])
+    },
+  )
 
   test('appends and reads never scan a table, and replace the heads in place', async () => {
     const schema = newSchema()
@@ -112,7 +118,7 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
   })
 
   test('behind a pooler in transaction mode, statements are not prepared', async () => {
-    const proxy = await WireProxy.start({ port: () => cluster.port, fateOf: () => FORWARD, isPooler: true })
+    const proxy = await WireProxy.start({ port: () => cluster.port, actionOf: () => FORWARD, isPooler: true })
     // The pooler refuses to turn it on.
     await pool.query('CREATE ROLE hasty LOGIN SUPERUSER')
     await pool.query('ALTER ROLE hasty SET synchronous_commit = off')

@@ -87,9 +87,9 @@ describe('tables', () => {
 
   test('an open continues where another one stopped in the middle', async () => {
     const schema = newSchema()
-    let left = 4
+    let statementsLeft = 4
     const failing = intercepting((text) =>
-      text.startsWith('CREATE') && left-- <= 0 ? Promise.reject(sqlError('42501')) : undefined,
+      text.startsWith('CREATE') && statementsLeft-- <= 0 ? Promise.reject(sqlError('42501')) : undefined,
     )
     await expect(openSession({ client: failing, schema })).rejects.toThrow('error 42501 (42501)')
     const session = await openSession({ client: pglite, schema })
@@ -117,7 +117,7 @@ describe('tables', () => {
 })
 
 describe('appends', () => {
-  test('many at once need few statements, and one row each if they fit', async () => {
+  test('concurrent appends need few statements, and one row each if they fit', async () => {
     const schema = newSchema()
     let appends = 0
     const client = intercepting((text) => {
@@ -154,12 +154,12 @@ describe('appends', () => {
   test.each<[string, boolean]>([
     ['was committed', true],
     ['was not', false],
-  ])('one whose connection is lost is stored once if it %s', async (_, isCommitted) => {
+  ])('an append whose connection is lost is stored once if it %s', async (_, isCommitted) => {
     let losses = 2
     const client = intercepting((text, run) => {
       if (!isAppend(text) || losses-- <= 0) return undefined
-      const lost = () => Promise.reject(new Error('Connection terminated unexpectedly'))
-      return isCommitted ? run().then(lost) : lost()
+      const loseConnection = () => Promise.reject(new Error('Connection terminated unexpectedly'))
+      return isCommitted ? run().then(loseConnection) : loseConnection()
     })
     const hw = await open({ storage: postgres({ client, schema: newSchema() }) })
     const stream = hw.basin('basin').stream('a')
@@ -170,7 +170,7 @@ describe('appends', () => {
     await hw.close()
   })
 
-  test('one that was committed is found below the appends of another process', async () => {
+  test('a committed append is found although another process appended after it', async () => {
     const schema = newSchema()
     const other = await open({ storage: postgres({ client: pglite, schema }) })
     let isLost = false
@@ -191,7 +191,7 @@ describe('appends', () => {
     await other.close()
   })
 
-  test('one that fails states whether it may be stored', async () => {
+  test('an append that fails states whether it may be stored', async () => {
     let error: Error | undefined
     const client = intercepting((text) => (isAppend(text) && error ? Promise.reject(error) : undefined))
     const hw = await open({ storage: postgres({ client, schema: newSchema(), retryMs: 0 }) })
@@ -216,12 +216,12 @@ describe('commits', () => {
   test.each<[string, boolean]>([
     ['was made', true],
     ['was not', false],
-  ])('one whose connection is lost takes effect once if it %s', async (_, isCommitted) => {
+  ])('a commit whose connection is lost takes effect once if it %s', async (_, isCommitted) => {
     let losses = 0
     const client = intercepting((text, run) => {
       if (!text.startsWith('WITH "commit"') || losses-- <= 0) return undefined
-      const lost = () => Promise.reject(new Error('Connection terminated unexpectedly'))
-      return isCommitted ? run().then(lost) : lost()
+      const loseConnection = () => Promise.reject(new Error('Connection terminated unexpectedly'))
+      return isCommitted ? run().then(loseConnection) : loseConnection()
     })
     const session = await openSession({ client, schema: newSchema() })
     losses = 2
@@ -261,20 +261,20 @@ describe('commits', () => {
 describe('other engines', () => {
   test('a follower sees their appends', async () => {
     const options = { client: pglite, schema: newSchema() }
-    const [one, other] = [
+    const [first, second] = [
       await open({ storage: postgres(options) }),
       await open({ storage: postgres(options) }),
     ]
-    const stream = one.basin('basin').stream('a')
+    const stream = first.basin('basin').stream('a')
     await stream.append('before')
     const bodies: string[] = []
     const following = follow(stream, 3, bodies)
     await vi.waitFor(() => expect(bodies).toEqual(['before']))
-    await other.basin('basin').stream('a').append(['x', 'y'])
+    await second.basin('basin').stream('a').append(['x', 'y'])
     await following
     expect(bodies).toEqual(['before', 'x', 'y'])
-    await one.close()
-    await other.close()
+    await first.close()
+    await second.close()
   })
 
   test.each<[string, Partial<PostgresOptions>]>([
@@ -284,17 +284,17 @@ describe('other engines', () => {
     // Only an object with `listen` or a pool can listen.
     const client = intercepting(() => undefined)
     const all = { ...options, client, schema: newSchema() }
-    const [one, other] = [await open({ storage: postgres(all) }), await open({ storage: postgres(all) })]
-    const stream = one.basin('basin').stream('a')
+    const [first, second] = [await open({ storage: postgres(all) }), await open({ storage: postgres(all) })]
+    const stream = first.basin('basin').stream('a')
     await stream.append('before')
     const bodies: string[] = []
     const following = follow(stream, 2, bodies)
     await vi.waitFor(() => expect(bodies).toEqual(['before']))
-    await other.basin('basin').stream('a').append('x')
+    await second.basin('basin').stream('a').append('x')
     await following
     expect(bodies).toEqual(['before', 'x'])
-    await one.close()
-    await other.close()
+    await first.close()
+    await second.close()
   })
 
   test('the background turn passes on when its holder dies', async () => {

@@ -9,24 +9,24 @@ import { createServer, connect as openSocket, type Server, type Socket } from 'n
  * - `cut after`: closes the connection once the server has replied;
  * - `late`: closes the connection, and passes the statement on some time later.
  */
-export type Fate =
+export type StatementAction =
   | { readonly kind: 'forward' | 'cut before' | 'cut after' | 'late' }
   | { readonly kind: 'reject'; readonly code: string; readonly message: string }
 
 export interface ProxyOptions {
-  /** The port of the server; asked for each connection. */
+  /** The port of the server; called for each connection. */
   readonly port: () => number
-  readonly fateOf: (statement: string) => Fate
+  readonly actionOf: (statement: string) => StatementAction
   /**
-   * Whether to refuse settings in the startup message, and statements that were prepared earlier, as poolers
+   * Whether to reject settings in the startup message, and statements that were prepared earlier, as poolers
    * in transaction mode do. Default: false.
    */
   readonly isPooler?: boolean
 }
 
-export const FORWARD: Fate = { kind: 'forward' }
+export const FORWARD: StatementAction = { kind: 'forward' }
 const LATE_MS = 30
-const NOT_PREPARED: Fate = { kind: 'reject', code: '26000', message: 'no such prepared statement' }
+const NOT_PREPARED: StatementAction = { kind: 'reject', code: '26000', message: 'no such prepared statement' }
 const SYNC = 'S'.charCodeAt(0)
 const QUERY = 'Q'.charCodeAt(0)
 const PARSE = 'P'.charCodeAt(0)
@@ -36,7 +36,7 @@ const TERMINATE = 'X'.charCodeAt(0)
 /** A proxy for PostgreSQL's protocol, without TLS. */
 export class WireProxy {
   readonly port: number
-  /** The statements that were refused, as a pooler does. */
+  /** The statements that were rejected as by a pooler. */
   readonly refused = new Set<'settings' | 'prepared statement'>()
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -166,16 +166,16 @@ class Connection {
     this.#text = ''
     this.#isPrepared = false
     if (isRefused) this.#refused.add('prepared statement')
-    this.#decide(statement, isRefused ? NOT_PREPARED : this.#options.fateOf(text))
+    this.#decide(statement, isRefused ? NOT_PREPARED : this.#options.actionOf(text))
   }
 
-  #decide(statement: Buffer, fate: Fate): void {
-    switch (fate.kind) {
+  #decide(statement: Buffer, action: StatementAction): void {
+    switch (action.kind) {
       case 'forward':
         this.#server.write(statement)
         break
       case 'reject':
-        this.#client.write(errorMessage('ERROR', fate.code, fate.message))
+        this.#client.write(errorMessage('ERROR', action.code, action.message))
         this.#client.write(Buffer.from('Z\0\0\0\u0005I', 'latin1'))
         break
       case 'cut before':
