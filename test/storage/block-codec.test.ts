@@ -44,10 +44,10 @@ describe('records as a block', () => {
 
   test('form the block of all records if concatenated', () => {
     fc.assert(
-      fc.property(block, block, (one, other) => {
-        const joined = concatBytes([encodeRecords(one), encodeRecords(other)])
-        expect(joined).toEqual(encodeRecords([...one, ...other]))
-        expect(decodeRecords(joined)).toEqual([...one, ...other])
+      fc.property(block, block, (first, second) => {
+        const joined = concatBytes([encodeRecords(first), encodeRecords(second)])
+        expect(joined).toEqual(encodeRecords([...first, ...second]))
+        expect(decodeRecords(joined)).toEqual([...first, ...second])
       }),
     )
   })
@@ -106,9 +106,10 @@ describe('malformed blocks', () => {
       fc.property(fc.array(record, { minLength: 1, maxLength: 3 }), fc.nat(), (records, position) => {
         const data = encodeRecords(records)
         const ends = records.map((_, i) => encodeRecords(records.slice(0, i)).length)
-        const cut = position % data.length
-        if (ends.includes(cut)) expect(decodeRecords(data.subarray(0, cut)).length).toBe(ends.indexOf(cut))
-        else expect(() => decodeRecords(data.subarray(0, cut))).toThrow(RangeError)
+        const length = position % data.length
+        if (ends.includes(length))
+          expect(decodeRecords(data.subarray(0, length)).length).toBe(ends.indexOf(length))
+        else expect(() => decodeRecords(data.subarray(0, length))).toThrow(RangeError)
       }),
     )
   })

@@ -23,7 +23,7 @@ const anyBlock = fc
   .map((of) => block(of))
 
 /** Reads a part of a block by its pages. */
-function cut(whole: StoredBlock, pageBytes: number, range: ReadRange): StoredBlock | undefined {
+function partOf(whole: StoredBlock, pageBytes: number, range: ReadRange): StoredBlock | undefined {
   const pages = wantedPages(pagesOf(whole, pageBytes), range)
   const [first, last] = [pages[0], pages.at(-1)]
   if (first === undefined || last === undefined) return undefined
@@ -87,18 +87,18 @@ describe('a part of a block', () => {
 
   it('has the records from the start up to the one that reaches a limit', () => {
     fc.assert(
-      fc.property(anyBlock, fc.integer({ min: 1, max: 2_000 }), limits, (whole, pageBytes, wanted) => {
+      fc.property(anyBlock, fc.integer({ min: 1, max: 2_000 }), limits, (whole, pageBytes, limits) => {
         const { firstSeqNum, firstTimestamp } = whole
         const range: ReadRange = {
           from:
-            'seqNum' in wanted.from
-              ? { seqNum: firstSeqNum + wanted.from.seqNum }
-              : { timestamp: firstTimestamp + wanted.from.timestamp },
-          endSeqNum: firstSeqNum + wanted.length,
-          bytesMax: wanted.bytesMax,
-          ...(wanted.recordsMax !== undefined && { recordsMax: wanted.recordsMax }),
+            'seqNum' in limits.from
+              ? { seqNum: firstSeqNum + limits.from.seqNum }
+              : { timestamp: firstTimestamp + limits.from.timestamp },
+          endSeqNum: firstSeqNum + limits.length,
+          bytesMax: limits.bytesMax,
+          ...(limits.recordsMax !== undefined && { recordsMax: limits.recordsMax }),
         }
-        const found = cut(whole, pageBytes, range)
+        const found = partOf(whole, pageBytes, range)
         const records = found === undefined ? [] : recordsOf([found])
         expect(records.map(({ seqNum }) => seqNum)).toEqual(expectedSeqNums(whole, range))
         if (found !== undefined) expect(found.expiresAt).toBe(whole.expiresAt)
@@ -109,7 +109,7 @@ describe('a part of a block', () => {
 
   it('is a view of the data', () => {
     const range = { ...EVERYTHING, from: { seqNum: 500 }, recordsMax: 1 }
-    expect(cut(LARGE, 4_096, range)!.data.buffer).toBe(LARGE.data.buffer)
+    expect(partOf(LARGE, 4_096, range)!.data.buffer).toBe(LARGE.data.buffer)
   })
 
   it('is undefined if the records are not those expected', () => {

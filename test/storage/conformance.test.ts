@@ -27,7 +27,7 @@ describe('the conformance suite detects a storage that breaks', () => {
     test(breaks, async () => {
       const suite = suiteFor(make, memory().manifest)
       for (const title of noticedBy) {
-        const found = suite.find((one) => one.title === title)
+        const found = suite.find((test) => test.title === title)
         expect(found, title).toBeDefined()
         await expect(found!.run(), title).rejects.toThrow()
       }

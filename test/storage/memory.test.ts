@@ -27,9 +27,9 @@ describe('memory conforms to the storage contract', () => {
 
 describe('memory', () => {
   test('two storages share nothing', async () => {
-    const [one, other] = [await open(), await open()]
-    await one.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
-    expect(await other.get('streams', 'a')).toBeUndefined()
+    const [first, second] = [await open(), await open()]
+    await first.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
+    expect(await second.get('streams', 'a')).toBeUndefined()
   })
 
   test('does not retain the byte arrays that it is given', async () => {
@@ -149,24 +149,24 @@ describe('memory', () => {
       const blocks = await session.read('a', { from: { seqNum }, endSeqNum: count, bytesMax: 10_000 })
       expect(blocks.length).toBe(1000)
       expect(blocks[0]!.firstSeqNum).toBe(seqNum)
-      const [one] = await session.read('a', { from: { timestamp: seqNum }, endSeqNum: count, bytesMax: 1 })
-      expect(one!.firstSeqNum).toBe(seqNum)
+      const [block] = await session.read('a', { from: { timestamp: seqNum }, endSeqNum: count, bytesMax: 1 })
+      expect(block!.firstSeqNum).toBe(seqNum)
     }
     while ((await session.reclaim({ now: count, trimmedBefore: 0, blocksMax: 10_000 })).more) {}
-    const left = await session.read('a', WHOLE_LOG)
-    expect(left.length).toBe(count / 2)
-    expect(left.every(({ firstSeqNum }) => firstSeqNum % 2 === 1)).toBe(true)
+    const remaining = await session.read('a', WHOLE_LOG)
+    expect(remaining.length).toBe(count / 2)
+    expect(remaining.every(({ firstSeqNum }) => firstSeqNum % 2 === 1)).toBe(true)
   })
 
   test('announces a change once for all appends of one turn', async () => {
     const storage = memory()
-    const told: string[] = []
-    await storage.open({ clock: systemClock, onLogChanged: (logId) => told.push(logId) })
-    const author = await storage.open({ clock: systemClock, onLogChanged: () => told.push('own') })
+    const announced: string[] = []
+    await storage.open({ clock: systemClock, onLogChanged: (logId) => announced.push(logId) })
+    const author = await storage.open({ clock: systemClock, onLogChanged: () => announced.push('own') })
     const writer = await LogWriter.create(author, 'a')
-    expect(told).toEqual(['a'])
+    expect(announced).toEqual(['a'])
     await Promise.all([writer.append(), writer.append(), writer.append()])
-    expect(told).toEqual(['a', 'a'])
+    expect(announced).toEqual(['a', 'a'])
   })
 })
 

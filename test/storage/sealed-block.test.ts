@@ -73,7 +73,7 @@ describe('segments', () => {
         const parts = segments.map(encodeSegment)
         const block = Buffer.concat([Buffer.alloc(offset), ...parts])
         const decoded = decodeSegments(new Uint8Array(block).subarray(offset))
-        expect(decoded).toEqual(segments.map((one, index) => ({ ...one, data: parts[index] })))
+        expect(decoded).toEqual(segments.map((segment, index) => ({ ...segment, data: parts[index] })))
       }),
     )
   })
@@ -104,8 +104,8 @@ describe('segments', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (data) => {
         try {
-          const again = decodeSegments(data).map(encodeSegment)
-          expect(Buffer.concat(again).equals(data)).toBe(true)
+          const encoded = decodeSegments(data).map(encodeSegment)
+          expect(Buffer.concat(encoded).equals(data)).toBe(true)
         } catch (error) {
           expect(error).toBeInstanceOf(RangeError)
         }
@@ -147,16 +147,16 @@ describe('skeleton and plaintext', () => {
     expect(encodePlaintext([fence])).toBeUndefined()
   })
 
-  const one = { seqNum: 0, timestamp: 1, headers: [], body: new Uint8Array([1]) }
+  const record = { seqNum: 0, timestamp: 1, headers: [], body: new Uint8Array([1]) }
   const none = new Uint8Array()
 
   it.each<[string, () => unknown]>([
-    ['an ordinary record in plain text', () => decodeSkeleton(encodeRecords([one]))],
-    ['a record too few', () => joinRecords([one, one], encodePlaintext([one])!, 18)],
-    ['a record too many', () => joinRecords([one], encodePlaintext([one, one])!, 9)],
-    ['no plaintext', () => joinRecords([one], none, 9)],
-    ['another metered size', () => joinRecords([one], encodePlaintext([one])!, 8)],
-    ['a plaintext that is no block', () => joinRecords([one], new Uint8Array([1]), 9)],
+    ['an ordinary record in plain text', () => decodeSkeleton(encodeRecords([record]))],
+    ['a record too few', () => joinRecords([record, record], encodePlaintext([record])!, 18)],
+    ['a record too many', () => joinRecords([record], encodePlaintext([record, record])!, 9)],
+    ['no plaintext', () => joinRecords([record], none, 9)],
+    ['another metered size', () => joinRecords([record], encodePlaintext([record])!, 8)],
+    ['a plaintext that is no block', () => joinRecords([record], new Uint8Array([1]), 9)],
   ])('with %s do not belong together', (_, join) => {
     expect(join).toThrow(RangeError)
   })

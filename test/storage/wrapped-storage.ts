@@ -41,8 +41,7 @@ export function delegating(session: StorageSession): StorageSession {
 }
 
 /**
- * What the real storages are like: nothing happens within the call, one owner, vague notifications, merged
- * blocks.
+ * Behaves like the durable storages: asynchronous calls, one owner, no notifications, merged blocks.
  */
 export function realistic(): Storage {
   const inner = merging()
@@ -63,7 +62,7 @@ export function realistic(): Storage {
 function queued(session: StorageSession, release: () => void): StorageSession {
   let queue: Promise<unknown> = Promise.resolve()
   let closed: Promise<void> | undefined
-  const later = <Result>(call: () => Promise<Result>): Promise<Result> => {
+  const enqueue = <Result>(call: () => Promise<Result>): Promise<Result> => {
     if (closed !== undefined) {
       return Promise.reject(new StorageFailure('closed', 'closed', { nothingWritten: true }))
     }
@@ -73,17 +72,17 @@ function queued(session: StorageSession, release: () => void): StorageSession {
     return result
   }
   return {
-    get: (collection, key) => later(() => session.get(collection, key)),
-    list: (collection, range) => later(() => session.list(collection, range)),
+    get: (collection, key) => enqueue(() => session.get(collection, key)),
+    list: (collection, range) => enqueue(() => session.list(collection, range)),
     commit: (changes) => {
       const copy = structuredClone(changes)
-      return later(() => session.commit(copy))
+      return enqueue(() => session.commit(copy))
     },
-    head: (logId) => later(() => session.head(logId)),
-    append: (request) => later(() => session.append(request)),
-    read: (logId, range) => later(() => session.read(logId, range)),
-    reclaim: (limits) => later(() => session.reclaim(limits)),
-    measure: (logIds) => later(() => session.measure(logIds)),
+    head: (logId) => enqueue(() => session.head(logId)),
+    append: (request) => enqueue(() => session.append(request)),
+    read: (logId, range) => enqueue(() => session.read(logId, range)),
+    reclaim: (limits) => enqueue(() => session.reclaim(limits)),
+    measure: (logIds) => enqueue(() => session.measure(logIds)),
     close: () => {
       closed ??= queue.then(() => session.close()).then(release)
       return closed

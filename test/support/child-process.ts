@@ -10,7 +10,7 @@ import { afterAll } from 'vitest'
 import { bundledAssets } from '../../scripts/bundled-assets.mjs'
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url))
-const made: string[] = []
+const directories: string[] = []
 
 /**
  * Bundles a TypeScript program for Node and returns the path of the bundle. Without `directory`, the bundle
@@ -35,12 +35,12 @@ export async function bundleProgram(source: URL, directory?: string): Promise<st
 function cacheDirectory(): string {
   mkdirSync(CACHE, { recursive: true })
   const directory = mkdtempSync(join(CACHE, 'test-'))
-  made.push(directory)
+  directories.push(directory)
   return directory
 }
 
 afterAll(async () => {
-  for (const directory of made.splice(0)) await rm(directory, { recursive: true })
+  for (const directory of directories.splice(0)) await rm(directory, { recursive: true })
 })
 
 /** A process that prints a line for each thing it does. */

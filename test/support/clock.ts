@@ -1,7 +1,7 @@
 import { durationMs } from '../../adapters/testing/duration.ts'
 import { type VirtualClock, type VirtualClockOptions, virtualClock } from '../../adapters/testing/index.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { callsUnderWay, STORAGE_KIND } from './storage.ts'
+import { pendingCalls, STORAGE_KIND } from './storage.ts'
 
 /** A virtual clock that waits for pending calls of real disks before each timer. */
 export function testClock(options?: VirtualClockOptions): VirtualClock {
@@ -15,9 +15,9 @@ function waiting(clock: VirtualClock): VirtualClock {
 
   async function settle(): Promise<void> {
     do {
-      while (callsUnderWay() > 0) await macrotask()
+      while (pendingCalls() > 0) await macrotask()
       await clock.settle()
-    } while (callsUnderWay() > 0)
+    } while (pendingCalls() > 0)
   }
 
   async function advanceTo(endMs: number): Promise<void> {

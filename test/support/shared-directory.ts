@@ -13,13 +13,12 @@ import type {
 import { StorageFailure } from '../../src/storage/errors.ts'
 
 /**
- * Shares an exclusive storage between the engines of this process: the first that opens it opens it for all,
- * and the last that closes it closes it. So tests with several engines, and with restarts, run on directories
- * too.
+ * Shares an exclusive storage between the engines of this process. The first session opens it and the last
+ * one closes it, so that tests with several engines, and with restarts, run on directories too.
  */
 export class SharedDirectory implements Storage {
   readonly manifest: StorageManifest
-  /** How many are under way. */
+  /** The number of pending calls. */
   calls = 0
   readonly #storage: Storage
   readonly #sessions = new Set<SharedSession>()
@@ -32,7 +31,7 @@ export class SharedDirectory implements Storage {
   }
 
   async open(context: StorageContext): Promise<StorageSession> {
-    return this.underWay(async () => {
+    return this.track(async () => {
       await this.#closing
       this.#opening ??= this.#storage.open({ ...context, onLogChanged: () => {} })
       const session = new SharedSession(this, await this.#opening, context.onLogChanged)
@@ -41,7 +40,7 @@ export class SharedDirectory implements Storage {
     })
   }
 
-  /** Of engines that their tests left open. */
+  /** Closes the sessions of engines that their tests left open. */
   async close(): Promise<void> {
     for (const session of this.#sessions) await this.leave(session)
     await this.#closing
@@ -55,16 +54,16 @@ export class SharedDirectory implements Storage {
     await this.#closing
   }
 
-  tellOthers(teller: SharedSession, changes: readonly object[]): void {
+  notifyOthers(sender: SharedSession, changes: readonly object[]): void {
     for (const change of changes) {
       if (!('logId' in change)) continue
       for (const session of this.#sessions) {
-        if (session !== teller) session.logChanged(change.logId as string)
+        if (session !== sender) session.logChanged(change.logId as string)
       }
     }
   }
 
-  async underWay<Result>(call: () => Promise<Result>): Promise<Result> {
+  async track<Result>(call: () => Promise<Result>): Promise<Result> {
     this.calls++
     try {
       return await call()
@@ -96,7 +95,7 @@ class SharedSession implements StorageSession {
 
   async commit(changes: readonly CatalogChange[]) {
     await this.#call((session) => session.commit(changes))
-    this.#directory.tellOthers(this, changes)
+    this.#directory.notifyOthers(this, changes)
   }
 
   head(logId: string) {
@@ -105,7 +104,7 @@ class SharedSession implements StorageSession {
 
   async append(request: AppendRequest) {
     await this.#call((session) => session.append(request))
-    this.#directory.tellOthers(this, [request])
+    this.#directory.notifyOthers(this, [request])
   }
 
   read(logId: string, range: ReadRange) {
@@ -122,7 +121,7 @@ class SharedSession implements StorageSession {
 
   close() {
     this.#isClosed = true
-    return this.#directory.underWay(() => this.#directory.leave(this))
+    return this.#directory.track(() => this.#directory.leave(this))
   }
 
   logChanged(logId: string): void {
@@ -133,6 +132,6 @@ class SharedSession implements StorageSession {
 
   async #call<Result>(call: (session: StorageSession) => Promise<Result>): Promise<Result> {
     if (this.#isClosed) throw new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
-    return this.#directory.underWay(() => call(this.#session))
+    return this.#directory.track(() => call(this.#session))
   }
 }

@@ -20,13 +20,13 @@ const KINDS: readonly (readonly [title: string, shared: boolean])[] =
       ]
     : [[`on ${STORAGE_KIND}`, STORAGE_KIND === 'postgres']]
 
-let sharedNow = true
+let isShared = true
 
 /** Runs the tests on each kind of storage: shared with other engines, and exclusive to one. */
 export function onEveryKindOfStorage(define: () => void): void {
   describe.each(KINDS)('%s', (_, shared) => {
     beforeAll(() => {
-      sharedNow = shared
+      isShared = shared
     })
     define()
   })
@@ -37,7 +37,7 @@ const directories = new Map<string, SharedDirectory>()
 /**
  * A new storage of the kind under test. Several engines may open it, and it keeps what closed engines wrote.
  */
-export function testStorage({ shared = sharedNow }: { readonly shared?: boolean } = {}): Storage {
+export function testStorage({ shared = isShared }: { readonly shared?: boolean } = {}): Storage {
   const storage = newStorage()
   return { manifest: { ...storage.manifest, shared }, open: (context) => storage.open(context) }
 }
@@ -64,8 +64,8 @@ function newTables(): Storage {
   return directory
 }
 
-/** How many calls of directories are pending: a virtual clock does not wait for a disk. */
-export function callsUnderWay(): number {
+/** The number of pending calls of directories: a virtual clock does not wait for a disk. */
+export function pendingCalls(): number {
   let calls = 0
   for (const directory of directories.values()) calls += directory.calls
   return calls

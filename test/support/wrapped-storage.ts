@@ -10,9 +10,9 @@ export function wrapped(
     manifest: { ...inner.manifest, ...manifest },
     async open(context) {
       const session = await inner.open(context)
-      const own = wrap(session)
+      const replaced = wrap(session)
       return new Proxy(session, {
-        get: (target, property: keyof StorageSession) => own[property] ?? target[property]?.bind(target),
+        get: (target, property: keyof StorageSession) => replaced[property] ?? target[property]?.bind(target),
       })
     },
   }

@@ -63,25 +63,25 @@ describe('an engine on a faulty storage', () => {
   test('delivers each record once if notifications are duplicated and late', async () => {
     const { storage, stream, clock, engine } = await start()
     const other = await engine()
-    const seen: string[] = []
+    const received: string[] = []
     stream
       .readSession({ seqNum: 0 })
-      .records$.subscribe({ next: ({ body }) => void seen.push(body), error: () => {} })
+      .records$.subscribe({ next: ({ body }) => void received.push(body), error: () => {} })
     await clock.settle()
     storage.duplicateNotifications()
     storage.delayNotifications('1s')
     for (let i = 0; i < 5; i++) await other.stream.append(`${i}`)
     await clock.advance('2s')
-    expect(seen).toEqual(['0', '1', '2', '3', '4'])
+    expect(received).toEqual(['0', '1', '2', '3', '4'])
   })
 
   test('fails until a lost connection is restored, and then followers continue', async () => {
     const { storage, stream, clock, engine } = await start()
     const other = await engine()
-    const seen: string[] = []
+    const received: string[] = []
     stream
       .readSession({ seqNum: 0 })
-      .records$.subscribe({ next: ({ body }) => void seen.push(body), error: () => {} })
+      .records$.subscribe({ next: ({ body }) => void received.push(body), error: () => {} })
     await other.stream.append('before')
     storage.delay('append', '1s', { after: true, nth: 1 })
     const inFlight = codeOf(other.stream.append('in flight'))
@@ -93,7 +93,7 @@ describe('an engine on a faulty storage', () => {
     storage.restore()
     await other.stream.append('after')
     await clock.advance('1s')
-    expect(seen).toEqual(['before', 'in flight', 'after'])
+    expect(received).toEqual(['before', 'in flight', 'after'])
   })
 
   test('closes without a connection', async () => {
@@ -114,10 +114,10 @@ describe('an engine on a faulty storage', () => {
     expect(await inFlight).toMatch(/storage|unavailable/)
     expect(await codeOf(stream.append('too late'))).toMatch(/storage|unavailable/)
     storage.heal()
-    const again = await engine()
-    expect(await bodies(again.stream)).toEqual(['acknowledged'])
+    const reopened = await engine()
+    expect(await bodies(reopened.stream)).toEqual(['acknowledged'])
     await hw.close()
-    await again.hw.close()
+    await reopened.hw.close()
     expect(clock.pending).toBe(0)
   })
 })

@@ -12,27 +12,27 @@ import { open } from '../../src/index.ts'
 /** A handler that echoes requests and records which arrived and which responses were cancelled. */
 function echo() {
   const arrived: string[] = []
-  const given = { up: 0 }
+  const cancelled = { count: 0 }
   const clock = virtualClock()
   const handler = faultyHandler(
     async (request) => {
       const text = await request.text()
       arrived.push(`${request.method} ${text}`)
       const number = arrived.length
-      let left = 3
+      let chunksLeft = 3
       const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
         const part = `${number}: ${text}`.padEnd(10)
-        if (left-- > 0) controller.enqueue(new TextEncoder().encode(part))
+        if (chunksLeft-- > 0) controller.enqueue(new TextEncoder().encode(part))
         else controller.close()
       }
-      const cancel = () => void given.up++
+      const cancel = () => void cancelled.count++
       // Produces data only on demand.
       const body = new ReadableStream<Uint8Array>({ pull, cancel }, { highWaterMark: 0 })
       return new Response(body, { status: 201, headers: { 'x-answer': 'yes' } })
     },
     { clock },
   )
-  return { handler, arrived, given, clock }
+  return { handler, arrived, cancelled, clock }
 }
 
 function post(body: string, init: RequestInit = {}): Request {
@@ -50,11 +50,11 @@ const failure = (call: Promise<unknown>) =>
 
 describe('a faulty handler', () => {
   test('passes requests and responses unchanged without faults', async () => {
-    const { handler, given } = echo()
+    const { handler, cancelled } = echo()
     const response = await handler(post('a'))
     expect([response.status, response.headers.get('x-answer')]).toEqual([201, 'yes'])
     expect(await response.text()).toBe('1: a'.padEnd(10).repeat(3))
-    expect([given.up, handler.log]).toEqual([0, []])
+    expect([cancelled.count, handler.log]).toEqual([0, []])
   })
 
   test('drops a request before it arrives', async () => {
@@ -78,11 +78,11 @@ describe('a faulty handler', () => {
   })
 
   test('loses a response and cancels its body', async () => {
-    const { handler, arrived, given } = echo()
+    const { handler, arrived, cancelled } = echo()
     handler.loseAnswer({ nth: 1 })
     expect(await failure(handler(post('a')))).toBe('fetch failed: ECONNRESET')
     expect(arrived).toEqual(['POST a'])
-    expect(given.up).toBe(1)
+    expect(cancelled.count).toBe(1)
   })
 
   test.each([
@@ -91,7 +91,7 @@ describe('a faulty handler', () => {
     [10, '1: a      '],
     [25, '1: a      1: a      1: a '],
   ])('cuts a response after %i bytes', async (bytes, expected) => {
-    const { handler, given } = echo()
+    const { handler, cancelled } = echo()
     handler.cut(bytes)
     const response = await handler(post('a'))
     expect([response.status, response.headers.get('x-answer')]).toEqual([201, 'yes'])
@@ -106,29 +106,29 @@ describe('a faulty handler', () => {
     }
     expect(await failure(read())).toBe('terminated: UND_ERR_SOCKET')
     expect(text).toBe(expected)
-    expect(given.up).toBe(1)
+    expect(cancelled.count).toBe(1)
   })
 
   test('delivers a shorter body, and a response without one, completely', async () => {
-    const { handler, given } = echo()
+    const { handler, cancelled } = echo()
     handler.cut(31)
     expect(await (await handler(post('a'))).text()).toHaveLength(30)
-    expect(given.up).toBe(0)
+    expect(cancelled.count).toBe(0)
     const empty = faultyHandler(() => new Response(null, { status: 204 }))
     empty.cut(0)
     expect((await empty(post('a'))).status).toBe(204)
   })
 
   test('cancels the source of a cut response when the client cancels it', async () => {
-    const { handler, given } = echo()
+    const { handler, cancelled } = echo()
     handler.cut(20)
     const response = await handler(post('a'))
     await response.body!.cancel()
-    expect(given.up).toBe(1)
+    expect(cancelled.count).toBe(1)
   })
 
   test('ends a cut response when the client aborts', async () => {
-    const { handler, given } = echo()
+    const { handler, cancelled } = echo()
     handler.cut(20)
     const control = new AbortController()
     const response = await handler(post('a', { signal: control.signal }))
@@ -136,16 +136,16 @@ describe('a faulty handler', () => {
     await reader.read()
     control.abort(new Error('gone'))
     await expect(reader.read()).rejects.toThrow('gone')
-    expect(given.up).toBe(1)
+    expect(cancelled.count).toBe(1)
   })
 
   test('delivers a request twice and returns the second response', async () => {
-    const { handler, arrived, given } = echo()
+    const { handler, arrived, cancelled } = echo()
     handler.duplicate({ nth: 1 })
     const response = await handler(post('a'))
     expect(await response.text()).toContain('2: a')
     expect(arrived).toEqual(['POST a', 'POST a'])
-    expect(given.up).toBe(1)
+    expect(cancelled.count).toBe(1)
   })
 
   test('delivers a request a second time even if the first time fails', async () => {
@@ -189,7 +189,7 @@ describe('a faulty handler', () => {
     handler.delay('2s')
     handler.delay('1s', { after: true })
     let isAnswered = false
-    const answered = handler(post('a')).then(() => {
+    const response = handler(post('a')).then(() => {
       isAnswered = true
     })
     await clock.advance(1999)
@@ -197,15 +197,15 @@ describe('a faulty handler', () => {
     await clock.advance(1)
     expect([arrived, isAnswered]).toEqual([['POST a'], false])
     await clock.advance('1s')
-    await answered
+    await response
     expect(clock.pending).toBe(0)
   })
 
   test.each([
     ['request', { after: false }, 0],
     ['answer', { after: true }, 1],
-  ])('releases a delayed %s when the client aborts', async (_, options, givenUp) => {
-    const { handler, given, clock, arrived } = echo()
+  ])('releases a delayed %s when the client aborts', async (_, options, count) => {
+    const { handler, cancelled, clock, arrived } = echo()
     handler.delay('1h', options)
     const control = new AbortController()
     const held = handler(post('a', { signal: control.signal }))
@@ -213,7 +213,7 @@ describe('a faulty handler', () => {
     expect(clock.pending).toBe(1)
     control.abort(new Error('gone'))
     await expect(held).rejects.toThrow('gone')
-    expect([clock.pending, arrived.length, given.up]).toEqual([0, givenUp, givenUp])
+    expect([clock.pending, arrived.length, cancelled.count]).toEqual([0, count, count])
   })
 
   test('releases everything when it is healed', async () => {
@@ -262,18 +262,18 @@ describe('random faults', () => {
     })
     for (let i = 0; i < 100; i++) {
       const text = handler(post('x'.repeat(2000))).then((response) => response.text())
-      const done = failure(text)
+      const rejection = failure(text)
       await clock.advance('20ms')
-      await done
+      await rejection
     }
     return handler.log
   }
 
   test('are the same for the same seed and differ for another', async () => {
-    const one = await logOf(3)
-    expect(await logOf(3)).toEqual(one)
-    expect(await logOf(4)).not.toEqual(one)
-    const kinds = new Set(one.map(({ fault }) => fault))
+    const first = await logOf(3)
+    expect(await logOf(3)).toEqual(first)
+    expect(await logOf(4)).not.toEqual(first)
+    const kinds = new Set(first.map(({ fault }) => fault))
     expect(kinds).toEqual(
       new Set(['refused', 'dropped', 'answered', 'duplicated', 'answer lost', 'cut', 'delay']),
     )
@@ -284,9 +284,9 @@ describe('random faults', () => {
     [{ drop: 0.6, cut: 0.6 }, 'must not exceed 1 in total'],
     [{ delay: [2, 1] }, 'rates.delay'],
     [{ dorp: 0.1 } as HandlerRates, 'dorp'],
-  ])('rejects %j: %s', (given, named) => {
-    expect(() => faultyHandler(() => new Response(), { rates: given })).toThrow(RangeError)
-    expect(() => faultyHandler(() => new Response(), { rates: given })).toThrow(named)
+  ])('rejects %j: %s', (options, message) => {
+    expect(() => faultyHandler(() => new Response(), { rates: options })).toThrow(RangeError)
+    expect(() => faultyHandler(() => new Response(), { rates: options })).toThrow(message)
   })
 })
 
@@ -305,7 +305,7 @@ test('a conditional retry after a lost response stores the append once', async (
       }),
     )
   expect(await failure(append())).toBe('fetch failed: ECONNRESET')
-  const again = await append()
-  expect([again.status, await again.json()]).toEqual([412, { seq_num_mismatch: 1 }])
+  const retry = await append()
+  expect([retry.status, await retry.json()]).toEqual([412, { seq_num_mismatch: 1 }])
   await hw.close()
 })

@@ -20,10 +20,10 @@ const STORAGES: readonly (readonly [title: string, make: (name: string) => Stora
 
 /** Without faults it keeps the whole contract. */
 describe.each(STORAGES)('a faulty storage without faults, around %s', (title, make) => {
-  let made = 0
+  let created = 0
   const suite = conformanceSuite({
     manifest: make('manifest').manifest,
-    make: async () => ({ storage: make(`${title}-${made++}`), dispose: async () => {} }),
+    make: async () => ({ storage: make(`${title}-${created++}`), dispose: async () => {} }),
     keepsDataWhenClosed: true,
     clock: virtualClock(),
     seeds: [1],
@@ -41,12 +41,12 @@ const turningClock: Clock = {
   now: () => 0,
   schedule(delayMs, callback) {
     let isCancelled = false
-    const turn = (left: number): void => {
+    const waitTurns = (turnsLeft: number): void => {
       if (isCancelled) return
-      if (left <= 0) callback()
-      else setImmediate(turn, left - 1)
+      if (turnsLeft <= 0) callback()
+      else setImmediate(waitTurns, turnsLeft - 1)
     }
-    turn(delayMs)
+    waitTurns(delayMs)
     return () => {
       isCancelled = true
     }

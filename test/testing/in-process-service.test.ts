@@ -22,9 +22,9 @@ const engines: Headwater[] = []
 afterEach(async () => {
   for (const service of services.splice(0)) service.close()
   for (const hw of engines.splice(0)) await hw.close()
-  const { value, ...rest } = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
+  const { value, ...descriptor } = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
   expect(value).toBe(realFetch.value)
-  expect({ ...rest, value }).toEqual(realFetch)
+  expect({ ...descriptor, value }).toEqual(realFetch)
 })
 
 function started(handler: Handler, options?: InProcessServiceOptions) {
@@ -54,9 +54,9 @@ describe('an in-process service', () => {
       return new Response('elsewhere')
     }
     globalThis.fetch = nextFetch
-    const seen: string[] = []
+    const requests: string[] = []
     const service = inProcessService(async (request) => {
-      seen.push(`${request.method} ${request.url} ${await request.text()}`)
+      requests.push(`${request.method} ${request.url} ${await request.text()}`)
       return new Response('here', { status: 202 })
     })
     const url = `${service.url}/a?b=c`
@@ -64,7 +64,7 @@ describe('an in-process service', () => {
     await fetch(new URL(url), { method: 'PUT', body: 'x' })
     await fetch(new Request(url, { method: 'POST', body: 'y' }))
     await fetch(new Request(url, { method: 'POST', body: 'y' }), { method: 'DELETE', body: 'z' })
-    expect(seen).toEqual([`GET ${url} `, `PUT ${url} x`, `POST ${url} y`, `DELETE ${url} z`])
+    expect(requests).toEqual([`GET ${url} `, `PUT ${url} x`, `POST ${url} y`, `DELETE ${url} z`])
     expect(before).toEqual([])
     expect(await textOf('http://example.com/')).toBe('elsewhere')
     expect(await textOf(`${service.url}0/`)).toBe('elsewhere')
@@ -111,14 +111,14 @@ describe('an in-process service', () => {
 
   test('keeps a later replacement of `fetch` by other code', async () => {
     const service = started(saying('here'))
-    const own = globalThis.fetch
-    const theirs: typeof fetch = (input, init) => own(input, init)
-    globalThis.fetch = theirs
+    const installed = globalThis.fetch
+    const replacement: typeof fetch = (input, init) => installed(input, init)
+    globalThis.fetch = replacement
     expect(await textOf(service.url)).toBe('here')
     service.close()
-    expect(globalThis.fetch).toBe(theirs)
+    expect(globalThis.fetch).toBe(replacement)
     await expect(fetch(service.url)).rejects.toThrow('fetch failed')
-    globalThis.fetch = own
+    globalThis.fetch = installed
     // The next service removes the rest.
     started(saying('next')).close()
   })

@@ -11,45 +11,46 @@ const RATES: StorageRates = {
 /** The faults of a seed in 50 calls of each operation. */
 async function faultsOf(
   seed: number,
-  order: 'one by one' | 'the others first' = 'one by one',
+  order: 'one by one' | 'other operations first' = 'one by one',
 ): Promise<readonly StorageFault[]> {
   const { storage, session, clock } = await openFaulty({ seed, rates: RATES })
   const calls = { get: () => session.get('streams', 'a'), head: () => session.head('log') }
   const make = async (operation: keyof typeof calls) => {
-    const done = outcome(calls[operation]())
+    const settled = outcome(calls[operation]())
     await clock.advance(5)
-    await done
+    await settled
   }
   for (let i = 0; i < 50; i++) {
     if (order === 'one by one') await make('get')
     await make('head')
   }
-  for (let i = 0; i < 50; i++) if (order === 'the others first') await make('get')
+  for (let i = 0; i < 50; i++) if (order === 'other operations first') await make('get')
   return storage.log
 }
 
 const failuresOf = (faults: readonly StorageFault[], wanted: string) =>
-  faults.filter((one) => 'operation' in one && one.operation === wanted)
+  faults.filter((fault) => 'operation' in fault && fault.operation === wanted)
 
 describe('random faults', () => {
   test('are the same for the same seed and differ for another', async () => {
-    const [one, again, other] = [await faultsOf(7), await faultsOf(7), await faultsOf(8)]
-    expect(one).toEqual(again)
-    expect(one).not.toEqual(other)
+    const [first, repeated, other] = [await faultsOf(7), await faultsOf(7), await faultsOf(8)]
+    expect(first).toEqual(repeated)
+    expect(first).not.toEqual(other)
   })
 
   test('of one operation do not depend on calls of others', async () => {
-    const [one, mixed] = [await faultsOf(7), await faultsOf(7, 'the others first')]
-    expect(failuresOf(mixed, 'get')).toEqual(failuresOf(one, 'get'))
-    expect(failuresOf(mixed, 'head')).toEqual(failuresOf(one, 'head'))
+    const [alone, mixed] = [await faultsOf(7), await faultsOf(7, 'other operations first')]
+    expect(failuresOf(mixed, 'get')).toEqual(failuresOf(alone, 'get'))
+    expect(failuresOf(mixed, 'head')).toEqual(failuresOf(alone, 'head'))
   })
 
   test('of each kind have the requested probability', async () => {
     const faults = [1, 2, 3, 4].map(async (seed) => faultsOf(seed))
     const all = (await Promise.all(faults)).flat()
     const count = (wanted: Partial<StorageFault>) =>
-      all.filter((one) => Object.entries(wanted).every(([name, value]) => Reflect.get(one, name) === value))
-        .length
+      all.filter((fault) =>
+        Object.entries(wanted).every(([name, value]) => Reflect.get(fault, name) === value),
+      ).length
     // Of 200 calls each; the seeds are fixed, so the result is deterministic.
     expect(count({ operation: 'get', after: false })).toBeGreaterThan(20)
     expect(count({ operation: 'get', after: true })).toBeGreaterThan(20)
@@ -60,7 +61,7 @@ describe('random faults', () => {
   })
 
   test('can be repeated, call by call, from the log', async () => {
-    const faults = (await faultsOf(7)).filter((one) => one.fault === 'failure')
+    const faults = (await faultsOf(7)).filter((fault) => fault.fault === 'failure')
     const { storage, session } = await openFaulty()
     for (const { operation, call, kind, after } of faults) {
       // The log counts calls from the first one.

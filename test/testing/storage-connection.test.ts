@@ -30,7 +30,7 @@ describe('a storage that loses its connection', () => {
     expect(storage.log).toEqual([{ fault: 'connection lost' }, { fault: 'connection restored' }])
   })
 
-  test('leaves the outcome of calls in flight open: one took effect, a delayed one never will', async () => {
+  test('leaves the outcome of calls in flight unknown: a delayed one never takes effect', async () => {
     const { storage, session, clock } = await openFaulty()
     const writer = new LogWriter(session, 'log')
     storage.delay('append', '1s', { nth: 1, after: true })
@@ -129,12 +129,12 @@ describe('a storage that crashes', () => {
     await expect(session.get('streams', 'a')).rejects.toMatchObject({ kind: 'closed', nothingWritten: true })
     expect(await outcome(writer.append())).toBe('closed')
     await session.close()
-    const again = await storage.open({ clock, onLogChanged: () => {} })
-    expect(await again.read('log', WHOLE_LOG)).toHaveLength(1)
+    const reopened = await storage.open({ clock, onLogChanged: () => {} })
+    expect(await reopened.read('log', WHOLE_LOG)).toHaveLength(1)
     expect(storage.log).toEqual([{ fault: 'crash' }])
   })
 
-  test('leaves the outcome of calls in flight open: one took effect, a delayed one never will', async () => {
+  test('leaves the outcome of calls in flight unknown: a delayed one never takes effect', async () => {
     const { storage, session, clock } = await openFaulty()
     const writer = new LogWriter(session, 'log')
     storage.delay('append', '1s', { nth: 1, after: true })
@@ -146,9 +146,9 @@ describe('a storage that crashes', () => {
     }
     await crashed
     expect(clock.pending).toBe(0)
-    const again = await storage.open({ clock, onLogChanged: () => {} })
+    const reopened = await storage.open({ clock, onLogChanged: () => {} })
     await clock.advance('1h')
-    expect(await again.head('log')).toMatchObject({ tail: { seqNum: 1 } })
+    expect(await reopened.head('log')).toMatchObject({ tail: { seqNum: 1 } })
   })
 
   test('closes the wrapped storage and sends no more notifications', async () => {
@@ -162,8 +162,8 @@ describe('a storage that crashes', () => {
     expect(clock.pending).toBe(0)
     await session.close()
     await author.close()
-    const again = await storage.open({ clock, onLogChanged: () => {} })
-    await LogWriter.create(again, 'new')
+    const reopened = await storage.open({ clock, onLogChanged: () => {} })
+    await LogWriter.create(reopened, 'new')
     await clock.settle()
     expect(notified).toEqual([])
   })
@@ -174,9 +174,9 @@ describe('a storage that crashes', () => {
     const writer = await LogWriter.create(await storage.open(context), 'log')
     await writer.append()
     await storage.crash()
-    const again = await storage.open(context)
-    expect(await again.head('log')).toEqual(writer.head)
-    await again.close()
+    const reopened = await storage.open(context)
+    expect(await reopened.head('log')).toEqual(writer.head)
+    await reopened.close()
   })
 
   test('does not wait for a call that never settles while it is being closed', async () => {
@@ -193,9 +193,9 @@ describe('a storage that crashes', () => {
   test('crashes sessions opened between two crashes', async () => {
     const { storage, clock } = await openFaulty()
     await storage.crash()
-    const again = await storage.open({ clock, onLogChanged: () => {} })
+    const reopened = await storage.open({ clock, onLogChanged: () => {} })
     await storage.crash()
-    expect(await outcome(again.head('log'))).toBe('closed')
+    expect(await outcome(reopened.head('log'))).toBe('closed')
   })
 
   /** A storage with one session at a time, whose calls settle only when the test releases them. */

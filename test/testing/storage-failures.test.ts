@@ -192,9 +192,9 @@ describe('torn reads', () => {
     const { storage, session } = await openFaulty()
     await new LogWriter(session, 'log').appendUnmergeable(4)
     storage.rates = { read: { torn: 1 } }
-    const given = new Set<number>()
-    for (let i = 0; i < 50; i++) given.add((await wholeLog(session)).length)
-    expect([...given].sort()).toEqual([1, 2, 3])
+    const lengths = new Set<number>()
+    for (let i = 0; i < 50; i++) lengths.add((await wholeLog(session)).length)
+    expect([...lengths].sort()).toEqual([1, 2, 3])
   })
 
   test('are complete if there is at most one block', async () => {

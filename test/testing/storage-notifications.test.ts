@@ -75,15 +75,15 @@ describe('notifications', () => {
 describe('the notifications in the manifest', () => {
   test('are `hint` instead of `reliable`, otherwise unchanged, unless the option overrides them', () => {
     const { manifest } = memory()
-    const promised = (own: typeof manifest.notifications, given?: typeof manifest.notifications) =>
+    const notificationsOf = (own: typeof manifest.notifications, given?: typeof manifest.notifications) =>
       faultyStorage(
         { ...memory(), manifest: { ...manifest, notifications: own } },
         given && { notifications: given },
       ).manifest.notifications
-    expect(promised('reliable')).toBe('hint')
-    expect(promised('hint')).toBe('hint')
-    expect(promised('none')).toBe('none')
-    expect(promised('reliable', 'reliable')).toBe('reliable')
+    expect(notificationsOf('reliable')).toBe('hint')
+    expect(notificationsOf('hint')).toBe('hint')
+    expect(notificationsOf('none')).toBe('none')
+    expect(notificationsOf('reliable', 'reliable')).toBe('reliable')
   })
 
   test('are never dropped or delayed if they are reliable', () => {

@@ -140,8 +140,8 @@ describe('the virtual clock', () => {
 
   test('rejects if timers re-arm without delay forever', async () => {
     const clock = virtualClock({ now: 0 })
-    const again = (): void => void clock.schedule(0, again)
-    again()
+    const rearm = (): void => void clock.schedule(0, rearm)
+    rearm()
     await expect(clock.advance(1)).rejects.toThrow('without delay')
   })
 

@@ -1,7 +1,7 @@
 import { vi } from 'vitest'
 import type { Change, FramePlace } from '../../../adapters/storage/filesystem/state/change.ts'
 import { State } from '../../../adapters/storage/filesystem/state/state.ts'
-import type { SimulatedDisk, Taken } from '../../storage/filesystem/simulated-disk.ts'
+import type { LostChange, SimulatedDisk } from '../../storage/filesystem/simulated-disk.ts'
 
 type Met = Change['kind'] | 'fence' | 'trim' | 'commit of several changes'
 
@@ -16,13 +16,13 @@ export class Coverage {
   readonly replayed = new Set<Met>()
   /** Kinds of files. Those that were being written end with `.tmp`. */
   readonly files = new Set<string>()
-  readonly taken = new Set<Taken>()
+  readonly losses = new Set<LostChange>()
 
   /** Opens a crashed disk and records what it contains. */
   async recovering<Result>(disk: SimulatedDisk, open: () => Promise<Result>): Promise<Result> {
     this.points++
     for (const name of disk.names) this.files.add(name.replace(/-\d+/, ''))
-    for (const one of disk.taken) this.taken.add(one)
+    for (const loss of disk.lostChanges) this.losses.add(loss)
     const apply = vi.spyOn(State.prototype, 'apply')
     try {
       return await open()

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
-import { checkGoesOn, checkRecovered } from '../../storage/filesystem/check-recovered.ts'
+import { checkAcceptsAppends, checkRecovered } from '../../storage/filesystem/check-recovered.ts'
 import { KilledProcess, type Loss, SimulatedDisk } from '../../storage/filesystem/simulated-disk.ts'
 import { type History, openSimulated, runWorkload } from '../../storage/filesystem/workload.ts'
 import { campaignOf, replayCommand, seedsFrom } from '../harness/campaign.ts'
@@ -37,8 +37,8 @@ describe.each(SEEDS)('a crash at any point of workload %i', (seed) => {
     for (let count = 0; count <= disk.length; count++) {
       for (const [index, loss] of LOSSES.entries()) {
         const lossSeed = seed * 1_000_003 + count * 17 + index
-        const what = placeOf(seed, `after operation ${count}, losing ${loss} (${index})`)
-        await expectSound(disk.crashedAfter(count, loss, new Prng(lossSeed)), history, count, what)
+        const description = describeRun(seed, `after operation ${count}, losing ${loss} (${index})`)
+        await expectRecovered(disk.crashedAfter(count, loss, new Prng(lossSeed)), history, count, description)
       }
     }
   })
@@ -50,13 +50,13 @@ describe.each(SEEDS)('a crash at any point of workload %i', (seed) => {
     for (let round = 0; round < 40; round++) {
       const count = prng.below(disk.length + 1)
       let crashed = disk.crashedAfter(count, prng.pick(LOSSES), prng)
-      for (let again = 0; again < 3; again++) {
+      for (let recovery = 0; recovery < 3; recovery++) {
         const session = await recovered(crashed, rollBytes)
         await checkRecovered(session, history, count)
         crashed = crashed.crashedAfter(prng.below(crashed.length + 1), prng.pick(LOSSES), prng)
         await session.close()
       }
-      await expectSound(crashed, history, count, placeOf(seed, `round ${round}`))
+      await expectRecovered(crashed, history, count, describeRun(seed, `round ${round}`))
     }
   })
 })
@@ -69,14 +69,14 @@ describe.each(SEEDS)('with durability `os` (workload %i)', (seed) => {
     const history = await runWorkload(disk, prng, rollBytes, undefined, disk, 'os')
     expect(disk.links, 'adopted journals').toBeGreaterThan(0)
     for (let count = 0; count <= disk.length; count++) {
-      const what = placeOf(seed, `after operation ${count}`)
-      await expectSound(disk.crashedAfter(count, 'nothing', prng), history, count, what)
+      const description = describeRun(seed, `after operation ${count}`)
+      await expectRecovered(disk.crashedAfter(count, 'nothing', prng), history, count, description)
       for (const loss of ['everything', 'some', 'reordered'] as const) {
         const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1_000_003 + count))
         const session = await recovered(crashed, rollBytes).catch((error: Error) => {
-          throw new Error(`${what}, losing ${loss}: ${error.message}`, { cause: error })
+          throw new Error(`${description}, losing ${loss}: ${error.message}`, { cause: error })
         })
-        await checkGoesOn(session, history)
+        await checkAcceptsAppends(session, history)
         await session.close()
       }
     }
@@ -99,14 +99,17 @@ describe.each(SEEDS)('a state read after a kill (workload %i)', (seed) => {
       // Acknowledgements from before the kill arrive.
       await setImmediate()
       // With `os`, nothing is synced until the next opening.
-      if (durability === 'os') acknowledgeNothing(history)
+      if (durability === 'os') forgetAcknowledgements(history)
       const opened = disk.length
       await runWorkload(disk, prng, rollBytes, history)
       for (let count = opened; count <= disk.length; count += step(count - opened)) {
         const loss = prng.pick(['everything', 'some', 'reordered'] as const)
-        const what = placeOf(seed, `kill ${kill} at ${opened}, after operation ${count}, losing ${loss}`)
+        const description = describeRun(
+          seed,
+          `kill ${kill} at ${opened}, after operation ${count}, losing ${loss}`,
+        )
         const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1_000_003 + count))
-        await expectSound(crashed, history, count, what)
+        await expectRecovered(crashed, history, count, description)
       }
     }
   })
@@ -136,12 +139,12 @@ test(`more than ${POINTS_MIN_OF_A_SEED * SEEDS.length} crashes lose and keep cha
     'segment',
     'segment.tmp',
   ])
-  expect([...coverage.taken].sort()).toEqual([
+  expect([...coverage.losses].sort()).toEqual([
     'name',
-    'name before one that stayed',
+    'name before a kept one',
     'part of a write',
     'write',
-    'write before one that stayed',
+    'write before a kept one',
   ])
 })
 
@@ -149,27 +152,27 @@ function recovered(disk: SimulatedDisk, rollBytes: number): Promise<StorageSessi
   return coverage.recovering(disk, () => openSimulated(disk, rollBytes))
 }
 
-async function expectSound(
+async function expectRecovered(
   disk: SimulatedDisk,
   history: Parameters<typeof checkRecovered>[1],
   count: number,
-  what: string,
+  description: string,
 ): Promise<void> {
   try {
     const session = await recovered(disk, 700)
     await checkRecovered(session, history, count)
-    await checkGoesOn(session, history)
+    await checkAcceptsAppends(session, history)
     await session.close()
   } catch (error) {
-    throw new Error(`${what}: ${(error as Error).message}`, { cause: error })
+    throw new Error(`${description}: ${(error as Error).message}`, { cause: error })
   }
 }
 
-function placeOf(workload: number, place: string): string {
-  return `workload ${workload}, ${place} (replay: ${replayCommand('crash', { workload })})`
+function describeRun(workload: number, point: string): string {
+  return `workload ${workload}, ${point} (replay: ${replayCommand('crash', { workload })})`
 }
 
-function acknowledgeNothing({ logs, puts }: History): void {
+function forgetAcknowledgements({ logs, puts }: History): void {
   const attempts = logs.flatMap(({ appends, deletion }) => [...appends, ...(deletion ? [deletion] : [])])
   for (const attempt of [...attempts, ...puts]) {
     if (attempt.outcome === 'done') attempt.outcome = 'unknown'

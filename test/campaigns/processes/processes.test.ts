@@ -26,7 +26,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
     const streams = ['a', 'b'].map((name) => new ObservedStream(name))
     let primary = await Cluster.start()
     onTestFinished(() => primary.dispose())
-    const proxy = await WireProxy.start({ port: () => primary.port, fateOf: () => FORWARD })
+    const proxy = await WireProxy.start({ port: () => primary.port, actionOf: () => FORWARD })
     onTestFinished(() => proxy.close())
     const hw = await open({
       storage: postgres({ connectionString: proxy.connectionString }),

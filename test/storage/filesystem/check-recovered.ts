@@ -2,13 +2,7 @@ import { expect } from 'vitest'
 import { type ExpectedBlock, LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { checkRead } from '../../../adapters/conformance/model.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
-import {
-  type AppendAttempt,
-  type Attempt,
-  attemptThatLeft,
-  type History,
-  type LogHistory,
-} from './workload.ts'
+import { type AppendAttempt, type Attempt, attemptOfHead, type History, type LogHistory } from './workload.ts'
 
 /** Fails unless the storage holds a state that a crash after the first `count` operations may leave. */
 export async function checkRecovered(
@@ -21,7 +15,7 @@ export async function checkRecovered(
 }
 
 /** Checks that existing logs accept appends. */
-export async function checkGoesOn(session: StorageSession, history: History): Promise<void> {
+export async function checkAcceptsAppends(session: StorageSession, history: History): Promise<void> {
   for (const { logId } of history.logs) {
     const head = await session.head(logId)
     if (head === undefined) continue
@@ -34,15 +28,15 @@ export async function checkGoesOn(session: StorageSession, history: History): Pr
 }
 
 async function checkDocuments(session: StorageSession, { puts }: History, count: number): Promise<void> {
-  const one = (await session.get('streams', 'one'))?.value
+  const stored = (await session.get('streams', 'one'))?.value
   const other = (await session.get('streams', 'other'))?.value
-  expect(other, 'documents that were written together').toBe(one)
+  expect(other, 'documents that were written together').toBe(stored)
   const last = puts.findLast((attempt) => isDone(attempt, count))
-  const found = puts.filter(({ value, deletes }) => (deletes ? undefined : value) === one)
-  if (one !== undefined) expect(found.length, 'a document that was never written').toBe(1)
-  const isFresh = found.some((attempt) => mayBeThere(attempt, count) && attempt.value >= (last?.value ?? 0))
+  const found = puts.filter(({ value, deletes }) => (deletes ? undefined : value) === stored)
+  if (stored !== undefined) expect(found.length, 'a document that was never written').toBe(1)
+  const isFresh = found.some((attempt) => mayBeStored(attempt, count) && attempt.value >= (last?.value ?? 0))
   expect(
-    isFresh || (one === undefined && last === undefined),
+    isFresh || (stored === undefined && last === undefined),
     'a document that is lost, old or not written',
   ).toBe(true)
 }
@@ -61,27 +55,27 @@ async function checkLog(
   )
   if (head === undefined) {
     expect(await session.read(logId, WHOLE_LOG)).toEqual([])
-    const isDeleted = deletion !== undefined && mayBeThere(deletion, count)
+    const isDeleted = deletion !== undefined && mayBeStored(deletion, count)
     expect(isDeleted || last === undefined, `${logId} is lost`).toBe(true)
     return
   }
   expect(deletion !== undefined && isDone(deletion, count), `${logId} is back`).toBe(false)
-  const found = attemptThatLeft(appends, head)
+  const found = attemptOfHead(appends, head)
   expect(found?.head, `${logId} has a head that was never written`).toEqual(head)
-  const line = lineOf(found!)
+  const attempts = withAncestors(found!)
   expect(
-    line.every((attempt) => mayBeThere(attempt, count)),
-    `${logId} has what was not written`,
+    attempts.every((attempt) => mayBeStored(attempt, count)),
+    `${logId} has a record that was not written`,
   ).toBe(true)
-  if (last !== undefined) expect(line.includes(last), `${logId} lost what was acknowledged`).toBe(true)
+  if (last !== undefined) expect(attempts.includes(last), `${logId} lost an acknowledged append`).toBe(true)
 
-  const made = reclaims.filter(({ calledAt }) => calledAt <= count)
-  const now = Math.max(0, ...made.map((limits) => limits.now))
-  const trimmed = made.length > 0 ? Math.max(...appends.map((attempt) => attempt.head.trimPoint)) : 0
-  const expected = line.flatMap(({ block }): ExpectedBlock[] => {
+  const begun = reclaims.filter(({ calledAt }) => calledAt <= count)
+  const now = Math.max(0, ...begun.map((limits) => limits.now))
+  const trimmed = begun.length > 0 ? Math.max(...appends.map((attempt) => attempt.head.trimPoint)) : 0
+  const expected = attempts.flatMap(({ block }): ExpectedBlock[] => {
     if (block === undefined) return []
     const isExpired = block.expiresAt !== null && block.expiresAt <= now
-    return [{ block, mayBeGone: isExpired || block.endSeqNum <= trimmed }]
+    return [{ block, mayBeFreed: isExpired || block.endSeqNum <= trimmed }]
   })
   const blocks = await session.read(logId, WHOLE_LOG)
   checkRead(expected, WHOLE_LOG, blocks)
@@ -89,18 +83,19 @@ async function checkLog(
   expect(await session.measure([logId]), `metered bytes of ${logId}`).toEqual([bytes])
 }
 
-/** The append and all those that it was sequenced after. */
-function lineOf(attempt: AppendAttempt): AppendAttempt[] {
-  const line: AppendAttempt[] = []
-  for (let one: AppendAttempt | undefined = attempt; one !== undefined; one = one.parent) line.push(one)
-  return line.reverse()
+/** The append and those before it. */
+function withAncestors(attempt: AppendAttempt): AppendAttempt[] {
+  const attempts: AppendAttempt[] = []
+  for (let ancestor: AppendAttempt | undefined = attempt; ancestor !== undefined; ancestor = ancestor.parent)
+    attempts.push(ancestor)
+  return attempts.reverse()
 }
 
-function isDone({ outcome, toldAt }: Attempt, count: number): boolean {
+function isDone({ outcome, settledAt: toldAt }: Attempt, count: number): boolean {
   return outcome === 'done' && toldAt <= count
 }
 
 /** Callers rely on errors which state that nothing was written. */
-function mayBeThere({ outcome, calledAt, toldAt }: Attempt, count: number): boolean {
+function mayBeStored({ outcome, calledAt, settledAt: toldAt }: Attempt, count: number): boolean {
   return calledAt <= count && !(outcome === 'not done' && toldAt <= count)
 }

@@ -26,17 +26,17 @@ type Append = Extract<Change, { kind: 'append' }>
 
 export const CREATED: Change = { kind: 'create-log', log: 1, id: 'a', epoch: 1, createdAt: NOW }
 
-/** Where the head of a log is behind a block. */
-export function headBehind({ endSeqNum, lastTimestamp }: StoredBlock, changed: Partial<Head> = {}): Head {
+/** The head of a log after a block. */
+export function headAfter({ endSeqNum, lastTimestamp }: StoredBlock, changed: Partial<Head> = {}): Head {
   const tail = { seqNum: endSeqNum, timestamp: lastTimestamp }
   return { ...emptyHead(1, NOW), tail, appendId: `append-${endSeqNum}`, ...changed }
 }
 
 export function appendOf(stored: StoredBlock, changed: Partial<Head> = {}): Append {
-  return { kind: 'append', log: 1, block: stored, head: headBehind(stored, changed) }
+  return { kind: 'append', log: 1, block: stored, head: headAfter(stored, changed) }
 }
 
-/** A journal with a group and a frame for each change, by the writers that the storage has. */
+/** A journal with a group and a frame for each change, written by the code of the storage. */
 export async function journalDisk(
   changes: readonly Change[],
   disk = new SimulatedDisk(new Prng(1)),
@@ -57,7 +57,7 @@ export async function journalDisk(
   return disk
 }
 
-/** What stands in the checkpoint of {@link checkpointDisk}. */
+/** The content of the checkpoint of {@link checkpointDisk}. */
 export interface CheckpointFacts {
   readonly segment: SegmentFacts
   readonly log: LogFacts
@@ -71,11 +71,11 @@ export interface CheckpointFacts {
 
 /** Three chunks with two blocks each, of three records each. */
 export function storedBlocks(): StoredBlock[] {
-  return keptBlocks().map((stored, i) => ({ ...stored, expiresAt: NOW + 1000 + i }))
+  return permanentBlocks().map((stored, i) => ({ ...stored, expiresAt: NOW + 1000 + i }))
 }
 
-/** The same that never expire. */
-export function keptBlocks(): StoredBlock[] {
+/** The same blocks without expiry. */
+export function permanentBlocks(): StoredBlock[] {
   return Array.from({ length: 6 }, (_, i) => block({ firstSeqNum: 3 * i, count: 3, bodyBytes: 10_000 }))
 }
 
@@ -90,29 +90,29 @@ export function usedBy(facts: SegmentFacts, runs: readonly RunFacts[]): Segment 
   return segment
 }
 
-function lyingUse(segment: Segment, lie: CheckpointFacts['use']): Segment {
-  segment.restore({ ...segment, ...lie?.(segment) })
+function changedUse(segment: Segment, change: CheckpointFacts['use']): Segment {
+  segment.restore({ ...segment, ...change?.(segment) })
   return segment
 }
 
 /**
- * A log that lies in a segment, a checkpoint that says so, and a journal with the changes since; `lie`
- * changes what the checkpoint says.
+ * A disk with a log in a segment, its checkpoint, and a journal with later changes. `change` edits the
+ * checkpoint.
  */
 export async function checkpointDisk(
-  lie: (facts: CheckpointFacts) => CheckpointFacts,
+  change: (facts: CheckpointFacts) => CheckpointFacts,
   blocks: readonly StoredBlock[] = storedBlocks(),
   changes: readonly Change[] = [],
 ): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
   const writer = await SegmentWriter.create(disk, 1)
   writer.beginRun(1)
-  for (const one of blocks) await writer.add(one)
+  for (const stored of blocks) await writer.add(stored)
   const run = (await writer.endRun()) as RunFacts
   await writer.finish()
-  const log = { number: 1, id: 'a', head: headBehind(blocks.at(-1)!), runs: [run] }
+  const log = { number: 1, id: 'a', head: headAfter(blocks.at(-1)!), runs: [run] }
   const documents = [{ key: 'one', document: { version: 1, text: '1' } }]
-  const facts = lie({ segment: writer.facts, log, documents, nextLog: 2, nextVersion: 2 })
+  const facts = change({ segment: writer.facts, log, documents, nextLog: 2, nextVersion: 2 })
   const { segment, nextLog, nextVersion } = facts
   await writeCheckpoint(
     disk,
@@ -120,7 +120,7 @@ export async function checkpointDisk(
       journal: 1,
       nextLog,
       nextVersion,
-      segments: [lyingUse(usedBy(segment, facts.log.runs), facts.use)],
+      segments: [changedUse(usedBy(segment, facts.log.runs), facts.use)],
       collections: [{ collection: 'settings', documents: facts.documents }],
       logs: [facts.log],
     },

@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
 
-const made: string[] = []
+const directories: string[] = []
 
 /** A new directory, removed after the tests of the file. */
 export async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'headwater-filesystem-'))
-  made.push(directory)
+  directories.push(directory)
   return directory
 }
 
 afterAll(async () => {
-  for (const directory of made.splice(0)) await rm(directory, { recursive: true, force: true })
+  for (const directory of directories.splice(0)) await rm(directory, { recursive: true, force: true })
 })

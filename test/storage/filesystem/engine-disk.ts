@@ -57,7 +57,7 @@ export async function engineDisk(
   ]
   await hw.issueAccessToken({ id: 'ci', scope: { basins: { prefix: '' }, ops: ['read'] } })
   for (let round = 0; round < ROUNDS; round++) {
-    await Promise.all(streams.map((one) => one.append(records(prng))))
+    await Promise.all(streams.map((stream) => stream.append(records(prng))))
     if (round % 3 === 2) await trimHalf(streams[2]!)
     if (round === 12) await plain.deleteStream('deleted')
     if (round === 12) streams.pop()
@@ -100,28 +100,25 @@ async function trimHalf(stream: Stream): Promise<void> {
   await stream.append([trimRecord(Math.floor(seqNum / 2))])
 }
 
-/**
- * Everything that an engine could see of what is on the disk, or why it cannot be opened. Changes nothing on
- * the disk itself.
- */
-export async function seenOf(disk: SimulatedDisk): Promise<unknown> {
+/** All that an engine could read from the disk, or the error of opening it. Does not change the disk. */
+export async function contentsOf(disk: SimulatedDisk): Promise<unknown> {
   const copy = changedDisk(disk, (_, content) => content)
   let session: StorageSession | undefined
   try {
     session = await openSimulated(copy, Number.MAX_SAFE_INTEGER)
-    const seen: unknown[] = []
+    const contents: unknown[] = []
     for (const collection of COLLECTIONS) {
       const documents = await session.list(collection, { prefix: '', after: '', limit: 10_000 })
-      seen.push(documents)
+      contents.push(documents)
       if (collection !== 'streams') continue
       for (const { value } of documents) {
         const { logId } = value as unknown as { readonly logId: string }
         const blocks = await session.read(logId, WHOLE_LOG)
-        seen.push(await session.head(logId), await session.measure([logId]))
-        seen.push(blocks.map((block) => ({ ...block, data: Buffer.from(block.data).toString('latin1') })))
+        contents.push(await session.head(logId), await session.measure([logId]))
+        contents.push(blocks.map((block) => ({ ...block, data: Buffer.from(block.data).toString('latin1') })))
       }
     }
-    return seen
+    return contents
   } catch (error) {
     return String(error)
   } finally {

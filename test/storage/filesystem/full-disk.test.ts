@@ -23,7 +23,7 @@ describe('on a disk that fills up', () => {
     expect(session.isFull?.()).toBe(true)
     for (const writer of writers) await expectStored(session, writer)
     await trim(a, a.head.tail.seqNum - 1)
-    await expect(retried(session, a).append({ bodyBytes: 5_000 })).rejects.toMatchObject(FULL)
+    await expect(writerAtTail(session, a).append({ bodyBytes: 5_000 })).rejects.toMatchObject(FULL)
     await session.commit([{ kind: 'delete-log', logId: b.logId }])
     expect(await session.head(b.logId)).toBeUndefined()
     expect(disk.bytes).toBeLessThanOrEqual(200_000)
@@ -38,9 +38,9 @@ describe('on a disk that fills up', () => {
       expect(session.isFull?.()).toBe(false)
     })
     for (const writer of writers) {
-      const again = retried(session, writer)
-      await again.append({ bodyBytes: 5_000 })
-      await again.append({ bodyBytes: 5_000 })
+      const retry = writerAtTail(session, writer)
+      await retry.append({ bodyBytes: 5_000 })
+      await retry.append({ bodyBytes: 5_000 })
     }
     await session.close()
   })
@@ -54,7 +54,7 @@ describe('on a disk that fills up', () => {
         await session.reclaim(LATER)
         expect(session.isFull?.()).toBe(false)
       })
-      await retried(session, writers[0]).append({ bodyBytes: 5_000 })
+      await writerAtTail(session, writers[0]).append({ bodyBytes: 5_000 })
       await session.close()
     },
   )
@@ -63,7 +63,7 @@ describe('on a disk that fills up', () => {
     const { session, writers } = await filled({ capacity: 200_000 })
     const [a, b] = writers
     const results = await Promise.allSettled([
-      retried(session, b).append({ bodyBytes: 5_000 }),
+      writerAtTail(session, b).append({ bodyBytes: 5_000 }),
       trim(a, a.head.tail.seqNum),
       session.commit([{ kind: 'create-log', logId: 'c', epoch: 1, createdAt: NOW }]),
     ])
@@ -84,14 +84,14 @@ describe('on a disk that fills up', () => {
     const writer = await LogWriter.create(session, 'a')
     expect(disk.contentOf(RESERVE_NAME)).toHaveLength(RESERVE_BYTES)
     disk.capacity = disk.bytes
-    await expect(retried(session, writer).append()).rejects.toMatchObject(FULL)
+    await expect(writerAtTail(session, writer).append()).rejects.toMatchObject(FULL)
     expect(disk.names).toContain(RESERVE_NAME)
     await trim(writer, 1)
     expect(disk.names).not.toContain(RESERVE_NAME)
-    await expect(retried(session, writer).append()).rejects.toThrow('trim or delete streams')
+    await expect(writerAtTail(session, writer).append()).rejects.toThrow('trim or delete streams')
     expect(session.isFull?.()).toBe(true)
     disk.capacity += 100_000
-    await retried(session, writer).append()
+    await writerAtTail(session, writer).append()
     expect(session.isFull?.()).toBe(false)
     expect(disk.contentOf(RESERVE_NAME)).toHaveLength(RESERVE_BYTES)
     await session.close()
@@ -102,7 +102,7 @@ describe('on a disk that fills up', () => {
     const session = await open(disk)
     const writer = await LogWriter.create(session, 'a')
     disk.capacity = disk.bytes + 2_000
-    await expect(retried(session, writer).append({ bodyBytes: 5_000 })).rejects.toMatchObject(FULL)
+    await expect(writerAtTail(session, writer).append({ bodyBytes: 5_000 })).rejects.toMatchObject(FULL)
     await writer.append({ bodyBytes: 100 })
     expect(session.isFull?.()).toBe(true)
     disk.capacity += 10_000
@@ -136,11 +136,11 @@ describe('on a disk that fills up', () => {
     await writer.append({ bodyBytes: 5_000 })
     await session.close()
     disk.capacity = disk.bytes + 1_000
-    const again = await open(disk)
-    await expectStored(again, writer)
-    await expect(retried(again, writer).append()).rejects.toMatchObject(FULL)
-    await trim(retried(again, writer), 1)
-    expect((await again.head('a'))?.trimPoint).toBe(1)
+    const reopened = await open(disk)
+    await expectStored(reopened, writer)
+    await expect(writerAtTail(reopened, writer).append()).rejects.toMatchObject(FULL)
+    await trim(writerAtTail(reopened, writer), 1)
+    expect((await reopened.head('a'))?.trimPoint).toBe(1)
   })
 })
 
@@ -153,7 +153,7 @@ describe('opening a full disk', () => {
       const session = await open(crashed)
       for (const writer of writers) await expectStored(session, writer)
       const [a] = writers
-      await trim(retried(session, a), a.head.tail.seqNum - 1)
+      await trim(writerAtTail(session, a), a.head.tail.seqNum - 1)
       await session.close()
     }
   })
@@ -173,8 +173,8 @@ describe('opening a full disk', () => {
     for (const writer of writers) await expectStored(session, writer)
     await session.close()
     // Again, after a clean close that had no room for its group.
-    const again = await open(crashed)
-    for (const writer of writers) await expectStored(again, writer)
+    const reopened = await open(crashed)
+    for (const writer of writers) await expectStored(reopened, writer)
   })
 
   test.each(Array.from({ length: 10 }, (_, i) => i + 1))(
@@ -196,9 +196,9 @@ describe('opening a full disk', () => {
       const after = disk.length
       for (let count = before; count <= after; count++) {
         const crashed = disk.crashedAfter(count, 'some', new Prng(count))
-        const again = await open(crashed)
-        if (count === after) await expectStored(again, writer)
-        else expect([1, 2]).toContain((await again.head('a'))?.tail.seqNum)
+        const reopened = await open(crashed)
+        if (count === after) await expectStored(reopened, writer)
+        else expect([1, 2]).toContain((await reopened.head('a'))?.tail.seqNum)
       }
     },
   )
@@ -263,13 +263,13 @@ async function fill(session: StorageSession, writer: LogWriter): Promise<LogWrit
 }
 
 /** A writer at the actual tail: a failed append leaves the writer ahead of it. */
-function retried(session: StorageSession, { logId, head, written }: LogWriter): LogWriter {
+function writerAtTail(session: StorageSession, { logId, head, written }: LogWriter): LogWriter {
   return new LogWriter(session, logId, head, written)
 }
 
 async function trim(writer: LogWriter, trimPoint: number): Promise<void> {
   await writer.append({ trimPoint, trimmedAt: NOW + writer.head.tail.seqNum + 1 })
-  for (const expected of writer.written) expected.mayBeGone ||= expected.block.endSeqNum <= trimPoint
+  for (const expected of writer.written) expected.mayBeFreed ||= expected.block.endSeqNum <= trimPoint
 }
 
 async function expectStored(session: StorageSession, { logId, head, written }: LogWriter): Promise<void> {

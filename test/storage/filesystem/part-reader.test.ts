@@ -14,19 +14,19 @@ const BODY_BYTES = 256
 const NEVER = Number.POSITIVE_INFINITY
 const CORRUPT = { name: 'StorageFailure', kind: 'corrupt' }
 
-interface Home {
+interface Location {
   readonly file: string
   readonly rollBytes: number
   readonly largeBlockBytes: number
 }
 
-const HOMES: readonly (readonly [string, Home])[] = [
+const LOCATIONS: readonly (readonly [string, Location])[] = [
   ['a journal', { file: 'journal', rollBytes: 1e9, largeBlockBytes: NEVER }],
   ['a segment', { file: 'segment', rollBytes: 600_000, largeBlockBytes: NEVER }],
   ['an adopted journal', { file: 'segment', rollBytes: 600_000, largeBlockBytes: 1_000 }],
 ]
 
-describe.each(HOMES)('a large block in %s', (_, { file, rollBytes, largeBlockBytes }) => {
+describe.each(LOCATIONS)('a large block in %s', (_, { file, rollBytes, largeBlockBytes }) => {
   let disk: SimulatedDisk
   let session: StorageSession
   let writer: LogWriter
@@ -48,29 +48,29 @@ describe.each(HOMES)('a large block in %s', (_, { file, rollBytes, largeBlockByt
 
   afterEach(() => session.close())
 
-  function one(seqNum: number): ReadRange {
+  function rangeFrom(seqNum: number): ReadRange {
     return { ...WHOLE_LOG, from: { seqNum }, recordsMax: 1 }
   }
 
   it('is read by its page table and one page at first, and then by one page', async () => {
     const seqNumsOf = async (range: ReadRange) =>
       recordsOf(await session.read('a', range)).map((record) => record.seqNum)
-    expect(await seqNumsOf(one(500))).toEqual([500])
+    expect(await seqNumsOf(rangeFrom(500))).toEqual([500])
     const first = reads.splice(0)
-    expect(await seqNumsOf(one(520))).toEqual([520])
+    expect(await seqNumsOf(rangeFrom(520))).toEqual([520])
     expect(reads.length).toBe(1)
     expect(Math.max(...first, ...reads)).toBeLessThan(10_000)
   })
 
   it.each([0, 200, 500])('is returned without anything else in its memory from %i on', async (seqNum) => {
-    for (const range of [one(seqNum), { ...WHOLE_LOG, from: { seqNum } }]) {
+    for (const range of [rangeFrom(seqNum), { ...WHOLE_LOG, from: { seqNum } }]) {
       const blocks = await session.read('a', range)
       for (const buffer of new Set(blocks.map(({ data }) => data.buffer))) {
-        const rest = new Uint8Array(buffer.slice(0))
+        const contents = new Uint8Array(buffer.slice(0))
         for (const { data } of blocks) {
-          if (data.buffer === buffer) rest.fill(0, data.byteOffset, data.byteOffset + data.length)
+          if (data.buffer === buffer) contents.fill(0, data.byteOffset, data.byteOffset + data.length)
         }
-        expect(rest.every((byte) => byte === 0)).toBe(true)
+        expect(contents.every((byte) => byte === 0)).toBe(true)
       }
     }
   })
@@ -89,7 +89,7 @@ describe.each(HOMES)('a large block in %s', (_, { file, rollBytes, largeBlockByt
         }
         for (const recordsMax of [1, 2, 40, 1_500]) {
           const found = recordsOf(await session.read('a', { ...WHOLE_LOG, from, recordsMax }))
-          const first = 'seqNum' in from ? seqNum : firstAt(writer, NOW + seqNum)
+          const first = 'seqNum' in from ? seqNum : firstSeqNumAt(writer, NOW + seqNum)
           expect(found.find((record) => record.seqNum === first)).toBeDefined()
           expect(found.filter((record) => record.seqNum >= first).length).toBeGreaterThanOrEqual(
             Math.min(recordsMax, 3 * COUNT - first),
@@ -100,9 +100,9 @@ describe.each(HOMES)('a large block in %s', (_, { file, rollBytes, largeBlockByt
   })
 
   it('can be read in part if another page is damaged, which is reported when it is read', async () => {
-    damageRecord(disk, writer.written[0]!.block, 700)
-    expect(recordsOf(await session.read('a', one(100))).map(({ seqNum }) => seqNum)).toEqual([100])
-    await expect(session.read('a', one(700))).rejects.toMatchObject(CORRUPT)
+    corruptRecord(disk, writer.written[0]!.block, 700)
+    expect(recordsOf(await session.read('a', rangeFrom(100))).map(({ seqNum }) => seqNum)).toEqual([100])
+    await expect(session.read('a', rangeFrom(700))).rejects.toMatchObject(CORRUPT)
     await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
     await session.close()
     const { problems } = await verifyFiles(disk, { ofEngine: false })
@@ -138,7 +138,7 @@ function counted(files: Files, reads: number[]): Files {
 }
 
 /** Flips a bit in the body of a record, in every file that contains its block. */
-function damageRecord(disk: SimulatedDisk, { data }: StoredBlock, seqNum: number): void {
+function corruptRecord(disk: SimulatedDisk, { data }: StoredBlock, seqNum: number): void {
   const end = recordSpans(data).find((span) => span.seqNum === seqNum)!.end
   for (const name of disk.names) {
     const content = disk.contentOf(name)
@@ -147,7 +147,7 @@ function damageRecord(disk: SimulatedDisk, { data }: StoredBlock, seqNum: number
   }
 }
 
-function firstAt({ written }: LogWriter, timestamp: number): number {
+function firstSeqNumAt({ written }: LogWriter, timestamp: number): number {
   const records = recordsOf(written.map(({ block }) => block))
   return records.find((record) => record.timestamp >= timestamp)!.seqNum
 }

@@ -30,12 +30,12 @@ describe('a damaged byte', () => {
     async (count) => {
       const { disk, offsets } = await written(6)
       for (let first = 0; first + count < 6; first++) {
-        let rotten = disk
+        let corrupted = disk
         for (const at of [30, 2]) {
           for (let group = first; group < first + count; group++) {
-            rotten = damaged(rotten, 'journal-0000000001', offsets[group]! + at)
+            corrupted = damaged(corrupted, 'journal-0000000001', offsets[group]! + at)
           }
-          await expect(openSimulated(rotten, LARGE)).rejects.toThrow(
+          await expect(openSimulated(corrupted, LARGE)).rejects.toThrow(
             `journal-0000000001 is damaged at offset ${offsets[first]}`,
           )
         }
@@ -61,7 +61,7 @@ describe('a damaged byte', () => {
 
   test('in a checkpoint is reported, wherever it is', async () => {
     const disk = await rolled()
-    const name = disk.names.find((one) => one.startsWith('checkpoint'))!
+    const name = disk.names.find((file) => file.startsWith('checkpoint'))!
     const { length } = disk.contentOf(name)
     for (let offset = 0; offset < length; offset += 5) {
       const opening = openSimulated(damaged(disk, name, offset), LARGE)
@@ -72,7 +72,7 @@ describe('a damaged byte', () => {
 
   test('in a segment fails the reads that hit it, and only those', async () => {
     const disk = await rolled()
-    const name = disk.names.find((one) => one.startsWith('segment'))!
+    const name = disk.names.find((file) => file.startsWith('segment'))!
     const { length } = disk.contentOf(name)
     let failures = 0
     let reads = 0
@@ -98,7 +98,7 @@ describe('a damaged byte', () => {
 describe('missing data', () => {
   test.each(['journal', 'segment'])('is reported: a %s', async (kind) => {
     const disk = await rolled()
-    const name = disk.names.find((one) => one.startsWith(kind))!
+    const name = disk.names.find((file) => file.startsWith(kind))!
     await disk.unlink(name)
     await expect(openSimulated(disk, LARGE)).rejects.toThrow(
       `${name} is damaged at offset 0: the file is missing`,
@@ -107,16 +107,16 @@ describe('missing data', () => {
 
   test('is reported: all but the segments', async () => {
     const disk = await rolled()
-    for (const name of disk.names.filter((one) => !one.startsWith('segment'))) await disk.unlink(name)
+    for (const name of disk.names.filter((file) => !file.startsWith('segment'))) await disk.unlink(name)
     await expect(openSimulated(disk, LARGE)).rejects.toThrow('journal-0000000001')
     expect(disk.names).not.toEqual([])
   })
 
   test('is reported: the end of a journal that another follows', async () => {
     const { disk } = await written(3)
-    const again = await openSimulated(disk, LARGE)
-    await new LogWriter(again, 'b').append().catch(() => {})
-    await again.close()
+    const reopened = await openSimulated(disk, LARGE)
+    await new LogWriter(reopened, 'b').append().catch(() => {})
+    await reopened.close()
     const { length } = disk.contentOf('journal-0000000001')
     const cut = copyOf(disk, (name, content) =>
       name.endsWith('1') ? content.subarray(0, length - 200) : content,
@@ -161,8 +161,8 @@ test('user data never passes for a group', async () => {
   const crashed = other.crashedAfter(other.length, 'nothing', new Prng(1))
   const content = crashed.contentOf('journal-0000000001')
   const torn = copyOf(crashed, () => Buffer.concat([content.subarray(0, content.length - 9), group]))
-  const again = await openSimulated(torn, LARGE)
-  expect((await again.head('a'))?.tail.seqNum).toBe(2)
+  const reopened = await openSimulated(torn, LARGE)
+  expect((await reopened.head('a'))?.tail.seqNum).toBe(2)
 })
 
 /** A log with so many groups, as a crash leaves it, and their offsets. */
@@ -201,8 +201,8 @@ async function rolling(session: StorageSession, disk: SimulatedDisk): Promise<vo
 }
 
 function damaged(disk: SimulatedDisk, name: string, offset: number): SimulatedDisk {
-  return copyOf(disk, (one, content) => {
-    if (one !== name) return content
+  return copyOf(disk, (file, content) => {
+    if (file !== name) return content
     const changed = Buffer.from(content)
     changed[offset]! ^= 0x10
     return changed

@@ -12,19 +12,19 @@ const REGISTRY = Symbol.for('headwater.filesystem.directories')
 
 /** Two engines on one directory. With `copies`, each comes from its own copy of the modules. */
 async function twoEngines(directory: string, copies: boolean): Promise<[Headwater, Headwater]> {
-  const one = await open({ storage: filesystem(directory) })
-  if (!copies) return [one, await open({ storage: filesystem(directory) })]
+  const first = await open({ storage: filesystem(directory) })
+  if (!copies) return [first, await open({ storage: filesystem(directory) })]
   vi.resetModules()
   const storages = await import('../../../adapters/storage/filesystem/index.ts')
   const engines = await import('../../../src/index.ts')
   expect(storages.filesystem).not.toBe(filesystem)
-  return [one, await engines.open({ storage: storages.filesystem(directory) })]
+  return [first, await engines.open({ storage: storages.filesystem(directory) })]
 }
 
 for (const copies of [false, true]) {
-  const whose = copies ? 'of two copies of the modules' : 'of one module'
+  const kind = copies ? 'of two copies of the modules' : 'of one module'
 
-  test(`two engines ${whose} append with conditions, and one wins each sequence number`, async () => {
+  test(`two engines ${kind} append with conditions, and one wins each sequence number`, async () => {
     const engines = await twoEngines(await temporaryDirectory(), copies)
     const streams = engines.map((hw) => hw.basin('my-basin').stream('log'))
     await streams[0]!.append('first')
@@ -46,11 +46,11 @@ for (const copies of [false, true]) {
     for (const hw of engines) await hw.close()
   })
 
-  test(`two engines ${whose} interleave appends without a gap, and each follows the other`, async () => {
+  test(`two engines ${kind} interleave appends without a gap, and each follows the other`, async () => {
     const engines = await twoEngines(await temporaryDirectory(), copies)
     const streams = engines.map((hw) => hw.basin('my-basin').stream('log'))
     await streams[0]!.append('0')
-    const seen = streams.map(async (stream) => {
+    const followed = streams.map(async (stream) => {
       const bodies: string[] = []
       for await (const { seqNum, body } of stream.readSession({ seqNum: 0 })) {
         expect(seqNum).toBe(bodies.length)
@@ -62,16 +62,16 @@ for (const copies of [false, true]) {
     await Promise.all(
       streams.flatMap((stream, i) => Array.from({ length: 100 }, (_, n) => stream.append(`${i}/${n}`))),
     )
-    const [one, other] = await Promise.all(seen)
-    expect(one).toEqual(other)
-    expect(new Set(one).size).toBe(201)
+    const [first, second] = await Promise.all(followed)
+    expect(first).toEqual(second)
+    expect(new Set(first).size).toBe(201)
     for (const hw of engines) await hw.close()
   })
 
-  test(`two engines ${whose} see trims, deletions, configurations and tokens of each other`, async () => {
-    const [one, other] = await twoEngines(await temporaryDirectory(), copies)
-    const stream = one.basin('my-basin').stream('log')
-    const same = other.basin('my-basin').stream('log')
+  test(`two engines ${kind} see trims, deletions, configurations and tokens of each other`, async () => {
+    const [first, second] = await twoEngines(await temporaryDirectory(), copies)
+    const stream = first.basin('my-basin').stream('log')
+    const same = second.basin('my-basin').stream('log')
     await stream.append(['a', 'b', 'c'])
     expect((await same.checkTail()).seqNum).toBe(3)
     await same.append([trimRecord(2)])
@@ -79,21 +79,21 @@ for (const copies of [false, true]) {
     await stream.append('d', { fencingToken: '' })
 
     const scope = { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['read' as const] }
-    const holder = other.as(await one.issueAccessToken({ id: 'ci', scope }))
+    const holder = second.as(await first.issueAccessToken({ id: 'ci', scope }))
     const session = holder.basin('my-basin').stream('log').readSession({ tailOffset: 1 })
     const records = session[Symbol.asyncIterator]()
     expect((await records.next()).value?.body).toBe('d')
     const failure = expect(records.next()).rejects.toMatchObject({ code: 'authn' })
-    await one.revokeAccessToken('ci')
+    await first.revokeAccessToken('ci')
     await failure
 
-    await other.basin('my-basin').deleteStream('log')
+    await second.basin('my-basin').deleteStream('log')
     await expect(stream.checkTail()).rejects.toMatchObject({ code: 'stream_not_found' })
     await stream.append('new')
     expect((await same.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['new'])
-    await one.close()
+    await first.close()
     await same.append('after the other closed')
-    await other.close()
+    await second.close()
   })
 }
 
@@ -126,26 +126,26 @@ test('a path through a symbolic link leads to the shared storage', async () => {
   const base = await temporaryDirectory()
   await mkdir(join(base, 'data'))
   await symlink(join(base, 'data'), join(base, 'link'))
-  const [one, other] = [await openSession(join(base, 'data')), await openSession(join(base, 'link'))]
-  await put(one, 1)
-  expect((await other.get('settings', 'a'))?.value).toBe(1)
-  await one.close()
-  await other.close()
+  const [first, second] = [await openSession(join(base, 'data')), await openSession(join(base, 'link'))]
+  await put(first, 1)
+  expect((await second.get('settings', 'a'))?.value).toBe(1)
+  await first.close()
+  await second.close()
 })
 
 test('opens a directory that replaced another one apart from it', async () => {
   const path = join(await temporaryDirectory(), 'data')
-  const one = await openSession(path)
-  await put(one, 1)
+  const first = await openSession(path)
+  await put(first, 1)
   await rename(path, `${path}.moved`)
   const other = await openSession(path)
   expect(await other.get('settings', 'a')).toBeUndefined()
   await put(other, 2)
-  await one.close()
+  await first.close()
   await other.close()
-  const again = await openSession(path)
-  expect((await again.get('settings', 'a'))?.value).toBe(2)
-  await again.close()
+  const reopened = await openSession(path)
+  expect((await reopened.get('settings', 'a'))?.value).toBe(2)
+  await reopened.close()
 })
 
 test('a failed opening releases everything', async () => {
@@ -160,18 +160,18 @@ test('a failed opening releases everything', async () => {
 
 test('an engine with durability sync gets it although another one uses os', async () => {
   const directory = await temporaryDirectory()
-  const one = await openSession(directory, 'os')
-  await put(one, 1)
+  const first = await openSession(directory, 'os')
+  await put(first, 1)
   expect(await unsyncedJournals(directory)).toEqual([true])
   const other = await openSession(directory)
   await put(other, 2)
-  await put(one, 3)
+  await put(first, 3)
   expect(await unsyncedJournals(directory)).toEqual([true, false])
-  await one.close()
+  await first.close()
   await other.close()
-  const again = await openSession(directory)
-  expect((await again.get('settings', 'a'))?.value).toBe(3)
-  await again.close()
+  const reopened = await openSession(directory)
+  expect((await reopened.get('settings', 'a'))?.value).toBe(3)
+  await reopened.close()
 })
 
 test('a directory that another version has open names the reason', async () => {

@@ -3,7 +3,7 @@ import type { Prng } from '../../../src/runtime/prng.ts'
 
 const SECTOR_BYTES = 512
 
-/** What happens to content: bytes that are put somewhere, or a new length. */
+/** A change of content: bytes written at a position, or a new length. */
 interface Write {
   readonly position: number
   readonly bytes: Uint8Array
@@ -24,12 +24,12 @@ type Operation =
   | { readonly kind: 'datasync'; readonly inode: Inode }
   /** A sync that failed: these changes are lost, although reads of the file return them. */
   | { readonly kind: 'lost'; readonly inode: Inode; readonly changes: ReadonlySet<ContentChange> }
-  /** A rename is two, of which a crash may leave either: that is worse than what file systems do. */
+  /** A rename has two changes, of which a crash may keep either: worse than any file system. */
   | { readonly kind: 'names'; readonly changes: readonly NameChange[] }
   | { readonly kind: 'sync-names' }
 
 class Inode {
-  /** When the disk was made. */
+  /** Its content when the disk was created. */
   readonly initial: Buffer
   content: Buffer
 
@@ -40,19 +40,19 @@ class Inode {
 }
 
 /**
- * What a crash takes of that which was not synced. `some`: each change of a name and each sector of a write,
- * or not; so every state that any order of the changes could leave may come about. `reordered`: in the
- * directory and in each file the first changes, and the last are there.
+ * The unsynced changes that a crash loses. `some`: any changes of names and any sectors of writes, so that
+ * every state that any order of the changes could leave is possible. `reordered`: the first changes of the
+ * directory and of each file, while the last ones are kept.
  */
 export type Loss = 'nothing' | 'everything' | 'some' | 'reordered'
 
 /** The losses that a crash caused. */
-export type Taken =
+export type LostChange =
   | 'name'
   | 'write'
   | 'part of a write'
-  | 'write before one that stayed'
-  | 'name before one that stayed'
+  | 'write before a kept one'
+  | 'name before a kept one'
 
 /** Fails operations: returns the code of the error, or undefined. */
 export type Faults = (
@@ -60,17 +60,17 @@ export type Faults = (
 ) => string | undefined
 
 /**
- * A directory in memory that remembers everything that was done to it, so that it can be had as a crash at
- * any point would leave it.
+ * A directory in memory that records all operations, and can reproduce the state that a crash after any of
+ * them would leave.
  */
 export class SimulatedDisk implements Files {
   faults: Faults = () => undefined
-  /** Of all files, in bytes. Writes that need more fail with `ENOSPC`, after the part that fits. */
+  /** The capacity for all files, in bytes. A write beyond it fails with `ENOSPC` after the part that fits. */
   capacity = Number.POSITIVE_INFINITY
   /** The number of hard links. */
   links = 0
-  /** By the crash that left this disk. */
-  readonly taken: ReadonlySet<Taken>
+  /** The changes lost by the crash that left this disk. */
+  readonly lostChanges: ReadonlySet<LostChange>
   readonly #operations: Operation[] = []
   readonly #initial: ReadonlyMap<string, Inode>
   readonly #names: Map<string, Inode>
@@ -79,17 +79,17 @@ export class SimulatedDisk implements Files {
   constructor(
     prng: Prng,
     files: ReadonlyMap<string, Buffer> = new Map(),
-    taken: ReadonlySet<Taken> = new Set(),
+    lostChanges: ReadonlySet<LostChange> = new Set(),
   ) {
     this.#prng = prng
-    this.taken = taken
+    this.lostChanges = lostChanges
     // Names with one content are names of one file.
     const inodes = new Map([...files.values()].map((content) => [content, new Inode(content)]))
     this.#initial = new Map([...files].map(([name, content]) => [name, inodes.get(content)!]))
     this.#names = new Map(this.#initial)
   }
 
-  /** How many operations there were. */
+  /** The number of operations. */
   get length(): number {
     return this.#operations.length
   }
@@ -112,7 +112,7 @@ export class SimulatedDisk implements Files {
     return this.#names.get(name)!.content
   }
 
-  /** The disk after a crash behind the first `count` operations. */
+  /** The disk after a crash that follows the first `count` operations. */
   crashedAfter(count: number, loss: Loss, prng: Prng): SimulatedDisk {
     const files = new Map<Inode, FileChanges>()
     const fileOf = (inode: Inode): FileChanges => {
@@ -133,27 +133,27 @@ export class SimulatedDisk implements Files {
         else file.pending = file.pending.filter((change) => !operation.changes.has(change))
       }
     }
-    const taken = new Set<Taken>()
-    const left = survivors(pending, loss, prng)
-    noteTaken(taken, 'name', pending, left)
+    const lostChanges = new Set<LostChange>()
+    const survivingNames = survivors(pending, loss, prng)
+    noteLosses(lostChanges, 'name', pending, survivingNames)
     const names = new Map(this.#initial)
-    for (const [name, inode] of [...synced, ...left]) {
+    for (const [name, inode] of [...synced, ...survivingNames]) {
       if (inode === null) names.delete(name)
       else names.set(name, inode)
     }
     const contentOf = (inode: Inode): Buffer => {
       const file = fileOf(inode)
       if (loss === 'some') {
-        const pieces = file.pending.flatMap((change) => torn(change, prng, taken))
+        const pieces = file.pending.flatMap((change) => torn(change, prng, lostChanges))
         return contentAfter([...file.synced, ...pieces])
       }
-      const kept = survivors(file.pending, loss, prng)
-      noteTaken(taken, 'write', file.pending, kept)
-      return contentAfter([...file.synced, ...kept])
+      const surviving = survivors(file.pending, loss, prng)
+      noteLosses(lostChanges, 'write', file.pending, surviving)
+      return contentAfter([...file.synced, ...surviving])
     }
     const contents = new Map([...new Set(names.values())].map((inode) => [inode, contentOf(inode)]))
     const named = new Map([...names].map(([name, inode]) => [name, contents.get(inode)!]))
-    return new SimulatedDisk(prng, named, taken)
+    return new SimulatedDisk(prng, named, lostChanges)
   }
 
   async list(): Promise<string[]> {
@@ -212,10 +212,10 @@ export class SimulatedDisk implements Files {
   #file(inode: Inode): File {
     /** Since the last sync. */
     let unsynced: ContentChange[] = []
-    const change = (one: ContentChange): void => {
-      unsynced.push(one)
-      this.#operations.push({ kind: 'content', inode, change: one })
-      inode.content = applied(inode.content, one)
+    const change = (change: ContentChange): void => {
+      unsynced.push(change)
+      this.#operations.push({ kind: 'content', inode, change: change })
+      inode.content = applied(inode.content, change)
     }
     return {
       size: async () => inode.content.length,
@@ -269,7 +269,7 @@ export class SimulatedDisk implements Files {
   }
 }
 
-/** Those of the changes that are not taken. */
+/** The changes that are not lost. */
 function survivors<Change>(changes: readonly Change[], loss: Loss, prng: Prng): readonly Change[] {
   if (loss === 'nothing') return changes
   if (loss === 'everything') return []
@@ -277,20 +277,21 @@ function survivors<Change>(changes: readonly Change[], loss: Loss, prng: Prng): 
   return changes.slice(prng.below(changes.length + 1))
 }
 
-function noteTaken<Change>(
-  taken: Set<Taken>,
-  what: 'name' | 'write',
+function noteLosses<Change>(
+  lostChanges: Set<LostChange>,
+  kind: 'name' | 'write',
   changes: readonly Change[],
-  left: readonly Change[],
+  surviving: readonly Change[],
 ): void {
-  if (left.length === changes.length) return
-  taken.add(what)
-  const first = changes.findIndex((change) => !left.includes(change))
-  if (left.some((change) => changes.indexOf(change) > first)) taken.add(`${what} before one that stayed`)
+  if (surviving.length === changes.length) return
+  lostChanges.add(kind)
+  const first = changes.findIndex((change) => !surviving.includes(change))
+  if (surviving.some((change) => changes.indexOf(change) > first))
+    lostChanges.add(`${kind} before a kept one`)
 }
 
 /** The sectors of a write that reached the disk. */
-function torn(change: ContentChange, prng: Prng, taken: Set<Taken>): ContentChange[] {
+function torn(change: ContentChange, prng: Prng, lostChanges: Set<LostChange>): ContentChange[] {
   if ('length' in change) return prng.chance(0.5) ? [change] : []
   const { position, bytes } = change
   const parts: Write[] = []
@@ -299,8 +300,8 @@ function torn(change: ContentChange, prng: Prng, taken: Set<Taken>): ContentChan
     if (prng.chance(0.5)) parts.push({ position: position + start, bytes: bytes.subarray(start, end) })
     start = end
   }
-  const kept = parts.reduce((sum, part) => sum + part.bytes.length, 0)
-  if (kept > 0 && kept < bytes.length) taken.add('part of a write')
+  const writtenBytes = parts.reduce((sum, part) => sum + part.bytes.length, 0)
+  if (writtenBytes > 0 && writtenBytes < bytes.length) lostChanges.add('part of a write')
   return parts
 }
 

@@ -17,27 +17,27 @@ test.each(SEEDS)(
   async (seed) => {
     const prng = new Prng(seed)
     const disk = new SimulatedDisk(prng)
-    const files = hookedFiles(disk, (operation) => turns(prng.below(operation === 'read' ? 6 : 3)))
+    const files = hookedFiles(disk, (operation) => eventLoopTurns(prng.below(operation === 'read' ? 6 : 3)))
     const rollBytes = prng.pick([1_500, 4_000, 15_000])
     const session = await openSimulated(files, rollBytes)
-    const race = new Race(session, prng)
+    const calls = new ConcurrentCalls(session, prng)
     const writers = await Promise.all(['a', 'b', 'c'].map((logId) => LogWriter.create(session, logId)))
-    const others = [...writers, ...writers].map((writer) => race.read(writer))
-    others.push(race.reclaim())
-    await Promise.all(writers.map((writer) => race.write(writer))).finally(() => race.end())
-    await Promise.all(others)
-    for (const writer of writers) await race.check(session, writer)
+    const background = [...writers, ...writers].map((writer) => calls.read(writer))
+    background.push(calls.reclaim())
+    await Promise.all(writers.map((writer) => calls.write(writer))).finally(() => calls.end())
+    await Promise.all(background)
+    for (const writer of writers) await calls.check(session, writer)
     await session.close()
     for (const loss of ['nothing', 'everything', 'some'] as const) {
-      const again = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(seed)), rollBytes)
-      for (const writer of writers) await race.check(again, writer)
-      await again.close()
+      const reopened = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(seed)), rollBytes)
+      for (const writer of writers) await calls.check(reopened, writer)
+      await reopened.close()
     }
   },
   60_000,
 )
 
-class Race {
+class ConcurrentCalls {
   readonly #session: StorageSession
   readonly #prng: Prng
   readonly #acknowledged = new Set<ExpectedBlock>()
@@ -74,7 +74,7 @@ class Race {
       const range = this.#range(writer.head.tail.seqNum)
       const blocks = await this.#session.read(writer.logId, range)
       checkRead(this.#expected(writer, acknowledged), range, blocks)
-      await turns(1)
+      await eventLoopTurns(1)
     }
   }
 
@@ -83,7 +83,7 @@ class Race {
       this.#now += this.#prng.below(4)
       const blocksMax = 1 + this.#prng.below(30)
       await this.#session.reclaim({ now: this.#now, trimmedBefore: NOW, blocksMax })
-      await turns(this.#prng.below(10))
+      await eventLoopTurns(this.#prng.below(10))
     }
   }
 
@@ -108,13 +108,13 @@ class Race {
     return writer.written.map((expected) => {
       const { block } = expected
       const isExpired = block.expiresAt !== null && block.expiresAt <= this.#now
-      const mayBeGone = !acknowledged.has(expected) || isExpired || block.endSeqNum <= writer.head.trimPoint
-      return { block, mayBeGone }
+      const mayBeFreed = !acknowledged.has(expected) || isExpired || block.endSeqNum <= writer.head.trimPoint
+      return { block, mayBeFreed }
     })
   }
 }
 
-/** Waits for so many turns of the event loop. */
-async function turns(count: number): Promise<void> {
+/** Waits for a number of turns of the event loop. */
+async function eventLoopTurns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await setImmediate()
 }

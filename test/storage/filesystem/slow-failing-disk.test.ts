@@ -52,8 +52,8 @@ test.each(SEEDS)(
         await checkRecovered(session, history, count)
         await session.close()
       } catch (error) {
-        const what = `seed ${seed} (${durability}), after operation ${count} of ${disk.length}, losing ${loss}`
-        throw new Error(`${what}: ${(error as Error).message}`, { cause: error })
+        const description = `seed ${seed} (${durability}), after operation ${count} of ${disk.length}, losing ${loss}`
+        throw new Error(`${description}: ${(error as Error).message}`, { cause: error })
       }
     }
   },

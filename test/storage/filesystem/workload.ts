@@ -12,10 +12,10 @@ import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { openFiles } from './open-files.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 
-/** A call, made after `calledAt` operations of the disk and settled after `toldAt`. */
+/** A call that began after `calledAt` operations of the disk and settled after `settledAt`. */
 export interface Attempt {
   readonly calledAt: number
-  toldAt: number
+  settledAt: number
   /** Unknown: it failed, and may take effect later. */
   outcome: 'open' | 'done' | 'not done' | 'unknown'
 }
@@ -29,7 +29,7 @@ export interface AppendAttempt extends Attempt {
 
 export interface LogHistory {
   readonly logId: string
-  /** Its creation, its appends, and changes of its epoch: all that leaves another head. */
+  /** Its creation, its appends and changes of its epoch: everything that changes its head. */
   readonly appends: AppendAttempt[]
   deletion: Attempt | undefined
 }
@@ -50,19 +50,19 @@ interface ReclaimAttempt {
 /** All calls of an engine, with their outcomes. */
 export interface History {
   readonly logs: LogHistory[]
-  /** Of two documents that are always written and deleted together. */
+  /** Writes of two documents that are always written and deleted together. */
   readonly puts: PutAttempt[]
   readonly reclaims: ReclaimAttempt[]
 }
 
 const BURSTS = 30
-/** From this length on blocks are not copied, in bytes: some journals are adopted, and some are not. */
+/** Blocks of at least this length, in bytes, are not copied, so that some journals are adopted. */
 const LARGE_BLOCK_BYTES = 180
-/** As length from which on blocks are not copied: all are. */
+/** A limit that copies all blocks. */
 export const NEVER_LARGE = Number.POSITIVE_INFINITY
 
 /**
- * Writers, a catalog, fences, trims, expiry, epochs, freeing, creations and deletions, at random, on a disk
+ * Random appends, fences, trims, expiries, epochs, reclaims, creations, deletions and documents on a disk
  * whose journals are rolled all the time. A log has a document of its name, created and deleted with it.
  */
 export async function runWorkload(
@@ -98,22 +98,22 @@ export function openSimulated(
   return openFiles(disk, { durability, rollBytes, largeBlockBytes }, async () => {})
 }
 
-/** Calls of a killed process without an outcome: the next opening determines it, and relies on it. */
+/** Sets the outcomes of the calls that a killed process left open: the next opening determines them. */
 async function observe(disk: SimulatedDisk, session: StorageSession, history: History): Promise<void> {
-  const settle = (attempt: Attempt, isThere: boolean): void => {
+  const settle = (attempt: Attempt, isApplied: boolean): void => {
     if (attempt.outcome === 'done' || attempt.outcome === 'not done') return
-    attempt.outcome = isThere ? 'done' : 'not done'
-    attempt.toldAt = disk.length
+    attempt.outcome = isApplied ? 'done' : 'not done'
+    attempt.settledAt = disk.length
   }
   const value = (await session.get('streams', 'one'))?.value
   for (const put of history.puts) settle(put, (put.deletes ? undefined : put.value) === value)
   for (const { logId, appends, deletion } of history.logs) {
     const head = await session.head(logId)
     if (deletion !== undefined) settle(deletion, head === undefined)
-    const line = new Set<AppendAttempt>()
-    const found = head && attemptThatLeft(appends, head)
-    for (let one = found; one !== undefined; one = one.parent) line.add(one)
-    for (const attempt of appends) settle(attempt, line.has(attempt))
+    const applied = new Set<AppendAttempt>()
+    const found = head && attemptOfHead(appends, head)
+    for (let attempt = found; attempt !== undefined; attempt = attempt.parent) applied.add(attempt)
+    for (const attempt of appends) settle(attempt, applied.has(attempt))
   }
 }
 
@@ -129,7 +129,7 @@ async function createLog(
     { kind: 'put', collection: 'settings', key: logId, value: 'its log exists', expect: null },
   ])
   history.logs.push({ logId, appends: [creation], deletion: undefined })
-  await told(disk, creation, call)
+  await recordOutcome(disk, creation, call)
 }
 
 async function useLog(
@@ -141,27 +141,27 @@ async function useLog(
   if (log.deletion !== undefined) return
   const stored = await session.head(log.logId)
   if (stored === undefined) return
-  const left = attemptThatLeft(log.appends, stored)!
+  const current = attemptOfHead(log.appends, stored)!
   if (prng.chance(0.06)) {
     log.deletion = begin(disk, {})
     const call = session.commit([
       { kind: 'delete-log', logId: log.logId },
       { kind: 'delete', collection: 'settings', key: log.logId },
     ])
-    await told(disk, log.deletion, call)
+    await recordOutcome(disk, log.deletion, call)
     return
   }
   if (prng.chance(0.06)) {
     // Unique, so that the head identifies which of several attempts succeeded.
     const epoch = stored.epoch + 1 + prng.below(1_000_000)
-    const attempt = begin(disk, { head: { ...stored, epoch }, parent: left, block: undefined })
+    const attempt = begin(disk, { head: { ...stored, epoch }, parent: current, block: undefined })
     log.appends.push(attempt)
-    await told(disk, attempt, session.commit([{ kind: 'set-epoch', logId: log.logId, epoch }]))
+    await recordOutcome(disk, attempt, session.commit([{ kind: 'set-epoch', logId: log.logId, epoch }]))
     return
   }
   const writer = new LogWriter(session, log.logId, stored)
   const calls: Promise<unknown>[] = []
-  let parent = left
+  let parent = current
   for (let i = prng.below(6); i >= 0; i--) {
     const { tail, trimPoint } = writer.head
     const request = writer.request({
@@ -176,7 +176,7 @@ async function useLog(
     })
     parent = begin(disk, { head: request.head, parent, block: request.block })
     log.appends.push(parent)
-    calls.push(told(disk, parent, session.append(request)))
+    calls.push(recordOutcome(disk, parent, session.append(request)))
   }
   await Promise.all(calls)
 }
@@ -194,7 +194,7 @@ async function put(
     const document = { collection: 'streams', key } as const
     return deletes ? { kind: 'delete', ...document } : { kind: 'put', ...document, value }
   })
-  await told(disk, attempt, session.commit(changes))
+  await recordOutcome(disk, attempt, session.commit(changes))
 }
 
 async function reclaim(
@@ -208,7 +208,7 @@ async function reclaim(
   await session.reclaim(limits).catch(() => {})
 }
 
-export function attemptThatLeft(
+export function attemptOfHead(
   attempts: readonly AppendAttempt[],
   { appendId, epoch }: Head,
 ): AppendAttempt | undefined {
@@ -216,10 +216,10 @@ export function attemptThatLeft(
 }
 
 function begin<Facts extends object>(disk: SimulatedDisk, facts: Facts): Facts & Attempt {
-  return { ...facts, calledAt: disk.length, toldAt: Number.POSITIVE_INFINITY, outcome: 'open' }
+  return { ...facts, calledAt: disk.length, settledAt: Number.POSITIVE_INFINITY, outcome: 'open' }
 }
 
-async function told(disk: SimulatedDisk, attempt: Attempt, call: Promise<unknown>): Promise<void> {
+async function recordOutcome(disk: SimulatedDisk, attempt: Attempt, call: Promise<unknown>): Promise<void> {
   try {
     await call
     attempt.outcome = 'done'
@@ -227,5 +227,5 @@ async function told(disk: SimulatedDisk, attempt: Attempt, call: Promise<unknown
     const isCertain = StorageConflict.is(error) || (StorageFailure.is(error) && error.nothingWritten)
     attempt.outcome = isCertain ? 'not done' : 'unknown'
   }
-  attempt.toldAt = disk.length
+  attempt.settledAt = disk.length
 }

@@ -118,12 +118,12 @@ export const catalogMutations: readonly Mutation[] = [
 /** Counts the versions of each document from 1, each time that it is created. */
 function versionsPerDocument(): Storage {
   const versions = new Map<string, number>()
-  const shown = <Found extends Document | undefined>(document: Found): Found =>
+  const withVersion = <Found extends Document | undefined>(document: Found): Found =>
     document === undefined ? document : { ...document, version: versions.get(document.key)! }
   return wrapped((session) => ({
     ...delegating(session),
-    get: async (collection, key) => shown(await session.get(collection, key)),
-    list: async (collection, range) => (await session.list(collection, range)).map(shown),
+    get: async (collection, key) => withVersion(await session.get(collection, key)),
+    list: async (collection, range) => (await session.list(collection, range)).map(withVersion),
     async commit(changes) {
       const real = await Promise.all(
         changes.map(async (change) => {

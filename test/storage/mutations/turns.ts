@@ -6,7 +6,7 @@ import type { Mutation } from './mutation.ts'
 interface Turns {
   /** The first one has the turn. */
   readonly waiting: ((isOurs: boolean) => void)[]
-  give(): void
+  grant(): void
 }
 
 /** A storage that grants the turn to one session after another, with the given parts replaced. */
@@ -17,28 +17,28 @@ export function takingTurns(
   ) => Partial<{
     /** Replaces the function that gives up a turn. */
     end: (onTurn: (isOurs: boolean) => void) => void
-    close: (asked: readonly ((isOurs: boolean) => void)[]) => void
+    close: (requested: readonly ((isOurs: boolean) => void)[]) => void
   }> = () => ({}),
 ): Storage {
   const waiting: ((isOurs: boolean) => void)[] = []
-  const turns = { waiting, give: () => waiting[0]?.(true) }
+  const turns = { waiting, grant: () => waiting[0]?.(true) }
   const leave = (onTurn: (isOurs: boolean) => void) => {
     const index = waiting.indexOf(onTurn)
     if (index < 0) return
     waiting.splice(index, 1)
-    if (index === 0) turns.give()
+    if (index === 0) turns.grant()
   }
-  const { end = leave, close = (asked) => asked.forEach(leave) } = change(turns, leave)
+  const { end = leave, close = (requested) => requested.forEach(leave) } = change(turns, leave)
   return wrapped((session): Partial<StorageSession> => {
-    const asked: ((isOurs: boolean) => void)[] = []
+    const requested: ((isOurs: boolean) => void)[] = []
     return {
       backgroundTurn(onTurn) {
-        asked.push(onTurn)
-        if (waiting.push(onTurn) === 1) turns.give()
+        requested.push(onTurn)
+        if (waiting.push(onTurn) === 1) turns.grant()
         return () => end(onTurn)
       },
       close() {
-        close(asked)
+        close(requested)
         return session.close()
       },
     }

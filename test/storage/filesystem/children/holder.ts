@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
 import { systemClock } from '../../../../src/runtime/clock.ts'
 
-const [directory, how] = process.argv.slice(2)
+const [directory, mode] = process.argv.slice(2)
 
 /** Opens the directory, reports the outcome, and holds it until it is killed or its input ends. */
 try {
@@ -11,10 +11,10 @@ try {
   if (parentPort === null) writeSync(1, 'open\n')
   // A worker that listens for messages stays.
   else parentPort.on('message', () => {}).postMessage('open')
-  const end = how === 'exit-when-told' ? () => process.exit() : () => void session.close()
-  if (how !== 'worker') process.stdin.resume().on('end', end)
+  const end = mode === 'exit-when-told' ? () => process.exit() : () => void session.close()
+  if (mode !== 'worker') process.stdin.resume().on('end', end)
 } catch (error) {
-  const told = `${(error as { kind?: string }).kind}: ${(error as Error).message}`
-  if (parentPort === null) writeSync(1, `${told}\n`)
-  else parentPort.postMessage(told)
+  const message = `${(error as { kind?: string }).kind}: ${(error as Error).message}`
+  if (parentPort === null) writeSync(1, `${message}\n`)
+  else parentPort.postMessage(message)
 }

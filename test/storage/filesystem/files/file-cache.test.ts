@@ -47,9 +47,9 @@ test.each(['rename', 'close'])('a new file is closed once when its %s fails', as
     if (operation === 'close') closed++
     if (operation === failing) throw systemError('EIO')
   })
-  const made = await NewFile.create(files, 'segment', 1)
-  await expect(made.finish()).rejects.toThrow('EIO')
-  await made.abandon()
+  const file = await NewFile.create(files, 'segment', 1)
+  await expect(file.finish()).rejects.toThrow('EIO')
+  await file.abandon()
   expect(closed).toBe(1)
 })
 

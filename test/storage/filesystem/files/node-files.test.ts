@@ -17,7 +17,7 @@ test.runIf(hasPipes).each(['segment-0000000009', 'journal-0000000001', 'checkpoi
   async (name) => {
     const directory = await temporaryDirectory()
     execFileSync('mkfifo', [join(directory, name)])
-    await wakingReaders(join(directory, name), async () => {
+    await withBlockedReaders(join(directory, name), async () => {
       const opening = nodeFiles(directory).open(name, 'read')
       await expect(opening).rejects.toThrow(`EINVAL: not a regular file, open '${join(directory, name)}'`)
     })
@@ -28,7 +28,7 @@ test.runIf(hasPipes)(`a pipe with the name of a journal makes opening fail${pipe
   const directory = await temporaryDirectory()
   const name = 'journal-0000000001'
   execFileSync('mkfifo', [join(directory, name)])
-  await wakingReaders(join(directory, name), async () => {
+  await withBlockedReaders(join(directory, name), async () => {
     const opening = filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
     await expect(opening).rejects.toMatchObject({ kind: 'io', message: expect.stringContaining(name) })
   })
@@ -59,7 +59,7 @@ test('opening a directory as a file fails', async () => {
 })
 
 /** A reader that waits for a writer would keep the process from ending when the test fails. */
-async function wakingReaders(pipe: string, work: () => Promise<void>): Promise<void> {
+async function withBlockedReaders(pipe: string, work: () => Promise<void>): Promise<void> {
   const wake = setTimeout(() => closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK)), 3000)
   try {
     await work()

@@ -18,12 +18,12 @@ const linuxOnly = onLinux ? '' : ' (skipped: only on Linux do descriptors lead t
 test.runIf(onLinux)(
   `an owner of a moved directory stops writing, and never touches the one in its place${linuxOnly}`,
   async () => {
-    const { path, moved, one } = await openAndMove()
+    const { path, moved, one: owner } = await openAndMove()
     const log = vi.spyOn(console, 'error').mockImplementation(() => {})
     const two = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
-    await putAll(two, 'two', 60)
+    await putDocuments(two, 'two', 60)
     const outcomes: PromiseSettledResult<void>[] = []
-    for (const key of keysOf('one', 60)) outcomes.push(...(await Promise.allSettled([put(one, key)])))
+    for (const key of keysOf('one', 60)) outcomes.push(...(await Promise.allSettled([put(owner, key)])))
     expect(outcomes.at(-1)).toMatchObject({
       status: 'rejected',
       reason: { kind: 'io', nothingWritten: true },
@@ -31,12 +31,12 @@ test.runIf(onLinux)(
     await expect(
       openDirectory(moved, OPTIONS, { clock: systemClock, onLogChanged: () => {} }),
     ).rejects.toMatchObject({ kind: 'blocked' })
-    await one.close().catch(() => {})
+    await owner.close().catch(() => {})
     await two.close()
     log.mockRestore()
-    expect(await keysIn(path)).toEqual(keysOf('two', 60))
+    expect(await storedKeys(path)).toEqual(keysOf('two', 60))
     const acknowledged = outcomes.filter(({ status }) => status === 'fulfilled').length
-    expect(await keysIn(moved)).toHaveLength(acknowledged)
+    expect(await storedKeys(moved)).toHaveLength(acknowledged)
     expect(await readdir(moved)).not.toContainEqual(expect.stringMatching(/^owner/))
   },
 )
@@ -66,19 +66,19 @@ test('a closed directory rejects new work and waits for work in flight', async (
 test('an owner without descriptor paths writes nothing to the old path of a moved directory', async () => {
   const path = join(await temporaryDirectory(), 'data')
   await mkdir(path)
-  const one = await openFiles(nodeFiles(await pinByPath(path)), OPTIONS, async () => {})
-  await putAll(one, 'one', 1)
+  const owner = await openFiles(nodeFiles(await pinByPath(path)), OPTIONS, async () => {})
+  await putDocuments(owner, 'one', 1)
   await rename(path, `${path}.moved`)
   const two = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
-  await putAll(two, 'two', 5)
+  await putDocuments(two, 'two', 5)
   const further = keysOf('one', 60).filter((key) => key !== 'one-0')
   const outcomes: PromiseSettledResult<void>[] = []
-  for (const key of further) outcomes.push(...(await Promise.allSettled([put(one, key)])))
-  await one.close().catch(() => {})
+  for (const key of further) outcomes.push(...(await Promise.allSettled([put(owner, key)])))
+  await owner.close().catch(() => {})
   await two.close()
-  expect(await keysIn(path)).toEqual(keysOf('two', 5))
+  expect(await storedKeys(path)).toEqual(keysOf('two', 5))
   const acknowledged = outcomes.filter(({ status }) => status === 'fulfilled').length
-  expect(await keysIn(`${path}.moved`)).toHaveLength(1 + acknowledged)
+  expect(await storedKeys(`${path}.moved`)).toHaveLength(1 + acknowledged)
 })
 
 test.each<[string, (path: string) => Promise<unknown>]>([
@@ -122,9 +122,9 @@ test.each<[string, (path: string) => Promise<unknown>]>([
 async function openAndMove() {
   const path = join(await temporaryDirectory(), 'data')
   const moved = `${path}.moved`
-  const one = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
+  const owner = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
   await rename(path, moved)
-  return { path, moved, one }
+  return { path, moved, one: owner }
 }
 
 function put(session: StorageSession, key: string): Promise<void> {
@@ -132,7 +132,7 @@ function put(session: StorageSession, key: string): Promise<void> {
   return session.commit([{ kind: 'put', collection: 'settings', key, value, expect: null }])
 }
 
-async function putAll(session: StorageSession, prefix: string, count: number): Promise<void> {
+async function putDocuments(session: StorageSession, prefix: string, count: number): Promise<void> {
   for (const key of keysOf(prefix, count)) await put(session, key)
 }
 
@@ -140,7 +140,7 @@ function keysOf(prefix: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => `${prefix}-${i}`).sort()
 }
 
-async function keysIn(path: string): Promise<string[]> {
+async function storedKeys(path: string): Promise<string[]> {
   const session = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
   const documents = await session.list('settings', { prefix: '', after: '', limit: 1000 })
   await session.close()

@@ -51,9 +51,9 @@ describe('an append that hits an error', () => {
     const results = await Promise.allSettled(writers.flatMap((writer) => [writer.append(), writer.append()]))
     expect(results.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
     for (const { logId } of writers) {
-      const again = new LogWriter(session, logId)
-      await again.append()
-      checkRead(again.written, WHOLE_LOG, await session.read(logId, WHOLE_LOG))
+      const retry = new LogWriter(session, logId)
+      await retry.append()
+      checkRead(retry.written, WHOLE_LOG, await session.read(logId, WHOLE_LOG))
     }
   })
 
@@ -92,11 +92,11 @@ describe('an append that hits an error', () => {
     let failures = 1
     disk.faults = (operation) => (operation === 'datasync' && failures-- > 0 ? 'EIO' : undefined)
     await writer.append({ bodyBytes: 5000 }).catch(() => {})
-    const again = new LogWriter(session, 'a')
-    await again.append({ tag: 'again' })
+    const retry = new LogWriter(session, 'a')
+    await retry.append({ tag: 'again' })
     const crashed = await openSimulated(disk.crashedAfter(disk.length, 'everything', new Prng(1)), LARGE)
-    expect(await crashed.head('a')).toEqual(again.head)
-    checkRead(again.written, WHOLE_LOG, await crashed.read('a', WHOLE_LOG))
+    expect(await crashed.head('a')).toEqual(retry.head)
+    checkRead(retry.written, WHOLE_LOG, await crashed.read('a', WHOLE_LOG))
   })
 })
 
@@ -136,12 +136,12 @@ async function expectRetry(
   before: LogWriter['head'],
 ): Promise<void> {
   disk.faults = () => undefined
-  const again = new LogWriter(session, 'a', before, failed.written.slice(0, -1))
-  await again.append({ tag: 'again', count: 2 })
-  checkRead(again.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
+  const retry = new LogWriter(session, 'a', before, failed.written.slice(0, -1))
+  await retry.append({ tag: 'again', count: 2 })
+  checkRead(retry.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
   for (const loss of ['nothing', 'everything'] as const) {
     const crashed = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(1)), LARGE)
-    expect(await crashed.head('a')).toEqual(again.head)
-    checkRead(again.written, WHOLE_LOG, await crashed.read('a', WHOLE_LOG))
+    expect(await crashed.head('a')).toEqual(retry.head)
+    checkRead(retry.written, WHOLE_LOG, await crashed.read('a', WHOLE_LOG))
   }
 }

@@ -87,10 +87,10 @@ test('a directory that was removed is created by the next opening in the process
   await stream.append('kept')
   await old.close()
   await hw.close()
-  const again = await open({ storage: filesystem(directory) })
-  const { records } = await again.basin('my-basin').stream('log').read({ seqNum: 0 })
+  const reopened = await open({ storage: filesystem(directory) })
+  const { records } = await reopened.basin('my-basin').stream('log').read({ seqNum: 0 })
   expect(records.map(({ body }) => body)).toEqual(['kept'])
-  await again.close()
+  await reopened.close()
 })
 
 test('a storage that lost its journal is closed by the next opening in the process', async () => {
@@ -118,11 +118,11 @@ test.each(['journal', 'segment'])(
     await first.close()
     const session = await openSimulated(disk, 100_000)
     await session.commit([])
-    const name = disk.names.find((one) => one.startsWith(kind))!
+    const name = disk.names.find((file) => file.startsWith(kind))!
     await disk.unlink(name)
-    const again = new LogWriter(session, 'a', (await session.head('a'))!)
+    const retry = new LogWriter(session, 'a', (await session.head('a'))!)
     const appends = async () => {
-      for (let i = 0; i < 400; i++) await again.append({ bodyBytes: 500 })
+      for (let i = 0; i < 400; i++) await retry.append({ bodyBytes: 500 })
     }
     await expect(appends()).rejects.toMatchObject({
       kind: 'io',

@@ -39,7 +39,7 @@ async function timed() {
   return { disk, session, clock }
 }
 
-function cutAt(disk: SimulatedDisk, length: number): SimulatedDisk {
+function truncatedTo(disk: SimulatedDisk, length: number): SimulatedDisk {
   return changedDisk(disk, (_, content) => content.subarray(0, length))
 }
 
@@ -56,29 +56,29 @@ async function expectReported(disk: SimulatedDisk, at: number): Promise<void> {
 test('after a clean close, a truncation of the last journal at any place is reported', async () => {
   const { disk, ends } = await journal('closed')
   for (const [i, end] of ends.slice(0, -1).entries()) {
-    await expectReported(cutAt(disk, end), end)
-    await expectReported(cutAt(disk, end + 20), end)
-    if (i > 0) await expectReported(cutAt(disk, end - 3), ends[i - 1]!)
+    await expectReported(truncatedTo(disk, end), end)
+    await expectReported(truncatedTo(disk, end + 20), end)
+    if (i > 0) await expectReported(truncatedTo(disk, end - 3), ends[i - 1]!)
   }
   // The last append itself.
-  await expectReported(cutAt(disk, ends.at(-1)! - 1), ends.at(-2)!)
+  await expectReported(truncatedTo(disk, ends.at(-1)! - 1), ends.at(-2)!)
   // The bytes after it are not needed.
-  const session = await openSimulated(cutAt(disk, ends.at(-1)! + 1), LARGE)
+  const session = await openSimulated(truncatedTo(disk, ends.at(-1)! + 1), LARGE)
   expect((await session.head('a'))?.tail.seqNum).toBe(APPENDS)
   await session.close()
 })
 
 test('after a crash, a truncation by more groups than a recorded end may lag is reported', async () => {
   const { disk, ends } = await journal('crashed')
-  for (const end of ends.slice(0, -GROUPS - 1)) await expectReported(cutAt(disk, end), end)
+  for (const end of ends.slice(0, -GROUPS - 1)) await expectReported(truncatedTo(disk, end), end)
   const undetected = ends.filter((end) => end > ends.at(-GROUPS - 2)!)
   for (const end of undetected.slice(0, -1)) {
-    const cut = cutAt(disk, end)
-    const isOpened = await openSimulated(cut, LARGE).then(
+    const truncated = truncatedTo(disk, end)
+    const isOpened = await openSimulated(truncated, LARGE).then(
       (session) => session.close().then(() => true),
       () => false,
     )
-    const { problems } = await verifyFiles(cut, { ofEngine: false })
+    const { problems } = await verifyFiles(truncated, { ofEngine: false })
     expect(problems.length === 0).toBe(isOpened)
   }
 })
@@ -93,14 +93,14 @@ test('after a crash that follows 100 ms without appends, a truncation at any pla
     await clock.advance(60)
   }
   const busy = disk.crashedAfter(disk.length, 'everything', new Prng(1))
-  await (await openSimulated(cutAt(busy, ends[0]!), LARGE)).close()
+  await (await openSimulated(truncatedTo(busy, ends[0]!), LARGE)).close()
   const before = disk.length
   await clock.advance(100)
   await vi.waitFor(() => expect(disk.length).toBe(before + 2))
   const crashed = disk.crashedAfter(disk.length, 'everything', new Prng(1))
   for (const [i, end] of ends.entries()) {
-    if (i > 0) await expectReported(cutAt(crashed, end - 1), ends[i - 1]!)
-    if (end !== ends.at(-1)) await expectReported(cutAt(crashed, end), end)
+    if (i > 0) await expectReported(truncatedTo(crashed, end - 1), ends[i - 1]!)
+    if (end !== ends.at(-1)) await expectReported(truncatedTo(crashed, end), end)
   }
   // Once is enough.
   await clock.advance(1000)
@@ -150,10 +150,10 @@ test.each([
     const crashed = disk.crashedAfter(count, (['everything', 'some', 'reordered'] as const)[count % 3]!, prng)
     const { problems } = await verifyFiles(crashed, { ofEngine: false })
     expect(problems).toEqual([])
-    const again = await openSimulated(crashed, LARGE)
+    const reopened = await openSimulated(crashed, LARGE)
     const acknowledged = tails.slice(0, count + 1).findLast((tail) => tail !== undefined) ?? 0
-    expect((await again.read('a', WHOLE_LOG)).length).toBeGreaterThanOrEqual(acknowledged)
-    await again.close()
+    expect((await reopened.read('a', WHOLE_LOG)).length).toBeGreaterThanOrEqual(acknowledged)
+    await reopened.close()
   }
 })
 

@@ -89,7 +89,7 @@ test.runIf(onLinux)(
   `a process that reuses the pid of the owner is not taken for the owner${linuxOnly}`,
   async () => {
     const directory = await temporaryDirectory()
-    await leftBy(directory, { ...(await currentProcess()), started: '1' })
+    await writeOwnerFile(directory, { ...(await currentProcess()), started: '1' })
     await (await open(directory)).close()
   },
 )
@@ -98,7 +98,7 @@ test.runIf(onLinux)(
   `an owner in another container with the same host name may be alive${linuxOnly}`,
   async () => {
     const directory = await temporaryDirectory()
-    await leftBy(directory, { ...(await currentProcess()), pid: 2 ** 22 + 1, namespace: 'pid:[1]' })
+    await writeOwnerFile(directory, { ...(await currentProcess()), pid: 2 ** 22 + 1, namespace: 'pid:[1]' })
     await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
   },
 )
@@ -106,7 +106,7 @@ test.runIf(onLinux)(
 describe.runIf(onLinux)(
   `an owner whose process cannot be looked up is probed by its socket${linuxOnly}`,
   () => {
-    async function holderElsewhere(how: string, directoryName = 'data') {
+    async function holderInContainer(how: string, directoryName = 'data') {
       const base = await temporaryDirectory()
       const directory = join(base, directoryName)
       const holder = new Child(await bundleProgram(new URL('../children/holder.ts', import.meta.url), base), [
@@ -124,7 +124,7 @@ describe.runIf(onLinux)(
     }
 
     test('the lock of a running or stopped process is kept', async () => {
-      const { holder, directory } = await holderElsewhere('until-told')
+      const { holder, directory } = await holderInContainer('until-told')
       await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
       process.kill(holder.pid, 'SIGSTOP')
       await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
@@ -135,9 +135,9 @@ describe.runIf(onLinux)(
     })
 
     test.each(['data', 'a-path-that-is-longer-than-the-address-of-a-socket-'.repeat(3)])(
-      'one that was killed is taken over (%s)',
+      'the lock of a killed process is reclaimed (%s)',
       async (directoryName) => {
-        const { holder, directory } = await holderElsewhere('until-told', directoryName)
+        const { holder, directory } = await holderInContainer('until-told', directoryName)
         await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
         await holder.kill()
         await (await open(directory)).close()
@@ -146,7 +146,7 @@ describe.runIf(onLinux)(
     )
 
     test('the lock of a process that exited without closing is reclaimed', async () => {
-      const { holder, directory } = await holderElsewhere('exit-when-told')
+      const { holder, directory } = await holderInContainer('exit-when-told')
       await holder.end()
       expect(await owners(directory)).toHaveLength(1)
       await (await open(directory)).close()
@@ -173,7 +173,7 @@ describe.runIf(onLinux)(
       ['on another file system', { device: 0, filesystem: undefined }],
       ['of which no socket is told', { device: undefined }],
     ])('an owner %s may be alive, although nothing listens', async (_, members) => {
-      const { holder, directory, change } = await holderElsewhere('until-told')
+      const { holder, directory, change } = await holderInContainer('until-told')
       await change(members)
       await holder.kill()
       await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
@@ -182,7 +182,7 @@ describe.runIf(onLinux)(
     test.runIf(isLocal)(
       `the lock of an owner from before a power loss is reclaimed${localOnly}`,
       async () => {
-        const { holder, directory, change } = await holderElsewhere('until-told')
+        const { holder, directory, change } = await holderInContainer('until-told')
         await holder.kill()
         await change({ boot: 'another', device: 0 })
         await (await open(directory)).close()
@@ -190,7 +190,7 @@ describe.runIf(onLinux)(
     )
 
     test('an owner whose socket was copied as a file may be alive', async () => {
-      const { holder, directory } = await holderElsewhere('until-told')
+      const { holder, directory } = await holderInContainer('until-told')
       await holder.kill()
       for (const file of await readdir(directory)) {
         if (!file.endsWith('.sock')) continue
@@ -201,7 +201,7 @@ describe.runIf(onLinux)(
     })
 
     test('an owner whose socket was removed may be alive', async () => {
-      const { holder, directory } = await holderElsewhere('until-told')
+      const { holder, directory } = await holderInContainer('until-told')
       for (const file of await readdir(directory)) {
         if (file.endsWith('.sock')) await unlink(join(directory, file))
       }
@@ -221,14 +221,14 @@ test('an owner whose file was removed can close', async () => {
 
 test('an owner on another host may be alive', async () => {
   const directory = await temporaryDirectory()
-  const path = await leftBy(directory, { pid: 1, host: 'elsewhere' })
+  const path = await writeOwnerFile(directory, { pid: 1, host: 'elsewhere' })
   await expect(open(directory)).rejects.toThrow(`process 1 on elsewhere`)
   await expect(open(directory)).rejects.toThrow(`remove ${path}`)
 })
 
 test('a damaged owner file blocks and is kept', async () => {
   const directory = await temporaryDirectory()
-  const path = await leftBy(directory, undefined)
+  const path = await writeOwnerFile(directory, undefined)
   for (const text of ['', 'null', '{}', `{"pid":1,"host":"${'h'.repeat(4096)}"}`]) {
     await writeFile(path, text)
     await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
@@ -291,7 +291,7 @@ async function owners(directory: string): Promise<string[]> {
   return (await readdir(directory)).filter((name) => /^owner-[^.]*$/.test(name))
 }
 
-async function leftBy(directory: string, owner: object | undefined): Promise<string> {
+async function writeOwnerFile(directory: string, owner: object | undefined): Promise<string> {
   const path = join(directory, 'owner-00000000-0000-4000-8000-000000000000')
   const text =
     owner === undefined ? '' : `${JSON.stringify({ since: '2026-01-01T00:00:00.000Z', ...owner })}\n`

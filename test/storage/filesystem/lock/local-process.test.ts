@@ -8,7 +8,7 @@ import {
 
 const onLinux = process.platform === 'linux'
 /** Higher than any pid of a system. */
-const GONE = 2 ** 30
+const UNUSED_PID = 2 ** 30
 const OWN: ProcessIdentity = {
   pid: process.pid,
   host: 'here',
@@ -22,26 +22,31 @@ const linuxOnly = onLinux ? '' : ' (skipped: only Linux tells start times and na
 
 test.each<[string, ProcessIdentity, ProcessIdentity, Liveness]>([
   ['one that runs', OWN, OWN, 'unknown'],
-  ['one that is gone', { ...OWN, pid: GONE }, OWN, 'dead'],
-  ['one on a host without a name', { ...OWN, pid: GONE, host: '' }, { ...OWN, host: '' }, 'unknown'],
-  ['one on another host', { ...OWN, pid: GONE, host: 'elsewhere' }, OWN, 'unknown'],
+  ['one that is gone', { ...OWN, pid: UNUSED_PID }, OWN, 'dead'],
+  ['one on a host without a name', { ...OWN, pid: UNUSED_PID, host: '' }, { ...OWN, host: '' }, 'unknown'],
+  ['one on another host', { ...OWN, pid: UNUSED_PID, host: 'elsewhere' }, OWN, 'unknown'],
   [
     'one of another start: of another machine with the same host name, or of this one before',
-    { ...OWN, boot: 'another', pid: GONE },
+    { ...OWN, boot: 'another', pid: UNUSED_PID },
     OWN,
     'unknown',
   ],
   [
     'one of another container with the same host name',
-    { ...OWN, namespace: 'pid:[2]', pid: GONE },
+    { ...OWN, namespace: 'pid:[2]', pid: UNUSED_PID },
     OWN,
     'unknown',
   ],
-  ['one when the start cannot be read', { ...OWN, pid: GONE }, WITHOUT_BOOT, 'unknown'],
-  ['one that did not note the start', { ...WITHOUT_BOOT, pid: GONE }, OWN, 'unknown'],
-  ['one when no start is known', { ...WITHOUT_BOOT, pid: GONE }, WITHOUT_BOOT, onLinux ? 'unknown' : 'dead'],
-  ['one of a namespace that cannot be read', { ...OWN, pid: GONE }, WITHOUT_NAMESPACE, 'unknown'],
-  ['one that did not note its namespace', { ...WITHOUT_NAMESPACE, pid: GONE }, OWN, 'unknown'],
+  ['one when the start cannot be read', { ...OWN, pid: UNUSED_PID }, WITHOUT_BOOT, 'unknown'],
+  ['one that did not note the start', { ...WITHOUT_BOOT, pid: UNUSED_PID }, OWN, 'unknown'],
+  [
+    'one when no start is known',
+    { ...WITHOUT_BOOT, pid: UNUSED_PID },
+    WITHOUT_BOOT,
+    onLinux ? 'unknown' : 'dead',
+  ],
+  ['one of a namespace that cannot be read', { ...OWN, pid: UNUSED_PID }, WITHOUT_NAMESPACE, 'unknown'],
+  ['one that did not note its namespace', { ...WITHOUT_NAMESPACE, pid: UNUSED_PID }, OWN, 'unknown'],
 ])('%s', async (_, other, own, expected) => {
   expect(await processLiveness(other, own)).toBe(expected)
 })
@@ -52,16 +57,16 @@ test('the liveness of a process is unknown if the runtime denies the lookup', as
     throw refused
   })
   try {
-    expect(await processLiveness({ ...OWN, pid: GONE }, OWN)).toBe('unknown')
+    expect(await processLiveness({ ...OWN, pid: UNUSED_PID }, OWN)).toBe('unknown')
   } finally {
     kill.mockRestore()
   }
 })
 
 test('without further data the pid decides, except on Linux', async () => {
-  const bare = { pid: process.pid, host: 'here' }
-  expect(await processLiveness(bare, bare)).toBe('unknown')
-  expect(await processLiveness({ ...bare, pid: GONE }, bare)).toBe(onLinux ? 'unknown' : 'dead')
+  const onlyPid = { pid: process.pid, host: 'here' }
+  expect(await processLiveness(onlyPid, onlyPid)).toBe('unknown')
+  expect(await processLiveness({ ...onlyPid, pid: UNUSED_PID }, onlyPid)).toBe(onLinux ? 'unknown' : 'dead')
 })
 
 test.runIf(onLinux)(`a process that reuses a pid is not the earlier process${linuxOnly}`, async () => {

@@ -24,8 +24,8 @@ test.each([2, 6])(
       const directory = join(base, `data-${round}`)
       const children = Array.from({ length: count }, () => new Child(program, [directory]))
       await Promise.all(children.map((child) => child.printed(1)))
-      const told = children.map(({ lines }) => lines[0]!.split(':')[0]).sort()
-      expect(told).toEqual([...Array.from({ length: count - 1 }, () => 'blocked'), 'open'])
+      const outcomes = children.map(({ lines }) => lines[0]!.split(':')[0]).sort()
+      expect(outcomes).toEqual([...Array.from({ length: count - 1 }, () => 'blocked'), 'open'])
       await Promise.all(children.map((child) => child.end()))
       await (await open(directory)).close()
     }
@@ -51,7 +51,7 @@ test('concurrent openings never lock the directory twice', async () => {
   const directory = await temporaryDirectory()
   let holders = 0
   let held = 0
-  const comeAndGo = async (): Promise<void> => {
+  const lockAndRelease = async (): Promise<void> => {
     for (let round = 0; round < 40; round++) {
       const owned = await lockDirectory(directory, systemClock).catch((error) => {
         expect(error).toMatchObject({ kind: 'blocked' })
@@ -64,14 +64,14 @@ test('concurrent openings never lock the directory twice', async () => {
       await owned.release()
     }
   }
-  await Promise.all(Array.from({ length: 4 }, comeAndGo))
+  await Promise.all(Array.from({ length: 4 }, lockAndRelease))
   expect(held).toBeGreaterThan(0)
 })
 
 test('an opening gives up at once for a candidate with a lower name', async () => {
   const directory = await temporaryDirectory()
   const path = join(directory, FIRST)
-  await writeFile(path, await thisAsCandidate())
+  await writeFile(path, await candidateFile())
   await expect(lockDirectory(directory, virtualClock())).rejects.toThrow(
     `${directory} is being opened by process ${process.pid}`,
   )
@@ -80,43 +80,47 @@ test('an opening gives up at once for a candidate with a lower name', async () =
 
 test('an opening waits for a candidate with a higher name to give up', async () => {
   const directory = await temporaryDirectory()
-  await writeFile(join(directory, LAST), await thisAsCandidate())
+  await writeFile(join(directory, LAST), await candidateFile())
   const clock = virtualClock()
   const opening = lockDirectory(directory, clock)
   await untilCandidates(directory, 2)
   await unlink(join(directory, LAST))
-  const owned = await advancing(clock, opening)
+  const owned = await advanceUntilSettled(clock, opening)
   expect(await readFile(join(directory, await onlyOwner(directory)), 'utf8')).toMatch(/\}\n$/)
   await owned.release()
 })
 
 test('an opening stops waiting once a candidate has the lock', async () => {
   const directory = await temporaryDirectory()
-  await writeFile(join(directory, LAST), await thisAsCandidate())
+  await writeFile(join(directory, LAST), await candidateFile())
   const clock = virtualClock()
   const start = clock.now()
   const opening = lockDirectory(directory, clock)
   await untilCandidates(directory, 2)
   await appendFile(join(directory, LAST), '\n')
-  await expect(advancing(clock, opening)).rejects.toThrow(`${directory} is open in process ${process.pid}`)
+  await expect(advanceUntilSettled(clock, opening)).rejects.toThrow(
+    `${directory} is open in process ${process.pid}`,
+  )
   expect(clock.now() - start).toBeLessThan(1000)
 })
 
 test('an opening waits at most five seconds for a candidate', async () => {
   const directory = await temporaryDirectory()
-  await writeFile(join(directory, LAST), await thisAsCandidate())
+  await writeFile(join(directory, LAST), await candidateFile())
   const clock = virtualClock()
   const start = clock.now()
-  await expect(advancing(clock, lockDirectory(directory, clock))).rejects.toMatchObject({ kind: 'blocked' })
+  await expect(advanceUntilSettled(clock, lockDirectory(directory, clock))).rejects.toMatchObject({
+    kind: 'blocked',
+  })
   expect(clock.now() - start).toBe(4990)
   expect(await readdir(directory)).toEqual([LAST])
 })
 
 test('an opening does not wait for a crashed candidate', async () => {
   const directory = await temporaryDirectory()
-  const gone = JSON.parse(await thisAsCandidate())
+  const crashed = JSON.parse(await candidateFile())
   for (const name of [FIRST, LAST]) {
-    await writeFile(join(directory, name), JSON.stringify({ ...gone, pid: 2 ** 30 }))
+    await writeFile(join(directory, name), JSON.stringify({ ...crashed, pid: 2 ** 30 }))
   }
   const owned = await lockDirectory(directory, virtualClock())
   await owned.release()
@@ -127,7 +131,7 @@ function open(directory: string): Promise<StorageSession> {
   return filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
 }
 
-async function thisAsCandidate(): Promise<string> {
+async function candidateFile(): Promise<string> {
   return JSON.stringify({ ...(await currentProcess()), since: '2026-01-01T00:00:00.000Z' })
 }
 
@@ -143,7 +147,7 @@ async function onlyOwner(directory: string): Promise<string> {
 }
 
 /** Advances the time until the promise has settled. */
-async function advancing<Result>(
+async function advanceUntilSettled<Result>(
   clock: ReturnType<typeof virtualClock>,
   work: Promise<Result>,
 ): Promise<Result> {

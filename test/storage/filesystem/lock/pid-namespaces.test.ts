@@ -18,10 +18,10 @@ test.runIf(canUnshare)(
     await owner.printed(1)
     expect(owner.lines).toEqual(['open'])
     const open = [process.execPath, program, directory, 'exit-when-told']
-    const told = () => run('unshare', ['--time', '--boottime', '100000', ...open])
-    expect(told()).toMatch(/^blocked/)
+    const openInNamespace = () => run('unshare', ['--time', '--boottime', '100000', ...open])
+    expect(openInNamespace()).toMatch(/^blocked/)
     await owner.kill()
-    expect(told()).toBe('open\n')
+    expect(openInNamespace()).toBe('open\n')
   },
 )
 
@@ -36,8 +36,8 @@ test.runIf(canUnshare)(
     expect(inside.own.namespace).toMatch(/^pid:/)
     expect(inside.own.started).toBeUndefined()
     expect(inside.liveness).toBe('unknown')
-    const withItsOwn = ['--pid', '--fork', '--mount-proc', process.execPath, program]
-    const { own, liveness } = JSON.parse(run('unshare', withItsOwn))
+    const inPidNamespace = ['--pid', '--fork', '--mount-proc', process.execPath, program]
+    const { own, liveness } = JSON.parse(run('unshare', inPidNamespace))
     expect(own.started).toMatch(/^\d+$/)
     expect(liveness).toBe('dead')
   },

@@ -30,7 +30,7 @@ test.each(['damaged', 'unreadable'])(
     else for (let i = 64; i < disk.contentOf(DAMAGED).length; i += 64) disk.contentOf(DAMAGED)[i]! ^= 1
     for (const writer of trimmed) {
       await writer.append({ trimPoint: writer.head.tail.seqNum, trimmedAt: NOW })
-      for (const expected of writer.written.slice(0, -1)) expected.mayBeGone = true
+      for (const expected of writer.written.slice(0, -1)) expected.mayBeFreed = true
     }
     await session.reclaim(RECLAIM)
     await vi.waitFor(() => expect(disk.bytes).toBeLessThan(before / 2))

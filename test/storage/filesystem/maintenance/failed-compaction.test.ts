@@ -9,22 +9,22 @@ import { openSimulated } from '../workload.ts'
 const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 1000 }
 
 test('a compaction that cannot create its segment does not prevent removals', async () => {
-  const { disk, session, fail, makeMergeDue } = await withSegments()
+  const { disk, session, fail, makeMergeDue: makeCompactionDue } = await withSegments()
   const failed = fail((operation, name, mode) => {
     return operation === 'open' && mode === 'create' && name.startsWith('segment')
   })
-  await makeMergeDue()
-  await goesOn(session, () => failed() > 0)
+  await makeCompactionDue()
+  await commitUntil(session, () => failed() > 0)
   await expectAllRemoved(session, disk, fail)
 })
 
 test('a compaction that cannot be committed leaves no segment', async () => {
-  const { disk, session, fail, makeMergeDue } = await withSegments()
+  const { disk, session, fail, makeMergeDue: makeCompactionDue } = await withSegments()
   const before = new Set(disk.names)
   const isMerged = () => disk.names.some((name) => /^segment-\d+$/.test(name) && !before.has(name))
   const failed = fail((operation, name) => isMerged() && operation === 'write' && name.startsWith('journal'))
-  await makeMergeDue()
-  await goesOn(session, () => failed() > 0)
+  await makeCompactionDue()
+  await commitUntil(session, () => failed() > 0)
   await expectAllRemoved(session, disk, fail)
 })
 
@@ -32,7 +32,7 @@ test('a failed removal of a segment is retried', async () => {
   const { disk, session, fail } = await withSegments()
   const failed = fail((operation, name) => operation === 'unlink' && name.startsWith('segment'))
   await session.commit(['a', 'b'].map((logId) => ({ kind: 'delete-log', logId })))
-  await goesOn(session, () => failed() > 0)
+  await commitUntil(session, () => failed() > 0)
   await expectAllRemoved(session, disk, fail)
 })
 
@@ -43,7 +43,7 @@ async function expectAllRemoved(
 ): Promise<void> {
   fail(() => false)
   await session.commit(['a', 'b'].map((logId) => ({ kind: 'delete-log', logId })))
-  await goesOn(session, () => !disk.names.some((name) => name.startsWith('segment')))
+  await commitUntil(session, () => !disk.names.some((name) => name.startsWith('segment')))
   await session.close()
 }
 
@@ -57,7 +57,7 @@ async function withSegments() {
     failures++
     throw systemError('ENOSPC')
   })
-  /** Returns how often something failed since. */
+  /** Injects failures, and returns a function that counts them. */
   const fail = (next: Hook): (() => number) => {
     isFailing = next
     failures = 0
@@ -67,17 +67,17 @@ async function withSegments() {
   const writers = await Promise.all(['a', 'b'].map((logId) => LogWriter.create(session, logId)))
   const segments = () => disk.names.filter((name) => /^segment-\d+$/.test(name))
   while (segments().length < 3) for (const writer of writers) await writer.append({ bodyBytes: 300 })
-  const makeMergeDue = async (): Promise<void> => {
+  const makeCompactionDue = async (): Promise<void> => {
     const [writer] = writers
     await writer!.append({ trimPoint: writer!.head.tail.seqNum, trimmedAt: NOW, bodyBytes: 1 })
     await session.reclaim(RECLAIM).catch(() => {})
   }
-  return { disk, session, fail, makeMergeDue }
+  return { disk, session, fail, makeMergeDue: makeCompactionDue }
 }
 
-/** Continues to write, as far as possible, until the condition holds. */
-async function goesOn(session: StorageSession, hasHappened: () => boolean): Promise<void> {
-  for (let i = 0; !hasHappened(); i++) {
+/** Commits until the condition holds, whether the commits succeed or fail. */
+async function commitUntil(session: StorageSession, condition: () => boolean): Promise<void> {
+  for (let i = 0; !condition(); i++) {
     expect(i, 'commits without effect').toBeLessThan(2000)
     await session.commit([{ kind: 'put', collection: 'settings', key: 'k', value: i }]).catch(() => {})
   }

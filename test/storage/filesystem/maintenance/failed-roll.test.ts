@@ -21,10 +21,10 @@ describe.each([
     // The first call reports the failed roll.
     await session.reclaim(RECLAIM).catch(() => {})
     await session.reclaim(RECLAIM)
-    writer.written[0]!.mayBeGone = true
+    writer.written[0]!.mayBeFreed = true
     checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
-    const again = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(2)), 3000)
-    checkRead(writer.written, WHOLE_LOG, await again.read('a', WHOLE_LOG))
+    const reopened = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(2)), 3000)
+    checkRead(writer.written, WHOLE_LOG, await reopened.read('a', WHOLE_LOG))
   })
 })
 
@@ -33,8 +33,8 @@ test('nothing is freed until the checkpoint is removed', async () => {
   await writer.append({ trimPoint: 1, trimmedAt: NOW })
   for (let i = 0; i < 3; i++) await expect(session.reclaim(RECLAIM)).rejects.toThrow('EMFILE')
   for (const loss of LOSSES) {
-    const again = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(2)), 3000)
-    checkRead(writer.written, WHOLE_LOG, await again.read('a', WHOLE_LOG))
+    const reopened = await openSimulated(disk.crashedAfter(disk.length, loss, new Prng(2)), 3000)
+    checkRead(writer.written, WHOLE_LOG, await reopened.read('a', WHOLE_LOG))
   }
 })
 
@@ -67,18 +67,17 @@ test.each([
 })
 
 /**
- * A session in which the directory could not be synced so many times, from when the first checkpoint got its
- * name.
+ * A session whose first syncs of the directory fail, this many, once the first checkpoint has its name.
  */
 async function afterFailedRoll(failures: number, bodyBytes = 20) {
   const disk = new SimulatedDisk(new Prng(1))
-  let hasBeenNamed = false
-  let left = failures
+  let isNamed = false
+  let failuresLeft = failures
   let failed = 0
   const files = hookedFiles(disk, (operation) => {
-    hasBeenNamed ||= disk.names.some((name) => /^checkpoint-\d+$/.test(name))
-    if (operation !== 'syncDirectory' || !hasBeenNamed || left === 0) return
-    left--
+    isNamed ||= disk.names.some((name) => /^checkpoint-\d+$/.test(name))
+    if (operation !== 'syncDirectory' || !isNamed || failuresLeft === 0) return
+    failuresLeft--
     failed++
     throw systemError('EMFILE')
   })
@@ -86,7 +85,7 @@ async function afterFailedRoll(failures: number, bodyBytes = 20) {
   const writer = await LogWriter.create(session, 'a')
   while (failed === 0) await writer.append({ bodyBytes })
   const repair = (): void => {
-    left = 0
+    failuresLeft = 0
   }
   return { disk, session, writer, repair }
 }

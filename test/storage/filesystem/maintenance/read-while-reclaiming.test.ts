@@ -24,7 +24,7 @@ test('a read across runs that are being freed omits nothing else', async () => {
   await append({ trimPoint: TRIM_POINT, trimmedAt: NOW })
   await session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 1_000 })
   gate.open()
-  for (const expected of writer.written) expected.mayBeGone = expected.block.endSeqNum <= TRIM_POINT
+  for (const expected of writer.written) expected.mayBeFreed = expected.block.endSeqNum <= TRIM_POINT
   checkRead(writer.written, range, await reading)
   checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
   await session.close()

@@ -33,7 +33,7 @@ test('reclaim finds its blocks although their segments are compacted meanwhile',
   }
   gate.open()
   await expect(reclaiming).resolves.toMatchObject({ logIds: ['kept'] })
-  for (const expected of kept.written) expected.mayBeGone = expected.block.expiresAt === EXPIRY
+  for (const expected of kept.written) expected.mayBeFreed = expected.block.expiresAt === EXPIRY
   checkRead(kept.written, WHOLE_LOG, await session.read('kept', WHOLE_LOG))
   await vi.waitFor(() => expect(segments().filter((name) => before.includes(name))).toEqual([]))
   await session.close()

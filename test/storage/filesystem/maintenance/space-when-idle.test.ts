@@ -15,18 +15,18 @@ test('adopted journals that are mostly freed are compacted without further write
   const { disk, session, writers } = await adopted()
   await freeMost(session, writers)
   await untilFreed(disk, writers)
-  await vi.waitFor(() => expectAtRest(disk))
-  await expectWanted(session, writers)
+  await vi.waitFor(() => expectIdle(disk))
+  await expectLive(session, writers)
 })
 
 test('a later opening that writes nothing compacts them, too', async () => {
   const { disk, session, writers } = await adopted()
   await freeMost(session, writers)
   await session.close()
-  expect(disk.bytes).toBeGreaterThan(2 * wantedBytes(writers))
-  const again = await openSimulated(disk, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+  expect(disk.bytes).toBeGreaterThan(2 * liveBytes(writers))
+  const reopened = await openSimulated(disk, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
   await untilFreed(disk, writers)
-  await expectWanted(again, writers)
+  await expectLive(reopened, writers)
 })
 
 test('files that become unused during a removal are removed', async () => {
@@ -36,7 +36,7 @@ test('files that become unused during a removal are removed', async () => {
   })
   await freeMost(session, writers)
   await untilFreed(disk, writers)
-  await expectWanted(session, writers)
+  await expectLive(session, writers)
 })
 
 /** Four logs of large blocks, over many adopted journals. */
@@ -53,33 +53,33 @@ async function adopted(hook: Hook = () => {}) {
 
 type Adopted = Awaited<ReturnType<typeof adopted>>
 
-/** All of three logs of four. */
+/** Trims and frees three of the four logs. */
 async function freeMost(session: Adopted['session'], writers: Adopted['writers']): Promise<void> {
   for (const writer of writers.slice(1)) {
     await writer.append({ trimPoint: writer.head.tail.seqNum, trimmedAt: NOW })
-    for (const expected of writer.written.slice(0, -1)) expected.mayBeGone = true
+    for (const expected of writer.written.slice(0, -1)) expected.mayBeFreed = true
   }
   await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 10_000 })
 }
 
-/** Writes nothing. */
+/** Waits without writing. */
 function untilFreed(disk: SimulatedDisk, writers: Adopted['writers']): Promise<void> {
-  return vi.waitFor(() => expect(disk.bytes).toBeLessThan(2 * wantedBytes(writers)))
+  return vi.waitFor(() => expect(disk.bytes).toBeLessThan(2 * liveBytes(writers)))
 }
 
-/** What is given back once is not moved again. */
-async function expectAtRest(disk: SimulatedDisk): Promise<void> {
+/** Expects no further operations once the space is freed. */
+async function expectIdle(disk: SimulatedDisk): Promise<void> {
   const { length } = disk
   for (let turns = 0; turns < 200; turns++) await setImmediate()
   expect(disk.length).toBe(length)
 }
 
-function wantedBytes(writers: Adopted['writers']): number {
-  const wanted = writers.flatMap(({ written }) => written.filter(({ mayBeGone }) => !mayBeGone))
-  return wanted.reduce((sum, { block }) => sum + block.data.length, 0)
+function liveBytes(writers: Adopted['writers']): number {
+  const live = writers.flatMap(({ written }) => written.filter(({ mayBeFreed: mayBeGone }) => !mayBeGone))
+  return live.reduce((sum, { block }) => sum + block.data.length, 0)
 }
 
-async function expectWanted(session: Adopted['session'], writers: Adopted['writers']): Promise<void> {
+async function expectLive(session: Adopted['session'], writers: Adopted['writers']): Promise<void> {
   for (const { logId, written } of writers) {
     checkRead(written, WHOLE_LOG, await session.read(logId, WHOLE_LOG))
   }

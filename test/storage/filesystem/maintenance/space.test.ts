@@ -55,7 +55,7 @@ describe.each([
     await settled(session, () => disk.bytes < 0.65 * before)
     for (const writer of writers) {
       for (const expected of writer.written) {
-        expected.mayBeGone = expected.block.endSeqNum <= writer.head.trimPoint
+        expected.mayBeFreed = expected.block.endSeqNum <= writer.head.trimPoint
       }
       checkRead(writer.written, WHOLE_LOG, await session.read(writer.logId, WHOLE_LOG))
     }

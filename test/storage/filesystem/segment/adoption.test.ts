@@ -28,9 +28,9 @@ describe('a journal of large blocks', () => {
     await rolled(session, disk)
     expect(disk.names).toContain(SEGMENT)
     expect(operations).toContain(`link ${SEGMENT}`)
-    expect(operations.filter((one) => one.includes('segment') || one === `read ${JOURNAL}`)).toEqual([
-      `link ${SEGMENT}`,
-    ])
+    expect(
+      operations.filter((operation) => operation.includes('segment') || operation === `read ${JOURNAL}`),
+    ).toEqual([`link ${SEGMENT}`])
     expect(operations.slice(operations.indexOf(`link ${SEGMENT}`))).toContain('syncDirectory ')
     await expectAll(session, writers)
   })
@@ -69,13 +69,13 @@ describe('a journal of large blocks', () => {
     for (const writer of writers) await writer.append({ bodyBytes: 30 })
     await expectAll(session, writers)
     await session.close()
-    const again = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
-    await expectAll(again, writers)
+    const reopened = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    await expectAll(reopened, writers)
     for (const { logId, written: expected, head } of writers) {
       for (let seqNum = 0; seqNum < head.tail.seqNum; seqNum++) {
         for (const from of [{ seqNum }, { timestamp: expected[seqNum]!.block.lastTimestamp }]) {
           const range = { from, endSeqNum: seqNum + 5, bytesMax: 40_000 }
-          checkRead(expected, range, await again.read(logId, range))
+          checkRead(expected, range, await reopened.read(logId, range))
         }
       }
     }
@@ -117,10 +117,10 @@ describe('a journal of large blocks', () => {
       expect(crashed.names).toEqual(expect.arrayContaining([JOURNAL, SEGMENT, 'checkpoint-0000000002']))
       const copy = changedDisk(crashed, (_, content) => copied(content))
       expect((await verifyFiles(copy, { ofEngine: false })).problems).toEqual([])
-      const again = await openSimulated(copy, NEVER, 'sync', LARGE_BLOCK_BYTES)
-      await expectAll(again, writers)
+      const reopened = await openSimulated(copy, NEVER, 'sync', LARGE_BLOCK_BYTES)
+      await expectAll(reopened, writers)
       expect(copy.names).not.toContain(JOURNAL)
-      await again.close()
+      await reopened.close()
     },
   )
 
@@ -133,7 +133,7 @@ describe('a journal of large blocks', () => {
         if (operation === 'open' && mode === 'create') created.push(name)
       },
     })
-    await until(session, () => !disk.names.includes(JOURNAL))
+    await commitUntil(session, () => !disk.names.includes(JOURNAL))
     expect(disk.links).toBeGreaterThan(12)
     expect(created.filter((name) => name.startsWith('segment'))).toEqual([])
     await expectAll(session, writers)
@@ -148,8 +148,8 @@ describe('a journal of large blocks', () => {
     const trimPoint = trimmed!.written[12]!.block.endSeqNum - 1
     await trimmed!.append({ trimPoint, trimmedAt: NOW })
     await reclaimAll(session, { now: NOW, trimmedBefore: NOW, blocksMax: 5 })
-    await until(session, () => !disk.names.includes(SEGMENT))
-    for (const expected of trimmed!.written) expected.mayBeGone = expected.block.endSeqNum <= trimPoint
+    await commitUntil(session, () => !disk.names.includes(SEGMENT))
+    for (const expected of trimmed!.written) expected.mayBeFreed = expected.block.endSeqNum <= trimPoint
     await expectAll(session, [kept!, trimmed!])
     await session.close()
     await expectAll(await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES), [kept!, trimmed!])
@@ -161,11 +161,11 @@ describe('a journal of large blocks', () => {
     await session.close()
     const content = disk.contentOf(SEGMENT)
     content[content.indexOf(writers[0]!.written[4]!.block.data) + 10_000]! ^= 1
-    const again = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
-    const reading = again.read(writers[0]!.logId, WHOLE_LOG)
+    const reopened = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    const reading = reopened.read(writers[0]!.logId, WHOLE_LOG)
     await expect(reading).rejects.toMatchObject({ kind: 'corrupt' })
     await expect(reading).rejects.toThrow(`${SEGMENT} is damaged at offset`)
-    await expectAll(again, writers.slice(1))
+    await expectAll(reopened, writers.slice(1))
   })
 })
 
@@ -187,21 +187,21 @@ describe('if a hard link', () => {
     const { disk, writers } = await written(2, { small: 3 })
     const killed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
     const more = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
-    const goingOn = writers.map(
+    const continuing = writers.map(
       ({ logId, head, written: before }) => new LogWriter(more, logId, head, before),
     )
-    for (let i = 0; i < 12; i++) for (const writer of goingOn) await writer.append(LARGE_BODY)
+    for (let i = 0; i < 12; i++) for (const writer of continuing) await writer.append(LARGE_BODY)
     await more.close()
     killed.faults = (operation) => (operation === 'link' && killed.links > 0 ? 'EMLINK' : undefined)
     const session = await openSimulated(killed, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
     await rolled(session, killed)
     expect(killed.links).toBe(1)
-    const letters = ['segment-0000000001', 'segment-0000000003'].map((name) => killed.contentOf(name)[4])
-    expect(String.fromCharCode(...letters.map((letter) => letter!))).toBe('JS')
-    await expectAll(session, goingOn)
+    const kinds = ['segment-0000000001', 'segment-0000000003'].map((name) => killed.contentOf(name)[4])
+    expect(String.fromCharCode(...kinds.map((letter) => letter!))).toBe('JS')
+    await expectAll(session, continuing)
     await session.close()
-    const again = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
-    await expectAll(again, goingOn)
+    const reopened = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    await expectAll(reopened, continuing)
   })
 
   test('is created but reported as failed, the journal is copied, and the link is removed', async () => {
@@ -242,7 +242,7 @@ describe('if a hard link', () => {
       },
     })
     await put(session, 0)
-    await until(session, () => failures === 0)
+    await commitUntil(session, () => failures === 0)
     const reclaiming = session.reclaim({ now: NOW, trimmedBefore: NOW, blocksMax: 1 })
     await expect(reclaiming).rejects.toMatchObject({ kind: 'io' })
     expect(disk.names.filter((name) => /^(segment|checkpoint)/.test(name))).toEqual([])
@@ -251,7 +251,7 @@ describe('if a hard link', () => {
       await expectAll(await openSimulated(crashed, NEVER, 'sync', LARGE_BLOCK_BYTES), writers)
     }
     for (let i = 0; i < 20; i++) await writers[0]!.append(LARGE_BODY)
-    await until(session, () => !disk.names.includes(JOURNAL))
+    await commitUntil(session, () => !disk.names.includes(JOURNAL))
     await expectAll(session, writers)
   })
 
@@ -332,10 +332,10 @@ async function written(logs: number, contents: Contents = {}) {
 
 /** Continues to write a little, until the first journal is rolled. */
 async function rolled(session: StorageSession, disk: SimulatedDisk): Promise<void> {
-  await until(session, () => !disk.names.includes(JOURNAL))
+  await commitUntil(session, () => !disk.names.includes(JOURNAL))
 }
 
-async function until(session: StorageSession, isDone: () => boolean): Promise<void> {
+async function commitUntil(session: StorageSession, isDone: () => boolean): Promise<void> {
   for (let i = 0; !isDone(); i++) {
     expect(i, 'commits without effect').toBeLessThan(5_000)
     await put(session, i)

@@ -36,26 +36,26 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
       await LogWriter.create(session, logId)
     },
   ],
-])('%s at any moment of an adoption loses nothing and leaves no files', async (what, happen) => {
+])('%s at any moment of an adoption loses nothing and leaves no files', async (fault, happen) => {
   let complete = 0
   for (let moment = 0; moment < MOMENTS; moment++) {
     const { disk, session, writers, happened } = await during(moment, happen)
     await happened
-    if (what !== 'closing') {
+    if (fault !== 'closing') {
       await vi.waitFor(() => expect(disk.names).not.toContain(JOURNAL))
       await session.close()
     }
-    const isDeleted = what.startsWith('deleting')
-    const left = writers.slice(0, isDeleted ? 2 : 3)
+    const isDeleted = fault.startsWith('deleting')
+    const remaining = writers.slice(0, isDeleted ? 2 : 3)
     if (disk.names.includes(SEGMENT)) complete++
     const { problems, notes } = await verifyFiles(disk, { ofEngine: false })
     // The closing group is not part of a journal that another one follows.
     const unexpected = notes.filter(({ note }) => !note.endsWith('bytes after its end'))
     expect([...problems, ...unexpected], `moment ${moment}`).toEqual([])
-    const again = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
-    for (const writer of left) await readWhole(again, writer)
-    if (isDeleted) expect(await again.read(writers[2]!.logId, WHOLE_LOG)).toEqual([])
-    await again.close()
+    const reopened = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    for (const writer of remaining) await readWhole(reopened, writer)
+    if (isDeleted) expect(await reopened.read(writers[2]!.logId, WHOLE_LOG)).toEqual([])
+    await reopened.close()
   }
   expect(complete).toBeGreaterThan(0)
 })
@@ -73,13 +73,13 @@ async function during(moment: number, happen: (moment: Moment) => Promise<unknow
     }
   }
   await first[1]!.append({ trimPoint: LARGE_BLOCKS, trimmedAt: NOW })
-  for (const expected of first[1]!.written) expected.mayBeGone = expected.block.endSeqNum <= LARGE_BLOCKS
+  for (const expected of first[1]!.written) expected.mayBeFreed = expected.block.endSeqNum <= LARGE_BLOCKS
   await writing.close()
 
-  let left = Number.POSITIVE_INFINITY
+  let remaining = Number.POSITIVE_INFINITY
   let come = (): void => {}
   const hooked = hookedFiles(disk, (operation, name) => {
-    if (left-- === 0 || (operation === 'unlink' && name === JOURNAL)) come()
+    if (remaining-- === 0 || (operation === 'unlink' && name === JOURNAL)) come()
   })
   const happened = new Promise<unknown>((resolve) => {
     come = () => {
@@ -89,7 +89,7 @@ async function during(moment: number, happen: (moment: Moment) => Promise<unknow
   })
   const session = await openSimulated(hooked, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
   const writers = first.map(({ logId, head, written }) => new LogWriter(session, logId, head, written))
-  left = moment
+  remaining = moment
   return { disk, session, writers, happened }
 }
 

@@ -39,7 +39,7 @@ test.each([1, 2, 3, 4])('documents of a checkpoint with changes match a map (see
     expect(catalog.versionOf('settings', probe)).toBe(model.get(probe) ?? null)
     const range = { prefix: letter(), after: anyKey(), limit: 5 }
     const expected = [...model.keys()]
-      .filter((one) => one.startsWith(range.prefix) && compareUtf8(one, range.after) > 0)
+      .filter((key) => key.startsWith(range.prefix) && compareUtf8(key, range.after) > 0)
       .sort(compareUtf8)
       .slice(0, range.limit)
     expect(catalog.list('settings', range).map((document) => document.key)).toEqual(expected)

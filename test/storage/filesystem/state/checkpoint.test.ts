@@ -26,10 +26,10 @@ test('the largest document that a commit accepts survives a roll', async () => {
   await put('zz', '')
   await vi.waitFor(() => expect(disk.names.some((name) => name.startsWith('checkpoint'))).toBe(true))
   await session.close()
-  const again = await openSimulated(disk, 1_000_000)
-  const document = await again.get('settings', 'z')
+  const reopened = await openSimulated(disk, 1_000_000)
+  const document = await reopened.get('settings', 'z')
   expect(document?.value === largest).toBe(true)
-  await again.close()
+  await reopened.close()
 })
 
 test('a frame has several items only up to its limit', async () => {
@@ -43,14 +43,14 @@ test('a frame has several items only up to its limit', async () => {
   const reader = await SequentialReader.open(disk, NAME, true)
   const state = await readCheckpoint(reader)
   await reader.close()
-  const kept = sizes.map((_, i) => state.catalog.get('settings', `k${i}`)?.value)
-  expect(kept).toEqual(sizes.map((size) => 'x'.repeat(size)))
+  const stored = sizes.map((_, i) => state.catalog.get('settings', `k${i}`)?.value)
+  expect(stored).toEqual(sizes.map((size) => 'x'.repeat(size)))
 })
 
 test('does not write a checkpoint with a frame that is too large to read', async () => {
   const disk = new SimulatedDisk(new Prng(1))
-  const made = writeCheckpoint(disk, snapshotOf([10, 5_000]), () => false, 4_096)
-  await expect(made).rejects.toThrow(/a checkpoint frame has 50\d\d bytes; the limit is 4096/)
+  const writing = writeCheckpoint(disk, snapshotOf([10, 5_000]), () => false, 4_096)
+  await expect(writing).rejects.toThrow(/a checkpoint frame has 50\d\d bytes; the limit is 4096/)
   expect(disk.names).toEqual([])
 })
 
@@ -66,13 +66,13 @@ test('a length beyond the end of the file is damage and allocates no memory', as
 
 test('a file whose size cannot be read is closed', async () => {
   const disk = new SimulatedDisk(new Prng(1), new Map([[NAME, Buffer.alloc(100)]]))
-  const seen: string[] = []
+  const calls: string[] = []
   const files = hookedFiles(disk, (operation) => {
-    seen.push(operation)
+    calls.push(operation)
     if (operation === 'size') throw systemError('EIO')
   })
   await expect(SequentialReader.open(files, NAME)).rejects.toMatchObject({ kind: 'io' })
-  expect(seen).toEqual(['open', 'size', 'close'])
+  expect(calls).toEqual(['open', 'size', 'close'])
 })
 
 function snapshotOf(sizes: readonly number[]): Snapshot {

@@ -6,30 +6,33 @@ import { emptyHead } from '../../../../src/storage/contract.ts'
 
 /** So many that an operation in quadratic time would not end. */
 const COUNT = 100_000
-const PLACE = { journal: { number: 1, salt: 1 }, offset: 0, bytes: 100 }
+const POSITION = { journal: { number: 1, salt: 1 }, offset: 0, bytes: 100 }
 const SEGMENT = { number: 1, salt: 1, bytes: 1_000_000, journal: 0 }
 
 test('reclaim can free every other block of a log in a journal', () => {
   const state = withLog()
-  for (let i = 0; i < COUNT; i++) state.apply(append(i), PLACE)
-  const ranges = everyOther().map((range) => ({ ...range, blocks: 1, meteredBytes: 10, bytes: 10 }))
-  state.apply({ kind: 'free', log: 1, ranges }, PLACE)
-  const left = state.log(1).blocks.map(({ firstSeqNum }) => firstSeqNum)
-  expect(left).toEqual(Array.from({ length: COUNT / 2 }, (_, i) => 2 * i + 1))
+  for (let i = 0; i < COUNT; i++) state.apply(append(i), POSITION)
+  const ranges = everyOtherRecord().map((range) => ({ ...range, blocks: 1, meteredBytes: 10, bytes: 10 }))
+  state.apply({ kind: 'free', log: 1, ranges }, POSITION)
+  const remaining = state.log(1).blocks.map(({ firstSeqNum }) => firstSeqNum)
+  expect(remaining).toEqual(Array.from({ length: COUNT / 2 }, (_, i) => 2 * i + 1))
   expect(state.log(1).meteredBytes).toBe((COUNT / 2) * 10)
 })
 
 test('a run with every other block freed is compacted', () => {
   const state = withLog()
   const home = state.addSegment(SEGMENT)
-  const facts = { ...RUN, blocks: COUNT / 2, meteredBytes: COUNT / 2, holes: everyOther() }
+  const facts = { ...RUN, blocks: COUNT / 2, meteredBytes: COUNT / 2, holes: everyOtherRecord() }
   const run = new Run(home, facts)
   home.add(run)
   state.log(1).runs = [run]
-  const lateHole = { from: COUNT - 1, to: COUNT, blocks: 1, meteredBytes: 1, bytes: 1 }
-  state.apply({ kind: 'free', log: 1, ranges: [lateHole] }, PLACE)
-  const merged = { log: 1, run: { ...RUN, segment: 2 }, omitted: everyOther() }
-  state.apply({ kind: 'compact', segment: { ...SEGMENT, number: 2 }, replaced: [1], runs: [merged] }, PLACE)
+  const lastHole = { from: COUNT - 1, to: COUNT, blocks: 1, meteredBytes: 1, bytes: 1 }
+  state.apply({ kind: 'free', log: 1, ranges: [lastHole] }, POSITION)
+  const merged = { log: 1, run: { ...RUN, segment: 2 }, omitted: everyOtherRecord() }
+  state.apply(
+    { kind: 'compact', segment: { ...SEGMENT, number: 2 }, replaced: [1], runs: [merged] },
+    POSITION,
+  )
   const [after] = state.log(1).runs
   expect(after).toMatchObject({ segment: 2, blocks: COUNT / 2 - 1 })
   expect(after?.holes).toEqual([{ from: COUNT - 1, to: COUNT }])
@@ -53,7 +56,7 @@ const RUN: RunFacts = {
 
 function withLog(): State {
   const state = new State()
-  state.apply({ kind: 'create-log', log: 1, id: 'a', epoch: 1, createdAt: 0 }, PLACE)
+  state.apply({ kind: 'create-log', log: 1, id: 'a', epoch: 1, createdAt: 0 }, POSITION)
   return state
 }
 
@@ -70,6 +73,6 @@ function append(seqNum: number): Change {
   return { kind: 'append', log: 1, block, head: emptyHead(1, 0) }
 }
 
-function everyOther() {
+function everyOtherRecord() {
   return Array.from({ length: COUNT / 2 }, (_, i) => ({ from: 2 * i, to: 2 * i + 1 }))
 }

@@ -38,9 +38,9 @@ describe('ranges are sets of numbers', () => {
     fc.assert(
       fc.property(sets, sets, (ranges, removed) => {
         const gone = numbersOf(removed)
-        const left = new Set([...numbersOf(ranges)].filter((number) => !gone.has(number)))
-        expectSet(subtractRanges(ranges, removed), left)
-        expectSet(subtractRanges(ranges, pieces(removed)), left)
+        const remaining = new Set([...numbersOf(ranges)].filter((number) => !gone.has(number)))
+        expectSet(subtractRanges(ranges, removed), remaining)
+        expectSet(subtractRanges(ranges, pieces(removed)), remaining)
       }),
     )
   })
@@ -80,8 +80,8 @@ function numbersOf(ranges: readonly SeqRange[]): Set<number> {
   return new Set(all)
 }
 
-function union(one: ReadonlySet<number>, other: ReadonlySet<number>): Set<number> {
-  return new Set([...one, ...other])
+function union(a: ReadonlySet<number>, b: ReadonlySet<number>): Set<number> {
+  return new Set([...a, ...b])
 }
 
 /** The same, each cut into numbers that touch. */

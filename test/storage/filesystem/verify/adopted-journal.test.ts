@@ -6,8 +6,8 @@ import { readCheckpoint, writeCheckpoint } from '../../../../adapters/storage/fi
 import type { RunFacts, SegmentFacts } from '../../../../adapters/storage/filesystem/state/segment.ts'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
+import { usedBy } from '../crafted-disk.ts'
 import { changedDisk } from '../engine-disk.ts'
-import { usedBy } from '../lying-disk.ts'
 import { SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated } from '../workload.ts'
 
@@ -32,7 +32,7 @@ describe('an adopted journal', () => {
     })
   })
 
-  test.each<[string, Lie, RegExp]>([
+  test.each<[string, CheckpointChange, RegExp]>([
     ['another journal', { segment: { journal: 7 } }, /^the header belongs to another file$/],
     ['no journal', { segment: { journal: 0 } }, /^not a segment header$/],
     ['another salt', { segment: { salt: 1 } }, /^the file was replaced by another one$/],
@@ -61,22 +61,22 @@ describe('an adopted journal', () => {
       /^a block expires after the maximum expiry of its run$/,
     ],
     ['a block of another log', { log: 5 }, /^a chunk belongs to another log$/],
-  ])('is a problem if the checkpoint describes it with %s', async (_, lie, problem) => {
-    const { problems } = await verified(await lied(disk, lie))
+  ])('is a problem if the checkpoint describes it with %s', async (_, change, problem) => {
+    const { problems } = await verified(await withChangedCheckpoint(disk, change))
     expect(problems).toContainEqual(
       expect.objectContaining({ file: SEGMENT, problem: expect.stringMatching(problem) }),
     )
   })
 
   test('is read without references if nothing refers to it, after damage too', async () => {
-    const name = disk.names.find((one) => parseFileName(one)?.kind === 'checkpoint')!
-    const lost = changedDisk(disk, (one, content) => {
+    const name = disk.names.find((file) => parseFileName(file)?.kind === 'checkpoint')!
+    const unreferenced = changedDisk(disk, (file, content) => {
       const changed = Buffer.from(content)
-      if (one === name) changed[HEADER + 12]! ^= 1
-      if (one === SEGMENT) changed[20_000]! ^= 1
-      return one === SEGMENT ? Buffer.concat([changed, Buffer.alloc(9, 7)]) : changed
+      if (file === name) changed[HEADER + 12]! ^= 1
+      if (file === SEGMENT) changed[20_000]! ^= 1
+      return file === SEGMENT ? Buffer.concat([changed, Buffer.alloc(9, 7)]) : changed
     })
-    const { problems, notes, blocks } = await verified(lost)
+    const { problems, notes, blocks } = await verified(unreferenced)
     expect(problems.map(({ file }) => file)).toEqual([name, SEGMENT])
     expect(problems[1]!.problem).toBe('a group is damaged and others follow it')
     expect(problems[1]!.offset).toBeGreaterThan(HEADER)
@@ -86,7 +86,7 @@ describe('an adopted journal', () => {
   })
 })
 
-interface Lie {
+interface CheckpointChange {
   readonly segment?: Partial<SegmentFacts>
   /** Of the first large block. */
   readonly run?: Partial<RunFacts> | ((run: RunFacts) => Partial<RunFacts>)
@@ -94,7 +94,7 @@ interface Lie {
   readonly log?: number
 }
 
-/** A log of large blocks and a small one in front of them, after a roll. */
+/** A log of large blocks and a small one before them, after a roll. */
 async function adopted(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
   const session = await openSimulated(disk, 30_000, 'sync', LARGE_BLOCK_BYTES)
@@ -110,22 +110,22 @@ async function adopted(): Promise<SimulatedDisk> {
 }
 
 /** A copy with a changed checkpoint. */
-async function lied(disk: SimulatedDisk, lie: Lie): Promise<SimulatedDisk> {
+async function withChangedCheckpoint(disk: SimulatedDisk, change: CheckpointChange): Promise<SimulatedDisk> {
   const copy = changedDisk(disk, (_, content) => content)
-  const name = copy.names.find((one) => parseFileName(one)?.kind === 'checkpoint')!
+  const name = copy.names.find((file) => parseFileName(file)?.kind === 'checkpoint')!
   const state = await readCheckpoint(await SequentialReader.open(copy, name, true))
   const logs = [...state.logs.values()].map(({ number, id, head, runs }) => {
     const first = runs.findIndex(({ segment }) => segment === 1)
-    const told = runs.map(({ ...run }, i) => {
+    const changedRuns = runs.map(({ ...run }, i) => {
       const facts = { ...run, segment: run.home.number }
-      const changed = typeof lie.run === 'function' ? lie.run(facts) : lie.run
+      const changed = typeof change.run === 'function' ? change.run(facts) : change.run
       return i === first ? { ...facts, ...changed } : facts
     })
-    return { number: lie.log ?? number, id, head, runs: told }
+    return { number: change.log ?? number, id, head, runs: changedRuns }
   })
   const runs = logs.flatMap((log) => log.runs)
   const segments = [...state.segments.values()].map(({ number, salt, bytes, journal }) => {
-    return usedBy({ number, salt, bytes, journal, ...(number === 1 && lie.segment) }, runs)
+    return usedBy({ number, salt, bytes, journal, ...(number === 1 && change.segment) }, runs)
   })
   const { nextVersion, catalog } = state
   const journal = parseFileName(name)!.number

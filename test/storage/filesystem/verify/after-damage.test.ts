@@ -4,8 +4,8 @@ import { FRAME_HEADER_BYTES } from '../../../../adapters/storage/filesystem/file
 import type { Change } from '../../../../adapters/storage/filesystem/state/change.ts'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
+import { appendOf, CREATED, checkpointDisk, journalDisk } from '../crafted-disk.ts'
 import { changedDisk } from '../engine-disk.ts'
-import { appendOf, CREATED, checkpointDisk, journalDisk } from '../lying-disk.ts'
 import type { SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated } from '../workload.ts'
 
@@ -53,8 +53,8 @@ describe('after damage in a journal', () => {
   })
 
   test('reports no further problems for changes that depend on an invalid one', async () => {
-    const toNobody = appends(3).map((change) => ({ ...change, log: 9 }) as Change)
-    const { problems, notes } = await verified(await journalDisk([CREATED, ...toNobody.slice(1)]))
+    const toMissingLog = appends(3).map((change) => ({ ...change, log: 9 }) as Change)
+    const { problems, notes } = await verified(await journalDisk([CREATED, ...toMissingLog.slice(1)]))
     expect(problems).toMatchObject([{ problem: 'log 9 does not exist' }])
     expect(notes).toMatchObject([{ note: 'some data is lost: what depends on it was not checked' }])
   })

@@ -8,10 +8,10 @@ import {
   type CheckpointFacts,
   checkpointDisk,
   freed,
-  headBehind,
-  keptBlocks,
+  headAfter,
+  permanentBlocks,
   storedBlocks,
-} from '../lying-disk.ts'
+} from '../crafted-disk.ts'
 import { openSimulated } from '../workload.ts'
 
 const JOURNAL = 'journal-0000000001'
@@ -147,9 +147,9 @@ describe('verifying a checkpoint', () => {
       (facts) => ({ ...facts, log: { ...facts.log, number: 3 }, nextLog: 4 }),
       /belongs to another log/,
     ],
-  ])('reports %s', async (_, lie, problem) => {
-    const { problems } = await verifyFiles(await checkpointDisk(lie), { ofEngine: false })
-    expect(problems.map((one) => one.problem)).toContainEqual(expect.stringMatching(problem))
+  ])('reports %s', async (_, change, problem) => {
+    const { problems } = await verifyFiles(await checkpointDisk(change), { ofEngine: false })
+    expect(problems.map((report) => report.problem)).toContainEqual(expect.stringMatching(problem))
     for (const { file } of problems) expect(['checkpoint-0000000001', 'segment-0000000001']).toContain(file)
   })
 
@@ -183,7 +183,7 @@ describe('verifying a checkpoint', () => {
     ],
     ['freed after a trim', freed(0, 6, 2, 60_048), { trimPoint: 6 }, undefined],
   ])('checks blocks of a run that never expire, %s', async (_, change, changed, problem) => {
-    const disk = await checkpointDisk(head(changed), keptBlocks(), [change])
+    const disk = await checkpointDisk(head(changed), permanentBlocks(), [change])
     const { problems } = await verifyFiles(disk, { ofEngine: false })
     if (problem === undefined) expect(problems).toEqual([])
     else
@@ -195,7 +195,7 @@ describe('verifying a checkpoint', () => {
       return { blocks: blocks - 1, meteredBytes: meteredBytes - 30_024, holes: [{ from: 3, to: 6 }] }
     })
     const problem = 'the block from 3 to 6 is freed but neither expires nor was trimmed'
-    const kept = await verifyFiles(await checkpointDisk(hole, keptBlocks()), { ofEngine: false })
+    const kept = await verifyFiles(await checkpointDisk(hole, permanentBlocks()), { ofEngine: false })
     expect(kept.problems).toMatchObject([{ file: 'segment-0000000001', offset: 48, problem, log: 'a' }])
     const expired = await verifyFiles(await checkpointDisk(hole), { ofEngine: false })
     expect(expired.problems).toEqual([])
@@ -241,25 +241,25 @@ describe('verifying a checkpoint', () => {
   })
 })
 
-function run(lie: (run: RunFacts) => Partial<RunFacts>) {
+function run(change: (run: RunFacts) => Partial<RunFacts>) {
   return (facts: CheckpointFacts): CheckpointFacts => {
-    const runs = facts.log.runs.map((one) => ({ ...one, ...lie(one) }))
+    const runs = facts.log.runs.map((run) => ({ ...run, ...change(run) }))
     return { ...facts, log: { ...facts.log, runs } }
   }
 }
 
-function segment(lie: (segment: CheckpointFacts['segment']) => Partial<CheckpointFacts['segment']>) {
+function segment(change: (segment: CheckpointFacts['segment']) => Partial<CheckpointFacts['segment']>) {
   return (facts: CheckpointFacts): CheckpointFacts => {
-    return { ...facts, segment: { ...facts.segment, ...lie(facts.segment) } }
+    return { ...facts, segment: { ...facts.segment, ...change(facts.segment) } }
   }
 }
 
-function use(lie: (segment: SegmentUse) => Partial<SegmentUse>) {
-  return (facts: CheckpointFacts): CheckpointFacts => ({ ...facts, use: lie })
+function use(change: (segment: SegmentUse) => Partial<SegmentUse>) {
+  return (facts: CheckpointFacts): CheckpointFacts => ({ ...facts, use: change })
 }
 
-function head(lie: Partial<Head>) {
+function head(change: Partial<Head>) {
   return (facts: CheckpointFacts): CheckpointFacts => {
-    return { ...facts, log: { ...facts.log, head: { ...headBehind(storedBlocks().at(-1)!), ...lie } } }
+    return { ...facts, log: { ...facts.log, head: { ...headAfter(storedBlocks().at(-1)!), ...change } } }
   }
 }

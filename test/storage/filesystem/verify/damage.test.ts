@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
-import { changedDisk, engineDisk, seenOf } from '../engine-disk.ts'
+import { changedDisk, contentsOf, engineDisk } from '../engine-disk.ts'
 import type { SimulatedDisk } from '../simulated-disk.ts'
 
 /** Each damaged byte needs a verification of all files, on a machine that may be busy. */
@@ -18,10 +18,10 @@ describe.each([
   ['reopened', 'sync'],
 ] as const)('a directory that was %s, with durability %s,', (end, durability) => {
   let disk: SimulatedDisk
-  let seen: unknown
+  let contents: unknown
   beforeAll(async () => {
     disk = await engineDisk(end, durability)
-    seen = await seenOf(disk)
+    contents = await contentsOf(disk)
   })
 
   test('is sound', async () => {
@@ -61,9 +61,9 @@ describe.each([
     for (const name of disk.names) {
       const { length } = disk.contentOf(name)
       for (let i = 0; i < TRUNCATIONS_PER_FILE; i++) {
-        const cut = prng.below(length)
-        const truncated = withBytes(disk, name, (content) => content.subarray(0, cut))
-        await checkReported(truncated, name, `${name} cut at ${cut}`)
+        const end = prng.below(length)
+        const truncated = withBytes(disk, name, (content) => content.subarray(0, end))
+        await checkReported(truncated, name, `${name} truncated to ${end} bytes`)
       }
     }
   })
@@ -73,10 +73,10 @@ describe.each([
     for (const name of disk.names) {
       // Nothing refers to the last one: without it, the directory is as it was before its creation.
       if (journals.length > 1 && name === journals.at(-1)) continue
-      const without = changedDisk(disk, (one, content) => (one === name ? undefined : content))
+      const without = changedDisk(disk, (file, content) => (file === name ? undefined : content))
       const { problems } = await verifyFiles(without)
-      const isSeen = JSON.stringify(await seenOf(without)) === JSON.stringify(seen)
-      if (problems.length === 0) expect(isSeen, name).toBe(true)
+      const isUnchanged = JSON.stringify(await contentsOf(without)) === JSON.stringify(contents)
+      if (problems.length === 0) expect(isUnchanged, name).toBe(true)
       else if (!name.startsWith('checkpoint')) expect(problems[0]).toMatchObject({ file: name, offset: 0 })
     }
   })
@@ -85,31 +85,31 @@ describe.each([
    * Resolves to 1 when a problem was found. Damage that is not reported changes nothing visible, or is noted
    * as the leftover of a crash.
    */
-  async function checkReported(damaged: SimulatedDisk, name: string, what: string): Promise<number> {
+  async function checkReported(damaged: SimulatedDisk, name: string, description: string): Promise<number> {
     const { problems, notes } = await verifyFiles(damaged)
     if (problems.length > 0) {
-      expect(new Set(problems.map(({ file }) => file)), what).toEqual(new Set([name]))
+      expect(new Set(problems.map(({ file }) => file)), description).toEqual(new Set([name]))
       return 1
     }
     const isTorn = notes.some(({ file, note }) => file === name && note.includes('crash'))
-    if (!isTorn) expect(await seenOf(damaged), what).toEqual(seen)
+    if (!isTorn) expect(await contentsOf(damaged), description).toEqual(contents)
     // Only the end of the last journal may be the leftover of a crash.
-    else expect(name).toBe(disk.names.findLast((one) => one.startsWith('journal')))
+    else expect(name).toBe(disk.names.findLast((file) => file.startsWith('journal')))
     return 0
   }
 })
 
 test('reports both of two swapped segments', async () => {
   const disk = await engineDisk('closed')
-  const [one, other] = disk.names.filter((name) => name.startsWith('segment'))
-  expect(other).toBeDefined()
+  const [file, second] = disk.names.filter((name) => name.startsWith('segment'))
+  expect(second).toBeDefined()
   const swapped = changedDisk(disk, (name, content) => {
-    return name === one ? disk.contentOf(other!) : name === other ? disk.contentOf(one!) : content
+    return name === file ? disk.contentOf(second!) : name === second ? disk.contentOf(file!) : content
   })
   const { problems } = await verifyFiles(swapped)
   expect(problems.map(({ file, problem }) => [file, problem])).toEqual([
-    [one, 'the header belongs to another file'],
-    [other, 'the header belongs to another file'],
+    [file, 'the header belongs to another file'],
+    [second, 'the header belongs to another file'],
   ])
 })
 

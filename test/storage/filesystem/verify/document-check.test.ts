@@ -4,7 +4,7 @@ import type { Change } from '../../../../adapters/storage/filesystem/state/chang
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import type { Collection, Head, JsonValue } from '../../../../src/storage/contract.ts'
 import { deadlineKey, streamKey } from '../../../../src/storage/documents.ts'
-import { appendOf, CREATED, freed, journalDisk } from '../lying-disk.ts'
+import { appendOf, CREATED, freed, journalDisk } from '../crafted-disk.ts'
 
 const BASIN = { name: 'my-app', createdAt: NOW, deletedAt: null, config: {} }
 const STREAM = { basin: 'my-app', name: 's', logId: 'a', createdAt: NOW, config: {}, cipher: null, epoch: 1 }
@@ -77,14 +77,14 @@ test.each<[string, Put, string]>([
     ['deadlines', deadlineKey(NOW, 'x'), DEADLINE],
     'the key of a deadline does not match its log',
   ],
-])('%s is a problem', async (_, lie, problem) => {
-  const { problems } = await verifyFiles(await diskWith([...SOUND, lie]))
+])('%s is a problem', async (_, put, problem) => {
+  const { problems } = await verifyFiles(await diskWith([...SOUND, put]))
   expect(problems).toMatchObject([{ file: 'journal-0000000001', problem }])
 })
 
 test('a problem of a log names its stream', async () => {
-  const lie = appendOf(block({ firstSeqNum: 9 }))
-  const { problems } = await verifyFiles(await diskWith(SOUND, [lie]))
+  const put = appendOf(block({ firstSeqNum: 9 }))
+  const { problems } = await verifyFiles(await diskWith(SOUND, [put]))
   expect(problems).toMatchObject([{ log: 'a', stream: { basin: 'my-app', name: 's' } }])
 })
 

@@ -5,7 +5,7 @@ import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/veri
 import { encodeRecords } from '../../../../src/storage/block-codec.ts'
 import type { Collection, StoredBlock } from '../../../../src/storage/contract.ts'
 import { encodeSegment, encodeSkeleton } from '../../../../src/storage/sealed-block.ts'
-import { appendOf, CREATED, freed, journalDisk } from '../lying-disk.ts'
+import { appendOf, CREATED, freed, journalDisk } from '../crafted-disk.ts'
 
 const JOURNAL = 'journal-0000000001'
 const FIRST = block({ firstSeqNum: 0, count: 2 })
@@ -166,9 +166,9 @@ describe('verifying a journal', () => {
   })
 
   test('keeps 1,000 problems and counts all of them', async () => {
-    const lies = Array.from({ length: 1200 }, () => put('drinks' as Collection, 'k', 0))
+    const puts = Array.from({ length: 1200 }, () => put('drinks' as Collection, 'k', 0))
     const report = await verifyFiles(
-      await journalDisk(lies.map((lie, i) => ({ ...lie, version: i + 1 }) as Change)),
+      await journalDisk(puts.map((put, i) => ({ ...put, version: i + 1 }) as Change)),
     )
     expect([report.problems.length, report.problemCount]).toEqual([1000, 1200])
   })

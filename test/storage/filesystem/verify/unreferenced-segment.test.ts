@@ -2,15 +2,22 @@ import { expect, test } from 'vitest'
 import { SegmentWriter } from '../../../../adapters/storage/filesystem/segment/segment-writer.ts'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
+import {
+  appendOf,
+  CREATED,
+  checkpointDisk,
+  headAfter,
+  permanentBlocks,
+  storedBlocks,
+} from '../crafted-disk.ts'
 import { changedDisk } from '../engine-disk.ts'
-import { appendOf, CREATED, checkpointDisk, headBehind, keptBlocks, storedBlocks } from '../lying-disk.ts'
 import type { SimulatedDisk } from '../simulated-disk.ts'
 
 const SEGMENT = 'segment-0000000001'
-const UNWANTED = { file: SEGMENT, note: 'unused: nothing refers to it' }
+const UNREFERENCED = { file: SEGMENT, note: 'unused: nothing refers to it' }
 
 test('reports a problem for each unreferenced chunk of a log that lost its only run', async () => {
-  const { problems, notes, records } = await verified(await lostRun())
+  const { problems, notes, records } = await verified(await diskWithoutRun())
   expect(problems.map(({ file, problem, log }) => [file, problem, log])).toEqual(
     Array.from({ length: 3 }, () => [
       SEGMENT,
@@ -19,37 +26,40 @@ test('reports a problem for each unreferenced chunk of a log that lost its only 
     ]),
   )
   expect(new Set(problems.map(({ offset }) => offset)).size).toBe(3)
-  expect([notes, records]).toEqual([[UNWANTED], 0])
+  expect([notes, records]).toEqual([[UNREFERENCED], 0])
 })
 
 test('reports no problem for trimmed records', async () => {
-  expect(await verified(await lostRun({ trimPoint: 18 }))).toMatchObject({ problems: [], notes: [UNWANTED] })
-  const { problems } = await verified(await lostRun({ trimPoint: 11 }))
+  expect(await verified(await diskWithoutRun({ trimPoint: 18 }))).toMatchObject({
+    problems: [],
+    notes: [UNREFERENCED],
+  })
+  const { problems } = await verified(await diskWithoutRun({ trimPoint: 11 }))
   expect(problems.map(({ problem }) => Number.parseInt(problem, 10))).toEqual([1, 6])
 })
 
 test('reports no problem for records that may have expired', async () => {
-  const report = await verified(await lostRun({}, storedBlocks()))
-  expect(report).toMatchObject({ problems: [], notes: [UNWANTED] })
+  const report = await verified(await diskWithoutRun({}, storedBlocks()))
+  expect(report).toMatchObject({ problems: [], notes: [UNREFERENCED] })
 })
 
 test('reports no problem for records that exist elsewhere, as after a crash during a roll', async () => {
-  const blocks = keptBlocks()
+  const blocks = permanentBlocks()
   const appends = blocks.map((block) => appendOf(block))
   const rolling = await checkpointDisk((facts) => facts, blocks, [CREATED, ...appends])
   const before = changedDisk(rolling, (name, content) =>
     name.startsWith('checkpoint') ? undefined : content,
   )
-  expect(await verified(before)).toMatchObject({ problems: [], notes: [UNWANTED], records: 18 })
+  expect(await verified(before)).toMatchObject({ problems: [], notes: [UNREFERENCED], records: 18 })
 })
 
 test('reports no problem for records of a deleted log', async () => {
-  const disk = await checkpointDisk((facts) => facts, keptBlocks(), [{ kind: 'delete-log', log: 1 }])
-  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNWANTED], logs: 0 })
+  const disk = await checkpointDisk((facts) => facts, permanentBlocks(), [{ kind: 'delete-log', log: 1 }])
+  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNREFERENCED], logs: 0 })
 })
 
 test('reports no problem for incomplete chunks, truncated at any byte', async () => {
-  const disk = await lostRun()
+  const disk = await diskWithoutRun()
   const { length } = disk.contentOf(SEGMENT)
   const counts = [20, 40, 70_000, 130_000, length - 1].map(async (offset) => {
     const damaged = changedDisk(disk, (name, content) => {
@@ -64,11 +74,11 @@ test('reports no problem for incomplete chunks, truncated at any byte', async ()
 })
 
 test('checks all runs of a segment', async () => {
-  const disk = await lostRun()
+  const disk = await diskWithoutRun()
   const writer = await SegmentWriter.create(disk, 2)
   for (const log of [7, 1]) {
     writer.beginRun(log)
-    for (const block of keptBlocks()) await writer.add(block)
+    for (const block of permanentBlocks()) await writer.add(block)
     await writer.endRun()
   }
   await writer.finish()
@@ -80,13 +90,13 @@ test('checks all runs of a segment', async () => {
 })
 
 test('reports no problem for a segment that cannot be opened', async () => {
-  const disk = await lostRun()
+  const disk = await diskWithoutRun()
   const open = disk.open.bind(disk)
   disk.open = async (name, mode) => {
     if (name === SEGMENT) throw Object.assign(new Error('EISDIR'), { code: 'EISDIR' })
     return open(name, mode)
   }
-  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNWANTED] })
+  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNREFERENCED] })
 })
 
 function verified(disk: SimulatedDisk) {
@@ -94,9 +104,9 @@ function verified(disk: SimulatedDisk) {
 }
 
 /** A checkpoint without the run that holds all records of the log. */
-function lostRun(changed: Partial<Head> = {}, blocks: readonly StoredBlock[] = keptBlocks()) {
+function diskWithoutRun(changed: Partial<Head> = {}, blocks: readonly StoredBlock[] = permanentBlocks()) {
   return checkpointDisk((facts) => {
-    const head = headBehind(blocks.at(-1)!, changed)
+    const head = headAfter(blocks.at(-1)!, changed)
     return { ...facts, log: { ...facts.log, head, runs: [] } }
   }, blocks)
 }

@@ -151,14 +151,14 @@ test.skipIf(noPipes !== '')(`pipes with the names of files do not block${noPipes
 
 test('reports its progress up to the total', async () => {
   const directory = await rolled()
-  const told: VerifyProgress[] = []
-  const { bytes } = await verifyDirectory(directory, { onProgress: (progress) => told.push(progress) })
-  const dones = told.map(({ done }) => done)
-  expect(dones).toEqual(dones.toSorted((a, b) => a - b))
-  expect(told.at(-1)).toMatchObject({ done: bytes, total: bytes })
-  expect(new Set(told.map(({ total }) => total))).toEqual(new Set([bytes]))
+  const progress: VerifyProgress[] = []
+  const { bytes } = await verifyDirectory(directory, { onProgress: (step) => progress.push(step) })
+  const doneBytes = progress.map(({ done }) => done)
+  expect(doneBytes).toEqual(doneBytes.toSorted((a, b) => a - b))
+  expect(progress.at(-1)).toMatchObject({ done: bytes, total: bytes })
+  expect(new Set(progress.map(({ total }) => total))).toEqual(new Set([bytes]))
   const kinds = ['checkpoint', 'journal', 'segment']
-  for (const kind of kinds) expect(told.some(({ file }) => file.startsWith(kind))).toBe(true)
+  for (const kind of kinds) expect(progress.some(({ file }) => file.startsWith(kind))).toBe(true)
 })
 
 test.each([0, 1, 5, 12])('stops at its signal after %i steps, and releases the directory', async (steps) => {
