@@ -48,6 +48,7 @@ export interface Call {
  */
 export class Client {
   readonly #options: ClientOptions
+  #hasResponded = false
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -143,7 +144,7 @@ export class Client {
     }
   }
 
-  #fetch({ method, path, basin, body }: Call, timeout: Timeout, type: string): Promise<Response> {
+  async #fetch({ method, path, basin, body }: Call, timeout: Timeout, type: string): Promise<Response> {
     const { url, token, encryptionKey } = this.#options
     const headers = new Headers({ accept: 'application/json' })
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
@@ -158,7 +159,9 @@ export class Client {
     // Following a redirect could turn a POST into a GET, or send the token to another host.
     const init: RequestInit = { method, headers, redirect: 'manual', signal: timeout.signal }
     if (body !== undefined) init.body = body as string | Uint8Array<ArrayBuffer>
-    return timeout.race(this.#options.fetch(new Request(`${url}/v1${path}`, init)))
+    const response = await timeout.race(this.#options.fetch(new Request(`${url}/v1${path}`, init)))
+    this.#hasResponded = true
+    return response
   }
 
   #errorOf(status: number, body: Uint8Array | undefined): CliError {
@@ -181,14 +184,15 @@ export class Client {
   }
 
   #asCliError(error: unknown, method: Call['method'], timeout: Timeout): unknown {
-    const { signal, name } = this.#options
+    const { signal, name, url } = this.#options
     if (signal.aborted) return signal.reason
     if (error instanceof CliError) return error
     if (HeadwaterError.is(error)) return this.#unexpected(printable(error.message))
-    const { reason, wasNotSent, isRefused } = connectionFailure(error)
+    const server = { url, hasResponded: this.#hasResponded }
+    const { reason, wasNotSent, isRefused, hint } = connectionFailure(error, server)
     const problem = timeout.isSilent ? `no response within ${SILENCE_MS_MAX / 1000} seconds` : reason
     const outcome = method === 'GET' || wasNotSent ? '' : '; the request may have taken effect'
-    return new ConnectionError(`cannot reach ${name}: ${problem}${outcome}`, isRefused)
+    return new ConnectionError(`cannot reach ${name}: ${problem}${outcome}${hint}`, isRefused)
   }
 }
 

@@ -6,13 +6,28 @@ export interface ConnectionFailure {
   readonly wasNotSent: boolean
   /** Whether nothing listens on the port. */
   readonly isRefused: boolean
+  /** What may be wrong with the URL, beginning with a semicolon; empty if nothing suggests it. */
+  readonly hint: string
 }
+
+const NO_TLS = 'the server does not use TLS; try a URL that begins with http:'
 
 /** Errors before the first byte of a request, in words. The codes are those of Node. */
 const NOT_SENT: Readonly<Record<string, string | undefined>> = {
   ECONNREFUSED: 'connection refused',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'the server does not use TLS; try a URL that begins with http:',
+  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
+  // The same response, as newer versions of OpenSSL describe it.
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
 }
+
+/** Node's error for a connection that ends during the TLS handshake. Its code has other causes, too. */
+const HANDSHAKE_ENDED = /before secure TLS connection was established/
+
+/** How a request in plain text fails at a server with TLS, which closes the connection or sends an alert. */
+const PLAIN_TEXT_FAILURES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'HPE_INVALID_CONSTANT'])
+
+const USE_HTTP = '; if the server does not use TLS, try a URL that begins with http:'
+const USE_HTTPS = '; if the server uses TLS, try a URL that begins with https:'
 
 const UNTRUSTED = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -21,16 +36,27 @@ const UNTRUSTED = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** Describes why a `fetch` failed. */
-export function connectionFailure(error: unknown): ConnectionFailure {
+/**
+ * Describes why a `fetch` failed.
+ *
+ * @param server The URL of the server, and whether it has responded to an earlier request.
+ */
+export function connectionFailure(
+  error: unknown,
+  server: { readonly url: string; readonly hasResponded: boolean },
+): ConnectionFailure {
   const { cause } = error as { cause?: { code?: unknown; message?: unknown } }
   const code = String(cause?.code)
-  const known = Object.hasOwn(NOT_SENT, code) ? NOT_SENT[code] : undefined
-  const isUntrusted = UNTRUSTED.has(code)
   const message = printable(String(cause?.message || (error as Error).message).trim())
+  const endedHandshake = HANDSHAKE_ENDED.test(message)
+  const notSent = Object.hasOwn(NOT_SENT, code) ? NOT_SENT[code] : undefined
+  const known = endedHandshake ? 'the connection was closed during the TLS handshake' : notSent
+  const isUntrusted = UNTRUSTED.has(code)
+  const mayNeedTls = server.url.startsWith('http:') && PLAIN_TEXT_FAILURES.has(code)
   return {
     reason: known ?? (isUntrusted ? `${message}; set NODE_EXTRA_CA_CERTS to trust it` : message),
     wasNotSent: known !== undefined || isUntrusted || code === 'ENOTFOUND',
     isRefused: code === 'ECONNREFUSED',
+    hint: server.hasResponded ? '' : endedHandshake ? USE_HTTP : mayNeedTls ? USE_HTTPS : '',
   }
 }

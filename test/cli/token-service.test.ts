@@ -88,10 +88,14 @@ describe('headwater token with a service', () => {
   it.each([
     [refusedConnection('ECONNREFUSED'), 'connection refused', ''],
     [refusedConnection('ENOTFOUND'), 'connect ENOTFOUND', ''],
-    [refusedConnection('ECONNRESET'), 'connect ECONNRESET', '; the request may have taken effect'],
     [new TypeError('fetch failed'), 'fetch failed', '; the request may have taken effect'],
     [
       refusedConnection('ERR_SSL_WRONG_VERSION_NUMBER'),
+      'the server does not use TLS; try a URL that begins with http:',
+      '',
+    ],
+    [
+      refusedConnection('ERR_SSL_PACKET_LENGTH_TOO_LONG'),
       'the server does not use TLS; try a URL that begins with http:',
       '',
     ],
