@@ -2,6 +2,11 @@ import type { Contestant, Measurement } from '../harness/measurement.ts'
 
 const DEXIE_READ = { against: 'Dexie, `orderBy`, `toArray`', contestant: page('Dexie read') }
 
+const BARE_PUT = {
+  against: 'a bare `put`, each in its own strict transaction',
+  contestant: page('bare put'),
+}
+
 /** The sides are those of `browser/page.ts`. */
 const rows: Readonly<Record<string, Measurement>> = {
   'indexeddb-append': {
@@ -11,13 +16,16 @@ const rows: Readonly<Record<string, Measurement>> = {
     exactly: 1,
     rounds: 2,
     ours: page('append awaited'),
-    rivals: [
-      {
-        against: 'a bare `put`, each in its own strict transaction',
-        contestant: page('bare put'),
-        atLeast: 0.8,
-      },
-    ],
+    rivals: [{ ...BARE_PUT, atLeast: 0.8 }],
+  },
+  'indexeddb-append-many': {
+    work: 'IndexedDB: awaited appends of one record of 256 B, {size} a turn',
+    each: 'an append',
+    size: 1_000,
+    exactly: 1,
+    rounds: 2,
+    ours: page('append awaited'),
+    rivals: [BARE_PUT],
   },
   'indexeddb-concurrent': {
     work: 'IndexedDB: {size} concurrent appends',
