@@ -15,6 +15,8 @@ const SILENCE_MS_MAX = 30_000
 const UPLOAD_BYTES_PER_MS_MIN = 16
 /** Far above a page of 1,000 names. */
 const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
+/** Follows the message of a failure after which the outcome of a request is not known. */
+const UNDECIDED = '; the request may have taken effect'
 
 export interface ClientOptions {
   /** Of a server, or the handler of an engine in this process. */
@@ -118,7 +120,12 @@ export class Client {
       const frames = new FrameDecoder()
       for await (const chunk of chunksOf(response, timeout)) {
         for (const frame of frames.decode(chunk)) {
-          if (frame.kind === 'terminal') throw this.#errorOf(frame.status, utf8(frame.body))
+          if (frame.kind === 'terminal') {
+            const error = this.#errorOf(frame.status, utf8(frame.body))
+            // A server that closes may have stored inputs whose acks it can no longer send.
+            if (call.method !== 'GET' && frame.status >= 500) error.message += UNDECIDED
+            throw error
+          }
           yield decode(await messageOf(frame))
         }
       }
@@ -191,7 +198,7 @@ export class Client {
     const server = { url, hasResponded: this.#hasResponded }
     const { reason, wasNotSent, isRefused, hint } = connectionFailure(error, server)
     const problem = timeout.isSilent ? `no response within ${SILENCE_MS_MAX / 1000} seconds` : reason
-    const outcome = method === 'GET' || wasNotSent ? '' : '; the request may have taken effect'
+    const outcome = method === 'GET' || wasNotSent ? '' : UNDECIDED
     return new ConnectionError(`cannot reach ${name}: ${problem}${outcome}${hint}`, isRefused)
   }
 }

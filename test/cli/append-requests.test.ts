@@ -7,7 +7,7 @@ import { serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { fenceRecord, open } from '../../src/index.ts'
-import { FrameDecoder } from '../../src/wire/frame.ts'
+import { encodeTerminalFrame, FrameDecoder } from '../../src/wire/frame.ts'
 import { run } from './run.ts'
 
 const URL = 'http://127.0.0.1:8787'
@@ -215,6 +215,21 @@ describe('append to a server', () => {
     expect(arrivals).toHaveLength(2)
     expect(await records()).toHaveLength(5)
   })
+
+  it.each([
+    [503, 'unavailable', '; the request may have taken effect'],
+    [412, 'fencing_token_mismatch', ''],
+  ])(
+    'states whether records may have been stored when a request ends with %i',
+    async (status, code, doubt) => {
+      const body = JSON.stringify({ code, message: 'no', fencing_token_mismatch: 'other' })
+      const terminal = encodeTerminalFrame(status, body) as Uint8Array<ArrayBuffer>
+      const { fetch } = await server(async () => new Response(terminal))
+      const writer = append(numbered(2), fetch)
+      expect(await writer.exitCode).toBe(1)
+      expect(writer.err.at(-1)).toMatch(new RegExp(`^headwater: .* \\(${code}\\)${doubt}$`))
+    },
+  )
 
   it('succeeds if the response breaks after the last ack', async () => {
     const { held, respond } = withAcks(4, new TypeError('terminated'))
