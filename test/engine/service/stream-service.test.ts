@@ -166,3 +166,27 @@ onEveryKindOfStorage(() =>
     })
   }),
 )
+
+describe('concurrent changes of one stream', () => {
+  it('are made in the order of the calls, each once, also after one that fails', async () => {
+    let commits = 0
+    const storage = wrapped(testStorage(), {}, (session: StorageSession) => ({
+      async commit(changes) {
+        commits++
+        if (commits === 2) throw new StorageFailure('io', 'disk on fire', { nothingWritten: true })
+        await session.commit(changes)
+      },
+    }))
+    engine = await openEngine({ storage })
+    const basin = engine.hw.basin('basin')
+    await basin.ensureStream('s')
+    commits = 0
+    const changes = Array.from({ length: 30 }, (_, i) =>
+      outcomeOf(basin.reconfigureStream('s', { retentionPolicy: { ageSeconds: i + 1 } })),
+    )
+    const outcomes = await Promise.all(changes)
+    expect(outcomes).toEqual(outcomes.map((_, i) => (i === 1 ? 'storage' : 'ok')))
+    expect(commits).toBe(30)
+    expect((await basin.streamConfig('s')).retentionPolicy).toEqual({ ageSeconds: 30 })
+  })
+})
