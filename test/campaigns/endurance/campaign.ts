@@ -2,25 +2,25 @@ import { expect, it } from 'vitest'
 import { bundleProgram } from '../../support/child-process.ts'
 import { campaignOf } from '../harness/campaign.ts'
 import { runChild } from '../harness/run-child.ts'
-import type { Orders } from './harness/play.ts'
+import type { ScenarioParameters } from './harness/play.ts'
 import { problemsOf, type Report } from './harness/report.ts'
 import type { Scale, Scenario } from './harness/scenario.ts'
 import type { StorageKind } from './harness/world.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 
-const { isWhole, options } = campaignOf('endurance', { percent: 0 })
+const { runsAll, options } = campaignOf('endurance', { percent: 0 })
 const SILENCE_MS_MAX = 600_000
 
 /** Runs every scenario on a storage, at a smaller scale in `npm test`. */
-export function endure(storage: StorageKind): void {
+export function defineScenarios(storage: StorageKind): void {
   const program = bundleProgram(new URL('./child.ts', import.meta.url))
   const scenarios = SCENARIOS.filter(
-    ({ isOfAnyStorage }) => isWhole || storage === 'memory' || !isOfAnyStorage,
+    ({ isOfAnyStorage }) => runsAll || storage === 'memory' || !isOfAnyStorage,
   )
   it.each(scenarios)('$name', { timeout: Number.POSITIVE_INFINITY }, async ({ name, scales }) => {
-    const scale = isWhole ? partOf(scales, options.percent) : scales.test
-    const report = await play(await program, { scenario: name, storage, scale })
-    if (isWhole) console.log(name, storage, scale, report)
+    const scale = runsAll ? partOf(scales, options.percent) : scales.test
+    const report = await runScenarios(await program, { scenario: name, storage, scale })
+    if (runsAll) console.log(name, storage, scale, report)
     expect(problemsOf(report)).toEqual([])
   })
 }
@@ -32,12 +32,12 @@ function partOf({ test, campaign }: Scenario['scales'], percent: number): Scale 
 }
 
 /** Runs a scenario in a process of its own, where nothing else is open or collected. */
-export async function play(program: string, orders: Orders): Promise<Report> {
+export async function runScenarios(program: string, parameters: ScenarioParameters): Promise<Report> {
   const lines: string[] = []
   const ending = await runChild(program, {
     // Without threads for collection and compilation, which would make the memory in use random.
     nodeOptions: ['--expose-gc', '--single-threaded'],
-    orders,
+    parameters,
     silenceMs: SILENCE_MS_MAX,
     onLine: (line) => lines.push(line),
   })

@@ -1,4 +1,4 @@
-import { play } from './harness/play.ts'
+import { runAll } from './harness/play.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 
-await play(SCENARIOS)
+await runAll(SCENARIOS)

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
-import { endure } from './campaign.ts'
+import { defineScenarios } from './campaign.ts'
 
-describe('in memory', () => endure('memory'))
-describe('on the filesystem', () => endure('filesystem'))
+describe('in memory', () => defineScenarios('memory'))
+describe('on the filesystem', () => defineScenarios('filesystem'))

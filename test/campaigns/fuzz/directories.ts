@@ -98,10 +98,10 @@ function contentsOf(bytes: Uint8Array): Buffer[] {
 
 /** The same with correct checksums. */
 export function withChecksums(bytes: Uint8Array): Uint8Array {
-  return Buffer.concat(contentsOf(bytes).map(mended))
+  return Buffer.concat(contentsOf(bytes).map(withValidChecksums))
 }
 
-function mended(content: Buffer): Buffer {
+function withValidChecksums(content: Buffer): Buffer {
   if (content.length < FILE_HEADER_BYTES) return content
   const file = withFileHeader(content)
   const salt = file.readUInt32LE(24)

@@ -75,8 +75,8 @@ it('campaigns have the same inputs for the same seed and different ones for anot
     const { played } = await campaign(real, { seed, corpus: CORPUS, plan })
     return Object.fromEntries([...played].map(([name, { digest }]) => [name, digest]))
   }
-  const [first, again, other] = [await digests(1), await digests(1), await digests(2)]
-  expect(again).toEqual(first)
+  const [first, repeated, other] = [await digests(1), await digests(1), await digests(2)]
+  expect(repeated).toEqual(first)
   for (const { name } of some) expect([name, other[name]]).not.toEqual([name, first[name]])
 })
 
@@ -84,8 +84,8 @@ it('a plan has at least the requested number of inputs, and some for each decode
   for (const inputs of [1, 1000, 1_000_000]) {
     const plan = planOf(TARGETS, inputs)
     expect(plan.map(({ target }) => target)).toEqual(TARGETS.map(({ name }) => name))
-    expect(plan.every((one) => one.inputs > 0)).toBe(true)
-    expect(plan.reduce((sum, one) => sum + one.inputs, 0)).toBeGreaterThanOrEqual(inputs)
+    expect(plan.every((step) => step.inputs > 0)).toBe(true)
+    expect(plan.reduce((sum, step) => sum + step.inputs, 0)).toBeGreaterThanOrEqual(inputs)
   }
 })
 

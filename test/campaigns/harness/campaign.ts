@@ -1,7 +1,7 @@
 type Value = string | number | boolean | undefined
 
 /** The options that `scripts/campaign.mjs` passes in the environment. */
-interface Orders {
+interface CampaignParameters {
   readonly name: string
   readonly options: Readonly<Record<string, Value>>
 }
@@ -12,25 +12,25 @@ export interface Campaign<Options> {
   /** The options of the command line, or else the defaults of `npm test`. */
   readonly options: Options
   /** Whether `npm run NAME` started it. */
-  readonly isWhole: boolean
+  readonly runsAll: boolean
 }
 
 export function campaignOf<Options extends Readonly<Record<string, Value>>>(
   name: string,
   defaults: Options,
 ): Campaign<Options> {
-  const orders: Partial<Orders> = JSON.parse(process.env.CAMPAIGN ?? '{}')
-  const isWhole = orders.name === name
-  return { name, isWhole, options: isWhole ? { ...defaults, ...orders.options } : defaults }
+  const parameters: Partial<CampaignParameters> = JSON.parse(process.env.CAMPAIGN ?? '{}')
+  const runsAll = parameters.name === name
+  return { name, runsAll: runsAll, options: runsAll ? { ...defaults, ...parameters.options } : defaults }
 }
 
 /** Returns the command that repeats a part of a campaign. Omits options that are `undefined`. */
 export function replayCommand(name: string, options: Readonly<Record<string, Value>>): string {
-  const given = Object.entries(options).flatMap(([option, value]) => {
+  const passed = Object.entries(options).flatMap(([option, value]) => {
     if (value === undefined || value === false) return []
     return value === true ? [`--${option}`] : [`--${option} ${quoted(String(value))}`]
   })
-  return ['npm run', name, '--', ...given].join(' ')
+  return ['npm run', name, '--', ...passed].join(' ')
 }
 
 function quoted(value: string): string {

@@ -9,12 +9,12 @@ const LINES = 10
 export class Progress {
   passed = 0
   failed = 0
-  readonly #campaign: Pick<Campaign<unknown>, 'name' | 'isWhole'>
+  readonly #campaign: Pick<Campaign<unknown>, 'name' | 'runsAll'>
   readonly #unit: string
   readonly #total: number
 
   /** `unit` is a plural noun, such as `rounds`. */
-  constructor(campaign: Pick<Campaign<unknown>, 'name' | 'isWhole'>, unit: string, total: number) {
+  constructor(campaign: Pick<Campaign<unknown>, 'name' | 'runsAll'>, unit: string, total: number) {
     this.#campaign = campaign
     this.#unit = unit
     this.#total = total
@@ -48,7 +48,7 @@ export class Progress {
   }
 
   #print(line: string): void {
-    if (this.#campaign.isWhole) console.log(line)
+    if (this.#campaign.runsAll) console.log(line)
   }
 }
 

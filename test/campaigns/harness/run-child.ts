@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline'
 
 export interface ChildOptions {
   readonly nodeOptions: readonly string[]
-  /** Passed as JSON. The child reads it with {@link orders}. */
-  readonly orders: unknown
+  /** Passed as JSON. The child reads it with {@link parametersOfChild}. */
+  readonly parameters: unknown
   /** A child that prints nothing for this long is killed. */
   readonly silenceMs: number
   /** The same before its first line: a busy machine loads programs slowly. Default: `silenceMs`. */
@@ -23,7 +23,7 @@ const ERROR_CHARACTERS_MAX = 4_000
 /** Runs a Node program until it exits or has been silent for too long. */
 export async function runChild(program: string, options: ChildOptions): Promise<ChildEnding> {
   const { silenceMs, startMs = silenceMs, onLine } = options
-  const args = [...options.nodeOptions, '--enable-source-maps', program, JSON.stringify(options.orders)]
+  const args = [...options.nodeOptions, '--enable-source-maps', program, JSON.stringify(options.parameters)]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let isSilent = false
   const onSilence = () => {
@@ -48,7 +48,7 @@ export async function runChild(program: string, options: ChildOptions): Promise<
   return { kind: 'failed', problem: `${problem}\n${errorOutput}`.trim() }
 }
 
-/** The orders of this child. */
-export function orders<Orders>(): Orders {
+/** The parameters of this child process. */
+export function parametersOfChild<Parameters>(): Parameters {
   return JSON.parse(process.argv[2]!)
 }

@@ -4,7 +4,7 @@ import { encodeRecords } from '../../../src/storage/block-codec.ts'
 import { emptyHead, type Head, type StorageSession } from '../../../src/storage/contract.ts'
 import { headAfter, LOG_IDS, placeAt, recordsOf } from './children/blocks.ts'
 
-type Presence = 'there' | 'gone' | 'unknown'
+type Existence = 'there' | 'gone' | 'unknown'
 
 /**
  * The expected content of a directory, according to the acknowledgements of all writers that were killed on
@@ -13,14 +13,14 @@ type Presence = 'there' | 'gone' | 'unknown'
 export class KilledWriters {
   readonly #heads = new Map<string, Head>()
   readonly #acknowledged = new Map<string, number>()
-  readonly #shortLogs = new Map<string, Presence>()
+  readonly #shortLogs = new Map<string, Existence>()
   #document = 0
 
   /** The output of a writer. */
   note(lines: readonly string[]): void {
     for (const line of lines) {
-      const [what = '', number] = line.split(' ')
-      if (what === 'document' || LOG_IDS.includes(what)) this.#acknowledged.set(what, Number(number))
+      const [kind = '', number] = line.split(' ')
+      if (kind === 'document' || LOG_IDS.includes(kind)) this.#acknowledged.set(kind, Number(number))
       else this.#noteShortLog(line)
     }
   }
@@ -69,10 +69,10 @@ export class KilledWriters {
   }
 
   #noteShortLog(line: string): void {
-    const [what = '', logId = ''] = line.split(' ')
-    if (what === 'creating' || what === 'deleting') this.#shortLogs.set(logId, 'unknown')
-    if (what === 'created') this.#shortLogs.set(logId, 'there')
-    if (what === 'deleted') this.#shortLogs.set(logId, 'gone')
+    const [kind = '', logId = ''] = line.split(' ')
+    if (kind === 'creating' || kind === 'deleting') this.#shortLogs.set(logId, 'unknown')
+    if (kind === 'created') this.#shortLogs.set(logId, 'there')
+    if (kind === 'deleted') this.#shortLogs.set(logId, 'gone')
   }
 
   async #checkShortLog(session: StorageSession, logId: string): Promise<void> {

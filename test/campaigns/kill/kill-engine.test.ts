@@ -47,7 +47,7 @@ test(`a new engine reads everything that a killed one acknowledged (${rounds} ro
   await next.kill()
   progress.close('engines')
   // Few rounds may not get as far.
-  if (!kill.isWhole) return
+  if (!kill.runsAll) return
   for (const [name, tail] of tails) expect(trimPointOf(tail), `trim point of ${name}`).toBeGreaterThan(0)
 }, 3_600_000)
 
@@ -78,12 +78,12 @@ async function checkStream(hw: Headwater, name: string, atLeast: number): Promis
 async function checkShortStreams(hw: Headwater, lines: readonly string[]): Promise<void> {
   const last = new Map<string, string>()
   for (const line of lines) {
-    const [what = '', name = ''] = line.split(' ')
-    if (name.startsWith('short-')) last.set(name, what)
+    const [kind = '', name = ''] = line.split(' ')
+    if (name.startsWith('short-')) last.set(name, kind)
   }
-  for (const [name, what] of last) {
-    if (what === 'created') expect(await exists(hw, name), name).toBe(true)
-    if (what === 'deleted') expect(await exists(hw, name), name).toBe(false)
+  for (const [name, kind] of last) {
+    if (kind === 'created') expect(await exists(hw, name), name).toBe(true)
+    if (kind === 'deleted') expect(await exists(hw, name), name).toBe(false)
   }
 }
 

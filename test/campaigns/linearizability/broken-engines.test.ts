@@ -15,17 +15,17 @@ const SEEDS = [1, 2, 3, 4, 5]
 /** The probability of the defect. */
 const PROBABILITY = 0.1
 
-type Strikes = () => boolean
+type Trigger = () => boolean
 
-type OpenBroken = (strikes: Strikes) => Promise<OpenTarget>
+type OpenBroken = (triggers: Trigger) => Promise<OpenTarget>
 
 /** A memory storage with some calls replaced. */
 function onStorage(
   engines: number,
-  change: (session: StorageSession, strikes: Strikes) => Partial<StorageSession>,
+  change: (session: StorageSession, triggers: Trigger) => Partial<StorageSession>,
 ): OpenBroken {
-  return (strikes) => {
-    const storage = wrapped(memory(), { notifications: 'none' }, (session) => change(session, strikes))
+  return (triggers) => {
+    const storage = wrapped(memory(), { notifications: 'none' }, (session) => change(session, triggers))
     // No notifications of other engines, which would reveal the defect.
     const open: Storage['open'] = (context) => storage.open({ ...context, onLogChanged: () => {} })
     return openEngines({ manifest: storage.manifest, open }, engines)
@@ -33,8 +33,8 @@ function onStorage(
 }
 
 /** A memory storage with replaced clients. */
-function byClient(change: (client: StreamClient, strikes: Strikes) => Partial<StreamClient>): OpenBroken {
-  return async (strikes) => {
+function byClient(change: (client: StreamClient, triggers: Trigger) => Partial<StreamClient>): OpenBroken {
+  return async (triggers) => {
     const target = await openEngines(memory(), 1)
     return {
       ...target,
@@ -44,7 +44,7 @@ function byClient(change: (client: StreamClient, strikes: Strikes) => Partial<St
           append: (call) => client.append(call),
           read: () => client.read(),
           checkTail: () => client.checkTail(),
-          ...change(client, strikes),
+          ...change(client, triggers),
         }
       },
     }
@@ -58,12 +58,12 @@ function withoutConditions({ matchSeqNum: _, fencingToken: __, ...call }: Append
 const BROKEN: readonly [string, OpenBroken][] = [
   [
     'a storage that returns an outdated head',
-    onStorage(2, (session, strikes) => {
+    onStorage(2, (session, triggers) => {
       const old = new Map<string, Head>()
       let calls = 0
       return {
         async head(logId) {
-          if (old.has(logId) && strikes()) return old.get(logId)
+          if (old.has(logId) && triggers()) return old.get(logId)
           const head = await session.head(logId)
           if (head !== undefined && calls++ % 20 === 0) old.set(logId, head)
           return head
@@ -73,43 +73,43 @@ const BROKEN: readonly [string, OpenBroken][] = [
   ],
   [
     'a storage that acknowledges an append without storing it',
-    onStorage(2, (session, strikes) => ({
+    onStorage(2, (session, triggers) => ({
       append: async (request) => {
-        if (!strikes()) await session.append(request)
+        if (!triggers()) await session.append(request)
       },
     })),
   ],
   [
     'a storage that stores an append and reports that it did not',
-    onStorage(1, (session, strikes) => ({
+    onStorage(1, (session, triggers) => ({
       append: async (request) => {
         await session.append(request)
-        if (strikes()) throw new StorageConflict('a lie')
+        if (triggers()) throw new StorageConflict('a lie')
       },
     })),
   ],
   [
     'a client that retries an append of unknown outcome',
-    byClient((client, strikes) => ({
+    byClient((client, triggers) => ({
       append: async (call) => {
-        if (strikes()) await client.append(call)
+        if (triggers()) await client.append(call)
         return client.append(call)
       },
     })),
   ],
   [
     'a service that ignores conditions',
-    byClient((client, strikes) => ({
-      append: (call) => client.append(strikes() ? withoutConditions(call) : call),
+    byClient((client, triggers) => ({
+      append: (call) => client.append(triggers() ? withoutConditions(call) : call),
     })),
   ],
   [
     'a cache in front of the tail',
-    byClient((client, strikes) => {
+    byClient((client, triggers) => {
       let last = client.checkTail()
       return {
         checkTail: () => {
-          if (strikes()) return last
+          if (triggers()) return last
           last = client.checkTail()
           return last
         },
@@ -118,11 +118,11 @@ const BROKEN: readonly [string, OpenBroken][] = [
   ],
   [
     'a service that acknowledges appends that it does not store',
-    byClient((client, strikes) => ({
+    byClient((client, triggers) => ({
       append: async (call) => {
         const { tail } = (await client.checkTail()) as { tail: number }
         const isPlain = call.matchSeqNum === undefined && call.fencingToken === undefined
-        if (!isPlain || call.setFencingToken !== undefined || !strikes()) return client.append(call)
+        if (!isPlain || call.setFencingToken !== undefined || !triggers()) return client.append(call)
         const end = tail + call.bodies.length
         return { kind: 'appended', start: tail, end, tail: end }
       },
@@ -135,16 +135,16 @@ describe('the checker detects', () => {
     let found = 0
     for (const seed of SEEDS) {
       const prng = new Prng(seed)
-      let struck = 0
-      const strikes = () => {
+      let triggered = 0
+      const triggers = () => {
         const isStruck = prng.chance(PROBABILITY)
-        if (isStruck) struck++
+        if (isStruck) triggered++
         return isStruck
       }
-      const target = await openBroken(strikes)
+      const target = await openBroken(triggers)
       const workload = { seed, streams: ['a'], clients: [0, 1, 2, 3, 4, 5], operationsPerClient: 60 }
       const history = await recordTarget(target, workload).catch((error: Error) => error)
-      expect(struck).toBeGreaterThan(0)
+      expect(triggered).toBeGreaterThan(0)
       if (history instanceof Error) {
         // The recorder checks the order within a session.
         expect(history.message).toMatch(/^a session (put|acknowledged) /)

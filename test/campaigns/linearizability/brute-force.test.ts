@@ -10,17 +10,17 @@ import {
 } from './operations.ts'
 import { simulatedHistory } from './simulated-history.ts'
 import { contentsOf } from './stream-client.ts'
-import { afterAppend, EMPTY_STREAM, objection, type StreamState } from './stream-model.ts'
+import { afterAppend, contradiction, EMPTY_STREAM, type StreamState } from './stream-model.ts'
 
 /** Tries every order. */
 function hasOrder(left: History, state: StreamState = EMPTY_STREAM): boolean {
   if (left.every(({ outcome }) => outcome.kind === 'unknown')) return true
   return left.some((next) => {
     const others = left.filter((recorded) => recorded !== next)
-    const comesTooEarly = others.some(
+    const precedesItsCall = others.some(
       ({ outcome, returnedAt }) => outcome.kind !== 'unknown' && returnedAt < next.calledAt,
     )
-    if (comesTooEarly || objection(state, next) !== undefined) return false
+    if (precedesItsCall || contradiction(state, next) !== undefined) return false
     return hasOrder(others, isEffective(next) ? afterAppend(state, next.operation as AppendOperation) : state)
   })
 }

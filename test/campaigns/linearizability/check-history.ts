@@ -39,7 +39,7 @@ interface Shortened {
 
 /** The same violation without later operations, and without observations that it does not need. */
 function shortened(history: History, verdict: Violation): Shortened {
-  const sorted = [...history].sort((one, other) => one.calledAt - other.calledAt)
+  const sorted = [...history].sort((a, b) => a.calledAt - b.calledAt)
   let shortest = shortestBeginning({ history: sorted, verdict })
   // Removes halves, then quarters, and finally single operations.
   for (
@@ -58,7 +58,7 @@ function shortened(history: History, verdict: Violation): Shortened {
 
 /** Operations that had not returned by then have an unknown outcome. */
 function shortestBeginning(whole: Shortened): Shortened {
-  const returns = whole.history.map(({ returnedAt }) => returnedAt).sort((one, other) => one - other)
+  const returns = whole.history.map(({ returnedAt }) => returnedAt).sort((a, b) => a - b)
   let shortest = whole
   let [least, most] = [0, returns.length - 1]
   while (least < most) {

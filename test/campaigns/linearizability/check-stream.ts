@@ -1,5 +1,5 @@
 import { type AppendOperation, type History, isEffective, type RecordedOperation } from './operations.ts'
-import { afterAppend, EMPTY_STREAM, objection, type StreamState } from './stream-model.ts'
+import { afterAppend, contradiction, EMPTY_STREAM, type StreamState } from './stream-model.ts'
 
 export type Verdict =
   /** The operations in an order in which they may have taken effect. */
@@ -60,7 +60,7 @@ class Search {
 
   constructor(history: History) {
     const operations = withTailsOfAcks(history).filter(isInformative)
-    operations.sort((one, other) => one.calledAt - other.calledAt)
+    operations.sort((a, b) => a.calledAt - b.calledAt)
     this.#operations = [undefined as never, ...operations]
     const length = this.#operations.length
     this.#next = Int32Array.from({ length }, (_, index) => (index + 1) % length)
@@ -107,7 +107,7 @@ class Search {
       const placed = this.#order.length
       for (const index of window) {
         const recorded = this.#operations[index]!
-        if (!isEffective(recorded) && objection(this.#state, recorded) === undefined) this.#place(index)
+        if (!isEffective(recorded) && contradiction(this.#state, recorded) === undefined) this.#place(index)
       }
       if (this.#order.length === placed) return window
     }
@@ -130,7 +130,7 @@ class Search {
   #choices(window: readonly number[]): number[] {
     const appends = window.filter((index) => {
       const recorded = this.#operations[index]!
-      return isEffective(recorded) && objection(this.#state, recorded) === undefined
+      return isEffective(recorded) && contradiction(this.#state, recorded) === undefined
     })
     // An acknowledged append has a fixed position: if it fits here, it must come here.
     const acknowledged = appends.find((index) => this.#operations[index]!.outcome.kind === 'appended')

@@ -23,17 +23,17 @@ afterAll(async () => {
 /** A proxy that applies one fault to the first piece. */
 async function openFaulty(fault: ConnectionFault | undefined) {
   let left: ConnectionFault | undefined = fault
-  const take = (side: string) => {
+  const read = (side: string) => {
     if (!left?.startsWith(side)) return undefined
-    const taken = left
+    const message = left
     left = undefined
-    return taken
+    return message
   }
   const faults = {
-    request: () => take('request'),
-    answer: () => take('answer'),
+    request: () => read('request'),
+    answer: () => read('answer'),
     part: (bytes) => Math.floor(bytes / 2),
-    latePieces: () => 10,
+    lateChunks: () => 10,
   } as FaultSource
   const connections = await faultyConnections(server, faults)
   const stream = fault ?? 'none'
@@ -75,12 +75,12 @@ it('a late request takes effect after the client has lost its connection', async
   const { connections, client, tail } = await openFaulty('request late')
   expect(await client.append({ bodies: ['a'] })).toEqual({ kind: 'unknown' })
   expect(await tail()).toBe(0)
-  const tailAfterMorePieces = async () => {
+  const tailAfterMoreChunks = async () => {
     await client.checkTail()
     return tail()
   }
-  expect(await tailAfterMorePieces()).toBe(0)
-  await expect.poll(tailAfterMorePieces).toBe(1)
+  expect(await tailAfterMoreChunks()).toBe(0)
+  await expect.poll(tailAfterMoreChunks).toBe(1)
   await connections.close()
 })
 

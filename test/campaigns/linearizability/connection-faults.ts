@@ -25,7 +25,7 @@ export interface FaultSource {
   /** Returns how many of these bytes are forwarded. */
   part(bytes: number): number
   /** Returns how many pieces of other connections pass before a late piece arrives. */
-  latePieces(): number
+  lateChunks(): number
 }
 
 /** A fault with the given probability for each piece. */
@@ -34,7 +34,7 @@ export function seededFaults(prng: Prng, probability: number): FaultSource {
     request: () => (prng.chance(probability) ? prng.pick(REQUEST_FAULTS) : undefined),
     answer: () => (prng.chance(probability) ? prng.pick(ANSWER_FAULTS) : undefined),
     part: (bytes) => prng.below(bytes),
-    latePieces: () => 1 + prng.below(20),
+    lateChunks: () => 1 + prng.below(20),
   }
 }
 
@@ -53,7 +53,7 @@ export async function faultyConnections(
 ): Promise<FaultyConnections> {
   const counts = new Map<ConnectionFault, number>()
   const pairs = new Set<Pair>()
-  const late = new LateArrivals()
+  const late = new LateDeliveries()
   const counted = <Fault extends ConnectionFault>(fault: Fault | undefined) => {
     if (fault !== undefined) counts.set(fault, (counts.get(fault) ?? 0) + 1)
     return fault
@@ -62,14 +62,14 @@ export async function faultyConnections(
   const proxy = createServer({ noDelay: true }, (client) => {
     const pair = new Pair(client, connect({ host, port, noDelay: true }), () => pairs.delete(pair))
     pairs.add(pair)
-    pair.client.on('data', (piece) => {
-      late.pieceGoesBy()
-      if (!pair.isCut) pair.request(piece, counted(faults.request()), faults, late)
+    pair.client.on('data', (chunk) => {
+      late.chunkPassed()
+      if (!pair.isCut) pair.request(chunk, counted(faults.request()), faults, late)
     })
-    pair.server.on('data', (piece) => {
-      late.pieceGoesBy()
+    pair.server.on('data', (chunk) => {
+      late.chunkPassed()
       if (pair.isCut) pair.server.destroy()
-      else pair.answer(piece, counted(faults.answer()), faults)
+      else pair.answer(chunk, counted(faults.answer()), faults)
     })
   })
   proxy.listen(0, '127.0.0.1')
@@ -78,7 +78,7 @@ export async function faultyConnections(
     url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     counts,
     async close() {
-      late.arrive()
+      late.deliver()
       const closed = once(proxy, 'close')
       proxy.close()
       for (const pair of pairs) pair.end()
@@ -112,39 +112,39 @@ class Pair {
   }
 
   request(
-    piece: Buffer,
+    chunk: Buffer,
     fault: ReturnType<FaultSource['request']>,
-    { part, latePieces }: FaultSource,
-    late: LateArrivals,
+    { part, lateChunks }: FaultSource,
+    late: LateDeliveries,
   ): void {
     switch (fault) {
       case undefined:
-        this.server.write(piece)
+        this.server.write(chunk)
         return
       case 'request lost':
         this.#cut(this.client, this.server)
         return
       case 'request torn':
         this.#cut(this.client)
-        this.server.end(piece.subarray(0, part(piece.length)))
+        this.server.end(chunk.subarray(0, part(chunk.length)))
         return
       case 'request late':
         this.#cut(this.client)
-        late.add(latePieces(), () => this.server.write(piece))
+        late.add(lateChunks(), () => this.server.write(chunk))
     }
   }
 
-  answer(piece: Buffer, fault: ReturnType<FaultSource['answer']>, { part }: FaultSource): void {
+  answer(chunk: Buffer, fault: ReturnType<FaultSource['answer']>, { part }: FaultSource): void {
     switch (fault) {
       case undefined:
-        this.client.write(piece)
+        this.client.write(chunk)
         return
       case 'answer lost':
         this.#cut(this.client, this.server)
         return
       case 'answer torn':
         this.#cut(this.server)
-        this.client.end(piece.subarray(0, part(piece.length)))
+        this.client.end(chunk.subarray(0, part(chunk.length)))
     }
   }
 
@@ -161,22 +161,22 @@ class Pair {
 }
 
 /** Pieces that arrive after a number of other pieces. */
-class LateArrivals {
-  #waiting: { pieces: number; readonly arrive: () => void }[] = []
+class LateDeliveries {
+  #waiting: { chunks: number; readonly deliver: () => void }[] = []
 
-  add(pieces: number, arrive: () => void): void {
-    this.#waiting.push({ pieces, arrive })
+  add(chunks: number, deliver: () => void): void {
+    this.#waiting.push({ chunks: chunks, deliver: deliver })
   }
 
-  pieceGoesBy(): void {
+  chunkPassed(): void {
     if (this.#waiting.length === 0) return
-    for (const waiting of this.#waiting) waiting.pieces--
-    const due = this.#waiting.filter(({ pieces }) => pieces <= 0)
-    this.#waiting = this.#waiting.filter(({ pieces }) => pieces > 0)
-    for (const { arrive } of due) arrive()
+    for (const waiting of this.#waiting) waiting.chunks--
+    const due = this.#waiting.filter(({ chunks }) => chunks <= 0)
+    this.#waiting = this.#waiting.filter(({ chunks }) => chunks > 0)
+    for (const { deliver } of due) deliver()
   }
 
-  arrive(): void {
-    for (const { arrive } of this.#waiting.splice(0)) arrive()
+  deliver(): void {
+    for (const { deliver } of this.#waiting.splice(0)) deliver()
   }
 }

@@ -7,7 +7,7 @@ import {
   type Outcome,
   type RecordedOperation,
 } from './operations.ts'
-import { objection, type StreamState } from './stream-model.ts'
+import { contradiction, type StreamState } from './stream-model.ts'
 
 /** The number of placed operations to print before the unplaced ones. */
 const PRECEDING_MAX = 12
@@ -19,20 +19,22 @@ export function describeFinding({ stream, history, verdict }: Finding): string {
   }
   const preceding = verdict.order.slice(-PRECEDING_MAX)
   const omitted = verdict.order.length - preceding.length
-  const mustCome = verdict.blocked.filter(({ outcome }) => outcome.kind !== 'unknown')
-  const mayCome = verdict.blocked.length - mustCome.length
+  const required = verdict.blocked.filter(({ outcome }) => outcome.kind !== 'unknown')
+  const optionalCount = verdict.blocked.length - required.length
   return [
     `stream ${stream} is not linearizable. The longest order ends with (${omitted} operations before are left out):`,
     ...preceding.map((recorded) => `  ${described(recorded)}`),
     `which leads to ${describedState(verdict.state)}. One of these must come next, but none can:`,
-    ...mustCome.map((recorded) => `  ${described(recorded)}: ${reason(recorded, verdict)}`),
-    ...(mayCome > 0 ? [`  nor does it help to place any of ${mayCome} appends of unknown outcome`] : []),
+    ...required.map((recorded) => `  ${described(recorded)}: ${reason(recorded, verdict)}`),
+    ...(optionalCount > 0
+      ? [`  nor does it help to place any of ${optionalCount} appends of unknown outcome`]
+      : []),
     ...differences(verdict, history),
   ].join('\n')
 }
 
 function reason(recorded: RecordedOperation, { state }: Violation): string {
-  return objection(state, recorded) ?? 'where it could, nothing else could come after'
+  return contradiction(state, recorded) ?? 'where it could, nothing else could come after'
 }
 
 function described({ id, client, operation, outcome, calledAt, returnedAt }: RecordedOperation): string {

@@ -25,10 +25,10 @@ export async function openEngines(storage: Storage, count: number): Promise<Open
   return {
     connect(name, client) {
       const engine = client % count
-      const way = Math.floor(client / count)
+      const clientKind = Math.floor(client / count)
       const stream = streamOf(engine, name)
-      const plain = new EngineClient(stream, way % 2 === 0 ? 'pages' : 'session')
-      if (way % 3 === 0) return plain
+      const plain = new EngineClient(stream, clientKind % 2 === 0 ? 'pages' : 'session')
+      if (clientKind % 3 === 0) return plain
       const session = sessionOf(stream, engine)
       return {
         append: (call) => session.append(call),

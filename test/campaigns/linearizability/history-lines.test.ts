@@ -10,9 +10,9 @@ it('has a line for each call and each return, in order', () => {
     [append a,b if 0 with '' → 0..2]   [read → a,b]    [append c → lost]
         [fence x → ?]      [tail → 2] [tail → failed]    [read → failed] [append d with y → token '']`)
   const [a, b, c, d, x] = ['a', 'b', 'c', 'd', 'x'].map(hashOf)
-  const append = (hashes: unknown, set: string, given: string, match: string) =>
+  const append = (hashes: unknown, set: string, required: string, match: string) =>
     `{"Append":{"num_records":${String(hashes).split(',').length},"record_hashes":[${hashes}],` +
-    `"set_fencing_token":${set},"fencing_token":${given},"match_seq_num":${match}}}`
+    `"set_fencing_token":${set},"fencing_token":${required},"match_seq_num":${match}}}`
   const lines = [
     [`{"Start":${append(`${a},${b}`, 'null', '""', '0')}}`, 0, 0],
     [`{"Start":${append(x, '"x"', 'null', 'null')}}`, 1, 3],

@@ -19,7 +19,7 @@ export function historyLines(history: History): string {
   const byTime = ({ time: one }: { time: number }, { time: other }: { time: number }) =>
     one < other ? -1 : one > other ? 1 : 0
   return events
-    .sort((one, other) => byTime(one, other) || one.rank - other.rank)
+    .sort((a, b) => byTime(a, b) || a.rank - b.rank)
     .map(({ line }) => line)
     .join('')
 }
@@ -34,7 +34,7 @@ class Clients {
   constructor(history: History) {
     let next = 1 + Math.max(0, ...history.map(({ client }) => client))
     const current = new Map<number, { readonly id: number; readonly end: number }>()
-    for (const recorded of [...history].sort((one, other) => one.calledAt - other.calledAt)) {
+    for (const recorded of [...history].sort((a, b) => a.calledAt - b.calledAt)) {
       const { client, calledAt } = recorded
       const before = current.get(client)
       const id = before === undefined ? client : before.end < calledAt ? before.id : next++

@@ -64,10 +64,10 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
     ['appended', 'refused', 'read', 'tail', 'unknown', 'failed'],
     async (seed) => {
       const prng = new Prng(seed)
-      let isOver = false
+      let isFinished = false
       const killing = (async () => {
         for await (const _ of setInterval(KILL_EVERY_MS)) {
-          if (isOver) return
+          if (isFinished) return
           if (prng.chance(0.3)) {
             await cluster.kill()
             await cluster.run()
@@ -77,7 +77,7 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
         }
       })()
       const target = await openTarget(`killed-${seed}`, async () => {
-        isOver = true
+        isFinished = true
         await killing
       })
       return recordTarget(target, workloadOf(seed))

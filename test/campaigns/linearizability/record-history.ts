@@ -3,7 +3,7 @@ import { Prng } from '../../../src/runtime/prng.ts'
 import type { History, Outcome, RecordedOperation } from './operations.ts'
 import { operationOf, type StreamClient } from './stream-client.ts'
 import type { OpenTarget } from './target.ts'
-import { Belief, type Call, nextCall } from './workload.ts'
+import { type Call, KnownState, nextCall } from './workload.ts'
 
 /** Returns increasing times: one before each call, and one after each return. */
 export type Tick = () => number
@@ -26,7 +26,7 @@ export async function recordHistory(
   connect: Connect,
   tick: Tick,
 ): Promise<RecordedOperation[]> {
-  const beliefs = new Map(streams.map((stream) => [stream, new Belief()]))
+  const states = new Map(streams.map((stream) => [stream, new KnownState()]))
   const recorded: RecordedOperation[] = []
   const run = async (client: number) => {
     const prng = new Prng(seed * 1_000 + client)
@@ -34,11 +34,11 @@ export async function recordHistory(
     let names = 0
     for (let i = 0; i < operationsPerClient; i++) {
       const stream = prng.pick(streams)
-      const belief = beliefs.get(stream)!
-      const call = nextCall(prng, belief, () => `${client}-${names++}`)
+      const state = states.get(stream)!
+      const call = nextCall(prng, state, () => `${client}-${names++}`)
       for (let turns = prng.below(3); turns > 0; turns--) await macrotask()
       const operation = await recordOperation({ client, stream, call, on: connected.get(stream)! }, tick)
-      belief.learn(call, operation.outcome)
+      state.learn(call, operation.outcome)
       recorded.push(operation)
     }
   }
@@ -94,7 +94,7 @@ async function perform(client: StreamClient, call: Call): Promise<Outcome> {
 export function joined(...recorded: readonly (readonly RecordedOperation[])[]): RecordedOperation[] {
   return recorded
     .flat()
-    .sort((one, other) => one.calledAt - other.calledAt)
+    .sort((a, b) => a.calledAt - b.calledAt)
     .map((operation, id) => ({ ...operation, id }))
 }
 

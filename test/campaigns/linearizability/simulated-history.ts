@@ -9,7 +9,7 @@ import {
   UNKNOWN,
 } from './operations.ts'
 import { contentsOf, operationOf } from './stream-client.ts'
-import { Belief, type Call, nextCall } from './workload.ts'
+import { type Call, KnownState, nextCall } from './workload.ts'
 
 /** A stream that performs one operation at a time. */
 class SimulatedStream {
@@ -69,7 +69,7 @@ interface SimulatedClient {
  */
 export function simulatedHistory({ seed, operations, clients = 10, lost = 0 }: Simulation): History {
   const prng = new Prng(seed)
-  const belief = new Belief()
+  const state = new KnownState()
   const stream = new SimulatedStream()
   const recorded: RecordedOperation[] = []
   const late: AppendOperation[] = []
@@ -86,9 +86,9 @@ export function simulatedHistory({ seed, operations, clients = 10, lost = 0 }: S
     else if (operation.kind === 'check-tail') client.outcome = stream.checkTail()
     else if (!prng.chance(lost)) client.outcome = stream.append(operation)
     else {
-      const fate = prng.below(3)
-      if (fate === 0) stream.append(operation)
-      if (fate === 1) late.push(operation)
+      const choice = prng.below(3)
+      if (choice === 0) stream.append(operation)
+      if (choice === 1) late.push(operation)
       client.outcome = UNKNOWN
     }
   }
@@ -105,7 +105,7 @@ export function simulatedHistory({ seed, operations, clients = 10, lost = 0 }: S
       calledAt: at,
       returnedAt: ++time,
     })
-    belief.learn(call, outcome)
+    state.learn(call, outcome)
     delete client.called
     delete client.outcome
   }
@@ -118,7 +118,7 @@ export function simulatedHistory({ seed, operations, clients = 10, lost = 0 }: S
     else if (calls < operations)
       call(
         client,
-        nextCall(prng, belief, () => `${names++}`),
+        nextCall(prng, state, () => `${names++}`),
       )
     if (late.length > 0 && prng.chance(0.02)) stream.append(late.shift()!)
   }

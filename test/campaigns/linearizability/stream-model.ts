@@ -14,17 +14,17 @@ export interface StreamState {
 export const EMPTY_STREAM: StreamState = { tail: 0, streamHash: EMPTY_STREAM_HASH, fencingToken: '' }
 
 /** Returns why the operation cannot have its outcome in this state, as a clause, or undefined if it can. */
-export function objection(
+export function contradiction(
   state: StreamState,
   { operation, outcome }: Pick<RecordedOperation, 'operation' | 'outcome'>,
 ): string | undefined {
   switch (outcome.kind) {
     case 'appended':
-      return objectionToAck(state, operation as AppendOperation, outcome)
+      return ackContradiction(state, operation as AppendOperation, outcome)
     case 'refused':
-      return objectionToRefusal(state, operation as AppendOperation, outcome)
+      return rejectionContradiction(state, operation as AppendOperation, outcome)
     case 'unknown':
-      return refusalIn(state, operation as AppendOperation)
+      return rejectionIn(state, operation as AppendOperation)
     case 'read':
       if (outcome.tail !== state.tail) return `the stream has ${state.tail} records`
       return outcome.streamHash === state.streamHash ? undefined : 'the stream has other records'
@@ -58,24 +58,24 @@ function failedCondition(
   return undefined
 }
 
-function refusalIn(state: StreamState, append: AppendOperation): string | undefined {
+function rejectionIn(state: StreamState, append: AppendOperation): string | undefined {
   const failed = failedCondition(state, append)
   if (failed === 'fencingToken') return `the fencing token is ${JSON.stringify(state.fencingToken)}`
   return failed && `the tail is ${state.tail}`
 }
 
-function objectionToAck(
+function ackContradiction(
   state: StreamState,
   append: AppendOperation,
   { start, end, tail }: AppendOutcome & { kind: 'appended' },
 ): string | undefined {
   if (start !== state.tail) return `the tail is ${state.tail}`
   if (end !== start + append.recordHashes.length) return `${append.recordHashes.length} records were appended`
-  if (tail < end) return 'the ack tells a tail before the end of what it acknowledges'
-  return refusalIn(state, append)
+  if (tail < end) return 'the tail in the ack is before the end of the append'
+  return rejectionIn(state, append)
 }
 
-function objectionToRefusal(
+function rejectionContradiction(
   state: StreamState,
   append: AppendOperation,
   outcome: AppendOutcome & { kind: 'refused' },

@@ -62,21 +62,21 @@ export function unsteady(storage: Storage, { prng, turnsMax, faults = {} }: Unst
 }
 
 function answeringLate(session: StorageSession, pause: () => Promise<void>): StorageSession {
-  const later = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
+  const delayed = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
     await pause()
     const answer = await call()
     await pause()
     return answer
   }
   return {
-    get: (collection, key) => later(() => session.get(collection, key)),
-    list: (collection, range) => later(() => session.list(collection, range)),
-    commit: (changes) => later(() => session.commit(changes)),
-    head: (logId) => later(() => session.head(logId)),
+    get: (collection, key) => delayed(() => session.get(collection, key)),
+    list: (collection, range) => delayed(() => session.list(collection, range)),
+    commit: (changes) => delayed(() => session.commit(changes)),
+    head: (logId) => delayed(() => session.head(logId)),
     append: (request) => session.append(request),
-    read: (logId, range) => later(() => session.read(logId, range)),
-    reclaim: (limits) => later(() => session.reclaim(limits)),
-    measure: (logIds) => later(() => session.measure(logIds)),
+    read: (logId, range) => delayed(() => session.read(logId, range)),
+    reclaim: (limits) => delayed(() => session.reclaim(limits)),
+    measure: (logIds) => delayed(() => session.measure(logIds)),
     close: () => session.close(),
   }
 }

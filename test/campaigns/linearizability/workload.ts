@@ -14,7 +14,7 @@ const READS = 0.1
  * The state that the clients of a stream last observed. They share it, so that several of them compete for
  * the same position or token.
  */
-export class Belief {
+export class KnownState {
   #tail = 0
   readonly #tokens = ['']
 
@@ -45,7 +45,7 @@ export class Belief {
 }
 
 /** The next operation of a client. `name` makes its records unique. */
-export function nextCall(prng: Prng, belief: Belief, name: () => string): Call {
+export function nextCall(prng: Prng, state: KnownState, name: () => string): Call {
   const kind = prng.next()
   if (kind >= APPENDS) return { kind: kind < APPENDS + READS ? 'read' : 'check-tail' }
   const fences = prng.chance(0.12)
@@ -56,8 +56,8 @@ export function nextCall(prng: Prng, belief: Belief, name: () => string): Call {
     append: {
       bodies: Array.from({ length: records }, name),
       ...(fences && { setFencingToken: prng.chance(0.25) ? '' : name() }),
-      ...(prng.chance(0.4) && { matchSeqNum: belief.tail(prng) }),
-      ...(prng.chance(0.4) && { fencingToken: belief.token(prng) }),
+      ...(prng.chance(0.4) && { matchSeqNum: state.tail(prng) }),
+      ...(prng.chance(0.4) && { fencingToken: state.token(prng) }),
     },
   }
 }

@@ -12,14 +12,14 @@ export interface Batch {
 }
 
 /** What a writer believes of the stream, which may no longer be true. */
-export interface Belief {
+export interface KnownState {
   readonly tail: number
   readonly fencingToken: string
   /** Followers have all records before this position. */
   readonly followed: number
 }
 
-export function nextBatch(prng: Prng, name: string, { tail, fencingToken, followed }: Belief): Batch {
+export function nextBatch(prng: Prng, name: string, { tail, fencingToken, followed }: KnownState): Batch {
   const fences = prng.chance(0.1)
   return {
     bodies: Array.from({ length: 1 + prng.below(4) }, (_, i) => `${name}-${i}`),

@@ -54,8 +54,8 @@ export function checkLog(log: readonly LogRecord[], observations: readonly Obser
   }
   const states = replay(log, stored, findings)
   for (const observation of observations) {
-    const problem = objection(observation, log, states)
-    if (problem !== undefined) findings.push(problem)
+    const description = contradiction(observation, log, states)
+    if (description !== undefined) findings.push(description)
   }
   return findings
 }
@@ -74,7 +74,7 @@ function replay(log: readonly LogRecord[], stored: Map<number, Append>, findings
     const tail = state.tail + records.length
     const found = log.slice(state.tail, tail).map(({ text }) => text)
     if (String(found) !== String(records)) findings.push(`stored as [${found}]: ${describe(append)}`)
-    findings.push(...objectionsToStored(append, state, tail))
+    findings.push(...storedContradictions(append, state, tail))
     const { setFencingToken, trimTo = 0 } = append.batch
     state = {
       tail,
@@ -86,21 +86,21 @@ function replay(log: readonly LogRecord[], stored: Map<number, Append>, findings
   return states
 }
 
-function objectionsToStored(append: Append, before: State, end: number): string[] {
+function storedContradictions(append: Append, before: State, end: number): string[] {
   const { since, batch, outcome } = append
   const { matchSeqNum = before.tail, fencingToken = before.fencingToken } = batch
   const isAtAck = outcome.kind !== 'appended' || (outcome.start === before.tail && outcome.end === end)
-  const claims: readonly (readonly [string, boolean])[] = [
+  const checks: readonly (readonly [string, boolean])[] = [
     ['stored without effect', outcome.kind === 'appended' || outcome.kind === 'unknown'],
     [`stored at ${before.tail}, not as acknowledged`, isAtAck],
     [`stored at ${before.tail}, before the tail ${since.tail} at its call`, before.tail >= since.tail],
     [`stored at ${before.tail}, not where it had to be`, matchSeqNum === before.tail],
     [`stored while the fence was "${before.fencingToken}"`, fencingToken === before.fencingToken],
   ]
-  return claims.flatMap(([problem, isTrue]) => (isTrue ? [] : [`${problem}: ${describe(append)}`]))
+  return checks.flatMap(([description, holds]) => (holds ? [] : [`${description}: ${describe(append)}`]))
 }
 
-function objection(
+function contradiction(
   observation: Observation,
   log: readonly LogRecord[],
   states: readonly State[],

@@ -21,10 +21,10 @@ export class ObservedStream {
   }
 
   /** Makes a random call. `name` is in the records that it appends. */
-  async act(prng: Prng, client: HttpClient, name: string): Promise<void> {
-    const chance = prng.next()
-    if (chance < 0.75) await this.#append(prng, client, name)
-    else if (chance < 0.87 || this.#known.tail === 0) await this.observeTail(client)
+  async perform(prng: Prng, client: HttpClient, name: string): Promise<void> {
+    const choice = prng.next()
+    if (choice < 0.75) await this.#append(prng, client, name)
+    else if (choice < 0.87 || this.#known.tail === 0) await this.observeTail(client)
     else await this.observeRead(client, prng.chance(0.5) ? 0 : prng.below(this.#known.tail))
     this.calls++
   }
@@ -32,8 +32,8 @@ export class ObservedStream {
   async #append(prng: Prng, client: HttpClient, name: string): Promise<void> {
     const since = this.#known
     const followed = Math.min(...this.followed.map(({ length }) => length))
-    const belief = { tail: since.tail, fencingToken: this.#fencingToken, followed }
-    const batch = nextBatch(prng, name, belief)
+    const known = { tail: since.tail, fencingToken: this.#fencingToken, followed }
+    const batch = nextBatch(prng, name, known)
     const outcome = await client.appendRecords(recordsOf(batch), batch)
     this.observations.push({ kind: 'append', since, batch, outcome })
     if (outcome.kind === 'appended') {

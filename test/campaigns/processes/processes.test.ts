@@ -51,14 +51,14 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
       ),
     ])
 
-    let isOver = false
+    let isFinished = false
     const writing = Array.from({ length: WRITERS }, async (_, writer) => {
       const service = writer % PROCESSES
       const own = new Prng(seed * 1_000 + writer)
-      for (let serial = 0; !isOver; serial++) {
+      for (let serial = 0; !isFinished; serial++) {
         const stream = own.pick(streams)
         await services.ready(service)
-        await stream.act(own, clientOf(service, stream), `${writer}-${serial}`)
+        await stream.perform(own, clientOf(service, stream), `${writer}-${serial}`)
       }
     })
 
@@ -88,7 +88,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
       progress.pass()
     }
     await furtherCalls(50)
-    isOver = true
+    isFinished = true
     await Promise.all(writing)
 
     let acknowledged = 0

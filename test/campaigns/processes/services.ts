@@ -32,10 +32,6 @@ export class Services {
     return new Services(program, connectionString, children, ports)
   }
 
-  get count(): number {
-    return this.#children.length
-  }
-
   urlOf(service: number): string {
     return `http://127.0.0.1:${this.#ports[service]}`
   }

@@ -16,38 +16,40 @@ const STEPS = 300
 /** The probability of the defect. */
 const PROBABILITY = 0.1
 
-type Strikes = () => boolean
+type Trigger = () => boolean
 
-function strikesOf(prng: Prng): Strikes {
+function triggerOf(prng: Prng): Trigger {
   return () => prng.chance(PROBABILITY)
 }
 
-function onStorage(change: (session: StorageSession, strikes: Strikes) => Partial<StorageSession>): Sabotage {
-  return { storage: (storage, prng) => wrapped(storage, {}, (session) => change(session, strikesOf(prng))) }
+function onStorage(
+  change: (session: StorageSession, triggers: Trigger) => Partial<StorageSession>,
+): Sabotage {
+  return { storage: (storage, prng) => wrapped(storage, {}, (session) => change(session, triggerOf(prng))) }
 }
 
 /** Appends that store something else. */
-function byStoring(change: (request: AppendRequest) => AppendRequest): Sabotage {
-  return onStorage((session, strikes) => ({
-    append: (request) => session.append(strikes() ? change(request) : request),
+function withChangedAppends(change: (request: AppendRequest) => AppendRequest): Sabotage {
+  return onStorage((session, triggers) => ({
+    append: (request) => session.append(triggers() ? change(request) : request),
   }))
 }
 
-function onStream(change: (stream: Stream, strikes: Strikes) => Partial<Stream>): Sabotage {
-  return { stream: (stream, prng) => overridden(stream, change(stream, strikesOf(prng))) }
+function onStream(change: (stream: Stream, triggers: Trigger) => Partial<Stream>): Sabotage {
+  return { stream: (stream, prng) => overridden(stream, change(stream, triggerOf(prng))) }
 }
 
 /** Read sessions with some events replaced. */
 function onCursor(
   change: (cursor: ReadCursor, event: ReadEvent | undefined) => Promise<ReadEvent | undefined>,
 ): Sabotage {
-  return onStream((stream, strikes) => ({
+  return onStream((stream, triggers) => ({
     openRead: async (...args) => {
       const cursor = await stream.openRead(...args)
       if (cursor === undefined) return undefined
       const next = async () => {
         const event = await cursor.next()
-        return event?.kind === 'batch' && strikes() ? change(cursor, event) : event
+        return event?.kind === 'batch' && triggers() ? change(cursor, event) : event
       }
       return overridden(cursor, { next })
     },
@@ -64,16 +66,16 @@ function overridden<Target extends object>(target: Target, own: Partial<Target>)
 }
 
 /** Repeats the first batch of a session. */
-function repeating(): Sabotage {
-  const told = new WeakMap<ReadCursor, ReadEvent>()
+function repeatsFirstBatch(): Sabotage {
+  const delivered = new WeakMap<ReadCursor, ReadEvent>()
   return onCursor(async (cursor, event) => {
-    const before = told.get(cursor)
-    if (event !== undefined) told.set(cursor, event)
+    const before = delivered.get(cursor)
+    if (event !== undefined) delivered.set(cursor, event)
     return before ?? event
   })
 }
 
-function deafened(storage: Storage): Storage {
+function withoutNotifications(storage: Storage): Storage {
   return {
     manifest: storage.manifest,
     open: (context) => storage.open({ ...context, onLogChanged: () => {} }),
@@ -83,17 +85,17 @@ function deafened(storage: Storage): Storage {
 const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
   [
     'a storage that loses an append that it acknowledges',
-    /is acknowledged when it is stored|tells a tail of the stream/,
-    onStorage((session, strikes) => ({
+    /is acknowledged when it is stored|contains a tail of the stream/,
+    onStorage((session, triggers) => ({
       append: async (request) => {
-        if (!strikes()) await session.append(request)
+        if (!triggers()) await session.append(request)
       },
     })),
   ],
   [
     'a storage that skips a sequence number',
     /the next record has the sequence number/,
-    byStoring(({ block, head, ...request }) => {
+    withChangedAppends(({ block, head, ...request }) => {
       const records = decodeRecords(block.data).map((record) => ({ ...record, seqNum: record.seqNum + 1 }))
       const ends = { endSeqNum: block.endSeqNum + 1 }
       const tail = { ...head.tail, seqNum: head.tail.seqNum + 1 }
@@ -107,15 +109,15 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
   [
     'a storage whose timestamps go back',
     /has a timestamp from/,
-    byStoring(({ block, ...request }) => {
+    withChangedAppends(({ block, ...request }) => {
       const records = decodeRecords(block.data).map((record) => ({ ...record, timestamp: 1 }))
       return { ...request, block: { ...block, data: encodeRecords(records) } }
     }),
   ],
   [
     'a storage that keeps a part of a batch',
-    /is stored whole|the block says of its records/,
-    byStoring(({ block, ...request }) => {
+    /is stored whole|the metadata of the block/,
+    withChangedAppends(({ block, ...request }) => {
       const records = decodeRecords(block.data)
       return { ...request, block: { ...block, data: encodeRecords(records.slice(0, -1)) } }
     }),
@@ -123,16 +125,16 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
   [
     'a storage that stores an append and says that it certainly did not',
     /is stored once|leaves no trace/,
-    onStorage((session, strikes) => ({
+    onStorage((session, triggers) => ({
       append: async (request) => {
         await session.append(request)
-        if (strikes()) throw new StorageConflict('a lie')
+        if (triggers()) throw new StorageConflict('a lie')
       },
     })),
   ],
   [
     'a storage that forgets trims',
-    /delivers every record once and in order|gives what there is|the head of/,
+    /delivers every record once and in order|returns the stored records|the head of/,
     onStorage((session) => ({
       head: async (logId) => {
         const head = await session.head(logId)
@@ -148,14 +150,18 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
         session.reclaim({ now: now + 3_600_000, trimmedBefore: trimmedBefore + 3_600_000, blocksMax }),
     })),
   ],
-  ['a storage that promises notifications and sends none', /nobody is left waiting/, { storage: deafened }],
+  [
+    'a storage that promises notifications and sends none',
+    /no actor waits forever/,
+    { storage: withoutNotifications },
+  ],
   [
     'a service that never settles an append',
-    /nobody is left waiting|every call settles/,
-    onStream((stream, strikes) => ({
+    /no actor waits forever|every call settles/,
+    onStream((stream, triggers) => ({
       append: (...args) => {
         const acked = stream.append(...args)
-        if (!strikes()) return acked
+        if (!triggers()) return acked
         acked.catch(() => {})
         return new Promise(() => {})
       },
@@ -186,20 +192,20 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
   [
     'a service that ignores conditions',
     /is stored only when its conditions hold/,
-    onStream((stream, strikes) => ({
-      append: (records, conditions) => stream.append(records, strikes() ? {} : conditions),
+    onStream((stream, triggers) => ({
+      append: (records, conditions) => stream.append(records, triggers() ? {} : conditions),
     })),
   ],
   [
     'a service that rejects valid appends',
     /is refused only when a condition does not hold/,
-    onStream((stream, strikes) => ({
-      append: (records, conditions) => stream.append(records, strikes() ? { matchSeqNum: 999 } : conditions),
+    onStream((stream, triggers) => ({
+      append: (records, conditions) => stream.append(records, triggers() ? { matchSeqNum: 999 } : conditions),
     })),
   ],
   [
     'a cache in front of the tail',
-    /a tail check tells the tail|only when there is no stream/,
+    /a tail check returns the tail|only when there is no stream/,
     (() => {
       const tails = new Map<string, ReturnType<Stream['checkTail']>>()
       return onStream((stream) => ({
@@ -211,10 +217,10 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
       }))
     })(),
   ],
-  ['a session that repeats a batch', /delivers every record once and in order/, repeating()],
+  ['a session that repeats a batch', /delivers every record once and in order/, repeatsFirstBatch()],
   [
     'a session that omits a batch',
-    /delivers every record once and in order|nobody is left waiting|ends at a bound/,
+    /delivers every record once and in order|no actor waits forever|ends at a bound/,
     onCursor(async (cursor) => cursor.next()),
   ],
   [
@@ -234,8 +240,8 @@ describe('the checks detect', () => {
       const shortened = await shorten(options, result)
       expect(shortened.violation).toBeDefined()
       expect(shortened.steps).toBeLessThanOrEqual(result.steps)
-      const told = report(shortened)
-      expect(told).toContain(`npm run sim -- --seed ${seed} --steps ${shortened.steps}`)
+      const text = report(shortened)
+      expect(text).toContain(`npm run sim -- --seed ${seed} --steps ${shortened.steps}`)
       return
     }
     expect.fail(`${SEEDS} seeds did not find it`)

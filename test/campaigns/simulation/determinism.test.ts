@@ -14,8 +14,8 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])(
   { timeout: 120_000 },
   async (seed) => {
     const { lines, digest } = await run({ seed, steps: STEPS })
-    const again = await run({ seed, steps: STEPS })
-    expect({ lines: again.lines, digest: again.digest }).toEqual({ lines, digest })
+    const repeated = await run({ seed, steps: STEPS })
+    expect({ lines: repeated.lines, digest: repeated.digest }).toEqual({ lines, digest })
     const CAMPAIGN = JSON.stringify({ name: 'sim', options: { seed, steps: STEPS, history: true } })
     const { stdout } = await promisify(execFile)(process.execPath, [await program], {
       env: { ...process.env, CAMPAIGN },

@@ -6,13 +6,13 @@ export interface ClockWindow {
   max: number
 }
 
-/** The clock of one engine. It may be ahead or behind, may be set, and stops when the engine dies. */
+/** The clock of one engine. It may be ahead or behind, may be set, and stops when the engine crashes. */
 export class EngineClock implements Clock {
   readonly #time: Clock
   #offsetMs: number
   readonly #timers = new Set<() => void>()
   readonly #windows = new Set<ClockWindow>()
-  #isDead = false
+  #isStopped = false
 
   constructor(time: Clock, offsetMs: number) {
     this.#time = time
@@ -28,7 +28,7 @@ export class EngineClock implements Clock {
   }
 
   schedule(delayMs: number, callback: () => void): () => void {
-    if (this.#isDead) return () => {}
+    if (this.#isStopped) return () => {}
     const cancelTimer = this.#time.schedule(delayMs, () => {
       this.#timers.delete(cancel)
       callback()
@@ -60,8 +60,8 @@ export class EngineClock implements Clock {
     this.#windows.delete(window)
   }
 
-  die(): void {
-    this.#isDead = true
+  stop(): void {
+    this.#isStopped = true
     for (const cancel of [...this.#timers]) cancel()
   }
 

@@ -5,8 +5,8 @@ export interface HeldCall {
   readonly operation: string
   readonly phase: 'call' | 'answer'
   /** Calls of one lane are released in order: the appends of one engine to one log. */
-  readonly lane: string | undefined
-  go(): Promise<void>
+  readonly queue: string | undefined
+  run(): Promise<void>
   /** Discards the call. */
   drop(): void
 }
@@ -21,11 +21,11 @@ export class HeldCalls {
 
   /** The calls that may be released next. */
   get ready(): readonly HeldCall[] {
-    const lanes = new Set<string>()
-    return this.#calls.filter(({ lane }) => {
-      if (lane === undefined) return true
-      const isFirst = !lanes.has(lane)
-      lanes.add(lane)
+    const queues = new Set<string>()
+    return this.#calls.filter(({ queue }) => {
+      if (queue === undefined) return true
+      const isFirst = !queues.has(queue)
+      queues.add(queue)
       return isFirst
     })
   }
@@ -34,9 +34,9 @@ export class HeldCalls {
     return this.#calls.filter((call) => call.session === session)
   }
 
-  async letGo(call: HeldCall): Promise<void> {
+  async release(call: HeldCall): Promise<void> {
     this.#remove(call)
-    await call.go()
+    await call.run()
   }
 
   drop(call: HeldCall): void {

@@ -73,28 +73,28 @@ class HeldSession implements StorageSession {
     await this.#inner.close()
   }
 
-  #hold<Answer>(operation: string, make: () => Promise<Answer>, lane?: string): Promise<Answer> {
+  #hold<Answer>(operation: string, call: () => Promise<Answer>, queue?: string): Promise<Answer> {
     const { calls, holdsAnswer, onChange } = this.#holding
-    const who = { session: this, engine: this.#engine, operation, drop: () => this.#done() }
+    const origin = { session: this, engine: this.#engine, operation, drop: () => this.#done() }
     this.#inFlight++
     return new Promise((resolve, reject) => {
-      const go = async () => {
+      const run = async () => {
         let answer: () => void
         try {
-          const result = await make()
+          const result = await call()
           answer = () => resolve(result)
         } catch (error) {
           answer = () => reject(error)
         }
         if (CHANGES.has(operation)) await onChange(operation)
-        const tell = async () => {
+        const settle = async () => {
           answer()
           this.#done()
         }
-        if (holdsAnswer()) calls.hold({ ...who, phase: 'answer', lane: undefined, go: tell })
-        else await tell()
+        if (holdsAnswer()) calls.hold({ ...origin, phase: 'answer', queue: undefined, run: settle })
+        else await settle()
       }
-      calls.hold({ ...who, phase: 'call', lane, go })
+      calls.hold({ ...origin, phase: 'call', queue: queue, run: run })
     })
   }
 

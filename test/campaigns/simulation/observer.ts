@@ -37,22 +37,22 @@ export class Observer {
     return this.histories.get(stream)!
   }
 
-  async look(operation: string): Promise<void> {
+  async checkChanges(operation: string): Promise<void> {
     for (const history of this.histories.values()) {
-      await this.#lookAt(history)
-      if (operation === 'reclaim') await this.lookAgain(history)
+      await this.#checkStream(history)
+      if (operation === 'reclaim') await this.recheck(history)
     }
   }
 
   /** Compares everything that is stored of a stream with its previous state. */
-  async lookAgain(history: StreamHistory): Promise<void> {
+  async recheck(history: StreamHistory): Promise<void> {
     const { log, state } = history.now
     if (log === undefined) return
-    const held = new Set<number>()
+    const stored = new Set<number>()
     for (const block of await this.#blocks(log.id, 0, state.tail)) {
       for (const { seqNum, body, timestamp } of decodeRecords(block.data)) {
         const known = log.records[seqNum]
-        held.add(seqNum)
+        stored.add(seqNum)
         const isSame = known?.timestamp === timestamp && Buffer.compare(known.body, body) === 0
         if (!isSame) throw new Violation(`record ${seqNum} stays as it was`, 'another record in its place')
         if (known.isFreed) throw new Violation(`record ${seqNum}, which was freed, stays away`, 'the record')
@@ -60,14 +60,14 @@ export class Observer {
     }
     const { trimGraceMs, latestTime } = this.#options
     for (const record of log.records) {
-      if (held.has(record.seqNum) || record.isFreed) continue
+      if (stored.has(record.seqNum) || record.isFreed) continue
       checkFreed(record, history, trimGraceMs, latestTime())
       record.isFreed = true
       this.#options.onFreed(history.name, record.seqNum)
     }
   }
 
-  async #lookAt(history: StreamHistory): Promise<void> {
+  async #checkStream(history: StreamHistory): Promise<void> {
     const { name, now } = history
     const document = await this.#session.get('streams', streamKey(this.#options.basin, name))
     const logId = documentOf(document)?.logId
@@ -80,10 +80,10 @@ export class Observer {
     if (logId !== history.now.log?.id) {
       history.add({ log: new StoredLog(logId!), config, epoch, writtenAt: createdAt })
     } else if (epoch !== history.now.epoch) history.add({ config, epoch })
-    await this.#lookAtLog(history, logId!)
+    await this.#checkLog(history, logId!)
   }
 
-  async #lookAtLog(history: StreamHistory, logId: string): Promise<void> {
+  async #checkLog(history: StreamHistory, logId: string): Promise<void> {
     const head = await this.#session.head(logId)
     if (head === undefined) throw new Violation(`\`${history.name}\` has a log`, 'none')
     const known = history.now.state.tail

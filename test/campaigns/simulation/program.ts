@@ -14,14 +14,14 @@ const { seed: first = 1, steps, history } = sim.options
 const { seeds = sim.options.seed === undefined && !history ? 200 : 1 } = sim.options
 const progress = new Progress(sim, 'seeds', seeds)
 let lines = 0
-let playing: number | undefined = first
+let current: number | undefined = first
 // Node exits if everything left waits for something that cannot happen.
 process.on('exit', () => {
-  if (playing === undefined) return
-  console.error(`Seed ${playing} comes to no end.\nReplay: ${replayOf(playing, steps)}`)
+  if (current === undefined) return
+  console.error(`Seed ${current} comes to no end.\nReplay: ${replayOf(current, steps)}`)
 })
 for (let seed = first; seed < first + seeds; seed++) {
-  playing = seed
+  current = seed
   const result = await run({ seed, steps })
   lines += result.lines.length
   if (history) for (const line of result.lines) console.log(line)
@@ -33,6 +33,6 @@ for (let seed = first; seed < first + seeds; seed++) {
   }
   if (seeds === 1 && !history) console.log(`Digest of the history: ${result.digest}`)
 }
-playing = undefined
+current = undefined
 if (!history) progress.close(`${steps} steps each, ${lines} lines of history`)
 process.exitCode = progress.failed === 0 ? 0 : 1

@@ -26,11 +26,11 @@ export interface Settings {
   /** Whether controllers delete streams and create them again. */
   readonly deletes: boolean
   /** How often storages fail, engines crash and connections are lost; 0 for never. */
-  readonly trouble: number
+  readonly faultRate: number
   /** The probability that the result of a call is held as well. */
   readonly holdAnswers: number
   /** The amount of work per released storage call: much work leaves many calls in flight. */
-  readonly haste: number
+  readonly workPerCall: number
   /** The largest difference between the clocks of engines, in milliseconds. */
   readonly skewMs: number
   /** Whether clocks are set while they are in use. */
@@ -64,9 +64,9 @@ export function settingsOf(prng: Prng): Settings {
     readers: 1 + prng.below(2),
     controllers: prng.chance(0.6) ? 1 : 0,
     deletes: prng.chance(0.5),
-    trouble: prng.pick([0, 0.01, 0.03, 0.1]),
+    faultRate: prng.pick([0, 0.01, 0.03, 0.1]),
     holdAnswers: prng.pick([0, 0.3, 0.8]),
-    haste: prng.pick([0.2, 0.5, 1]),
+    workPerCall: prng.pick([0.2, 0.5, 1]),
     skewMs: skews ? prng.pick([20, 2_000, 60_000]) : 0,
     clockSteps: prng.chance(0.3),
     largeBodies: prng.chance(0.1),
@@ -83,20 +83,20 @@ export function drawConfig(prng: Prng): StreamConfigInput {
 }
 
 /** Faults of the calls of one engine. */
-export function ratesOf({ trouble, notifications }: Settings): StorageRates {
-  const call = { before: trouble, after: trouble / 2 }
+export function ratesOf({ faultRate, notifications }: Settings): StorageRates {
+  const call = { before: faultRate, after: faultRate / 2 }
   return {
-    append: { before: trouble, after: trouble },
+    append: { before: faultRate, after: faultRate },
     commit: call,
     head: call,
     get: call,
     list: call,
     reclaim: call,
     measure: call,
-    read: { ...call, torn: 5 * trouble },
+    read: { ...call, torn: 5 * faultRate },
     notification: {
-      duplicate: trouble,
-      ...(notifications === 'hint' && { drop: 3 * trouble }),
+      duplicate: faultRate,
+      ...(notifications === 'hint' && { drop: 3 * faultRate }),
     },
   }
 }

@@ -7,11 +7,11 @@ import { type RunOptions, type RunResult, run } from './simulation.ts'
 export async function shorten(options: RunOptions, failed: RunResult): Promise<RunResult> {
   if (!failed.isAtEnd) return failed
   let shortest = failed
-  let tooFew = 0
-  while (shortest.steps - tooFew > 1) {
-    const steps = Math.floor((tooFew + shortest.steps) / 2)
+  let failingSteps = 0
+  while (shortest.steps - failingSteps > 1) {
+    const steps = Math.floor((failingSteps + shortest.steps) / 2)
     const result = await run({ ...options, steps })
-    if (result.violation === undefined) tooFew = steps
+    if (result.violation === undefined) failingSteps = steps
     else shortest = result
     if (!shortest.isAtEnd) break
   }

@@ -63,7 +63,7 @@ export class SimulatedEngine {
       trimGraceMs: settings.trimGraceMs,
     })
     const engine = new SimulatedEngine(world, name, { clock, hw, faulty, held })
-    if (world.inTrouble) engine.beginTrouble()
+    if (world.mayFail) engine.startFaults()
     return engine
   }
 
@@ -71,11 +71,11 @@ export class SimulatedEngine {
     return this.#state === 'open'
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.#state === 'closed' || this.#state === 'dead'
   }
 
-  get isDead(): boolean {
+  get isCrashed(): boolean {
     return this.#state === 'dead'
   }
 
@@ -88,9 +88,9 @@ export class SimulatedEngine {
   }
 
   call<Result>(promise: Promise<Result>, call: Call<Result>): void {
-    const settled = (tell: () => void) => {
+    const settled = (callback: () => void) => {
       if (!this.#waiting.delete(call.lost)) return
-      this.#world.guard(tell)
+      this.#world.guard(callback)
     }
     this.#waiting.add(call.lost)
     promise.then(
@@ -126,19 +126,20 @@ export class SimulatedEngine {
    * Simulates the end of the process. Each call in flight takes effect or never will; on a shared storage, it
    * may take effect later.
    */
-  async die(): Promise<void> {
-    if (this.isOver) return
+  async crash(): Promise<void> {
+    if (this.hasEnded) return
     const { calls, scheduler, settings } = this.#world
     this.#state = 'dead'
-    this.clock.die()
+    this.clock.stop()
     const crashed = this.#faulty.crash()
     const delayed = new Set<string | undefined>()
     for (const call of calls.of(this.#held.session!)) {
-      const fate = call.phase === 'answer' ? 'lost' : scheduler.pick(['lost', 'made', 'later'] as const)
-      if (fate === 'lost') calls.drop(call)
+      const outcome = call.phase === 'answer' ? 'lost' : scheduler.pick(['lost', 'made', 'later'] as const)
+      if (outcome === 'lost') calls.drop(call)
       // Calls after a late call of the same lane are late too.
-      else if (settings.isShared && (fate === 'later' || delayed.has(call.lane))) delayed.add(call.lane ?? '')
-      else await calls.letGo(call)
+      else if (settings.isShared && (outcome === 'later' || delayed.has(call.queue)))
+        delayed.add(call.queue ?? '')
+      else await calls.release(call)
     }
     // Discards the results of these calls.
     for (const call of calls.of(this.#held.session!)) if (call.phase === 'answer') calls.drop(call)
@@ -149,7 +150,7 @@ export class SimulatedEngine {
   }
 
   /** Enables random failures of its storage. */
-  beginTrouble(): void {
+  startFaults(): void {
     this.#faulty.rates = ratesOf(this.#world.settings)
   }
 

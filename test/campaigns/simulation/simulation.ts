@@ -4,12 +4,12 @@ import type { Actor } from './actors/actor.ts'
 import { Appending } from './actors/appending.ts'
 import { Controller } from './actors/controller.ts'
 import { Follower } from './actors/follower.ts'
-import { Gatherer } from './actors/gatherer.ts'
+import { ProducerWriter } from './actors/producer-writer.ts'
 import { Reader } from './actors/reader.ts'
 import { SessionWriter } from './actors/session-writer.ts'
 import { Writer } from './actors/writer.ts'
 import { dataRecord, inputOf } from './append-attempt.ts'
-import { Fate } from './fate.ts'
+import { EngineFaults } from './engine-faults.ts'
 import { type Settings, settingsOf } from './settings.ts'
 import { Violation } from './violation.ts'
 import { type Sabotage, World } from './world.ts'
@@ -47,13 +47,13 @@ export async function run({ seed, steps, sabotage }: RunOptions): Promise<RunRes
   const world = await World.create(settings, new Prng(seed ^ 0x5eed_5eed), sabotage)
   const simulation = new Simulation(world)
   let step = 0
-  await world.guardLater(() => simulation.begin())
+  await world.guardAsync(() => simulation.begin())
   while (step < steps && world.violation === undefined) {
     world.history.beginStep(++step)
-    await world.guardLater(() => simulation.step(step))
+    await world.guardAsync(() => simulation.step(step))
   }
   const isAtEnd = world.violation === undefined
-  if (isAtEnd) await world.guardLater(() => simulation.end(step))
+  if (isAtEnd) await world.guardAsync(() => simulation.end(step))
   await simulation.dispose()
   const { violation, history } = world
   return { seed, steps: step, settings, violation, isAtEnd, lines: history.lines, digest: history.digest }
@@ -63,20 +63,20 @@ class Simulation {
   readonly #world: World
   readonly #actors: readonly Actor[]
   readonly #appending: Appending
-  readonly #fate: Fate
+  readonly #engineFaults: EngineFaults
 
   constructor(world: World) {
     const { writers, sessionWriters, producers, followers, readers, controllers } = world.settings
     const appending = new Appending(world)
     this.#appending = appending
-    const many = (count: number, name: string, make: (name: string) => Actor) =>
-      Array.from({ length: count }, (_, index) => make(`${name}${index + 1}`))
+    const many = (count: number, name: string, create: (name: string) => Actor) =>
+      Array.from({ length: count }, (_, index) => create(`${name}${index + 1}`))
     this.#world = world
-    this.#fate = new Fate(world)
+    this.#engineFaults = new EngineFaults(world)
     this.#actors = [
       ...many(writers, 'writer', (name) => new Writer(name, world, appending)),
       ...many(sessionWriters, 'session', (name) => new SessionWriter(name, world, appending)),
-      ...many(producers, 'producer', (name) => new Gatherer(name, world, appending)),
+      ...many(producers, 'producer', (name) => new ProducerWriter(name, world, appending)),
       ...many(followers, 'follower', (name) => new Follower(name, world)),
       ...many(readers, 'reader', (name) => new Reader(name, world)),
       ...many(controllers, 'controller', (name) => new Controller(name, world)),
@@ -93,24 +93,24 @@ class Simulation {
     isReady.then(() => {
       isDone = true
     })
-    while (!isDone) await this.#letAllGo()
+    while (!isDone) await this.#releaseAll()
     while (this.#world.open.length < settings.engines) await this.#world.openEngine()
-    this.#world.isCalm = false
-    if (this.#world.inTrouble) for (const engine of this.#world.engines) engine.beginTrouble()
+    this.#world.isFaultFree = false
+    if (this.#world.mayFail) for (const engine of this.#world.engines) engine.startFaults()
   }
 
   async step(step: number): Promise<void> {
     const { scheduler, calls, settings, observer } = this.#world
     const { ready } = calls
-    const choice = scheduler.next() * (1 + settings.haste)
-    if (choice < settings.haste) scheduler.pick(this.#actors).act()
-    else if (choice < settings.haste + 0.04) await this.#passTime()
-    else if (choice < settings.haste + 0.06) await this.#fate.act()
-    else if (ready.length > 0) await this.#letGo(ready)
+    const choice = scheduler.next() * (1 + settings.workPerCall)
+    if (choice < settings.workPerCall) scheduler.pick(this.#actors).act()
+    else if (choice < settings.workPerCall + 0.04) await this.#advanceTime()
+    else if (choice < settings.workPerCall + 0.06) await this.#engineFaults.act()
+    else if (ready.length > 0) await this.#release(ready)
     else scheduler.pick(this.#actors).act()
     await this.#settle()
     if (step % FULL_LOOK_EVERY === 0)
-      for (const history of observer.histories.values()) await observer.lookAgain(history)
+      for (const history of observer.histories.values()) await observer.recheck(history)
   }
 
   /**
@@ -119,33 +119,33 @@ class Simulation {
    */
   async end(steps: number): Promise<void> {
     const world = this.#world
-    world.isCalm = true
+    world.isFaultFree = true
     for (const engine of world.engines) engine.heal()
     for (const actor of this.#actors) actor.finish()
     // Calls that were in flight before may still fail.
-    await this.#letAllGo()
+    await this.#releaseAll()
     // On an exclusive storage, an engine may learn the outcome of an earlier append only from its next one.
     if (world.open.length > 0) for (const stream of world.settings.streams) this.#appendLast(stream)
     // A follower reads one batch a round, and there are at most as many batches as steps.
     const roundsMax = SETTLING_ROUNDS_MAX + steps
     for (let round = 0; ; round++) {
       for (const actor of this.#actors) actor.act()
-      await this.#letAllGo()
+      await this.#releaseAll()
       this.#stopAtViolation()
-      if (round >= SETTLING_ROUNDS_MIN && this.#isQuiet()) break
-      if (round > roundsMax) throw new Violation('nobody is left waiting', this.#waiting())
+      if (round >= SETTLING_ROUNDS_MIN && this.#isIdle()) break
+      if (round > roundsMax) throw new Violation('no actor waits forever', this.#waiting())
       // Engines poll if they are not notified of changes.
       await world.time.advance(round % 8 === 7 ? '61s' : '500ms')
     }
     for (const actor of this.#actors) if (actor instanceof Follower) actor.leave()
-    await this.#letAllGo()
+    await this.#releaseAll()
     for (const { name, hw } of world.open) {
       const { cachedStreams: _, storageFull: __, ...held } = hw.stats()
       if (Object.values(held).some((count) => count > 0))
         throw new Violation('an idle engine holds nothing', `${name}: ${JSON.stringify(held)}`)
     }
     await this.#closeAll()
-    for (const history of world.observer.histories.values()) await world.observer.lookAgain(history)
+    for (const history of world.observer.histories.values()) await world.observer.recheck(history)
     for (const engine of world.engines) {
       if (engine.waiting > 0)
         throw new Violation('every call settles', `${engine.waiting} of ${engine.name} do not`)
@@ -156,10 +156,10 @@ class Simulation {
   /** Releases everything, whatever was found. */
   async dispose(): Promise<void> {
     for (const engine of this.#world.engines) {
-      engine.clock.die()
-      const dying = engine.die()
+      engine.clock.stop()
+      const crash = engine.crash()
       for (const call of this.#world.calls.ready) this.#world.calls.drop(call)
-      await Promise.race([dying, macrotask()])
+      await Promise.race([crash, macrotask()])
     }
   }
 
@@ -179,16 +179,16 @@ class Simulation {
   async #closeAll(): Promise<void> {
     const world = this.#world
     for (const engine of world.engines) engine.close()
-    for (let round = 0; world.engines.some(({ isOver }) => !isOver); round++) {
+    for (let round = 0; world.engines.some(({ hasEnded: isOver }) => !isOver); round++) {
       if (round > SETTLING_ROUNDS_MAX) throw new Violation('engines close', 'one does not')
-      await this.#letAllGo()
+      await this.#releaseAll()
       await world.time.advance('500ms')
       this.#stopAtViolation()
     }
-    await this.#letAllGo()
+    await this.#releaseAll()
   }
 
-  #isQuiet(): boolean {
+  #isIdle(): boolean {
     const { calls } = this.#world
     return calls.ready.length === 0 && this.#actors.every(({ isIdle }) => isIdle)
   }
@@ -206,25 +206,25 @@ class Simulation {
     if (this.#world.violation !== undefined) throw this.#world.violation
   }
 
-  async #letGo(ready: ReturnType<() => World['calls']['ready']>): Promise<void> {
+  async #release(ready: ReturnType<() => World['calls']['ready']>): Promise<void> {
     const { scheduler, calls, history } = this.#world
     // Sometimes the oldest one, because it might wait forever otherwise.
     const call = scheduler.chance(0.3) ? ready[0]! : scheduler.pick(ready)
     history.add(call.engine, call.phase, { operation: call.operation })
-    await calls.letGo(call)
+    await calls.release(call)
   }
 
-  async #letAllGo(): Promise<void> {
+  async #releaseAll(): Promise<void> {
     await this.#settle()
     for (let rounds = 0; rounds < SETTLING_ROUNDS_MAX; rounds++) {
       const { ready } = this.#world.calls
       if (ready.length === 0) return
-      await this.#letGo(ready)
+      await this.#release(ready)
       await this.#settle()
     }
   }
 
-  async #passTime(): Promise<void> {
+  async #advanceTime(): Promise<void> {
     const { scheduler, time, history, latestTime } = this.#world
     const ms = scheduler.chance(0.7)
       ? scheduler.below(200)

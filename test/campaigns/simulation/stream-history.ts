@@ -74,35 +74,35 @@ export class StreamHistory {
    * observe an earlier moment. `objection` returns a clause.
    */
   observe(
-    what: 'records' | 'config',
+    kind: 'records' | 'config',
     since: number,
     expected: string,
     found: string,
-    objection: (moment: Moment) => string | undefined,
+    contradiction: (moment: Moment) => string | undefined,
   ): Moment {
-    const objections: string[] = []
+    const contradictions: string[] = []
     for (const moment of this.moments.slice(since)) {
-      const problem = objection(moment)
+      const problem = contradiction(moment)
       if (problem === undefined) {
-        this.#tell(what, moment)
+        this.#markObserved(kind, moment)
         return moment
       }
-      objections.push(`at version ${moment.version} of \`${this.name}\`: ${problem}`)
+      contradictions.push(`at version ${moment.version} of \`${this.name}\`: ${problem}`)
     }
     throw new Violation(
       `${expected}, at some moment of the call`,
-      [found, ...objections.slice(-8)].join('; '),
+      [found, ...contradictions.slice(-8)].join('; '),
     )
   }
 
   /** An acknowledged append has been observed, and so has everything before it. */
   observeStored({ stored }: AppendAttempt): void {
     const moment = this.moments.find(({ log, state }) => log === stored!.log && state.tail > stored!.seqNum)
-    this.#tell('records', moment!)
+    this.#markObserved('records', moment!)
   }
 
-  #tell(what: 'records' | 'config', { log, version }: Moment): void {
-    this.observed[what] = Math.max(this.observed[what], version)
+  #markObserved(kind: 'records' | 'config', { log, version }: Moment): void {
+    this.observed[kind] = Math.max(this.observed[kind], version)
     // Records also prove that their stream exists.
     const first = log === undefined ? version : this.moments.find((moment) => moment.log === log)!.version
     this.observed.config = Math.max(this.observed.config, first)

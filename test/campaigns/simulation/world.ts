@@ -28,7 +28,7 @@ export class World {
   readonly engines: SimulatedEngine[] = []
   readonly observer: Observer
   /** Nothing fails while a run begins and while it ends. */
-  isCalm = true
+  isFaultFree = true
   #violation: Violation | undefined
   readonly #storage: Storage
   readonly #sabotage: Sabotage
@@ -64,13 +64,13 @@ export class World {
     return {
       calls: this.calls,
       holdsAnswer: () => this.scheduler.chance(this.settings.holdAnswers),
-      onChange: (operation) => this.guardLater(() => this.observer.look(operation)),
+      onChange: (operation) => this.guardAsync(() => this.observer.checkChanges(operation)),
     }
   }
 
   /** The latest time that any clock has shown. Read before a clock is set or stops. */
   get latestTime(): number {
-    for (const { clock, isOver } of this.engines) {
+    for (const { clock, hasEnded: isOver } of this.engines) {
       if (!isOver) this.#latestTime = Math.max(this.#latestTime, clock.now())
     }
     return this.#latestTime
@@ -81,8 +81,8 @@ export class World {
   }
 
   /** Whether a call that begins now may encounter failures of the storage. */
-  get inTrouble(): boolean {
-    return this.settings.trouble > 0 && !this.isCalm
+  get mayFail(): boolean {
+    return this.settings.faultRate > 0 && !this.isFaultFree
   }
 
   /** The open engines. */
@@ -121,19 +121,19 @@ export class World {
     try {
       check()
     } catch (error) {
-      this.#keep(error)
+      this.#record(error)
     }
   }
 
-  async guardLater(check: () => Promise<void>): Promise<void> {
+  async guardAsync(check: () => Promise<void>): Promise<void> {
     try {
       await check()
     } catch (error) {
-      this.#keep(error)
+      this.#record(error)
     }
   }
 
-  #keep(error: unknown): void {
+  #record(error: unknown): void {
     this.#violation ??=
       error instanceof Violation ? error : new Violation('checks that work', String((error as Error).stack))
   }

@@ -1,13 +1,13 @@
 import { writeSync } from 'node:fs'
 import { macrotask } from '../../../../src/runtime/macrotask.ts'
-import { orders } from '../../harness/run-child.ts'
+import { parametersOfChild } from '../../harness/run-child.ts'
 import type { Report } from './report.ts'
 import type { Scale, Scenario } from './scenario.ts'
 import { bytesInUse, countsOf, differences } from './snapshot.ts'
 import { type StorageKind, World } from './world.ts'
 
 /** The argument of a child. */
-export interface Orders {
+export interface ScenarioParameters {
   readonly scenario: string
   readonly storage: StorageKind
   readonly scale: Scale
@@ -22,34 +22,34 @@ const GROWN_BYTES_MAX = 2_097_152
 const QUIET_TURNS = 50
 
 /** Runs the given scenario and prints its report. */
-export async function play(scenarios: readonly Scenario[]): Promise<void> {
-  const { scenario: name, storage, scale }: Orders = orders()
-  const scenario = scenarios.find((one) => one.name === name)!
+export async function runAll(scenarios: readonly Scenario[]): Promise<void> {
+  const { scenario: name, storage, scale }: ScenarioParameters = parametersOfChild()
+  const scenario = scenarios.find((candidate) => candidate.name === name)!
   const warnings: string[] = []
   process.on('warning', (warning) => warnings.push(String(warning)))
   const nothing = { counts: () => ({ timers: 0 }), signals: [] }
   // Opens everything that stays open for the life of the process.
   const first = await World.open(storage, 1)
   await first.close()
-  await quiet(first)
+  await untilQuiet(first)
   const countsBefore = countsOf(nothing)
 
   const world = await World.open(storage, 1)
   await scenario.round(world, scale, 0)
-  await quiet(world)
+  await untilQuiet(world)
   const storedBefore = world.storedBytes
   const bytesBefore = await bytesInUse()
   const before = world.counts()
   for (let number = 1; number <= scale.rounds; number++) {
     await scenario.round(world, scale, number)
-    await quiet(world)
+    await untilQuiet(world)
   }
   const grownBytes = (await bytesInUse()) - bytesBefore - (world.storedBytes - storedBefore)
   const left = differences(before, world.counts())
   await world.close()
-  await quiet(world)
+  await untilQuiet(world)
   const report: Report = {
-    left,
+    leftovers: left,
     leftAtEnd: differences(
       countsBefore,
       countsOf({
@@ -70,7 +70,7 @@ export async function play(scenarios: readonly Scenario[]): Promise<void> {
 }
 
 /** Waits for closed sockets and for the background work of the storage, which take several turns. */
-async function quiet(world: World): Promise<void> {
+async function untilQuiet(world: World): Promise<void> {
   for (let turns = 0; turns < QUIET_TURNS; turns++) {
     const { connections, requests } = world.server.counts()
     const isBusy = process.getActiveResourcesInfo().some((kind) => kind.startsWith('FSReq'))

@@ -1,7 +1,7 @@
 /** The report of a child about its scenario. */
 export interface Report {
   /** Kinds whose number changed over the rounds, as `before → after`. */
-  readonly left: Readonly<Record<string, string>>
+  readonly leftovers: Readonly<Record<string, string>>
   /** The same, between the start and the end of the process, when everything is closed. */
   readonly leftAtEnd: Readonly<Record<string, string>>
   /** The growth of the memory in use, without what the storage keeps. */
@@ -19,11 +19,11 @@ export interface Report {
 /** Describes the problems in a report. */
 export function problemsOf(report: Report): string[] {
   const { grownBytes, grownBytesMax, peakBytes, budgetBytes } = report
-  const left = (things: Readonly<Record<string, string>>, when: string) =>
+  const leftovers = (things: Readonly<Record<string, string>>, when: string) =>
     Object.entries(things).map(([kind, counts]) => `${kind} ${when}: ${counts}`)
   return [
-    ...left(report.left, 'after the rounds'),
-    ...left(report.leftAtEnd, 'when all is closed'),
+    ...leftovers(report.leftovers, 'after the rounds'),
+    ...leftovers(report.leftAtEnd, 'when all is closed'),
     ...(grownBytes > grownBytesMax ? [`${grownBytes} bytes more in use, of at most ${grownBytesMax}`] : []),
     ...(peakBytes > budgetBytes ? [`${peakBytes} bytes in use at once, of at most ${budgetBytes}`] : []),
     ...report.warnings.map((warning) => `a warning: ${warning}`),

@@ -1,4 +1,4 @@
-import { play } from '../harness/play.ts'
+import { runAll } from '../harness/play.ts'
 import { LEAKS } from './leaks.ts'
 
-await play(LEAKS)
+await runAll(LEAKS)

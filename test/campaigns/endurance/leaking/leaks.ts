@@ -3,7 +3,7 @@ import type { Scenario } from '../harness/scenario.ts'
 import { bytesInUse } from '../harness/snapshot.ts'
 import type { World } from '../harness/world.ts'
 
-const kept: unknown[] = []
+const retained: unknown[] = []
 const MIB = 1_048_576
 
 /** A scenario that leaks something in each round. */
@@ -18,7 +18,7 @@ function leaking(name: string, leak: (world: World) => unknown): Scenario {
 }
 
 /** The expected problem of each scenario, by name. */
-export const TOLD: Readonly<Record<string, RegExp>> = {
+export const EXPECTED: Readonly<Record<string, RegExp>> = {
   'nothing at all': /^$/,
   'a listener': /^abort listeners after the rounds: 1 → 4$/m,
   'a timer of the clock': /^timers after the rounds: \d → \d$/m,
@@ -47,8 +47,8 @@ export const LEAKS: readonly Scenario[] = [
   }),
   leaking('a file', () => openSync('/dev/null', 'r')),
   leaking('a listener of the process', () => process.on('exit', () => {})),
-  leaking('objects', () => kept.push(Array.from({ length: 20_000 }, (_, index) => ({ index })))),
-  leaking('buffers', () => kept.push(new Uint8Array(MIB).fill(1))),
+  leaking('objects', () => retained.push(Array.from({ length: 20_000 }, (_, index) => ({ index })))),
+  leaking('buffers', () => retained.push(new Uint8Array(MIB).fill(1))),
   leaking('memory, for a while', async (world) => {
     const many = new Uint8Array(2 * MIB).fill(1)
     world.sample(await bytesInUse())

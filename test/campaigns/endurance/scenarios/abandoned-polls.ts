@@ -13,31 +13,31 @@ const PATH = '/v1/streams/polled/records?wait=60'
  */
 type Polls = (world: World, count: number) => (() => Promise<unknown>) | Promise<() => Promise<unknown>>
 
-const each = <Item>(count: number, make: (index: number) => Item) =>
-  Array.from({ length: count }, (_, index) => make(index))
+const each = <Item>(count: number, create: (index: number) => Item) =>
+  Array.from({ length: count }, (_, index) => create(index))
 
 /** Some have signals of their own, some share one, and some have none and end by themselves. */
 const inProcess: Polls = (world, count) => {
   const stream = world.stream('polled')
-  const leaving = new AbortController()
+  const controller = new AbortController()
   const own = each(count, () => new AbortController())
   const polls = own.map(({ signal }, index) => {
-    const options = [{ signal }, { signal: leaving.signal }, {}][index % 3]!
+    const options = [{ signal }, { signal: controller.signal }, {}][index % 3]!
     return stream.read({ waitSeconds: 60 }, options).catch(() => {})
   })
   return async () => {
     for (const controller of own) controller.abort()
-    leaving.abort()
+    controller.abort()
     await world.clock.advance('60s')
     await Promise.all(polls)
   }
 }
 
 const atHandler: Polls = (world, count) => {
-  const leaving = each(count, () => new AbortController())
-  const polls = leaving.map(({ signal }) => world.handler(world.request('GET', PATH, { signal })))
+  const controllers = each(count, () => new AbortController())
+  const polls = controllers.map(({ signal }) => world.handler(world.request('GET', PATH, { signal })))
   return async () => {
-    for (const controller of leaving) controller.abort()
+    for (const controller of controllers) controller.abort()
     await Promise.all(polls)
   }
 }

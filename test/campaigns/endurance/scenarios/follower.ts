@@ -11,7 +11,7 @@ export interface Follower {
 }
 
 /** Begins to follow the stream at a sequence number. */
-export type Way = (world: World, seqNum: number) => Follower
+export type StartFollower = (world: World, seqNum: number) => Follower
 
 const RECORDS = '/v1/streams/stream/records'
 
@@ -28,7 +28,7 @@ function iterated(world: World, seqNum: number, signal?: AbortSignal) {
   }
 }
 
-export const LOCAL_FOLLOWERS: readonly Way[] = [
+export const LOCAL_FOLLOWERS: readonly StartFollower[] = [
   // Leaves the loop.
   (world, seqNum) => {
     const { next, iterator } = iterated(world, seqNum)
@@ -48,13 +48,13 @@ export const LOCAL_FOLLOWERS: readonly Way[] = [
   },
   // Is aborted by its own signal while it waits.
   (world, seqNum) => {
-    const leaving = new AbortController()
-    const { next } = iterated(world, seqNum, leaving.signal)
+    const controller = new AbortController()
+    const { next } = iterated(world, seqNum, controller.signal)
     return {
       next,
       leave: async () => {
         const pending = next().catch(() => {})
-        leaving.abort()
+        controller.abort()
         await pending
       },
     }
@@ -103,8 +103,8 @@ function responded(
   headers: Record<string, string>,
   decode: (chunk: Uint8Array) => readonly number[] | Promise<readonly number[]>,
 ) {
-  const leaving = new AbortController()
-  const { signal } = leaving
+  const controller = new AbortController()
+  const { signal } = controller
   const opening = world
     .handler(world.request('GET', `${RECORDS}?seq_num=${seqNum}`, { headers, signal }))
     .then((response) => response.body!.getReader())
@@ -119,7 +119,7 @@ function responded(
     abort: async () => {
       const reader = await opening
       const pending = reader.read().catch(() => {})
-      leaving.abort()
+      controller.abort()
       await pending
     },
   }
@@ -148,13 +148,15 @@ function frames(world: World, seqNum: number) {
   })
 }
 
-export const HANDLER_FOLLOWERS: readonly Way[] = [events, frames].flatMap((open): Way[] => [
-  (world, seqNum) => {
-    const { next, cancel } = open(world, seqNum)
-    return { next, leave: cancel }
-  },
-  (world, seqNum) => {
-    const { next, abort } = open(world, seqNum)
-    return { next, leave: abort }
-  },
-])
+export const HANDLER_FOLLOWERS: readonly StartFollower[] = [events, frames].flatMap(
+  (open): StartFollower[] => [
+    (world, seqNum) => {
+      const { next, cancel } = open(world, seqNum)
+      return { next, leave: cancel }
+    },
+    (world, seqNum) => {
+      const { next, abort } = open(world, seqNum)
+      return { next, leave: abort }
+    },
+  ],
+)

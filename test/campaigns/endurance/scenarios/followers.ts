@@ -2,7 +2,7 @@ import { SESSION_BYTES } from '../harness/budget.ts'
 import type { Scenario } from '../harness/scenario.ts'
 import { bytesNow } from '../harness/snapshot.ts'
 import type { World } from '../harness/world.ts'
-import { type Follower, HANDLER_FOLLOWERS, LOCAL_FOLLOWERS, type Way } from './follower.ts'
+import { type Follower, HANDLER_FOLLOWERS, LOCAL_FOLLOWERS, type StartFollower } from './follower.ts'
 
 const WRITERS = 50
 const BODY_BYTES = 100
@@ -12,13 +12,18 @@ const MIB = 1_048_576
  * Many followers come, read part of what 50 writers append, and leave, each at a different position and in a
  * different way.
  */
-function followers(name: string, ways: readonly Way[], followerBytes: number, rounds: number): Scenario {
+function followers(
+  name: string,
+  starts: readonly StartFollower[],
+  followerBytes: number,
+  rounds: number,
+): Scenario {
   async function round(world: World, { many }: { readonly many: number }, number: number): Promise<void> {
     const stream = world.stream()
     await world.hw.basin(stream.basinName).ensureStream(stream.name)
     const { seqNum: start } = await stream.checkTail()
     const bodies = Array.from({ length: WRITERS }, (_, writer) => `${writer} `.padEnd(BODY_BYTES))
-    const join = (index: number) => ways[index % ways.length]!(world, start)
+    const join = (index: number) => starts[index % starts.length]!(world, start)
     const running: Promise<void>[] = []
     // Half of them wait at the tail; the others arrive during appends.
     for (let index = 0; index < many / 2; index++) {
@@ -38,7 +43,7 @@ function followers(name: string, ways: readonly Way[], followerBytes: number, ro
     name,
     round,
     budget: ({ many }) => many * followerBytes + MIB,
-    isOfAnyStorage: ways === HANDLER_FOLLOWERS,
+    isOfAnyStorage: starts === HANDLER_FOLLOWERS,
     scales: { test: { rounds, many: 1_000 }, campaign: { rounds: 50, many: 2_000 } },
   }
 }

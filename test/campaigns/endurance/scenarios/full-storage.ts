@@ -18,35 +18,35 @@ async function round(world: World, { many }: Scale, number: number): Promise<voi
   const body = `${number} `.padEnd(BODY_BYTES)
   const tails = await Promise.all(streams.map((stream) => world.append(stream, body, BODY_BYTES)))
   world.storage.isFull = true
-  const ways = [single, inSession, byProducer, overHandler]
+  const appendKinds = [single, inSession, byProducer, overHandler]
   const attempts = Array.from({ length: many }, (_, index) => {
-    const way = ways[index % ways.length]!
-    return way(world, streams[index % STREAMS]!, body)
+    const append = appendKinds[index % appendKinds.length]!
+    return append(world, streams[index % STREAMS]!, body)
   })
   // Followers must not see any of it.
-  const leaving = new AbortController()
-  const waiting = streams[0]!.read({ seqNum: tails[0]!, waitSeconds: 60 }, { signal: leaving.signal })
+  const controller = new AbortController()
+  const waiting = streams[0]!.read({ seqNum: tails[0]!, waitSeconds: 60 }, { signal: controller.signal })
   const codes = await Promise.all(attempts)
   world.sample(await bytesInUse())
-  const others = codes.filter((code) => code !== 'storage_full: quota' && code !== 'storage: quota')
-  if (others.length > 0) throw new Error(`told ${others[0]} of a full storage`)
-  leaving.abort()
+  const unexpected = codes.filter((code) => code !== 'storage_full: quota' && code !== 'storage: quota')
+  if (unexpected.length > 0) throw new Error(`an append to a full storage failed with ${unexpected[0]}`)
+  controller.abort()
   await waiting.catch(() => {})
   const { appendBytesInFlight, waitingAppendBytes, openSessions } = world.hw.stats()
   if (appendBytesInFlight + waitingAppendBytes + openSessions > 0)
-    throw new Error('appends that failed hold on')
+    throw new Error('failed appends retain resources')
   await checkIntact(streams, tails, body)
   world.storage.isFull = false
-  const again = await Promise.all(streams.map((stream) => world.append(stream, body, BODY_BYTES)))
-  for (const [index, tail] of again.entries()) {
+  const retried = await Promise.all(streams.map((stream) => world.append(stream, body, BODY_BYTES)))
+  for (const [index, tail] of retried.entries()) {
     if (tail !== tails[index]! + 1) throw new Error(`the next append ended at ${tail}, after ${tails[index]}`)
   }
-  await Promise.all(streams.map((stream, index) => stream.trim(again[index]!)))
+  await Promise.all(streams.map((stream, index) => stream.trim(retried[index]!)))
   for (const stream of streams) await world.free(stream)
   // The errors reported to the owner of the handler and the engine.
-  const told = world.errors.splice(0)
-  const unexpected = told.filter((error) => !isFull(HeadwaterError.is(error) ? error.cause : error))
-  if (unexpected.length > 0) throw new Error('something else failed', { cause: unexpected[0] })
+  const errors = world.errors.splice(0)
+  const otherErrors = errors.filter((error) => !isFull(HeadwaterError.is(error) ? error.cause : error))
+  if (otherErrors.length > 0) throw new Error('something else failed', { cause: otherErrors[0] })
 }
 
 async function checkIntact(

@@ -2,15 +2,15 @@ import { SESSION_BYTES } from '../harness/budget.ts'
 import type { Scale, Scenario } from '../harness/scenario.ts'
 import { bytesInUse } from '../harness/snapshot.ts'
 import type { World } from '../harness/world.ts'
-import { HANDLER_FOLLOWERS, LOCAL_FOLLOWERS, type Way } from './follower.ts'
+import { HANDLER_FOLLOWERS, LOCAL_FOLLOWERS, type StartFollower } from './follower.ts'
 
 /** Opens a session. Resolves to a function that ends it. */
 type Idle = (world: World) => Promise<() => unknown>
 
 const following =
-  (way: Way): Idle =>
+  (start: StartFollower): Idle =>
   async (world) => {
-    const follower = way(world, 0)
+    const follower = start(world, 0)
     await follower.next()
     return () => follower.leave()
   }

@@ -16,7 +16,7 @@ function broken(name: string, decode: (input: Uint8Array) => unknown): AnyTarget
   })
 }
 
-const kept: unknown[] = []
+const retained: unknown[] = []
 
 export const BROKEN: readonly AnyTarget[] = [
   broken('of-another-type', () => {
@@ -40,7 +40,7 @@ export const BROKEN: readonly AnyTarget[] = [
     Object.assign(Object.prototype, { polluted: true })
   }),
   broken('keeping', () => {
-    if (kept.length === 0) kept.push(new Array(8_000_000).fill(0.5))
+    if (retained.length === 0) retained.push(new Array(8_000_000).fill(0.5))
   }),
   target({
     name: 'lying',

@@ -1,5 +1,5 @@
 import { runChild } from '../../harness/run-child.ts'
-import type { Failure, Message, Orders, Played } from './messages.ts'
+import type { ChildParameters, Failure, Message, Played } from './messages.ts'
 import type { AnyTarget } from './target.ts'
 
 export interface CampaignReport {
@@ -21,7 +21,7 @@ const STRIDE = 200
 const SHARE = 10
 
 /** Distributes at least `inputs` inputs among the decoders. */
-export function planOf(targets: readonly AnyTarget[], inputs: number): Orders['plan'] {
+export function planOf(targets: readonly AnyTarget[], inputs: number): ChildParameters['plan'] {
   const shares = targets.map(({ share = SHARE }) => share)
   const all = shares.reduce((sum, share) => sum + share, 0)
   return targets.map(({ name }, i) => ({ target: name, inputs: Math.ceil((inputs * shares[i]!) / all) }))
@@ -43,7 +43,7 @@ export interface CampaignOptions extends Limits {
  */
 export async function campaign(
   program: string,
-  orders: Pick<Orders, 'seed' | 'corpus' | 'plan'> & { readonly from?: number },
+  parameters: Pick<ChildParameters, 'seed' | 'corpus' | 'plan'> & { readonly from?: number },
   { onPlayed, ...limits }: CampaignOptions = {},
 ): Promise<CampaignReport> {
   const played = new Map<string, Played>()
@@ -54,13 +54,13 @@ export async function campaign(
     played.set(message.target, message)
     onPlayed?.(message)
   }
-  let { plan, from = 0 } = orders
+  let { plan, from = 0 } = parameters
   while (plan.length > 0) {
-    const ending = await playInChild(program, { ...orders, plan, from, stride: STRIDE }, limits, listen)
+    const ending = await playInChild(program, { ...parameters, plan, from, stride: STRIDE }, limits, listen)
     if (ending.kind === 'ended') break
     const { target } = ending.at ?? { target: plan[0]!.target }
-    failures.push(await located(program, orders, target, ending, limits))
-    plan = plan.slice(plan.findIndex((one) => one.target === target) + 1)
+    failures.push(await located(program, parameters, target, ending, limits))
+    plan = plan.slice(plan.findIndex((step) => step.target === target) + 1)
     from = 0
   }
   return { played, failures }
@@ -75,7 +75,7 @@ type Ending =
 
 async function playInChild(
   program: string,
-  orders: Orders,
+  parameters: ChildParameters,
   { silenceMs = SILENCE_MS_MAX, heapMiB = HEAP_MIB_MAX }: Limits,
   listen: (message: Message) => void,
 ): Promise<Ending> {
@@ -83,7 +83,7 @@ async function playInChild(
   let hasEnded = false
   const ending = await runChild(program, {
     nodeOptions: ['--expose-gc', `--max-old-space-size=${heapMiB}`],
-    orders,
+    parameters,
     silenceMs,
     startMs: START_MS_MAX,
     onLine(line) {
@@ -94,23 +94,23 @@ async function playInChild(
     },
   })
   if (ending.kind === 'failed') return { ...ending, at }
-  return hasEnded ? ending : { kind: 'failed', problem: 'exits before the end of its orders', at }
+  return hasEnded ? ending : { kind: 'failed', problem: 'exits before it has tried all inputs', at }
 }
 
 /** Finds the input: another child starts at the last reported position and reports each input. */
 async function located(
   program: string,
-  { seed, corpus }: Pick<Orders, 'seed' | 'corpus'>,
+  { seed, corpus }: Pick<ChildParameters, 'seed' | 'corpus'>,
   target: string,
   { problem, at }: Extract<Ending, { kind: 'failed' }>,
   limits: Limits,
 ): Promise<Failure> {
   if (at === undefined) return { target, problem }
   const plan = [{ target, inputs: at.index + STRIDE }]
-  const orders = { seed, corpus, plan, from: at.index, stride: 1 }
-  const again = await playInChild(program, orders, limits, () => {})
-  if (again.kind === 'failed' && again.at !== undefined)
-    return { target, index: again.at.index, problem: again.problem }
+  const parameters = { seed, corpus, plan, from: at.index, stride: 1 }
+  const retried = await playInChild(program, parameters, limits, () => {})
+  if (retried.kind === 'failed' && retried.at !== undefined)
+    return { target, index: retried.at.index, problem: retried.problem }
   return {
     target,
     problem: `${problem}, between inputs ${at.index} and ${at.index + STRIDE}, but not when only these are played`,

@@ -10,9 +10,9 @@ const VALID_INPUTS = 100
 export interface Case {
   readonly input: Input
   /** The model of a valid input. */
-  readonly says?: { readonly model: unknown }
+  readonly expected?: { readonly model: unknown }
   /** The reason why a known case is in the corpus. */
-  readonly why?: string
+  readonly reason?: string
 }
 
 /**
@@ -34,26 +34,29 @@ export class Cases {
 
   static async of(target: AnyTarget, seed: number, found: readonly FoundCase[]): Promise<Cases> {
     const models = fc.sample(target.models, { seed, numRuns: VALID_INPUTS })
-    const valid = models.map(async (model) => ({ input: plain(await target.encode(model)), says: { model } }))
+    const valid = models.map(async (model) => ({
+      input: plain(await target.encode(model)),
+      expected: { model },
+    }))
     return new Cases(target, seed, [...found, ...(await Promise.all(valid))])
   }
 
   at(index: number): Case {
-    return this.#known[index] ?? { input: this.#made(new Prng(mixed(this.#seed, index))) }
+    return this.#known[index] ?? { input: this.#mutated(new Prng(mixed(this.#seed, index))) }
   }
 
-  #made(random: Prng): Input {
+  #mutated(random: Prng): Input {
     const base = random.pick(this.#pool)
     if (random.chance(0.05)) return typeof base === 'string' ? randomText(random) : randomBytes(random)
     if (random.chance(0.05)) return base
     let input = base
-    do input = this.#mutated(input, random)
+    do input = this.#mutate(input, random)
     while (random.chance(0.5))
     const { repair } = this.#target
     return repair !== undefined && random.chance(0.8) ? repair(input, random) : input
   }
 
-  #mutated(input: Input, random: Prng): Input {
+  #mutate(input: Input, random: Prng): Input {
     const { words = [] } = this.#target
     if (typeof input === 'string') {
       return mutateText(input, random, { others: this.#pool as string[], words: words as string[] })

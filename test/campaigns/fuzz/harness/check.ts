@@ -13,7 +13,7 @@ const MESSAGE_CHARACTERS_MAX = 2000
 export async function check(
   target: AnyTarget,
   input: Input,
-  says?: { readonly model: unknown },
+  expected?: { readonly model: unknown },
 ): Promise<void> {
   const before = allocatedBytes()
   let value: unknown
@@ -21,7 +21,7 @@ export async function check(
     value = await target.decode(input)
   } catch (error) {
     checkAllocated(target, input, before)
-    if (says !== undefined) throw new Error('it refuses a valid input', { cause: error })
+    if (expected !== undefined) throw new Error('it refuses a valid input', { cause: error })
     checkError(target, error)
     return
   }
@@ -29,8 +29,8 @@ export async function check(
   const bound = boundOf(target, input)
   const weight = weightOf(value)
   if (weight > bound) throw new Error(`the value holds ${weight} bytes, more than ${bound}`)
-  if (says !== undefined && target.means !== undefined) {
-    equal(value, target.means(says.model), 'what is read of a valid input')
+  if (expected !== undefined && target.means !== undefined) {
+    equal(value, target.means(expected.model), 'what is read of a valid input')
   }
   await target.verify?.(value, input)
 }

@@ -4,7 +4,7 @@ import type { Input } from './target.ts'
 
 /** An input on which a decoder once failed, or one worth keeping. */
 export interface FoundCase {
-  readonly why: string
+  readonly reason: string
   readonly input: Input
 }
 
@@ -16,7 +16,7 @@ export function foundCases(directory: string, name: string): FoundCase[] {
   const path = join(directory, `${name}.json`)
   if (!existsSync(path)) return []
   const written: WrittenCase[] = JSON.parse(readFileSync(path, 'utf8'))
-  return written.map((found) => ({ why: found.why, input: inputOf(found) }))
+  return written.map((found) => ({ reason: found.why, input: inputOf(found) }))
 }
 
 /** Encodes an input for a corpus. */

@@ -3,12 +3,13 @@ import { inspect } from 'node:util'
 /**
  * Throws unless the two are equal. A `Buffer` equals its bytes, and an undefined member equals an absent one.
  */
-export function equal(actual: unknown, expected: unknown, what: string): void {
-  if (!isEqual(actual, expected)) throw new Error(`${what}: ${shown(actual)} is not ${shown(expected)}`)
+export function equal(actual: unknown, expected: unknown, description: string): void {
+  if (!isEqual(actual, expected))
+    throw new Error(`${description}: ${shown(actual)} is not ${shown(expected)}`)
 }
 
-export function ok(condition: boolean, what: string): void {
-  if (!condition) throw new Error(what)
+export function ok(condition: boolean, description: string): void {
+  if (!condition) throw new Error(description)
 }
 
 function isEqual(a: unknown, b: unknown): boolean {

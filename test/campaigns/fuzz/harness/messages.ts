@@ -1,5 +1,5 @@
 /** The argument of a child. */
-export interface Orders {
+export interface ChildParameters {
   readonly seed: number
   /** The directory of known cases. */
   readonly corpus: string

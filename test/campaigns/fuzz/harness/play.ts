@@ -3,12 +3,12 @@ import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { utf8 } from '../../../../src/model/bytes.ts'
 import { crc32 } from '../../../../src/wire/codec-gzip.ts'
-import { orders as ordersOfChild } from '../../harness/run-child.ts'
+import { parametersOfChild } from '../../harness/run-child.ts'
 import { countAllocations } from './allocations.ts'
 import { type Case, Cases } from './cases.ts'
 import { check } from './check.ts'
 import { foundCases, writtenInput } from './corpus.ts'
-import type { Failure, Message, Orders, Played } from './messages.ts'
+import type { ChildParameters, Failure, Message, Played } from './messages.ts'
 import { smallest } from './smallest.ts'
 import type { AnyTarget, Input } from './target.ts'
 
@@ -21,58 +21,64 @@ const STACK_FRAMES = 20
 export async function playAsChild(targets: readonly AnyTarget[]): Promise<void> {
   countAllocations()
   // Written synchronously: a pending message would be lost if the process dies, and it names the position.
-  await play(targets, ordersOfChild(), (message) => writeSync(1, `${JSON.stringify(message)}\n`))
+  await runTargets(targets, parametersOfChild(), (message) => writeSync(1, `${JSON.stringify(message)}\n`))
 }
 
 /** Passes the inputs to each decoder in turn. A decoder that fails gets no more inputs. */
-async function play(
+async function runTargets(
   targets: readonly AnyTarget[],
-  orders: Orders,
-  tell: (message: Message) => void,
+  parameters: ChildParameters,
+  send: (message: Message) => void,
 ): Promise<void> {
   // Most inputs are rejected, and capturing a stack trace takes longer than decoding.
   Error.stackTraceLimit = 0
-  for (const [i, { target: name, inputs }] of orders.plan.entries()) {
-    const target = targets.find((one) => one.name === name)
+  for (const [i, { target: name, inputs }] of parameters.plan.entries()) {
+    const target = targets.find((candidate) => candidate.name === name)
     if (target === undefined) throw new RangeError(`there is no decoder ${name}`)
-    const kept = await keptBytes()
-    const cases = await Cases.of(target, orders.seed, foundCases(orders.corpus, name))
-    const played = await playOne(target, cases, { from: i === 0 ? orders.from : 0, to: inputs }, orders, tell)
-    const more = (await keptBytes()) - kept
+    const retainedBefore = await retainedBytes()
+    const cases = await Cases.of(target, parameters.seed, foundCases(parameters.corpus, name))
+    const played = await runTarget(
+      target,
+      cases,
+      { from: i === 0 ? parameters.from : 0, to: inputs },
+      parameters,
+      send,
+    )
+    const more = (await retainedBytes()) - retainedBefore
     if (more > KEPT_BYTES_MAX)
-      tell({ kind: 'failed', failure: { target: name, problem: `it keeps ${more} bytes for good` } })
-    tell({ kind: 'done', target: name, ...played })
+      send({ kind: 'failed', failure: { target: name, problem: `it keeps ${more} bytes for good` } })
+    send({ kind: 'done', target: name, ...played })
   }
-  tell({ kind: 'end' })
+  send({ kind: 'end' })
 }
 
-async function playOne(
+async function runTarget(
   target: AnyTarget,
   cases: Cases,
   { from, to }: { readonly from: number; readonly to: number },
-  { stride }: Orders,
-  tell: (message: Message) => void,
+  { stride }: ChildParameters,
+  send: (message: Message) => void,
 ): Promise<Played> {
   const { name } = target
   let digest = 0
   for (let index = from; index < to; index++) {
-    if ((index - from) % stride === 0) tell({ kind: 'at', target: name, index })
-    const one = cases.at(index)
-    const { input } = one
+    if ((index - from) % stride === 0) send({ kind: 'at', target: name, index })
+    const testCase = cases.at(index)
+    const { input } = testCase
     digest = crc32(typeof input === 'string' ? utf8(input) : input, digest)
-    const error = await failureOf(target, one)
+    const error = await failureOf(target, testCase)
     if (error === undefined) continue
-    const failure = await described(target, one, error)
-    tell({ kind: 'failed', failure: { target: name, index, ...failure } })
+    const failure = await described(target, testCase, error)
+    send({ kind: 'failed', failure: { target: name, index, ...failure } })
     return { inputs: index + 1 - from, digest }
   }
   return { inputs: Math.max(to - from, 0), digest }
 }
 
 /** Returns the failure, or undefined. */
-async function failureOf(target: AnyTarget, { input, says }: Case): Promise<unknown> {
+async function failureOf(target: AnyTarget, { input, expected }: Case): Promise<unknown> {
   try {
-    await check(target, input, says)
+    await check(target, input, expected)
     return pollution()
   } catch (error) {
     return error
@@ -90,12 +96,12 @@ function pollution(): unknown {
 
 async function described(
   target: AnyTarget,
-  one: Case,
+  testCase: Case,
   found: unknown,
 ): Promise<Pick<Failure, 'input' | 'problem'>> {
   const fails = async (input: Input) => kindOf(await failureOf(target, { input })) === kindOf(found)
   // A reduced input would no longer match its model.
-  const least = one.says === undefined ? { input: await smallest(one.input, fails) } : one
+  const least = testCase.expected === undefined ? { input: await smallest(testCase.input, fails) } : testCase
   // Repeated to capture the stack trace.
   Error.stackTraceLimit = STACK_FRAMES
   const error = (await failureOf(target, least)) ?? found
@@ -103,7 +109,7 @@ async function described(
   const problem = inspect(error, { depth: 4 })
   return {
     input: writtenInput(least.input),
-    problem: one.why === undefined ? problem : `${one.why}: ${problem}`,
+    problem: testCase.reason === undefined ? problem : `${testCase.reason}: ${problem}`,
   }
 }
 
@@ -114,7 +120,7 @@ function kindOf(error: unknown): string {
   return `${error.name} ${message}${error.cause === undefined ? '' : ` ${kindOf(error.cause)}`}`
 }
 
-async function keptBytes(): Promise<number> {
+async function retainedBytes(): Promise<number> {
   const { gc } = globalThis
   if (gc === undefined) return 0
   gc()

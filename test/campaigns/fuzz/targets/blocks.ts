@@ -112,8 +112,8 @@ export const sealedBlock = target({
     decodeSegments(input).map((segment) => ({ segment, records: opened(segment) })),
   refuses: rangeError,
   verify(segments, input) {
-    const again = segments.map(({ segment }) => encodeSegment(segment))
-    equal(concatBytes([new Uint8Array(0), ...again]), input, 'the segments, written again')
+    const encoded = segments.map(({ segment }) => encodeSegment(segment))
+    equal(concatBytes([new Uint8Array(0), ...encoded]), input, 'the segments, written again')
     for (const { segment, records } of segments) {
       const metered = records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
       equal(metered, segment.meteredBytes, 'the metered bytes of a segment')

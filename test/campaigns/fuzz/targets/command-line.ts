@@ -132,9 +132,9 @@ export const typedScopes = target({
   refuses: usageError,
   verify(value) {
     if ('set' in value) {
-      const again = resourceSetText(value.set)
-      if (!again.startsWith('{'))
-        equal(resourceSet('streams', again), value.set, 'the set, written and read again')
+      const text = resourceSetText(value.set)
+      if (!text.startsWith('{'))
+        equal(resourceSet('streams', text), value.set, 'the set, written and read again')
       return
     }
     const groups = operationGroupsText(value.groups).join(',')

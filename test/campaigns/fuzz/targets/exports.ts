@@ -135,9 +135,9 @@ export const gzipMembers = target({
   refuses: nothing,
   async verify(content) {
     if (content === undefined) return
-    const again = await gzipMember(content)
-    equal(memberLength(again), again.length, 'the length of a member')
-    equal(await memberContent(again), content, 'the content again')
+    const repeated = await gzipMember(content)
+    equal(memberLength(repeated), repeated.length, 'the length of a member')
+    equal(await memberContent(repeated), content, 'the content again')
   },
   memory: { perInputByte: 1100, beside: 100_000 },
   share: 3,

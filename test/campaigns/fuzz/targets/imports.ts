@@ -53,14 +53,14 @@ function serviceOf(hw: Headwater): Service {
     url: 'http://localhost',
     name: 'the service',
     encryptionKey: KEY,
-    clock: IMPATIENT,
+    clock: IMMEDIATE_CLOCK,
     signal: interruption.signal,
     restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
   })
 }
 
 /** Delays end at once, and timeouts never fire. */
-const IMPATIENT: Clock = {
+const IMMEDIATE_CLOCK: Clock = {
   now: () => Date.UTC(2030, 0, 1),
   schedule(delayMs, callback) {
     if (delayMs >= 30_000) return () => {}

@@ -64,8 +64,8 @@ const WORDS = [
 
 /** The results of this reader and of the platform's. */
 interface Compared {
-  readonly ours: Outcome<unknown>
-  readonly theirs: Outcome<unknown>
+  readonly actual: Outcome<unknown>
+  readonly expected: Outcome<unknown>
 }
 
 const isBadJson = headwaterError('bad_json')
@@ -75,12 +75,12 @@ export const jsonText = target({
   models: documents,
   encode: (value) => JSON.stringify(value),
   decode: (input: string): Compared => ({
-    ours: outcomeOf(() => plain(readJsonText(input))),
-    theirs: outcomeOf(() => JSON.parse(input)),
+    actual: outcomeOf(() => plain(readJsonText(input))),
+    expected: outcomeOf(() => JSON.parse(input)),
   }),
-  means: (value) => ({ ours: { value }, theirs: { value } }),
+  means: (value) => ({ actual: { value }, expected: { value } }),
   refuses: nothing,
-  verify: ({ ours, theirs }, input) => compare(ours, theirs, input),
+  verify: ({ actual, expected }, input) => compare(actual, expected, input),
   words: WORDS,
   share: 60,
 })
@@ -90,12 +90,12 @@ export const jsonBytes = target({
   models: documents,
   encode: (value) => utf8(JSON.stringify(value)),
   decode: (input: Uint8Array): Compared => ({
-    ours: outcomeOf(() => plain(readJson(input))),
-    theirs: outcomeOf(() => JSON.parse(textOf(input) ?? 'not UTF-8')),
+    actual: outcomeOf(() => plain(readJson(input))),
+    expected: outcomeOf(() => JSON.parse(textOf(input) ?? 'not UTF-8')),
   }),
-  means: (value) => ({ ours: { value }, theirs: { value } }),
+  means: (value) => ({ actual: { value }, expected: { value } }),
   refuses: nothing,
-  verify: ({ ours, theirs }, input) => compare(ours, theirs, textOf(input) ?? ''),
+  verify: ({ actual, expected }, input) => compare(actual, expected, textOf(input) ?? ''),
   words: [
     ...WORDS.map(utf8),
     Uint8Array.of(0xef, 0xbb, 0xbf),
@@ -106,15 +106,15 @@ export const jsonBytes = target({
 })
 
 /** Both decode the same value or both reject. This reader rejects in two more cases. */
-function compare(ours: Outcome<unknown>, theirs: Outcome<unknown>, text: string): void {
-  if ('value' in ours) {
-    ok('value' in theirs, 'it reads what is no JSON')
-    ok(depthOf(ours.value) <= JSON_DEPTH_MAX, 'it reads what is nested too deep')
-    equal(ours, theirs, 'what is read')
+function compare(actual: Outcome<unknown>, expected: Outcome<unknown>, text: string): void {
+  if ('value' in actual) {
+    ok('value' in expected, 'it reads what is no JSON')
+    ok(depthOf(actual.value) <= JSON_DEPTH_MAX, 'it reads what is nested too deep')
+    equal(actual, expected, 'what is read')
     return
   }
-  if (!isBadJson(ours.error)) throw ours.error
-  ok('error' in theirs || mayNestTooDeep(text) || hasHalfPair(text), 'it refuses JSON')
+  if (!isBadJson(actual.error)) throw actual.error
+  ok('error' in expected || mayNestTooDeep(text) || hasHalfPair(text), 'it refuses JSON')
 }
 
 function depthOf(value: unknown): number {

@@ -79,10 +79,10 @@ export const appendInput = target({
   means: (model) => model,
   refuses: headwaterError('bad_proto', 'invalid'),
   verify(value, input) {
-    const theirs = outcomeOf(() => oracle(input))
+    const expected = outcomeOf(() => oracle(input))
     // It rejects tags padded to more than five bytes; the service and this decoder accept them.
-    if ('value' in theirs || !/illegal tag/.test(String(theirs.error)))
-      equal({ value }, theirs, 'what the generated code reads')
+    if ('value' in expected || !/illegal tag/.test(String(expected.error)))
+      equal({ value }, expected, 'what the generated code reads')
     checkBatch(value)
   },
   words: [

@@ -41,7 +41,7 @@ function sealed(records: readonly SequencedRecord[]): Uint8Array {
 
 /** Metadata of the storage that matches the block, so that the cipher is reached. */
 function stored(data: Uint8Array): StoredBlock {
-  const said = outcomeOf(() => {
+  const expected = outcomeOf(() => {
     const segments = decodeSegments(data)
     const records = segments.flatMap(({ skeleton }) => decodeSkeleton(skeleton))
     const [first, last] = [records[0]!, records.at(-1)!]
@@ -54,7 +54,7 @@ function stored(data: Uint8Array): StoredBlock {
       expiresAt: null,
     }
   })
-  return { ...('value' in said ? said.value : NOTHING), data }
+  return { ...('value' in expected ? expected.value : NOTHING), data }
 }
 
 const NOTHING = {

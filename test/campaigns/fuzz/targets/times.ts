@@ -27,10 +27,10 @@ export const dateTimes = target({
   verify(value, input) {
     equal(dateTimeOf(dateTimeText(value), 'again'), value, 'the time, written and read again')
     // The platform decodes the same, or rejects leap seconds, a space instead of the T, and long fractions.
-    const theirs = Date.parse(input)
+    const expected = Date.parse(input)
     const isCommon = !/:60|\.\d{4}|^.{10} /.test(input)
-    if (isCommon && !Number.isNaN(theirs)) equal(value.getTime(), theirs, 'what the platform reads')
-    ok(!(isCommon && Number.isNaN(theirs)) || /[tz]/.test(input), 'the platform reads no time')
+    if (isCommon && !Number.isNaN(expected)) equal(value.getTime(), expected, 'what the platform reads')
+    ok(!(isCommon && Number.isNaN(expected)) || /[tz]/.test(input), 'the platform reads no time')
   },
   words: [
     'T',

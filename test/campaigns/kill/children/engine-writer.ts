@@ -9,7 +9,7 @@ import { BASIN, recordAt, STREAMS } from './stream-records.ts'
  */
 const [directory = '', round = '', durability = 'sync'] = process.argv.slice(2)
 const BATCH_RECORDS_MAX = 5
-const tell = (line: string): void => void writeSync(1, `${line}\n`)
+const print = (line: string): void => void writeSync(1, `${line}\n`)
 
 // Waits for its turn, because starting takes longer than being killed.
 process.stdin.once('data', () => void run())
@@ -26,7 +26,7 @@ async function write(hw: Headwater, name: string): Promise<void> {
   const stream = hw.basin(BASIN).stream(name)
   let { seqNum } = await stream.checkTail()
   const session = await stream.appendSession()
-  session.acks$.subscribe(({ end }) => tell(`${name} ${end.seqNum}`))
+  session.acks$.subscribe(({ end }) => print(`${name} ${end.seqNum}`))
   for (;;) {
     const count = 1 + (seqNum % BATCH_RECORDS_MAX)
     const records = Array.from({ length: count }, (_, i) => recordAt(name, seqNum + i))
@@ -40,13 +40,13 @@ async function write(hw: Headwater, name: string): Promise<void> {
 async function createAndDelete(hw: Headwater): Promise<void> {
   for (let serial = 0; ; serial++) {
     const name = `short-${round}-${serial}`
-    tell(`creating ${name}`)
+    print(`creating ${name}`)
     await hw.basin(BASIN).createStream(name)
-    tell(`created ${name}`)
+    print(`created ${name}`)
     await hw.basin(BASIN).stream(name).append('one')
     if (serial % 3 === 0) continue
-    tell(`deleting ${name}`)
+    print(`deleting ${name}`)
     await hw.basin(BASIN).deleteStream(name)
-    tell(`deleted ${name}`)
+    print(`deleted ${name}`)
   }
 }

@@ -16,7 +16,7 @@ const [directory = '', round = '', durability = 'sync', killedAt = '', killedAft
   process.argv.slice(2)
 const IN_FLIGHT = 3
 let left = Number(killedAfter)
-const tell = (line: string): void => void writeSync(1, `${line}\n`)
+const print = (line: string): void => void writeSync(1, `${line}\n`)
 
 await mkdir(directory, { recursive: true })
 // Waits for its turn, because starting takes longer than being killed.
@@ -34,7 +34,7 @@ async function run(): Promise<void> {
     largeBlockBytes: LARGE_BLOCK_BYTES,
   }
   const session = await openFiles(files, options, owned.release)
-  tell('open')
+  print('open')
   const writers = LOG_IDS.map((logId) => write(session, logId))
   await Promise.all([...writers, writeDocuments(session), createAndDelete(session), free(session)])
 }
@@ -50,7 +50,7 @@ async function write(session: StorageSession, logId: string): Promise<void> {
     const block = blockAt(logId, head.tail.seqNum)
     const next: Head = headAfter(head)
     const call = session.append({ logId, expected: identityOf(head), block, head: next })
-    calls.push(call.then(() => tell(`${logId} ${block.endSeqNum}`)))
+    calls.push(call.then(() => print(`${logId} ${block.endSeqNum}`)))
     head = next
     if (calls.length === IN_FLIGHT) await calls.shift()
   }
@@ -63,7 +63,7 @@ async function writeDocuments(session: StorageSession): Promise<void> {
       { kind: 'put', collection: 'streams', key: 'one', value: serial },
       { kind: 'put', collection: 'streams', key: 'other', value: serial },
     ])
-    tell(`document ${serial}`)
+    print(`document ${serial}`)
   }
 }
 
@@ -71,22 +71,22 @@ async function writeDocuments(session: StorageSession): Promise<void> {
 async function createAndDelete(session: StorageSession): Promise<void> {
   for (let serial = 0; ; serial++) {
     const logId = `short-${round}-${serial}`
-    tell(`creating ${logId}`)
+    print(`creating ${logId}`)
     await session.commit([
       { kind: 'create-log', logId, epoch: 1, createdAt: 0 },
       { kind: 'put', collection: 'settings', key: logId, value: serial },
     ])
-    tell(`created ${logId}`)
+    print(`created ${logId}`)
     const head = emptyHead(1, 0)
     const block = blockAt(logId, 0)
     await session.append({ logId, expected: identityOf(head), block, head: headAfter(head) })
     if (serial % 3 === 0) continue
-    tell(`deleting ${logId}`)
+    print(`deleting ${logId}`)
     await session.commit([
       { kind: 'delete-log', logId },
       { kind: 'delete', collection: 'settings', key: logId },
     ])
-    tell(`deleted ${logId}`)
+    print(`deleted ${logId}`)
   }
 }
 

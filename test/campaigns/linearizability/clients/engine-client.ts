@@ -17,14 +17,14 @@ import { type AppendCall, contentsOf, type StreamClient } from '../stream-client
 import { recordHash } from '../stream-hash.ts'
 
 /** How a client reads a whole stream: in pages to the end, or by a session until it reports the tail. */
-export type WayOfReading = 'pages' | 'session'
+export type ReadMethod = 'pages' | 'session'
 
 /** A client in the process of the engine. Its calls are independent of each other. */
 export class EngineClient implements StreamClient {
   readonly #stream: Stream
-  readonly #reading: WayOfReading
+  readonly #reading: ReadMethod
 
-  constructor(stream: Stream, reading: WayOfReading) {
+  constructor(stream: Stream, reading: ReadMethod) {
     this.#stream = stream
     this.#reading = reading
   }

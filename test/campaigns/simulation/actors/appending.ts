@@ -1,13 +1,13 @@
 import type { AppendConditions, HeadwaterError } from '../../../../src/index.ts'
 import type { AppendAck } from '../../../../src/model/info.ts'
 import type { AppendOutcome } from '../../linearizability/operations.ts'
-import { Belief } from '../../linearizability/workload.ts'
+import { KnownState } from '../../linearizability/workload.ts'
 import { AppendAttempt, type AttemptGroup, type SentRecord } from '../append-attempt.ts'
 import { checkAck, checkAckOrder, outcomeOfFailure } from '../checks/check-append.ts'
 import type { Call, SimulatedEngine } from '../simulated-engine.ts'
 import type { World } from '../world.ts'
 
-export interface AppendOrder {
+export interface AppendRequest {
   readonly actor: string
   readonly engine: SimulatedEngine
   readonly stream: string
@@ -26,35 +26,35 @@ export interface AppendOrder {
  */
 export class Appending {
   readonly #world: World
-  readonly #beliefs = new Map<string, Belief>()
+  readonly #knownStates = new Map<string, KnownState>()
 
   constructor(world: World) {
     this.#world = world
   }
 
-  belief(stream: string): Belief {
-    const belief = this.#beliefs.get(stream) ?? new Belief()
-    this.#beliefs.set(stream, belief)
-    return belief
+  knownState(stream: string): KnownState {
+    const knownState = this.#knownStates.get(stream) ?? new KnownState()
+    this.#knownStates.set(stream, knownState)
+    return knownState
   }
 
   drawConditions(stream: string, matches: number, fences: number): AppendConditions {
     const { scheduler } = this.#world
-    const belief = this.belief(stream)
+    const knownState = this.knownState(stream)
     return {
-      ...(scheduler.chance(matches) && { matchSeqNum: belief.tail(scheduler) }),
-      ...(scheduler.chance(fences) && { fencingToken: belief.token(scheduler) }),
+      ...(scheduler.chance(matches) && { matchSeqNum: knownState.tail(scheduler) }),
+      ...(scheduler.chance(fences) && { fencingToken: knownState.token(scheduler) }),
     }
   }
 
   /** Makes the call `append`. `settled` is called with whether it was acknowledged. */
   begin<Result>(
-    order: AppendOrder,
+    request: AppendRequest,
     append: () => Promise<Result>,
     ackOf: (result: Result) => AppendAck,
     settled: (isAcknowledged: boolean) => void,
   ): void {
-    const { actor, engine, stream, id, records, conditions, group, turn } = order
+    const { actor, engine, stream, id, records, conditions, group, turn } = request
     const { observer, history: lines } = this.#world
     const history = observer.history(stream)
     const { window, stop } = engine.watch()
@@ -65,17 +65,17 @@ export class Appending {
       engine: engine.name,
       stream,
       id,
-      records: records.map(shown),
+      records: records.map(summaryOf),
       ...conditions,
     })
-    const inTrouble = this.#world.inTrouble
+    const inTrouble = this.#world.mayFail
     const end = (outcome: AppendOutcome, error?: unknown) => {
       stop()
       const { code } = (error ?? {}) as Partial<HeadwaterError>
       lines.add(actor, outcome.kind, { id, ...outcome, kind: undefined, error: code })
       const fence = attempt.operation.setFencingToken
       const append = { bodies: [], ...(fence !== undefined && { setFencingToken: fence }) }
-      this.belief(stream).learn({ kind: 'append', append }, outcome)
+      this.knownState(stream).learn({ kind: 'append', append }, outcome)
       settled(outcome.kind === 'appended')
     }
     const call: Call<Result> = {
@@ -84,7 +84,7 @@ export class Appending {
         const ack = ackOf(result)
         end({ kind: 'appended', start: ack.start.seqNum, end: ack.end.seqNum, tail: ack.tail.seqNum })
         checkAck(history, attempt, ack)
-        if (order.ordersAcks) checkAckOrder(attempt)
+        if (request.ordersAcks) checkAckOrder(attempt)
       },
       failed: (error) => {
         const isClosing = !engine.isOpen
@@ -93,7 +93,7 @@ export class Appending {
         const outcome = outcomeOfFailure(attempt, error, {
           history,
           since: group?.since ?? since,
-          inTrouble,
+          mayFail: inTrouble,
           isClosing,
         })
         attempt.status = outcome.kind === 'unknown' ? 'unknown' : 'not made'
@@ -108,6 +108,6 @@ export class Appending {
   }
 }
 
-function shown({ command, timestamp, meteredBytes }: SentRecord): unknown {
+function summaryOf({ command, timestamp, meteredBytes }: SentRecord): unknown {
   return command ? { ...command, timestamp } : { bytes: meteredBytes, timestamp }
 }

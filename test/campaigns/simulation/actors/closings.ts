@@ -4,17 +4,17 @@ import type { SimulatedEngine } from '../simulated-engine.ts'
 export class Closings {
   #count = 0
 
-  get areOver(): boolean {
+  get areDone(): boolean {
     return this.#count === 0
   }
 
   /** Sessions of a dead engine are not closed. */
   begin(engine: SimulatedEngine, close: () => Promise<unknown>): void {
-    if (engine.isDead) return
+    if (engine.isCrashed) return
     this.#count++
-    const over = () => {
+    const done = () => {
       this.#count--
     }
-    engine.call(close(), { done: over, failed: over, lost: over })
+    engine.call(close(), { done: done, failed: done, lost: done })
   }
 }

@@ -50,27 +50,33 @@ export class Controller implements Actor {
     const basin = engine.hw.basin(this.#world.basin)
     const config = drawConfig(scheduler)
     const since = { ...history.observed }
-    const mustBe = (
+    const expectObserved = (
       expected: string,
-      objection: (moment: Moment) => string | undefined,
-      what: 'records' | 'config' = 'config',
+      contradiction: (moment: Moment) => string | undefined,
+      kindOfState: 'records' | 'config' = 'config',
     ) => {
-      history.observe(what, since[what], `${kind} of \`${name}\`: ${expected}`, 'it resolved', objection)
+      history.observe(
+        kindOfState,
+        since[kindOfState],
+        `${kind} of \`${name}\`: ${expected}`,
+        'it resolved',
+        contradiction,
+      )
     }
-    const existed = ({ log }: Moment) => (log === undefined ? 'there is no stream' : undefined)
-    const had = (found: StreamConfig) =>
-      mustBe(`the configuration is ${JSON.stringify(found)}`, (moment) =>
+    const exists = ({ log }: Moment) => (log === undefined ? 'there is no stream' : undefined)
+    const expectConfig = (found: StreamConfig) =>
+      expectObserved(`the configuration is ${JSON.stringify(found)}`, (moment) =>
         JSON.stringify(moment.config) === JSON.stringify(found) ? undefined : JSON.stringify(moment.config),
       )
     const isNew = (moment: Moment) => {
       const before = history.moments[moment.version - 1]
-      return moment.log !== undefined && before?.log !== moment.log ? undefined : 'no stream came to be'
+      return moment.log !== undefined && before?.log !== moment.log ? undefined : 'no stream was created'
     }
     const created = (result: string) =>
-      result === 'created' ? mustBe(result, isNew, 'records') : mustBe(result, existed)
-    if (kind === 'config') this.#call(kind, engine, history, basin.streamConfig(name), had)
+      result === 'created' ? expectObserved(result, isNew, 'records') : expectObserved(result, exists)
+    if (kind === 'config') this.#call(kind, engine, history, basin.streamConfig(name), expectConfig)
     else if (kind === 'reconfigure')
-      this.#call(kind, engine, history, basin.reconfigureStream(name, config), had)
+      this.#call(kind, engine, history, basin.reconfigureStream(name, config), expectConfig)
     else if (kind === 'ensure') {
       this.#call(kind, engine, history, basin.ensureStream(name, config), ({ result }) => created(result))
     } else
@@ -86,13 +92,11 @@ export class Controller implements Actor {
       history.observe(
         'records',
         since,
-        `\`${history.name}\` is gone once it is deleted`,
+        `\`${history.name}\` does not exist after its deletion`,
         'it resolved',
         ({ log, version }) => {
           const before = history.moments.slice(since, version).map((moment) => moment.log)
-          return before.some((earlier) => earlier !== undefined && earlier !== log)
-            ? undefined
-            : 'it is there'
+          return before.some((earlier) => earlier !== undefined && earlier !== log) ? undefined : 'it exists'
         },
       )
     }
@@ -127,31 +131,31 @@ export class Controller implements Actor {
     check: (result: Result) => void,
     onFailure: (mayHaveEffects: boolean) => void = () => {},
   ): void {
-    const { history: lines, inTrouble } = this.#world
+    const { history: lines, mayFail: inTrouble } = this.#world
     const since = history.observed.records
     this.#isBusy = true
     lines.add(this.name, kind, { engine: engine.name, stream: history.name })
-    const over = (event: string, details?: Record<string, unknown>) => {
+    const settled = (event: string, details?: Record<string, unknown>) => {
       this.#isBusy = false
       lines.add(this.name, event, details)
     }
     engine.call(call, {
       done: (result) => {
-        over('done')
+        settled('done')
         check(result)
       },
       failed: (error) => {
-        over('failed', { error: (error as HeadwaterError).code })
+        settled('failed', { error: (error as HeadwaterError).code })
         const { mayHaveEffects } = checkFailure(error, {
           history,
           since,
-          inTrouble,
+          mayFail: inTrouble,
           isClosing: !engine.isOpen,
         })
         onFailure(mayHaveEffects)
       },
       lost: () => {
-        over('lost')
+        settled('lost')
         onFailure(true)
       },
     })

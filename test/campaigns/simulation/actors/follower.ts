@@ -1,6 +1,6 @@
 import { HeadwaterError, type ReadCursor, type ReadEvent, type ReadQuery } from '../../../../src/index.ts'
 import { checkFailure } from '../checks/check-failure.ts'
-import { FollowedRead, objectionToRefusal } from '../checks/followed-read.ts'
+import { FollowedRead, rejectionContradiction } from '../checks/followed-read.ts'
 import { drawQuery } from '../drawing.ts'
 import type { ClockWindow } from '../engine-clock.ts'
 import type { SimulatedEngine } from '../simulated-engine.ts'
@@ -14,7 +14,7 @@ interface Following {
   readonly query: ReadQuery
   readonly cursor: ReadCursor
   readonly read: FollowedRead
-  readonly inTrouble: boolean
+  readonly mayFail: boolean
   readonly since: number
   /** Observed since its last event. */
   idle: { readonly window: ClockWindow; readonly stop: () => void }
@@ -37,13 +37,13 @@ export class Follower implements Actor {
   /** A follower that waits at the tail for further records is idle too. */
   get isIdle(): boolean {
     if (this.#isOpening) return false
-    return this.#following === undefined || (this.#isReading && this.#following.read.hasAll)
+    return this.#following === undefined || (this.#isReading && this.#following.read.isCaughtUp)
   }
 
   act(): void {
     const { scheduler } = this.#world
     if (this.#isOpening) return
-    if (this.#following?.engine.isDead) this.#forget(this.#following, 'lost')
+    if (this.#following?.engine.isCrashed) this.#forget(this.#following, 'lost')
     if (this.#following === undefined) {
       if (!this.#isFinished) this.#open()
     } else if (!this.#isReading) this.#next(this.#following)
@@ -70,7 +70,7 @@ export class Follower implements Actor {
     const query = follows ? { seqNum: 0 } : drawQuery(scheduler, history.now, 'session')
     const since = history.observed.records
     const opening = engine.watch()
-    const { inTrouble } = this.#world
+    const { mayFail: inTrouble } = this.#world
     this.#isOpening = true
     lines.add(this.name, 'open read', { engine: engine.name, stream, query })
     const opened = (event: string, details?: Record<string, unknown>) => {
@@ -83,7 +83,16 @@ export class Follower implements Actor {
         opened('opened')
         if (cursor === undefined) throw new Violation('a session, or an error', 'neither')
         const read = new FollowedRead(history, query, since, opening.window)
-        this.#following = { engine, stream, query, cursor, read, inTrouble, since, idle: engine.watch() }
+        this.#following = {
+          engine,
+          stream,
+          query,
+          cursor,
+          read,
+          mayFail: inTrouble,
+          since,
+          idle: engine.watch(),
+        }
       },
       failed: (error) => {
         opened('not opened', { error: (error as HeadwaterError).code })
@@ -93,9 +102,9 @@ export class Follower implements Actor {
             since,
             `a session of ${JSON.stringify(query)} is opened`,
             String(error),
-            (moment) => objectionToRefusal(query, error.tail!, moment, opening.window),
+            (moment) => rejectionContradiction(query, error.tail!, moment, opening.window),
           )
-        } else checkFailure(error, { history, since, inTrouble, isClosing: !engine.isOpen })
+        } else checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
       },
       lost: () => opened('lost'),
     })
@@ -104,20 +113,20 @@ export class Follower implements Actor {
   #next(following: Following): void {
     const { engine, cursor } = following
     this.#isReading = true
-    const over = () => {
+    const settled = () => {
       this.#isReading = false
     }
     engine.call(Promise.resolve(cursor.next()), {
       done: (event) => {
-        over()
+        settled()
         if (this.#following === following) this.#onEvent(following, event)
       },
       failed: (error) => {
-        over()
+        settled()
         if (this.#following === following) this.#onFailure(following, error)
       },
       lost: () => {
-        over()
+        settled()
         this.#forget(following, 'lost')
       },
     })
@@ -143,10 +152,10 @@ export class Follower implements Actor {
   }
 
   #onFailure(following: Following, error: unknown): void {
-    const { engine, stream, inTrouble, since } = following
+    const { engine, stream, mayFail: inTrouble, since } = following
     const history = this.#world.observer.history(stream)
     this.#forget(following, `failed: ${(error as HeadwaterError).code}`)
-    checkFailure(error, { history, since, inTrouble, isClosing: !engine.isOpen })
+    checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
   }
 
   #leave(following: Following): void {

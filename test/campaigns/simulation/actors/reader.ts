@@ -1,6 +1,6 @@
 import { HeadwaterError, type ReadQuery } from '../../../../src/index.ts'
 import { checkFailure } from '../checks/check-failure.ts'
-import { objectionToUnary, type UnaryOutcome } from '../checks/check-unary-read.ts'
+import { type UnaryOutcome, unaryContradiction } from '../checks/check-unary-read.ts'
 import { drawQuery } from '../drawing.ts'
 import type { SimulatedEngine } from '../simulated-engine.ts'
 import type { World } from '../world.ts'
@@ -39,7 +39,7 @@ export class Reader implements Actor {
   }
 
   #read(engine: SimulatedEngine, stream: string, query: ReadQuery): void {
-    const { observer, history: lines, inTrouble } = this.#world
+    const { observer, history: lines, mayFail: inTrouble } = this.#world
     const history = observer.history(stream)
     const since = history.observed.records
     const { window, stop } = engine.watch()
@@ -48,12 +48,12 @@ export class Reader implements Actor {
       history.observe(
         'records',
         since,
-        `a read of ${JSON.stringify(query)} gives what there is`,
+        `a read of ${JSON.stringify(query)} returns the stored records`,
         found,
-        (moment) => objectionToUnary(query, outcome, moment, window),
+        (moment) => unaryContradiction(query, outcome, moment, window),
       )
     }
-    const over = (event: string, details?: Record<string, unknown>) => {
+    const settled = (event: string, details?: Record<string, unknown>) => {
       stop()
       this.#inFlight--
       lines.add(this.name, event, details)
@@ -62,36 +62,36 @@ export class Reader implements Actor {
       done: ({ records }) => {
         const seqNums = records.map(({ seqNum }) => seqNum)
         const found = `${seqNums.length} records from ${seqNums[0]} to ${seqNums.at(-1)}`
-        over('batch', { from: seqNums[0], to: seqNums.at(-1), count: seqNums.length })
+        settled('batch', { from: seqNums[0], to: seqNums.at(-1), count: seqNums.length })
         check({ kind: 'records', records }, found)
       },
       failed: (error) => {
         const code = (error as HeadwaterError).code
-        over('no batch', { error: code })
+        settled('no batch', { error: code })
         if (HeadwaterError.is(error) && code === 'range_not_satisfiable') {
           check({ kind: 'unsatisfiable', tail: error.tail! }, `416 with the tail ${error.tail!.seqNum}`)
-        } else checkFailure(error, { history, since, inTrouble, isClosing: !engine.isOpen })
+        } else checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
       },
-      lost: () => over('lost'),
+      lost: () => settled('lost'),
     })
   }
 
   #checkTail(engine: SimulatedEngine, stream: string): void {
-    const { observer, history: lines, inTrouble } = this.#world
+    const { observer, history: lines, mayFail: inTrouble } = this.#world
     const history = observer.history(stream)
     const since = history.observed.records
     lines.add(this.name, 'check tail', { engine: engine.name, stream })
-    const over = (event: string, details?: Record<string, unknown>) => {
+    const settled = (event: string, details?: Record<string, unknown>) => {
       this.#inFlight--
       lines.add(this.name, event, details)
     }
     engine.call(engine.stream(stream).checkTail(), {
       done: ({ seqNum, timestamp }) => {
-        over('tail', { seqNum, timestamp })
+        settled('tail', { seqNum, timestamp })
         history.observe(
           'records',
           since,
-          'a tail check tells the tail',
+          'a tail check returns the tail',
           `${seqNum} at ${timestamp}`,
           ({ log, state, tailTimestamp }) => {
             if (log === undefined) return 'there is no stream'
@@ -101,10 +101,10 @@ export class Reader implements Actor {
         )
       },
       failed: (error) => {
-        over('no tail', { error: (error as HeadwaterError).code })
-        checkFailure(error, { history, since, inTrouble, isClosing: !engine.isOpen })
+        settled('no tail', { error: (error as HeadwaterError).code })
+        checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
       },
-      lost: () => over('lost'),
+      lost: () => settled('lost'),
     })
   }
 }

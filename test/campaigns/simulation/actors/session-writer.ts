@@ -35,13 +35,13 @@ export class SessionWriter implements Actor {
   }
 
   get isIdle(): boolean {
-    return this.#inFlight === 0 && this.#closings.areOver && !this.#opening && this.#open === undefined
+    return this.#inFlight === 0 && this.#closings.areDone && !this.#opening && this.#open === undefined
   }
 
   act(): void {
     const { scheduler } = this.#world
     if (this.#isFinished || this.#opening) return
-    if (this.#open?.engine.isDead) this.#open = undefined
+    if (this.#open?.engine.isCrashed) this.#open = undefined
     if (this.#open === undefined) this.#openSession()
     else if (scheduler.chance(0.08)) this.#close()
     else
@@ -54,12 +54,12 @@ export class SessionWriter implements Actor {
   }
 
   #openSession(): void {
-    const { scheduler, open, history, observer, inTrouble } = this.#world
+    const { scheduler, open, history, observer, mayFail: inTrouble } = this.#world
     if (open.length === 0) return
     const engine = scheduler.pick(open)
     const stream = this.#world.pickStream()
     const since = this.#world.sessionsSince(stream)
-    const asked = observer.history(stream).observed.records
+    const requestedAt = observer.history(stream).observed.records
     this.#opening = true
     history.add(this.name, 'open session', { engine: engine.name, stream })
     engine.call(engine.stream(stream).appendSession(), {
@@ -72,7 +72,12 @@ export class SessionWriter implements Actor {
         this.#opening = false
         history.add(this.name, 'no session', { error: (error as HeadwaterError).code })
         const isClosing = !engine.isOpen
-        checkFailure(error, { history: observer.history(stream), since: asked, inTrouble, isClosing })
+        checkFailure(error, {
+          history: observer.history(stream),
+          since: requestedAt,
+          mayFail: inTrouble,
+          isClosing,
+        })
       },
       lost: () => {
         this.#opening = false
@@ -85,7 +90,7 @@ export class SessionWriter implements Actor {
     const { scheduler, settings } = this.#world
     const { engine, stream, session, group } = open
     const id = this.#world.nextAttemptId()
-    const tail = this.#appending.belief(stream).tail(scheduler)
+    const tail = this.#appending.knownState(stream).tail(scheduler)
     const records = drawBatch({
       prng: scheduler,
       id,

@@ -33,7 +33,7 @@ export class Writer implements Actor {
     const engine = scheduler.pick(open)
     const stream = this.#world.pickStream()
     const id = this.#world.nextAttemptId()
-    const tail = this.#appending.belief(stream).tail(scheduler)
+    const tail = this.#appending.knownState(stream).tail(scheduler)
     const records = drawBatch({
       prng: scheduler,
       id,

@@ -1,7 +1,7 @@
 import type { HeadwaterError } from '../../../../src/index.ts'
 import type { AppendAck } from '../../../../src/model/info.ts'
 import type { AppendOutcome } from '../../linearizability/operations.ts'
-import { objection } from '../../linearizability/stream-model.ts'
+import { contradiction } from '../../linearizability/stream-model.ts'
 import type { AppendAttempt } from '../append-attempt.ts'
 import type { StreamHistory } from '../stream-history.ts'
 import { Violation } from '../violation.ts'
@@ -17,15 +17,19 @@ export function checkAck(
   if (stored === undefined) throw new Violation(`${id} is acknowledged when it is stored`, 'it is not stored')
   const { log, seqNum } = stored
   const endSeqNum = seqNum + records.length
-  const meant = [seqNum, log.records[seqNum]!.timestamp, endSeqNum, log.records[endSeqNum - 1]!.timestamp]
-  const told = [start.seqNum, start.timestamp, end.seqNum, end.timestamp]
-  if (told.join() !== meant.join()) throw new Violation(`the ack of ${id} tells ${meant.join()}`, told.join())
+  const expected = [seqNum, log.records[seqNum]!.timestamp, endSeqNum, log.records[endSeqNum - 1]!.timestamp]
+  const reported = [start.seqNum, start.timestamp, end.seqNum, end.timestamp]
+  if (reported.join() !== expected.join())
+    throw new Violation(`the ack of ${id} contains ${expected.join()}`, reported.join())
   const wasTail = history.moments.some(
     (moment) =>
       moment.log === log && moment.state.tail === tail.seqNum && moment.tailTimestamp === tail.timestamp,
   )
   if (!wasTail || tail.seqNum < endSeqNum) {
-    throw new Violation(`the ack of ${id} tells a tail of the stream, from ${endSeqNum} on`, `${tail.seqNum}`)
+    throw new Violation(
+      `the ack of ${id} contains a tail of the stream, from ${endSeqNum} on`,
+      `${tail.seqNum}`,
+    )
   }
   history.observeStored(attempt)
 }
@@ -71,8 +75,8 @@ function failedBefore({ group, id }: AppendAttempt): AppendOutcome | undefined {
 
 function outcomeOf(attempt: AppendAttempt, error: unknown, circumstances: Circumstances): AppendOutcome {
   const { history } = circumstances
-  const refusal = refusalOf(error as HeadwaterError)
-  if (refusal !== undefined) {
+  const rejection = rejectionOf(error as HeadwaterError)
+  if (rejection !== undefined) {
     const { id, operation } = attempt
     history.observe(
       'records',
@@ -82,9 +86,9 @@ function outcomeOf(attempt: AppendAttempt, error: unknown, circumstances: Circum
       (moment) =>
         moment.log === undefined
           ? 'there is no stream'
-          : objection(moment.state, { operation, outcome: refusal }),
+          : contradiction(moment.state, { operation, outcome: rejection }),
     )
-    return refusal
+    return rejection
   }
   if ((error as HeadwaterError).code === 'invalid') {
     checkMissingTimestamp(attempt, history, error as HeadwaterError)
@@ -93,7 +97,7 @@ function outcomeOf(attempt: AppendAttempt, error: unknown, circumstances: Circum
   return checkFailure(error, circumstances).mayHaveEffects ? { kind: 'unknown' } : { kind: 'not-made' }
 }
 
-function refusalOf({
+function rejectionOf({
   code,
   seqNum,
   fencingToken,

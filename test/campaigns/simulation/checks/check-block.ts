@@ -2,7 +2,7 @@ import type { SequencedRecord } from '../../../../src/index.ts'
 import type { StreamConfig } from '../../../../src/model/config.ts'
 import { decodeRecords } from '../../../../src/storage/block-codec.ts'
 import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
-import { afterAppend, objection } from '../../linearizability/stream-model.ts'
+import { afterAppend, contradiction } from '../../linearizability/stream-model.ts'
 import { type AppendAttempt, attemptIdOf, type SentRecord } from '../append-attempt.ts'
 import type { StreamHistory } from '../stream-history.ts'
 import { Violation } from '../violation.ts'
@@ -21,14 +21,14 @@ export function checkBlock(
   const { now } = history
   const log = now.log!
   const records = decodeRecords(block.data)
-  checkPlaces(records, now.state.tail, now.tailTimestamp, block)
+  checkPositions(records, now.state.tail, now.tailTimestamp, block)
   let { state } = now
   let { trimPoint } = now
   for (let first = 0; first < records.length; ) {
     const attempt = attemptOf(attempts, records.slice(first))
     checkMayBeStored(attempt, history.name)
     const outcome = { kind: 'appended', start: state.tail, end: state.tail + attempt.records.length } as const
-    const problem = objection(state, {
+    const problem = contradiction(state, {
       operation: attempt.operation,
       outcome: { ...outcome, tail: outcome.end },
     })
@@ -66,7 +66,7 @@ export function checkBlock(
 }
 
 /** Sequence numbers are dense, and timestamps never decrease. */
-function checkPlaces(
+function checkPositions(
   records: readonly SequencedRecord[],
   tail: number,
   timestamp: number,
@@ -88,9 +88,9 @@ function checkPlaces(
     }
     last = record.timestamp
   })
-  const meant = [tail, tail + records.length, records[0]?.timestamp, last].join()
-  const told = [block.firstSeqNum, block.endSeqNum, block.firstTimestamp, block.lastTimestamp].join()
-  if (told !== meant) throw new Violation(`the block says of its records ${meant}`, told)
+  const expected = [tail, tail + records.length, records[0]?.timestamp, last].join()
+  const reported = [block.firstSeqNum, block.endSeqNum, block.firstTimestamp, block.lastTimestamp].join()
+  if (reported !== expected) throw new Violation(`the metadata of the block is ${expected}`, reported)
 }
 
 function attemptOf(
@@ -101,14 +101,14 @@ function attemptOf(
     const attempt = attempts.get(attemptIdOf(body) ?? '')
     if (attempt !== undefined) return attempt
   }
-  throw new Violation('what is stored was appended by somebody', `record ${records[0]!.seqNum} was not`)
+  throw new Violation('every stored record was appended by a client', `record ${records[0]!.seqNum} was not`)
 }
 
 function checkMayBeStored({ id, stream, status, stored }: AppendAttempt, name: string): void {
   if (stored !== undefined) throw new Violation(`${id} is stored once`, `at ${stored.seqNum} and once more`)
   if (stream !== name) throw new Violation(`${id} is stored in \`${stream}\``, `in \`${name}\``)
   if (status === 'pending' || status === 'unknown') return
-  throw new Violation(`${id}, which is ${status}, is not stored any more`, 'it turns up')
+  throw new Violation(`${id}, which is ${status}, is never stored later`, 'it is stored')
 }
 
 /** In a session, no append follows one that was not stored. Single appends of one caller keep their order. */
@@ -120,13 +120,13 @@ function checkOrder(attempt: AppendAttempt, wasDeleted: boolean): void {
     const isBefore =
       earlier.stored !== undefined && earlier.stored.log === log && earlier.stored.seqNum < seqNum
     if (!isBefore)
-      throw new Violation(`${id} is stored behind ${earlier.id}, which was submitted before`, `without it`)
+      throw new Violation(`${id} is stored after ${earlier.id}, which was submitted earlier`, 'without it')
   }
   // A caller that finds its stream deleted looks it up again, and its later appends may arrive first.
   if (turn === undefined || wasDeleted) return
   const last = log.lastTurn.get(turn.caller) ?? -1
   if (turn.number < last)
-    throw new Violation(`${id} is stored before what its caller appended after it`, 'behind it')
+    throw new Violation(`${id} is stored before the later appends of its caller`, 'it is stored after one')
   log.lastTurn.set(turn.caller, turn.number)
 }
 
@@ -153,12 +153,12 @@ function checkTimestamp(
   previous: number,
   latestTime: number,
 ): void {
-  const wantedAt = (now: number) => {
+  const timestampAt = (now: number) => {
     if (mode === 'arrival' || given === undefined) return now
     return uncapped ? given : Math.min(given, now)
   }
-  const least = Math.max(previous, wantedAt(clock.min))
-  const most = Math.max(previous, wantedAt(latestTime))
+  const least = Math.max(previous, timestampAt(clock.min))
+  const most = Math.max(previous, timestampAt(latestTime))
   const isRefused = mode === 'client-require' && given === undefined
   if (!isRefused && timestamp >= least && timestamp <= most) return
   throw new Violation(

@@ -7,7 +7,7 @@ export interface Circumstances {
   readonly history: StreamHistory
   readonly since: number
   /** Whether storages could fail. */
-  readonly inTrouble: boolean
+  readonly mayFail: boolean
   /** Whether the engine was closed or is being closed. */
   readonly isClosing: boolean
 }
@@ -16,7 +16,7 @@ export interface Circumstances {
 export function checkFailure(error: unknown, circumstances: Circumstances): HeadwaterError {
   if (!HeadwaterError.is(error)) {
     throw new Violation(
-      'what fails does so with an error of headwater',
+      'a failed call rejects with a HeadwaterError',
       String((error as Error)?.stack ?? error),
     )
   }
@@ -27,14 +27,14 @@ export function checkFailure(error: unknown, circumstances: Circumstances): Head
 
 function reasonMissing(
   code: HeadwaterError['code'],
-  { history, since, inTrouble, isClosing }: Circumstances,
+  { history, since, mayFail, isClosing }: Circumstances,
 ): string | undefined {
   const moments = history.moments.slice(since)
   const isMissing = moments.some(({ log }) => log === undefined)
   const isReplaced = moments.some(({ log }) => log !== moments[0]!.log)
   switch (code) {
     case 'storage':
-      return inTrouble ? undefined : 'the storage fails'
+      return mayFail ? undefined : 'the storage fails'
     case 'unavailable':
       return isClosing || isReplaced || isMissing ? undefined : 'the engine closes or the stream is deleted'
     case 'stream_not_found':
@@ -44,7 +44,7 @@ function reasonMissing(
     case 'resource_already_exists':
       return moments.some(({ log }) => log !== undefined) ? undefined : 'there is a stream'
     case 'transaction_conflict':
-      return inTrouble ? undefined : 'others change the same thing over and over'
+      return mayFail ? undefined : 'other engines change the same object repeatedly'
     default:
       return 'the specification says so'
   }

@@ -2,8 +2,8 @@ import type { ReadQuery, SequencedRecord, StreamPosition } from '../../../../src
 import type { ClockWindow } from '../engine-clock.ts'
 import type { StoredRecord } from '../stored-log.ts'
 import type { Moment } from '../stream-history.ts'
+import { admit, areExhausted, boundsOf, compareRecords, type Visibility } from './compare-records.ts'
 import { startOf, waitOf } from './read-start.ts'
-import { admits, isUsedUp, type Presence, roomOf, walk } from './walk.ts'
 
 export type UnaryOutcome =
   | { readonly kind: 'records'; readonly records: readonly SequencedRecord[] }
@@ -11,7 +11,7 @@ export type UnaryOutcome =
   | { readonly kind: 'unsatisfiable'; readonly tail: StreamPosition }
 
 /** Returns why a read of one batch that was opened at this moment cannot have this outcome, as a clause. */
-export function objectionToUnary(
+export function unaryContradiction(
   query: ReadQuery,
   outcome: UnaryOutcome,
   moment: Moment,
@@ -19,10 +19,10 @@ export function objectionToUnary(
 ): string | undefined {
   const { log, state } = moment
   if (log === undefined) return 'there is no stream'
-  const presenceOf = presenceIn(moment, clock)
+  const visibilityOf = visibilityIn(moment, clock)
   const start = startOf(query, moment)
   const from = start === 'tail' || start === 'beyond the tail' ? state.tail : start.seqNum
-  const stored = log.records.slice(from, state.tail).map(presenceOf)
+  const stored = log.records.slice(from, state.tail).map(visibilityOf)
   const waitMs = waitOf(query, 'unary')
   if (outcome.kind === 'unsatisfiable') {
     if (outcome.tail.seqNum !== state.tail) return `the tail is ${state.tail}`
@@ -32,9 +32,16 @@ export function objectionToUnary(
   }
   if (start === 'beyond the tail') return 'it starts beyond the tail'
   const { records } = outcome
-  const room = roomOf(query, 'unary')
+  const bounds = boundsOf(query, 'unary')
   const canBeEmpty = !stored.includes('must')
-  const now = walk(log.records.slice(0, state.tail), from, state.tail, records, presenceOf, room)
+  const now = compareRecords(
+    log.records.slice(0, state.tail),
+    from,
+    state.tail,
+    records,
+    visibilityOf,
+    bounds,
+  )
   if (waitMs === 0) {
     if (canBeEmpty && !stored.includes('may')) return 'there is nothing to read'
     return typeof now === 'string' ? now : undefined
@@ -43,19 +50,19 @@ export function objectionToUnary(
   if (isOfNow) return undefined
   if (!canBeEmpty) return typeof now === 'string' ? now : 'there is something to read'
   // It waited: the result is one of the next appends, or nothing was appended for the whole wait.
-  const later = walk(log.records, from, 0, records, presenceOf, room)
+  const later = compareRecords(log.records, from, 0, records, visibilityOf, bounds)
   if (typeof later === 'string') return later
   const next = log.records[state.tail]
-  const isBounded = isUsedUp(room) || (next !== undefined && !admits(room, next))
+  const isBounded = areExhausted(bounds) || (next !== undefined && !admit(bounds, next))
   const hasWaited = records.length > 0 || isBounded || clock.max - clock.min >= waitMs
   return hasWaited ? undefined : 'it did not wait'
 }
 
 /** Trimmed and expired records are invisible to reads opened later. */
-export function presenceIn(
+export function visibilityIn(
   { trimPoint, state }: Moment,
   clock: ClockWindow,
-): (record: StoredRecord) => Presence {
+): (record: StoredRecord) => Visibility {
   return ({ seqNum, expiresAt, isFreed }) => {
     if (seqNum < trimPoint) return 'never'
     // A later append of an engine with a slow clock may have been delivered live.

@@ -3,9 +3,15 @@ import type { ClockWindow } from '../engine-clock.ts'
 import type { StoredLog, StoredRecord } from '../stored-log.ts'
 import type { Moment, StreamHistory } from '../stream-history.ts'
 import { Violation } from '../violation.ts'
-import { presenceIn } from './check-unary-read.ts'
+import { visibilityIn } from './check-unary-read.ts'
+import {
+  boundsOf,
+  type Comparison,
+  compareRecords,
+  type RemainingBounds,
+  type Visibility,
+} from './compare-records.ts'
 import { startOf, waitOf } from './read-start.ts'
-import { type Presence, type Room, roomOf, type Walked, walk } from './walk.ts'
 
 /** Checks a read session while it runs: every record once and in order, from its start on. */
 export class FollowedRead {
@@ -16,7 +22,7 @@ export class FollowedRead {
   readonly #opening: ClockWindow
   /** The moments at which it may have been opened, according to what was delivered. */
   #candidates: readonly Moment[]
-  #room: Room
+  #bounds: RemainingBounds
   #next: number | undefined
 
   /** The session was opened between the version observed at its call and now. */
@@ -25,15 +31,15 @@ export class FollowedRead {
     this.#query = query
     this.#waitMs = waitOf(query, 'session')
     this.#opening = opening
-    this.#room = roomOf(query, 'session')
+    this.#bounds = boundsOf(query, 'session')
     const moments = history.moments.slice(since)
-    this.#candidates = moments.filter((moment) => objectionToOpening(query, moment, opening) === undefined)
+    this.#candidates = moments.filter((moment) => openingContradiction(query, moment, opening) === undefined)
     if (this.#candidates.length > 0) return
-    const reasons = moments.map((moment) => objectionToOpening(query, moment, opening)).slice(-8)
-    throw new Violation(`a session of ${this.#shown} is refused: ${reasons.join('; ')}`, 'it was opened')
+    const reasons = moments.map((moment) => openingContradiction(query, moment, opening)).slice(-8)
+    throw new Violation(`a session of ${this.#queryText} is refused: ${reasons.join('; ')}`, 'it was opened')
   }
 
-  get #shown(): string {
+  get #queryText(): string {
     return JSON.stringify(this.#query)
   }
 
@@ -43,56 +49,68 @@ export class FollowedRead {
   }
 
   /** Whether it has delivered every observed record. */
-  get hasAll(): boolean {
+  get isCaughtUp(): boolean {
     const { moments, observed } = this.#history
-    const heardOf = moments[observed.records]!
+    const lastObserved = moments[observed.records]!
     return this.#candidates.some((moment) => {
-      const end = heardOf.log === moment.log ? heardOf.state.tail : 0
-      return typeof this.#walk(moment, [], end) !== 'string'
+      const end = lastObserved.log === moment.log ? lastObserved.state.tail : 0
+      return typeof this.#compare(moment, [], end) !== 'string'
     })
   }
 
   deliver({ records, count, lastSeqNum, tail }: ReadBatch): void {
     const last = records.at(-1)
     if (last === undefined || records.length !== count || last.seqNum !== lastSeqNum) {
-      throw new Violation('a batch says of its records what is so', `${count} up to ${lastSeqNum}`)
+      throw new Violation('the metadata of a batch matches its records', `${count} up to ${lastSeqNum}`)
     }
-    const walked = this.#narrow(
-      `a session of ${this.#shown} delivers every record once and in order`,
-      (moment) => this.#walk(moment, records, 0),
+    const comparison = this.#filterCandidates(
+      `a session of ${this.#queryText} delivers every record once and in order`,
+      (moment) => this.#compare(moment, records, 0),
     )
-    this.#next = walked.next
-    this.#room = walked.room
+    this.#next = comparison.next
+    this.#bounds = comparison.bounds
     if (tail !== undefined) this.#checkTail(tail)
   }
 
   /** Checks the end of the session. `idle` spans the time since its last event. */
   end(idle: ClockWindow): void {
-    this.#narrow(`a session of ${this.#shown} ends at a bound, or when it has waited`, (moment) => {
-      const walked = this.#walk(moment, [], moment.state.tail)
-      if (typeof walked === 'string' || walked.isBounded) return walked
-      const atEnd = this.#walk(moment, [], moment.log!.records.length)
-      if (typeof atEnd !== 'string' && atEnd.isBounded) return atEnd
-      return idle.max - idle.min >= this.#waitMs ? walked : `it waited only ${idle.max - idle.min} ms`
-    })
+    this.#filterCandidates(
+      `a session of ${this.#queryText} ends at a bound, or when it has waited`,
+      (moment) => {
+        const comparison = this.#compare(moment, [], moment.state.tail)
+        if (typeof comparison === 'string' || comparison.isBounded) return comparison
+        const atEnd = this.#compare(moment, [], moment.log!.records.length)
+        if (typeof atEnd !== 'string' && atEnd.isBounded) return atEnd
+        return idle.max - idle.min >= this.#waitMs ? comparison : `it waited only ${idle.max - idle.min} ms`
+      },
+    )
   }
 
   /** Keeps the moments that are consistent with the delivered records. */
-  #narrow(expected: string, walkFrom: (moment: Moment) => Walked | string): Walked {
-    const walks = this.#candidates.map((moment) => ({ moment, walked: walkFrom(moment) }))
-    const left = walks.filter(({ walked }) => typeof walked !== 'string')
-    const first = left[0]
+  #filterCandidates(expected: string, compare: (moment: Moment) => Comparison | string): Comparison {
+    const comparisons = this.#candidates.map((moment) => ({ moment, walked: compare(moment) }))
+    const consistent = comparisons.filter(({ walked: comparison }) => typeof comparison !== 'string')
+    const first = consistent[0]
     if (first === undefined) {
-      const objections = walks.map(({ moment, walked }) => `opened at version ${moment.version}: ${walked}`)
-      throw new Violation(expected, objections.slice(-8).join('; '))
+      const contradictions = comparisons.map(
+        ({ moment, walked: comparison }) => `opened at version ${moment.version}: ${comparison}`,
+      )
+      throw new Violation(expected, contradictions.slice(-8).join('; '))
     }
-    this.#candidates = left.map(({ moment }) => moment)
-    return first.walked as Walked
+    this.#candidates = consistent.map(({ moment }) => moment)
+    return first.walked as Comparison
   }
 
-  #walk(moment: Moment, records: ReadBatch['records'], end: number): Walked | string {
+  #compare(moment: Moment, records: ReadBatch['records'], end: number): Comparison | string {
     const from = this.#next ?? fromOf(this.#query, moment)
-    return walk(moment.log!.records, from, end, records, presenceIn(moment, this.#opening), this.#room)
+    return compareRecords(
+      moment.log!.records,
+      from,
+      end,
+      records,
+      visibilityIn(moment, this.#opening),
+      this.#bounds,
+    )
   }
 
   #checkTail({ seqNum, timestamp }: StreamPosition): void {
@@ -101,7 +119,7 @@ export class FollowedRead {
       (moment) => moment.log === log && moment.state.tail === seqNum && moment.tailTimestamp === timestamp,
     )
     if (wasTail && seqNum >= this.#next!) return
-    throw new Violation('a batch tells a tail that the stream had', `${seqNum} at ${timestamp}`)
+    throw new Violation('a batch has a tail that the stream had', `${seqNum} at ${timestamp}`)
   }
 }
 
@@ -110,25 +128,25 @@ function fromOf(query: ReadQuery, moment: Moment): number {
   return typeof start === 'string' ? moment.state.tail : start.seqNum
 }
 
-function presencesAt(query: ReadQuery, moment: Moment, clock: ClockWindow): Presence[] {
+function visibilitiesAt(query: ReadQuery, moment: Moment, clock: ClockWindow): Visibility[] {
   const stored: readonly StoredRecord[] = moment.log!.records.slice(fromOf(query, moment), moment.state.tail)
-  return stored.map(presenceIn(moment, clock))
+  return stored.map(visibilityIn(moment, clock))
 }
 
 /** Returns why a session requested at this moment cannot have been opened (rule 9), as a clause. */
-function objectionToOpening(query: ReadQuery, moment: Moment, clock: ClockWindow): string | undefined {
+function openingContradiction(query: ReadQuery, moment: Moment, clock: ClockWindow): string | undefined {
   if (moment.log === undefined) return 'there is no stream'
   if (startOf(query, moment) === 'beyond the tail') return `the tail is ${moment.state.tail}`
   if (waitOf(query, 'session') > 0) return undefined
-  const presences = presencesAt(query, moment, clock)
-  return presences.every((presence) => presence === 'never') ? 'there is nothing to read' : undefined
+  const visibilities = visibilitiesAt(query, moment, clock)
+  return visibilities.every((visibility) => visibility === 'never') ? 'there is nothing to read' : undefined
 }
 
 /**
  * Returns why a session requested at this moment cannot have been rejected with 416 and this tail, as a
  * clause.
  */
-export function objectionToRefusal(
+export function rejectionContradiction(
   query: ReadQuery,
   tail: StreamPosition,
   moment: Moment,
@@ -138,5 +156,5 @@ export function objectionToRefusal(
   if (tail.seqNum !== moment.state.tail) return `the tail is ${moment.state.tail}`
   if (startOf(query, moment) === 'beyond the tail') return undefined
   if (waitOf(query, 'session') > 0) return 'it had to wait'
-  return presencesAt(query, moment, clock).includes('must') ? 'there is something to read' : undefined
+  return visibilitiesAt(query, moment, clock).includes('must') ? 'there is something to read' : undefined
 }

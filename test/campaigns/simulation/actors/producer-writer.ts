@@ -18,7 +18,7 @@ interface OpenProducer {
 }
 
 /** Appends single records through producers, which collect them into batches. */
-export class Gatherer implements Actor {
+export class ProducerWriter implements Actor {
   readonly name: string
   readonly #world: World
   readonly #appending: Appending
@@ -34,13 +34,13 @@ export class Gatherer implements Actor {
   }
 
   get isIdle(): boolean {
-    return this.#inFlight === 0 && this.#closings.areOver && this.#open === undefined
+    return this.#inFlight === 0 && this.#closings.areDone && this.#open === undefined
   }
 
   act(): void {
     const { scheduler } = this.#world
     if (this.#isFinished) return
-    if (this.#open?.engine.isDead) this.#open = undefined
+    if (this.#open?.engine.isCrashed) this.#open = undefined
     if (this.#open === undefined) this.#openProducer()
     else if (scheduler.chance(0.05)) this.#close()
     else for (let times = 1 + scheduler.below(4); times > 0 && this.#open; times--) this.#submit(this.#open)

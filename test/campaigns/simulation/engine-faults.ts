@@ -3,9 +3,9 @@ import type { World } from './world.ts'
 const CLOCK_STEPS_MS = [-5_000, -50, 50, 5_000]
 
 /**
- * External events: engines crash, are closed and opened, and lose their connection, and their clocks are set.
+ * Faults of engines: they crash, are closed and opened, and lose their connection, and their clocks are set.
  */
-export class Fate {
+export class EngineFaults {
   readonly #world: World
 
   constructor(world: World) {
@@ -14,7 +14,7 @@ export class Fate {
 
   async act(): Promise<void> {
     const { scheduler, settings, engines, open, history } = this.#world
-    const running = engines.filter(({ isOver }) => !isOver)
+    const running = engines.filter(({ hasEnded: isOver }) => !isOver)
     if (open.length < settings.engines && (settings.isShared || running.length === 0)) {
       await this.#world.openEngine()
       return
@@ -28,18 +28,18 @@ export class Fate {
     } else if (kind < 0.45) {
       history.add(engine.name, 'closes', { latestTime: this.#world.latestTime })
       engine.close()
-    } else if (settings.trouble === 0) return
+    } else if (settings.faultRate === 0) return
     else if (kind < 0.65) {
-      history.add(engine.name, 'dies', { latestTime: this.#world.latestTime })
-      await engine.die()
+      history.add(engine.name, 'crashes', { latestTime: this.#world.latestTime })
+      await engine.crash()
     } else if (kind < 0.75) {
       history.add(engine.name, 'loses its connection')
       engine.loseConnection()
     } else if (kind < 0.95) {
-      history.add(engine.name, 'has its connection')
+      history.add(engine.name, 'is reconnected')
       engine.restore()
     } else {
-      history.add(engine.name, 'will meet a conflict')
+      history.add(engine.name, 'gets a conflict next')
       engine.conflictNext()
     }
   }
