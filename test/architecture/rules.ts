@@ -182,13 +182,13 @@ function reachable(
   entries: readonly string[],
   byPath: ReadonlyMap<string, SourceModule>,
 ): readonly SourceModule[] {
-  const reached = new Set<SourceModule>()
+  const visited = new Set<SourceModule>()
   const waiting = [...entries]
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     const module = byPath.get(path)
-    if (module === undefined || reached.has(module)) continue
-    reached.add(module)
+    if (module === undefined || visited.has(module)) continue
+    visited.add(module)
     for (const { target, isTypeOnly } of module.imports) if (!isTypeOnly) waiting.push(target)
   }
-  return [...reached]
+  return [...visited]
 }

@@ -213,8 +213,8 @@ describeInChromium('the look of the console', () => {
           .length,
     )
     expect(count).toBeGreaterThan(20)
-    const seen = new Set<string>()
-    for (let presses = 0; presses < 2 * count && seen.size < count; presses++) {
+    const focused = new Set<string>()
+    for (let presses = 0; presses < 2 * count && focused.size < count; presses++) {
       await page.keyboard.press('Tab')
       const { path, outline } = await page.evaluate(() => {
         const element = document.querySelector('body > div')!.shadowRoot!.activeElement
@@ -224,9 +224,9 @@ describeInChromium('the look of the console', () => {
       })
       if (path === '') continue
       expect(outline).not.toBe('none')
-      seen.add(path)
+      focused.add(path)
     }
-    expect(seen.size).toBe(count)
+    expect(focused.size).toBe(count)
   })
 })
 

@@ -90,9 +90,9 @@ describe('a body', () => {
   )
 
   it('may be cut within a character', () => {
-    const cut = Buffer.from('aü').subarray(0, 2).toString('base64')
-    expect(renderBody(cut, 'text', true)).toEqual({ text: 'a', isHex: false })
-    expect(renderBody(cut, 'text').note).toBe('Not UTF-8, shown as hex')
+    const truncated = Buffer.from('aü').subarray(0, 2).toString('base64')
+    expect(renderBody(truncated, 'text', true)).toEqual({ text: 'a', isHex: false })
+    expect(renderBody(truncated, 'text').note).toBe('Not UTF-8, shown as hex')
     expect(renderBody(Buffer.from([97, 255, 98]).toString('base64'), 'text', true).isHex).toBe(true)
   })
 })

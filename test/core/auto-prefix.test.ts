@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { prefixedName, shownName, wholeQuery } from '../../src/core/scope.ts'
-import { refusal } from '../model/refusal.ts'
+import { rejection } from '../model/rejection.ts'
 
 const TENANT = { streamPrefix: 'tenant/' }
 
@@ -33,8 +33,8 @@ it.each([
   ['prefix', 'prefix', (text: string) => wholeQuery(TENANT, { prefix: text })],
   ['start-after', 'startAfter', (text: string) => wholeQuery(TENANT, { startAfter: text })],
 ])('a %s has at most 512 bytes, including the prefix', (role, field, use) => {
-  expect(refusal(() => use(`${'é'.repeat(252)}x`))).toBeUndefined()
-  const error = refusal(() => use(`${'é'.repeat(252)}xx`))
+  expect(rejection(() => use(`${'é'.repeat(252)}x`))).toBeUndefined()
+  const error = rejection(() => use(`${'é'.repeat(252)}xx`))
   expect([error?.code, error?.field]).toEqual(['invalid', field])
   expect(error?.message).toContain(`stream ${role} must not exceed 512 bytes`)
 })

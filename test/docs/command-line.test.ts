@@ -17,10 +17,10 @@ async function sectionsOf(command: Command, path: string): Promise<string[]> {
   const help = stripVTControlCharacters(await helpText(command, path)).replace(` v${packageJson.version}`, '')
   const lines = help.split('\n').map((line) => line.trimEnd())
   const title = path === '' ? 'Overview' : name.replace('headwater ', '')
-  const own = `## ${title}\n\n\`\`\`text\n${lines.join('\n')}\n\`\`\`\n`
+  const section = `## ${title}\n\n\`\`\`text\n${lines.join('\n')}\n\`\`\`\n`
   const below = (command.commands ?? []).filter(({ name }) => name !== 'help')
   const subcommands = below.map(async (entry) => sectionsOf(await entry.load(), name))
-  return [own, ...(await Promise.all(subcommands)).flat()]
+  return [section, ...(await Promise.all(subcommands)).flat()]
 }
 
 it('docs/cli.md contains the help of every command', async () => {

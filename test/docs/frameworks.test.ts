@@ -27,8 +27,8 @@ describe.each(recipes)('the recipe of $files', ({ files, lines }) => {
   })
 
   it.each(files)('consists of lines of %s, in their order', (file) => {
-    const rest = linesOf(readFileSync(join(APPS, file), 'utf8'))[Symbol.iterator]()
-    const missing = lines.filter((line) => !ELLIPSIS.test(line) && !advanceTo(rest, line))
+    const remaining = linesOf(readFileSync(join(APPS, file), 'utf8'))[Symbol.iterator]()
+    const missing = lines.filter((line) => !ELLIPSIS.test(line) && !advanceTo(remaining, line))
     expect(missing).toEqual([])
   })
 })
@@ -45,10 +45,10 @@ function linesOf(code: string): string[] {
     .filter((line) => line !== '')
 }
 
-function advanceTo(lines: Iterator<string>, wanted: string): boolean {
+function advanceTo(lines: Iterator<string>, expected: string): boolean {
   for (;;) {
     const { done, value } = lines.next()
     if (done) return false
-    if (value === wanted) return true
+    if (value === expected) return true
   }
 }

@@ -39,10 +39,10 @@ test('"Error codes" has every code with its status, and whether to retry', async
       { status: Number(status), retryable: retry === 'yes', mayHaveEffects: effects === 'maybe' },
     ])
   const foreign = names((await page('Error codes')).split('Clients should also expect')[1]!)
-  const own = Object.entries(ERROR_KINDS).filter(
+  const codes = Object.entries(ERROR_KINDS).filter(
     ([code]) => !NOT_ON_THE_WIRE.has(code) && !foreign.includes(code),
   )
-  expect(Object.fromEntries(written)).toEqual(Object.fromEntries(own))
+  expect(Object.fromEntries(written)).toEqual(Object.fromEntries(codes))
 })
 
 test('"Operations" has every operation in its group, and in the order of lists', async () => {

@@ -35,9 +35,9 @@ describeInChromium('the example local-first-chat', () => {
     await ben.shows('Hello, Ben')
     await ben.say('Hello, Ada', 'How are you?')
     await ada.shows('Hello, Ben', 'Hello, Ada', 'How are you?')
-    const own = (chat: ChatPage) => chat.log.locator('.own .text').allTextContents()
-    expect(await own(ada)).toEqual(['Hello, Ben'])
-    expect(await own(ben)).toEqual(['Hello, Ada', 'How are you?'])
+    const ownMessages = (chat: ChatPage) => chat.log.locator('.own .text').allTextContents()
+    expect(await ownMessages(ada)).toEqual(['Hello, Ben'])
+    expect(await ownMessages(ben)).toEqual(['Hello, Ada', 'How are you?'])
     // Consecutive messages of one author show the name once.
     expect(await ada.log.locator('.byline:visible [data-part="author"]').allTextContents()).toEqual([
       'Ada',
@@ -45,7 +45,7 @@ describeInChromium('the example local-first-chat', () => {
     ])
     await ada.page.reload()
     await ada.shows('Hello, Ben', 'Hello, Ada', 'How are you?')
-    expect(await own(ada)).toEqual(['Hello, Ben'])
+    expect(await ownMessages(ada)).toEqual(['Hello, Ben'])
   })
 
   it('counts unread messages, for all tabs of a name', async () => {

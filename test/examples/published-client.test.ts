@@ -35,11 +35,11 @@ describeInChromium('the example published-client', () => {
   }
 
   it('appends and follows live in two tabs, without requests to its server', async () => {
-    const [one, other] = [await open(), await open()]
-    await append(one, 'first')
-    await shows(other, ['first'])
-    await append(other, 'second')
-    await shows(one, ['first', 'second'])
+    const [first, second] = [await open(), await open()]
+    await append(first, 'first')
+    await shows(second, ['first'])
+    await append(second, 'second')
+    await shows(first, ['first', 'second'])
     expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
   })
 
@@ -77,21 +77,21 @@ describeInChromium('the example published-client', () => {
   })
 
   it('appends, and continues to follow, after the browser stopped the service worker', async () => {
-    const [one, other] = [await open(), await open()]
-    const workers = await serviceWorkersOf(one)
-    const before = await notesOf(one)
+    const [first, second] = [await open(), await open()]
+    const workers = await serviceWorkersOf(first)
+    const before = await notesOf(first)
     await workers.stop()
-    await append(one, 'after a stop')
-    await shows(one, [...before, 'after a stop'])
-    await shows(other, [...before, 'after a stop'])
+    await append(first, 'after a stop')
+    await shows(first, [...before, 'after a stop'])
+    await shows(second, [...before, 'after a stop'])
     // As often as a browser does while nothing happens: each time the followers come back.
     for (let i = 0; i < 4; i++) {
       await workers.stop()
       await workers.started()
     }
-    await append(other, 'after many')
-    await shows(one, [...before, 'after a stop', 'after many'])
-    await shows(other, [...before, 'after a stop', 'after many'])
+    await append(second, 'after many')
+    await shows(first, [...before, 'after a stop', 'after many'])
+    await shows(second, [...before, 'after a stop', 'after many'])
   })
 
   it('finds its service worker again after a reload that bypasses it', async () => {

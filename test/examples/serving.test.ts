@@ -27,7 +27,7 @@ it('serves the files of an example, and no others', async () => {
   onTestFinished(close)
   const statuses = async (...paths: string[]) =>
     Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).status))
-  const own = ['/', '/main.js', '/style.css', '/service-worker.js']
-  expect(await statuses(...own)).toEqual(own.map(() => 200))
+  const served = ['/', '/main.js', '/style.css', '/service-worker.js']
+  expect(await statuses(...served)).toEqual(served.map(() => 200))
   expect(await statuses('/v1/basins', '/service-worker.ts', '/../build.mjs')).toEqual([404, 404, 404])
 })

@@ -149,15 +149,15 @@ describe('a rejection', () => {
     { method: 'GET', path: '/records/tail' },
   ]
   const STREAM_PAIRS = STREAM_TARGETS.flatMap((target) => {
-    const of = (stream: string, basin: string) => ({
+    const targetOf = (stream: string, basin: string) => ({
       ...target,
       path: `/v1/streams/${encodeURIComponent(stream)}${target.path}`,
       basin,
     })
     return [
-      [of('audit/main', 'acme-main'), of('audit/gone', 'acme-main')],
-      [of('logs/main', 'other-main'), of('logs/gone', 'other-main')],
-      [of('logs/main', 'other-main'), of('logs/main', 'other-gone')],
+      [targetOf('audit/main', 'acme-main'), targetOf('audit/gone', 'acme-main')],
+      [targetOf('logs/main', 'other-main'), targetOf('logs/gone', 'other-main')],
+      [targetOf('logs/main', 'other-main'), targetOf('logs/main', 'other-gone')],
     ] as const
   })
   const LIST_PAIR = [
@@ -176,16 +176,16 @@ describe('a rejection', () => {
 
   it.each([...PAIRS, ...STREAM_PAIRS, LIST_PAIR].map(titled))(
     'rejects %s alike',
-    async (_, [there, missing]) => {
+    async (_, [existing, missing]) => {
       for (const [token, expected] of [
         [undefined, UNAUTHORIZED],
         [revoked, UNAUTHORIZED],
         [logs, FORBIDDEN],
         [locations, FORBIDDEN],
       ] as const) {
-        const told = await answer(there, token)
-        expect(told).toMatchObject(expected)
-        expect(await answer(missing, token)).toEqual(told)
+        const response = await answer(existing, token)
+        expect(response).toMatchObject(expected)
+        expect(await answer(missing, token)).toEqual(response)
       }
     },
   )

@@ -109,15 +109,15 @@ describe('sessions and events follow the access table', () => {
     for (const [operation, way, send] of WAYS) {
       const cell = table.get(name)!.get(operation)!
       for (const [letter, [basin, stream]] of Object.entries(STREAMS)) {
-        const isThere = exists(letter) && !cell.elsewhere.has(letter)
-        const permitted = isThere ? 'ok' : '404'
+        const isExisting = exists(letter) && !cell.elsewhere.has(letter)
+        const permitted = isExisting ? 'ok' : '404'
         // A session opens as an append before any command is read, so a caller that may append learns that
         // there is no stream.
         const opens = way === 'a session' && operation !== 'read' && mayAppend.letters.has(letter)
-        const isPermitted = cell.letters.has(letter) || (opens && !isThere)
+        const isPermitted = cell.letters.has(letter) || (opens && !isExisting)
         const expected = isPermitted ? permitted : cell.isUnauthorized ? '401' : '403'
-        const said = TOKENS[name]!.autoPrefixStreams ? stream.replace(/^logs\//, '') : stream
-        const records = `${url}/v1/streams/${encodeURIComponent(said)}/records`
+        const holderName = TOKENS[name]!.autoPrefixStreams ? stream.replace(/^logs\//, '') : stream
+        const records = `${url}/v1/streams/${encodeURIComponent(holderName)}/records`
         const tail = () => exists(letter) && hw.basin(basin, { autoCreate: false }).stream(stream).checkTail()
         const before = await tail()
         const outcome = await send({ records, headers: { authorization, 's2-basin': basin } })
@@ -144,8 +144,8 @@ describe('a session with the permission to append only', () => {
     const batch = (record: AppendRecord) => AppendInput.create([record])
     const first = await (await session.submit(batch(AppendRecord.string({ body: 'before' })))).ack()
     expect(first.end.seqNum).toBe(2)
-    const refused = (await session.submit(batch(command))).ack()
-    await expect(refused).rejects.toMatchObject({ status: 403, code: 'permission_denied' })
+    const rejected = (await session.submit(batch(command))).ack()
+    await expect(rejected).rejects.toMatchObject({ status: 403, code: 'permission_denied' })
     await session.close().catch(() => {})
     await stream.close()
     const owned = hw.basin('acme-main').stream('logs/main')

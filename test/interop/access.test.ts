@@ -1,6 +1,7 @@
-import { AppendInput, AppendRecord, type S2, S2Error } from '@s2-dev/streamstore'
+import { type S2, S2Error } from '@s2-dev/streamstore'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { virtualClock } from '../../adapters/testing/index.ts'
+import { strings } from './records.ts'
 import { clientOf, freshName, serviceOfFile } from './support.ts'
 
 const clock = virtualClock()
@@ -13,9 +14,6 @@ beforeAll(async () => {
   await service.hw.setRootToken(ROOT_TOKEN)
   root = clientOf(url, {}, ROOT_TOKEN)
 })
-
-const strings = (...bodies: string[]) =>
-  AppendInput.create(bodies.map((body) => AppendRecord.string({ body })))
 
 async function refusal(call: Promise<unknown>): Promise<[number | undefined, string | undefined]> {
   const error: unknown = await call.then(

@@ -30,9 +30,9 @@ describe('basins', () => {
     const info = await s2.basins.create({ basin })
     expect(info).toMatchObject({ name: basin, deletedAt: null })
     expect(info.createdAt.getTime()).toBe(clock.now())
-    const again = s2.basins.create({ basin })
-    await expect(again).rejects.toMatchObject({ status: 409, code: 'resource_already_exists' })
-    await expect(again).rejects.toBeInstanceOf(S2Error)
+    const repeated = s2.basins.create({ basin })
+    await expect(repeated).rejects.toMatchObject({ status: 409, code: 'resource_already_exists' })
+    await expect(repeated).rejects.toBeInstanceOf(S2Error)
   })
 
   it('creates a basin with a configuration, and returns it', async () => {
@@ -70,15 +70,15 @@ describe('basins', () => {
   })
 
   it('lists by prefix, page by page', async () => {
-    const made = ['listed-one', 'listed-three', 'listed-two', 'listed-zero']
-    for (const basin of made) await s2.basins.create({ basin })
+    const created = ['listed-one', 'listed-three', 'listed-two', 'listed-zero']
+    for (const basin of created) await s2.basins.create({ basin })
     const first = await s2.basins.list({ prefix: 'listed-', limit: 3 })
     expect(first.hasMore).toBe(true)
-    expect(first.basins.map(({ name }) => name)).toEqual(made.slice(0, 3))
-    const rest = await s2.basins.list({ prefix: 'listed-', startAfter: 'listed-three' })
-    expect(rest.hasMore).toBe(false)
-    expect(rest.basins.map(({ name }) => name)).toEqual(made.slice(2))
-    expect(await names(s2.basins.listAll({ prefix: 'listed-', limit: 1 }))).toEqual(made)
+    expect(first.basins.map(({ name }) => name)).toEqual(created.slice(0, 3))
+    const page = await s2.basins.list({ prefix: 'listed-', startAfter: 'listed-three' })
+    expect(page.hasMore).toBe(false)
+    expect(page.basins.map(({ name }) => name)).toEqual(created.slice(2))
+    expect(await names(s2.basins.listAll({ prefix: 'listed-', limit: 1 }))).toEqual(created)
     expect((await s2.basins.list({ prefix: 'nothing-like-it' })).basins).toEqual([])
   })
 

@@ -19,9 +19,9 @@ describe('append conditions', async () => {
   it('match the sequence number, including 0', async () => {
     const stream = await basin.stream()
     expect((await stream.append(stringWhen('a', { matchSeqNum: 0 }))).end.seqNum).toBe(1)
-    const again = stream.append(stringWhen('b', { matchSeqNum: 0 }))
-    await expect(again).rejects.toBeInstanceOf(SeqNumMismatchError)
-    await expect(again).rejects.toMatchObject({ status: 412, expectedSeqNum: 1 })
+    const retry = stream.append(stringWhen('b', { matchSeqNum: 0 }))
+    await expect(retry).rejects.toBeInstanceOf(SeqNumMismatchError)
+    await expect(retry).rejects.toMatchObject({ status: 412, expectedSeqNum: 1 })
     expect((await stream.append(stringWhen('b', { matchSeqNum: 1 }))).end.seqNum).toBe(2)
   })
 

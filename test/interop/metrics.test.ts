@@ -1,6 +1,6 @@
-import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
 import { testClock } from '../support/index.ts'
+import { strings } from './records.ts'
 import { clientOf, freshName, serviceOfFile } from './support.ts'
 
 /** The beginning of an hour, so that no test crosses an hour unnoticed. */
@@ -32,10 +32,9 @@ function countAppends(stream: string, connection: object): void {
 
 const operationsOf = (streams: string, minute: number) =>
   [...appendOperations].filter(
-    (one) => streams.split(' ').includes(one.split(' ')[0]!) && one.endsWith(` ${minute}`),
+    (line) => streams.split(' ').includes(line.split(' ')[0]!) && line.endsWith(` ${minute}`),
   ).length
 
-const batch = (...bodies: string[]) => AppendInput.create(bodies.map((body) => AppendRecord.string({ body })))
 const meteredBytes = (bodies: readonly string[]) => bodies.reduce((sum, { length }) => sum + 8 + length, 0)
 
 type MetricSetResponse = Awaited<ReturnType<typeof s2.metrics.basin>>
@@ -72,18 +71,18 @@ describe('metrics of the published client equal the counts of the test', () => {
 
     // Minute 0: by HTTP/1.1 to three streams, to one of them twice, and to one of them by HTTP/2 as well.
     const [a, b, fast] = ['a', 'b', 'fast'].map((stream) => handle.stream(stream))
-    await a!.append(batch(...bodies))
-    await a!.append(batch(...bodies))
-    await b!.append(batch(...bodies))
-    await fast!.append(batch(...bodies))
+    await a!.append(strings(...bodies))
+    await a!.append(strings(...bodies))
+    await b!.append(strings(...bodies))
+    await fast!.append(strings(...bodies))
     const session = await handle.stream('a', { forceTransport: 's2s' }).appendSession()
-    for (let i = 0; i < 3; i++) await (await session.submit(batch(...bodies))).ack()
+    for (let i = 0; i < 3; i++) await (await session.submit(strings(...bodies))).ack()
     await clock.advance('60s')
     // Minute 1: once more by each protocol.
     countAppends('a', sessionConnection!)
-    await (await session.submit(batch(...bodies))).ack()
+    await (await session.submit(strings(...bodies))).ack()
     await session.close()
-    await b!.append(batch(...bodies))
+    await b!.append(strings(...bodies))
 
     const bytes = meteredBytes(bodies)
     const metrics = (set: BasinSet, more = {}) => s2.metrics.basin({ basin, set, ...HOUR, ...more })
@@ -121,13 +120,13 @@ describe('metrics of the published client equal the counts of the test', () => {
     await b!.read({ start: { from: { seqNum: 99 } } }).catch(() => {})
     const stream = handle.stream('a', { forceTransport: 's2s' })
     const reading = await stream.readSession({ start: { from: { seqNum: 0 } }, stop: { waitSecs: 600 } })
-    const seen: unknown[] = []
+    const values: unknown[] = []
     const following = (async () => {
-      for await (const record of reading) if (seen.push(record) === 19) return
+      for await (const record of reading) if (values.push(record) === 19) return
     })()
-    await expect.poll(() => seen.length).toBe(18)
+    await expect.poll(() => values.length).toBe(18)
     await clock.advance('150s')
-    await a!.append(batch('x'))
+    await a!.append(strings('x'))
     await following
     await stream.close()
     await expect.poll(() => service.hw.stats().openReads).toBe(0)

@@ -34,16 +34,16 @@ function upTo(stream: S2Stream, count: number) {
   return stream.readSession({ start: { from: { seqNum: 0 } }, stop }, { as: 'bytes' })
 }
 
-async function takeMessages<Value>(messages: ReadableStream<Value>, count: number): Promise<Value[]> {
+async function readMessages<Value>(messages: ReadableStream<Value>, count: number): Promise<Value[]> {
   const reader = messages.getReader()
-  const taken: Value[] = []
-  while (taken.length < count) {
+  const received: Value[] = []
+  while (received.length < count) {
     const { done, value } = await reader.read()
-    if (done) throw new Error(`ended after ${taken.length} of ${count} messages`)
-    taken.push(value)
+    if (done) throw new Error(`ended after ${received.length} of ${count} messages`)
+    received.push(value)
   }
   reader.releaseLock()
-  return taken
+  return received
 }
 
 describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
@@ -64,7 +64,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     expect(await writer.submit(messages[0]!)).toEqual({ start: 0, end: 1 })
     expect(await writer.submit(messages[1]!)).toEqual({ start: 1, end: 4 })
     expect(await writer.submit(messages[2]!)).toEqual({ start: 4, end: 5 })
-    expect(await takeMessages(follower, 3)).toEqual(messages)
+    expect(await readMessages(follower, 3)).toEqual(messages)
     expect((await follower.getReader().read()).done).toBe(true)
     await writer.close()
   })
@@ -105,7 +105,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     await stream.append(records('writer-2', 0, 'c'))
     const { tail } = await stream.checkTail()
     const reader = new DeserializingReadSession(await upTo(stream, tail.seqNum), decode)
-    const texts = (await takeMessages(reader, 3)).map(({ text }) => text)
+    const texts = (await readMessages(reader, 3)).map(({ text }) => text)
     expect(texts).toEqual(['a longer text than one chunk takes', 'b', 'c'])
     expect((await reader.getReader().read()).done).toBe(true)
   })
@@ -117,7 +117,7 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     )
     const session = await stream.readSession({ start: { from: { seqNum: 0 } } }, { as: 'bytes' })
     const reader = new DeserializingReadSession(session, decode, { maxFrameBytes: 1_999 })
-    await expect(takeMessages(reader, 1)).rejects.toBeInstanceOf(FrameSizeError)
+    await expect(readMessages(reader, 1)).rejects.toBeInstanceOf(FrameSizeError)
   })
 
   it('end a writer when another one appended first', async () => {

@@ -3,11 +3,11 @@ import { createHandler } from '../../adapters/http/index.ts'
 import { type Headwater, open, type Storage } from '../../src/index.ts'
 import { type Run, resultOf, run, testStorages } from '../cli/run.ts'
 import { testClock, testStorage } from '../support/index.ts'
-import { Asker, bombard } from './secrets/bombard.ts'
 import { collect } from './secrets/collect.ts'
 import type { Evidence, Place } from './secrets/evidence.ts'
 import { FAILURES, failingCalls } from './secrets/failing-calls.ts'
 import { BASIN, EVERYWHERE, KEYS, keyOf, ROOT_TOKEN, SEALED_TEXTS, secretsOf } from './secrets/material.ts'
+import { RecordingClient, sendMisplacedSecrets } from './secrets/misplaced-secrets.ts'
 import { STORAGE_METHODS, watchedStorage } from './secrets/watched-storage.ts'
 
 describe('the command', () => {
@@ -17,7 +17,7 @@ describe('the command', () => {
   })
 
   /** Starts a server on a storage and records its output until it is ready. */
-  async function serving(
+  async function startServer(
     storage: Storage,
     place: Place,
     args: readonly string[] = [],
@@ -46,7 +46,7 @@ describe('the command', () => {
     const welcome = first.out.splice(0)
     for (const line of welcome) evidence.add('printed at first start', line.slice(0, 10), line)
     const rootToken = /^Root token: (\S+)$/m.exec(welcome.join('\n'))![1]!
-    const asker = new Asker(url, evidence)
+    const client = new RecordingClient(url, evidence)
     const authorization = `Bearer ${rootToken}`
     const post = { method: 'POST', headers: { authorization, 'content-type': 'application/json' } }
     const scope = '{"basins":{"prefix":""},"streams":{"prefix":""},"ops":["read","append"]}'
@@ -55,12 +55,12 @@ describe('the command', () => {
       body: `{"id":"by-http","scope":${scope}}`,
     })
     const answer = await issued.text()
-    evidence.add('answers to who issues', 'POST', answer)
+    evidence.add('answers to issuers', 'POST', answer)
     const byCommand = await resultOf(
       ['token', 'issue', 'by-command', '--ops', 'read', '--streams', '*', '--url', url],
       { env: { HEADWATER_ROOT_TOKEN: rootToken }, fetch: (request) => fetch(request) },
     )
-    evidence.add('printed to who issues', 'token issue', byCommand.out)
+    evidence.add('printed to issuers', 'token issue', byCommand.out)
     evidence.add('printed', 'token issue', byCommand.err)
     const tokens = {
       'the root token': rootToken,
@@ -78,31 +78,31 @@ describe('the command', () => {
     await fetch(`${url}/v1/streams/letters`, { method: 'PUT', headers })
     const body = JSON.stringify({ records: [{ body: SEALED_TEXTS['a sealed body'] }] })
     expect((await fetch(records, { method: 'POST', headers, body })).status).toBe(200)
-    await bombard(asker, { basin: BASIN, streams: ['letters'], tokens, keys: KEYS })
+    await sendMisplacedSecrets(client, { basin: BASIN, streams: ['letters'], tokens, keys: KEYS })
     for (const [index, method] of STORAGE_METHODS.entries()) {
-      await failing(method, FAILURES[index % FAILURES.length]!, () => failingCalls(asker, tokens))
+      await failing(method, FAILURES[index % FAILURES.length]!, () => failingCalls(client, tokens))
     }
     await stopped(first)
     const logged = evidence.count('printed')
     expect(logged).toBeGreaterThan(3)
 
-    await stopped(await serving(storage, 'printed'))
+    await stopped(await startServer(storage, 'printed'))
     const env = { HEADWATER_ROOT_TOKEN: ROOT_TOKEN }
-    await stopped(await serving(storage, 'printed', [], env))
-    await stopped(await serving(storage, 'printed', ['--root-token', ROOT_TOKEN]))
+    await stopped(await startServer(storage, 'printed', [], env))
+    await stopped(await startServer(storage, 'printed', ['--root-token', ROOT_TOKEN]))
 
     const secrets = secretsOf({ ...tokens, 'another root token': ROOT_TOKEN }, KEYS, SEALED_TEXTS)
     expect(evidence.find(secrets, EVERYWHERE)).toEqual([])
-    const told = (name: keyof typeof tokens, place: Place) =>
-      evidence.find({ [name]: tokens[name] }, [place]).filter((one) => one.includes('as text in'))
-    expect(told('the root token', 'printed at first start')).toEqual([
+    const findToken = (name: keyof typeof tokens, place: Place) =>
+      evidence.find({ [name]: tokens[name] }, [place]).filter((finding) => finding.includes('as text in'))
+    expect(findToken('the root token', 'printed at first start')).toEqual([
       'the root token as text in printed at first start: Root token',
       'the root token as text in printed at first start: curl -X PU',
       'the root token as text in printed at first start: curl http:',
       "the root token as text in printed at first start: curl 'http",
     ])
-    expect(told('a token issued by HTTP', 'answers to who issues')).toHaveLength(1)
-    expect(told('a token issued by the command', 'printed to who issues')).toHaveLength(1)
+    expect(findToken('a token issued by HTTP', 'answers to issuers')).toHaveLength(1)
+    expect(findToken('a token issued by the command', 'printed to issuers')).toHaveLength(1)
   })
   const TOKENS = { 'a token': issuedTokenOf('team/one'), 'a root token': ROOT_TOKEN }
   const SCOPE = ['--ops', 'read']

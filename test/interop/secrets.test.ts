@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { Raw } from '../node/raw.ts'
-import { bombard } from './secrets/bombard.ts'
 import { Evidence } from './secrets/evidence.ts'
 import { FAILURES, failingCalls } from './secrets/failing-calls.ts'
 import { failInProcess, inspectHandles } from './secrets/in-process.ts'
@@ -13,6 +12,7 @@ import {
   SEALED_TEXTS,
   secretsOf,
 } from './secrets/material.ts'
+import { sendMisplacedSecrets } from './secrets/misplaced-secrets.ts'
 import { startServer } from './secrets/server.ts'
 import { STORAGE_METHODS } from './secrets/watched-storage.ts'
 
@@ -68,9 +68,9 @@ describe('the search', () => {
 
 describe('a server', () => {
   it('leaks no token, key or record', async () => {
-    const { hw, clock, server, watched, material, asker, evidence } = await startServer()
+    const { hw, clock, server, watched, material, asker: client, evidence } = await startServer()
     const { tokens } = material
-    const statuses = await bombard(asker, material)
+    const statuses = await sendMisplacedSecrets(client, material)
     for (const status of [200, 400, 401, 403, 404, 412, 415, 422]) {
       expect(statuses.get(status), `answers with ${status}`).toBeGreaterThan(0)
     }
@@ -81,7 +81,7 @@ describe('a server', () => {
 
     for (const [index, method] of STORAGE_METHODS.entries()) {
       const error = FAILURES[index % FAILURES.length]!
-      await watched.failing(method, error, () => failingCalls(asker, tokens))
+      await watched.failing(method, error, () => failingCalls(client, tokens))
       await watched.failing(method, error, () => clock.advance('2m'))
     }
     await failInProcess(hw, tokens['an issued token']!, watched, evidence)
@@ -89,8 +89,8 @@ describe('a server', () => {
 
     const secrets = secretsOf(tokens, KEYS, SEALED_TEXTS)
     expect(evidence.find(secrets, EVERYWHERE)).toEqual([])
-    const otherwise = EVERYWHERE.filter((place) => place !== 'stored')
-    expect(evidence.find(PLAIN_TEXTS, otherwise)).toEqual([])
+    const exceptStored = EVERYWHERE.filter((place) => place !== 'stored')
+    expect(evidence.find(PLAIN_TEXTS, exceptStored)).toEqual([])
     // There was something to search, and the permitted values were found.
     for (const place of ['answers', 'errors', 'stored', 'handles'] as const)
       expect(evidence.count(place), place).toBeGreaterThan(20)

@@ -75,8 +75,8 @@ describe('streams', () => {
 
   it('lists by prefix, page by page', async () => {
     const { streams } = await newBasin()
-    const made = ['a/1', 'a/2', 'a/3', 'b/1']
-    for (const stream of made) await streams.create({ stream })
+    const created = ['a/1', 'a/2', 'a/3', 'b/1']
+    for (const stream of created) await streams.create({ stream })
     const page = await streams.list({ prefix: 'a/', startAfter: 'a/1', limit: 1 })
     expect(page.hasMore).toBe(true)
     expect(page.streams.map(({ name }) => name)).toEqual(['a/2'])
@@ -85,7 +85,7 @@ describe('streams', () => {
       expect(createdAt).toBeInstanceOf(Date)
       names.push(name)
     }
-    expect(names).toEqual(made)
+    expect(names).toEqual(created)
   })
 
   it('deletes a stream, and creates an empty one of the same name', async () => {

@@ -11,7 +11,7 @@ import {
   resourceSetProblem,
 } from '../../src/model/access.ts'
 import { OPERATIONS } from '../../src/model/operations.ts'
-import { refusal } from './refusal.ts'
+import { rejection } from './rejection.ts'
 
 describe('operations', () => {
   it('are listed in the order of the wire protocol', () => {
@@ -121,12 +121,12 @@ describe('the input of a scope', () => {
   })
 
   it('contains no unknown operation', () => {
-    const error = refusal(() => accessScope({ ops: ['read', 'reed' as never] }))
+    const error = rejection(() => accessScope({ ops: ['read', 'reed' as never] }))
     expect([error?.code, error?.field]).toEqual(['invalid', 'scope.ops'])
   })
 
   it.each(['yes', 1, {}] as never[])('has a group only for a boolean, not for %j', (read) => {
-    const error = refusal(() => accessScope({ opGroups: { stream: { read } } }))
+    const error = rejection(() => accessScope({ opGroups: { stream: { read } } }))
     expect([error?.code, error?.field]).toEqual(['invalid', 'scope.opGroups.stream.read'])
   })
 
@@ -136,7 +136,7 @@ describe('the input of a scope', () => {
     (kind) => {
       for (const set of [{ exact: 'a', prefix: '' }, { exact: '', prefix: '' }, {} as ResourceSet]) {
         const input: AccessTokenInput = { id: 'a', scope: { [kind]: set, ops: ['read'] } }
-        const error = refusal(() => newAccessToken(input, 0))
+        const error = rejection(() => newAccessToken(input, 0))
         expect([error?.code, error?.field]).toEqual(['invalid', `scope.${kind}`])
       }
     },
@@ -148,7 +148,7 @@ describe('the input of a token', () => {
   const at = (ms: number) => new Date(ms)
   const check = (parts: Partial<AccessTokenInput>) => {
     const input: AccessTokenInput = { id: 'a', scope: { ops: ['read'] }, ...parts }
-    return refusal(() => newAccessToken(input, NOW))
+    return rejection(() => newAccessToken(input, NOW))
   }
 
   it.each<[Partial<AccessTokenInput>]>([

@@ -5,7 +5,7 @@ import { INTEGER_MAX, MIB } from '../../src/model/limits.ts'
 import { lineBatch } from '../../src/model/line-batch.ts'
 import { assertInteger } from '../../src/model/validation.ts'
 import { linesOf } from '../support/lines.ts'
-import { invalidMessage, refusal } from './refusal.ts'
+import { invalidMessage, rejection } from './rejection.ts'
 
 const NO_RECORDS = 'record batch must not be empty'
 const TOO_MANY = 'record batch must not exceed 1000 records'
@@ -200,8 +200,8 @@ describe('a batch', () => {
   })
 
   it('names the invalid field', () => {
-    expect(refusal(() => appendBatch([]))).toMatchObject({ code: 'invalid', status: 422, field: 'records' })
-    expect(refusal(() => assertInteger(-1, 'age'))).toMatchObject({ code: 'invalid', field: 'age' })
+    expect(rejection(() => appendBatch([]))).toMatchObject({ code: 'invalid', status: 422, field: 'records' })
+    expect(rejection(() => assertInteger(-1, 'age'))).toMatchObject({ code: 'invalid', field: 'age' })
   })
 })
 
@@ -211,7 +211,7 @@ describe('a batch of lines', () => {
     ['1,001 lines', new Array<string>(1001).fill(''), TOO_MANY],
     ['1 MiB and one byte', ['x'.repeat(MIB - 16), 'y'], TOO_LARGE],
   ])('rejects %s', (_, bodies, message) => {
-    expect(refusal(() => lineBatch(linesOf(bodies)))).toMatchObject({ message })
+    expect(rejection(() => lineBatch(linesOf(bodies)))).toMatchObject({ message })
   })
 
   it('has the records and the size of its lines', () => {
@@ -224,6 +224,6 @@ describe('a batch of lines', () => {
   })
 
   it('rejects conditions that break a rule', () => {
-    expect(refusal(() => lineBatch(linesOf(['a']), { matchSeqNum: -1 }))).toMatchObject({ code: 'invalid' })
+    expect(rejection(() => lineBatch(linesOf(['a']), { matchSeqNum: -1 }))).toMatchObject({ code: 'invalid' })
   })
 })

@@ -3,7 +3,7 @@ import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
 import { fenceRecord, isCommandShaped, parseCommand, trimRecord } from '../../src/model/command.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 import type { Command, Header } from '../../src/model/record.ts'
-import { invalidMessage } from './refusal.ts'
+import { invalidMessage } from './rejection.ts'
 
 const NAMED: Header = [utf8('name'), utf8('fence')]
 const NAMELESS: Header = [EMPTY_BYTES, utf8('fence')]

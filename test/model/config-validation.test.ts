@@ -6,7 +6,7 @@ import {
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
-import { invalidMessage } from './refusal.ts'
+import { invalidMessage } from './rejection.ts'
 
 const AGE_ZERO = '`retentionPolicy.ageSeconds` must be greater than 0 seconds'
 const AGE_RANGE = '`retentionPolicy.ageSeconds` must be an integer from 1 to 9007199254740991'

@@ -8,7 +8,7 @@ import {
   streamNameProblem,
   streamPrefixProblem,
 } from '../../src/model/names.ts'
-import { invalidMessage } from './refusal.ts'
+import { invalidMessage } from './rejection.ts'
 
 const OK = undefined
 const BEGIN = 'basin name must begin with a lowercase letter or number'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
-import { invalidMessage } from './refusal.ts'
+import { invalidMessage } from './rejection.ts'
 
 const TWO_STARTS = 'only one of `seqNum`, `timestamp` and `tailOffset` can be provided'
 const NOTHING_BETWEEN = 'start `timestamp` exceeds or equal to `until`'

@@ -1,7 +1,7 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
 /** Returns the error of a rejected call, undefined if it succeeds. Rethrows any other error. */
-export function refusal(call: () => unknown): HeadwaterError | undefined {
+export function rejection(call: () => unknown): HeadwaterError | undefined {
   try {
     call()
     return undefined
@@ -13,7 +13,7 @@ export function refusal(call: () => unknown): HeadwaterError | undefined {
 
 /** Returns the message of a 422 `invalid`; undefined if the call succeeds. */
 export function invalidMessage(call: () => unknown): string | undefined {
-  const error = refusal(call)
+  const error = rejection(call)
   if (error !== undefined && error.code !== 'invalid') throw error
   return error?.message
 }

@@ -83,11 +83,11 @@ describe('a client that disconnects', () => {
       const { handler, fates } = trackedHandler()
       let answer: (() => void) | undefined
       const { server } = await startServer(async (exchange) => {
-        const left = new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
+        const aborted = new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
         await new Promise<void>((resolve) => {
           answer = resolve
         })
-        await left
+        await aborted
         return handler(exchange)
       })
       if (protocol === 'HTTP/2') {
@@ -143,8 +143,8 @@ describe('a client that disconnects', () => {
     const { server } = await startServer(async (exchange) => {
       const chunks = exchange.chunks()
       await chunks.next()
-      const left = new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
-      if (isLate) await left
+      const aborted = new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
+      if (isLate) await aborted
       const outcome = await chunks.next().then(
         ({ done }) => `done: ${done}`,
         () => 'failed',

@@ -13,9 +13,9 @@ const SESSIONS = hasStreamResetLimits(process.versions.node) ? 20_000 : STREAM_R
 test('a connection survives many read sessions that its client leaves', { timeout: 240_000 }, async () => {
   const { hw, url } = await server()
   const client = await http2Client(url)
-  let left = 0
+  let resets = 0
   const leaveSessions = async () => {
-    while (left++ < SESSIONS) await leaveSession(client)
+    while (resets++ < SESSIONS) await leaveSession(client)
   }
   await Promise.all(Array.from({ length: 20 }, leaveSessions))
   const append = { ...HEADERS, ':method': 'POST', ':path': RECORDS, 'content-type': 'application/json' }

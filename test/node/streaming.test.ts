@@ -101,7 +101,7 @@ describe('bodies', () => {
 
   const SIZES = [1, 0, 10, 16_384, 0, 16_385, 9]
   const chunksOf = (sizes: readonly number[]) => laterChunks(sizes.map((size) => patterned(size)))
-  const whole = Buffer.concat(SIZES.map((size) => patterned(size)))
+  const expected = Buffer.concat(SIZES.map((size) => patterned(size)))
 
   it.each([
     ['over HTTP/1.1', 'HTTP/1.1', `${SIZES.filter((size) => size > 0).map((size) => size.toString(16))}`],
@@ -112,8 +112,8 @@ describe('bodies', () => {
     socket.write(`GET / ${version}\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
     const received = Buffer.concat(await collect(socket))
     const body = received.subarray(received.indexOf('\r\n\r\n') + 4)
-    if (sizes === undefined) expect(body.equals(whole)).toBe(true)
-    else expect(unchunked(body)).toEqual({ sizes, body: whole })
+    if (sizes === undefined) expect(body.equals(expected)).toBe(true)
+    else expect(unchunked(body)).toEqual({ sizes, body: expected })
   })
 
   it('streams chunks through a `write` that a framework has replaced', async () => {
@@ -135,7 +135,7 @@ describe('bodies', () => {
     })
     onTestFinished(() => server.close({ graceMs: 0 }))
     const response = await fetch(server.url)
-    expect(Buffer.from(await response.arrayBuffer()).equals(whole)).toBe(true)
+    expect(Buffer.from(await response.arrayBuffer()).equals(expected)).toBe(true)
     expect(written).toEqual(SIZES)
   })
 
@@ -260,14 +260,14 @@ describe('back-pressure', () => {
   // once if nothing holds it.
   const BUFFERS_BYTES = 16 * MIB
 
-  async function settledPulls(fate: { pulled: number }): Promise<number> {
+  async function settledPulls(state: { pulled: number }): Promise<number> {
     let quietTurns = 0
-    for (let last = fate.pulled; quietTurns < 200; last = fate.pulled) {
+    for (let last = state.pulled; quietTurns < 200; last = state.pulled) {
       await new Promise((resolve) => setImmediate(resolve))
-      quietTurns = fate.pulled === last ? quietTurns + 1 : 0
-      if (fate.pulled > BUFFERS_BYTES) break
+      quietTurns = state.pulled === last ? quietTurns + 1 : 0
+      if (state.pulled > BUFFERS_BYTES) break
     }
-    return fate.pulled
+    return state.pulled
   }
 
   it('stops reading a response that its HTTP/1.1 client does not read', async () => {
@@ -324,24 +324,24 @@ describe('back-pressure', () => {
       if (protocol === 'HTTP/1.1') {
         upload.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${1024 * MIB}\r\n\r\n`)
       }
-      let taken = 0
+      let receivedBytes = 0
       const chunk = Buffer.alloc(256 * 1024)
       const more = () => {
         if (upload.destroyed) return
         upload.write(chunk, () => {
-          taken += chunk.byteLength
-          if (taken < 64 * MIB) more()
+          receivedBytes += chunk.byteLength
+          if (receivedBytes < 64 * MIB) more()
         })
       }
       more()
       await until(() => read !== undefined)
       expect(await read!()).toBeGreaterThan(0)
       let quietTurns = 0
-      for (let last = taken; quietTurns < 200 && taken < 64 * MIB; last = taken) {
+      for (let last = receivedBytes; quietTurns < 200 && receivedBytes < 64 * MIB; last = receivedBytes) {
         await new Promise((resolve) => setImmediate(resolve))
-        quietTurns = taken === last ? quietTurns + 1 : 0
+        quietTurns = receivedBytes === last ? quietTurns + 1 : 0
       }
-      expect(taken).toBeLessThan(BUFFERS_BYTES)
+      expect(receivedBytes).toBeLessThan(BUFFERS_BYTES)
       upload.destroy()
       // A client that does not read does not notice it either.
       await expect(readAll(read!)).rejects.toThrow()

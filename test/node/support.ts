@@ -153,7 +153,7 @@ export async function* laterChunks(
 }
 
 /** What became of one response body and its request's signal. */
-interface Fate {
+interface ResponseState {
   pulled: number
   cancelled: boolean
   aborted: boolean
@@ -161,7 +161,7 @@ interface Fate {
 
 export interface Tracked {
   readonly handler: Handle
-  readonly fates: Fate[]
+  readonly fates: ResponseState[]
 }
 
 /**
@@ -169,12 +169,12 @@ export interface Tracked {
  * waits, `/endless` produces as fast as it is read.
  */
 export function trackedHandler(chunkBytes = 64 * 1024): Tracked {
-  const fates: Fate[] = []
+  const fates: ResponseState[] = []
   const handler: Handle = ({ signal, path }) => {
-    const fate: Fate = { pulled: 0, cancelled: false, aborted: false }
-    fates.push(fate)
+    const state: ResponseState = { pulled: 0, cancelled: false, aborted: false }
+    fates.push(state)
     signal.addEventListener('abort', () => {
-      fate.aborted = true
+      state.aborted = true
     })
     if (path === '/pending') {
       return new Promise((_, reject) => {
@@ -184,15 +184,15 @@ export function trackedHandler(chunkBytes = 64 * 1024): Tracked {
     let end: (() => void) | undefined
     const body: AsyncIterableIterator<Uint8Array> = {
       next() {
-        fate.pulled += path === '/live' ? 1 : chunkBytes
+        state.pulled += path === '/live' ? 1 : chunkBytes
         if (path === '/endless') return Promise.resolve({ done: false, value: new Uint8Array(chunkBytes) })
-        if (fate.pulled === 1) return Promise.resolve({ done: false, value: Buffer.from('data: first\n\n') })
+        if (state.pulled === 1) return Promise.resolve({ done: false, value: Buffer.from('data: first\n\n') })
         return new Promise((resolve) => {
           end = () => resolve({ done: true, value: undefined })
         })
       },
       return() {
-        fate.cancelled = true
+        state.cancelled = true
         end?.()
         return Promise.resolve({ done: true, value: undefined })
       },

@@ -11,12 +11,12 @@ import { type InstalledApp, installApp } from './installed-app.ts'
 import { serveDirectory } from './serve-directory.ts'
 
 /** Of `app/scenario.js`, on any storage. */
-const TOLD = {
+const MESSAGES = {
   bodies: ['a', 'b', 'c'],
   late: { streams: ['chats/42'], seqNum: 3, secret: 'secret', refused: 'permission_denied' },
   failures: [],
 }
-const ON_EVERY_STORAGE = { memory: TOLD, indexeddb: TOLD }
+const ON_EVERY_STORAGE = { memory: MESSAGES, indexeddb: MESSAGES }
 
 interface App {
   append(text: string): Promise<number>
@@ -60,14 +60,14 @@ inChromium('an app with the package, bundled without configuration', (browser) =
     const first = await page.evaluateHandle(() => openApp())
     expect(await first.evaluate((app) => app.append('a'))).toBe(1)
     await first.evaluate((app) => app.close())
-    const late = '**/assets/tokens-*.js'
-    await page.route(late, (route) => route.abort())
+    const chunk = '**/assets/tokens-*.js'
+    await page.route(chunk, (route) => route.abort())
     await page.reload()
     const second = await page.evaluateHandle(() => openApp())
     expect(await second.evaluate((app) => app.tail())).toBe(1)
     expect(await second.evaluate((app) => app.append('b'))).toBe(2)
     expect(await second.evaluate((app) => app.tokens())).toBe('unavailable')
-    await page.unroute(late)
+    await page.unroute(chunk)
     expect(await second.evaluate((app) => app.tokens())).toBe(0)
     await second.evaluate((app) => app.close())
   })

@@ -50,8 +50,8 @@ describe.skipIf(process.platform === 'win32' /* the image has a POSIX shell */)(
   })
 
   it('installs the command, which serves the volume until it is stopped', async () => {
-    const [install, ...others] = argumentsOf('RUN').split(' && ')
-    expect(others).toEqual([
+    const [install, ...commands] = argumentsOf('RUN').split(' && ')
+    expect(commands).toEqual([
       'npm cache clean --force',
       'rm /tmp/headwater.tgz',
       `install -d -o ${argumentsOf('USER')} ${argumentsOf('VOLUME')}`,

@@ -28,7 +28,8 @@ describe('the declarations of each entry match the exports of its module', () =>
   function declaredValues(types: string): string[] {
     const module = checker.getSymbolAtLocation(program.getSourceFile(join(PROJECT, types))!)!
     const isValue = (symbol: ts.Symbol): boolean => {
-      const isTypeOnly = symbol.declarations?.some((one) => ts.isTypeOnlyExportDeclaration(one)) ?? false
+      const isTypeOnly =
+        symbol.declarations?.some((declaration) => ts.isTypeOnlyExportDeclaration(declaration)) ?? false
       const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
       return !isTypeOnly && (target.flags & ts.SymbolFlags.Value) !== 0
     }

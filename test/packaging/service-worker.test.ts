@@ -20,19 +20,19 @@ async function useEverything(): Promise<unknown[]> {
     })
     return [response.status, await response.json()]
   }
-  const told: unknown[] = []
+  const messages: unknown[] = []
   for (const [path, body] of [
     ['/v1/basins/app', {}],
     ['/v1/streams/notes', {}],
   ] as const) {
-    told.push((await call(path, 'PUT', body))[0])
+    messages.push((await call(path, 'PUT', body))[0])
   }
-  told.push((await call('/v1/streams/notes/records', 'POST', { records: [{ body: 'a' }] }))[0])
+  messages.push((await call('/v1/streams/notes/records', 'POST', { records: [{ body: 'a' }] }))[0])
   const [, list] = await call('/v1/streams')
-  told.push(list.streams.map(({ name }: { name: string }) => name))
-  told.push((await call('/v1/metrics?set=active-basins&start=0&end=60'))[0])
-  told.push((await call('/v1/access-tokens'))[0])
-  return told
+  messages.push(list.streams.map(({ name }: { name: string }) => name))
+  messages.push((await call('/v1/metrics?set=active-basins&start=0&end=60'))[0])
+  messages.push((await call('/v1/access-tokens'))[0])
+  return messages
 }
 
 inChromium('a service worker in one file', (browser) => {

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { AppendInput, AppendRecord, S2, type S2ClientOptions, S2Error } from '@s2-dev/streamstore'
+import { S2, type S2ClientOptions, S2Error } from '@s2-dev/streamstore'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
@@ -13,6 +13,7 @@ import {
   virtualClock,
 } from '../../adapters/testing/index.ts'
 import { type Clock, type Headwater, open } from '../../src/index.ts'
+import { strings } from '../interop/records.ts'
 
 const realFetch = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
 
@@ -235,9 +236,6 @@ async function published() {
   await s2.basins.create({ basin: 'in-process', config: { createStreamOnAppend: true } })
   return { clock, hw, handler, service, s2, basin: s2.basin('in-process') }
 }
-
-const strings = (...bodies: string[]) =>
-  AppendInput.create(bodies.map((body) => AppendRecord.string({ body })))
 
 describe('the published client without a socket', () => {
   test('appends, reads and follows with the virtual clock', async () => {

@@ -8,7 +8,7 @@ import {
   type Frame,
   FrameDecoder,
 } from '../../src/wire/frame.ts'
-import { rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
 
 function decodeAll(...chunks: Uint8Array[]): Frame[] {
   const decoder = new FrameDecoder()

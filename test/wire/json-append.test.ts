@@ -9,7 +9,8 @@ import {
   decodePlainAppend,
 } from '../../src/wire/json-append.ts'
 import type { DataFormat } from '../../src/wire/vendor-headers.ts'
-import { outcomeOf, rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
+import { outcomeOf } from './outcome.ts'
 
 /** Decodes as an append does: the codec, then the model. */
 function batchOf(text: string, format: DataFormat = 'raw') {

@@ -12,7 +12,8 @@ import {
   decodeEnsureStream,
   decodeStreamConfigHeader,
 } from '../../src/wire/json-resources.ts'
-import { outcomeOf, rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
+import { outcomeOf } from './outcome.ts'
 
 const LIMIT = 'must be an integer from 0 to 9007199254740991'
 

@@ -6,7 +6,8 @@ import {
   decodeEnsureBasin,
   decodeEnsureStream,
 } from '../../src/wire/json-resources.ts'
-import { outcomeOf, rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
+import { outcomeOf } from './outcome.ts'
 
 const createBasin = (text: string) => decodeCreateBasin(utf8(text))
 const createStream = (text: string) => decodeCreateStream(utf8(text))

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ackForm, appendForm, mediaKind, readForm, requireJson } from '../../src/wire/media-type.ts'
-import { outcomeOf, rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
+import { outcomeOf } from './outcome.ts'
 
 describe('mediaKind', () => {
   it.each([

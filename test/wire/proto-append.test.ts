@@ -5,7 +5,8 @@ import { appendBatch } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { AppendAckSchema, AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../src/wire/proto-records.ts'
-import { outcomeOf, rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
+import { outcomeOf } from './outcome.ts'
 
 const encode = (input: MessageInitShape<typeof AppendInputSchema>) =>
   toBinary(AppendInputSchema, create(AppendInputSchema, input))

@@ -7,7 +7,8 @@ import {
   decodeReadQuery,
   QueryParameters,
 } from '../../src/wire/query.ts'
-import { outcomeOf, rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
+import { outcomeOf } from './outcome.ts'
 
 const MAX = Number.MAX_SAFE_INTEGER
 

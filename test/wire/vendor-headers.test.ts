@@ -7,7 +7,8 @@ import {
   vendorHeader,
   vendorHeaderName,
 } from '../../src/wire/vendor-headers.ts'
-import { outcomeOf, rejection } from './outcome.ts'
+import { rejection } from '../model/rejection.ts'
+import { outcomeOf } from './outcome.ts'
 
 function requestHeaders(init: Record<string, string>): RequestHeaders {
   const headers = new Headers(init)

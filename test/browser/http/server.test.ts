@@ -79,7 +79,7 @@ inChromium('the server and pages of another origin', (browser) => {
       const { send } = await load()
       const url = `${service.url}/v1/streams/s/records`
       const post = (body: string) => ({ url, method: 'POST', headers: JSON_HEADERS, body })
-      const seen = []
+      const codes = []
       for (const call of [
         post('{'),
         { url },
@@ -94,10 +94,10 @@ inChromium('the server and pages of another origin', (browser) => {
       ]) {
         const { status, body } = await send(call)
         const { code, ...rest } = JSON.parse(body)
-        seen.push([status, code ?? rest])
+        codes.push([status, code ?? rest])
       }
       const tail = { seq_num: 1, timestamp: expect.any(Number) }
-      expect(seen).toEqual([
+      expect(codes).toEqual([
         [400, 'bad_json'],
         [400, 'bad_header'],
         [404, 'stream_not_found'],
@@ -125,12 +125,12 @@ inChromium('the server and pages of another origin', (browser) => {
     async function listening(service: Service, query: string) {
       const { listen, events, states } = await load()
       await listen(`${service.urlOf(BASIN)}/v1/streams/s/records?${query}`)
-      const seen = async () =>
+      const receivedRecords = async () =>
         (await events()).map(({ type, id, data }) => {
           const { records } = type === 'batch' ? JSON.parse(data) : {}
           return [type, id, records?.map(({ body }: { body: string }) => body) ?? data]
         })
-      const becomes = (expected: unknown) => expect.poll(seen).toEqual(expected)
+      const becomes = (expected: unknown) => expect.poll(receivedRecords).toEqual(expected)
       return { becomes, states }
     }
 

@@ -70,9 +70,9 @@ inChromium('the HTTP handler in a service worker', (browser) => {
     const following = async ({ page }: ControlledPage, from: number) => {
       const { listen, events } = await scriptIn<typeof EventSources>(page, 'event-source')
       await listen(`${records}?seq_num=${from}`)
-      const seen = async () => (await events()).flatMap(({ data }) => JSON.parse(data).records)
+      const receivedRecords = async () => (await events()).flatMap(({ data }) => JSON.parse(data).records)
       return (...bodies: string[]) =>
-        expect.poll(seen).toMatchObject(bodies.map((body, i) => ({ seq_num: from + i, body })))
+        expect.poll(receivedRecords).toMatchObject(bodies.map((body, i) => ({ seq_num: from + i, body })))
     }
     const shows = await following(controlled, 0)
     await shows('a', 'b')
@@ -112,14 +112,14 @@ inChromium('the HTTP handler in a service worker', (browser) => {
     ['is closed', (page) => page.close()],
   ]
   it.each(ways)('leaves nothing open when a page %s', async (_, leave) => {
-    const [witness, leaving] = [await controlledPage(), await controlledPage()]
-    const { records, append } = await newStream(witness)
+    const [observer, follower] = [await controlledPage(), await controlledPage()]
+    const { records, append } = await newStream(observer)
     await append('a')
-    const { follow } = await scriptIn<typeof Leaving>(leaving.page, 'disconnects')
+    const { follow } = await scriptIn<typeof Leaving>(follower.page, 'disconnects')
     await follow(records)
-    await expect.poll(witness.stats).toMatchObject({ openReads: 2, waitingReads: 2 })
-    await leave(leaving.page)
-    await witness.idle()
+    await expect.poll(observer.stats).toMatchObject({ openReads: 2, waitingReads: 2 })
+    await leave(follower.page)
+    await observer.idle()
   })
 
   it('leaves nothing open when a page stops following', async () => {

@@ -21,10 +21,10 @@ inChromium(
       const { engine: other } = await open('private')
       expect(await other.append(['c'])).toBe(3)
       await page.reload()
-      const again = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
-      await again.openEngine('private')
-      expect(await again.readAll()).toEqual(['a', 'b', large, 'c'])
-      for (const each of [again, other]) await each.closeEngine()
+      const reopened = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
+      await reopened.openEngine('private')
+      expect(await reopened.readAll()).toEqual(['a', 'b', large, 'c'])
+      for (const each of [reopened, other]) await each.closeEngine()
     })
 
     it('shares no data with another window', async () => {

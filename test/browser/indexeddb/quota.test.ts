@@ -20,8 +20,8 @@ inChromium('IndexedDB without space', (browser) => {
 
     await tab.trim(appended)
     await expect.poll(() => tab.append(LARGE)).toBeUndefined()
-    const left = await tab.storedRecords()
-    expect(left.map(([seqNum]) => seqNum)).toEqual([appended, appended + 1, appended + 2])
+    const remaining = await tab.storedRecords()
+    expect(remaining.map(([seqNum]) => seqNum)).toEqual([appended, appended + 1, appended + 2])
     await end()
   })
 

@@ -11,7 +11,7 @@ inChromium('IndexedDB survives the end of a page', (browser) => {
     const page = await browser.page()
     const acknowledged = await appendFor(page, 'reload', 30)
     await page.reload()
-    await expectIntact(page, 'reload', acknowledged)
+    await expectBatches(page, 'reload', acknowledged)
   })
 
   it('keeps all acknowledged batches, and no partial one, if the tab crashes during appends', async () => {
@@ -20,23 +20,23 @@ inChromium('IndexedDB survives the end of a page', (browser) => {
     const acknowledged = await appendFor(page, 'crash', 30)
     await crash(browser, page)
     await page.close()
-    await expectIntact(await browser.page(), 'crash', acknowledged)
+    await expectBatches(await browser.page(), 'crash', acknowledged)
   })
 
   it('repeated crashes of one tab do not disturb another', async () => {
-    const survivor = await browser.page()
-    const own = await appendFor(survivor, 'crashes', 1)
+    const otherTab = await browser.page()
+    const acknowledged = await appendFor(otherTab, 'crashes', 1)
     for (let round = 0; round < 3; round++) {
       const page = await browser.context.newPage()
       await page.goto(browser.origin)
       await appendFor(page, 'crashes', 10, 'other')
-      const before = own.size
+      const before = acknowledged.size
       await crash(browser, page)
       await page.close()
-      await expect.poll(() => own.size).toBeGreaterThan(before + 3)
+      await expect.poll(() => acknowledged.size).toBeGreaterThan(before + 3)
     }
-    await survivor.reload()
-    await expectIntact(survivor, 'crashes', own)
+    await otherTab.reload()
+    await expectBatches(otherTab, 'crashes', acknowledged)
   })
 })
 
@@ -50,7 +50,7 @@ inChromium(
       await page.goto(browser.origin)
       const acknowledged = await appendFor(page, 'killed', 30)
       await browser.relaunch(kill)
-      await expectIntact(await browser.page(), 'killed', acknowledged)
+      await expectBatches(await browser.page(), 'killed', acknowledged)
     })
   },
   {
@@ -78,7 +78,7 @@ async function appendFor(page: Page, name: string, count: number, stream?: strin
 }
 
 /** Expects all acknowledged batches, no partial batch, and an append to succeed. */
-async function expectIntact(page: Page, name: string, acknowledged: ReadonlySet<number>): Promise<void> {
+async function expectBatches(page: Page, name: string, acknowledged: ReadonlySet<number>): Promise<void> {
   const engine = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
   await engine.openEngine(name)
   const bodies = await engine.readAll()

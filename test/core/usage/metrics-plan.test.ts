@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type MetricsLevel, planMetrics } from '../../../src/core/usage/metrics-plan.ts'
 import type { MetricInterval, MetricSet, MetricsQuery } from '../../../src/model/metrics.ts'
-import { invalidMessage } from '../../model/refusal.ts'
+import { invalidMessage } from '../../model/rejection.ts'
 
 const DAY = 86_400
 const NOW = 20_000 * DAY + 12_345

@@ -4,10 +4,10 @@ import { inspect } from 'node:util'
 export type Place =
   | 'answers'
   | 'answers with records'
-  | 'answers to who issues'
+  | 'answers to issuers'
   | 'printed'
   | 'printed at first start'
-  | 'printed to who issues'
+  | 'printed to issuers'
   | 'errors'
   | 'stored'
   | 'handles'
@@ -16,34 +16,34 @@ export type Place =
 export type Secrets = Readonly<Record<string, string | Uint8Array>>
 
 /** The number of consecutive characters of a secret that count as a disclosure. Fewer may occur by chance. */
-const TELLING_CHARACTERS = 14
+const DISCLOSED_CHARACTERS = 14
 
 /** Collects all disclosed texts and searches them. */
 export class Evidence {
   /** Each distinct text once per place, with its first source. */
-  readonly #told = new Map<Place, Map<string, string>>()
+  readonly #texts = new Map<Place, Map<string, string>>()
 
-  add(place: Place, what: string, value: unknown): void {
-    const told = this.#told.get(place) ?? new Map<string, string>()
-    this.#told.set(place, told)
-    for (const text of textsOf(value).map(closedUp)) if (!told.has(text)) told.set(text, what)
+  add(place: Place, source: string, value: unknown): void {
+    const texts = this.#texts.get(place) ?? new Map<string, string>()
+    this.#texts.set(place, texts)
+    for (const text of textsOf(value).map(withoutWhitespace)) if (!texts.has(text)) texts.set(text, source)
   }
 
   /** The number of distinct texts of a place. */
   count(place: Place): number {
-    return this.#told.get(place)?.size ?? 0
+    return this.#texts.get(place)?.size ?? 0
   }
 
   /** Each disclosed secret with its place and form: `a key as hex in answers: GET /v1/basins`. */
-  find(secrets: Secrets, places: readonly Place[] = [...this.#told.keys()]): string[] {
+  find(secrets: Secrets, places: readonly Place[] = [...this.#texts.keys()]): string[] {
     const found = new Set<string>()
     const forms = Object.entries(secrets).flatMap(([name, secret]) =>
-      [...needlesOf(secret)].map(([form, needles]) => ({ name: `${name} as ${form}`, needles })),
+      [...searchPartsOf(secret)].map(([form, parts]) => ({ name: `${name} as ${form}`, needles: parts })),
     )
     for (const place of places) {
-      for (const [text, what] of this.#told.get(place) ?? []) {
-        for (const { name, needles } of forms) {
-          if (needles.some((needle) => text.includes(needle))) found.add(`${name} in ${place}: ${what}`)
+      for (const [text, source] of this.#texts.get(place) ?? []) {
+        for (const { name, needles: parts } of forms) {
+          if (parts.some((part) => text.includes(part))) found.add(`${name} in ${place}: ${source}`)
         }
       }
     }
@@ -54,12 +54,12 @@ export class Evidence {
 /**
  * A secret in every form in which it may be disclosed, each in several parts, because it may be truncated.
  */
-function needlesOf(secret: string | Uint8Array): Map<string, string[]> {
+function searchPartsOf(secret: string | Uint8Array): Map<string, string[]> {
   const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret
   const buffer = Buffer.from(bytes)
   const text = buffer.toString('latin1')
   const characters: Record<string, string> = {
-    text: closedUp(text),
+    text: withoutWhitespace(text),
     base64: buffer.toString('base64').replace(/=+$/, ''),
     base64url: buffer.toString('base64url'),
     hex: buffer.toString('hex'),
@@ -74,22 +74,23 @@ function needlesOf(secret: string | Uint8Array): Map<string, string[]> {
   return new Map([
     ...Object.entries(characters).map(([form, whole]) => [form, partsOf(whole)] as const),
     ...Object.entries(escaped).map(
-      ([form, encode]) => [form, partsOf(text).map((part) => closedUp(encode(part)))] as const,
+      ([form, encode]) => [form, partsOf(text).map((part) => withoutWhitespace(encode(part)))] as const,
     ),
   ])
 }
 
-/** Overlapping parts: any text with one and a half times their length in a row contains one of them. */
+/** Overlapping parts: any consecutive text of one and a half times their length contains one. */
 function partsOf(text: string): string[] {
-  const length = TELLING_CHARACTERS
+  const length = DISCLOSED_CHARACTERS
   if (text.length < length) throw new RangeError(`too short to be searched for: ${text.length} characters`)
   const parts: string[] = []
-  for (let at = 0; at + length <= text.length; at += length / 2) parts.push(text.slice(at, at + length))
+  for (let start = 0; start + length <= text.length; start += length / 2)
+    parts.push(text.slice(start, start + length))
   return parts
 }
 
 /** Without white space, which separates printed bytes. */
-function closedUp(text: string): string {
+function withoutWhitespace(text: string): string {
   return text.replace(/[\s\0]+/g, '')
 }
 

@@ -1,6 +1,6 @@
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { Asker } from './bombard.ts'
 import { BASIN, KEYS, SEALED_TEXTS } from './material.ts'
+import type { RecordingClient } from './misplaced-secrets.ts'
 
 /** Failures of a storage of every kind, and one that is unknown to the contract. */
 export const FAILURES: readonly (() => unknown)[] = [
@@ -10,7 +10,10 @@ export const FAILURES: readonly (() => unknown)[] = [
 ]
 
 /** The HTTP requests that need the storage. */
-export async function failingCalls(asker: Asker, tokens: Readonly<Record<string, string>>): Promise<void> {
+export async function failingCalls(
+  client: RecordingClient,
+  tokens: Readonly<Record<string, string>>,
+): Promise<void> {
   for (const [who, token] of Object.entries(tokens)) {
     for (const encryptionKey of Object.values(KEYS).slice(0, 2)) {
       const headers = {
@@ -20,7 +23,7 @@ export async function failingCalls(asker: Asker, tokens: Readonly<Record<string,
         'content-type': 'application/json',
       }
       const ask = (method: string, path: string, more: object = {}, body?: string) =>
-        asker.ask('answers', `${who} while the storage fails: ${method} ${path}`, path, {
+        client.request('answers', `${who} while the storage fails: ${method} ${path}`, path, {
           method,
           headers: { ...headers, ...more },
           ...(body !== undefined && { body }),

@@ -14,7 +14,7 @@ export async function failInProcess(
   watched: WatchedStorage,
   evidence: Evidence,
 ): Promise<void> {
-  const failed = (what: string) => (error: unknown) => evidence.add('errors', what, error)
+  const failed = (source: string) => (error: unknown) => evidence.add('errors', source, error)
   const callers = { owner: hw, holder: hw.as(token), stranger: hw.as(`${token.slice(0, -8)}AAAAAAA=`) }
   const calls = (caller: Headwater): readonly Promise<unknown>[] =>
     Object.values(KEYS).flatMap((encryptionKey) => {
@@ -31,8 +31,8 @@ export async function failInProcess(
         caller.basin(BASIN, { autoCreate: false }).listStreams(),
       ]
     })
-  const settle = async (what: string, caller: Headwater) => {
-    await Promise.all(calls(caller).map((call) => call.catch(failed(what))))
+  const settle = async (source: string, caller: Headwater) => {
+    await Promise.all(calls(caller).map((call) => call.catch(failed(source))))
   }
   let failures = 0
   for (const [who, caller] of Object.entries(callers)) {

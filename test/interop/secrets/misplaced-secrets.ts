@@ -1,5 +1,5 @@
 import type { Evidence, Place } from './evidence.ts'
-import { oddAuthorizations, oddRequests } from './odd-requests.ts'
+import { malformedAuthorizations, misplacedSecrets } from './odd-requests.ts'
 
 /** The tokens, keys and texts to send to a service. */
 export interface Material {
@@ -15,7 +15,7 @@ export interface Material {
 type Init = Pick<RequestInit, 'method' | 'headers' | 'body'>
 
 /** Sends requests and adds all responses to the evidence. */
-export class Asker {
+export class RecordingClient {
   readonly #url: string
   readonly #evidence: Evidence
 
@@ -25,14 +25,14 @@ export class Asker {
   }
 
   /** Resolves to the status; 0 without a response. */
-  async ask(place: Place | undefined, what: string, path: string, init: Init = {}): Promise<number> {
+  async request(place: Place | undefined, source: string, path: string, init: Init = {}): Promise<number> {
     try {
       const response = await fetch(`${this.#url}${path}`, init)
       const body = new Uint8Array(await response.arrayBuffer())
       if (place !== undefined) {
-        this.#evidence.add(place, what, `${response.status} ${response.statusText}`)
-        this.#evidence.add(place, what, [...response.headers].flat().join('\n'))
-        this.#evidence.add(place, what, body)
+        this.#evidence.add(place, source, `${response.status} ${response.statusText}`)
+        this.#evidence.add(place, source, [...response.headers].flat().join('\n'))
+        this.#evidence.add(place, source, body)
       }
       return response.status
     } catch {
@@ -43,10 +43,13 @@ export class Asker {
 }
 
 /** Sends requests that are wrong in some way. Resolves to the number of responses by status. */
-export async function bombard(asker: Asker, material: Material): Promise<Map<number, number>> {
+export async function sendMisplacedSecrets(
+  client: RecordingClient,
+  material: Material,
+): Promise<Map<number, number>> {
   const { basin, streams, tokens, keys } = material
   const statuses = new Map<number, number>()
-  const note = (status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  const count = (status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
   const [everything, issued] = Object.values(tokens)
   const [rightKey] = Object.values(keys)
   const callers: Readonly<Record<string, string | undefined>> = { nobody: undefined, ...tokens }
@@ -54,26 +57,26 @@ export async function bombard(asker: Asker, material: Material): Promise<Map<num
     token === undefined ? {} : { authorization: `Bearer ${token}` }
 
   // A secret in the wrong place. A caller without permissions gets the same response to everything.
-  const odd = [...Object.entries(tokens).slice(0, 2), ...Object.entries(keys).slice(0, 2)]
-  for (const [name, secret] of odd) {
-    for (const request of oddRequests(secret, basin, streams[0]!)) {
+  const secrets = [...Object.entries(tokens).slice(0, 2), ...Object.entries(keys).slice(0, 2)]
+  for (const [name, secret] of secrets) {
+    for (const request of misplacedSecrets(secret, basin, streams[0]!)) {
       for (const token of [undefined, everything]) {
         const headers = { ...bearer(token), ...request.headers }
         const isNamed = request.isName && token !== undefined
         const isInPlace = Object.keys(request.headers).some((name) => name.endsWith('-encryption-key'))
-        const opens = token !== undefined && secret === rightKey && isInPlace
-        const place = isNamed ? undefined : opens ? 'answers with records' : 'answers'
-        const who = token === undefined ? 'nobody' : 'root'
+        const returnsRecords = token !== undefined && secret === rightKey && isInPlace
+        const place = isNamed ? undefined : returnsRecords ? 'answers with records' : 'answers'
+        const caller = token === undefined ? 'nobody' : 'root'
         const { method, path, body } = request
         const init = { method, headers, ...(body !== undefined && { body }) }
-        note(await asker.ask(place, `${name} by ${who}: ${request.what}`, path, init))
+        count(await client.request(place, `${name} by ${caller}: ${request.what}`, path, init))
       }
     }
   }
   for (const [name, token] of Object.entries(tokens)) {
-    for (const [index, authorization] of oddAuthorizations(token).entries()) {
-      const what = `authorization ${index} of ${name}`
-      note(await asker.ask('answers', what, '/v1/basins', { headers: { authorization } }))
+    for (const [index, authorization] of malformedAuthorizations(token).entries()) {
+      const source = `authorization ${index} of ${name}`
+      count(await client.request('answers', source, '/v1/basins', { headers: { authorization } }))
     }
   }
 
@@ -84,7 +87,7 @@ export async function bombard(asker: Asker, material: Material): Promise<Map<num
     { 'content-type': 'svcs/proto' },
     { accept: 'application/protobuf' },
   ]
-  for (const [who, token] of Object.entries(callers)) {
+  for (const [caller, token] of Object.entries(callers)) {
     for (const stream of streams) {
       for (const [key, encryptionKey] of Object.entries({ ...keys, none: undefined })) {
         const headers = {
@@ -93,21 +96,28 @@ export async function bombard(asker: Asker, material: Material): Promise<Map<num
           ...(encryptionKey !== undefined && { 'svc-encryption-key': encryptionKey }),
         }
         for (const form of forms) {
-          const what = `${who} reads ${stream} with ${key} as ${JSON.stringify(form)}`
+          const source = `${caller} reads ${stream} with ${key} as ${JSON.stringify(form)}`
           const path = `/v1/streams/${stream}/records?seq_num=0&count=1`
           // A permitted reader gets records: with the correct key, and of a stream without a cipher.
           const mayRead = token === everything || token === issued
-          const isTold = mayRead && (encryptionKey === rightKey || stream === 'plain')
-          const place = isTold ? 'answers with records' : 'answers'
-          note(await asker.ask(place, what, path, { headers: { ...headers, ...form } }))
+          const returnsRecords = mayRead && (encryptionKey === rightKey || stream === 'plain')
+          const place = returnsRecords ? 'answers with records' : 'answers'
+          count(await client.request(place, source, path, { headers: { ...headers, ...form } }))
         }
         const body = '{"records":[{"body":"x"}],"match_seq_num":99}'
         const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body }
-        note(await asker.ask('answers', `${who} appends with ${key}`, `/v1/streams/${stream}/records`, init))
+        count(
+          await client.request(
+            'answers',
+            `${caller} appends with ${key}`,
+            `/v1/streams/${stream}/records`,
+            init,
+          ),
+        )
       }
     }
     for (const path of ['/v1/access-tokens', '/v1/basins', '/v1/locations', '/metrics', '/health']) {
-      note(await asker.ask('answers', `${who} gets ${path}`, path, { headers: bearer(token) }))
+      count(await client.request('answers', `${caller} gets ${path}`, path, { headers: bearer(token) }))
     }
     for (const path of [
       '/v1/streams',
@@ -115,7 +125,7 @@ export async function bombard(asker: Asker, material: Material): Promise<Map<num
       `/v1/streams/${streams[0]}/records/tail`,
     ]) {
       const headers = { ...bearer(token), 'svc-basin': basin }
-      note(await asker.ask('answers', `${who} gets ${path}`, path, { headers }))
+      count(await client.request('answers', `${caller} gets ${path}`, path, { headers }))
     }
   }
   return statuses

@@ -1,5 +1,5 @@
 /** A request with a secret in the wrong place. */
-export interface OddRequest {
+export interface MisplacedSecret {
   readonly what: string
   readonly method: string
   readonly path: string
@@ -12,20 +12,20 @@ export interface OddRequest {
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** A secret in all places of requests where it may appear by mistake. */
-export function oddRequests(secret: string, basin: string, stream: string): OddRequest[] {
+export function misplacedSecrets(secret: string, basin: string, stream: string): MisplacedSecret[] {
   const inUrl = encodeURIComponent(secret)
   const inJson = JSON.stringify(secret)
   const target = `/v1/streams/${stream}/records`
-  const at = { 'svc-basin': basin }
-  const requests: OddRequest[] = []
-  const add = (method: string, path: string, more: Partial<OddRequest> = {}) =>
+  const basinHeader = { 'svc-basin': basin }
+  const requests: MisplacedSecret[] = []
+  const add = (method: string, path: string, more: Partial<MisplacedSecret> = {}) =>
     void requests.push({
       what: `${method} ${path.replaceAll(inUrl, '(secret)')} ${Object.keys(more.headers ?? {})} ${more.body?.replaceAll(inJson, '(secret)') ?? ''}`,
       method,
       path,
       isName: false,
       ...more,
-      headers: { ...(path.startsWith('/v1/streams') && at), ...more.headers },
+      headers: { ...(path.startsWith('/v1/streams') && basinHeader), ...more.headers },
     })
 
   for (const path of [
@@ -130,7 +130,7 @@ export function oddRequests(secret: string, basin: string, stream: string): OddR
 }
 
 /** Headers that carry a token in a wrong form. */
-export function oddAuthorizations(token: string): string[] {
+export function malformedAuthorizations(token: string): string[] {
   return [
     token,
     `Basic ${token}`,

@@ -3,7 +3,6 @@ import { aegis256 } from '../../../adapters/aegis-256/index.ts'
 import { serve } from '../../../adapters/node/index.ts'
 import { type Headwater, open } from '../../../src/index.ts'
 import { testClock } from '../../support/index.ts'
-import { Asker } from './bombard.ts'
 import { collect } from './collect.ts'
 import {
   BASIN,
@@ -16,6 +15,7 @@ import {
   SEALED_TEXTS,
   STREAMS,
 } from './material.ts'
+import { RecordingClient } from './misplaced-secrets.ts'
 import { watchedStorage } from './watched-storage.ts'
 
 /** Records of each stream; the encrypted ones also have a header. */
@@ -62,7 +62,7 @@ async function tokensOf(hw: Headwater): Promise<Record<string, string>> {
  */
 export async function startServer() {
   const evidence = collect()
-  const failed = (what: string) => (error: unknown) => evidence.add('errors', what, error)
+  const failed = (source: string) => (error: unknown) => evidence.add('errors', source, error)
   const watched = watchedStorage(evidence)
   const clock = testClock()
   const onError = failed('onError')
@@ -81,5 +81,5 @@ export async function startServer() {
   const tokens = await tokensOf(hw)
   await clock.advance(10)
   const material = { basin: BASIN, streams: STREAMS, tokens, keys: KEYS }
-  return { hw, clock, server, watched, material, asker: new Asker(server.url, evidence), evidence }
+  return { hw, clock, server, watched, material, asker: new RecordingClient(server.url, evidence), evidence }
 }

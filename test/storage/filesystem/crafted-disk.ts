@@ -18,6 +18,7 @@ import {
 } from '../../../adapters/storage/filesystem/state/segment.ts'
 import type { KeyedDocument } from '../../../adapters/storage/filesystem/state/stored-documents.ts'
 import type { LogFacts } from '../../../adapters/storage/filesystem/state/stored-logs.ts'
+import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { emptyHead, type Head, type StoredBlock } from '../../../src/storage/contract.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
@@ -127,4 +128,9 @@ export async function checkpointDisk(
     () => false,
   )
   return journalDisk(changes, disk)
+}
+
+/** Verifies the files of a disk that no engine wrote. */
+export function verifyDisk(disk: SimulatedDisk) {
+  return verifyFiles(disk, { ofEngine: false })
 }

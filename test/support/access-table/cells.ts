@@ -1,9 +1,9 @@
-/** What a cell of the table says: which resources are permitted, or that the token is refused. */
+/** A cell of the table: the permitted resources, or a rejection of the token. */
 export interface Cell {
   readonly text: string
-  /** The letters of what is permitted, or shown. */
+  /** The letters of the permitted or listed resources. */
   readonly letters: ReadonlySet<string>
-  /** Those that mean something that does not exist. */
+  /** Letters that the token maps to a resource that does not exist. */
   readonly elsewhere: ReadonlySet<string>
   readonly isUnauthorized: boolean
   readonly isForbidden: boolean

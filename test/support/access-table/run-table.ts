@@ -79,7 +79,7 @@ export function describeAccessTable(title: string, start: () => Promise<AccessSe
       run.report()
     })
 
-    it.each([...parseTable(ENSURE_TABLE)])('makes sure of basins and streams: %s', async (name, row) => {
+    it.each([...parseTable(ENSURE_TABLE)])('ensures basins and streams: %s', async (name, row) => {
       const run = new TableRun(service, name)
       await run.prepare()
       for (const [column, cell] of row) await run.ensure(column, cell)
@@ -88,17 +88,17 @@ export function describeAccessTable(title: string, start: () => Promise<AccessSe
   })
 }
 
-/** What a cell that permits nothing is refused with. */
+/** The status with which a cell rejects operations that it does not permit. */
 function refusalOf(cell: Cell): string {
   return cell.isUnauthorized ? '401' : '403'
 }
 
-/** One token in use: performs, compares, and keeps what differs. */
+/** Performs the operations of one token, and collects the differences from the table. */
 class TableRun {
   readonly #service: AccessService
   readonly #name: string
   #performer!: Performer
-  readonly #wrong: string[] = []
+  readonly #differences: string[] = []
   /** By status: the messages of 401 and 403 do not depend on the resource. */
   readonly #messages = new Map<string, Set<string>>()
 
@@ -115,22 +115,27 @@ class TableRun {
   }
 
   report(): void {
-    expect(this.#wrong).toEqual([])
+    expect(this.#differences).toEqual([])
     for (const messages of this.#messages.values()) expect([...messages]).toHaveLength(1)
   }
 
   async eachResource(operation: string, cell: Cell): Promise<void> {
     const [resources, existing, missing] = KINDS[operation]!
     for (const letter of Object.keys(resources)) {
-      const isThere = exists(letter) && !cell.elsewhere.has(letter)
+      const isExisting = exists(letter) && !cell.elsewhere.has(letter)
       const lacksBasin = operation === 'create-stream' && withoutBasin(letter)
-      const permitted = isThere ? existing : lacksBasin ? '404' : missing
+      const permitted = isExisting ? existing : lacksBasin ? '404' : missing
       const expected = cell.letters.has(letter) ? permitted : refusalOf(cell)
-      await this.check(operation, expected, `${operation} ${letter}`, ...this.#said(resources[letter]!))
+      await this.check(
+        operation,
+        expected,
+        `${operation} ${letter}`,
+        ...this.#namesForHolder(resources[letter]!),
+      )
     }
   }
 
-  /** Lists what the table has letters for; other things may be there too. */
+  /** Lists resources. Those without a letter in the table are ignored. */
   async list(
     operation: 'list-basins' | 'list-access-tokens',
     cell: Cell,
@@ -140,22 +145,22 @@ class TableRun {
     const letters = ['A', 'B'].filter((letter) => listed?.includes(names[letter]!)).join('')
     const found = listed === undefined ? undefined : letters || '0'
     if (found === undefined) await this.check(operation, refusalOf(cell), operation)
-    else if (found !== cell.text) this.#wrong.push(`${operation}: ${found}, not ${cell.text}`)
+    else if (found !== cell.text) this.#differences.push(`${operation}: ${found}, not ${cell.text}`)
   }
 
   async listStreams(cell: Cell, shows: Cell): Promise<void> {
     for (const [letter, basin] of Object.entries(BASINS)) {
       const isPermitted = cell.letters.has(letter)
       const expected = isPermitted ? (exists(letter) ? 'ok' : '404') : refusalOf(cell)
-      const what = `list-streams ${letter}`
-      await this.check('list-streams', expected, what, basin)
+      const description = `list-streams ${letter}`
+      await this.check('list-streams', expected, description, basin)
       if (expected !== 'ok') continue
       const expectedNames = (letter === 'A' ? ['B', 'A'] : ['C'])
         .filter((stream) => shows.letters.has(stream))
-        .map((stream) => this.#said(STREAMS[stream as 'A'])[1])
+        .map((stream) => this.#namesForHolder(STREAMS[stream as 'A'])[1])
       const names = (await this.#names('list-streams', basin)) ?? []
       if (names.join() !== expectedNames.join())
-        this.#wrong.push(`${what} shows ${names}, not ${expectedNames}`)
+        this.#differences.push(`${description} shows ${names}, not ${expectedNames}`)
     }
   }
 
@@ -166,19 +171,19 @@ class TableRun {
       const permitted = kind === 'stream' && withoutBasin(letter) ? '404' : 'ok'
       const expected = cell.letters.has(letter) ? permitted : refusalOf(cell)
       const config = state === 'change' ? 'other' : 'same'
-      const names = this.#said(resources[letter]!)
+      const names = this.#namesForHolder(resources[letter]!)
       await this.check(`ensure-${kind}`, expected, `${column} ${letter}`, ...names, config)
     }
   }
 
-  /** Performs, and puts the world in order again. What is refused must leave it as it was. */
-  async check(operation: string, expected: string, what: string, ...names: string[]): Promise<void> {
+  /** Performs an operation and restores the resources. A rejected operation must have no effect. */
+  async check(operation: string, expected: string, description: string, ...names: string[]): Promise<void> {
     const { owner } = this.#service
     const before = await snapshot(owner)
     const outcome = await this.#outcome(operation, names)
-    if (outcome !== expected) this.#wrong.push(`${what}: ${outcome}, not ${expected}`)
+    if (outcome !== expected) this.#differences.push(`${description}: ${outcome}, not ${expected}`)
     if ((await snapshot(owner)) === before) return
-    if (outcome !== 'ok') this.#wrong.push(`${what}: ${outcome}, and yet it changed something`)
+    if (outcome !== 'ok') this.#differences.push(`${description}: ${outcome}, but it had an effect`)
     await restore(owner, () => this.#service.settle())
   }
 
@@ -207,8 +212,8 @@ class TableRun {
     )
   }
 
-  /** The names as the holder of the token says them. */
-  #said(resource: string | readonly [basin: string, stream: string]): string[] {
+  /** The names that the holder of the token uses. */
+  #namesForHolder(resource: string | readonly [basin: string, stream: string]): string[] {
     if (typeof resource === 'string') return [resource]
     const [basin, stream] = resource
     const { autoPrefixStreams } = TOKENS[this.#name]!

@@ -1,6 +1,6 @@
 import type { Headwater } from '../../../src/index.ts'
 
-/** The resources of the table by their letters: what is in capitals exists. */
+/** The resources of the table by their letters. Those with a capital letter exist. */
 export const BASINS = { A: 'acme-main', a: 'acme-gone', B: 'other-main', b: 'other-gone' } as const
 export const TOKEN_IDS = { A: 'team/one', a: 'team/gone', B: 'boss/one', b: 'boss/gone' } as const
 export const STREAMS = {
@@ -25,8 +25,7 @@ function existing<Resource>(resources: Readonly<Record<string, Resource>>): Reso
 }
 
 /**
- * Makes exactly the resources that exist, as they were at first, whatever there is now. Each stream has a
- * record.
+ * Restores the initial resources: creates the missing ones and deletes all others. Each stream has a record.
  */
 export async function restore(owner: Headwater, settle: () => Promise<void>): Promise<void> {
   const basins: readonly string[] = existing(BASINS)
@@ -37,9 +36,9 @@ export async function restore(owner: Headwater, settle: () => Promise<void>): Pr
   for (const name of basins) await owner.ensureBasin(name)
   const streams = existing<readonly [string, string]>(STREAMS)
   for (const basin of basins) {
-    const kept = streams.filter(([of]) => of === basin).map(([, name]) => name)
+    const expected = streams.filter(([basinOfStream]) => basinOfStream === basin).map(([, name]) => name)
     for (const { name } of (await owner.basin(basin).listStreams()).items) {
-      if (!kept.includes(name)) await owner.basin(basin).deleteStream(name)
+      if (!expected.includes(name)) await owner.basin(basin).deleteStream(name)
     }
   }
   for (const [basin, name] of streams) {
@@ -53,7 +52,7 @@ export async function restore(owner: Headwater, settle: () => Promise<void>): Pr
   for (const id of existing(TOKEN_IDS)) await owner.issueAccessToken({ id, scope: { ops: ['read'] } })
 }
 
-/** Everything that a call can change, as text: two that are equal had nothing between them. */
+/** Everything that a call can change, as text: it is equal before and after a call without effect. */
 export async function snapshot(owner: Headwater): Promise<string> {
   const basins = await Promise.all(
     (await owner.listBasins()).items.map(async (info) => {

@@ -4,9 +4,8 @@ import { parseFileName } from '../../../../adapters/storage/filesystem/files/fil
 import { SequentialReader } from '../../../../adapters/storage/filesystem/files/sequential-reader.ts'
 import { readCheckpoint, writeCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
 import type { RunFacts, SegmentFacts } from '../../../../adapters/storage/filesystem/state/segment.ts'
-import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
-import { usedBy } from '../crafted-disk.ts'
+import { usedBy, verifyDisk } from '../crafted-disk.ts'
 import { changedDisk } from '../engine-disk.ts'
 import { SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated } from '../workload.ts'
@@ -25,8 +24,8 @@ describe('an adopted journal', () => {
   test('is sound, and bytes after its end are a note', async () => {
     const appended = withSegment(disk, (content) => Buffer.concat([content, Buffer.alloc(9, 7)]))
     const sound = { problems: [], blocks: LARGE_BLOCKS + 1, records: LARGE_BLOCKS + 2 }
-    expect(await verified(disk)).toMatchObject({ ...sound, notes: [] })
-    expect(await verified(appended)).toMatchObject({
+    expect(await verifyDisk(disk)).toMatchObject({ ...sound, notes: [] })
+    expect(await verifyDisk(appended)).toMatchObject({
       ...sound,
       notes: [{ file: SEGMENT, offset: disk.contentOf(SEGMENT).length, note: '9 bytes after its end' }],
     })
@@ -62,7 +61,7 @@ describe('an adopted journal', () => {
     ],
     ['a block of another log', { log: 5 }, /^a chunk belongs to another log$/],
   ])('is a problem if the checkpoint describes it with %s', async (_, change, problem) => {
-    const { problems } = await verified(await withChangedCheckpoint(disk, change))
+    const { problems } = await verifyDisk(await withChangedCheckpoint(disk, change))
     expect(problems).toContainEqual(
       expect.objectContaining({ file: SEGMENT, problem: expect.stringMatching(problem) }),
     )
@@ -76,7 +75,7 @@ describe('an adopted journal', () => {
       if (file === SEGMENT) changed[20_000]! ^= 1
       return file === SEGMENT ? Buffer.concat([changed, Buffer.alloc(9, 7)]) : changed
     })
-    const { problems, notes, blocks } = await verified(unreferenced)
+    const { problems, notes, blocks } = await verifyDisk(unreferenced)
     expect(problems.map(({ file }) => file)).toEqual([name, SEGMENT])
     expect(problems[1]!.problem).toBe('a group is damaged and others follow it')
     expect(problems[1]!.offset).toBeGreaterThan(HEADER)
@@ -136,8 +135,4 @@ async function withChangedCheckpoint(disk: SimulatedDisk, change: CheckpointChan
 
 function withSegment(disk: SimulatedDisk, change: (content: Buffer) => Buffer): SimulatedDisk {
   return changedDisk(disk, (name, content) => (name === SEGMENT ? change(content) : content))
-}
-
-function verified(disk: SimulatedDisk) {
-  return verifyFiles(disk, { ofEngine: false })
 }

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { block } from '../../../../adapters/conformance/log-writer.ts'
 import { FRAME_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/frame.ts'
 import type { Change } from '../../../../adapters/storage/filesystem/state/change.ts'
-import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
-import { appendOf, CREATED, checkpointDisk, journalDisk } from '../crafted-disk.ts'
+import { appendOf, CREATED, checkpointDisk, journalDisk, verifyDisk } from '../crafted-disk.ts'
 import { changedDisk } from '../engine-disk.ts'
 import type { SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated } from '../workload.ts'
@@ -21,7 +20,7 @@ describe('after damage in a journal', () => {
     const groups = groupsOf(disk)
     expect(disk.contentOf(JOURNAL).subarray(0, groups.at(-1)).length % 8).toBe(0)
     for (let offset = 0; offset < groups.at(-1)!; offset++) {
-      const { problems } = await verified(flipped(disk, JOURNAL, offset))
+      const { problems } = await verifyDisk(flipped(disk, JOURNAL, offset))
       const group = groups.findLast((start) => start <= offset) ?? 0
       const places = problems.map((problem) => [problem.file, problem.offset])
       // Damage to the header is reported with a more precise offset.
@@ -37,7 +36,7 @@ describe('after damage in a journal', () => {
       (start) => (content.readUInt32LE(start + 4) + GROUP_HEADER) % 8 !== 0,
     )
     const end = groupsOf(disk)[padded + 1]!
-    const { problems, records } = await verified(flipped(disk, JOURNAL, end - 1))
+    const { problems, records } = await verifyDisk(flipped(disk, JOURNAL, end - 1))
     expect(problems).toMatchObject([{ problem: 'the padding of a group is not zero' }])
     expect(records).toBe(4)
   })
@@ -46,7 +45,7 @@ describe('after damage in a journal', () => {
     const disk = await journalDisk([...appends(5), appendOf({ ...blockAt(5), meteredBytes: 7 })])
     const [, , third, fourth, , , last] = groupsOf(disk)
     const damaged = flipped(flipped(disk, JOURNAL, third! + GROUP_HEADER + 20), JOURNAL, fourth!)
-    const { problems } = await verified(damaged)
+    const { problems } = await verifyDisk(damaged)
     expect(problems.map(({ offset }) => offset)).toEqual([third, last! + GROUP_HEADER])
     expect(problems[0]!.problem).toBe('a group is damaged and others follow it')
     await expect(openSimulated(damaged, 1e9)).rejects.toMatchObject({ kind: 'corrupt' })
@@ -54,7 +53,7 @@ describe('after damage in a journal', () => {
 
   test('reports no further problems for changes that depend on an invalid one', async () => {
     const toMissingLog = appends(3).map((change) => ({ ...change, log: 9 }) as Change)
-    const { problems, notes } = await verified(await journalDisk([CREATED, ...toMissingLog.slice(1)]))
+    const { problems, notes } = await verifyDisk(await journalDisk([CREATED, ...toMissingLog.slice(1)]))
     expect(problems).toMatchObject([{ problem: 'log 9 does not exist' }])
     expect(notes).toMatchObject([{ note: 'some data is lost: what depends on it was not checked' }])
   })
@@ -65,7 +64,7 @@ describe('after damage in a journal', () => {
       await journalDisk(appends(1)),
       3,
     )
-    const { problems } = await verified(disk)
+    const { problems } = await verifyDisk(disk)
     expect(problems).toMatchObject([
       { file: 'journal-0000000002', offset: 0, problem: 'the file is missing' },
       { file: 'journal-0000000003', problem: 'a block has 10 metered bytes; expected 7' },
@@ -77,13 +76,13 @@ describe('after damage in a checkpoint', () => {
   test('uses the other frames', async () => {
     const disk = await checkpointDisk((facts) => facts)
     const [segments, documents] = framesOf(disk)
-    const withoutSegments = await verified(flipped(disk, CHECKPOINT, segments! + 9))
+    const withoutSegments = await verifyDisk(flipped(disk, CHECKPOINT, segments! + 9))
     expect(withoutSegments).toMatchObject({
       documents: 1,
       problems: [{ file: CHECKPOINT, offset: segments }],
     })
     expect(withoutSegments.problems).toHaveLength(1)
-    const withoutDocuments = await verified(flipped(disk, CHECKPOINT, documents! + 9))
+    const withoutDocuments = await verifyDisk(flipped(disk, CHECKPOINT, documents! + 9))
     expect(withoutDocuments).toMatchObject({
       documents: 0,
       logs: 1,
@@ -95,10 +94,10 @@ describe('after damage in a checkpoint', () => {
 
   test('reads segments without references', async () => {
     const disk = flipped(await checkpointDisk((facts) => facts), CHECKPOINT, 0)
-    const { problems, blocks, records } = await verified(disk)
+    const { problems, blocks, records } = await verifyDisk(disk)
     expect(problems).toMatchObject([{ file: CHECKPOINT }])
     expect([problems.length, blocks, records]).toEqual([1, 6, 18])
-    const both = await verified(flipped(disk, SEGMENT, 70_000))
+    const both = await verifyDisk(flipped(disk, SEGMENT, 70_000))
     expect(both.problems.map(({ file }) => file)).toEqual([CHECKPOINT, SEGMENT])
   })
 
@@ -106,7 +105,7 @@ describe('after damage in a checkpoint', () => {
     const disk = await checkpointDisk((facts) => facts)
     const damaged = flipped(disk, CHECKPOINT, framesOf(disk)[1]! + 9)
     await damaged.unlink(SEGMENT)
-    const { problems, notes } = await verified(damaged)
+    const { problems, notes } = await verifyDisk(damaged)
     expect(problems).toMatchObject([{ file: CHECKPOINT }])
     expect(notes).toContainEqual({ file: SEGMENT, note: 'the file is missing, but possibly unused' })
   })
@@ -116,7 +115,7 @@ describe('after damage in a checkpoint', () => {
     const longer = changedDisk(disk, (name, content) =>
       name === CHECKPOINT ? Buffer.concat([content, Buffer.alloc(1)]) : content,
     )
-    const { problems } = await verified(longer)
+    const { problems } = await verifyDisk(longer)
     expect(problems).toMatchObject([
       { offset: disk.contentOf(CHECKPOINT).length, problem: 'unexpected data after the last frame' },
     ])
@@ -126,14 +125,10 @@ describe('after damage in a checkpoint', () => {
 test('finds chunks one after the other if their index is damaged', async () => {
   const disk = await checkpointDisk((facts) => facts)
   const { length } = disk.contentOf(SEGMENT)
-  const { problems, blocks } = await verified(flipped(disk, SEGMENT, length - 1))
+  const { problems, blocks } = await verifyDisk(flipped(disk, SEGMENT, length - 1))
   expect(problems).toMatchObject([{ file: SEGMENT, problem: 'the index of a run is damaged', log: 'a' }])
   expect([problems.length, blocks]).toEqual([1, 6])
 })
-
-function verified(disk: SimulatedDisk) {
-  return verifyFiles(disk, { ofEngine: false })
-}
 
 function blockAt(seqNum: number): StoredBlock {
   return block({ firstSeqNum: seqNum })

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { SegmentWriter } from '../../../../adapters/storage/filesystem/segment/segment-writer.ts'
-import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
 import {
   appendOf,
@@ -9,15 +8,15 @@ import {
   headAfter,
   permanentBlocks,
   storedBlocks,
+  verifyDisk,
 } from '../crafted-disk.ts'
 import { changedDisk } from '../engine-disk.ts'
-import type { SimulatedDisk } from '../simulated-disk.ts'
 
 const SEGMENT = 'segment-0000000001'
 const UNREFERENCED = { file: SEGMENT, note: 'unused: nothing refers to it' }
 
 test('reports a problem for each unreferenced chunk of a log that lost its only run', async () => {
-  const { problems, notes, records } = await verified(await diskWithoutRun())
+  const { problems, notes, records } = await verifyDisk(await diskWithoutRun())
   expect(problems.map(({ file, problem, log }) => [file, problem, log])).toEqual(
     Array.from({ length: 3 }, () => [
       SEGMENT,
@@ -30,16 +29,16 @@ test('reports a problem for each unreferenced chunk of a log that lost its only 
 })
 
 test('reports no problem for trimmed records', async () => {
-  expect(await verified(await diskWithoutRun({ trimPoint: 18 }))).toMatchObject({
+  expect(await verifyDisk(await diskWithoutRun({ trimPoint: 18 }))).toMatchObject({
     problems: [],
     notes: [UNREFERENCED],
   })
-  const { problems } = await verified(await diskWithoutRun({ trimPoint: 11 }))
+  const { problems } = await verifyDisk(await diskWithoutRun({ trimPoint: 11 }))
   expect(problems.map(({ problem }) => Number.parseInt(problem, 10))).toEqual([1, 6])
 })
 
 test('reports no problem for records that may have expired', async () => {
-  const report = await verified(await diskWithoutRun({}, storedBlocks()))
+  const report = await verifyDisk(await diskWithoutRun({}, storedBlocks()))
   expect(report).toMatchObject({ problems: [], notes: [UNREFERENCED] })
 })
 
@@ -50,12 +49,12 @@ test('reports no problem for records that exist elsewhere, as after a crash duri
   const before = changedDisk(rolling, (name, content) =>
     name.startsWith('checkpoint') ? undefined : content,
   )
-  expect(await verified(before)).toMatchObject({ problems: [], notes: [UNREFERENCED], records: 18 })
+  expect(await verifyDisk(before)).toMatchObject({ problems: [], notes: [UNREFERENCED], records: 18 })
 })
 
 test('reports no problem for records of a deleted log', async () => {
   const disk = await checkpointDisk((facts) => facts, permanentBlocks(), [{ kind: 'delete-log', log: 1 }])
-  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNREFERENCED], logs: 0 })
+  expect(await verifyDisk(disk)).toMatchObject({ problems: [], notes: [UNREFERENCED], logs: 0 })
 })
 
 test('reports no problem for incomplete chunks, truncated at any byte', async () => {
@@ -68,7 +67,7 @@ test('reports no problem for incomplete chunks, truncated at any byte', async ()
       changed[offset]! ^= 4
       return changed
     })
-    return (await verified(damaged)).problemCount
+    return (await verifyDisk(damaged)).problemCount
   })
   expect(await Promise.all(counts)).toEqual([0, 0, 1, 2, 3])
 })
@@ -82,7 +81,7 @@ test('checks all runs of a segment', async () => {
     await writer.endRun()
   }
   await writer.finish()
-  const { problems } = await verified(disk)
+  const { problems } = await verifyDisk(disk)
   expect(problems.map(({ file }) => file)).toEqual([
     ...Array.from({ length: 3 }, () => SEGMENT),
     ...Array.from({ length: 3 }, () => 'segment-0000000002'),
@@ -96,12 +95,8 @@ test('reports no problem for a segment that cannot be opened', async () => {
     if (name === SEGMENT) throw Object.assign(new Error('EISDIR'), { code: 'EISDIR' })
     return open(name, mode)
   }
-  expect(await verified(disk)).toMatchObject({ problems: [], notes: [UNREFERENCED] })
+  expect(await verifyDisk(disk)).toMatchObject({ problems: [], notes: [UNREFERENCED] })
 })
-
-function verified(disk: SimulatedDisk) {
-  return verifyFiles(disk, { ofEngine: false })
-}
 
 /** A checkpoint without the run that holds all records of the log. */
 function diskWithoutRun(changed: Partial<Head> = {}, blocks: readonly StoredBlock[] = permanentBlocks()) {
