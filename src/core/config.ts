@@ -15,19 +15,20 @@ export const NEW_BASIN_CONFIG: BasinConfig = {
   createStreamOnRead: false,
 }
 
-/** The system default of each setting of a stream (docs/protocol.md "Configuration"). */
-export const SYSTEM_STREAM_CONFIG: StreamConfig = {
+/** The system default of each setting of a stream (docs/protocol.md "Configuration"). Callers receive it. */
+export const SYSTEM_STREAM_CONFIG: StreamConfig = Object.freeze({
   storageClass: 'express',
-  retentionPolicy: { ageSeconds: 604_800 },
-  timestamping: { mode: 'client-prefer', uncapped: false },
-  deleteOnEmpty: { minAgeSeconds: 0 },
-}
+  retentionPolicy: Object.freeze({ ageSeconds: 604_800 }),
+  timestamping: Object.freeze({ mode: 'client-prefer', uncapped: false }),
+  deleteOnEmpty: Object.freeze({ minAgeSeconds: 0 }),
+})
 
 /**
  * Completes a stream's configuration: each leaf is the stream's own value, or the basin's default, or the
- * system's.
+ * system's. Streams without settings share one object: there may be 100,000.
  */
 export function mergeStreamConfig(own: StreamConfigInput, basinDefault: StreamConfigInput): StreamConfig {
+  if (Object.keys({ ...own, ...basinDefault }).length === 0) return SYSTEM_STREAM_CONFIG
   const first = <Leaf>(leafOf: (config: StreamConfigInput) => Leaf) =>
     (leafOf(own) ?? leafOf(basinDefault) ?? leafOf(SYSTEM_STREAM_CONFIG)) as NonNullable<Leaf>
   return {
@@ -39,12 +40,6 @@ export function mergeStreamConfig(own: StreamConfigInput, basinDefault: StreamCo
     },
     deleteOnEmpty: { minAgeSeconds: first((config) => config.deleteOnEmpty?.minAgeSeconds) },
   }
-}
-
-/** The configuration of a new stream. Those without settings share one object: there may be 100,000. */
-export function newStreamConfig(own: StreamConfigInput, basinDefault: StreamConfigInput): StreamConfig {
-  const isDefault = Object.keys(own).length + Object.keys(basinDefault).length === 0
-  return isDefault ? SYSTEM_STREAM_CONFIG : mergeStreamConfig(own, basinDefault)
 }
 
 /**

@@ -29,6 +29,14 @@ describe('the system defaults', () => {
     expect(SYSTEM_STREAM_CONFIG).toEqual(SYSTEM)
     expect(mergeStreamConfig({}, {})).toEqual(SYSTEM)
   })
+
+  it('cannot be changed through a configuration that was returned', () => {
+    const configs = [mergeStreamConfig({}, {}), reconfigureStream(OTHER, { retentionPolicy: null }, {})]
+    for (const { retentionPolicy } of configs) {
+      expect(() => Object.assign(retentionPolicy, { ageSeconds: 1 })).toThrow(TypeError)
+    }
+    expect(SYSTEM_STREAM_CONFIG).toEqual(SYSTEM)
+  })
 })
 
 describe('the effective configuration', () => {

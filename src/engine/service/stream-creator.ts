@@ -1,4 +1,4 @@
-import { newStreamConfig } from '../../core/config.ts'
+import { mergeStreamConfig } from '../../core/config.ts'
 import { firstCheckAt } from '../../core/retention.ts'
 import type { StreamConfigInput } from '../../model/config.ts'
 import { assertStreamConfig } from '../../model/config.ts'
@@ -53,7 +53,7 @@ export class StreamCreator {
       name: ref.stream,
       logId: this.#newId(),
       createdAt: this.#clock.now(),
-      config: newStreamConfig(config, defaultStreamConfig),
+      config: mergeStreamConfig(config, defaultStreamConfig),
       cipher: streamCipher,
       epoch: 1,
       creationKey,
