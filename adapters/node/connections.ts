@@ -21,7 +21,7 @@ export class Connections {
   readonly #sessions = new Set<ServerHttp2Session>()
   /** Incomplete HTTP/1.1 responses by connection. */
   readonly #responses = new Map<Socket, Set<NodeResponse>>()
-  /** Called after every response during shutdown. */
+  /** Called during shutdown when an HTTP/1.1 connection may have become idle. */
   readonly #onDrained: () => void
   #requests = 0
   #isDraining = false
@@ -33,8 +33,14 @@ export class Connections {
     this.#onDrained = onDrained
     const responses = this.#responses
     const ended = () => this.#requestsEnded(1)
+    const uploaded = () => {
+      if (this.#isDraining) onDrained()
+    }
     this.#onResponseClosed = function () {
-      if (responses.get(this.req.socket)?.delete(this)) ended()
+      if (!responses.get(this.req.socket)?.delete(this)) return
+      ended()
+      // A client may upload on after an early response: its connection is not idle before that ends.
+      if (!this.req.complete) this.req.once('close', uploaded)
     }
   }
 

@@ -93,6 +93,18 @@ describe('close', () => {
     expect(client.received).toMatch(/0\r\n\r\n$/)
   })
 
+  it('closes a connection once the upload that it had answered early is complete', async () => {
+    const { server } = await startServer(() => ok('early'))
+    const client = new RawClient(server.port)
+    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345')
+    await client.until('early')
+    await until(() => server.counts().requests === 0)
+    const closed = server.close({ graceMs: 600_000 })
+    client.socket.write('67890')
+    await Promise.all([closed, client.closed])
+    // Before Node closes the connection by itself.
+  }, 30_000)
+
   it('drops requests that do not finish in time, and releases them', async () => {
     const { handler, fates } = trackedHandler()
     const { server } = await startServer(handler)
