@@ -23,7 +23,7 @@ function countingStorage() {
   }))
   return {
     storage,
-    taken: () => {
+    reclaimCalls: () => {
       const count = calls
       calls = 0
       return count
@@ -33,7 +33,7 @@ function countingStorage() {
 
 describe('a runtime that ties timers, random numbers and signals to requests, such as workerd', () => {
   it('opens an engine outside of requests, and starts the background work with the first append', async () => {
-    const { storage, taken: reclaimCalls } = countingStorage()
+    const { storage, reclaimCalls } = countingStorage()
     const forbidden = () => {
       throw new Error('not outside of requests')
     }
@@ -63,7 +63,7 @@ describe('a runtime that ties timers, random numbers and signals to requests, su
       schedule: (...args: Parameters<typeof clock.schedule>) =>
         dropsTimers ? () => {} : clock.schedule(...args),
     }
-    const { storage, taken: reclaimCalls } = countingStorage()
+    const { storage, reclaimCalls } = countingStorage()
     dropsTimers = true
     hw = await open({ storage, clock: unreliable })
     const stream = hw.basin('my-app').stream('a')

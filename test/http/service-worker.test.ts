@@ -34,7 +34,7 @@ function startWorker({ openEngine, scope = '/', ...options }: WorkerOptions) {
   }
   const requestOf = (path: string) => new Request(new URL(path, ORIGIN), { headers: { 'svc-basin': BASIN } })
   return {
-    seenByOthers: otherListener,
+    otherListener,
     fetch: (path: string) => dispatch(requestOf(path)),
     /** As when an address is entered, a link followed, a form sent. No script can make such a request. */
     navigate: (path: string) =>
@@ -81,7 +81,7 @@ describe('in a service worker', () => {
     ['another origin', `https://elsewhere.example${RECORDS}`],
   ])('leaves %s to the network and to other listeners', async (_, path) => {
     const { hw } = await startWithStream()
-    const { fetch, seenByOthers: otherListener } = startWorker({ openEngine: async () => hw })
+    const { fetch, otherListener } = startWorker({ openEngine: async () => hw })
     expect(fetch(path)).toBeUndefined()
     expect(otherListener).toHaveLength(1)
     await fetch('/v1/basins')
@@ -99,7 +99,7 @@ describe('in a service worker', () => {
     'leaves requests of markup (%s) to the network and to other listeners',
     async (destination) => {
       const { hw } = await startWithStream()
-      const { embed, seenByOthers: otherListener } = startWorker({ openEngine: async () => hw })
+      const { embed, otherListener } = startWorker({ openEngine: async () => hw })
       expect(embed(`${RECORDS}/tail`, destination)).toBeUndefined()
       expect(otherListener).toEqual([`${RECORDS}/tail`])
     },

@@ -68,7 +68,7 @@ describe('the search', () => {
 
 describe('a server', () => {
   it('leaks no token, key or record', async () => {
-    const { hw, clock, server, watched, material, asker: client, evidence } = await startServer()
+    const { hw, clock, server, watched, material, client, evidence } = await startServer()
     const { tokens } = material
     const statuses = await sendMisplacedSecrets(client, material)
     for (const status of [200, 400, 401, 403, 404, 412, 415, 422]) {

@@ -45,18 +45,15 @@ describe('frameMessage', () => {
       [0, 1023, 1024, 5000].map((length) => ({
         compression,
         length,
-        wanted: length < 1024 ? undefined : compression,
+        expected: length < 1024 ? undefined : compression,
       })),
     ),
-  )(
-    'with $compression, $length bytes are sent with $wanted',
-    async ({ compression, length, wanted: expected }) => {
-      const message = new Uint8Array(length).map((_, index) => Math.imul(index, 2_654_435_761) >>> 24)
-      const frame = frameOf(await frameMessage(message, compression))
-      expect(frame.compression).toBe(expected)
-      expect(await messageOf(frame)).toEqual(message)
-    },
-  )
+  )('with $compression, $length bytes are sent with $expected', async ({ compression, length, expected }) => {
+    const message = new Uint8Array(length).map((_, index) => Math.imul(index, 2_654_435_761) >>> 24)
+    const frame = frameOf(await frameMessage(message, compression))
+    expect(frame.compression).toBe(expected)
+    expect(await messageOf(frame)).toEqual(message)
+  })
 
   it('compresses from 1,024 bytes, even if the result is longer', async () => {
     const message = crypto.getRandomValues(new Uint8Array(1024))

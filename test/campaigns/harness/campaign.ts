@@ -21,7 +21,7 @@ export function campaignOf<Options extends Readonly<Record<string, Value>>>(
 ): Campaign<Options> {
   const parameters: Partial<CampaignParameters> = JSON.parse(process.env.CAMPAIGN ?? '{}')
   const runsAll = parameters.name === name
-  return { name, runsAll: runsAll, options: runsAll ? { ...defaults, ...parameters.options } : defaults }
+  return { name, runsAll, options: runsAll ? { ...defaults, ...parameters.options } : defaults }
 }
 
 /** Returns the command that repeats a part of a campaign. Omits options that are `undefined`. */

@@ -165,7 +165,7 @@ class LateDeliveries {
   #waiting: { chunks: number; readonly deliver: () => void }[] = []
 
   add(chunks: number, deliver: () => void): void {
-    this.#waiting.push({ chunks: chunks, deliver: deliver })
+    this.#waiting.push({ chunks, deliver })
   }
 
   chunkPassed(): void {

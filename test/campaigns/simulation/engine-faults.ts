@@ -14,7 +14,7 @@ export class EngineFaults {
 
   async act(): Promise<void> {
     const { scheduler, settings, engines, open, history } = this.#world
-    const running = engines.filter(({ hasEnded: isOver }) => !isOver)
+    const running = engines.filter(({ hasEnded }) => !hasEnded)
     if (open.length < settings.engines && (settings.isShared || running.length === 0)) {
       await this.#world.openEngine()
       return

@@ -94,7 +94,7 @@ class HeldSession implements StorageSession {
         if (holdsAnswer()) calls.hold({ ...origin, phase: 'answer', queue: undefined, run: settle })
         else await settle()
       }
-      calls.hold({ ...origin, phase: 'call', queue: queue, run: run })
+      calls.hold({ ...origin, phase: 'call', queue, run })
     })
   }
 

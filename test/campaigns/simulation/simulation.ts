@@ -179,7 +179,7 @@ class Simulation {
   async #closeAll(): Promise<void> {
     const world = this.#world
     for (const engine of world.engines) engine.close()
-    for (let round = 0; world.engines.some(({ hasEnded: isOver }) => !isOver); round++) {
+    for (let round = 0; world.engines.some(({ hasEnded }) => !hasEnded); round++) {
       if (round > SETTLING_ROUNDS_MAX) throw new Violation('engines close', 'one does not')
       await this.#releaseAll()
       await world.time.advance('500ms')

@@ -70,8 +70,8 @@ export class World {
 
   /** The latest time that any clock has shown. Read before a clock is set or stops. */
   get latestTime(): number {
-    for (const { clock, hasEnded: isOver } of this.engines) {
-      if (!isOver) this.#latestTime = Math.max(this.#latestTime, clock.now())
+    for (const { clock, hasEnded } of this.engines) {
+      if (!hasEnded) this.#latestTime = Math.max(this.#latestTime, clock.now())
     }
     return this.#latestTime
   }

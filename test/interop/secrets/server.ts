@@ -81,5 +81,5 @@ export async function startServer() {
   const tokens = await tokensOf(hw)
   await clock.advance(10)
   const material = { basin: BASIN, streams: STREAMS, tokens, keys: KEYS }
-  return { hw, clock, server, watched, material, asker: new RecordingClient(server.url, evidence), evidence }
+  return { hw, clock, server, watched, material, client: new RecordingClient(server.url, evidence), evidence }
 }

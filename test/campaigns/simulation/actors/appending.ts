@@ -68,7 +68,7 @@ export class Appending {
       records: records.map(summaryOf),
       ...conditions,
     })
-    const inTrouble = this.#world.mayFail
+    const mayFail = this.#world.mayFail
     const end = (outcome: AppendOutcome, error?: unknown) => {
       stop()
       const { code } = (error ?? {}) as Partial<HeadwaterError>
@@ -93,7 +93,7 @@ export class Appending {
         const outcome = outcomeOfFailure(attempt, error, {
           history,
           since: group?.since ?? since,
-          mayFail: inTrouble,
+          mayFail,
           isClosing,
         })
         attempt.status = outcome.kind === 'unknown' ? 'unknown' : 'not made'

@@ -15,6 +15,6 @@ export class Closings {
     const done = () => {
       this.#count--
     }
-    engine.call(close(), { done: done, failed: done, lost: done })
+    engine.call(close(), { done, failed: done, lost: done })
   }
 }

@@ -131,7 +131,7 @@ export class Controller implements Actor {
     check: (result: Result) => void,
     onFailure: (mayHaveEffects: boolean) => void = () => {},
   ): void {
-    const { history: lines, mayFail: inTrouble } = this.#world
+    const { history: lines, mayFail } = this.#world
     const since = history.observed.records
     this.#isBusy = true
     lines.add(this.name, kind, { engine: engine.name, stream: history.name })
@@ -149,7 +149,7 @@ export class Controller implements Actor {
         const { mayHaveEffects } = checkFailure(error, {
           history,
           since,
-          mayFail: inTrouble,
+          mayFail,
           isClosing: !engine.isOpen,
         })
         onFailure(mayHaveEffects)

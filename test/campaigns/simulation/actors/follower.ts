@@ -70,7 +70,7 @@ export class Follower implements Actor {
     const query = follows ? { seqNum: 0 } : drawQuery(scheduler, history.now, 'session')
     const since = history.observed.records
     const opening = engine.watch()
-    const { mayFail: inTrouble } = this.#world
+    const { mayFail } = this.#world
     this.#isOpening = true
     lines.add(this.name, 'open read', { engine: engine.name, stream, query })
     const opened = (event: string, details?: Record<string, unknown>) => {
@@ -89,7 +89,7 @@ export class Follower implements Actor {
           query,
           cursor,
           read,
-          mayFail: inTrouble,
+          mayFail,
           since,
           idle: engine.watch(),
         }
@@ -104,7 +104,7 @@ export class Follower implements Actor {
             String(error),
             (moment) => rejectionContradiction(query, error.tail!, moment, opening.window),
           )
-        } else checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
+        } else checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
       },
       lost: () => opened('lost'),
     })
@@ -152,10 +152,10 @@ export class Follower implements Actor {
   }
 
   #onFailure(following: Following, error: unknown): void {
-    const { engine, stream, mayFail: inTrouble, since } = following
+    const { engine, stream, mayFail, since } = following
     const history = this.#world.observer.history(stream)
     this.#forget(following, `failed: ${(error as HeadwaterError).code}`)
-    checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
+    checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
   }
 
   #leave(following: Following): void {

@@ -39,7 +39,7 @@ export class Reader implements Actor {
   }
 
   #read(engine: SimulatedEngine, stream: string, query: ReadQuery): void {
-    const { observer, history: lines, mayFail: inTrouble } = this.#world
+    const { observer, history: lines, mayFail } = this.#world
     const history = observer.history(stream)
     const since = history.observed.records
     const { window, stop } = engine.watch()
@@ -70,14 +70,14 @@ export class Reader implements Actor {
         settled('no batch', { error: code })
         if (HeadwaterError.is(error) && code === 'range_not_satisfiable') {
           check({ kind: 'unsatisfiable', tail: error.tail! }, `416 with the tail ${error.tail!.seqNum}`)
-        } else checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
+        } else checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
       },
       lost: () => settled('lost'),
     })
   }
 
   #checkTail(engine: SimulatedEngine, stream: string): void {
-    const { observer, history: lines, mayFail: inTrouble } = this.#world
+    const { observer, history: lines, mayFail } = this.#world
     const history = observer.history(stream)
     const since = history.observed.records
     lines.add(this.name, 'check tail', { engine: engine.name, stream })
@@ -102,7 +102,7 @@ export class Reader implements Actor {
       },
       failed: (error) => {
         settled('no tail', { error: (error as HeadwaterError).code })
-        checkFailure(error, { history, since, mayFail: inTrouble, isClosing: !engine.isOpen })
+        checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
       },
       lost: () => settled('lost'),
     })

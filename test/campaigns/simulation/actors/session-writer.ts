@@ -54,7 +54,7 @@ export class SessionWriter implements Actor {
   }
 
   #openSession(): void {
-    const { scheduler, open, history, observer, mayFail: inTrouble } = this.#world
+    const { scheduler, open, history, observer, mayFail } = this.#world
     if (open.length === 0) return
     const engine = scheduler.pick(open)
     const stream = this.#world.pickStream()
@@ -75,7 +75,7 @@ export class SessionWriter implements Actor {
         checkFailure(error, {
           history: observer.history(stream),
           since: requestedAt,
-          mayFail: inTrouble,
+          mayFail,
           isClosing,
         })
       },

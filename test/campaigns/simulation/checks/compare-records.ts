@@ -88,8 +88,8 @@ export function compareRecords(
     const visibility = visibilityOf(stored)
     // Also before a record that may be omitted, because it may be visible.
     const ends = areExhausted(bounds) || (visibility !== 'never' && !admit(bounds, stored))
-    if (ends) return { next, bounds: bounds, isBounded: true }
+    if (ends) return { next, bounds, isBounded: true }
     if (visibility === 'must') return `record ${index} was left out`
   }
-  return { next, bounds: bounds, isBounded: areExhausted(bounds) }
+  return { next, bounds, isBounded: areExhausted(bounds) }
 }

@@ -88,17 +88,17 @@ export class FollowedRead {
 
   /** Keeps the moments that are consistent with the delivered records. */
   #filterCandidates(expected: string, compare: (moment: Moment) => Comparison | string): Comparison {
-    const comparisons = this.#candidates.map((moment) => ({ moment, walked: compare(moment) }))
-    const consistent = comparisons.filter(({ walked: comparison }) => typeof comparison !== 'string')
+    const comparisons = this.#candidates.map((moment) => ({ moment, comparison: compare(moment) }))
+    const consistent = comparisons.filter(({ comparison }) => typeof comparison !== 'string')
     const first = consistent[0]
     if (first === undefined) {
       const contradictions = comparisons.map(
-        ({ moment, walked: comparison }) => `opened at version ${moment.version}: ${comparison}`,
+        ({ moment, comparison }) => `opened at version ${moment.version}: ${comparison}`,
       )
       throw new Violation(expected, contradictions.slice(-8).join('; '))
     }
     this.#candidates = consistent.map(({ moment }) => moment)
-    return first.walked as Comparison
+    return first.comparison as Comparison
   }
 
   #compare(moment: Moment, records: ReadBatch['records'], end: number): Comparison | string {

@@ -18,7 +18,7 @@ const linuxOnly = onLinux ? '' : ' (skipped: only on Linux do descriptors lead t
 test.runIf(onLinux)(
   `an owner of a moved directory stops writing, and never touches the one in its place${linuxOnly}`,
   async () => {
-    const { path, moved, one: owner } = await openAndMove()
+    const { path, moved, owner } = await openAndMove()
     const log = vi.spyOn(console, 'error').mockImplementation(() => {})
     const two = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
     await putDocuments(two, 'two', 60)
@@ -124,7 +124,7 @@ async function openAndMove() {
   const moved = `${path}.moved`
   const owner = await openDirectory(path, OPTIONS, { clock: systemClock, onLogChanged: () => {} })
   await rename(path, moved)
-  return { path, moved, one: owner }
+  return { path, moved, owner }
 }
 
 function put(session: StorageSession, key: string): Promise<void> {

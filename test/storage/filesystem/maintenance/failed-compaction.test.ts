@@ -9,7 +9,7 @@ import { openSimulated } from '../workload.ts'
 const RECLAIM = { now: NOW, trimmedBefore: NOW, blocksMax: 1000 }
 
 test('a compaction that cannot create its segment does not prevent removals', async () => {
-  const { disk, session, fail, makeMergeDue: makeCompactionDue } = await withSegments()
+  const { disk, session, fail, makeCompactionDue } = await withSegments()
   const failed = fail((operation, name, mode) => {
     return operation === 'open' && mode === 'create' && name.startsWith('segment')
   })
@@ -19,7 +19,7 @@ test('a compaction that cannot create its segment does not prevent removals', as
 })
 
 test('a compaction that cannot be committed leaves no segment', async () => {
-  const { disk, session, fail, makeMergeDue: makeCompactionDue } = await withSegments()
+  const { disk, session, fail, makeCompactionDue } = await withSegments()
   const before = new Set(disk.names)
   const isMerged = () => disk.names.some((name) => /^segment-\d+$/.test(name) && !before.has(name))
   const failed = fail((operation, name) => isMerged() && operation === 'write' && name.startsWith('journal'))
@@ -72,7 +72,7 @@ async function withSegments() {
     await writer!.append({ trimPoint: writer!.head.tail.seqNum, trimmedAt: NOW, bodyBytes: 1 })
     await session.reclaim(RECLAIM).catch(() => {})
   }
-  return { disk, session, fail, makeMergeDue: makeCompactionDue }
+  return { disk, session, fail, makeCompactionDue }
 }
 
 /** Commits until the condition holds, whether the commits succeed or fail. */

@@ -75,7 +75,7 @@ async function expectIdle(disk: SimulatedDisk): Promise<void> {
 }
 
 function liveBytes(writers: Adopted['writers']): number {
-  const live = writers.flatMap(({ written }) => written.filter(({ mayBeFreed: mayBeGone }) => !mayBeGone))
+  const live = writers.flatMap(({ written }) => written.filter(({ mayBeFreed }) => !mayBeFreed))
   return live.reduce((sum, { block }) => sum + block.data.length, 0)
 }
 
