@@ -2,7 +2,7 @@
  * Small enough that inserting into a chunk is cheap, large enough that a million items are only thousands of
  * chunks.
  */
-const CHUNK_ITEMS_MAX = 512
+const CHUNK_ITEMS_MAX = 128
 
 /**
  * Distinct items in order, as a list of short sorted arrays. Appending and removing from the front, as logs
