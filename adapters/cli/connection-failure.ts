@@ -23,8 +23,10 @@ const NOT_SENT: Readonly<Record<string, string | undefined>> = {
 /** Node's error for a connection that ends during the TLS handshake. Its code has other causes, too. */
 const HANDSHAKE_ENDED = /before secure TLS connection was established/
 
-/** How a request in plain text fails at a server with TLS, which closes the connection or sends an alert. */
-const PLAIN_TEXT_FAILURES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE', 'HPE_INVALID_CONSTANT'])
+/** How a request in plain text fails at a server with TLS that closes the connection. */
+const CONNECTION_CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+/** Node's error for a TLS alert in place of a response. Not all versions give it a code. */
+const NOT_HTTP = 'HTTPParserError'
 
 const USE_HTTP = '; if the server does not use TLS, try a URL that begins with http:'
 const USE_HTTPS = '; if the server uses TLS, try a URL that begins with https:'
@@ -45,14 +47,15 @@ export function connectionFailure(
   error: unknown,
   server: { readonly url: string; readonly hasResponded: boolean },
 ): ConnectionFailure {
-  const { cause } = error as { cause?: { code?: unknown; message?: unknown } }
+  const { cause } = error as { cause?: { name?: unknown; code?: unknown; message?: unknown } }
   const code = String(cause?.code)
   const message = printable(String(cause?.message || (error as Error).message).trim())
   const endedHandshake = HANDSHAKE_ENDED.test(message)
   const notSent = Object.hasOwn(NOT_SENT, code) ? NOT_SENT[code] : undefined
   const known = endedHandshake ? 'the connection was closed during the TLS handshake' : notSent
   const isUntrusted = UNTRUSTED.has(code)
-  const mayNeedTls = server.url.startsWith('http:') && PLAIN_TEXT_FAILURES.has(code)
+  const isUnanswered = CONNECTION_CLOSED.has(code) || cause?.name === NOT_HTTP
+  const mayNeedTls = server.url.startsWith('http:') && isUnanswered
   return {
     reason: known ?? (isUntrusted ? `${message}; set NODE_EXTRA_CA_CERTS to trust it` : message),
     wasNotSent: known !== undefined || isUntrusted || code === 'ENOTFOUND',
