@@ -28,10 +28,6 @@ export class OrderedList<Item> {
     return this.#chunks[0]?.[0]
   }
 
-  last(): Item | undefined {
-    return this.#chunks.at(-1)?.at(-1)
-  }
-
   /** Adds an item. None in the list may compare equal to it. Returns whether it is now the first. */
   add(item: Item): boolean {
     this.#size++

@@ -129,6 +129,8 @@ export class MemoryLog {
   readonly #blocks = new OrderedList<StoredBlock>(bySeqNum)
   /** Blocks by expiry, if that is not the order of the log: a retention policy was shortened. */
   #expiring: OrderedList<StoredBlock> | undefined
+  /** When the block that was appended last expires; Infinity for never. */
+  #lastExpiry = 0
   readonly #firstArena: Arena
   /** For later blocks. Freed with this log. */
   #arena: Arena | undefined
@@ -172,8 +174,9 @@ export class MemoryLog {
       data.length > UNBUFFERED_BYTES_MAX &&
       (data.length === data.buffer.byteLength || this.#firstArena.has(data) || this.#arena?.has(data))
     const stored = isTight ? block : copyBlock(block)
-    const last = this.#blocks.last()
-    if (last !== undefined && expiryOf(stored) < expiryOf(last)) this.#expiring ??= this.#byExpiry()
+    const expiry = stored.expiresAt ?? Number.POSITIVE_INFINITY
+    if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
+    this.#lastExpiry = expiry
     const isFirst = this.#blocks.add(stored)
     this.#meteredBytes += stored.meteredBytes
     const expiresFirst =
@@ -278,11 +281,6 @@ function knownPages(block: StoredBlock): readonly BlockPage[] {
 
 function bySeqNum(a: StoredBlock, b: StoredBlock): number {
   return a.firstSeqNum - b.firstSeqNum
-}
-
-/** When a block expires; Infinity for never. */
-function expiryOf({ expiresAt }: StoredBlock): number {
-  return expiresAt ?? Number.POSITIVE_INFINITY
 }
 
 function byExpiry(a: StoredBlock, b: StoredBlock): number {

@@ -33,7 +33,7 @@ export interface AppendTarget {
   reload(): Promise<boolean>
   /** Called in order, once an append is durable and before its acknowledgement. */
   onDurable(written: WrittenAppend): void
-  /** Called when no append is left and a new pipeline would do the same: this one can be dropped. */
+  /** See `AppendPipeline.endWhenIdle`: the pipeline can be dropped. */
   onIdle(): void
 }
 

@@ -40,7 +40,7 @@ const NO_ENTRIES: AppendEntry[] = []
  * The appends of one stream, in order. Each is sequenced against the head that the one before it will leave,
  * passed to the storage at once, and acknowledged in order when it is durable. After a conflict (another
  * engine appended, or the configuration changed) or a failure, the pipeline recovers: see `recoverAppends`.
- * Idle streams have none: there may be 100,000.
+ * Only a few idle streams have one: there may be 100,000.
  */
 export class AppendPipeline implements AppendSink {
   readonly #options: AppendPipelineOptions
@@ -63,6 +63,7 @@ export class AppendPipeline implements AppendSink {
   #window = WINDOW_MAX
   #settling = false
   #closed = false
+  #endsWhenIdle = false
   /** Callers of {@link close} that wait. */
   #idle: (() => void)[] | undefined
 
@@ -117,6 +118,13 @@ export class AppendPipeline implements AppendSink {
       this.#idle ??= []
       this.#idle.push(resolve)
     })
+  }
+
+  /** Calls `onIdle` of the target as soon as no append is left and a new pipeline would do the same. */
+  endWhenIdle(): void {
+    this.#endsWhenIdle = true
+    const isIdle = this.#entries.length === 0 && !this.#settling
+    if (isIdle && !this.#broken && !this.#closed && this.#window === WINDOW_MAX) this.#target.onIdle()
   }
 
   /** Returns memory for a block of the stream. */
@@ -259,7 +267,7 @@ export class AppendPipeline implements AppendSink {
     }
     for (const resolve of this.#idle ?? []) resolve()
     this.#idle = undefined
-    if (!this.#broken && !this.#closed && this.#window === WINDOW_MAX) this.#target.onIdle()
+    if (this.#endsWhenIdle) this.endWhenIdle()
   }
 }
 

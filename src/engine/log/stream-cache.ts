@@ -1,6 +1,7 @@
 import type { StreamRef } from '../../model/names.ts'
 import { emptyHead, type StorageSession } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
+import type { AppendPipeline } from './append-pipeline.ts'
 import { ReadAhead } from './block-source.ts'
 import { ChangeWatch, type ChangeWatchOptions } from './change-watch.ts'
 import type { ReadBudget } from './read-budget.ts'
@@ -12,7 +13,7 @@ const LOADS_MAX = 10
 const EVICTION_SCAN_MAX = 64
 
 export interface StreamCacheOptions
-  extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted'>,
+  extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted' | 'onPipeline'>,
     ChangeWatchOptions {
   readonly session: StorageSession
   readonly readBudget: ReadBudget
@@ -43,6 +44,8 @@ export class StreamCache {
   /** In the order in which they are considered for eviction. */
   readonly #byId = new Map<string, StreamLog>()
   readonly #loading = new Set<Loading>()
+  /** Of the last log that got one. */
+  #pipeline: AppendPipeline | undefined
 
   constructor(options: StreamCacheOptions) {
     this.#options = options
@@ -53,6 +56,10 @@ export class StreamCache {
       onFollow: () => {
         this.#watch.poll()
         options.onFollow()
+      },
+      onPipeline: (pipeline) => {
+        this.#pipeline?.endWhenIdle()
+        this.#pipeline = pipeline
       },
       onDeleted: (log) => this.#remove(log),
     }

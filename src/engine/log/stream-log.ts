@@ -31,6 +31,8 @@ export interface StreamLogOptions extends AppendPipelineOptions {
   /** Called when an append has trimmed records. */
   readonly onTrim: () => void
   readonly onFollow: () => void
+  /** Called when a log gets an append pipeline. */
+  readonly onPipeline: (pipeline: AppendPipeline) => void
   readonly onDeleted: (log: StreamLog) => void
 }
 
@@ -41,7 +43,7 @@ export interface StreamLogOptions extends AppendPipelineOptions {
 export class StreamLog implements AppendTarget, AppendSink {
   readonly codec: RecordCodec
   readonly #options: StreamLogOptions
-  /** Only while there are appends, or state to keep between them. */
+  /** Dropped when it is idle and another log has got one. */
   #pipeline: AppendPipeline | undefined
   /** Created for the first read. */
   #live: LiveTail | undefined
@@ -115,7 +117,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   enqueue(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void {
-    this.#appends.enqueue(batch, outcome, group, encode)
+    // Not the getter in the common case, which takes a call.
+    ;(this.#pipeline ?? this.#appends).enqueue(batch, outcome, group, encode)
   }
 
   /** Keeps the latest appends in `live` until the returned function is called. */
@@ -203,7 +206,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   onDurable({ block, head }: WrittenAppend): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
-    if (this.followers > 0) this.live.publish(liveBatch(block))
+    const live = this.#live
+    if (live !== undefined && live.followers > 0) live.publish(liveBatch(block))
     if (trimmed) this.#options.onTrim()
   }
 
@@ -218,8 +222,12 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   get #appends(): AppendPipeline {
-    this.#pipeline ??= new AppendPipeline(this.#options, this)
-    return this.#pipeline
+    let pipeline = this.#pipeline
+    if (pipeline === undefined) {
+      pipeline = this.#pipeline = new AppendPipeline(this.#options, this)
+      this.#options.onPipeline(pipeline)
+    }
+    return pipeline
   }
 
   async #syncWhileAsked(): Promise<void> {
