@@ -53,7 +53,7 @@ async function server(respond: Respond = (send) => send()) {
   return { hw, stream, fetch, arrivals, inFlight, records }
 }
 
-/** Runs `append app/s` on chunks, each of which arrives by itself. */
+/** Runs `append app/s` on chunks that arrive one after the other. */
 function append(chunks: Iterable<string>, fetch: CliContext['fetch'], ...options: string[]) {
   const input = Readable.from(encoded(chunks))
   const hasEnded = new Promise<void>((resolve) => input.once('end', resolve))

@@ -102,7 +102,7 @@ describe('close', () => {
     const closed = server.close({ graceMs: 600_000 })
     client.socket.write('67890')
     await Promise.all([closed, client.closed])
-    // Before Node closes the connection by itself.
+    // Shorter than the 65 s after which Node closes an idle connection.
   }, 30_000)
 
   it('drops requests that do not finish in time, and releases them', async () => {

@@ -44,8 +44,8 @@ export class StreamCache {
   /** In the order in which they are considered for eviction. */
   readonly #byId = new Map<string, StreamLog>()
   readonly #loading = new Set<Loading>()
-  /** Of the last log that got one. */
-  #pipeline: AppendPipeline | undefined
+  /** Stays even while it is idle. */
+  #newestPipeline: AppendPipeline | undefined
 
   constructor(options: StreamCacheOptions) {
     this.#options = options
@@ -58,8 +58,8 @@ export class StreamCache {
         options.onFollow()
       },
       onPipeline: (pipeline) => {
-        this.#pipeline?.endWhenIdle()
-        this.#pipeline = pipeline
+        this.#newestPipeline?.endWhenIdle()
+        this.#newestPipeline = pipeline
       },
       onDeleted: (log) => this.#remove(log),
     }

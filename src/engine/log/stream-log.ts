@@ -117,8 +117,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   enqueue(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void {
-    // Not the getter in the common case, which takes a call.
-    ;(this.#pipeline ?? this.#appends).enqueue(batch, outcome, group, encode)
+    const pipeline = this.#pipeline ?? this.#openPipeline()
+    pipeline.enqueue(batch, outcome, group, encode)
   }
 
   /** Keeps the latest appends in `live` until the returned function is called. */
@@ -136,7 +136,8 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** This engine has changed the configuration. */
   invalidate(): void {
-    this.#appends.invalidate()
+    const pipeline = this.#pipeline ?? this.#openPipeline()
+    pipeline.invalidate()
   }
 
   /** This engine may have changed the stream: it is read again before the next use. */
@@ -157,7 +158,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   /** Rejects further appends. Resolves when those in flight are settled. */
   async close(): Promise<void> {
     await this.codec.close(this.#options.clock, closedError)
-    await this.#appends.close()
+    const pipeline = this.#pipeline ?? this.#openPipeline()
+    await pipeline.close()
   }
 
   /**
@@ -221,12 +223,10 @@ export class StreamLog implements AppendTarget, AppendSink {
     return this.#syncing
   }
 
-  get #appends(): AppendPipeline {
-    let pipeline = this.#pipeline
-    if (pipeline === undefined) {
-      pipeline = this.#pipeline = new AppendPipeline(this.#options, this)
-      this.#options.onPipeline(pipeline)
-    }
+  #openPipeline(): AppendPipeline {
+    const pipeline = new AppendPipeline(this.#options, this)
+    this.#pipeline = pipeline
+    this.#options.onPipeline(pipeline)
     return pipeline
   }
 

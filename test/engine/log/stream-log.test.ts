@@ -1,11 +1,19 @@
 import { expect, it } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
+import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
+import type { AppendPipeline } from '../../../src/engine/log/append-pipeline.ts'
+import { ReadAhead } from '../../../src/engine/log/block-source.ts'
+import { ReadBudget } from '../../../src/engine/log/read-budget.ts'
+import { PLAIN } from '../../../src/engine/log/record-codec.ts'
+import { StreamLog } from '../../../src/engine/log/stream-log.ts'
 import { open } from '../../../src/index.ts'
-import type { StorageSession } from '../../../src/storage/contract.ts'
+import { appendBatch } from '../../../src/model/append-input.ts'
+import type { AppendAck } from '../../../src/model/info.ts'
+import { emptyHead, type StorageSession } from '../../../src/storage/contract.ts'
 import { streamKey } from '../../../src/storage/documents.ts'
 import { testClock, wrapped } from '../../support/index.ts'
 
-it('appends follow a new configuration while followers are told of records before it', async () => {
+it('appends follow a new configuration while followers receive earlier records', async () => {
   const data = memory()
   const clock = testClock({ now: 1_000_000 })
   const raw = await data.open({ clock, onLogChanged: () => {} })
@@ -49,4 +57,78 @@ it('appends follow a new configuration while followers are told of records befor
   expect(seen).toEqual(['a', 'b', 'c'])
   following.unsubscribe()
   await Promise.all([hw.close(), other.close(), raw.close()])
+})
+
+it('ends its append pipeline when that is no longer needed and idle, and opens another', async () => {
+  const clock = testClock()
+  const session = await memory().open({ clock, onLogChanged: () => {} })
+  await session.commit([{ kind: 'create-log', logId: 'log', epoch: 1, createdAt: 0 }])
+  const pipelines: AppendPipeline[] = []
+  let isHolding = false
+  let release = () => {}
+  const log = new StreamLog(
+    {
+      session: {
+        async append(request) {
+          if (isHolding)
+            await new Promise<void>((resolve) => {
+              release = resolve
+            })
+          return session.append(request)
+        },
+        head: (logId) => session.head(logId),
+        read: (logId, range) => session.read(logId, range),
+      },
+      clock,
+      limits: { followerLagBatches: 10, followerLagBytes: 1000 },
+      readAhead: new ReadAhead(new ReadBudget(1000, clock)),
+      isShared: () => false,
+      newAppendId: () => 'id',
+      trimGraceMs: 0,
+      loadDocument: async () => undefined,
+      onTrim: () => {},
+      onFollow: () => {},
+      onPipeline: (pipeline) => pipelines.push(pipeline),
+      onDeleted: () => {},
+    },
+    {
+      basin: 'basin',
+      name: 's',
+      logId: 'log',
+      createdAt: 0,
+      config: SYSTEM_STREAM_CONFIG,
+      cipher: null,
+      epoch: 1,
+      creationKey: null,
+    },
+    emptyHead(1, 0),
+    PLAIN,
+  )
+  const append = () =>
+    new Promise<AppendAck>((acked, failed) => log.append(appendBatch(['body']), undefined, { acked, failed }))
+
+  await append()
+  await append()
+  expect(pipelines).toHaveLength(1)
+
+  pipelines[0]!.endWhenIdle()
+  await append()
+  expect(pipelines).toHaveLength(2)
+
+  isHolding = true
+  const pending = append()
+  pipelines[1]!.endWhenIdle()
+  expect(log.pendingAppends).toBe(1)
+  isHolding = false
+  release()
+  await pending
+  expect((await append()).end.seqNum).toBe(5)
+  expect(pipelines).toHaveLength(3)
+
+  // A pipeline that has to read the log again before it appends is not dropped.
+  log.invalidate()
+  pipelines[2]!.endWhenIdle()
+  expect((await append()).end.seqNum).toBe(6)
+  expect(pipelines).toHaveLength(3)
+  await session.close()
 })

@@ -52,7 +52,7 @@ export async function sendMisplacedSecrets(
   const count = (status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
   const [everything, issued] = Object.values(tokens)
   const [rightKey] = Object.values(keys)
-  const callers: Readonly<Record<string, string | undefined>> = { nobody: undefined, ...tokens }
+  const callers: Readonly<Record<string, string | undefined>> = { anonymous: undefined, ...tokens }
   const bearer = (token: string | undefined): Record<string, string> =>
     token === undefined ? {} : { authorization: `Bearer ${token}` }
 
@@ -66,7 +66,7 @@ export async function sendMisplacedSecrets(
         const isInPlace = Object.keys(request.headers).some((name) => name.endsWith('-encryption-key'))
         const returnsRecords = token !== undefined && secret === rightKey && isInPlace
         const place = isNamed ? undefined : returnsRecords ? 'answers with records' : 'answers'
-        const caller = token === undefined ? 'nobody' : 'root'
+        const caller = token === undefined ? 'anonymous' : 'root'
         const { method, path, body } = request
         const init = { method, headers, ...(body !== undefined && { body }) }
         count(await client.request(place, `${name} by ${caller}: ${request.what}`, path, init))

@@ -52,8 +52,9 @@ test.each(SEEDS)(
         await checkRecovered(session, history, count)
         await session.close()
       } catch (error) {
-        const description = `seed ${seed} (${durability}), after operation ${count} of ${disk.length}, losing ${loss}`
-        throw new Error(`${description}: ${(error as Error).message}`, { cause: error })
+        const crash = `after operation ${count} of ${disk.length}, losing ${loss}`
+        const message = `seed ${seed} (${durability}), ${crash}: ${(error as Error).message}`
+        throw new Error(message, { cause: error })
       }
     }
   },
