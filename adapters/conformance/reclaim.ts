@@ -1,5 +1,5 @@
 import type { ReclaimLimits, StorageSession } from '../../src/storage/contract.ts'
-import { type ConformanceCase, equal, ok } from './harness.ts'
+import { type ConformanceCase, conflicts, equal, ok } from './harness.ts'
 import { FAR, LogWriter, NOW, range, seqNumsOf, unmergeableExpiry, WHOLE_LOG } from './log-writer.ts'
 import { checkRead } from './model.ts'
 
@@ -34,6 +34,23 @@ export const reclaimCases: readonly ConformanceCase[] = [
       equal(await records(session, 'a'), range(6, 10), 'records when three have expired')
       await reclaimAll(session, { ...NOTHING, now: NOW + 1000 })
       equal(await records(session, 'a'), [], 'records when all have expired')
+    },
+  },
+  {
+    title: 'blocks of a log whose deletion failed are freed once they have expired',
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      for (let i = 0; i < 2; i++) await writer.append({ expiresAt: NOW + 10 * i })
+      await conflicts(
+        session.commit([
+          { kind: 'delete-log', logId: 'a' },
+          { kind: 'set-epoch', logId: 'missing', epoch: 2 },
+        ]),
+        'commit that deletes the log',
+      )
+      await reclaimAll(session, { ...NOTHING, now: NOW })
+      equal(await records(session, 'a'), [1], 'records when the first has expired')
     },
   },
   {

@@ -1,8 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type Storage } from '../../src/index.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
 import {
+  deferred,
   gated,
   onEveryKindOfStorage,
   openEngine,
@@ -10,6 +11,7 @@ import {
   type TestEngine,
   testClock,
   testStorage,
+  wrapped,
 } from '../support/index.ts'
 
 let engine: TestEngine | undefined
@@ -111,6 +113,35 @@ onEveryKindOfStorage(() =>
       expect(await outcomeOf(stream.append('b'))).toBe('unavailable')
       expect(await outcomeOf(stream.checkTail())).toBe('unavailable')
       expect(clock.pending).toBe(0)
+    })
+
+    it('rejects an append whose stream is still being loaded', async () => {
+      const storage = testStorage()
+      const { hw: first, clock } = await openEngine({ storage })
+      const loading = deferred()
+      let appends = 0
+      let isLoading = false
+      const hw = await open({
+        clock,
+        storage: wrapped(storage, {}, (session) => ({
+          async head(logId) {
+            isLoading = true
+            await loading.promise
+            return session.head(logId)
+          },
+          append(request) {
+            appends++
+            return session.append(request)
+          },
+        })),
+      })
+      const append = outcomeOf(hw.basin('basin').stream('stream').append('a'))
+      await vi.waitUntil(() => isLoading)
+      const closing = hw.close()
+      loading.resolve()
+      await closing
+      expect([await append, appends]).toEqual(['unavailable', 0])
+      await first.close()
     })
 
     it('rejects with the cause when the storage cannot be opened', async () => {

@@ -33,8 +33,8 @@ export interface AppendTarget {
   reload(): Promise<boolean>
   /** Called in order, once an append is durable and before its acknowledgement. */
   onDurable(written: WrittenAppend): void
-  /** See `AppendPipeline.endWhenIdle`: the pipeline can be dropped. */
-  onIdle(): void
+  /** See `AppendPipeline.endWhenIdle`. If `isInvalid`, the next pipeline has to read the log first. */
+  onIdle(isInvalid: boolean): void
 }
 
 export interface WrittenAppend {

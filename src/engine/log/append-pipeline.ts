@@ -19,7 +19,7 @@ import {
   type WriteAttempt,
 } from './append-entry.ts'
 import { recoverAppends } from './append-recovery.ts'
-import { closedError, fromStorage } from './errors.ts'
+import { fromStorage } from './errors.ts'
 
 export interface AppendPipelineOptions {
   readonly session: Pick<StorageSession, 'append' | 'allocate'>
@@ -40,7 +40,7 @@ const NO_ENTRIES: AppendEntry[] = []
  * The appends of one stream, in order. Each is sequenced against the head that the one before it will leave,
  * passed to the storage at once, and acknowledged in order when it is durable. After a conflict (another
  * engine appended, or the configuration changed) or a failure, the pipeline recovers: see `recoverAppends`.
- * Only a few idle streams have one: there may be 100,000.
+ * Only a few idle streams have one: there may be 100,000 streams.
  */
 export class AppendPipeline implements AppendSink {
   readonly #options: AppendPipelineOptions
@@ -62,9 +62,8 @@ export class AppendPipeline implements AppendSink {
    */
   #window = WINDOW_MAX
   #settling = false
-  #closed = false
   #endsWhenIdle = false
-  /** Callers of {@link close} that wait. */
+  /** Callers of {@link settled} that wait. */
   #idle: (() => void)[] | undefined
 
   constructor(options: AppendPipelineOptions, target: AppendTarget) {
@@ -83,10 +82,6 @@ export class AppendPipeline implements AppendSink {
     group?: AppendGroup,
     encode: BlockEncoder = encodeRecords,
   ): void {
-    if (this.#closed) {
-      outcome.failed(closedError())
-      return
-    }
     const entry: AppendEntry = {
       batch,
       group,
@@ -110,9 +105,8 @@ export class AppendPipeline implements AppendSink {
     this.#invalidations++
   }
 
-  /** Rejects further appends. Resolves when those in flight are settled. */
-  close(): Promise<void> {
-    this.#closed = true
+  /** Resolves when no append is left. */
+  settled(): Promise<void> {
     if (this.#entries.length === 0) return Promise.resolve()
     return new Promise((resolve) => {
       this.#idle ??= []
@@ -120,11 +114,14 @@ export class AppendPipeline implements AppendSink {
     })
   }
 
-  /** Calls `onIdle` of the target as soon as no append is left and a new pipeline would do the same. */
+  /**
+   * Calls `onIdle` of the target as soon as no append is left and a new pipeline, invalidated if this one is,
+   * would do the same.
+   */
   endWhenIdle(): void {
     this.#endsWhenIdle = true
     const isIdle = this.#entries.length === 0 && !this.#settling
-    if (isIdle && !this.#broken && !this.#closed && this.#window === WINDOW_MAX) this.#target.onIdle()
+    if (isIdle && this.#window === WINDOW_MAX) this.#target.onIdle(this.#broken)
   }
 
   /** Returns memory for a block of the stream. */

@@ -85,7 +85,7 @@ export class LivePhase implements Follower {
   /** The next step; `'idle'` if nothing is due before `onChange` calls back. */
   next(): MaybePromise<LiveStep> | 'idle' {
     const { position } = this.#progress
-    const live = this.#log.live.at(position)
+    const live = this.#log.liveBatchAt(position)
     if (live !== undefined) return this.#open(live)
     if (this.#log.isDeleted) throw deletedUnderReadError()
     if (position < this.#log.head.tail.seqNum) return 'behind'
@@ -98,7 +98,7 @@ export class LivePhase implements Follower {
   /** Calls back once: after an append, at the deadline, when the next heartbeat is due, or on `close`. */
   onChange(callback: () => void): void {
     this.#onChange = callback
-    this.#log.live.forgetRead()
+    this.#log.forgetRead()
     this.#setTimer(Math.min(this.#deadline!, this.#nextHeartbeatAt))
   }
 

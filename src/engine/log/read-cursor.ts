@@ -64,7 +64,7 @@ export class ReadCursor {
       this.fail(reason)
       this.onEvicted?.()
     })
-    const recordsOf = (blocks: readonly Uint8Array[]) => log.live.recordsOf(blocks)
+    const recordsOf = (blocks: readonly Uint8Array[]) => log.recordsOf(blocks)
     this.#history = new HistoryPhase(log.blockSource(this.#share), reader, progress, clock.now(), recordsOf)
     this.#live = new LivePhase(log, reader, progress, plan.waitMs, options)
   }

@@ -3,6 +3,7 @@ import type { RedactedKey } from '../../model/given-key.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
+import { RecordBatch } from '../../storage/record-batch.ts'
 import type {
   AppendGroup,
   AppendOutcome,
@@ -14,7 +15,7 @@ import type {
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
 import { BlockSource, type ReadAhead } from './block-source.ts'
 import { closedError, conflictError, deletedError } from './errors.ts'
-import { type Follower, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
+import { type Follower, type LiveBatch, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
 import type { ReadShare } from './read-budget.ts'
 import type { RecordCodec } from './record-codec.ts'
 
@@ -45,7 +46,9 @@ export class StreamLog implements AppendTarget, AppendSink {
   readonly #options: StreamLogOptions
   /** Dropped when it is idle and another log has got one. */
   #pipeline: AppendPipeline | undefined
-  /** Created for the first read. */
+  /** Whether a new pipeline has to read the log before it appends. */
+  #isInvalid = false
+  /** Present while there are followers. */
   #live: LiveTail | undefined
   /** Replaced when the configuration changes, by this class only. */
   document: StreamDocument
@@ -62,6 +65,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   wasUsed = false
   #leases = 0
   #stale = false
+  #isClosed = false
   #syncing: Promise<void> | undefined
   #syncAgain = false
 
@@ -78,12 +82,6 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   get pendingAppends(): number {
     return this.codec.pending + (this.#pipeline?.pending ?? 0)
-  }
-
-  /** The latest appends, for followers. */
-  get live(): LiveTail {
-    this.#live ??= new LiveTail(this.#options.limits)
-    return this.#live
   }
 
   /** How many reads follow. */
@@ -117,15 +115,39 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   enqueue(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void {
+    if (this.#isClosed) {
+      outcome.failed(closedError())
+      return
+    }
     const pipeline = this.#pipeline ?? this.#openPipeline()
     pipeline.enqueue(batch, outcome, group, encode)
   }
 
-  /** Keeps the latest appends in `live` until the returned function is called. */
+  /** Keeps the latest appends for the follower until the returned function is called. */
   follow(follower: Follower): () => void {
-    const unfollow = this.live.follow(follower)
+    this.#live ??= new LiveTail(this.#options.limits)
+    const live = this.#live
+    const unfollow = live.follow(follower)
     this.#options.onFollow()
-    return unfollow
+    return () => {
+      unfollow()
+      if (live.followers === 0 && this.#live === live) this.#live = undefined
+    }
+  }
+
+  /** Returns the append that begins at exactly `seqNum`, if it is kept for followers. */
+  liveBatchAt(seqNum: number): LiveBatch | undefined {
+    return this.#live?.at(seqNum)
+  }
+
+  /** See `LiveTail.recordsOf`. */
+  recordsOf(blocks: readonly Uint8Array[]): RecordBatch {
+    return this.#live?.recordsOf(blocks) ?? RecordBatch.ofBlocks(blocks)
+  }
+
+  /** A follower has caught up. */
+  forgetRead(): void {
+    this.#live?.forgetRead()
   }
 
   /** The stored blocks, for one read. */
@@ -136,8 +158,8 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** This engine has changed the configuration. */
   invalidate(): void {
-    const pipeline = this.#pipeline ?? this.#openPipeline()
-    pipeline.invalidate()
+    if (this.#pipeline === undefined) this.#isInvalid = true
+    else this.#pipeline.invalidate()
   }
 
   /** This engine may have changed the stream: it is read again before the next use. */
@@ -158,8 +180,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   /** Rejects further appends. Resolves when those in flight are settled. */
   async close(): Promise<void> {
     await this.codec.close(this.#options.clock, closedError)
-    const pipeline = this.#pipeline ?? this.#openPipeline()
-    await pipeline.close()
+    this.#isClosed = true
+    await this.#pipeline?.settled()
   }
 
   /**
@@ -201,8 +223,9 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#live?.wake()
   }
 
-  onIdle(): void {
+  onIdle(isInvalid: boolean): void {
     this.#pipeline = undefined
+    this.#isInvalid = isInvalid
   }
 
   onDurable({ block, head }: WrittenAppend): void {
@@ -225,6 +248,8 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   #openPipeline(): AppendPipeline {
     const pipeline = new AppendPipeline(this.#options, this)
+    if (this.#isInvalid) pipeline.invalidate()
+    this.#isInvalid = false
     this.#pipeline = pipeline
     this.#options.onPipeline(pipeline)
     return pipeline
@@ -262,7 +287,7 @@ export class StreamLog implements AppendTarget, AppendSink {
       })
       // Published first: a follower that finds the head moved and no batch returns to the storage.
       for (const block of this.#appendsOf(blocks)) {
-        if (block.firstSeqNum >= known) this.live.publish(liveBatch(block))
+        if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block))
       }
       // With the epoch of the configuration that is known: until a new one is read, appends conflict.
       this.#advance({ ...head, epoch: this.document.epoch })

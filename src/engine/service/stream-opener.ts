@@ -89,7 +89,9 @@ export class StreamOpener {
     this.#waiters.set(key, waiters)
     this.#findOrCreate(first, purpose).then(
       ({ log, release }) => {
-        this.#notify(key, waiters, ({ opened }) => opened(log))
+        // The cache has closed what it had when the closing began, which this log may be missing from.
+        const isClosing = this.#closing.aborted
+        this.#notify(key, waiters, ({ opened, failed }) => (isClosing ? failed(closedError()) : opened(log)))
         release()
       },
       (error: unknown) => {

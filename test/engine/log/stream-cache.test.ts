@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { AppendPipeline } from '../../../src/engine/log/append-pipeline.ts'
 import { open } from '../../../src/index.ts'
 import type { AppendRequest, ReadRange, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -41,6 +42,16 @@ describe('the stream cache', () => {
       expect({ seen, tail: tail.seqNum }).toEqual({ seen: [0], tail: 1 })
     })
   }
+
+  it('drops the append pipeline of an idle stream when another stream gets one', async () => {
+    const { hw } = await openEngine()
+    const enqueue = vi.spyOn(AppendPipeline.prototype, 'enqueue')
+    for (const name of ['a', 'b', 'b', 'a', 'a']) await hw.basin('basin').stream(name).append('x')
+    const pipelines = [...new Set(enqueue.mock.contexts)]
+    expect(enqueue.mock.contexts.map((pipeline) => pipelines.indexOf(pipeline))).toEqual([0, 1, 1, 2, 2])
+    enqueue.mockRestore()
+    await hw.close()
+  })
 
   it('removes streams that other engines delete', async () => {
     const storage = testStorage()

@@ -10,7 +10,7 @@ import { open } from '../../../src/index.ts'
 import { appendBatch } from '../../../src/model/append-input.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
 import { emptyHead, type StorageSession } from '../../../src/storage/contract.ts'
-import { streamKey } from '../../../src/storage/documents.ts'
+import { type StreamDocument, streamKey } from '../../../src/storage/documents.ts'
 import { testClock, wrapped } from '../../support/index.ts'
 
 it('appends follow a new configuration while followers receive earlier records', async () => {
@@ -64,8 +64,19 @@ it('ends its append pipeline when that is no longer needed and idle, and opens a
   const session = await memory().open({ clock, onLogChanged: () => {} })
   await session.commit([{ kind: 'create-log', logId: 'log', epoch: 1, createdAt: 0 }])
   const pipelines: AppendPipeline[] = []
+  let heads = 0
   let isHolding = false
   let release = () => {}
+  const document: StreamDocument = {
+    basin: 'basin',
+    name: 's',
+    logId: 'log',
+    createdAt: 0,
+    config: SYSTEM_STREAM_CONFIG,
+    cipher: null,
+    epoch: 1,
+    creationKey: null,
+  }
   const log = new StreamLog(
     {
       session: {
@@ -76,7 +87,10 @@ it('ends its append pipeline when that is no longer needed and idle, and opens a
             })
           return session.append(request)
         },
-        head: (logId) => session.head(logId),
+        head: (logId) => {
+          heads++
+          return session.head(logId)
+        },
         read: (logId, range) => session.read(logId, range),
       },
       clock,
@@ -85,22 +99,13 @@ it('ends its append pipeline when that is no longer needed and idle, and opens a
       isShared: () => false,
       newAppendId: () => 'id',
       trimGraceMs: 0,
-      loadDocument: async () => undefined,
+      loadDocument: async () => document,
       onTrim: () => {},
       onFollow: () => {},
       onPipeline: (pipeline) => pipelines.push(pipeline),
       onDeleted: () => {},
     },
-    {
-      basin: 'basin',
-      name: 's',
-      logId: 'log',
-      createdAt: 0,
-      config: SYSTEM_STREAM_CONFIG,
-      cipher: null,
-      epoch: 1,
-      creationKey: null,
-    },
+    document,
     emptyHead(1, 0),
     PLAIN,
   )
@@ -125,10 +130,24 @@ it('ends its append pipeline when that is no longer needed and idle, and opens a
   expect((await append()).end.seqNum).toBe(5)
   expect(pipelines).toHaveLength(3)
 
-  // A pipeline that has to read the log again before it appends is not dropped.
+  // What the dropped pipeline had to read, the next one reads. An idle log opens none to remember that.
+  expect(heads).toBe(0)
   log.invalidate()
   pipelines[2]!.endWhenIdle()
-  expect((await append()).end.seqNum).toBe(6)
+  log.invalidate()
   expect(pipelines).toHaveLength(3)
+  expect((await append()).end.seqNum).toBe(6)
+  expect([pipelines.length, heads]).toEqual([4, 1])
+
+  isHolding = true
+  const last = append()
+  pipelines[3]!.endWhenIdle()
+  const closed = log.close()
+  await clock.settle()
+  release()
+  expect((await last).end.seqNum).toBe(7)
+  await closed
+  await expect(append()).rejects.toMatchObject({ code: 'unavailable' })
+  expect(pipelines).toHaveLength(4)
   await session.close()
 })

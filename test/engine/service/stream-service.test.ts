@@ -192,4 +192,26 @@ describe('concurrent changes of one stream', () => {
     expect(commits).toBe(30)
     expect((await basin.streamConfig('s')).retentionPolicy).toEqual({ ageSeconds: 30 })
   })
+
+  it('take turns also if the last one is called when the first has ended', async () => {
+    let running = 0
+    const runningAtOnce: number[] = []
+    const storage = wrapped(testStorage(), {}, (session: StorageSession) => ({
+      async commit(changes) {
+        const isChange = changes.some((change) => change.kind === 'put' && change.collection === 'streams')
+        if (isChange) runningAtOnce.push(++running)
+        await session.commit(changes)
+        for (let i = 0; i < 10; i++) await Promise.resolve()
+        if (isChange) running--
+      },
+    }))
+    engine = await openEngine({ storage })
+    const basin = engine.hw.basin('basin')
+    await basin.ensureStream('s')
+    const change = (ageSeconds: number) => basin.reconfigureStream('s', { retentionPolicy: { ageSeconds } })
+    const first = change(1)
+    await Promise.all([first, change(2), first.then(() => change(3))])
+    expect(Math.max(...runningAtOnce)).toBe(1)
+    expect((await basin.streamConfig('s')).retentionPolicy).toEqual({ ageSeconds: 3 })
+  })
 })
