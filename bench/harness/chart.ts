@@ -2,10 +2,10 @@ import { BATCH_SIZES, batchSizeRow, WAYS } from '../rows/batch-size.ts'
 import type { Row } from './table.ts'
 
 const WIDTH = 760
-const HEIGHT = 440
-const LEFT = 90
+const HEIGHT = 460
+const LEFT = 100
 const RIGHT = 20
-const TOP = 20
+const TOP = 40
 const BOTTOM = 130
 const LINE_HEIGHT = 20
 /** Readable on white and on black. */
@@ -34,12 +34,8 @@ export function chartOf(rows: readonly Row[]): string | undefined {
     '<style>text{fill:#333}.grid{stroke:#8886}@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>',
     ...powers.map((power) => gridLine(yOf(power), power)),
     ...BATCH_SIZES.map((size, index) => text(xOf(index), HEIGHT - BOTTOM + 22, String(size), 'middle')),
-    text(
-      (LEFT + WIDTH - RIGHT) / 2,
-      HEIGHT - BOTTOM + 42,
-      'records of 1 KiB in a batch; left: records a second',
-      'middle',
-    ),
+    text(LEFT - 10, TOP - 20, 'records a second', 'start'),
+    text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 42, 'records of 1 KiB in a batch', 'middle'),
     ...lines.flatMap((line, index) => {
       const points = line.rates.map((rate, at) => `${round(xOf(at))},${round(yOf(rate))}`)
       const y = HEIGHT - BOTTOM + 66 + index * LINE_HEIGHT
