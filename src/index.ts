@@ -55,7 +55,6 @@ export type {
 } from './model/config.ts'
 export type { EncryptionKey } from './model/encryption-key.ts'
 export { type ErrorCode, type ErrorDetails, HeadwaterError } from './model/errors.ts'
-export type { EncryptionKeyInput } from './model/given-key.ts'
 export type {
   AppendAck,
   BasinInfo,
@@ -82,6 +81,7 @@ export { OPERATIONS } from './model/operations.ts'
 export type { StreamPosition } from './model/position.ts'
 export type { ReadQuery } from './model/read-query.ts'
 export type { Command, Header, RecordAs, RecordFormat, SequencedRecord, TextRecord } from './model/record.ts'
+export type { EncryptionKeyInput } from './model/redacted-key.ts'
 export type { Time } from './model/validation.ts'
 export type { Clock, ScheduleOptions } from './runtime/clock.ts'
 export { systemClock } from './runtime/clock.ts'

@@ -1,6 +1,6 @@
 import type { Cipher } from './config.ts'
 import { HeadwaterError } from './errors.ts'
-import type { EncryptionKeyInput, RedactedKey } from './given-key.ts'
+import type { EncryptionKeyInput, RedactedKey } from './redacted-key.ts'
 
 /** Both ciphers take keys of this length. */
 const ENCRYPTION_KEY_BYTES = 32
@@ -12,21 +12,18 @@ export const KEY_CHARACTERS_MAX = 44
  * so that logs and errors cannot reveal it.
  */
 export class EncryptionKey {
-  /** Undefined if the value is not a key. */
-  readonly #given: EncryptionKeyInput | undefined
-  #bytes: Uint8Array | undefined
-
-  /** The bytes must not change afterwards. */
-  constructor(given: EncryptionKeyInput | undefined) {
-    this.#given = given
-  }
+  readonly #bytes: Uint8Array
 
   /**
-   * The 32 bytes. Throws 400 `bad_header` if the key is neither bytes nor standard base64, or has another
-   * length.
+   * Throws 400 `bad_header` if the key is neither bytes nor standard base64, or has another length. Bytes
+   * must not change afterwards.
    */
+  constructor(given: EncryptionKeyInput | undefined) {
+    this.#bytes = keyBytes(given)
+  }
+
+  /** The 32 bytes. */
   get bytes(): Uint8Array {
-    this.#bytes ??= keyBytes(this.#given)
     return this.#bytes
   }
 }
@@ -34,10 +31,7 @@ export class EncryptionKey {
 /** The key of a stream with this cipher. Throws 400 `bad_header` if it is missing or malformed. */
 export function requiredKey(givenKey: RedactedKey | undefined, cipher: Cipher): EncryptionKey {
   if (givenKey === undefined) throw badKey(`missing encryption key for stream cipher '${cipher}'`)
-  const key = givenKey.key((given) => new EncryptionKey(given))
-  // Rejects a malformed key before the stream is used.
-  void key.bytes
-  return key
+  return givenKey.key((given) => new EncryptionKey(given))
 }
 
 function keyBytes(given: EncryptionKeyInput | undefined): Uint8Array {

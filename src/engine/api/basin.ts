@@ -1,5 +1,4 @@
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../model/config.ts'
-import { RedactedKey } from '../../model/given-key.ts'
 import {
   EMPTY_PAGE,
   LIST_QUERY,
@@ -10,6 +9,7 @@ import {
 } from '../../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
+import { RedactedKey } from '../../model/redacted-key.ts'
 import { assertMembers, type MembersOf, notText } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { Permit } from '../service/permit.ts'

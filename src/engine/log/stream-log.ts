@@ -1,5 +1,5 @@
 import type { AppendBatch } from '../../model/append-input.ts'
-import type { RedactedKey } from '../../model/given-key.ts'
+import type { RedactedKey } from '../../model/redacted-key.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
