@@ -12,9 +12,9 @@ export interface BasinInfo {
   /** The location of the basin, as older clients call it. It never changes. */
   readonly scope: string
   /** The location of the basin. It never changes. */
-  readonly location: string | null
+  readonly location: string
   /** Whether the basin can be used. */
-  readonly state: 'active' | 'creating' | 'deleting'
+  readonly state: 'active' | 'deleting'
   /** When the basin was created. */
   readonly createdAt: Date
   /** When its deletion was requested; null unless it is being deleted. */
@@ -41,12 +41,12 @@ export interface LocationInfo {
   readonly isPrivate: boolean
 }
 
-/** The effect of ensuring a basin or stream. */
+/** The effect of creating or ensuring a basin or stream. */
 export type ProvisionResult = 'created' | 'updated' | 'noop'
 
-/** The result of ensuring a basin or stream. */
+/** The result of creating or ensuring a basin or stream. */
 export interface Provisioned<Info> {
-  /** Whether it was created, changed, or already as requested. */
+  /** Whether it was created, changed, or left as it was (`noop`). */
   readonly result: ProvisionResult
   /** The basin or stream. */
   readonly info: Info

@@ -49,16 +49,6 @@ export type MetricPoint = readonly [time: number, value: number]
 /** One metric of a set (docs/protocol.md "Metrics responses"). */
 export type Metric =
   | {
-      /** A single value. */
-      readonly kind: 'scalar'
-      /** The name of the metric. */
-      readonly name: string
-      /** The unit of the value. */
-      readonly unit: MetricUnit
-      /** The value. */
-      readonly value: number
-    }
-  | {
       /** Totals of intervals. Intervals without usage are absent. */
       readonly kind: 'accumulation'
       /** The name of the metric. */
