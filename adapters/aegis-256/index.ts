@@ -8,7 +8,8 @@ const WRONG_TAG = 'ciphertext cannot be decrypted using that key'
  * Loads the cipher `aegis-256` for `open({ ciphers: [await aegis256()] })`. It is implemented by libsodium in
  * WebAssembly (the peer dependency `libsodium-wrappers`).
  *
- * Rejects with `unavailable` in a page that does not permit WebAssembly.
+ * Rejects with `unavailable` in a page that does not permit WebAssembly, and with the error of `import()` if
+ * `libsodium-wrappers` is not installed.
  */
 export async function aegis256(): Promise<CipherSuite> {
   requireWebAssembly()

@@ -36,7 +36,7 @@ export interface EngineLimits {
    * missed. 100 by default.
    */
   readonly followerLagBatches: number
-  /** The same in bytes, kept once for all followers of a stream. 8 MiB by default. */
+  /** Like `followerLagBatches`, in bytes, kept once for all followers of a stream. 8 MiB by default. */
   readonly followerLagBytes: number
   /**
    * Bytes that open reads hold together: what is read ahead, and what is not sent or consumed yet. Beyond it
@@ -74,7 +74,10 @@ const LEAST: Readonly<Record<string, number>> = {
 
 /** Options of `open`. */
 export interface OpenOptions {
-  /** Where the data is kept: `memory()`, `filesystem(directory)`, `indexedDb(name)`. */
+  /**
+   * Where the data is kept: `memory()`, `filesystem(directory)`, `indexedDb(name)`, `postgres(options)`,
+   * `durableObject(storage)`, or a storage of your own.
+   */
   readonly storage: Storage
   /** The source of time; the system's by default. `headwater/testing` has a virtual clock. */
   readonly clock?: Clock | undefined

@@ -71,9 +71,15 @@ export interface BasinConfig {
   readonly defaultStreamConfig: StreamConfigInput
   /** The cipher of new streams; null stores them in plain form. Existing streams keep theirs. */
   readonly streamCipher: Cipher | null
-  /** Whether an append creates a stream that does not exist. */
+  /**
+   * Whether an append creates a missing stream: over HTTP, for holders of access tokens, and with
+   * `autoCreate: false`. Otherwise every append does.
+   */
   readonly createStreamOnAppend: boolean
-  /** Whether reads and tail checks create a stream that does not exist. */
+  /**
+   * Whether reads and tail checks create a missing stream. Read sessions of the engine's owner always do,
+   * unless `autoCreate` is false.
+   */
   readonly createStreamOnRead: boolean
 }
 
@@ -83,9 +89,15 @@ export interface BasinConfigInput {
   readonly defaultStreamConfig?: StreamConfigInput | undefined
   /** The cipher of new streams. Default: null, which stores them in plain form. */
   readonly streamCipher?: Cipher | null | undefined
-  /** Whether an append creates a stream that does not exist. Default: false. */
+  /**
+   * Whether an append creates a missing stream: over HTTP, for holders of access tokens, and with
+   * `autoCreate: false`. Otherwise every append does. Default: false.
+   */
   readonly createStreamOnAppend?: boolean | undefined
-  /** Whether reads and tail checks create a stream that does not exist. Default: false. */
+  /**
+   * Whether reads and tail checks create a missing stream. Read sessions of the engine's owner always do,
+   * unless `autoCreate` is false. Default: false.
+   */
   readonly createStreamOnRead?: boolean | undefined
 }
 
@@ -124,9 +136,15 @@ export interface BasinReconfiguration {
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined
   /** The cipher of new streams. Existing streams keep theirs. */
   readonly streamCipher?: Cipher | null | undefined
-  /** Whether an append creates a stream that does not exist. `null` keeps the value. */
+  /**
+   * Whether an append creates a missing stream: over HTTP, for holders of access tokens, and with
+   * `autoCreate: false`. Otherwise every append does. `null` keeps the value.
+   */
   readonly createStreamOnAppend?: boolean | null | undefined
-  /** Whether reads and tail checks create a stream that does not exist. `null` keeps the value. */
+  /**
+   * Whether reads and tail checks create a missing stream. Read sessions of the engine's owner always do,
+   * unless `autoCreate` is false. `null` keeps the value.
+   */
   readonly createStreamOnRead?: boolean | null | undefined
 }
 

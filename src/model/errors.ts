@@ -55,7 +55,7 @@ export const ERROR_KINDS = {
   stream_deletion_pending: final(409),
   /** The stream does not exist. Create it. */
   stream_not_found: final(404),
-  /** Concurrent calls changed the same configuration. Retry. */
+  /** Concurrent changes of the same stream or configuration came first. Retry. */
   transaction_conflict: retry(409),
   /** The engine or session is closed, the stream was deleted, or a module is missing. See the message. */
   unavailable: uncertain(503),

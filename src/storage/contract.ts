@@ -34,8 +34,8 @@ export interface StorageManifest {
    */
   readonly notifications: 'reliable' | 'hint' | 'none'
   /**
-   * Whether nothing else refers to the memory of the blocks that `read` returns. Callers of the engine, who
-   * may modify what they get, then receive it without a copy. Default: false.
+   * Whether nothing else refers to the memory of the blocks that `read` returns. The engine then passes it to
+   * callers without a defensive copy. Default: false.
    */
   readonly readsIntoNewMemory?: boolean
 }

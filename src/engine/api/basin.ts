@@ -32,8 +32,8 @@ const CREATE_STREAM_OPTIONS: MembersOf<CreateStreamOptions> = { ...CALL_OPTIONS,
  * A handle of a basin, made by `hw.basin(name)`. It costs nothing.
  *
  * Errors of all methods: `basin_not_found`, `basin_deletion_pending`, `invalid` for malformed input,
- * `storage`, `unavailable` once the engine is closed, and for holders of access tokens `authn` and
- * `permission_denied`.
+ * `storage`, `transaction_conflict` when other engines kept changing the same object first, `unavailable`
+ * once the engine is closed, and for holders of access tokens `authn` and `permission_denied`.
  */
 export class Basin {
   /** The name of the basin. */

@@ -64,8 +64,9 @@ export interface ViewOptions {
 /**
  * An open engine: all basins of one storage. Made by `open`.
  *
- * Errors of all methods: `invalid` for malformed input, `storage`, `unavailable` once the engine is closed,
- * and for holders of access tokens `authn` and `permission_denied`.
+ * Errors of all methods: `invalid` for malformed input, `storage`, `transaction_conflict` when other engines
+ * kept changing the same object first, `unavailable` once the engine is closed, and for holders of access
+ * tokens `authn` and `permission_denied`.
  */
 export class Headwater {
   readonly #engine: Engine
@@ -139,7 +140,8 @@ export class Headwater {
 
   /**
    * Creates a basin (name: 1 to 48 lower-case letters, digits and hyphens). Rejects with
-   * `resource_already_exists` if it exists, unless the request token shows that the call is a repetition.
+   * `resource_already_exists` if it exists, unless the request token shows that the call is a repetition, and
+   * with `basin_deletion_pending` if it is being deleted.
    */
   async createBasin(
     name: string,
@@ -155,7 +157,10 @@ export class Headwater {
     )
   }
 
-  /** Makes the basin exist with exactly this configuration: creates it, changes it, or does nothing. */
+  /**
+   * Makes the basin exist with exactly this configuration: creates it, changes it, or does nothing. Rejects
+   * with `basin_deletion_pending` if it is being deleted.
+   */
   async ensureBasin(
     name: string,
     config: BasinConfigInput = {},

@@ -22,7 +22,10 @@ export interface JsonBatch<Value> {
   readonly records: readonly JsonRecord<Value>[]
   /** The sequence number of the last record, commands included; -1 if there is none. */
   readonly lastSeqNum: number
-  /** The tail of the stream when the batch was appended. Undefined for records read from the storage. */
+  /**
+   * The tail of the stream, if the batch was read as it was appended, or if it ends at the tail. Otherwise
+   * undefined.
+   */
   readonly tail: StreamPosition | undefined
 }
 

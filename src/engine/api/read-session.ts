@@ -22,7 +22,7 @@ export interface ReadOptions<Format extends RecordFormat = RecordFormat> {
 /** The members of {@link ReadOptions}. */
 export const READ_OPTIONS: MembersOf<ReadOptions> = { as: oneOf(['string', 'bytes']), signal: assertSignal }
 
-/** What a session reports: a batch, or a heartbeat while it waits at the tail. */
+/** An event of a session: a batch, or a heartbeat while it waits at the tail. */
 export type RecordSessionEvent<Batch> =
   | { readonly kind: 'batch'; readonly batch: Batch }
   | {
@@ -43,7 +43,11 @@ export type RecordSessionEvent<Batch> =
  *   session does not wait
  * - `basin_not_found`, `stream_not_found` where the session may not create the stream
  * - `invalid` for a malformed query
- * - `rate_limited` when the read makes no progress while `limits.readBufferBytes` is used up
+ * - `bad_header` when the stream is encrypted and the handle has no valid key, `decryption_failed` when it
+ *   has another key
+ * - `rate_limited` when too many sessions are open (`limits.openSessions`), or when the read makes no
+ *   progress while `limits.readBufferBytes` is used up
+ * - `authn` when the access token of the session ends, `permission_denied` when it does not permit the read
  * - `unavailable` when the stream is deleted or the engine is closed
  * - `storage` when the storage fails
  */
@@ -120,7 +124,7 @@ export class RecordSession<Item, Batch extends { readonly records: readonly Item
   }
 }
 
-/** What a `ReadSession` reports: a batch, or a heartbeat while it waits at the tail. */
+/** An event of a `ReadSession`: a batch, or a heartbeat while it waits at the tail. */
 export type SessionEvent<Format extends RecordFormat> = RecordSessionEvent<ReadBatch<Format>>
 
 /** A read session whose records have bodies and headers in a format. */

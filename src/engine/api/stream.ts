@@ -84,6 +84,9 @@ export class Stream {
    * - `invalid` for records or conditions that break a rule or a limit
    * - `fencing_token_mismatch`, `seq_num_mismatch` when a condition does not hold, with the stream's actual
    *   value
+   * - `bad_header` when the stream is encrypted and the handle has no valid key
+   * - `stream_deletion_pending` when the stream is deleted during the call
+   * - `transaction_conflict` when other engines kept appending first; nothing was appended
    * - `rate_limited` when too many bytes wait (`limits.appendWaitingBytes`)
    * - `storage`, `storage_full` when the storage fails; `mayHaveEffects` says whether the batch may have been
    *   stored
@@ -124,7 +127,8 @@ export class Stream {
 
   /**
    * Opens a session of pipelined appends. The signal ends the session with its reason. Rejects with
-   * `rate_limited` when too many sessions are open (`limits.openSessions`).
+   * `rate_limited` when too many sessions are open (`limits.openSessions`), and with `bad_header` when the
+   * stream is encrypted and the handle has no valid key.
    */
   async appendSession(options?: CallOptions): Promise<AppendSession> {
     const signal = signalOf(options)
@@ -184,8 +188,15 @@ export class Stream {
    * tail for the first append, and is empty if none comes. Never creates the stream, unless the basin is
    * configured with `createStreamOnRead`.
    *
-   * Errors: `range_not_satisfiable`, with the tail, when no record is available and the query does not wait;
-   * `invalid` for a malformed query; `rate_limited` when too many sessions are open.
+   * Errors:
+   * - `range_not_satisfiable`, with the tail, for a start beyond the tail, or when no record is available and
+   *   the query does not wait
+   * - `invalid` for a malformed query
+   * - `bad_header` when the stream is encrypted and the handle has no valid key, `decryption_failed` when it
+   *   has another key
+   * - `rate_limited` when too many sessions are open (`limits.openSessions`), or when the read makes no
+   *   progress while `limits.readBufferBytes` is used up
+   * - `unavailable` when the stream is deleted while it is read
    */
   read(
     query?: ReadQuery,
