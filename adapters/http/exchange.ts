@@ -10,7 +10,7 @@ export interface Exchange {
   readonly query: string
   /** The host that the request addresses, with its port unless that is the default. */
   readonly host: string
-  /** The same in lower case and without the port. */
+  /** The host in lower case and without its port. */
   readonly hostname: string
   /** Aborts when the client leaves before the response is complete. */
   readonly signal: AbortSignal

@@ -22,7 +22,7 @@ export interface ReplyStream {
 /** An async iterator, except that `next` may return a chunk that is ready without a promise. */
 export interface ReplyChunks {
   next(): MaybePromise<IteratorResult<Uint8Array, unknown>>
-  /** The same, except that it may return `LATER` and call `receive` with the chunk. */
+  /** Like `next()`, but may also return `LATER` and call `receive` with the chunk. */
   next(
     receive: Receiver<IteratorResult<Uint8Array, unknown>>,
   ): MaybePromise<IteratorResult<Uint8Array, unknown>> | typeof LATER

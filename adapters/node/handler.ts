@@ -58,7 +58,7 @@ export function toNodeHandler(hw: Headwater, options: NodeHandlerOptions = {}): 
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
-/** Does the same for options that may have further members. */
+/** Like {@link toNodeHandler}, for options that may have further members. */
 export function nodeHandlerOf(hw: Headwater, options: NodeHandlerOptions, members: Members): NodeHandler {
   const settings = settingsOf(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)

@@ -3,7 +3,7 @@ import type { ReadQuery } from '../model/read-query.ts'
 import { meteredBytesOf, type SequencedRecord } from '../model/record.ts'
 import { millisecondsOf } from '../model/validation.ts'
 
-/** What a read may still deliver; Infinity is unlimited. */
+/** The remaining limits of a read; Infinity is unlimited. */
 export interface ReadLimits {
   /** Records. */
   readonly count: number
@@ -96,7 +96,7 @@ export function admitSized(limits: ReadLimits, records: Iterable<SizedRecord>): 
   return { count, meteredBytes }
 }
 
-/** Does the same for records that are not metered yet. */
+/** Like {@link admitSized}, for records that are not metered yet. */
 export function admit(limits: ReadLimits, records: readonly SequencedRecord[]): Admitted {
   return admitSized(limits, sizesOf(records))
 }

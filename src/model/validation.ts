@@ -79,7 +79,7 @@ export function assertMembers(
   }
 }
 
-/** Does the same for options of `open`, storages and handlers, whose errors are `RangeError`. */
+/** Like {@link assertMembers}, but throws `RangeError`: for options of `open`, storages and handlers. */
 export function assertOptions(options: unknown, members: Members): void {
   assertMembers(options, members, 'options', rangeError)
 }

@@ -12,7 +12,7 @@ export class SerialQueue {
     return this.#add(this.#last.then(task))
   }
 
-  /** Does the same, but runs `task` at once if the queue is empty. */
+  /** Like `run`, but runs `task` at once if the queue is empty. */
   runAtOnce<Result>(task: () => MaybePromise<Result>): Promise<Result> {
     if (this.#pending > 0) return this.#add(this.#last.then(task))
     try {

@@ -22,7 +22,7 @@ export function readBatchJson({ records, tail }: ReadBatch, format: DataFormat):
   })
 }
 
-/** The same, made once for each batch and format: all readers of a live batch share one string. */
+/** Like {@link readBatchJson}, but made once for each batch and format: readers of a live batch share it. */
 export function sharedBatchJson(batch: ReadBatch, format: DataFormat): string {
   const known = texts[format].get(batch)
   if (known !== undefined) return known

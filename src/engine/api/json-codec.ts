@@ -160,7 +160,7 @@ export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
 
-/** What is wrong with a value. */
+/** A problem with a value. */
 export interface StandardIssue {
   /** Describes the issue. */
   readonly message: string

@@ -1,7 +1,7 @@
 import { LIST_QUERY, type ListQuery, type Page } from '../../model/info.ts'
 import { assertMembers, type MembersOf } from '../../model/validation.ts'
 
-/** What a `listAll` method lists. */
+/** Selects the items of a `listAll` method. */
 export interface ListAllQuery {
   /** Only names that begin with this. */
   readonly prefix?: string | undefined

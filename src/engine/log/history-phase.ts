@@ -215,7 +215,7 @@ export class HistoryPhase {
     }
   }
 
-  /** The same, asking the storage for blocks if there are none. */
+  /** Like `#current`, but reads from the storage if no block is left. */
   async #peek(
     endSeqNum: number,
     from: { readonly seqNum: number } | { readonly timestamp: number },

@@ -25,7 +25,7 @@ export function payloadEnd(bytes: Buffer, offset: number): number {
   return offset + FRAME_HEADER_BYTES + bytes.readUInt32LE(offset + 4)
 }
 
-/** The same with the data. */
+/** Where the data of the frame at `offset` ends by its header; infinite if the header is truncated. */
 export function frameEnd(bytes: Buffer, offset: number): number {
   const end = payloadEnd(bytes, offset)
   return end === Number.POSITIVE_INFINITY ? end : end + bytes.readUInt32LE(offset + 8)

@@ -222,7 +222,7 @@ export class Journals {
     if (!handle.isLinked() || !handle.isNamed(name)) throw this.fail(lostFile(name))
   }
 
-  /** The same after every group, but looks the name up only at intervals. */
+  /** Like `assertInPlace`, for after every group: looks the name up only at intervals. */
   #assertLinked({ handle, file }: OpenJournal): void {
     if (performance.now() - this.#nameCheckedAt > NAME_CHECK_INTERVAL_MS) this.assertInPlace()
     else if (!this.#unsynced && !handle.isLinked())

@@ -48,7 +48,7 @@ export async function lockDirectory(path: string, clock: Clock): Promise<LockedD
   return lock(path, clock, { isFull: false })
 }
 
-/** The same, but also on a full disk: releases the reserve, or leaves the owner file empty. */
+/** Like {@link lockDirectory}, also on a full disk: releases the reserve, or leaves the owner file empty. */
 export async function lockDirectoryOnFullDisk(path: string, clock: Clock): Promise<LockedDirectory> {
   try {
     return await lockDirectory(path, clock)

@@ -149,7 +149,10 @@ export function localFileSystemName(type: number): string | undefined {
   return LOCAL_TYPES.get(type)
 }
 
-/** The same for the file system at a path. Undefined on other systems, whose type numbers differ. */
+/**
+ * Like {@link localFileSystemName}, for the file system at a path. Undefined on other systems, whose type
+ * numbers differ.
+ */
 export async function localFileSystem(path: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined
   const found = await statfs(path).catch(ignoreMissing)
