@@ -1,20 +1,15 @@
 import { HeadwaterError, type SequencedRecord } from '../../src/index.ts'
-import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import { FrameDecoder, messageOf } from '../../src/wire/frame.ts'
 import { integerOf, objectOf, optional, required, stringOf } from '../../src/wire/json-members.ts'
 import { type JsonObject, readJson, readJsonText } from '../../src/wire/json-reader.ts'
 import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import { TimedRequest } from '../transfer/timed-request.ts'
 import { connectionFailure } from './connection-failure.ts'
 import type { CliContext } from './context.ts'
 import { CliError, ConnectionError, printable, ServiceError } from './errors.ts'
 
-/** The server must send a heartbeat in half of this time. */
-const SILENCE_MS_MAX = 30_000
-/** The slowest upload that is given time to finish before a response is expected. */
-const UPLOAD_BYTES_PER_MS_MIN = 16
-/** Far above a page of 1,000 names. */
-const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 /** Follows the message of a failure after which the outcome of a request is not known. */
 const UNDECIDED = '; the request may have taken effect'
 
@@ -112,13 +107,13 @@ export class Client {
     decode: (message: Uint8Array) => Message,
     onOpen?: () => void,
   ): AsyncGenerator<Message> {
-    const timeout = new Timeout(this.#options, call.body?.length)
+    const request = new TimedRequest(this.#options)
     try {
-      const response = await this.#fetch(call, timeout, sessionContentType('svc'))
-      if (!response.ok) throw this.#errorOf(response.status, await bodyOf(response, timeout))
+      const response = await this.#send(call, request, sessionContentType('svc'))
+      if (!response.ok) throw this.#errorOf(response.status, await request.body(response))
       onOpen?.()
       const frames = new FrameDecoder()
-      for await (const chunk of chunksOf(response, timeout)) {
+      for await (const chunk of request.chunks(response)) {
         for (const frame of frames.decode(chunk)) {
           if (frame.kind === 'terminal') {
             const error = this.#errorOf(frame.status, utf8(frame.body))
@@ -131,28 +126,28 @@ export class Client {
       }
       frames.end()
     } catch (error) {
-      throw this.#asCliError(error, call.method, timeout)
+      throw this.#asCliError(error, call.method, request)
     } finally {
-      timeout.end()
+      request.end()
     }
   }
 
   async #bytes(call: Call): Promise<{ readonly body: Uint8Array }> {
-    const timeout = new Timeout(this.#options, call.body?.length)
+    const request = new TimedRequest(this.#options)
     try {
-      const response = await this.#fetch(call, timeout, call.type ?? 'application/json')
-      const body = await bodyOf(response, timeout)
+      const response = await this.#send(call, request, call.type ?? 'application/json')
+      const body = await request.body(response)
       if (response.ok && body !== undefined) return { body }
       throw this.#errorOf(response.status, body)
     } catch (error) {
-      throw this.#asCliError(error, call.method, timeout)
+      throw this.#asCliError(error, call.method, request)
     } finally {
-      timeout.end()
+      request.end()
     }
   }
 
-  async #fetch({ method, path, basin, body }: Call, timeout: Timeout, type: string): Promise<Response> {
-    const { url, token, encryptionKey } = this.#options
+  async #send({ method, path, basin, body }: Call, request: TimedRequest, type: string): Promise<Response> {
+    const { fetch, url, token, encryptionKey } = this.#options
     const headers = new Headers({ accept: 'application/json' })
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
     if (body !== undefined || method === 'GET') headers.set('content-type', type)
@@ -163,10 +158,7 @@ export class Client {
         headers.set(vendorHeaderName(prefix, 'encryption-key'), encryptionKey)
       }
     }
-    // Following a redirect could turn a POST into a GET, or send the token to another host.
-    const init: RequestInit = { method, headers, redirect: 'manual', signal: timeout.signal }
-    if (body !== undefined) init.body = body as string | Uint8Array<ArrayBuffer>
-    const response = await timeout.race(this.#options.fetch(new Request(`${url}/v1${path}`, init)))
+    const response = await request.send(fetch, `${url}/v1${path}`, { method, headers, body })
     this.#hasResponded = true
     return response
   }
@@ -190,14 +182,14 @@ export class Client {
     return new CliError(1, `unexpected response from ${this.#options.name}: ${problem}`)
   }
 
-  #asCliError(error: unknown, method: Call['method'], timeout: Timeout): unknown {
+  #asCliError(error: unknown, method: Call['method'], request: TimedRequest): unknown {
     const { signal, name, url } = this.#options
     if (signal.aborted) return signal.reason
     if (error instanceof CliError) return error
     if (HeadwaterError.is(error)) return this.#unexpected(printable(error.message))
     const server = { url, hasResponded: this.#hasResponded }
     const { reason, wasNotSent, isRefused, hint } = connectionFailure(error, server)
-    const problem = timeout.isSilent ? `no response within ${SILENCE_MS_MAX / 1000} seconds` : reason
+    const problem = request.silence ?? reason
     const outcome = method === 'GET' || wasNotSent ? '' : UNDECIDED
     return new ConnectionError(`cannot reach ${name}: ${problem}${outcome}${hint}`, isRefused)
   }
@@ -215,84 +207,6 @@ function serviceErrorOf(status: number, body: JsonObject): ServiceError {
   return seqNum === undefined
     ? new ServiceError('fencing_token_mismatch', 'the stream has another fencing token')
     : new ServiceError('seq_num_mismatch', `the next sequence number is ${seqNum}`)
-}
-
-/** Aborts a request that has been silent for too long, or that the user stops. */
-class Timeout {
-  isSilent = false
-  readonly #control = new AbortController()
-  readonly #options: ClientOptions
-  readonly #stop = () => this.#control.abort()
-  #cancel: () => void
-
-  constructor(options: ClientOptions, bodyLength = 0) {
-    this.#options = options
-    this.#cancel = this.#schedule(SILENCE_MS_MAX + bodyLength / UPLOAD_BYTES_PER_MS_MIN)
-    options.signal.addEventListener('abort', this.#stop, { once: true })
-    if (options.signal.aborted) this.#stop()
-  }
-
-  get signal(): AbortSignal {
-    return this.#control.signal
-  }
-
-  /** Starts again, because data has arrived. */
-  restart(): void {
-    this.#cancel()
-    this.#cancel = this.#schedule()
-  }
-
-  /** Rejects when the request is aborted: not every `fetch` reacts to its signal immediately. */
-  race<Value>(promise: Promise<Value>): Promise<Value> {
-    const { signal } = this
-    return new Promise((resolve, reject) => {
-      const abort = () => reject(new Error('aborted'))
-      if (signal.aborted) abort()
-      signal.addEventListener('abort', abort, { once: true })
-      promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-    })
-  }
-
-  /** Also aborts a response that was not read to its end. */
-  end(): void {
-    this.#cancel()
-    this.#options.signal.removeEventListener('abort', this.#stop)
-    this.#control.abort()
-  }
-
-  #schedule(ms = SILENCE_MS_MAX): () => void {
-    return this.#options.clock.schedule(ms, () => {
-      this.isSilent = true
-      this.#control.abort()
-    })
-  }
-}
-
-async function* chunksOf(response: Response, timeout: Timeout): AsyncGenerator<Uint8Array> {
-  const reader = response.body?.getReader()
-  if (reader === undefined) return
-  try {
-    for (;;) {
-      const { done, value } = await timeout.race(reader.read())
-      if (done) return
-      timeout.restart()
-      yield value
-    }
-  } finally {
-    reader.cancel().catch(() => {})
-  }
-}
-
-/** Resolves to undefined if the body is too long. */
-async function bodyOf(response: Response, timeout: Timeout): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of chunksOf(response, timeout)) {
-    length += chunk.length
-    if (length > RESPONSE_BYTES_MAX) return undefined
-    chunks.push(chunk)
-  }
-  return concatBytes(chunks)
 }
 
 /** Reads the JSON that a user typed. Throws `HeadwaterError`. */

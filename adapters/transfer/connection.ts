@@ -1,17 +1,13 @@
 import type { Clock } from '../../src/index.ts'
-import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import { TimedRequest } from './timed-request.ts'
 import { TransferError } from './transfer-error.ts'
 
-const SILENCE_MS_MAX = 30_000
-/** The slowest upload that is given time to finish before a response is expected. */
-const UPLOAD_BYTES_PER_MS_MIN = 16
 const ATTEMPTS_MAX = 6
 const FIRST_PAUSE_MS = 200
 const PAUSE_MS_MAX = 5_000
-/** Far above a page of 1,000 names and a batch of records. */
-const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 const NEVER = new AbortController().signal
 const TRANSIENT = new Set([408, 429, 500, 502, 503, 504])
 
@@ -86,47 +82,25 @@ export class Connection {
     signal: AbortSignal,
   ): Promise<Omit<ServiceResponse, 'attempts'> | TransferError> {
     const { fetch, url, name, clock } = this.options
-    const control = new AbortController()
-    let isSilent = false
-    const silence = () => {
-      isSilent = true
-      control.abort()
-    }
-    const sendingMs = (call.body?.bytes.length ?? 0) / UPLOAD_BYTES_PER_MS_MIN
-    let cancel = clock.schedule(SILENCE_MS_MAX + sendingMs, silence)
-    const onData = () => {
-      cancel()
-      cancel = clock.schedule(SILENCE_MS_MAX, silence)
-    }
-    const onAbort = () => control.abort()
-    signal.addEventListener('abort', onAbort, { once: true })
+    const request = new TimedRequest({ clock, signal })
     try {
-      // Following a redirect could send the token to another host.
-      const init: RequestInit = {
-        method: call.method,
-        headers: this.#headers(call),
-        redirect: 'manual',
-        signal: control.signal,
-      }
-      if (call.body !== undefined) init.body = call.body.bytes as Uint8Array<ArrayBuffer>
-      const response = await abortable(fetch(new Request(`${url}/v1${call.path}`, init)), control.signal)
-      onData()
+      const content = { method: call.method, headers: this.#headers(call), body: call.body?.bytes }
+      const response = await request.send(fetch, `${url}/v1${call.path}`, content)
       this.#hasResponded = true
-      return { status: response.status, body: await wholeBody(response, control.signal, onData) }
+      const body = await request.body(response)
+      if (body !== undefined) return { status: response.status, body }
     } catch (error) {
-      if (error instanceof TooLong)
-        throw new TransferError(`unexpected response from ${name}: its body is too long`)
       checkAborted(signal)
-      const reason = isSilent ? `no response within ${SILENCE_MS_MAX / 1000} seconds` : reasonOf(error)
+      const reason = request.silence ?? reasonOf(error)
       const tries = attempt === 1 ? '' : ` (${attempt} attempts)`
       return new TransferError(`cannot reach ${name}: ${reason}${tries}`, {
         kind: 'unreachable',
         cause: error,
       })
     } finally {
-      cancel()
-      signal.removeEventListener('abort', onAbort)
+      request.end()
     }
+    throw new TransferError(`unexpected response from ${name}: its body is too long`)
   }
 
   #headers({ basin, withKey, accept, body }: Call): Headers {
@@ -157,8 +131,6 @@ export function jsonBody(text: string): NonNullable<Call['body']> {
   return { type: 'application/json', bytes: utf8(text) }
 }
 
-class TooLong extends Error {}
-
 function checkAborted(signal: AbortSignal): void {
   if (signal.aborted) throw new TransferError('interrupted', { kind: 'aborted' })
 }
@@ -168,36 +140,6 @@ function checkAborted(signal: AbortSignal): void {
  */
 function setVendorHeader(headers: Headers, header: VendorHeader, value: string): void {
   for (const prefix of HEADER_PREFIXES) headers.set(vendorHeaderName(prefix, header), value)
-}
-
-async function wholeBody(response: Response, signal: AbortSignal, onData: () => void): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  const reader = response.body?.getReader()
-  if (reader === undefined) return new Uint8Array(0)
-  try {
-    for (;;) {
-      const { done, value } = await abortable(reader.read(), signal)
-      if (done) return concatBytes(chunks)
-      onData()
-      length += value.length
-      if (length > RESPONSE_BYTES_MAX) throw new TooLong()
-      chunks.push(value)
-    }
-  } catch (error) {
-    reader.cancel().catch(() => {})
-    throw error
-  }
-}
-
-/** Rejects when the signal aborts: not every `fetch` reacts to its signal immediately. */
-function abortable<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new Error('aborted'))
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 function isRefused(result: unknown): boolean {
