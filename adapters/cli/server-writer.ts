@@ -8,6 +8,8 @@ import type { StreamName } from './stream-name.ts'
 
 /** Many proxies reject longer bodies. A batch that is longer is sent alone. */
 const REQUEST_BYTES_MAX = 1024 * 1024
+/** Servers limit the batches of a request whose response cannot be sent before the request has ended. */
+const REQUEST_BATCHES_MAX = 1_000
 
 /** Opens a writer to a stream of a server. */
 export function serverWriter(
@@ -47,7 +49,9 @@ class ServerWriter implements BatchWriter {
     const { records } = batch
     const inputs = records instanceof TextLines ? records.bodies() : records
     const frame = appendFrame(inputs, this.#conditions)
-    const isFull = this.#length > 0 && this.#length + frame.length > REQUEST_BYTES_MAX
+    const isFull =
+      this.#frames.length === REQUEST_BATCHES_MAX ||
+      (this.#length > 0 && this.#length + frame.length > REQUEST_BYTES_MAX)
     if (isFull && this.#failure === undefined) {
       await new Promise<void>((resolve) => {
         this.#onRoom = resolve
