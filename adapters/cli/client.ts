@@ -3,15 +3,15 @@ import { utf8 } from '../../src/model/bytes.ts'
 import { FrameDecoder, messageOf } from '../../src/wire/frame.ts'
 import { integerOf, objectOf, optional, required, stringOf } from '../../src/wire/json-members.ts'
 import { type JsonObject, readJson, readJsonText } from '../../src/wire/json-reader.ts'
-import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
+import { HEADER_PREFIXES, mediaKind, sessionContentType } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import { TimedRequest } from '../transfer/timed-request.ts'
-import { connectionFailure } from './connection-failure.ts'
+import { connectionFailure, schemeHint } from './connection-failure.ts'
 import type { CliContext } from './context.ts'
 import { CliError, ConnectionError, printable, ServiceError } from './errors.ts'
 
-/** Follows the message of a failure after which the outcome of a request is not known. */
-const UNDECIDED = '; the request may have taken effect'
+const TOO_LONG = 'its body is too long'
+const NOT_SPECIFIED = 'its body is not what the API specifies'
 
 export interface ClientOptions {
   /** Of a server, or the handler of an engine in this process. */
@@ -39,13 +39,15 @@ export interface Call {
 }
 
 /**
- * The HTTP API of a server or of an engine in this process. Requests are not repeated. They reject with
- * {@link ServiceError} for an error response, and with {@link CliError} without data for 30 s and for any
- * other response.
+ * The HTTP API of a server or of an engine in this process. No request is repeated that may have taken
+ * effect. Requests reject with {@link ServiceError} for an error response, and with {@link CliError} without
+ * data for 30 s and for any other response.
  */
 export class Client {
   readonly #options: ClientOptions
   #hasResponded = false
+  /** Of session requests: those that the server may accept. */
+  #headerPrefixes = HEADER_PREFIXES
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -73,7 +75,7 @@ export class Client {
       return decode(objectOf(readJson(body), 'body'))
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      throw this.#unexpected('its body is not what the API specifies')
+      throw undecided(this.#unexpected(NOT_SPECIFIED), call.method)
     }
   }
 
@@ -109,17 +111,16 @@ export class Client {
   ): AsyncGenerator<Message> {
     const request = new TimedRequest(this.#options)
     try {
-      const response = await this.#send(call, request, sessionContentType('svc'))
-      if (!response.ok) throw this.#errorOf(response.status, await request.body(response))
+      const response = await this.#openSession(call, request)
       onOpen?.()
       const frames = new FrameDecoder()
       for await (const chunk of request.chunks(response)) {
         for (const frame of frames.decode(chunk)) {
           if (frame.kind === 'terminal') {
             const error = this.#errorOf(frame.status, utf8(frame.body))
-            // A server that closes may have stored inputs whose acks it can no longer send.
-            if (call.method !== 'GET' && frame.status >= 500) error.message += UNDECIDED
-            throw error
+            // A server that closes, or a token that is revoked, may have stored inputs without their acks.
+            const isUndecided = frame.status >= 500 || frame.status === 401
+            throw isUndecided ? undecided(error, call.method) : error
           }
           yield decode(await messageOf(frame))
         }
@@ -132,13 +133,35 @@ export class Client {
     }
   }
 
+  /**
+   * Sends a session request under the header prefix that the server accepts. A server that does not accept
+   * the prefix takes it for a JSON request: it rejects the body of an append, and reads once.
+   */
+  async #openSession(call: Call, request: TimedRequest): Promise<Response> {
+    let firstError: CliError | undefined
+    for (const prefix of this.#headerPrefixes) {
+      const response = await this.#send(call, request, sessionContentType(prefix))
+      const isJson = mediaKind(response.headers.get('content-type')) === 'json'
+      if (response.ok && !isJson) {
+        this.#headerPrefixes = [prefix]
+        return response
+      }
+      const error = this.#responseError(call, response, await request.body(response))
+      firstError ??= error
+      const code = error instanceof ServiceError ? error.code : undefined
+      const isOneRead = call.method === 'GET' && (response.ok || code === 'range_not_satisfiable')
+      if (!isOneRead && code !== 'bad_json') break
+    }
+    throw firstError
+  }
+
   async #bytes(call: Call): Promise<{ readonly body: Uint8Array }> {
     const request = new TimedRequest(this.#options)
     try {
       const response = await this.#send(call, request, call.type ?? 'application/json')
       const body = await request.body(response)
       if (response.ok && body !== undefined) return { body }
-      throw this.#errorOf(response.status, body)
+      throw this.#responseError(call, response, body)
     } catch (error) {
       throw this.#asCliError(error, call.method, request)
     } finally {
@@ -163,8 +186,19 @@ export class Client {
     return response
   }
 
+  #responseError({ method }: Call, response: Response, body: Uint8Array | undefined): CliError {
+    const { ok, status } = response
+    if (ok) return undecided(this.#unexpected(body === undefined ? TOO_LONG : NOT_SPECIFIED), method)
+    const error = this.#errorOf(status, body)
+    if (error instanceof ServiceError) return error
+    // A proxy may have forwarded the request.
+    if (status >= 500) return undecided(error, method)
+    error.message += schemeHint(this.#options.url, response, body)
+    return error
+  }
+
   #errorOf(status: number, body: Uint8Array | undefined): CliError {
-    if (body === undefined) return this.#unexpected('its body is too long')
+    if (body === undefined) return this.#unexpected(TOO_LONG)
     try {
       return serviceErrorOf(status, objectOf(readJson(body), 'body'))
     } catch (error) {
@@ -186,13 +220,21 @@ export class Client {
     const { signal, name, url } = this.#options
     if (signal.aborted) return signal.reason
     if (error instanceof CliError) return error
-    if (HeadwaterError.is(error)) return this.#unexpected(printable(error.message))
+    if (HeadwaterError.is(error)) return undecided(this.#unexpected(printable(error.message)), method)
     const server = { url, hasResponded: this.#hasResponded }
     const { reason, wasNotSent, isRefused, hint } = connectionFailure(error, server)
     const problem = request.silence ?? reason
-    const outcome = method === 'GET' || wasNotSent ? '' : UNDECIDED
-    return new ConnectionError(`cannot reach ${name}: ${problem}${outcome}${hint}`, isRefused)
+    const lost = new ConnectionError(`cannot reach ${name}: ${problem}`, isRefused)
+    if (!wasNotSent) undecided(lost, method)
+    lost.message += hint
+    return lost
   }
+}
+
+/** States in the message of an error that the outcome of a request is not known, and returns the error. */
+function undecided(error: CliError, method: Call['method']): CliError {
+  if (method !== 'GET') error.message += '; the request may have taken effect'
+  return error
 }
 
 /** Decodes the body of an error response (docs/protocol.md "Error bodies"). */

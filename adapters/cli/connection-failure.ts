@@ -1,3 +1,4 @@
+import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import { printable } from './errors.ts'
 
 export interface ConnectionFailure {
@@ -37,6 +38,17 @@ const UNTRUSTED = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
+
+/**
+ * Returns the hint about a response, not from the API, that suggests that the server expects TLS: a redirect,
+ * or the error page of a port for TLS. It is empty otherwise.
+ */
+export function schemeHint(url: string, response: Response, body: Uint8Array | undefined): string {
+  if (!url.startsWith('http:')) return ''
+  const redirectsToTls = response.headers.get('location')?.startsWith('https:') ?? false
+  const rejectsPlainText = response.status === 400 && /https/i.test(lossyTextOf(body ?? EMPTY_BYTES))
+  return redirectsToTls || rejectsPlainText ? USE_HTTPS : ''
+}
 
 /**
  * Describes why a `fetch` failed.

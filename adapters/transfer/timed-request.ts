@@ -102,7 +102,7 @@ export class TimedRequest {
 
   #restart(): void {
     this.#cancel()
-    // A response may begin long before the request has been sent. Bounded, because the system time may change.
+    // A response may begin long before the request has been sent. The system time may change meanwhile.
     const uploadMs = Math.min(this.#uploadedBy - this.#clock.now(), this.#uploadMs)
     const ms = Math.max(SILENCE_MS_MAX, uploadMs)
     this.#cancel = this.#clock.schedule(ms, () => {

@@ -1,12 +1,14 @@
 import { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { appendFrame } from '../../adapters/cli/append-records.ts'
+import { Client } from '../../adapters/cli/client.ts'
 import type { CliContext } from '../../adapters/cli/context.ts'
+import { serverWriter } from '../../adapters/cli/server-writer.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
-import { fenceRecord, open } from '../../src/index.ts'
+import { fenceRecord, open, systemClock } from '../../src/index.ts'
 import { encodeTerminalFrame, FrameDecoder } from '../../src/wire/frame.ts'
 import { deferred } from '../support/deferred.ts'
 import { run } from './run.ts'
@@ -111,6 +113,26 @@ describe('append to a server', () => {
     expect(arrivals.length).toBeLessThan(30)
     // The next request, and what Node reads of a stream in advance.
     expect(Math.max(...ahead)).toBeLessThan(4 * REQUEST_BYTES_MAX)
+  })
+
+  it('sends at most 1,000 batches in a request', async () => {
+    const written = deferred()
+    const { fetch, arrivals, stream } = await server(async (send, index) => {
+      if (index === 0) await written.promise
+      return send()
+    })
+    const { signal } = new AbortController()
+    const client = new Client({ fetch, url: URL, name: URL, clock: systemClock, signal })
+    const events = { onAck() {}, onFailure() {} }
+    const writer = serverWriter(client, { basin: 'app', stream: 's' }, {}, events)
+    const batch = { records: ['x'], count: 1, bytes: 9 }
+    for (let batches = 0; batches <= 1_000; batches++) await writer.write(batch)
+    const waiting = writer.write(batch)
+    written.resolve()
+    await waiting
+    await writer.close()
+    expect(arrivals.map(({ batches }) => batches)).toEqual([1, 1_000, 1])
+    expect(await stream.checkTail()).toMatchObject({ seqNum: 1_002 })
   })
 
   it('sends a batch that is longer than 1 MiB alone', async () => {
@@ -219,6 +241,7 @@ describe('append to a server', () => {
 
   it.each([
     [503, 'unavailable', '; the request may have taken effect'],
+    [401, 'authn', '; the request may have taken effect'],
     [412, 'fencing_token_mismatch', ''],
   ])(
     'states whether records may have been stored when a request ends with %i',
@@ -241,11 +264,26 @@ describe('append to a server', () => {
     expect(writer.err).toEqual(['Appended 5 records to app/s: sequence number 0 to 4'])
   })
 
-  it('reports a response without acks', async () => {
-    const { fetch } = await server(async () => new Response(new Uint8Array([0, 0, 2, 0, 255])))
-    const writer = append(numbered(2), fetch)
+  it.each([
+    ['has no ack', new Response(new Uint8Array([0, 0, 2, 0, 255])), 'invalid ack'],
+    ['ends inside of a frame', new Response(new Uint8Array([0, 0, 2])), '.*frame.*'],
+    ['is JSON', Response.json({}), 'its body is not what the API specifies'],
+    ['is from a proxy without its server', new Response('<html>', { status: 502 }), 'its status is 502'],
+    ['is from a proxy that gave up', new Response('<html>', { status: 504 }), 'its status is 504'],
+  ])('states that records may have been stored if the response %s', async (_, response, problem) => {
+    const { fetch, arrivals } = await server(async () => response)
+    const writer = append(['a line\n'], fetch)
     expect(await writer.exitCode).toBe(1)
-    expect(writer.err.at(-1)).toBe(`headwater: unexpected response from ${URL}: invalid ack`)
+    const message = `^headwater: unexpected response from ${URL}: ${problem}; the request may have taken effect$`
+    expect(writer.err).toEqual([expect.stringMatching(new RegExp(message))])
+    expect(arrivals).toHaveLength(1)
+  })
+
+  it('does not state that records may have been stored if a proxy rejects the request', async () => {
+    const { fetch } = await server(async () => new Response('<html>', { status: 413 }))
+    const writer = append(['a line\n'], fetch)
+    expect(await writer.exitCode).toBe(1)
+    expect(writer.err).toEqual([`headwater: unexpected response from ${URL}: its status is 413`])
   })
 
   it('stops reading an input that has not ended when a request fails', async () => {

@@ -212,9 +212,8 @@ describe('headwater token with a service', () => {
       respondingWith(() => Response.json(body, { status: 201 })),
     )
     expect([exitCode, out]).toEqual([1, []])
-    expect(err).toEqual([
-      `headwater: unexpected response from ${URL}: its body is not what the API specifies`,
-    ])
+    const problem = 'its body is not what the API specifies; the request may have taken effect'
+    expect(err).toEqual([`headwater: unexpected response from ${URL}: ${problem}`])
   })
 
   it('lists operations that it does not know', async () => {

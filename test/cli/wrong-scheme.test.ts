@@ -72,6 +72,33 @@ describe('a URL with the wrong scheme', () => {
     expect([exitCode, err]).toEqual([1, [reported(url, message)]])
   })
 
+  it.each<[string, string, string]>([
+    ['nginx', '400 Bad Request', '<center>The plain HTTP request was sent to HTTPS port</center>'],
+    ['a server in Go', '400 Bad Request', 'Client sent an HTTP request to an HTTPS server.\n'],
+    ['a redirect', '301 Moved Permanently\r\nlocation: https://there/', ''],
+    ['a permanent redirect', '308 Permanent Redirect\r\nlocation: https://there/', ''],
+  ])('is reported at the response of %s', async (_, head, body) => {
+    const response = `HTTP/1.1 ${head}\r\nconnection: close\r\n\r\n${body}`
+    const url = `http://127.0.0.1:${await portOf(onData((socket) => socket.end(response)))}`
+    const options = { fetch: (request: Request) => fetch(request) }
+    const { exitCode, err } = await resultOf(['ls', '--url', url], options)
+    const problem = `unexpected response from ${url}: its status is ${head.slice(0, 3)}`
+    expect([exitCode, err]).toEqual([1, [`headwater: ${problem}; ${USE_HTTPS}`]])
+  })
+
+  it('is not suggested by other responses', async () => {
+    for (const [url, response] of [
+      ['http://there', new Response('no', { status: 400 })],
+      ['http://there', new Response('use https', { status: 404 })],
+      ['http://there', new Response(null, { status: 307, headers: { location: 'http://other' } })],
+      ['https://there', new Response('use https', { status: 400 })],
+    ] as const) {
+      const { err } = await resultOf(['ls', '--url', url], { fetch: async () => response })
+      const problem = `unexpected response from ${url}: its status is ${response.status}`
+      expect(err).toEqual([`headwater: ${problem}`])
+    }
+  })
+
   it('is suggested after the statement that a request may have taken effect', async () => {
     const url = `http://127.0.0.1:${await portOf(onData((socket) => socket.resetAndDestroy()))}`
     const options = { fetch: (request: Request) => fetch(request) }
