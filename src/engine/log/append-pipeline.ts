@@ -51,7 +51,7 @@ export class AppendPipeline implements AppendSink {
   /** The head after all entries before `#next`, if they succeed. */
   #ahead: Head
   /** Whether the head has to be read again before anything more is sequenced. */
-  #broken = false
+  #needsReload = false
   #invalidations = 0
   /** The head as of the last recovery. */
   #reloaded: Head | undefined
@@ -61,7 +61,7 @@ export class AppendPipeline implements AppendSink {
    * over.
    */
   #window = WINDOW_MAX
-  #settling = false
+  #isSettling = false
   #endsWhenIdle = false
   /** Callers of {@link settled} that wait. */
   #idle: (() => void)[] | undefined
@@ -93,7 +93,7 @@ export class AppendPipeline implements AppendSink {
     }
     if (this.#entries.length === 0) this.#ahead = this.#target.head
     // A list of one, the common case, has no room for more. Settling and recovery change the list in place.
-    if (this.#entries.length === 0 && !this.#settling) this.#entries = [entry]
+    if (this.#entries.length === 0 && !this.#isSettling) this.#entries = [entry]
     else this.#entries.push(entry)
     this.#advance()
     if (entry.state.kind !== 'writing') ownBytes(batch)
@@ -101,7 +101,7 @@ export class AppendPipeline implements AppendSink {
 
   /** Makes the pipeline read the head before it sequences more: the stream was changed by something else. */
   invalidate(): void {
-    this.#broken = true
+    this.#needsReload = true
     this.#invalidations++
   }
 
@@ -120,8 +120,8 @@ export class AppendPipeline implements AppendSink {
    */
   endWhenIdle(): void {
     this.#endsWhenIdle = true
-    const isIdle = this.#entries.length === 0 && !this.#settling
-    if (isIdle && this.#window === WINDOW_MAX) this.#target.onIdle(this.#broken)
+    const isIdle = this.#entries.length === 0 && !this.#isSettling
+    if (isIdle && this.#window === WINDOW_MAX) this.#target.onIdle(this.#needsReload)
   }
 
   /** Returns memory for a block of the stream. */
@@ -131,16 +131,16 @@ export class AppendPipeline implements AppendSink {
   }
 
   #advance(): void {
-    while (!this.#broken && this.#next < this.#entries.length && this.#writing < this.#window) {
+    while (!this.#needsReload && this.#next < this.#entries.length && this.#writing < this.#window) {
       const entry = this.#entries[this.#next]!
       this.#next++
       this.#begin(entry)
       // On a storage shared with other engines a refusal may rest on an outdated head: recovery checks it.
-      if (entry.state.kind === 'refused' && entry.state.needsReload) this.#broken = true
+      if (entry.state.kind === 'refused' && entry.state.needsReload) this.#needsReload = true
     }
     const first = this.#entries[0]
     if (first === undefined) return
-    const canSettle = this.#broken ? this.#writing === 0 : first.state.kind !== 'writing'
+    const canSettle = this.#needsReload ? this.#writing === 0 : first.state.kind !== 'writing'
     if (canSettle) this.#settleSoon()
   }
 
@@ -195,9 +195,9 @@ export class AppendPipeline implements AppendSink {
         this.#writing--
         this.#window = Math.min(2 * this.#window, WINDOW_MAX)
         entry.state = { kind: 'written', attempt }
-        if (this.#entries.length > 1 || this.#settling) this.#settleSoon()
+        if (this.#entries.length > 1 || this.#isSettling) this.#settleSoon()
         else {
-          this.#settling = true
+          this.#isSettling = true
           this.#settle()
         }
       },
@@ -210,7 +210,7 @@ export class AppendPipeline implements AppendSink {
     if (entry.batch.borrows) restoreBytes(entry.batch, attempt.written.block.data)
     this.#writing--
     this.#window = 1
-    this.#broken = true
+    this.#needsReload = true
     entry.state = StorageConflict.is(error)
       ? CONFLICTED
       : { kind: 'failed', error: fromStorage(error), attempt }
@@ -219,20 +219,20 @@ export class AppendPipeline implements AppendSink {
 
   /** Appends that become durable in one turn are acknowledged together. */
   #settleSoon(): void {
-    if (this.#settling) return
-    this.#settling = true
+    if (this.#isSettling) return
+    this.#isSettling = true
     queueMicrotask(() => this.#settle())
   }
 
   #settle(): void {
-    const broken = this.#broken
+    const needsReload = this.#needsReload
     // The appends at the front whose outcome is certain without reading the head.
     let count = 0
     for (const { state, group } of this.#entries) {
       const isCertain =
         state.kind === 'written' ||
-        (state.kind === 'refused' && (state.isFinal || (!broken && !state.needsReload))) ||
-        (!broken && state.kind === 'discarded')
+        (state.kind === 'refused' && (state.isFinal || (!needsReload && !state.needsReload))) ||
+        (!needsReload && state.kind === 'discarded')
       if (!isCertain) break
       if (state.kind === 'refused') group?.fail()
       count++
@@ -240,7 +240,7 @@ export class AppendPipeline implements AppendSink {
     this.#next -= count
     settleAppends(this.#entries.splice(0, count), this.#target)
     // Every write in flight ends before the head is read, so that none changes it afterwards.
-    if (this.#broken && this.#writing === 0 && this.#entries.length > 0) void this.#recover()
+    if (this.#needsReload && this.#writing === 0 && this.#entries.length > 0) void this.#recover()
     else this.#onSettled()
   }
 
@@ -251,13 +251,13 @@ export class AppendPipeline implements AppendSink {
     if (recovered) {
       this.#ahead = this.#target.head
       this.#reloaded = this.#target.head
-      this.#broken = this.#invalidations !== invalidations
+      this.#needsReload = this.#invalidations !== invalidations
     }
     this.#onSettled()
   }
 
   #onSettled(): void {
-    this.#settling = false
+    this.#isSettling = false
     if (this.#entries.length > 0) {
       this.#advance()
       return

@@ -26,7 +26,7 @@ export class ChangeWatch {
   readonly #failed = new Set<StreamLog>()
   #cancelRetry: (() => void) | undefined
   #cancelPoll: (() => void) | undefined
-  #closed = false
+  #isClosed = false
 
   constructor(options: ChangeWatchOptions, logs: () => Iterable<StreamLog>) {
     this.#options = options
@@ -40,7 +40,7 @@ export class ChangeWatch {
       (error: unknown) => {
         this.#options.onBackgroundError(error)
         this.#failed.add(log)
-        if (!this.#closed) this.#cancelRetry ??= this.#options.clock.schedule(RETRY_MS, () => this.#retry())
+        if (!this.#isClosed) this.#cancelRetry ??= this.#options.clock.schedule(RETRY_MS, () => this.#retry())
       },
     )
   }
@@ -48,7 +48,7 @@ export class ChangeWatch {
   /** Polls for as long as any log has followers. */
   poll(): void {
     const { clock, shared, notifications } = this.#options
-    if (!shared || notifications === 'reliable' || this.#cancelPoll !== undefined || this.#closed) return
+    if (!shared || notifications === 'reliable' || this.#cancelPoll !== undefined || this.#isClosed) return
     const delay = notifications === 'hint' ? POLL_MS_WITH_HINTS : POLL_MS_WITHOUT
     this.#cancelPoll = clock.schedule(delay, () => {
       this.#cancelPoll = undefined
@@ -59,7 +59,7 @@ export class ChangeWatch {
   }
 
   close(): void {
-    this.#closed = true
+    this.#isClosed = true
     this.#cancelPoll?.()
     this.#cancelRetry?.()
     this.#failed.clear()

@@ -64,7 +64,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   /** Whether it was used since the cache last considered it for eviction. Set by the cache only. */
   wasUsed = false
   #leases = 0
-  #stale = false
+  #isStale = false
   #isClosed = false
   #syncing: Promise<void> | undefined
   #syncAgain = false
@@ -164,7 +164,7 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** This engine may have changed the stream: it is read again before the next use. */
   markStale(): void {
-    this.#stale = true
+    this.#isStale = true
   }
 
   markDeleted(by: 'this engine' | 'another engine'): void {
@@ -190,7 +190,7 @@ export class StreamLog implements AppendTarget, AppendSink {
    */
   refresh(): Promise<boolean> {
     if (this.isDeleted) return Promise.resolve(false)
-    return this.#options.isShared() || this.#stale ? this.reload() : Promise.resolve(true)
+    return this.#options.isShared() || this.#isStale ? this.reload() : Promise.resolve(true)
   }
 
   async reload(): Promise<boolean> {
@@ -210,7 +210,7 @@ export class StreamLog implements AppendTarget, AppendSink {
       // takes over. The engine continues with what is there.
       if (head.tail.seqNum < known.tail.seqNum && this.head === known) this.#rewind(head)
       else this.#advance(head)
-      this.#stale = false
+      this.#isStale = false
       return true
     }
     if ((await session.head(logId)) !== undefined) throw conflictError()
