@@ -1,6 +1,6 @@
-/** The result of an append when no write is in progress. */
+/** An append when no write is in progress. */
 export interface Attempt {
-  readonly outcome:
+  readonly state:
     | 'queued'
     | 'written'
     /** The storage failed; it may be written. */
@@ -10,7 +10,7 @@ export interface Attempt {
     /** Rejected against the head that the preceding attempts would leave. */
     | 'refused'
     /** Rejected against the stored head after the append was requested. */
-    | 'refused for good'
+    | 'rejected'
     /** Not attempted, because an earlier one of its group was rejected. */
     | 'discarded'
   /** Attempts of one group succeed or fail together, in order. */
@@ -33,15 +33,15 @@ export type Outcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 'retry'
  *   stream since.
  */
 export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): Outcome[] {
-  const lastWritten = attempts.findLastIndex(({ outcome }) => outcome === 'written')
+  const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
   const failedGroups = new Set<object>()
   let hasFailure = false
   let hasConflict = false
   let isCertain = true
 
-  const verdictOf = ({ outcome, group, groupHasFailed }: Attempt, index: number): Outcome => {
+  const outcomeOf = ({ state, group, groupHasFailed }: Attempt, index: number): Outcome => {
     const unlessGroupFailed = (group && failedGroups.has(group)) || groupHasFailed ? 'discard' : 'retry'
-    switch (outcome) {
+    switch (state) {
       case 'queued':
         return 'retry'
       case 'written':
@@ -58,7 +58,7 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
         return hasFailure ? 'fail' : unlessGroupFailed
       case 'refused':
         return isCertain && !shared ? 'refuse' : unlessGroupFailed
-      case 'refused for good':
+      case 'rejected':
         return 'refuse'
       case 'discarded':
         return unlessGroupFailed
@@ -66,8 +66,8 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
   }
 
   return attempts.map((attempt, index) => {
-    const verdict = verdictOf(attempt, index)
-    if (attempt.group && verdict !== 'acknowledge' && verdict !== 'retry') failedGroups.add(attempt.group)
-    return verdict
+    const outcome = outcomeOf(attempt, index)
+    if (attempt.group && outcome !== 'acknowledge' && outcome !== 'retry') failedGroups.add(attempt.group)
+    return outcome
   })
 }

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { type Attempt, type Outcome, resolveAttempts } from '../../src/core/resolve-attempts.ts'
 
 const session = {}
-const of = (...outcomes: Attempt['outcome'][]): Attempt[] => outcomes.map((outcome) => ({ outcome }))
-const inSession = (...outcomes: Attempt['outcome'][]): Attempt[] =>
-  outcomes.map((outcome) => ({ outcome, group: session }))
+const of = (...states: Attempt['state'][]): Attempt[] => states.map((state) => ({ state }))
+const inSession = (...states: Attempt['state'][]): Attempt[] =>
+  states.map((state) => ({ state, group: session }))
 
 describe('the outcomes of attempts after a failure or conflict', () => {
   it.each<[string, Attempt[], boolean, Outcome[]]>([
@@ -49,7 +49,7 @@ describe('the outcomes of attempts after a failure or conflict', () => {
       true,
       ['acknowledge', 'retry'],
     ],
-    ['keeps a final rejection', of('refused for good', 'queued'), true, ['refuse', 'retry']],
+    ['keeps a final rejection', of('rejected', 'queued'), true, ['refuse', 'retry']],
     [
       'retries appends after a rejection in doubt',
       inSession('conflicted', 'refused', 'discarded'),
@@ -70,43 +70,35 @@ describe('the outcomes of attempts after a failure or conflict', () => {
     ],
     [
       'discards appends of a session that failed before',
-      [{ outcome: 'conflicted', group: session, groupHasFailed: true }],
+      [{ state: 'conflicted', group: session, groupHasFailed: true }],
       true,
       ['discard'],
     ],
-  ])('%s', (_, attempts, shared, verdicts) => {
-    expect(resolveAttempts(attempts, shared)).toEqual(verdicts)
+  ])('%s', (_, attempts, shared, outcomes) => {
+    expect(resolveAttempts(attempts, shared)).toEqual(outcomes)
   })
 
   it('never retries a durable append and never acknowledges an undecided one', () => {
-    const outcomes = [
-      'queued',
-      'written',
-      'failed',
-      'conflicted',
-      'refused',
-      'refused for good',
-      'discarded',
-    ] as const
+    const states = ['queued', 'written', 'failed', 'conflicted', 'refused', 'rejected', 'discarded'] as const
     const attempt = fc.record({
-      outcome: fc.constantFrom(...outcomes),
+      state: fc.constantFrom(...states),
       group: fc.constantFrom(undefined, session),
     })
     fc.assert(
       fc.property(fc.array(attempt, { maxLength: 12 }), fc.boolean(), (attempts, shared) => {
-        const verdicts = resolveAttempts(attempts, shared)
-        const lastWritten = attempts.findLastIndex(({ outcome }) => outcome === 'written')
-        attempts.forEach(({ outcome }, index) => {
-          const isDurable = outcome === 'written' || (outcome === 'failed' && index < lastWritten)
-          expect(verdicts[index] === 'acknowledge').toBe(isDurable)
+        const outcomes = resolveAttempts(attempts, shared)
+        const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
+        attempts.forEach(({ state }, index) => {
+          const isDurable = state === 'written' || (state === 'failed' && index < lastWritten)
+          expect(outcomes[index] === 'acknowledge').toBe(isDurable)
           const before = attempts.slice(0, index)
           const firstUnresolved = before.find((attempt, i) => {
-            return attempt.outcome === 'conflicted' || (attempt.outcome === 'failed' && i > lastWritten)
+            return attempt.state === 'conflicted' || (attempt.state === 'failed' && i > lastWritten)
           })
-          if (outcome === 'failed' && firstUnresolved?.outcome !== 'conflicted') {
-            expect(verdicts[index]).not.toBe('retry')
+          if (state === 'failed' && firstUnresolved?.state !== 'conflicted') {
+            expect(outcomes[index]).not.toBe('retry')
           }
-          if (outcome === 'queued') expect(verdicts[index]).toBe('retry')
+          if (state === 'queued') expect(outcomes[index]).toBe('retry')
         })
       }),
     )

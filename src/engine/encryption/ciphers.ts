@@ -67,7 +67,7 @@ function missingCodec(cipher: Cipher, problem: string): RecordCodec {
   return {
     pending: 0,
     checkKey: fail,
-    append: (_batch, _key, outcome) => outcome.failed(missingCipher(cipher, problem)),
+    append: (_batch, _key, listener) => listener.failed(missingCipher(cipher, problem)),
     reader: fail,
     split: fail,
     async close() {},

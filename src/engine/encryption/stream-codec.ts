@@ -8,7 +8,7 @@ import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { encodePlaintext, encodeSegment, encodeSkeleton, type Sealed } from '../../storage/sealed-block.ts'
-import type { AppendGroup, AppendOutcome, AppendSink, BlockEncoder } from '../log/append-entry.ts'
+import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../log/append-entry.ts'
 import type { RecordCodec, RecordReader } from '../log/record-codec.ts'
 import { aesGcm } from './aes-gcm.ts'
 import { BlockOpener, splitBlock } from './block-opener.ts'
@@ -55,7 +55,7 @@ class StreamCodec implements RecordCodec {
   append(
     batch: AppendBatch,
     key: RedactedKey | undefined,
-    outcome: AppendOutcome,
+    listener: AppendListener,
     group: AppendGroup | undefined,
     to: AppendSink,
   ): void {
@@ -63,7 +63,7 @@ class StreamCodec implements RecordCodec {
     try {
       encryptionKey = requiredKey(key, this.#aead.cipher)
     } catch (error) {
-      outcome.failed(error)
+      listener.failed(error)
       return
     }
     ownBytes(batch)
@@ -72,9 +72,9 @@ class StreamCodec implements RecordCodec {
     this.#sealing.add(() => this.#encoder(batch, encryptionKey), {
       resolved: (encode) => {
         this.#lastAppend = new Promise((settled) => {
-          const settling: AppendOutcome = {
-            acked: (ack) => settled(outcome.acked(ack)),
-            failed: (error) => settled(outcome.failed(error)),
+          const settling: AppendListener = {
+            acked: (ack) => settled(listener.acked(ack)),
+            failed: (error) => settled(listener.failed(error)),
           }
           to.enqueue(batch, settling, group, encode)
         })
@@ -83,7 +83,7 @@ class StreamCodec implements RecordCodec {
         // At once: the next append of the group may be delivered in the same turn.
         group?.fail()
         // After the acknowledgements of earlier appends.
-        void this.#lastAppend.then(() => outcome.failed(error))
+        void this.#lastAppend.then(() => listener.failed(error))
       },
     })
   }

@@ -12,7 +12,7 @@ import { discardedError } from './errors.ts'
 export type BlockEncoder = (records: readonly SequencedRecord[], memory: BlockMemory) => Uint8Array
 
 /** Receives the outcome of one append. Callbacks, because every promise on the way would cost a turn. */
-export interface AppendOutcome {
+export interface AppendListener {
   /** Called when the append is durable. */
   acked(ack: AppendAck): void
   failed(error: unknown): void
@@ -21,7 +21,7 @@ export interface AppendOutcome {
 /** Accepts appends in order, once they are encrypted. */
 export interface AppendSink {
   /** Copies the byte arrays of the batch unless they are encoded when it returns. */
-  enqueue(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void
+  enqueue(batch: AppendBatch, listener: AppendListener, group?: AppendGroup, encode?: BlockEncoder): void
 }
 
 /** The stream that a pipeline appends to. */
@@ -48,7 +48,7 @@ export interface AppendEntry {
   readonly batch: AppendBatch
   readonly group: AppendGroup | undefined
   readonly encode: BlockEncoder
-  readonly outcome: AppendOutcome
+  readonly listener: AppendListener
   /** How often it was the first append to conflict with one of another engine. */
   conflicts: number
   /** Whether the head was read again after the append was called. */
@@ -93,7 +93,7 @@ export function settleAppends(entries: readonly AppendEntry[], target: AppendTar
     const { state } = entry
     if (state.kind === 'written') {
       const { start, end } = state.attempt.sequenced
-      entry.outcome.acked({ start, end, tail })
+      entry.listener.acked({ start, end, tail })
     } else {
       const hasError = state.kind === 'failed' || state.kind === 'refused'
       rejectAppend(entry, hasError ? state.error : discardedError())
@@ -101,9 +101,9 @@ export function settleAppends(entries: readonly AppendEntry[], target: AppendTar
   }
 }
 
-export function rejectAppend({ group, outcome }: AppendEntry, error: HeadwaterError): void {
+export function rejectAppend({ group, listener }: AppendEntry, error: HeadwaterError): void {
   group?.fail()
-  outcome.failed(error)
+  listener.failed(error)
 }
 
 /**

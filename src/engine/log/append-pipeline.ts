@@ -8,7 +8,7 @@ import { StorageConflict } from '../../storage/errors.ts'
 import {
   type AppendEntry,
   type AppendGroup,
-  type AppendOutcome,
+  type AppendListener,
   type AppendSink,
   type AppendTarget,
   type BlockEncoder,
@@ -78,7 +78,7 @@ export class AppendPipeline implements AppendSink {
 
   enqueue(
     batch: AppendBatch,
-    outcome: AppendOutcome,
+    listener: AppendListener,
     group?: AppendGroup,
     encode: BlockEncoder = encodeRecords,
   ): void {
@@ -86,7 +86,7 @@ export class AppendPipeline implements AppendSink {
       batch,
       group,
       encode,
-      outcome,
+      listener,
       conflicts: 0,
       sawReload: false,
       state: QUEUED,
@@ -154,16 +154,16 @@ export class AppendPipeline implements AppendSink {
     const ahead = this.#ahead
     const now = clock.now()
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
-    const outcome = sequence(ahead, entry.batch, stream, now)
-    if (outcome.kind === 'refused') {
+    const result = sequence(ahead, entry.batch, stream, now)
+    if (result.kind === 'refused') {
       // Any state that the storage had after the call may be refused against, however busy other engines are.
       const isFinal = entry.sawReload && ahead === this.#reloaded
       const needsReload = !isFinal && isShared()
-      entry.state = { kind: 'refused', error: outcome.error, against: ahead, isFinal, needsReload }
+      entry.state = { kind: 'refused', error: result.error, against: ahead, isFinal, needsReload }
       entry.group?.refuse(entry)
       return
     }
-    const { next, start, end, records, lines } = outcome
+    const { next, start, end, records, lines } = result
     // Member by member, here and below: spreading costs more than sequencing.
     const head: Head = {
       epoch: ahead.epoch,
@@ -186,7 +186,7 @@ export class AppendPipeline implements AppendSink {
       expiresAt: expiryOf(document.config.retentionPolicy, now),
       data: lines?.encode(start, this) ?? entry.encode(records, this),
     }
-    const attempt: WriteAttempt = { sequenced: outcome, written: { block, head } }
+    const attempt: WriteAttempt = { sequenced: result, written: { block, head } }
     entry.state = { kind: 'writing', attempt }
     this.#ahead = head
     this.#writing++

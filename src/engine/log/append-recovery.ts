@@ -74,9 +74,9 @@ function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, share
 
 function attemptOf({ state, group }: AppendEntry): Attempt {
   // No write is in flight, so none is `writing`.
-  const outcome = state.kind === 'writing' ? 'queued' : state.kind
+  const kind = state.kind === 'writing' ? 'queued' : state.kind
   return {
-    outcome: state.kind === 'refused' && state.isFinal ? 'refused for good' : outcome,
+    state: state.kind === 'refused' && state.isFinal ? 'rejected' : kind,
     group,
     groupHasFailed: group?.failed,
   }

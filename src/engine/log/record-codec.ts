@@ -8,7 +8,7 @@ import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { spansOf } from '../../storage/record-spans.ts'
-import type { AppendGroup, AppendOutcome, AppendSink } from './append-entry.ts'
+import type { AppendGroup, AppendListener, AppendSink } from './append-entry.ts'
 import { decodeOrThrowCorrupt } from './errors.ts'
 import type { LiveBatch } from './live-tail.ts'
 
@@ -25,7 +25,7 @@ export interface RecordCodec {
   append(
     batch: AppendBatch,
     key: RedactedKey | undefined,
-    outcome: AppendOutcome,
+    listener: AppendListener,
     group: AppendGroup | undefined,
     to: AppendSink,
   ): void
@@ -85,7 +85,7 @@ const PLAIN_READER: RecordReader = {
 export const PLAIN: RecordCodec = {
   pending: 0,
   checkKey() {},
-  append: (batch, _key, outcome, group, to) => to.enqueue(batch, outcome, group),
+  append: (batch, _key, listener, group, to) => to.enqueue(batch, listener, group),
   reader: () => PLAIN_READER,
   split: (blocks) => blocks,
   async close() {},

@@ -6,7 +6,7 @@ import type { StreamDocument } from '../../storage/documents.ts'
 import { RecordBatch } from '../../storage/record-batch.ts'
 import type {
   AppendGroup,
-  AppendOutcome,
+  AppendListener,
   AppendSink,
   AppendTarget,
   BlockEncoder,
@@ -108,19 +108,19 @@ export class StreamLog implements AppendTarget, AppendSink {
   append(
     batch: AppendBatch,
     key: RedactedKey | undefined,
-    outcome: AppendOutcome,
+    listener: AppendListener,
     group?: AppendGroup,
   ): void {
-    this.codec.append(batch, key, outcome, group, this)
+    this.codec.append(batch, key, listener, group, this)
   }
 
-  enqueue(batch: AppendBatch, outcome: AppendOutcome, group?: AppendGroup, encode?: BlockEncoder): void {
+  enqueue(batch: AppendBatch, listener: AppendListener, group?: AppendGroup, encode?: BlockEncoder): void {
     if (this.#isClosed) {
-      outcome.failed(closedError())
+      listener.failed(closedError())
       return
     }
     const pipeline = this.#pipeline ?? this.#openPipeline()
-    pipeline.enqueue(batch, outcome, group, encode)
+    pipeline.enqueue(batch, listener, group, encode)
   }
 
   /** Keeps the latest appends for the follower until the returned function is called. */

@@ -2,7 +2,7 @@ import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { AppendGroup, type AppendOutcome } from '../log/append-entry.ts'
+import { AppendGroup, type AppendListener } from '../log/append-entry.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import type { Admission, Reservation } from './admission.ts'
 import { INCARNATIONS_MAX, type StreamOpener } from './stream-opener.ts'
@@ -84,7 +84,7 @@ interface AppendContext {
 }
 
 /** One append on its way to a log and back. */
-class PendingAppend implements AppendOutcome {
+class PendingAppend implements AppendListener {
   readonly #context: AppendContext
   readonly #target: StreamTarget
   readonly #batch: AppendBatch
