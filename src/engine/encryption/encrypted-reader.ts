@@ -5,7 +5,7 @@ import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { LiveBatch } from '../log/live-tail.ts'
 import type { RecordReader, UpcomingBlocks, Wanted } from '../log/record-codec.ts'
-import { type BlockOpener, splitBlock } from './block-opener.ts'
+import type { BlockOpener } from './block-opener.ts'
 
 /**
  * Opens the blocks of an encrypted stream for one read. Keeps the blocks that the read has not passed yet:
@@ -17,10 +17,6 @@ export class EncryptedReader implements RecordReader {
 
   constructor(opener: BlockOpener) {
     this.#opener = opener
-  }
-
-  split(blocks: readonly StoredBlock[]): readonly StoredBlock[] {
-    return blocks.flatMap(splitBlock)
   }
 
   positions(block: StoredBlock): readonly StreamPosition[] {

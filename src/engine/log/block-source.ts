@@ -3,6 +3,7 @@ import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import { isPromise } from '../../runtime/maybe-promise.ts'
 import type { ReadRange, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { type ReadBudget, type ReadShare, readCost } from './read-budget.ts'
+import type { RecordCodec } from './record-codec.ts'
 
 /**
  * How many batches are read ahead at first, and later: one large request costs far less than several small
@@ -24,6 +25,7 @@ export class BlockSource {
   readonly #session: Pick<StorageSession, 'read' | 'head'>
   readonly #readAhead: ReadAhead
   readonly #logId: string
+  readonly #codec: Pick<RecordCodec, 'split'>
   readonly #share: ReadShare
   #ahead: Ahead | undefined
   #isLong = false
@@ -34,6 +36,7 @@ export class BlockSource {
     session: Pick<StorageSession, 'read' | 'head'>,
     readAhead: ReadAhead,
     logId: string,
+    codec: Pick<RecordCodec, 'split'>,
     share: ReadShare,
     ownsBlocks = false,
   ) {
@@ -41,10 +44,11 @@ export class BlockSource {
     this.#session = session
     this.#readAhead = readAhead
     this.#logId = logId
+    this.#codec = codec
     this.#share = share
   }
 
-  /** Resolves to the blocks from `from` on, enough for at least one batch; to none at the end. */
+  /** Resolves to the blocks from `from` on, split, enough for at least one batch; to none at the end. */
   async blocks(
     from: ReadRange['from'],
     endSeqNum: number,
@@ -56,7 +60,7 @@ export class BlockSource {
     if (limits.count > READ_RECORDS_MAX && limits.count < Number.POSITIVE_INFINITY) this.#isLong = true
     if (this.#isLong && !this.#isClosed) this.#beginAhead(blocks, endSeqNum, limits)
     this.#isLong = true
-    return blocks
+    return this.#codec.split(blocks)
   }
 
   /** Tells the end of a log from a deleted one, which reads as empty. */

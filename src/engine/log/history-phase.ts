@@ -228,7 +228,7 @@ export class HistoryPhase {
       if (block !== undefined) return block
       if (this.#first < this.#blocks.length || progress.position >= endSeqNum) return undefined
       if (this.#first > first) start = { seqNum: progress.position }
-      this.#blocks = this.#reader.split(await this.#source.blocks(start, endSeqNum, progress.limits))
+      this.#blocks = await this.#source.blocks(start, endSeqNum, progress.limits)
       this.#first = 0
       if (this.#blocks.length === 0) {
         if (!(await this.#source.exists())) throw deletedUnderReadError()

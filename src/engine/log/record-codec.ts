@@ -31,7 +31,10 @@ export interface RecordCodec {
   ): void
   /** Returns the reader of one read. Throws as `checkKey` does. */
   reader(key: RedactedKey | undefined): RecordReader
-  /** Splits blocks into the appends that a storage merged. Throws `storage` if a block is damaged. */
+  /**
+   * Splits blocks into the appends that a storage merged, which may have different keys. Throws `storage` if
+   * a block is damaged.
+   */
   split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
   /** Waits a limited time for pending batches; those left and all later ones reject with `errorOf()`. */
   close(clock: Clock, errorOf: () => HeadwaterError): Promise<void>
@@ -54,8 +57,6 @@ export interface UpcomingBlocks {
 
 /** Turns the stored blocks of a stream into plain ones, for one read. */
 export interface RecordReader {
-  /** Splits blocks into parts that may have different keys. */
-  split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
   /** The position of every record in a block. Decrypts nothing. */
   positions(block: StoredBlock): readonly StreamPosition[]
   /**
@@ -74,7 +75,6 @@ export interface RecordReader {
 }
 
 const PLAIN_READER: RecordReader = {
-  split: (blocks) => blocks,
   positions: (block) => decodeOrThrowCorrupt(() => spansOf(block)),
   open: (block) => block,
   forget() {},

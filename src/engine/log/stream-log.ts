@@ -153,7 +153,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   /** The stored blocks, for one read. */
   blockSource(share: ReadShare): BlockSource {
     const { session, readAhead, readsIntoNewMemory } = this.#options
-    return new BlockSource(session, readAhead, this.document.logId, share, readsIntoNewMemory)
+    return new BlockSource(session, readAhead, this.document.logId, this.codec, share, readsIntoNewMemory)
   }
 
   /** This engine has changed the configuration. */

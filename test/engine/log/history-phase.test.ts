@@ -23,6 +23,7 @@ function historyOf(stored: StoredBlock, limits: ReadLimits): [HistoryPhase, Read
     session,
     new ReadAhead(budget),
     'log',
+    PLAIN,
     budget.open(() => {}),
   )
   const progress = new ReadProgress({ floor: stored.firstSeqNum, limits })
