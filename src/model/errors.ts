@@ -76,7 +76,7 @@ export const ERROR_KINDS = {
 /** The code of an error: what callers branch on. */
 export type ErrorCode = keyof typeof ERROR_KINDS
 
-/** What an error states besides its code and message. */
+/** The details of an error besides its code and message. */
 export interface ErrorDetails {
   /** The invalid field, parameter or header. In-process errors use the name of the API: `matchSeqNum`. */
   readonly field?: string

@@ -7,8 +7,8 @@ import {
 } from './limits.ts'
 
 /**
- * What a text is in the request that contains it. The rules of names (docs/protocol.md "Names") are functions
- * that return the problem with a text, or undefined. The caller decides on the error: `bad_path`,
+ * The role of a text in the request that contains it. The rules of names (docs/protocol.md "Names") are
+ * functions that return the problem with a text, or undefined. The caller decides on the error: `bad_path`,
  * `bad_query`, `bad_header`, `bad_json`, or `invalid` in-process.
  */
 export type NameRole = 'name' | 'prefix' | 'start-after'

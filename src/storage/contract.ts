@@ -12,17 +12,17 @@ import type { Clock } from '../runtime/clock.ts'
  * Every storage passes the test suite of `headwater/conformance`.
  */
 export interface Storage {
-  /** What the storage guarantees. */
+  /** The guarantees of the storage. */
   readonly manifest: StorageManifest
   /** Opens the storage and creates what is missing. Rejects with {@link StorageFailure} if it cannot. */
   open(context: StorageContext): Promise<StorageSession>
 }
 
-/** What a storage guarantees beyond the contract. Selects the parts of the conformance suite that run. */
+/** The guarantees of a storage beyond the contract. Selects the parts of the conformance suite that run. */
 export interface StorageManifest {
   /** A short name for messages and test titles, such as `memory` or `postgres`. */
   readonly name: string
-  /** What an append survives once it resolves. */
+  /** The worst failure that a resolved append survives. */
   readonly durability: 'none' | 'process-crash' | 'power-loss'
   /** Whether several engines may have it open at the same time. */
   readonly shared: boolean
@@ -40,7 +40,7 @@ export interface StorageManifest {
   readonly readsIntoNewMemory?: boolean
 }
 
-/** What an engine passes to a storage. */
+/** The surroundings that an engine passes to a storage. */
 export interface StorageContext {
   /** The source of all times and timers of the storage. */
   readonly clock: Clock

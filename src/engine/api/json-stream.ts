@@ -32,7 +32,7 @@ export interface JsonBatch<Value> {
 /** A read session whose records have JSON values. */
 export type JsonReadSession<Value> = RecordSession<JsonRecord<Value>, JsonBatch<Value>>
 
-/** What a `JsonStream` uses of its stream. */
+/** The part of a stream that a `JsonStream` uses. */
 export interface JsonStreamContext {
   equals(other: unknown): boolean
   append(records: readonly RecordInput[], options?: AppendOptions): Promise<AppendAck>

@@ -45,7 +45,7 @@ export class Ciphers {
     return streamCodec(document, this.#suites.get(cipher))
   }
 
-  /** What is missing for a cipher; undefined if it is available. */
+  /** Describes what a cipher lacks; undefined if it is available. */
   #problem(cipher: Cipher): string | undefined {
     const suite = this.#suites.get(cipher)
     if (suite !== undefined) return suite.missing

@@ -36,7 +36,7 @@ export interface ReadShare {
 }
 
 /**
- * What the open reads of an engine hold in memory together: blocks read from the storage, and batches that
+ * The memory that the open reads of an engine hold together: blocks read from the storage, and batches that
  * their consumers have not finished. When it is used up, further reads wait, and those without progress for a
  * second are ended.
  */

@@ -16,7 +16,7 @@ import { expectedBytes } from './read-scheduler.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
 
-/** What a cursor delivers: a batch, or a heartbeat while it waits at the tail. */
+/** An event of a read: a batch, or a heartbeat while it waits at the tail. */
 export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | Heartbeat
 
 export interface ReadCursorOptions extends LivePhaseOptions {
@@ -82,7 +82,7 @@ export class ReadCursor {
    * `unavailable` when the stream is deleted or the engine closes, `storage` when the storage fails.
    */
   next(): MaybePromise<ReadEvent | undefined>
-  /** The same, except that it may return `LATER` and call `receive` with the event. */
+  /** Like `next()`, but may also return `LATER` and call `receive` with the event. */
   next(receive: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER
   next(receive?: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER {
     this.#share.moved()

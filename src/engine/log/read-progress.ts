@@ -6,7 +6,7 @@ import type { ReadBatch } from '../../storage/record-batch.ts'
 export class ReadProgress {
   /** Sequence number of the next record to deliver. */
   position: number
-  /** What may still be delivered. */
+  /** The limits that remain. */
   #limits: ReadLimits
   #deliveredBytes = 0
 

@@ -16,7 +16,7 @@ const SMALL_BYTES = 65_536
 const ESTABLISHED_BYTES = 8 * MIB
 /** The least that a batch counts as, in bytes. */
 const BATCH_BYTES_MIN = 16_384
-/** What a record is expected to have, in bytes. */
+/** The expected size of a record, in bytes. */
 const RECORD_BYTES = 4_096
 
 /** A read that waits to load a batch. */

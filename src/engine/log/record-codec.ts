@@ -48,10 +48,10 @@ export interface Wanted {
   readonly limits: ReadLimits
 }
 
-/** What may be decrypted early, while the first block of a batch is being decrypted. */
+/** Blocks that may be decrypted early, while the first block of a batch is being decrypted. */
 export interface UpcomingBlocks {
   readonly blocks: readonly StoredBlock[]
-  /** What the batch has room for, the first block included. */
+  /** The limits of the batch, the first block included. */
   readonly room: ReadLimits
 }
 
