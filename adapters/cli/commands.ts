@@ -13,8 +13,8 @@ export const HEADWATER: Command = {
   name: 'headwater',
   description: 'Durable streams',
   notes: [
-    'Commands work on a server (--url or HEADWATER_URL, with HEADWATER_TOKEN) or on a storage that no server',
-    'has open (--storage ./data). Streams are written BASIN/STREAM. `headwater help COMMAND` has details.',
+    'Commands work on a server (--url or HEADWATER_URL, with HEADWATER_TOKEN) or on a storage',
+    '(--storage ./data). Streams are written BASIN/STREAM. `headwater help COMMAND` has details.',
     '',
     'Exit codes: 0 success, also if the reader of a pipe is gone; 1 the command failed; 2 invalid arguments;',
     '3 `verify` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except `serve`, which then ends',

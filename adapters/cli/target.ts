@@ -42,7 +42,7 @@ export const TARGET_DEFINITIONS = {
   token: { type: 'string', description: 'Access token for the server; see below' },
   storage: {
     ...STORAGE_DEFINITIONS.storage,
-    description: 'Storage to open instead of a server: ./data or file:./data',
+    description: 'Storage to open instead of a server: ./data, file:./data or postgres://HOST/DATABASE',
   },
   dir: STORAGE_DEFINITIONS.dir,
 } as const
@@ -58,7 +58,7 @@ export const KEY_DEFINITION = {
 export const TARGET_NOTES = [
   'The access token is taken from --token, HEADWATER_TOKEN or HEADWATER_ROOT_TOKEN, in this order. Prefer',
   'the variables: other users of the machine can see options in the process list.',
-  '--storage needs no token, and works only while no server has the storage open.',
+  '--storage needs no token. A directory must not be open in another process.',
 ]
 
 export interface TargetValues extends StorageValues {
