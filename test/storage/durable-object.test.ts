@@ -43,7 +43,7 @@ async function failureOf(work: Promise<unknown>): Promise<Partial<StorageFailure
 describe('durableObject', () => {
   it('requires the storage of a Durable Object', () => {
     expect(() => durableObject(undefined as never)).toThrow(
-      new TypeError("durableObject requires `ctx.storage`, the storage of a Durable Object's state"),
+      new RangeError("durableObject requires `ctx.storage`, the storage of a Durable Object's state"),
     )
   })
 

@@ -31,11 +31,11 @@ const opened = new WeakSet<ObjectStorage>()
  * An append resolves once `ctx.storage.sync()` has confirmed it. An object holds 10 GB; beyond that, appends
  * reject with `storage_full`. The names of its tables begin with `headwater_`.
  *
- * Throws `TypeError` unless the argument is the storage of a Durable Object.
+ * Throws `RangeError` unless the argument is the storage of a Durable Object.
  */
 export function durableObject(storage: ObjectStorage): Storage {
   if (typeof storage?.transactionSync !== 'function') {
-    throw new TypeError("durableObject requires `ctx.storage`, the storage of a Durable Object's state")
+    throw new RangeError("durableObject requires `ctx.storage`, the storage of a Durable Object's state")
   }
   return {
     manifest: { name: 'durable-object', durability: 'power-loss', shared: false, notifications: 'none' },
