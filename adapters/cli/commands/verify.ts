@@ -10,11 +10,9 @@ import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
 import { bytesText, countText, progressBar } from '../progress.ts'
-import { STORAGE_DEFINITIONS, type StorageValues, storageLocation } from '../storage-location.ts'
 
 const VERIFY_DEFINITIONS = {
-  directory: { type: 'positional', required: false, description: 'Directory to verify' },
-  ...STORAGE_DEFINITIONS,
+  directory: { type: 'positional', required: true, description: 'Directory to verify' },
   json: { type: 'boolean', default: false, description: 'Print the report as JSON' },
   quiet: { type: 'boolean', default: false, description: 'Print only problems' },
 } as const
@@ -33,28 +31,9 @@ interface VerifyArguments {
 
 /** @throws CliError with exit code 2. */
 function parseVerifyArguments(args: readonly string[]): VerifyArguments {
-  const parsed = parseArguments(args, VERIFY_DEFINITIONS, 'verify')
-  return { directory: directoryOf(parsed), json: parsed.json, quiet: parsed.quiet }
-}
-
-function directoryOf(values: StorageValues & { readonly directory?: string | undefined }): string {
-  const { directory } = values
-  const location = storageLocation(values)
+  const { directory, json, quiet } = parseArguments(args, VERIFY_DEFINITIONS, 'verify')
   if (directory === '') throw new CliError(2, 'DIRECTORY must not be empty')
-  if (directory !== undefined && location !== undefined) {
-    throw new CliError(2, 'DIRECTORY cannot be combined with `--storage` and `--dir`')
-  }
-  if (location?.kind === 'memory') {
-    throw new CliError(2, '`--storage memory` has no files to verify; name a directory')
-  }
-  if (location?.kind === 'database') {
-    throw new CliError(2, '`verify` checks directories; a database checks itself')
-  }
-  const path = directory ?? location?.path
-  if (path === undefined) {
-    throw new CliError(2, '`verify` requires DIRECTORY; see `headwater verify --help`')
-  }
-  return path
+  return { directory, json, quiet }
 }
 
 /** `headwater verify`: prints one line for each problem. */
