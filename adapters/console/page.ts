@@ -1,5 +1,5 @@
 /// <reference path="./assets.d.ts" />
-import type { Page } from '../http/index.ts'
+import type { HtmlPage } from '../http/index.ts'
 import bundle from './page-script.ts?bundle'
 
 const HTML = `<!doctype html>
@@ -18,7 +18,7 @@ const HTML = `<!doctype html>
 </html>
 `
 
-const PAGE: Page = {
+const PAGE: HtmlPage = {
   html: HTML,
   contentSecurityPolicy: [
     `default-src 'none'`,
@@ -33,6 +33,6 @@ const PAGE: Page = {
  * Returns the console as a page for the option `page` of `createHandler` and `serve`. It is one document that
  * loads nothing else and connects only to the server that it came from.
  */
-export function consolePage(): Page {
+export function consolePage(): HtmlPage {
   return PAGE
 }

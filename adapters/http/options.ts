@@ -67,7 +67,7 @@ export interface HandlerOptions {
    * A page for people, served at `/` (after the prefix) without a token. Default: none, so that an app keeps
    * its own.
    */
-  readonly page?: Page
+  readonly page?: HtmlPage
   /**
    * Receives every failure that clients see only as status 500, and other unexpected errors. A lasting
    * failure, such as the loss of the storage's directory, is reported once. Default: `console.error`.
@@ -90,7 +90,7 @@ export interface HandlerLimits {
 }
 
 /** A self-contained web page, for people who open the address of a handler in a browser. */
-export interface Page {
+export interface HtmlPage {
   /** A complete document. Everyone can read it, so it must not contain a secret. */
   readonly html: string
   /** What the page may load and run, as the value of the header `content-security-policy`. */
@@ -100,10 +100,10 @@ export interface Page {
 /** The members of {@link HandlerLimits}. */
 export const HANDLER_LIMITS: MembersOf<HandlerLimits> = { bodyBytes: 'number', pendingBodyBytes: 'number' }
 
-/** Throws unless the value is a {@link Page}. */
+/** Throws unless the value is an {@link HtmlPage}. */
 const assertPage: Check = (value, field, fail) => {
   assertMembers(value, { html: 'string', contentSecurityPolicy: 'string' }, field, fail, `${field}.`)
-  const { html, contentSecurityPolicy } = value as Page
+  const { html, contentSecurityPolicy } = value as HtmlPage
   assertText(html, `${field}.html`, fail)
   assertText(contentSecurityPolicy, `${field}.contentSecurityPolicy`, fail)
 }
@@ -142,7 +142,7 @@ export interface Settings {
   readonly pendingBodies: RejectingQuota
   /** Without a trailing slash; `''` if there is none. */
   readonly prefix: string
-  readonly page: Page | undefined
+  readonly page: HtmlPage | undefined
   readonly onError: NonNullable<HandlerOptions['onError']>
 }
 

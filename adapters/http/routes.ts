@@ -23,7 +23,7 @@ import {
   listStreams,
   reconfigureStream,
 } from './endpoints/streams.ts'
-import type { Page } from './options.ts'
+import type { HtmlPage } from './options.ts'
 import type { Endpoint } from './request.ts'
 import type { Route } from './router.ts'
 
@@ -109,6 +109,6 @@ export const ROUTES: readonly Route<Methods>[] = [
 ]
 
 /** Serves a page at the path where the handler is mounted. */
-export function pageRoute(page: Page): Route<Methods> {
+export function pageRoute(page: HtmlPage): Route<Methods> {
   return { pattern: '/', target: { GET: { endpoint: servePage(page), operations: 'public' } } }
 }

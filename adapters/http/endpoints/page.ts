@@ -1,13 +1,13 @@
 import { utf8 } from '../../../src/model/bytes.ts'
 import { encodeBase64 } from '../../../src/wire/base64.ts'
-import type { Page } from '../options.ts'
+import type { HtmlPage } from '../options.ts'
 import type { Endpoint } from '../request.ts'
 
 /**
  * Serves a page. A browser that has it asks whether it changed (`if-none-match`), and then gets 304 without
  * the page.
  */
-export function servePage({ html, contentSecurityPolicy }: Page): Endpoint {
+export function servePage({ html, contentSecurityPolicy }: HtmlPage): Endpoint {
   const headers = {
     'content-security-policy': contentSecurityPolicy,
     'cache-control': 'no-cache',
