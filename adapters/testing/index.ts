@@ -7,11 +7,11 @@ export {
   type Handler,
 } from './network/faulty-handler.ts'
 export type {
-  AnswerOptions,
   HandlerFault,
   HandlerRates,
   RequestDelayOptions,
   RequestPoint,
+  ResponseOptions,
 } from './network/handler-faults.ts'
 export type { FetchClient, FetchClientOptions } from './network/in-process-service.ts'
 export {

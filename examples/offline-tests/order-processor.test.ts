@@ -34,12 +34,12 @@ describe('ships each order once', () => {
   const isAppend = (request: Request) => request.method === 'POST'
 
   test('if the response to a shipment is lost', async () => {
-    shop.network.loseAnswer({ when: isAppend, nth: 2 })
+    shop.network.loseResponse({ when: isAppend, nth: 2 })
     shop.start('worker-1')
     await shop.order('tea', 'cups')
     expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
     expect(await shop.shipmentCount()).toBe(2)
-    expect(shop.network.log).toMatchObject([{ fault: 'answer lost' }])
+    expect(shop.network.log).toMatchObject([{ fault: 'response lost' }])
   })
 
   test('if the network delivers a shipment twice', async () => {
@@ -107,7 +107,7 @@ describe('ships each order once despite random failures', () => {
     const flaky = await Shop.open(seed)
     await flaky.order(...GOODS)
     flaky.storage.rates = { append: { before: 0.1, after: 0.1 } }
-    flaky.network.rates = { drop: 0.05, unavailable: 0.05, duplicate: 0.05, loseAnswer: 0.05, cut: 0.1 }
+    flaky.network.rates = { drop: 0.05, unavailable: 0.05, duplicate: 0.05, loseResponse: 0.05, cut: 0.1 }
     const done = flaky.shipped(GOODS.length)
     // Restarts processors that end, like a service manager.
     for (let attempt = 1, isDone = false; !isDone; attempt++) {

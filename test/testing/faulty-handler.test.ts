@@ -79,7 +79,7 @@ describe('a faulty handler', () => {
 
   test('loses a response and cancels its body', async () => {
     const { handler, arrived, cancelled } = echo()
-    handler.loseAnswer({ nth: 1 })
+    handler.loseResponse({ nth: 1 })
     expect(await failure(handler(post('a')))).toBe('fetch failed: ECONNRESET')
     expect(arrived).toEqual(['POST a'])
     expect(cancelled.count).toBe(1)
@@ -173,14 +173,14 @@ describe('a faulty handler', () => {
 
   test('responds without the handler', async () => {
     const { handler, arrived } = echo()
-    handler.answer(503, { nth: 1 })
-    handler.answer(429, { code: 'rate_limited', headers: { 'retry-after-ms': '5' } })
+    handler.respond(503, { nth: 1 })
+    handler.respond(429, { code: 'rate_limited', headers: { 'retry-after-ms': '5' } })
     const [first, second] = [await handler(post('a')), await handler(post('b'))]
     expect([first.status, await first.json()]).toEqual([503, { code: 'unavailable', message: 'injected' }])
     expect([second.status, await second.json()]).toEqual([429, { code: 'rate_limited', message: 'injected' }])
     expect(second.headers.get('retry-after-ms')).toBe('5')
     expect(arrived).toEqual([])
-    expect(() => handler.answer(200)).toThrow(RangeError)
+    expect(() => handler.respond(200)).toThrow(RangeError)
     for (const bytes of [-1, 1.5, Number.NaN]) expect(() => handler.cut(bytes)).toThrow(RangeError)
   })
 
@@ -203,7 +203,7 @@ describe('a faulty handler', () => {
 
   test.each([
     ['request', { after: false }, 0],
-    ['answer', { after: true }, 1],
+    ['respond', { after: true }, 1],
   ])('releases a delayed %s when the client aborts', async (_, options, count) => {
     const { handler, cancelled, clock, arrived } = echo()
     handler.delay('1h', options)
@@ -221,7 +221,7 @@ describe('a faulty handler', () => {
     handler.delay('1h')
     handler.delay('1h', { after: true })
     handler.rates = { drop: 1 }
-    handler.answer(503, { when: () => false })
+    handler.respond(503, { when: () => false })
     handler.rates = {}
     const held = handler(post('a'))
     handler.heal()
@@ -233,7 +233,7 @@ describe('a faulty handler', () => {
   test('affects the selected requests, each with one fault', async () => {
     const { handler, arrived } = echo()
     handler.drop({ when: (request) => request.method === 'POST', nth: 2 })
-    handler.loseAnswer({ when: (request) => request.method === 'POST', nth: 2 })
+    handler.loseResponse({ when: (request) => request.method === 'POST', nth: 2 })
     expect(await failure(handler(new Request('http://localhost/')))).toBe('none')
     expect(await failure(handler(post('a')))).toBe('none')
     expect(await failure(handler(post('b')))).toBe('fetch failed: ECONNRESET')
@@ -248,7 +248,7 @@ describe('random faults', () => {
     drop: 0.1,
     unavailable: 0.1,
     duplicate: 0.1,
-    loseAnswer: 0.1,
+    loseResponse: 0.1,
     cut: 0.2,
     delay: [0, 9],
   }
@@ -275,7 +275,7 @@ describe('random faults', () => {
     expect(await logOf(4)).not.toEqual(first)
     const kinds = new Set(first.map(({ fault }) => fault))
     expect(kinds).toEqual(
-      new Set(['refused', 'dropped', 'answered', 'duplicated', 'answer lost', 'cut', 'delay']),
+      new Set(['refused', 'dropped', 'responded', 'duplicated', 'response lost', 'cut', 'delay']),
     )
   })
 
@@ -295,7 +295,7 @@ test('a conditional retry after a lost response stores the append once', async (
   await hw.ensureBasin('shop')
   await hw.basin('shop').ensureStream('orders')
   const handler = faultyHandler(createHandler(hw, { auth: 'none' }))
-  handler.loseAnswer({ nth: 1 })
+  handler.loseResponse({ nth: 1 })
   const append = () =>
     handler(
       new Request('http://localhost/v1/streams/orders/records', {

@@ -278,7 +278,7 @@ describe('the published client without a socket', () => {
   test('retries at once if a retry is permitted', async () => {
     const { basin, handler } = await published()
     const stream = basin.stream('orders')
-    handler.answer(503, { nth: 1 })
+    handler.respond(503, { nth: 1 })
     handler.drop({ nth: 2 })
     await stream.append(strings('a'))
     expect((await stream.checkTail()).tail.seqNum).toBe(1)
@@ -304,7 +304,7 @@ describe('the published client without a socket', () => {
       retry: { ...service.clientOptions.retry, maxAttempts: 1 },
       requestTimeoutMillis: 7,
     })
-    handler.answer(503, { nth: 1 })
+    handler.respond(503, { nth: 1 })
     await expect(once.basin('in-process').stream('orders').checkTail()).rejects.toMatchObject({ status: 503 })
   })
 

@@ -3,13 +3,13 @@ import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import { durationMs } from '../duration.ts'
 import { FAULT_POINT, Holds } from '../faults/planned-faults.ts'
 import {
-  type AnswerOptions,
   type HandlerFault,
   HandlerFaultPlan,
   type HandlerRates,
   type RequestDelayOptions,
   type RequestInjection,
   type RequestPoint,
+  type ResponseOptions,
 } from './handler-faults.ts'
 import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
 
@@ -46,13 +46,13 @@ export interface FaultyHandler {
    * Handles the request and resets the connection before the response. For the client the same as {@link
    * drop}.
    */
-  loseAnswer(point?: RequestPoint): void
+  loseResponse(point?: RequestPoint): void
   /** Fails the body of the response after `afterBytes` bytes. A shorter body arrives completely. */
   cut(afterBytes: number, point?: RequestPoint): void
   /** Handles the request twice, in succession. The client gets the second response. */
   duplicate(point?: RequestPoint): void
   /** Responds with a status from 400 to 599 like a proxy, without handling the request. */
-  answer(status: number, options?: AnswerOptions): void
+  respond(status: number, options?: ResponseOptions): void
   /**
    * Delays requests, or their responses, by milliseconds or by `'500ms'`, `'2s'`. An abort by the client ends
    * the delay.
@@ -72,7 +72,7 @@ const FAULTY_HANDLER_OPTIONS: MembersOf<FaultyHandlerOptions> = {
   clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
 }
 const DELAY_OPTIONS: MembersOf<RequestDelayOptions> = { ...FAULT_POINT, after: 'boolean' }
-const ANSWER_OPTIONS: MembersOf<AnswerOptions> = { ...FAULT_POINT, code: 'string', headers: unchecked }
+const RESPONSE_OPTIONS: MembersOf<ResponseOptions> = { ...FAULT_POINT, code: 'string', headers: unchecked }
 
 /** Wraps a handler in a {@link FaultyHandler}. Without faults it behaves like the handler. */
 export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = {}): FaultyHandler {
@@ -93,7 +93,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
       case 'drop':
         discard(request)
         throw fetchFailed('ECONNRESET', 'injected: the request was dropped')
-      case 'answer': {
+      case 'respond': {
         discard(request)
         const { status, code, headers } = fault
         return Response.json({ code, message: 'injected' }, { status, headers })
@@ -123,7 +123,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     }
   }
 
-  async function answer(request: Request): Promise<Response> {
+  async function handle(request: Request): Promise<Response> {
     const { holdMs, responseHoldMs, fault } = plan.injectionOf(request)
     const hold = holds.begin(clock)
     // Always read the signal from the request: in Node, the signal of a collected request never aborts.
@@ -133,7 +133,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     await hold(responseHoldMs, request.signal)
     if (request.signal.aborted) discard(response)
     request.signal.throwIfAborted()
-    if (fault?.fault === 'loseAnswer') {
+    if (fault?.fault === 'loseResponse') {
       discard(response)
       throw fetchFailed('ECONNRESET', 'injected: the response was lost')
     }
@@ -143,7 +143,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
   const controls: Pick<FaultyHandler, keyof FaultyHandler> = {
     refuse: (point = {}) => plan.add({ fault: 'refuse' }, point),
     drop: (point = {}) => plan.add({ fault: 'drop' }, point),
-    loseAnswer: (point = {}) => plan.add({ fault: 'loseAnswer' }, point),
+    loseResponse: (point = {}) => plan.add({ fault: 'loseResponse' }, point),
     cut(afterBytes, point = {}) {
       if (!(Number.isSafeInteger(afterBytes) && afterBytes >= 0)) {
         throw new RangeError(`afterBytes must be a non-negative integer, not ${afterBytes}`)
@@ -151,12 +151,12 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
       plan.add({ fault: 'cut', afterBytes }, point)
     },
     duplicate: (point = {}) => plan.add({ fault: 'duplicate' }, point),
-    answer(status, options = {}) {
-      assertOptions(options, ANSWER_OPTIONS)
+    respond(status, options = {}) {
+      assertOptions(options, RESPONSE_OPTIONS)
       const { code = 'unavailable', headers = {}, ...point } = options
       if (!(status >= 400 && status <= 599))
         throw new RangeError(`status must be from 400 to 599, not ${status}`)
-      plan.add({ fault: 'answer', status, code, headers }, point)
+      plan.add({ fault: 'respond', status, code, headers }, point)
     },
     delay(duration, options = {}) {
       assertOptions(options, DELAY_OPTIONS)
@@ -177,7 +177,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
       return plan.log.entries
     },
   }
-  return Object.defineProperties(answer, Object.getOwnPropertyDescriptors(controls)) as FaultyHandler
+  return Object.defineProperties(handle, Object.getOwnPropertyDescriptors(controls)) as FaultyHandler
 }
 
 /** Cancels an unused body, so that its source can stop. */

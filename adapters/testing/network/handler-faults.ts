@@ -19,8 +19,8 @@ import {
 /** Selects the requests that a fault affects. Default: all from now on, until `heal()`. */
 export type RequestPoint = FaultPoint<[request: Request]>
 
-/** Which requests `answer` applies to, and what else the response has. */
-export interface AnswerOptions extends RequestPoint {
+/** Which requests `respond` applies to, and what else the response has. */
+export interface ResponseOptions extends RequestPoint {
   /** The code in the body. Default: `unavailable`. */
   readonly code?: string
   /** Headers of the response. Default: none. */
@@ -39,12 +39,12 @@ export interface HandlerRates {
   readonly refuse?: number
   /** That it never arrives, and its connection is reset. */
   readonly drop?: number
-  /** That it never arrives, and is answered with 503 `unavailable`. */
+  /** That it never arrives, and gets the response 503 `unavailable`. */
   readonly unavailable?: number
   /** That it arrives twice, and the client gets the second response. */
   readonly duplicate?: number
   /** That it is handled, and the connection is reset before the response. */
-  readonly loseAnswer?: number
+  readonly loseResponse?: number
   /** That the body of the response fails after up to 1,000 bytes. */
   readonly cut?: number
   /** The delay of the request or of its response, with equal probability. Independent of the other faults. */
@@ -53,9 +53,9 @@ export interface HandlerRates {
 
 /** An injected fault. `call` counts the requests, from 1. */
 export type HandlerFault = { readonly call: number; readonly method: string; readonly path: string } & (
-  | { readonly fault: 'refused' | 'dropped' | 'answer lost' | 'duplicated' }
+  | { readonly fault: 'refused' | 'dropped' | 'response lost' | 'duplicated' }
   | { readonly fault: 'cut'; readonly afterBytes: number }
-  | { readonly fault: 'answered'; readonly status: number }
+  | { readonly fault: 'responded'; readonly status: number }
   | { readonly fault: 'delay'; readonly delayMs: number; readonly after: boolean }
 )
 
@@ -65,16 +65,16 @@ const RATES: MembersOf<HandlerRates> = {
   drop: 'number',
   unavailable: 'number',
   duplicate: 'number',
-  loseAnswer: 'number',
+  loseResponse: 'number',
   cut: 'number',
   delay: listOf(unchecked),
 }
 
 export type PlannedRequestFault =
-  | { readonly fault: 'refuse' | 'drop' | 'loseAnswer' | 'duplicate' }
+  | { readonly fault: 'refuse' | 'drop' | 'loseResponse' | 'duplicate' }
   | { readonly fault: 'cut'; readonly afterBytes: number }
   | {
-      readonly fault: 'answer'
+      readonly fault: 'respond'
       readonly status: number
       readonly code: string
       readonly headers: Readonly<Record<string, string>>
@@ -146,16 +146,16 @@ export class HandlerFaultPlan {
   }
 
   #byChance(call: number): PlannedRequestFault[] {
-    const { refuse, drop, unavailable, duplicate, loseAnswer, cut, delay } = this.#rates
+    const { refuse, drop, unavailable, duplicate, loseResponse, cut, delay } = this.#rates
     const chance = chanceOf(this.#seed, 'request', call)
-    const fault = drawOne(chance, { refuse, drop, unavailable, duplicate, loseAnswer, cut })
+    const fault = drawOne(chance, { refuse, drop, unavailable, duplicate, loseResponse, cut })
     const afterBytes = chance.below(CUT_BYTES_MAX)
     const after = chance.chance(0.5)
     const delayMs = delayMsOf(delay, chance)
     const faults: PlannedRequestFault[] = []
     if (fault === 'cut') faults.push({ fault, afterBytes })
     else if (fault === 'unavailable')
-      faults.push({ fault: 'answer', status: 503, code: 'unavailable', headers: {} })
+      faults.push({ fault: 'respond', status: 503, code: 'unavailable', headers: {} })
     else if (fault !== undefined) faults.push({ fault })
     if (delayMs > 0) faults.push({ fault: 'delay', delayMs, after })
     return faults
@@ -165,7 +165,7 @@ export class HandlerFaultPlan {
 const LOGGED = {
   refuse: 'refused',
   drop: 'dropped',
-  loseAnswer: 'answer lost',
+  loseResponse: 'response lost',
   duplicate: 'duplicated',
 } as const
 
@@ -173,7 +173,7 @@ function entriesOf({ holdMs, responseHoldMs, fault }: RequestInjection): object[
   const entries: object[] = []
   if (holdMs > 0) entries.push({ fault: 'delay', delayMs: holdMs, after: false })
   if (fault?.fault === 'cut') entries.push(fault)
-  else if (fault?.fault === 'answer') entries.push({ fault: 'answered', status: fault.status })
+  else if (fault?.fault === 'respond') entries.push({ fault: 'responded', status: fault.status })
   else if (fault !== undefined) entries.push({ fault: LOGGED[fault.fault] })
   if (responseHoldMs > 0) entries.push({ fault: 'delay', delayMs: responseHoldMs, after: true })
   return entries

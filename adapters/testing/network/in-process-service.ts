@@ -56,7 +56,7 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
   const exchanges = new Map<AbortController, readonly unknown[]>()
   let isOpen = true
 
-  async function answer(input: RequestInfo | URL, init: RequestInit | undefined): Promise<Response> {
+  async function respond(input: RequestInfo | URL, init: RequestInit | undefined): Promise<Response> {
     const request = new Request(input, init)
     const exchange = new AbortController()
     const { signal } = exchange
@@ -80,7 +80,7 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
 
   const restore = replaceFetch((next) => async (input, init) => {
     if (originOf(input) !== url) return next(input, init)
-    return answer(input, init)
+    return respond(input, init)
   })
   const close = () => {
     if (!isOpen) return
