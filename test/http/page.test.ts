@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
-import { createHandler, type Page } from '../../adapters/http/index.ts'
+import { createHandler, type HtmlPage } from '../../adapters/http/index.ts'
 import { startService } from './support.ts'
 
-const PAGE: Page = { html: '<!doctype html><title>ü</title>', contentSecurityPolicy: "default-src 'none'" }
+const PAGE: HtmlPage = {
+  html: '<!doctype html><title>ü</title>',
+  contentSecurityPolicy: "default-src 'none'",
+}
 
 test('the page is served at `/`, without a token and with its content security policy', async () => {
   const { with: withOptions } = await startService()
@@ -59,5 +62,5 @@ test.each([
   ['<!doctype html>', '`page` must be a plain object'],
 ])('rejects %j as a page', async (page, message) => {
   const { hw } = await startService()
-  expect(() => createHandler(hw, { page: page as Page })).toThrow(new RangeError(message))
+  expect(() => createHandler(hw, { page: page as HtmlPage })).toThrow(new RangeError(message))
 })
