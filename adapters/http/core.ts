@@ -25,7 +25,7 @@ export class HttpCore {
 
   /** Throws `RangeError` unless `hw` is an engine. */
   constructor(hw: Headwater, settings: Settings) {
-    if (typeof hw?.view !== 'function') {
+    if (typeof hw?.onConnection !== 'function') {
       const example = '`createHandler(await open({ storage }))`'
       throw new RangeError(`a handler needs an open engine: ${example}${mistakeIn(hw)}`)
     }
@@ -83,21 +83,25 @@ export class HttpCore {
    * call again.
    */
   #authorize(request: ApiRequest, { operations }: Method): MaybePromise<Headwater> {
-    const { auth, allowedOrigins, connection, publicMetrics } = this.#settings
-    const caller = { connection: request.exchange.connection ?? connection }
+    const { auth, allowedOrigins, publicMetrics } = this.#settings
+    const connection = request.exchange.connection ?? this.#settings.connection
     const isPublic = operations === 'public' || (operations === 'metrics' && publicMetrics)
     if (auth === 'none' && !isPublic) assertAllowedOrigin(request.exchange, allowedOrigins)
-    if (isPublic || auth === 'none') return this.#owner.view(caller)
-    return this.#authenticate(request, operations === 'metrics' ? ['account-metrics'] : operations, caller)
+    if (isPublic || auth === 'none') return this.#owner.onConnection(connection)
+    return this.#authenticate(
+      request,
+      operations === 'metrics' ? ['account-metrics'] : operations,
+      connection,
+    )
   }
 
   async #authenticate(
     request: ApiRequest,
     operations: readonly Operation[],
-    caller: { readonly connection: object },
+    connection: object,
   ): Promise<Headwater> {
     const token = (await this.#settings.getToken(request.exchange)) ?? ''
-    const hw = this.#owner.view({ ...caller, token })
+    const hw = this.#owner.asHolder(token, connection)
     await hw.checkPermission(operations, request.resource)
     request.caller = hw
     return hw

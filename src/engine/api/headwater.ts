@@ -53,14 +53,6 @@ const CREATE_BASIN_OPTIONS: MembersOf<CreateBasinOptions> = {
   requestToken: 'string',
 }
 
-/** Who calls, for `Headwater.view`. */
-export interface ViewOptions {
-  /** An access token, undefined if none was presented. Left out: the same caller as before. */
-  readonly token?: string | undefined
-  /** Identifies the caller's connection: the usage metrics count appends by it. */
-  readonly connection?: Connection | undefined
-}
-
 /**
  * An open engine: all basins of one storage. Made by `open`.
  *
@@ -98,17 +90,17 @@ export class Headwater {
     return new Headwater(this.#engine, this.#caller.withToken(token, {}, false))
   }
 
+  /** @internal The same caller on another connection: the usage metrics count appends by it. */
+  onConnection(connection: Connection): Headwater {
+    return new Headwater(this.#engine, this.#caller.onConnection(connection))
+  }
+
   /**
-   * @internal The same engine for one request or connection: its token is looked up once, and again after a
-   * second.
+   * @internal The holder of a token, or of none, for one request: the token is looked up once, and again
+   * after a second.
    */
-  view(options: ViewOptions): Headwater {
-    const { token, connection = {} } = options
-    const caller =
-      'token' in options
-        ? this.#caller.withToken(token, connection, true)
-        : this.#caller.onConnection(connection)
-    return new Headwater(this.#engine, caller)
+  asHolder(token: string | undefined, connection: Connection): Headwater {
+    return new Headwater(this.#engine, this.#caller.withToken(token, connection, true))
   }
 
   /** @internal Resolves if the caller may perform at least one of the operations on the resource. */

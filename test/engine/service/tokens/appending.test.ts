@@ -101,7 +101,7 @@ describe('creation on first use', () => {
     const view = await engine.issued()
     expect(await outcome(streamOf(view, 'new').append('a'))).toBe('stream_not_found')
     expect(await outcome(view.basin('new').stream('s').append('a'))).toBe('basin_not_found')
-    expect(await outcome(view.view({}).basin('new').stream('s').append('a'))).toBe('basin_not_found')
+    expect(await outcome(view.onConnection({}).basin('new').stream('s').append('a'))).toBe('basin_not_found')
   })
 
   it.each<[AccessScopeInput['ops'], string]>([

@@ -117,15 +117,15 @@ describe('a presented token', () => {
     for (const error of errors) expect(`${error} ${error?.stack}`).not.toContain(token.slice(0, 40))
   })
 
-  it('keeps its own permissions in a view of a view', async () => {
+  it('keeps its own permissions on another connection', async () => {
     const view = hw.as(await issue())
-    const same = view.view({ connection: {} })
+    const same = view.onConnection({})
     expect(await outcome(same.listBasins())).toBe('permission_denied')
     // A caller without a token is anonymous, not the caller of the previous request.
-    expect(await outcome(view.view({ token: undefined }).listBasins())).toBe('authn')
-    expect(await outcome(hw.view({ token: undefined }).listBasins())).toBe('authn')
+    expect(await outcome(view.asHolder(undefined, {}).listBasins())).toBe('authn')
+    expect(await outcome(hw.asHolder(undefined, {}).listBasins())).toBe('authn')
     expect(await outcome(view.as('other').listBasins())).toBe('authn')
-    expect(await outcome(hw.view({ connection: {} }).listBasins())).toBe('ok')
+    expect(await outcome(hw.onConnection({}).listBasins())).toBe('ok')
   })
 })
 
