@@ -12,11 +12,14 @@ export interface Grant {
   readonly streamPrefix: string
 }
 
-/** The object of an operation. Streams have their names in the storage. Absent members do not restrict it. */
+/**
+ * The resource of an operation. `permits` takes stream names with the prefix of the token; `Permit.authorize`
+ * takes them without and adds it. Absent members do not restrict the operation.
+ */
 export interface Resource {
   /** The name of the basin. */
   readonly basin?: string | undefined
-  /** The name of the stream in the storage. */
+  /** The name of the stream. */
   readonly stream?: string | undefined
   /** The id of the access token. */
   readonly tokenId?: string | undefined
