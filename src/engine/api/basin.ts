@@ -15,7 +15,7 @@ import { unlessAborted } from '../../runtime/abort.ts'
 import type { Permit } from '../service/permit.ts'
 import type { RestoredStream } from '../service/stream-service.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
-import type { Caller } from './caller.ts'
+import type { AlternativeOperations, Caller } from './caller.ts'
 import type { Engine } from './engine.ts'
 import { type ListAllQuery, listAll } from './list-all.ts'
 import { STREAM_OPTIONS, Stream, type StreamOptions } from './stream.ts'
@@ -27,6 +27,11 @@ export interface CreateStreamOptions extends CallOptions {
 }
 
 const CREATE_STREAM_OPTIONS: MembersOf<CreateStreamOptions> = { ...CALL_OPTIONS, requestToken: 'string' }
+
+const ENSURE_STREAM: AlternativeOperations<Provisioned<StreamInfo>> = {
+  anyOf: ['create-stream', 'reconfigure-stream'],
+  counted: ({ result }) => (result === 'created' ? 'create-stream' : 'reconfigure-stream'),
+}
 
 /**
  * A handle of a basin, made by `hw.basin(name)`. It costs nothing.
@@ -99,7 +104,7 @@ export class Basin {
     options?: CallOptions,
   ): Promise<Provisioned<StreamInfo>> {
     const ref = this.#ref(name)
-    return this.#caller.run(['create-stream', 'reconfigure-stream'], ref, options, async (permit) => {
+    return this.#caller.run(ENSURE_STREAM, ref, options, async (permit) => {
       const provisioned = await this.#engine.streams.ensure(permit.resolveRef(ref), config, (change) => {
         permit.authorize([change === 'create' ? 'create-stream' : 'reconfigure-stream'], ref)
       })

@@ -24,6 +24,13 @@ export interface CallerContext {
   readonly closing: SharedSignal
 }
 
+/** A call that performs one of several operations, which its result tells. */
+export interface AlternativeOperations<Result> {
+  readonly anyOf: readonly Operation[]
+  /** The operation to count. */
+  readonly counted: (result: Result) => Operation
+}
+
 /** A target whose use is permitted, and what ends it. */
 export interface OpenTarget {
   readonly permit: Permit
@@ -92,12 +99,12 @@ export class Caller {
   }
 
   /**
-   * Validates the names and the options of a call, authorizes it, makes it and counts it. A call that creates
-   * or changes names both operations: at least one is required here, and `call` authorizes the one that it
-   * performs. Rejects with the reason of the signal as soon as that aborts.
+   * Validates the names and the options of a call, authorizes it, makes it and counts it. Of several
+   * operations, at least one must be permitted here, and `call` authorizes the one that it performs. Rejects
+   * with the reason of the signal as soon as that aborts.
    */
   async run<Result>(
-    operations: Operation | readonly [create: Operation, change: Operation],
+    operation: Operation | AlternativeOperations<Result>,
     resource: Resource,
     options: CallOptions | undefined,
     call: (permit: Permit) => Promise<Result>,
@@ -106,8 +113,7 @@ export class Caller {
     for (const [field, name] of Object.entries(resource)) assertText(name, field)
     const signal = signalOf(options, members)
     signal?.throwIfAborted()
-    const [first, second] = typeof operations === 'string' ? [operations] : operations
-    const permit = this.permit(second === undefined ? [first] : [first, second], resource)
+    const permit = this.permit(typeof operation === 'string' ? [operation] : operation.anyOf, resource)
     const checkedCall = (permitted: Permit) => {
       // Nothing happens on behalf of a caller that gave up while its token was looked up.
       signal?.throwIfAborted()
@@ -115,8 +121,8 @@ export class Caller {
     }
     const calling = permit instanceof Promise ? permit.then(checkedCall) : call(permit)
     const result = await unlessAborted(signal, calling)
-    const isChange = second !== undefined && (result as { readonly result: string }).result !== 'created'
-    this.#context.usage.operation(isChange ? second : first, resource.basin)
+    const counted = typeof operation === 'string' ? operation : operation.counted(result)
+    this.#context.usage.operation(counted, resource.basin)
     return result
   }
 

@@ -22,7 +22,7 @@ import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageCounters } from '../service/usage.ts'
 import { Basin } from './basin.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
-import type { Caller } from './caller.ts'
+import type { AlternativeOperations, Caller } from './caller.ts'
 import type { Engine } from './engine.ts'
 import { type ListAllQuery, listAll } from './list-all.ts'
 
@@ -51,6 +51,11 @@ const ENSURE_BASIN_OPTIONS: MembersOf<EnsureBasinOptions> = {
 const CREATE_BASIN_OPTIONS: MembersOf<CreateBasinOptions> = {
   ...ENSURE_BASIN_OPTIONS,
   requestToken: 'string',
+}
+
+const ENSURE_BASIN: AlternativeOperations<Provisioned<BasinInfo>> = {
+  anyOf: ['create-basin', 'reconfigure-basin'],
+  counted: ({ result }) => (result === 'created' ? 'create-basin' : 'reconfigure-basin'),
 }
 
 /**
@@ -159,7 +164,7 @@ export class Headwater {
     options: EnsureBasinOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
     return this.#caller.run(
-      ['create-basin', 'reconfigure-basin'],
+      ENSURE_BASIN,
       { basin: name },
       options,
       (permit) =>
