@@ -19,7 +19,6 @@ import { StreamChanges } from './service/stream-changes.ts'
 import { StreamCreator } from './service/stream-creator.ts'
 import { StreamOpener } from './service/stream-opener.ts'
 import { StreamService } from './service/stream-service.ts'
-import { WorkSignal } from './service/work-signal.ts'
 
 /**
  * Opens an engine on a storage.
@@ -43,8 +42,15 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   )
   const usage = settings.usage.open({ session, clock, onBackgroundError })
   const catalog = new Catalog(session)
-  const work = new WorkSignal()
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
+  const work = new BackgroundWork({
+    backgroundTurn: session.backgroundTurn?.bind(session),
+    usage,
+    isInUse: () => options.usage !== undefined || cache.hasFollowers,
+    clock,
+    random,
+    onBackgroundError,
+  })
   const cache = new StreamCache({
     session,
     clock,
@@ -90,28 +96,18 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     onBackgroundError,
     closing,
   })
-  const background = new BackgroundWork({
-    backgroundTurn: session.backgroundTurn?.bind(session),
-    cleanup,
-    usage,
-    isInUse: () => options.usage !== undefined || cache.hasFollowers,
-    clock,
-    random,
-    onBackgroundError,
-  })
-  work.connect(background)
 
   const closeAll = async () => {
     closing.abort(closedError())
     reads.close()
     await cache.close()
-    await background.close()
+    await work.close()
     await usage.close()
     tokens.part?.close()
     await session.close()
   }
   let closed: Promise<void> | undefined
-  background.start()
+  work.start(cleanup)
   const caller = Caller.owner({ tokens, usage, clock, closing })
   return new Headwater(
     {

@@ -8,7 +8,7 @@ import type { Admission, Reservation } from './admission.ts'
 import { INCARNATIONS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
-import type { WorkSignal } from './work-signal.ts'
+import type { WorkRequests } from './work-requests.ts'
 
 /** Appends to streams, within the limits of {@link Admission}. */
 export class AppendService {
@@ -20,13 +20,13 @@ export class AppendService {
     opener: StreamOpener,
     admission: Admission,
     usage: UsageRecorder,
-    signal: WorkSignal,
+    work: WorkRequests,
     clock: Clock,
     onBackgroundError: (error: unknown) => void,
   ) {
     this.#opener = opener
     this.#admission = admission
-    this.#context = { opener, usage, signal, clock, onBackgroundError }
+    this.#context = { opener, usage, work, clock, onBackgroundError }
   }
 
   /**
@@ -78,7 +78,7 @@ export class AppendService {
 interface AppendContext {
   readonly opener: StreamOpener
   readonly usage: UsageRecorder
-  readonly signal: WorkSignal
+  readonly work: WorkRequests
   readonly clock: Clock
   readonly onBackgroundError: (error: unknown) => void
 }
@@ -151,7 +151,7 @@ class PendingAppend implements AppendListener {
 
   acked(ack: AppendAck): void {
     this.#reservation.release()
-    const { usage, signal, clock, onBackgroundError } = this.#context
+    const { usage, work, clock, onBackgroundError } = this.#context
     const { basin, logId, config } = this.#log.document
     const at = clock.now()
     try {
@@ -171,8 +171,7 @@ class PendingAppend implements AppendListener {
       // A durable append is acknowledged even if metering it fails.
       onBackgroundError(error)
     }
-    const { work } = signal
-    if (work !== undefined && at >= work.overdueAt) work.restart()
+    if (at >= work.overdueAt) work.restart()
     this.#resolve(ack)
   }
 

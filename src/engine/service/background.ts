@@ -4,7 +4,7 @@ import { macrotask } from '../../runtime/macrotask.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { Cleanup } from './cleanup.ts'
 import type { UsageMeter } from './usage.ts'
-import type { WorkRequests } from './work-signal.ts'
+import type { WorkRequests } from './work-requests.ts'
 
 const INTERVAL_MS = 60_000
 const JITTER = 0.1
@@ -18,7 +18,6 @@ type Task = () => Promise<boolean>
 
 export interface BackgroundContext {
   readonly backgroundTurn: StorageSession['backgroundTurn']
-  readonly cleanup: Cleanup
   readonly usage: Pick<UsageMeter, 'start' | 'maintain'>
   /** Whether the engine has regular work even without the turn. */
   readonly isInUse: () => boolean
@@ -28,14 +27,16 @@ export interface BackgroundContext {
 }
 
 /**
- * Runs the tasks of {@link Cleanup} about every 60 s and on request. Tasks yield to other work between steps;
- * a task that fails is reported and runs again the next time, which is soon if it would have made room in a
- * storage that is full. On a shared storage, where another engine may
- * have the turn, this one only maintains its own usage and completes deletions that it was asked for.
+ * Runs the tasks of {@link Cleanup} about every 60 s and on request. Tasks yield to other work between steps.
+ * A task that fails is reported and runs again with the next run, which comes early if a full storage kept it
+ * from freeing space. Unless this engine is elected, it maintains only its own usage, and completes deletions
+ * that were requested from it.
  */
 export class BackgroundWork implements WorkRequests {
   overdueAt = 0
   readonly #context: BackgroundContext
+  /** Set by `start`: it requests work itself. */
+  #cleanup!: Cleanup
   #cancelInterval: (() => void) | undefined
   /** The latest time for which a run was requested. */
   #requestedAt = 0
@@ -55,7 +56,8 @@ export class BackgroundWork implements WorkRequests {
     this.#context = context
   }
 
-  start(): void {
+  start(cleanup: Cleanup): void {
+    this.#cleanup = cleanup
     const { backgroundTurn, usage } = this.#context
     const onTurn = (isOurs: boolean) => {
       this.#hasTurn = isOurs
@@ -86,7 +88,7 @@ export class BackgroundWork implements WorkRequests {
     this.#scheduled = undefined
     this.#running = undefined
     this.#usageMaintenance = undefined
-    this.start()
+    this.start(this.#cleanup)
   }
 
   finishDeletions(): void {
@@ -167,7 +169,8 @@ export class BackgroundWork implements WorkRequests {
   }
 
   async #runTasks(): Promise<void> {
-    const { cleanup, usage } = this.#context
+    const { usage } = this.#context
+    const cleanup = this.#cleanup
     this.#usageMaintenance ??= this.#repeat(() => usage.maintain()).finally(() => {
       this.#usageMaintenance = undefined
     })
@@ -186,9 +189,9 @@ export class BackgroundWork implements WorkRequests {
 
   /** A browser frees deleted records a moment later, and appends fail until then. */
   async #reclaim(): Promise<boolean> {
-    const { cleanup, clock } = this.#context
+    const { clock } = this.#context
     try {
-      const more = await cleanup.reclaim()
+      const more = await this.#cleanup.reclaim()
       this.#retryMs = RETRY_MS_MIN
       return more
     } catch (error) {

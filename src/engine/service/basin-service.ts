@@ -12,7 +12,7 @@ import { asJson, type BasinDocument } from '../../storage/documents.ts'
 import type { Catalog } from './catalog.ts'
 import { basinDeletionPending } from './errors.ts'
 import type { LocationService } from './location-service.ts'
-import type { WorkSignal } from './work-signal.ts'
+import type { WorkRequests } from './work-requests.ts'
 
 /** Where a basin is located; the default location when neither is given. */
 export interface BasinPlacement {
@@ -38,7 +38,7 @@ export class BasinService {
   readonly #session: StorageSession
   readonly #catalog: Catalog
   readonly #locations: LocationService
-  readonly #work: WorkSignal
+  readonly #work: WorkRequests
   readonly #clock: Clock
   readonly #checkCipher: CipherCheck
 
@@ -46,7 +46,7 @@ export class BasinService {
     session: StorageSession,
     catalog: Catalog,
     locations: LocationService,
-    work: WorkSignal,
+    work: WorkRequests,
     clock: Clock,
     checkCipher: CipherCheck,
   ) {

@@ -7,16 +7,16 @@ import type { StreamCache } from '../log/stream-cache.ts'
 import type { Commit, Versioned } from './catalog.ts'
 import { firstDeadline, putStream } from './stream-creator.ts'
 import type { UsageRecorder } from './usage.ts'
-import type { WorkSignal } from './work-signal.ts'
+import type { WorkRequests } from './work-requests.ts'
 
 /** Removes or reconfigures one incarnation of a stream, and updates the stream cache. */
 export class StreamChanges {
   readonly #cache: StreamCache
   readonly #usage: UsageRecorder
-  readonly #work: WorkSignal
+  readonly #work: WorkRequests
   readonly #clock: Clock
 
-  constructor(cache: StreamCache, usage: UsageRecorder, work: WorkSignal, clock: Clock) {
+  constructor(cache: StreamCache, usage: UsageRecorder, work: WorkRequests, clock: Clock) {
     this.#cache = cache
     this.#usage = usage
     this.#work = work
