@@ -15,36 +15,28 @@ export function streamCreationKey(token: string | undefined, sent: StreamConfigI
   return token === undefined ? null : JSON.stringify([token, normalizeStreamConfig(sent)])
 }
 
-/** A basin or stream that exists. */
-export interface Existing {
-  readonly deleting: boolean
-  /** The key of its creation; null if the request had no token. */
-  readonly creationKey: string | null
-}
-
-/** Decides about a creation (docs/protocol.md "Creating"). `noop` is a repeated request. */
+/**
+ * Decides about a creation (docs/protocol.md "Creating"). `noop` is a repeated request. The key of something
+ * that exists is null if its creation had no token.
+ */
 export function decideCreate(
-  existing: Existing | undefined,
+  existing: { readonly creationKey: string | null } | undefined,
   creationKey: string | null,
-): 'create' | 'noop' | 'exists' | 'deleting' {
+): 'create' | 'noop' | 'exists' {
   if (existing === undefined) return 'create'
-  if (existing.deleting) return 'deleting'
   return creationKey !== null && creationKey === existing.creationKey ? 'noop' : 'exists'
 }
 
 /** Decides about ensuring a basin or stream (docs/protocol.md "Ensuring"). */
 export function decideEnsure<Config extends BasinConfig | StreamConfig>(
-  existing: { readonly deleting: boolean; readonly config: Config } | undefined,
+  existing: { readonly config: Config } | undefined,
   desired: Config,
-): 'create' | 'update' | 'noop' | 'deleting' {
+): 'create' | 'update' | 'noop' {
   if (existing === undefined) return 'create'
-  if (existing.deleting) return 'deleting'
   return sameConfig(existing.config, desired) ? 'noop' : 'update'
 }
 
-/**
- * Whether two configurations are equal. Both must come from the functions of this room, which order members.
- */
+/** Whether two configurations are equal. Both must be normalized: the order of members counts. */
 export function sameConfig<Config extends BasinConfig | StreamConfig>(a: Config, b: Config): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }

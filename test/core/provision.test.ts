@@ -15,7 +15,7 @@ const STANDARD: StreamConfigInput = { storageClass: 'standard' }
 
 describe('creating a stream or a basin', () => {
   const key = streamCreationKey('token', STANDARD)
-  const existing = (creationKey: string | null, deleting = false) => ({ deleting, creationKey })
+  const existing = (creationKey: string | null) => ({ creationKey })
 
   it.each([
     ['nothing exists', undefined, key, 'create'],
@@ -26,8 +26,6 @@ describe('creating a stream or a basin', () => {
     ['no token in the repeated request', existing(key), null, 'exists'],
     ['no token at the creation', existing(null), key, 'exists'],
     ['no token in either', existing(null), null, 'exists'],
-    ['it is being deleted', existing(null, true), null, 'deleting'],
-    ['it is being deleted, with the same creation again', existing(key, true), key, 'deleting'],
   ] as const)('%s', (_, existing, creationKey, decision) => {
     expect(decideCreate(existing, creationKey)).toBe(decision)
   })
@@ -91,21 +89,10 @@ describe('ensure', () => {
   const config = mergeStreamConfig(STANDARD, {})
   it.each([
     ['nothing exists', undefined, {}, 'create'],
-    ['it is as desired', { deleting: false, config }, STANDARD, 'noop'],
-    [
-      'it differs in a leaf',
-      { deleting: false, config },
-      { ...STANDARD, timestamping: { uncapped: true } },
-      'update',
-    ],
-    ['no body returns it to the defaults', { deleting: false, config }, {}, 'update'],
-    [
-      'it has the same explicit 0',
-      { deleting: false, config },
-      { ...STANDARD, deleteOnEmpty: { minAgeSeconds: 0 } },
-      'noop',
-    ],
-    ['it is being deleted', { deleting: true, config }, STANDARD, 'deleting'],
+    ['it is as desired', { config }, STANDARD, 'noop'],
+    ['it differs in a leaf', { config }, { ...STANDARD, timestamping: { uncapped: true } }, 'update'],
+    ['no body returns it to the defaults', { config }, {}, 'update'],
+    ['it has the same explicit 0', { config }, { ...STANDARD, deleteOnEmpty: { minAgeSeconds: 0 } }, 'noop'],
   ] as const)('a stream: %s', (_, existing, desired, decision) => {
     expect(decideEnsure(existing, mergeStreamConfig(desired, {}))).toBe(decision)
   })
@@ -128,8 +115,7 @@ describe('ensure', () => {
     ],
     ['with another cipher', { streamCipher: 'aegis-256' }, { streamCipher: 'aes-256-gcm' }, 'update'],
   ])('a basin: %s', (_, existing, desired, decision) => {
-    const basin = { deleting: false, config: basinConfig(existing) }
-    expect(decideEnsure(basin, basinConfig(desired))).toBe(decision)
+    expect(decideEnsure({ config: basinConfig(existing) }, basinConfig(desired))).toBe(decision)
   })
 })
 

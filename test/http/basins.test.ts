@@ -233,7 +233,9 @@ describe('the configuration and deletion of basins', () => {
           : real.commit(changes),
     }))
     const { call } = await startService({}, { storage })
-    await call('PUT', '/v1/basins/some-basin')
+    const create = () =>
+      call('POST', '/v1/basins', { json: { basin: 'some-basin' }, headers: { 'svc-request-token': 't' } })
+    expect((await create()).status).toBe(201)
     await call('DELETE', '/v1/basins/some-basin')
     expect((await call('GET', '/v1/basins/some-basin')).status).toBe(200)
     expect(await (await call('GET', '/v1/basins')).json()).toMatchObject({
@@ -243,6 +245,7 @@ describe('the configuration and deletion of basins', () => {
       await call('PUT', '/v1/basins/some-basin'),
       await call('PATCH', '/v1/basins/some-basin', { json: {} }),
       await call('POST', '/v1/basins', { json: { basin: 'some-basin' } }),
+      await create(),
       await call('PUT', '/v1/streams/s', { basin: 'some-basin' }),
     ]
     for (const response of responses) {

@@ -71,11 +71,8 @@ export class BasinService {
     const creationKey = basinCreationKey(options.requestToken, config)
     return this.#catalog.change(name, async (commit) => {
       const existing = (await this.#catalog.basin(name))?.value
-      const decision = decideCreate(
-        existing && { deleting: existing.deletedAt !== null, creationKey: existing.creationKey },
-        creationKey,
-      )
-      if (decision === 'deleting') throw basinDeletionPending(name)
+      assertNotDeleting(existing)
+      const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') {
         throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
       }
@@ -108,11 +105,8 @@ export class BasinService {
     return this.#catalog.change(name, async (commit) => {
       const existing = await this.#catalog.basin(name)
       const document = existing?.value
-      const decision = decideEnsure(
-        document && { deleting: document.deletedAt !== null, config: document.config },
-        desired,
-      )
-      if (decision === 'deleting') throw basinDeletionPending(name)
+      assertNotDeleting(document)
+      const decision = decideEnsure(document, desired)
       if (decision !== 'noop') check(decision)
       if (document !== undefined) checkPlacement(document, placement)
       if (decision === 'noop') return { result: 'noop', info: basinInfo(document!) }
@@ -189,6 +183,10 @@ export class BasinService {
       throw invalid('scope and location must not differ', 'location')
     }
   }
+}
+
+function assertNotDeleting(existing: BasinDocument | undefined): void {
+  if (existing !== undefined && existing.deletedAt !== null) throw basinDeletionPending(existing.name)
 }
 
 /** The location of a basin never changes. */

@@ -76,10 +76,7 @@ export class StreamService {
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
       const existing = (await this.#catalog.stream(ref))?.value
-      const decision = decideCreate(
-        existing && { deleting: false, creationKey: existing.creationKey },
-        creationKey,
-      )
+      const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') throw streamExists(ref)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
       const document = this.#creator.newStream(basin.value, ref, config, creationKey)
@@ -99,10 +96,9 @@ export class StreamService {
       const basin = await this.#catalog.activeBasin(ref.basin)
       const existing = await this.#catalog.stream(ref)
       const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig)
-      const decision = decideEnsure(existing && { deleting: false, config: existing.value.config }, desired)
+      const decision = decideEnsure(existing?.value, desired)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!.value) }
-      // Streams are deleted in one commit: none is ever found in deletion.
-      if (decision !== 'deleting') check(decision)
+      check(decision)
       if (decision === 'update') {
         const document = await this.#changes.reconfigure(commit, existing!, desired)
         return { result: 'updated', info: streamInfo(document) }
