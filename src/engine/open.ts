@@ -72,12 +72,12 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     if (!closing.aborted) cache.hint(logId)
   }
   const locations = new LocationService(session, catalog, settings.locations)
-  const basins = new BasinService(session, catalog, locations, work, clock, (cipher) =>
+  const basins = new BasinService(catalog, locations, work, clock, (cipher) =>
     ciphers.assertAvailable(cipher),
   )
   const creator = new StreamCreator(catalog, basins, usage, clock, settings.newId)
   const changes = new StreamChanges(cache, usage, work, clock)
-  const streams = new StreamService(session, catalog, creator, changes)
+  const streams = new StreamService(catalog, creator, changes)
   const opener = new StreamOpener(cache, creator, closing)
   const admission = new Admission(limits)
   const appends = new AppendService(opener, admission, usage, work, clock, onBackgroundError)

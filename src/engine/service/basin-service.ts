@@ -1,5 +1,4 @@
 import { basinConfig, reconfigureBasin } from '../../core/config.ts'
-import { listLimit, pageOf } from '../../core/listing.ts'
 import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration, Cipher } from '../../model/config.ts'
 import { assertBasinConfig } from '../../model/config.ts'
@@ -7,7 +6,7 @@ import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
 import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange } from '../../storage/contract.ts'
 import { asJson, type BasinDocument } from '../../storage/documents.ts'
 import type { Catalog } from './catalog.ts'
 import { basinDeletionPending } from './errors.ts'
@@ -35,7 +34,6 @@ export type CipherCheck = (cipher: Cipher) => void
 
 /** Basins and their configuration (docs/protocol.md "Basins and streams"). */
 export class BasinService {
-  readonly #session: StorageSession
   readonly #catalog: Catalog
   readonly #locations: LocationService
   readonly #work: WorkRequests
@@ -43,14 +41,12 @@ export class BasinService {
   readonly #checkCipher: CipherCheck
 
   constructor(
-    session: StorageSession,
     catalog: Catalog,
     locations: LocationService,
     work: WorkRequests,
     clock: Clock,
     checkCipher: CipherCheck,
   ) {
-    this.#session = session
     this.#catalog = catalog
     this.#locations = locations
     this.#work = work
@@ -123,9 +119,7 @@ export class BasinService {
     const { prefix = '', startAfter = '' } = query
     assertValid(basinPrefixProblem(prefix, 'prefix'), 'prefix')
     assertValid(basinPrefixProblem(startAfter, 'start-after'), 'startAfter')
-    const limit = listLimit(query.limit)
-    const documents = await this.#session.list('basins', { prefix, after: startAfter, limit: limit + 1 })
-    return pageOf(documents, limit, ({ value }) => basinInfo(value as unknown as BasinDocument))
+    return this.#catalog.page('basins', query, basinInfo)
   }
 
   async config(name: string): Promise<BasinConfig> {

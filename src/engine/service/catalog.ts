@@ -1,6 +1,8 @@
+import { listLimit, pageOf } from '../../core/listing.ts'
 import { assertValid } from '../../model/errors.ts'
+import type { ListQuery, Page } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef } from '../../model/names.ts'
-import type { Document, StorageSession } from '../../storage/contract.ts'
+import type { Collection, Document, StorageSession } from '../../storage/contract.ts'
 import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../log/errors.ts'
@@ -16,7 +18,7 @@ export type Commit = StorageSession['commit']
 
 const CONFLICTS_MAX = 20
 
-/** Typed access to the documents of basins and streams, and serialized changes to them. */
+/** Typed access to the documents of basins and streams, pages of documents, and serialized changes. */
 export class Catalog {
   readonly #session: StorageSession
   /** The latest change of each key that is being changed. */
@@ -54,6 +56,19 @@ export class Catalog {
     const stream = await this.stream(ref)
     if (stream === undefined) throw streamNotFound(ref)
     return stream
+  }
+
+  /** A page of the documents whose keys begin with `keyPrefix`, which the query leaves out. */
+  async page<Value, Info>(
+    collection: Collection,
+    { prefix = '', startAfter = '', limit }: ListQuery,
+    infoOf: (value: Value) => Info,
+    keyPrefix = '',
+  ): Promise<Page<Info>> {
+    const size = listLimit(limit)
+    const range = { prefix: keyPrefix + prefix, after: keyPrefix + startAfter, limit: size + 1 }
+    const documents = await this.#session.list(collection, range)
+    return pageOf(documents, size, ({ value }) => infoOf(value as unknown as Value))
   }
 
   /**

@@ -1,5 +1,4 @@
 import { mergeStreamConfig, reconfigureStream } from '../../core/config.ts'
-import { listLimit, pageOf } from '../../core/listing.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import type { Cipher, StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../model/config.ts'
 import { assertBasinConfig, assertStreamConfig } from '../../model/config.ts'
@@ -21,7 +20,6 @@ import {
   type Time,
   unchecked,
 } from '../../model/validation.ts'
-import type { StorageSession } from '../../storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import type { ChangeCheck } from './basin-service.ts'
 import type { Catalog } from './catalog.ts'
@@ -52,13 +50,11 @@ const RESTORED_STREAM: MembersOf<RestoredStream> = {
 
 /** Streams and their configuration (docs/protocol.md "Basins and streams"). */
 export class StreamService {
-  readonly #session: StorageSession
   readonly #catalog: Catalog
   readonly #creator: StreamCreator
   readonly #changes: StreamChanges
 
-  constructor(session: StorageSession, catalog: Catalog, creator: StreamCreator, changes: StreamChanges) {
-    this.#session = session
+  constructor(catalog: Catalog, creator: StreamCreator, changes: StreamChanges) {
     this.#catalog = catalog
     this.#creator = creator
     this.#changes = changes
@@ -136,10 +132,7 @@ export class StreamService {
     assertValid(streamPrefixProblem(prefix, 'prefix'), 'prefix')
     assertValid(streamPrefixProblem(startAfter, 'start-after'), 'startAfter')
     await this.#catalog.existingBasin(basin)
-    const limit = listLimit(query.limit)
-    const range = { prefix: streamKey(basin, prefix), after: streamKey(basin, startAfter), limit: limit + 1 }
-    const documents = await this.#session.list('streams', range)
-    return pageOf(documents, limit, ({ value }) => streamInfo(value as unknown as StreamDocument))
+    return this.#catalog.page('streams', query, streamInfo, streamKey(basin, ''))
   }
 
   async config(ref: StreamRef): Promise<StreamConfig> {

@@ -1,4 +1,3 @@
-import { listLimit, pageOf } from '../../../core/listing.ts'
 import { exceeds, isEmptyScope, OWNER } from '../../../core/permission.ts'
 import { isExpired } from '../../../core/retention.ts'
 import {
@@ -75,9 +74,7 @@ export class TokenService {
     const { prefix = '', startAfter = '' } = query
     assertValid(accessTokenPrefixProblem(prefix, 'prefix'), 'prefix')
     assertValid(accessTokenPrefixProblem(startAfter, 'start-after'), 'startAfter')
-    const limit = listLimit(query.limit)
-    const documents = await this.#session.list('tokens', { prefix, after: startAfter, limit: limit + 1 })
-    return pageOf(documents, limit, ({ value }) => tokenInfo(value as unknown as TokenDocument))
+    return this.#catalog.page('tokens', query, tokenInfo)
   }
 
   async revoke(id: string): Promise<void> {
