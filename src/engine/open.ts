@@ -2,7 +2,7 @@ import { SharedSignal } from '../runtime/abort.ts'
 import { LazyModule } from '../runtime/lazy-module.ts'
 import { Caller } from './api/caller.ts'
 import { Headwater } from './api/headwater.ts'
-import { closedError, mapStorageErrors, opened } from './log/errors.ts'
+import { acquireSession, closedError } from './log/errors.ts'
 import { ReadBudget } from './log/read-budget.ts'
 import { StreamCache } from './log/stream-cache.ts'
 import { type OpenOptions, settingsOf } from './options.ts'
@@ -37,9 +37,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   const { shared, notifications, readsIntoNewMemory } = storage.manifest
   const closing = new SharedSignal()
   let hint = (_logId: string): void => {}
-  const session = mapStorageErrors(
-    await opened(storage.open({ clock, onLogChanged: (logId) => hint(logId) })),
-  )
+  const session = await acquireSession(storage, { clock, onLogChanged: (logId) => hint(logId) })
   const usage = settings.usage.open({ session, clock, onBackgroundError })
   const catalog = new Catalog(session)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)

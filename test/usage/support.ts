@@ -1,5 +1,5 @@
 import type { VirtualClock } from '../../adapters/testing/index.ts'
-import { mapStorageErrors } from '../../src/engine/log/errors.ts'
+import { acquireSession } from '../../src/engine/log/errors.ts'
 import type {
   AccountMetricSet,
   BasinMetricSet,
@@ -34,7 +34,7 @@ export async function openUsage(
 ): Promise<TestUsage> {
   const { storage = testStorage(), clock = testClock() } = options
   const errors: unknown[] = []
-  const session = mapStorageErrors(await storage.open({ clock, onLogChanged: () => {} }))
+  const session = await acquireSession(storage, { clock, onLogChanged: () => {} })
   return {
     usage: new StoredUsageMeter({ session, clock, onBackgroundError: (error) => errors.push(error) }),
     clock,

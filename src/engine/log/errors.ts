@@ -1,12 +1,21 @@
 import { HeadwaterError } from '../../model/errors.ts'
-import type { StorageSession } from '../../storage/contract.ts'
+import type { Storage, StorageContext, StorageSession } from '../../storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../storage/errors.ts'
 
 /**
- * Wraps an open storage so that its calls reject with {@link HeadwaterError}: `storage` for a failure,
+ * Opens the storage. Calls of the session reject with {@link HeadwaterError}: `storage` for a failure,
  * `unavailable` after `close`. Conflicts pass through.
  */
-export function mapStorageErrors(session: StorageSession): StorageSession {
+export async function acquireSession(storage: Storage, context: StorageContext): Promise<StorageSession> {
+  try {
+    return mapStorageErrors(await storage.open(context))
+  } catch (error) {
+    if (!StorageFailure.is(error)) throw error
+    throw fromStorage(error, `the storage cannot be opened: ${error.message}`)
+  }
+}
+
+function mapStorageErrors(session: StorageSession): StorageSession {
   const { allocate, check, isFull, backgroundTurn, isExclusive } = session
   return {
     get: (collection, key) => session.get(collection, key).catch(throwMapped),
@@ -29,16 +38,6 @@ export function mapStorageErrors(session: StorageSession): StorageSession {
 
 function throwMapped(failure: unknown): never {
   throw StorageConflict.is(failure) ? failure : fromStorage(failure)
-}
-
-/** Passes an opened storage on, and a {@link StorageFailure} as a {@link HeadwaterError} with its reason. */
-export async function opened(opening: Promise<StorageSession>): Promise<StorageSession> {
-  try {
-    return await opening
-  } catch (error) {
-    if (!StorageFailure.is(error)) throw error
-    throw fromStorage(error, `the storage cannot be opened: ${error.message}`)
-  }
 }
 
 /** Without the reason in the message: it may contain paths, which clients of a server must not see. */
