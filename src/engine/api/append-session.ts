@@ -13,7 +13,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { ByteSemaphore } from '../../runtime/quota.ts'
 import { discardedError } from '../log/errors.ts'
 import type { Reservation } from '../service/admission.ts'
-import type { AppendLane } from '../service/append-service.ts'
+import type { SessionAppender } from '../service/append-service.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 import { Multicast } from './observables.ts'
 
@@ -30,7 +30,7 @@ export interface AppendTicket {
 }
 
 export interface AppendSessionContext {
-  readonly lane: AppendLane
+  readonly appender: SessionAppender
   readonly reserve: (meteredBytes: number) => Reservation
   readonly inFlightBytes: number
   readonly clock: Clock
@@ -62,13 +62,13 @@ export class AppendSession {
   constructor(context: AppendSessionContext) {
     this.#context = context
     this.#inFlight = new ByteSemaphore(context.inFlightBytes)
-    const { closing, signal, revoked, lane, onEnd } = context
+    const { closing, signal, revoked, appender, onEnd } = context
     const ignoreEnds = onAnyAbort([closing, signal], (reason) => this.#end(reason))
     const ignoreRevocation = onAnyAbort([revoked], (reason) => this.#revoke(reason))
     this.#release = () => {
       ignoreEnds()
       ignoreRevocation()
-      lane.release()
+      appender.release()
       onEnd()
     }
   }
@@ -172,20 +172,20 @@ export class AppendSession {
     previous: Promise<unknown>,
     started: () => void,
   ): Promise<AppendAck> {
-    const { lane, closing } = this.#context
+    const { appender, closing } = this.#context
     try {
-      if (lane.group.failed) {
+      if (appender.group.failed) {
         // The append that failed reports the failure first.
         await previous
         throw this.#failure === undefined ? discardedError() : this.#failure.error
       }
-      const ack = await lane.append(batch, reservation, started)
+      const ack = await appender.append(batch, reservation, started)
       this.#acks.next(ack)
       return ack
     } catch (error) {
       // An engine that closes rejects this batch and later ones; earlier ones are still in flight.
       const isClosing = closing.aborted && HeadwaterError.is(error) && error.code === 'unavailable'
-      if (!isClosing) lane.group.fail()
+      if (!isClosing) appender.group.fail()
       this.#end(error)
       throw error
     } finally {
@@ -204,8 +204,8 @@ export class AppendSession {
 
   /** Appends nothing except the batches in flight, and waits a while for their acks. */
   #revoke(error: unknown): void {
-    const { lane, clock } = this.#context
-    lane.group.fail()
+    const { appender, clock } = this.#context
+    appender.group.fail()
     this.#end(error)
     const cancel = clock.schedule(REVOKED_WAIT_MS, () => this.#fail())
     void this.#last.then(cancel)

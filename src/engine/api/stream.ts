@@ -136,9 +136,9 @@ export class Stream {
     const { admission, appends, clock, closing, sessionInFlightBytes } = this.#engine
     const { ref } = this.#target
     return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
-      const lane = await unlessAborted(signal, appends.openLane(target), (late) => late.release())
+      const appender = await unlessAborted(signal, appends.openAppender(target), (late) => late.release())
       return new AppendSession({
-        lane,
+        appender,
         reserve: (bytes) => admission.reserve(bytes),
         inFlightBytes: sessionInFlightBytes,
         clock,

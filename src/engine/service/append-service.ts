@@ -5,7 +5,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { AppendGroup, type AppendListener } from '../log/append-entry.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import type { Admission, Reservation } from './admission.ts'
-import { INCARNATIONS_MAX, type StreamOpener } from './stream-opener.ts'
+import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
@@ -43,8 +43,8 @@ export class AppendService {
     })
   }
 
-  /** Opens a lane for one append session. Rejects with `rate_limited` when too many sessions are open. */
-  async openLane(target: StreamTarget): Promise<AppendLane> {
+  /** Opens the appender of an append session. Rejects with `rate_limited` when too many sessions are open. */
+  async openAppender(target: StreamTarget): Promise<SessionAppender> {
     const endSession = this.#admission.openSession()
     try {
       const { log, release } = await this.#opener.lease(target, 'append')
@@ -60,7 +60,7 @@ export class AppendService {
         append: (batch, reservation, started) =>
           new Promise((resolve, reject) => {
             const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
-            append.inLane(group, started)
+            append.forSession(group, started)
             append.appendTo(log)
           }),
         release: () => {
@@ -92,7 +92,7 @@ class PendingAppend implements AppendListener {
   readonly #resolve: (ack: AppendAck) => void
   readonly #reject: (error: unknown) => void
   /** How often the name is resolved again if the stream is gone. */
-  #retries = INCARNATIONS_MAX
+  #retries = RESOLVE_ATTEMPTS_MAX
   #group: AppendGroup | undefined
   #started: (() => void) | undefined
   #log!: StreamLog
@@ -115,7 +115,7 @@ class PendingAppend implements AppendListener {
     this.#reject = reject
   }
 
-  inLane(group: AppendGroup, started: () => void): void {
+  forSession(group: AppendGroup, started: () => void): void {
     this.#group = group
     this.#started = started
     this.#retries = 0
@@ -199,9 +199,10 @@ class PendingAppend implements AppendListener {
 }
 
 /**
- * The appends of one session to one incarnation of a stream: the first that fails discards those behind it.
+ * Appends for one session to one incarnation of a stream: the first append that fails discards those behind
+ * it.
  */
-export interface AppendLane {
+export interface SessionAppender {
   readonly group: AppendGroup
   /** Appends and releases the reservation. `started` is called when the batch is in flight. */
   append(batch: AppendBatch, reservation: Reservation, started: () => void): Promise<AppendAck>

@@ -18,7 +18,7 @@ import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
 import type { StreamLease } from '../log/stream-cache.ts'
 import type { Admission } from './admission.ts'
-import { INCARNATIONS_MAX, type StreamOpener } from './stream-opener.ts'
+import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -204,7 +204,7 @@ export class ReadService {
 
   /** Leases the stream with the head that the storage has now. */
   async #leaseFresh(target: StreamTarget): Promise<StreamLease> {
-    for (let i = 0; i < INCARNATIONS_MAX; i++) {
+    for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {
       const lease = await this.#opener.lease(target, 'read')
       try {
         if (await lease.log.refresh()) return lease

@@ -8,7 +8,7 @@ import type { StreamCreator } from './stream-creator.ts'
 import type { CreationPolicy } from './stream-target.ts'
 
 /** How often a name is resolved again while others delete and recreate the stream. */
-export const INCARNATIONS_MAX = 10
+export const RESOLVE_ATTEMPTS_MAX = 10
 
 export type Purpose = 'append' | 'read'
 
@@ -116,7 +116,7 @@ export class StreamOpener {
       if (this.#closing.aborted) throw closedError()
       return this.#creator.createOnUse(ref, purpose, creation)
     }
-    for (let i = 0; i < INCARNATIONS_MAX; i++) {
+    for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {
       const lease = await this.#cache.findOrCreate(ref, create)
       if (lease !== undefined) return lease
     }
