@@ -19,18 +19,18 @@ export function prefixedName({ streamPrefix }: Prefixed, name: string): string {
 }
 
 /** The name of a stream as its holder knows it. */
-export function shownName({ streamPrefix }: Prefixed, wholeName: string): string {
-  return wholeName.slice(streamPrefix.length)
+export function shownName({ streamPrefix }: Prefixed, prefixed: string): string {
+  return prefixed.slice(streamPrefix.length)
 }
 
 /** The list query with the prefix of the holder. Throws 422 `invalid` as {@link prefixedName} does. */
-export function wholeQuery({ streamPrefix }: Prefixed, query: ListQuery): ListQuery {
+export function prefixedQuery({ streamPrefix }: Prefixed, query: ListQuery): ListQuery {
   if (streamPrefix === '') return query
   const { prefix = '', startAfter = '' } = query
   return {
     ...query,
     prefix: checkedLength(streamPrefix + prefix, streamPrefix, 'prefix', 'prefix'),
-    // Also for the first page: a stream whose whole name is the prefix has no name for the caller.
+    // Also for the first page: a stream named as the prefix has no name for the caller.
     startAfter: checkedLength(streamPrefix + startAfter, streamPrefix, 'start-after', 'startAfter'),
   }
 }

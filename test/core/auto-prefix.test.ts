@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { prefixedName, shownName, wholeQuery } from '../../src/core/scope.ts'
+import { prefixedName, prefixedQuery, shownName } from '../../src/core/scope.ts'
 import { rejection } from '../model/rejection.ts'
 
 const TENANT = { streamPrefix: 'tenant/' }
@@ -24,14 +24,14 @@ it.each([
     { prefix: 'tenant/', startAfter: 'tenant/', limit: 3 },
   ],
 ])('the list %j means %j', (query, expected) => {
-  expect(wholeQuery(TENANT, query)).toEqual(expected)
-  expect(wholeQuery({ streamPrefix: '' }, query)).toBe(query)
+  expect(prefixedQuery(TENANT, query)).toEqual(expected)
+  expect(prefixedQuery({ streamPrefix: '' }, query)).toBe(query)
 })
 
 it.each([
   ['name', 'stream', (text: string) => prefixedName(TENANT, text)],
-  ['prefix', 'prefix', (text: string) => wholeQuery(TENANT, { prefix: text })],
-  ['start-after', 'startAfter', (text: string) => wholeQuery(TENANT, { startAfter: text })],
+  ['prefix', 'prefix', (text: string) => prefixedQuery(TENANT, { prefix: text })],
+  ['start-after', 'startAfter', (text: string) => prefixedQuery(TENANT, { startAfter: text })],
 ])('a %s has at most 512 bytes, including the prefix', (role, field, use) => {
   expect(rejection(() => use(`${'é'.repeat(252)}x`))).toBeUndefined()
   const error = rejection(() => use(`${'é'.repeat(252)}xx`))

@@ -1,5 +1,5 @@
 import { covers, permits, type Resource } from '../../../core/permission.ts'
-import { prefixedName, scopedQuery, shownName, wholeQuery, withinSet } from '../../../core/scope.ts'
+import { prefixedName, prefixedQuery, scopedQuery, shownName, withinSet } from '../../../core/scope.ts'
 import type { ResourceKind } from '../../../model/access.ts'
 import type { AppendBatch } from '../../../model/append-input.ts'
 import { assertValid, invalid } from '../../../model/errors.ts'
@@ -71,7 +71,7 @@ export class TokenPermit implements HolderPermit {
   ): Promise<Page<Item> | undefined> {
     const { grant } = this.identity
     const set = grant.scope[kind]
-    const scoped = scopedQuery(set, kind === 'streams' ? wholeQuery(grant, query) : query)
+    const scoped = scopedQuery(set, kind === 'streams' ? prefixedQuery(grant, query) : query)
     return scoped === undefined ? undefined : withinSet(set, await list(scoped), nameOf)
   }
 }
