@@ -27,11 +27,6 @@ export function readLimits(query: ReadQuery, kind: 'unary' | 'session'): ReadLim
   }
 }
 
-/** The limits of the next batch of a session. */
-export function withinOneBatch(limits: ReadLimits): ReadLimits {
-  return withinBatches(limits, 1)
-}
-
 /** The limits of the next batches of a session. */
 export function withinBatches(limits: ReadLimits, batches: number): ReadLimits {
   return {

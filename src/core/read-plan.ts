@@ -105,11 +105,3 @@ const HEARTBEAT_GAP_MS_MAX = 15_000
 export function heartbeatGapMs(random: number): number {
   return HEARTBEAT_GAP_MS_MIN + Math.floor(random * (HEARTBEAT_GAP_MS_MAX - HEARTBEAT_GAP_MS_MIN))
 }
-
-/**
- * When a waiting session ends (docs/protocol.md "Waiting"): `waitMs` after `since`, the time of the last
- * delivered batch or, if there was none, of first reaching the tail. Heartbeats do not postpone it.
- */
-export function waitDeadline(since: number, waitMs: number): number {
-  return since + waitMs
-}

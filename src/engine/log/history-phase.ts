@@ -4,7 +4,7 @@ import {
   afterDelivering,
   isExhausted,
   type ReadLimits,
-  withinOneBatch,
+  withinBatches,
 } from '../../core/read-limits.ts'
 import type { ReadPlan } from '../../core/read-plan.ts'
 import { isExpired } from '../../core/retention.ts'
@@ -162,7 +162,7 @@ export class HistoryPhase {
       blocks: this.#blocks
         .slice(this.#first + 1)
         .filter(({ expiresAt }) => !isExpired(expiresAt, this.#openedAt)),
-      room: afterDelivering(withinOneBatch(this.#progress.limits), count, meteredBytes),
+      room: afterDelivering(withinBatches(this.#progress.limits, 1), count, meteredBytes),
     }))
   }
 

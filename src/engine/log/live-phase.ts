@@ -1,5 +1,5 @@
 import { admit, admitsAll } from '../../core/read-limits.ts'
-import { heartbeatGapMs, waitDeadline } from '../../core/read-plan.ts'
+import { heartbeatGapMs } from '../../core/read-plan.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
@@ -48,6 +48,10 @@ export class LivePhase implements Follower {
   /** How long to wait for the next record, in milliseconds: 0 is not at all, Infinity for ever. */
   readonly #waitMs: number
   readonly #options: LivePhaseOptions
+  /**
+   * When the wait ends (docs/protocol.md "Waiting"): `#waitMs` after the last delivered batch or, if none was
+   * delivered, after first reaching the tail. Heartbeats do not postpone it.
+   */
   #deadline: number | undefined
   #nextHeartbeatAt = Number.POSITIVE_INFINITY
   #unfollow: (() => void) | undefined
@@ -78,7 +82,7 @@ export class LivePhase implements Follower {
   /** Returns false if the wait is over already. */
   begin(): boolean {
     const now = this.#options.clock.now()
-    this.#deadline ??= waitDeadline(now, this.#waitMs)
+    this.#deadline ??= now + this.#waitMs
     return now < this.#deadline
   }
 
@@ -106,7 +110,7 @@ export class LivePhase implements Follower {
   delivered(): void {
     if (this.#waitMs === 0) return
     const now = this.#options.clock.now()
-    this.#deadline = waitDeadline(now, this.#waitMs)
+    this.#deadline = now + this.#waitMs
     this.#postponeHeartbeat(now)
   }
 

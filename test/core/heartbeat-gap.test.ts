@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { heartbeatGapMs, waitDeadline } from '../../src/core/read-plan.ts'
+import { heartbeatGapMs } from '../../src/core/read-plan.ts'
 
 /** The largest number below 1 that a random source yields. */
 const LARGEST_BELOW_ONE = 1 - 2 ** -53
@@ -22,12 +22,5 @@ describe('the gap between heartbeats', () => {
         return gapMs >= 5000 && gapMs < 15_000
       }),
     )
-  })
-})
-
-describe('the end of a wait', () => {
-  it('is `wait` after the last delivery, or never', () => {
-    expect(waitDeadline(1000, 500)).toBe(1500)
-    expect(waitDeadline(1000, Number.POSITIVE_INFINITY)).toBe(Number.POSITIVE_INFINITY)
   })
 })
