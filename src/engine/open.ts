@@ -78,8 +78,8 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   const streams = new StreamService(catalog, creator, changes)
   const opener = new StreamOpener(cache, creator, closing)
   const admission = new Admission(limits)
-  const appends = new AppendService(opener, admission, usage, work, clock, onBackgroundError)
-  const reads = new ReadService(opener, admission, readBudget, usage, clock, random, closing)
+  const appends = new AppendService({ opener, admission, usage, work, clock, onBackgroundError })
+  const reads = new ReadService({ opener, admission, readBudget, usage, clock, random, closing })
   const tokens = new LazyModule('the code of the access tokens', async () => {
     const { openTokens } = await import('./service/tokens/index.ts')
     const context = { session, isShared: shared, clock, onBackgroundError, closing }

@@ -10,23 +10,21 @@ import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
 
+export interface AppendContext {
+  readonly opener: StreamOpener
+  readonly admission: Admission
+  readonly usage: UsageRecorder
+  readonly work: WorkRequests
+  readonly clock: Clock
+  readonly onBackgroundError: (error: unknown) => void
+}
+
 /** Appends to streams, within the limits of {@link Admission}. */
 export class AppendService {
-  readonly #opener: StreamOpener
-  readonly #admission: Admission
   readonly #context: AppendContext
 
-  constructor(
-    opener: StreamOpener,
-    admission: Admission,
-    usage: UsageRecorder,
-    work: WorkRequests,
-    clock: Clock,
-    onBackgroundError: (error: unknown) => void,
-  ) {
-    this.#opener = opener
-    this.#admission = admission
-    this.#context = { opener, usage, work, clock, onBackgroundError }
+  constructor(context: AppendContext) {
+    this.#context = context
   }
 
   /**
@@ -37,7 +35,7 @@ export class AppendService {
   append(target: StreamTarget, batch: AppendBatch, reservation: Reservation): Promise<AppendAck> {
     return new Promise((resolve, reject) => {
       const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
-      const log = this.#opener.get(target.ref)
+      const log = this.#context.opener.get(target.ref)
       if (log !== undefined) append.appendTo(log)
       else append.open()
     })
@@ -45,9 +43,10 @@ export class AppendService {
 
   /** Opens the appender of an append session. Rejects with `rate_limited` when too many sessions are open. */
   async openAppender(target: StreamTarget): Promise<SessionAppender> {
-    const endSession = this.#admission.openSession()
+    const { opener, admission } = this.#context
+    const endSession = admission.openSession()
     try {
-      const { log, release } = await this.#opener.lease(target, 'append')
+      const { log, release } = await opener.lease(target, 'append')
       try {
         log.codec.checkKey(target.key)
       } catch (error) {
@@ -73,14 +72,6 @@ export class AppendService {
       throw error
     }
   }
-}
-
-interface AppendContext {
-  readonly opener: StreamOpener
-  readonly usage: UsageRecorder
-  readonly work: WorkRequests
-  readonly clock: Clock
-  readonly onBackgroundError: (error: unknown) => void
 }
 
 /** One append on its way to a log and back. */

@@ -30,33 +30,23 @@ export interface OpenReadOptions extends ReadPolicy {
   readonly onEnd?: (() => void) | undefined
 }
 
+export interface ReadContext {
+  readonly opener: StreamOpener
+  readonly admission: Admission
+  readonly readBudget: ReadBudget
+  readonly usage: UsageRecorder
+  readonly clock: Clock
+  readonly random: () => number
+  readonly closing: SharedSignal
+}
+
 /** Opens reads, within the limits of {@link Admission}. */
 export class ReadService {
-  readonly #opener: StreamOpener
-  readonly #admission: Admission
-  readonly #budget: ReadBudget
-  readonly #usage: UsageRecorder
-  readonly #clock: Clock
-  readonly #random: () => number
-  readonly #closing: SharedSignal
+  readonly #context: ReadContext
   readonly #open = new Set<ReadCursor>()
 
-  constructor(
-    opener: StreamOpener,
-    admission: Admission,
-    budget: ReadBudget,
-    usage: UsageRecorder,
-    clock: Clock,
-    random: () => number,
-    closing: SharedSignal,
-  ) {
-    this.#opener = opener
-    this.#admission = admission
-    this.#budget = budget
-    this.#usage = usage
-    this.#clock = clock
-    this.#random = random
-    this.#closing = closing
+  constructor(context: ReadContext) {
+    this.#context = context
   }
 
   /** Reads that are open. */
@@ -82,10 +72,11 @@ export class ReadService {
     policy: ReadPolicy = {},
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
+    const { usage } = this.#context
     const opening = this.#openCursor(target, query, 'unary', policy)
     const cursor = await unlessAborted(signal, opening, (late) => late?.close())
     if (cursor === undefined) {
-      this.#usage.unaryRead(target.ref.basin)
+      usage.unaryRead(target.ref.basin)
       return mergeBatches([])
     }
     const ignoreSignal = signal && onAbort(signal, () => cursor.close())
@@ -100,8 +91,8 @@ export class ReadService {
       const live = batches.length === 0 ? await cursor.next() : undefined
       signal?.throwIfAborted()
       const batch = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
-      if (batch.count > 0) this.#usage.delivered(target.ref.basin, batch.meteredBytes)
-      this.#usage.unaryRead(target.ref.basin)
+      if (batch.count > 0) usage.delivered(target.ref.basin, batch.meteredBytes)
+      usage.unaryRead(target.ref.basin)
       return batch
     } finally {
       ignoreSignal?.()
@@ -127,7 +118,7 @@ export class ReadService {
     options: OpenReadOptions,
   ): Promise<ReadCursor | undefined> {
     assertReadQuery(query)
-    const endSession = this.#admission.openSession()
+    const endSession = this.#context.admission.openSession()
     let lease: StreamLease | undefined
     const release = () => {
       lease?.release()
@@ -139,7 +130,7 @@ export class ReadService {
       const reader = log.codec.reader(target.key)
       const outcome = planRead(query, kind, log.head, options)
       if (outcome.kind === 'empty') {
-        this.#usage.streamingRead(target.ref.basin)()
+        this.#context.usage.streamingRead(target.ref.basin)()
         release()
         return undefined
       }
@@ -158,6 +149,7 @@ export class ReadService {
     plan: ReadPlan,
     { heartbeats = false, ending, onEnd, allowsEmpty = false }: OpenReadOptions,
   ): Promise<ReadCursor | undefined> {
+    const { readBudget, usage, clock, random, closing } = this.#context
     const { tail } = log.head
     let ignoreEnding: (() => void) | undefined
     let endUsage: (() => void) | undefined
@@ -170,13 +162,12 @@ export class ReadService {
     }
     const { basin } = log.document
     // A unary read has delivered nothing until it succeeds as a whole.
-    const onDelivered =
-      kind === 'session' ? (bytes: number) => this.#usage.delivered(basin, bytes) : undefined
+    const onDelivered = kind === 'session' ? (bytes: number) => usage.delivered(basin, bytes) : undefined
     const cursor: ReadCursor = new ReadCursor(log, plan, {
       reader,
-      budget: this.#budget,
-      clock: this.#clock,
-      random: this.#random,
+      budget: readBudget,
+      clock,
+      random,
       heartbeats,
       onDelivered,
       onClose,
@@ -184,15 +175,15 @@ export class ReadService {
     this.#open.add(cursor)
     ignoreEnding = ending && onAbort(ending, () => cursor.fail(ending.reason))
     // `close` may have run before the cursor was added.
-    if (this.#closing.aborted) cursor.fail(closedError())
+    if (closing.aborted) cursor.fail(closedError())
     try {
       const hasRecord = await cursor.locate()
-      if (this.#closing.aborted) throw closedError()
+      if (closing.aborted) throw closedError()
       // Ended meanwhile: the first `next` reports how.
       if (hasRecord === undefined) return cursor
       const outcome = afterLocating(plan, hasRecord, { allowsEmpty })
       if (outcome === 'unsatisfiable') throw unsatisfiable(tail)
-      if (kind === 'session' && this.#open.has(cursor)) endUsage = this.#usage.streamingRead(basin)
+      if (kind === 'session' && this.#open.has(cursor)) endUsage = usage.streamingRead(basin)
       if (outcome === 'read') return cursor
       cursor.close()
       return undefined
@@ -205,7 +196,7 @@ export class ReadService {
   /** Leases the stream with the head that the storage has now. */
   async #leaseFresh(target: StreamTarget): Promise<StreamLease> {
     for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {
-      const lease = await this.#opener.lease(target, 'read')
+      const lease = await this.#context.opener.lease(target, 'read')
       try {
         if (await lease.log.refresh()) return lease
       } catch (error) {
