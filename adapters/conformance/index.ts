@@ -10,7 +10,7 @@ import { pipelineCases } from './pipeline.ts'
 import { randomCases } from './random.ts'
 import { readCases } from './read.ts'
 import { reclaimCases } from './reclaim.ts'
-import { sharedCases, turnCases } from './shared.ts'
+import { electionCases, sharedCases } from './shared.ts'
 
 export type { ConformanceFixture, ConformanceOptions } from './harness.ts'
 
@@ -57,7 +57,7 @@ export function conformanceSuite(options: ConformanceOptions): ConformanceTest[]
     read: readCases,
     reclaim: reclaimCases,
     shared: [...sharedCases, ...notificationCases],
-    turns: turnCases,
+    elections: electionCases,
     lifecycle: lifecycleCases,
     random: randomCases(options),
   }

@@ -194,112 +194,114 @@ export const sharedCases: readonly ConformanceCase[] = [
 ]
 
 /** For storages that elect an engine for background work. Without an election, every engine does it. */
-export const turnCases: readonly ConformanceCase[] = [
+export const electionCases: readonly ConformanceCase[] = [
   {
-    title: 'a session gets the turn for background work once the earlier ones give it up',
+    title: 'a session is elected for background work once those elected before withdraw',
     async run(harness) {
-      for (let remaining = await requestTurns(harness, 3); remaining.length > 0; ) {
-        const { granted, others } = await nextGranted(remaining)
-        granted.giveUp()
+      for (let remaining = await openCandidates(harness, 3); remaining.length > 0; ) {
+        const { elected, others } = await nextElected(remaining)
+        elected.withdraw()
         remaining = others
       }
     },
   },
   {
-    title: 'closing a session gives up its turn',
+    title: 'closing a session withdraws it',
     async run(harness) {
-      for (let remaining = await requestTurns(harness, 3); remaining.length > 0; ) {
-        const { granted, others } = await nextGranted(remaining)
-        await granted.session.close()
+      for (let remaining = await openCandidates(harness, 3); remaining.length > 0; ) {
+        const { elected, others } = await nextElected(remaining)
+        await elected.session.close()
         remaining = others
       }
     },
   },
   {
-    title: 'a turn that was given up is not granted again, and giving it up twice does nothing',
+    title: 'a session that withdrew is not elected again, and withdrawing twice does nothing',
     async run(harness) {
-      const turns = await requestTurns(harness, 3)
-      if (turns.length === 0) return
-      const { granted, others } = await nextGranted(turns)
+      const candidates = await openCandidates(harness, 3)
+      if (candidates.length === 0) return
+      const { elected, others } = await nextElected(candidates)
       const [waiting, last] = others
-      // The second turn may not have been granted yet.
-      for (const turn of [waiting, granted, waiting, granted]) turn?.giveUp()
-      await last?.granted()
+      // The second candidate may not have been elected yet.
+      for (const candidate of [waiting, elected, waiting, elected]) candidate?.withdraw()
+      await last?.elected()
       await last?.session.close()
-      for (const turn of [granted, waiting]) {
-        turn?.giveUp()
-        await turn?.session.close()
-        ok(turn?.wasGrantedAgain !== true, 'onTurn(true) was called after the turn was given up')
+      for (const candidate of [elected, waiting]) {
+        candidate?.withdraw()
+        await candidate?.session.close()
+        ok(candidate?.wasElectedAgain !== true, 'onElected(true) was called after the session withdrew')
       }
     },
   },
 ]
 
 /**
- * Requests a turn in each of several sessions. Returns none without elections, and one if only one session
- * may be open.
+ * Opens several sessions that contend for the background work. Returns none without elections, and one if
+ * only one session may be open.
  */
-async function requestTurns(harness: Harness, count: number): Promise<Turn[]> {
-  const turns: Turn[] = []
+async function openCandidates(harness: Harness, count: number): Promise<Candidate[]> {
+  const candidates: Candidate[] = []
   for (let i = 0; i < (harness.storage.manifest.shared ? count : 1); i++) {
     const session = await harness.open()
-    if (session.backgroundTurn === undefined) return []
-    turns.push(new Turn(session, harness.options.notificationMsMax ?? 5000))
+    if (session.electForBackgroundWork === undefined) return []
+    candidates.push(new Candidate(session, harness.options.notificationMsMax ?? 5000))
   }
-  return turns
+  return candidates
 }
 
-/** Waits for the next turn that is granted, whichever was requested first. */
-async function nextGranted(turns: readonly Turn[]): Promise<{ granted: Turn; others: Turn[] }> {
-  const granted = await Promise.race(turns.map((turn) => turn.granted().then(() => turn)))
-  for (const turn of turns) turn.stopWaiting()
-  return { granted, others: turns.filter((turn) => turn !== granted) }
+/** Waits until one is elected, whichever was opened first. */
+async function nextElected(
+  candidates: readonly Candidate[],
+): Promise<{ elected: Candidate; others: Candidate[] }> {
+  const elected = await Promise.race(candidates.map((one) => one.elected().then(() => one)))
+  for (const candidate of candidates) candidate.stopWaiting()
+  return { elected, others: candidates.filter((one) => one !== elected) }
 }
 
-/** A requested turn. */
-class Turn {
+/** A session that contends for the background work. */
+class Candidate {
   readonly session: StorageSession
   readonly #timeoutMs: number
   readonly #end: () => void
-  #isGranted = false
-  #isGivenUp = false
-  #wasGrantedAgain = false
-  #onGranted: () => void = () => {}
+  #isElected = false
+  #hasWithdrawn = false
+  #wasElectedAgain = false
+  #onElected: () => void = () => {}
 
   constructor(session: StorageSession, timeoutMs: number) {
     this.session = session
     this.#timeoutMs = timeoutMs
-    this.#end = session.backgroundTurn!((isOurs) => {
-      this.#isGranted = isOurs
-      this.#wasGrantedAgain ||= isOurs && this.#isGivenUp
-      if (isOurs) this.#onGranted()
+    this.#end = session.electForBackgroundWork!((isElected) => {
+      this.#isElected = isElected
+      this.#wasElectedAgain ||= isElected && this.#hasWithdrawn
+      if (isElected) this.#onElected()
     })
   }
 
-  /** Whether it was granted again after it was given up. */
-  get wasGrantedAgain(): boolean {
-    return this.#wasGrantedAgain
+  /** Whether it was elected again after it withdrew. */
+  get wasElectedAgain(): boolean {
+    return this.#wasElectedAgain
   }
 
-  /** Resolves once the turn is granted. */
-  granted(): Promise<void> {
+  /** Resolves once the session is elected. */
+  elected(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const fail = () => reject(new Error(`onTurn(true) was not called within ${this.#timeoutMs} ms`))
+      const fail = () => reject(new Error(`onElected(true) was not called within ${this.#timeoutMs} ms`))
       const timer = setTimeout(fail, this.#timeoutMs)
       this.stopWaiting = () => clearTimeout(timer)
-      this.#onGranted = () => {
+      this.#onElected = () => {
         this.stopWaiting()
         resolve()
       }
-      if (this.#isGranted) this.#onGranted()
+      if (this.#isElected) this.#onElected()
     })
   }
 
   /** Stops waiting and cancels the timer. */
   stopWaiting = (): void => {}
 
-  giveUp(): void {
-    this.#isGivenUp = true
+  withdraw(): void {
+    this.#hasWithdrawn = true
     this.#end()
   }
 }

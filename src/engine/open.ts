@@ -42,7 +42,7 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   const catalog = new Catalog(session)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
   const work = new BackgroundWork({
-    backgroundTurn: session.backgroundTurn?.bind(session),
+    electForBackgroundWork: session.electForBackgroundWork?.bind(session),
     usage,
     isInUse: () => options.usage !== undefined || cache.hasFollowers,
     clock,

@@ -142,14 +142,14 @@ export interface StorageSession {
 
   /**
    * Elects one of the engines that share a storage to do the background work: freeing blocks, deleting empty
-   * streams, finishing deletions, removing expired tokens. Calls `onTurn(true)` when this engine is elected,
-   * possibly at once, and `onTurn(false)` when it no longer is. The returned function withdraws for good; so
-   * does `close`, and so does anything else that stops an engine, so that another one is elected.
+   * streams, finishing deletions, removing expired tokens. Calls `onElected(true)` when this engine is
+   * elected, possibly at once, and `onElected(false)` when it no longer is. The returned function withdraws
+   * for good; so does `close`, and so does anything else that stops an engine: then another one is elected.
    *
    * Saves work, but correctness must not depend on it: several engines may be elected at the same time. If
    * absent, every engine does the background work.
    */
-  backgroundTurn?(onTurn: (isOurs: boolean) => void): () => void
+  electForBackgroundWork?(onElected: (isElected: boolean) => void): () => void
 
   /** Waits for calls in flight, then releases handles, timers and listeners. A second call does nothing. */
   close(): Promise<void>

@@ -4,12 +4,12 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { catalogMutations } from './mutations/catalog.ts'
+import { electing, electionMutations } from './mutations/elections.ts'
 import { lifecycleMutations } from './mutations/lifecycle.ts'
 import { logsMutations } from './mutations/logs.ts'
 import { readMutations } from './mutations/read.ts'
 import { reclaimMutations } from './mutations/reclaim.ts'
 import { sharedMutations } from './mutations/shared.ts'
-import { takingTurns, turnMutations } from './mutations/turns.ts'
 import { realistic, splitting } from './wrapped-storage.ts'
 
 const mutations = [
@@ -18,7 +18,7 @@ const mutations = [
   ...readMutations,
   ...reclaimMutations,
   ...sharedMutations,
-  ...turnMutations,
+  ...electionMutations,
   ...lifecycleMutations,
 ]
 
@@ -67,8 +67,8 @@ describe('the conformance suite accepts a storage that merges blocks, is not sha
   })
 })
 
-describe('the conformance suite accepts a storage with background turns', () => {
-  const suite = suiteFor(takingTurns, memory().manifest).filter(({ title }) => title.startsWith('turns: '))
+describe('the conformance suite accepts a storage that elects an engine', () => {
+  const suite = suiteFor(electing, memory().manifest).filter(({ title }) => title.startsWith('elections: '))
 
   for (const { title, run } of suite) test(title, run)
 })

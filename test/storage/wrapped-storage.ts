@@ -33,8 +33,9 @@ export function delegating(session: StorageSession): StorageSession {
     read: (logId, range) => session.read(logId, range),
     reclaim: (limits) => session.reclaim(limits),
     measure: (logIds) => session.measure(logIds),
-    ...(session.backgroundTurn !== undefined && {
-      backgroundTurn: (onTurn: (isOurs: boolean) => void) => session.backgroundTurn!(onTurn),
+    ...(session.electForBackgroundWork !== undefined && {
+      electForBackgroundWork: (onElected: (isElected: boolean) => void) =>
+        session.electForBackgroundWork!(onElected),
     }),
     close: () => session.close(),
   }

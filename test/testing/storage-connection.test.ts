@@ -102,22 +102,22 @@ describe('a storage that loses its connection', () => {
 
 test('a faulty storage has the optional calls of its storage', async () => {
   const { session } = await openFaulty()
-  expect(session.backgroundTurn).toBeUndefined()
-  const turns: boolean[] = []
+  expect(session.electForBackgroundWork).toBeUndefined()
+  const elections: boolean[] = []
   const inner = memory()
   const storage = faultyStorage({
     manifest: inner.manifest,
     open: async (context) =>
       Object.assign(await inner.open(context), {
-        backgroundTurn(onTurn: (isOurs: boolean) => void) {
-          onTurn(true)
-          return () => void turns.push(false)
+        electForBackgroundWork(onElected: (isElected: boolean) => void) {
+          onElected(true)
+          return () => void elections.push(false)
         },
       }),
   })
   const other = await storage.open({ clock: virtualClock(), onLogChanged: () => {} })
-  other.backgroundTurn!((isOurs) => turns.push(isOurs))()
-  expect(turns).toEqual([true, false])
+  other.electForBackgroundWork!((isElected) => elections.push(isElected))()
+  expect(elections).toEqual([true, false])
 })
 
 describe('a storage that crashes', () => {

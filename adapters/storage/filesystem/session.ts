@@ -51,7 +51,7 @@ export class FilesystemSession implements StorageSession {
   /** Logs with a pending notification. */
   readonly #changed = new Set<string>()
   #isExclusive = true
-  #onTurn: ((isOurs: boolean) => void) | undefined
+  #onElected: ((isElected: boolean) => void) | undefined
   #closing: Promise<void> | undefined
 
   constructor(storage: SessionStorage, onLogChanged: (logId: string) => void) {
@@ -115,12 +115,12 @@ export class FilesystemSession implements StorageSession {
     return logIds.map((logId) => state.logs.withId(logId)?.meteredBytes ?? 0)
   }
 
-  backgroundTurn(onTurn: (isOurs: boolean) => void): () => void {
+  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
     const { sessions } = this.#open()
-    this.#onTurn = onTurn
+    this.#onElected = onElected
     sessions.elect()
     return () => {
-      this.#onTurn = undefined
+      this.#onElected = undefined
       sessions.elect()
     }
   }
@@ -148,12 +148,12 @@ export class FilesystemSession implements StorageSession {
   }
 
   /** Whether it contends for the background work. */
-  get wantsTurn(): boolean {
-    return this.#onTurn !== undefined
+  get isCandidate(): boolean {
+    return this.#onElected !== undefined
   }
 
-  setTurn(isOurs: boolean): void {
-    this.#onTurn?.(isOurs)
+  setElected(isElected: boolean): void {
+    this.#onElected?.(isElected)
   }
 
   /**
@@ -246,12 +246,12 @@ export class Sessions {
    * use, and the others hold no timers.
    */
   elect(): void {
-    const next = this.#alive().findLast(({ wantsTurn }) => wantsTurn)
+    const next = this.#alive().findLast(({ isCandidate }) => isCandidate)
     const current = this.#elected?.deref()
     if (next === current) return
     this.#elected = next && new WeakRef(next)
-    if (current?.wantsTurn) current.setTurn(false)
-    next?.setTurn(true)
+    if (current?.isCandidate) current.setElected(false)
+    next?.setElected(true)
   }
 
   async idle(): Promise<void> {

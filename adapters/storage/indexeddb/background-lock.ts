@@ -1,20 +1,20 @@
 /**
- * Gives one of the sessions on the database the background turn: the holder of a Web Lock. A page that is
- * frozen or enters the back/forward cache releases the lock, because it would block running pages. Without
- * Web Locks, every session has the turn. Returns a function that releases the lock for good.
+ * Elects one of the sessions on the database for the background work: the holder of a Web Lock. A page that
+ * is frozen or enters the back/forward cache releases the lock, because it would block running pages. Without
+ * Web Locks, every session is elected. Returns a function that releases the lock for good.
  */
 export function contendForBackgroundLock(
   databaseName: string,
-  onTurn: (isOurs: boolean) => void,
+  onElected: (isElected: boolean) => void,
 ): () => void {
   const { locks } = globalThis.navigator ?? {}
   if (locks === undefined) {
-    onTurn(true)
+    onElected(true)
     return () => {}
   }
   let end: (() => void) | undefined
   const request = () => {
-    end ??= holdLock(locks, `headwater ${databaseName} background`, onTurn)
+    end ??= holdLock(locks, `headwater ${databaseName} background`, onElected)
   }
   const release = () => {
     end?.()
@@ -29,7 +29,7 @@ export function contendForBackgroundLock(
 }
 
 /** Requests the lock and holds it until the returned function is called. */
-function holdLock(locks: LockManager, name: string, onTurn: (isOurs: boolean) => void): () => void {
+function holdLock(locks: LockManager, name: string, onElected: (isElected: boolean) => void): () => void {
   const request = new AbortController()
   let isHeld = false
   let release: () => void = () => {}
@@ -37,19 +37,19 @@ function holdLock(locks: LockManager, name: string, onTurn: (isOurs: boolean) =>
     // The lock can be granted before the abort takes effect.
     if (request.signal.aborted) return
     isHeld = true
-    onTurn(true)
+    onElected(true)
     return new Promise<void>((resolve) => {
       release = resolve
     })
   }
   locks.request(name, { signal: request.signal }, hold).catch(() => {
     // Pages that must not use locks do the work without.
-    if (!request.signal.aborted) onTurn(true)
+    if (!request.signal.aborted) onElected(true)
   })
   return () => {
     request.abort()
     release()
-    if (isHeld) onTurn(false)
+    if (isHeld) onElected(false)
     isHeld = false
   }
 }

@@ -41,7 +41,7 @@ export class IndexedDbSession implements StorageSession {
   readonly #writer: AppendWriter
   readonly #changes: ChangeChannel
   readonly #runningCalls = new Set<Promise<unknown>>()
-  readonly #endTurns = new Set<() => void>()
+  readonly #withdrawals = new Set<() => void>()
   #closing: Promise<void> | undefined
 
   private constructor(database: DatabaseOptions, context: StorageContext, connection: Connection) {
@@ -113,14 +113,14 @@ export class IndexedDbSession implements StorageSession {
     return this.#reserve.isSpent
   }
 
-  backgroundTurn(onTurn: (isOurs: boolean) => void): () => void {
+  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
     if (this.#closing !== undefined) return () => {}
-    const end = contendForBackgroundLock(this.#name, onTurn)
-    const endOnce = () => {
-      if (this.#endTurns.delete(endOnce)) end()
+    const end = contendForBackgroundLock(this.#name, onElected)
+    const withdraw = () => {
+      if (this.#withdrawals.delete(withdraw)) end()
     }
-    this.#endTurns.add(endOnce)
-    return endOnce
+    this.#withdrawals.add(withdraw)
+    return withdraw
   }
 
   close(): Promise<void> {
@@ -129,7 +129,7 @@ export class IndexedDbSession implements StorageSession {
   }
 
   async #close(): Promise<void> {
-    for (const end of this.#endTurns) end()
+    for (const withdraw of this.#withdrawals) withdraw()
     await Promise.allSettled(this.#runningCalls)
     this.#changes.close()
     await this.#connection.close()

@@ -9,7 +9,7 @@ const RENEW_MS = 5_000
 const TRY_MS = 1_000
 
 /**
- * Gives one of the sessions the background turn: the holder of a row that expires, by the clock of the
+ * Elects one of the sessions for the background work: the holder of a row that expires, by the clock of the
  * database, unless it is renewed. So another session takes over soon after a process dies.
  */
 export class BackgroundLease {
@@ -17,8 +17,8 @@ export class BackgroundLease {
   readonly #tables: Tables
   readonly #clock: Clock
   readonly #holder: string
-  readonly #onTurn: (isOurs: boolean) => void
-  #isOurs = false
+  readonly #onElected: (isElected: boolean) => void
+  #isElected = false
   #confirmedAt = 0
   #isEnded = false
   #cancelTimer: (() => void) | undefined
@@ -30,13 +30,13 @@ export class BackgroundLease {
     tables: Tables,
     clock: Clock,
     holder: string,
-    onTurn: (isOurs: boolean) => void,
+    onElected: (isElected: boolean) => void,
   ) {
     this.#database = database
     this.#tables = tables
     this.#clock = clock
     this.#holder = holder
-    this.#onTurn = onTurn
+    this.#onElected = onElected
     this.#running = this.#claim()
   }
 
@@ -45,10 +45,10 @@ export class BackgroundLease {
     if (this.#isEnded) return
     this.#isEnded = true
     this.#cancelTimer?.()
-    const hadTurn = this.#isOurs
-    this.#setTurn(false)
+    const wasElected = this.#isElected
+    this.#setElected(false)
     await this.#running
-    if (!hadTurn && !this.#isOurs) return
+    if (!wasElected && !this.#isElected) return
     await this.#database
       .query(`DELETE FROM ${this.#tables.leases} WHERE name = 'background' AND holder = $1`, [this.#holder])
       .catch(() => {})
@@ -65,13 +65,13 @@ export class BackgroundLease {
         [this.#holder, LEASE_MS],
       )
       if (held.length > 0) this.#confirmedAt = startedAt
-      this.#setTurn(held.length > 0)
+      this.#setElected(held.length > 0)
     } catch {
-      if (this.#clock.now() - this.#confirmedAt >= LEASE_MS) this.#setTurn(false)
+      if (this.#clock.now() - this.#confirmedAt >= LEASE_MS) this.#setElected(false)
     }
     if (this.#isEnded) return
     this.#cancelTimer = this.#clock.schedule(
-      this.#isOurs ? RENEW_MS : TRY_MS,
+      this.#isElected ? RENEW_MS : TRY_MS,
       () => {
         this.#running = this.#claim()
       },
@@ -79,10 +79,10 @@ export class BackgroundLease {
     )
   }
 
-  #setTurn(isOurs: boolean): void {
-    const isNew = this.#isOurs !== isOurs
-    this.#isOurs = isOurs
+  #setElected(isElected: boolean): void {
+    const isNew = this.#isElected !== isElected
+    this.#isElected = isElected
     // Once it has ended, only `end` learns of a late claim.
-    if (isNew && !(this.#isEnded && isOurs)) this.#onTurn(isOurs)
+    if (isNew && !(this.#isEnded && isElected)) this.#onElected(isElected)
   }
 }

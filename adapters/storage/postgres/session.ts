@@ -95,11 +95,11 @@ export class PostgresSession implements StorageSession {
     return this.#call(() => this.#reader.measure(logIds))
   }
 
-  backgroundTurn(onTurn: (isOurs: boolean) => void): () => void {
+  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
     if (this.#closing !== undefined) return () => {}
     const { clock } = this.#context
     const holder = idFrom(secureRandom)
-    const lease = new BackgroundLease(this.#database, this.#tables, clock, holder, onTurn)
+    const lease = new BackgroundLease(this.#database, this.#tables, clock, holder, onElected)
     this.#leases.add(lease)
     return () => void this.#call(() => lease.end()).catch(() => {})
   }

@@ -29,7 +29,7 @@ interface PendingCall {
 /** The session of one engine, with faults. */
 export class FaultySession implements StorageSession {
   /** Absent if the storage has none, because engines distinguish the two. */
-  readonly backgroundTurn?: NonNullable<StorageSession['backgroundTurn']>
+  readonly electForBackgroundWork?: NonNullable<StorageSession['electForBackgroundWork']>
   readonly #inner: StorageSession
   readonly #clock: Clock
   readonly #plan: StorageFaultPlan
@@ -57,7 +57,9 @@ export class FaultySession implements StorageSession {
       readonly onClosed: () => void
     },
   ) {
-    if (inner.backgroundTurn !== undefined) this.backgroundTurn = inner.backgroundTurn.bind(inner)
+    if (inner.electForBackgroundWork !== undefined) {
+      this.electForBackgroundWork = inner.electForBackgroundWork.bind(inner)
+    }
     this.#inner = inner
     this.#clock = storage.clock
     this.#plan = storage.plan

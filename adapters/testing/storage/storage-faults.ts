@@ -8,7 +8,7 @@ export type StorageOperation =
   | 'open'
   | Exclude<
       keyof StorageSession,
-      'close' | 'allocate' | 'check' | 'isFull' | 'backgroundTurn' | 'isExclusive'
+      'close' | 'allocate' | 'check' | 'isFull' | 'electForBackgroundWork' | 'isExclusive'
     >
 
 const OPERATIONS: Readonly<Record<StorageOperation, true>> = {

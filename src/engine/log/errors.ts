@@ -16,7 +16,7 @@ export async function acquireSession(storage: Storage, context: StorageContext):
 }
 
 function mapStorageErrors(session: StorageSession): StorageSession {
-  const { allocate, check, isFull, backgroundTurn, isExclusive } = session
+  const { allocate, check, isFull, electForBackgroundWork, isExclusive } = session
   return {
     get: (collection, key) => session.get(collection, key).catch(throwMapped),
     list: (collection, range) => session.list(collection, range).catch(throwMapped),
@@ -32,7 +32,7 @@ function mapStorageErrors(session: StorageSession): StorageSession {
     ...(check && { check: () => check.call(session).catch(throwMapped) }),
     ...(isFull && { isFull: isFull.bind(session) }),
     ...(isExclusive && { isExclusive: isExclusive.bind(session) }),
-    ...(backgroundTurn && { backgroundTurn: backgroundTurn.bind(session) }),
+    ...(electForBackgroundWork && { electForBackgroundWork: electForBackgroundWork.bind(session) }),
   }
 }
 

@@ -17,9 +17,9 @@ const OVERDUE_MS = 3 * INTERVAL_MS
 type Task = () => Promise<boolean>
 
 export interface BackgroundContext {
-  readonly backgroundTurn: StorageSession['backgroundTurn']
+  readonly electForBackgroundWork: StorageSession['electForBackgroundWork']
   readonly usage: Pick<UsageMeter, 'start' | 'maintain'>
-  /** Whether the engine has regular work even without the turn. */
+  /** Whether the engine has regular work even if it is not elected. */
   readonly isInUse: () => boolean
   readonly clock: Clock
   readonly random: () => number
@@ -46,8 +46,8 @@ export class BackgroundWork implements WorkRequests {
   #usageMaintenance: Promise<void> | undefined
   #isRunRequested = false
   #retryMs = RETRY_MS_MIN
-  #hasTurn = false
-  #endTurn: (() => void) | undefined
+  #isElected = false
+  #withdraw: (() => void) | undefined
   /** Whether this engine was asked to delete a basin since the last run began. */
   #hasDeletions = false
   #isClosed = false
@@ -58,11 +58,11 @@ export class BackgroundWork implements WorkRequests {
 
   start(cleanup: Cleanup): void {
     this.#cleanup = cleanup
-    const { backgroundTurn, usage } = this.#context
-    const onTurn = (isOurs: boolean) => {
-      this.#hasTurn = isOurs
+    const { electForBackgroundWork, usage } = this.#context
+    const onElected = (isElected: boolean) => {
+      this.#isElected = isElected
       this.#updateInterval()
-      if (isOurs) this.#run()
+      if (isElected) this.#run()
     }
     try {
       this.#scheduleInterval()
@@ -71,8 +71,8 @@ export class BackgroundWork implements WorkRequests {
       // workerd has no timers outside of requests: the first append starts the work.
       return
     }
-    if (backgroundTurn === undefined) onTurn(true)
-    else this.#endTurn = backgroundTurn(onTurn)
+    if (electForBackgroundWork === undefined) onElected(true)
+    else this.#withdraw = electForBackgroundWork(onElected)
     if (this.#running === undefined) this.#run()
   }
 
@@ -82,7 +82,7 @@ export class BackgroundWork implements WorkRequests {
    */
   restart(): void {
     if (this.#isClosed) return
-    this.#endTurn?.()
+    this.#withdraw?.()
     this.#endInterval()
     this.#scheduled?.cancel()
     this.#scheduled = undefined
@@ -118,7 +118,7 @@ export class BackgroundWork implements WorkRequests {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#endTurn?.()
+    this.#withdraw?.()
     this.#endInterval()
     this.#scheduled?.cancel()
     await this.#running
@@ -130,7 +130,7 @@ export class BackgroundWork implements WorkRequests {
    * with followers must not be: they would wait forever.
    */
   #updateInterval(): void {
-    if (this.#hasTurn || this.#context.isInUse()) this.#scheduleInterval()
+    if (this.#isElected || this.#context.isInUse()) this.#scheduleInterval()
     else this.#endInterval()
   }
 
@@ -184,7 +184,7 @@ export class BackgroundWork implements WorkRequests {
       () => cleanup.finishDeletions(),
       () => cleanup.deleteExpiredTokens(),
     ]
-    for (const task of tasks) await this.#repeat(async () => this.#hasTurn && (await task()))
+    for (const task of tasks) await this.#repeat(async () => this.#isElected && (await task()))
   }
 
   /** A browser frees deleted records a moment later, and appends fail until then. */

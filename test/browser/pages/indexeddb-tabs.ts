@@ -48,11 +48,11 @@ export function followed(): string[] {
 /** Opens a session that contends for background work. */
 export async function contend(name: string): Promise<void> {
   session = await indexedDb(name).open({ clock: systemClock, onLogChanged: () => {} })
-  session.backgroundTurn!((isOurs) => reported.push(isOurs))
+  session.electForBackgroundWork!((isElected) => reported.push(isElected))
 }
 
-/** The turns reported so far. */
-export function turns(): boolean[] {
+/** The results of elections reported so far. */
+export function elections(): boolean[] {
   return reported
 }
 

@@ -6,13 +6,13 @@ import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
 import { wrapped } from '../../support/index.ts'
 
-/** A storage whose turns the test grants, and which counts the work that depends on them. */
-function storageWithTurns() {
+/** A storage whose elections the test decides, and which counts the work that depends on them. */
+function storageWithElections() {
   const calls = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
-  let onTurn: ((isOurs: boolean) => void) | undefined
+  let onElected: ((isElected: boolean) => void) | undefined
   const storage = wrapped(memory(), {}, (session) => ({
-    backgroundTurn(callback) {
-      onTurn = callback
+    electForBackgroundWork(callback) {
+      onElected = callback
       return () => {
         calls.ended++
       }
@@ -26,7 +26,7 @@ function storageWithTurns() {
       return session.list(collection, range)
     },
   }))
-  return { storage, calls, turn: (isOurs: boolean) => onTurn!(isOurs) }
+  return { storage, calls, elect: (isElected: boolean) => onElected!(isElected) }
 }
 
 let hw: Headwater
@@ -34,43 +34,43 @@ afterEach(() => hw.close())
 
 const NOTHING = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
 
-describe('background work on a storage with turns', () => {
-  it('waits for its turn', async () => {
-    const { storage, calls, turn } = storageWithTurns()
+describe('background work on a storage with elections', () => {
+  it('begins when the engine is elected', async () => {
+    const { storage, calls, elect } = storageWithElections()
     const clock = virtualClock()
     // Runs are a minute apart, exactly.
     hw = await open({ storage, clock, random: () => 0.5 })
     await clock.advance('3m')
     expect(calls).toEqual(NOTHING)
-    turn(true)
+    elect(true)
     await clock.settle()
     expect(calls).toEqual({ ...NOTHING, reclaim: 1, deadlines: 1, tokens: 1 })
     await clock.advance('60s')
     expect(calls.reclaim).toBe(2)
   })
 
-  it('ends with its turn', async () => {
-    const { storage, calls, turn } = storageWithTurns()
+  it('ends when the engine is no longer elected', async () => {
+    const { storage, calls, elect } = storageWithElections()
     const clock = virtualClock()
     hw = await open({ storage, clock })
-    turn(true)
+    elect(true)
     await clock.settle()
-    turn(false)
+    elect(false)
     const before = { ...calls }
     await clock.advance('3m')
     expect(calls).toEqual(before)
   })
 
-  it('has a timer only with its turn or with followers', async () => {
-    const { storage, turn } = storageWithTurns()
+  it('has a timer only if elected or with followers', async () => {
+    const { storage, elect } = storageWithElections()
     const clock = virtualClock()
     hw = await open({ storage, clock })
     await hw.basin('my-basin').stream('log').append('x')
     await clock.advance('3m')
     expect(clock.pending).toBe(0)
-    turn(true)
+    elect(true)
     expect(clock.pending).toBe(1)
-    turn(false)
+    elect(false)
     expect(clock.pending).toBe(0)
     const session = hw.basin('my-basin').stream('log').readSession({ seqNum: 0 })
     const records = session[Symbol.asyncIterator]()
@@ -86,34 +86,34 @@ describe('background work on a storage with turns', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('stops midway when its turn ends', async () => {
-    const { turn, ...inner } = storageWithTurns()
+  it('stops midway when the engine is no longer elected', async () => {
+    const { elect, ...inner } = storageWithElections()
     const clock = virtualClock()
     let reclaims = 0
     const storage = wrapped(inner.storage, {}, () => ({
       // There is always more.
       async reclaim() {
-        if (++reclaims === 5) turn(false)
+        if (++reclaims === 5) elect(false)
         return { more: true, logIds: [] }
       },
     }))
     hw = await open({ storage, clock })
     await clock.settle()
-    turn(true)
+    elect(true)
     await clock.settle()
     expect(reclaims).toBe(5)
     expect(inner.calls.deadlines).toBe(0)
   })
 
   it('stops when the engine closes', async () => {
-    const { storage, calls } = storageWithTurns()
+    const { storage, calls } = storageWithElections()
     hw = await open({ storage })
     await hw.close()
     expect(calls.ended).toBe(1)
   })
 
-  it('removes a basin that this engine deleted, even without a turn', async () => {
-    const { storage } = storageWithTurns()
+  it('removes a basin that this engine deleted, even if it is not elected', async () => {
+    const { storage } = storageWithElections()
     const clock = virtualClock()
     hw = await open({ storage, clock })
     await hw.basin('gone').stream('a').append('x')
@@ -123,11 +123,11 @@ describe('background work on a storage with turns', () => {
     expect(items).toEqual([])
   })
 
-  it('runs once for a turn that is granted at once', async () => {
+  it('runs once when the engine is elected at once', async () => {
     let reclaims = 0
     const storage = wrapped(memory(), {}, (session) => ({
-      backgroundTurn(onTurn) {
-        onTurn(true)
+      electForBackgroundWork(onElected) {
+        onElected(true)
         return () => {}
       },
       reclaim(limits): ReturnType<StorageSession['reclaim']> {

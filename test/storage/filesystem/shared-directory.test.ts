@@ -188,12 +188,14 @@ test('a directory that another version has open names the reason', async () => {
 
 test('only the newest engine does the background work, and an older one takes over', async () => {
   const directory = await temporaryDirectory()
-  const turns: string[] = []
+  const elections: string[] = []
   const sessions = [await openSession(directory), await openSession(directory)]
-  const end = sessions.map((session, i) => session.backgroundTurn!((isOurs) => turns.push(`${i} ${isOurs}`)))
+  const end = sessions.map((session, i) =>
+    session.electForBackgroundWork!((isElected) => elections.push(`${i} ${isElected}`)),
+  )
   end[1]!()
   await sessions[1]!.close()
-  expect(turns).toEqual(['0 true', '0 false', '1 true', '0 true'])
+  expect(elections).toEqual(['0 true', '0 false', '1 true', '0 true'])
   await sessions[0]!.close()
 })
 

@@ -59,6 +59,6 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
   // The statements are the same; connections and notifications are not.
   describe('by a pool', () => {
     const make = async () => fixture({ client: pool }, (statement) => pool.query(statement))
-    suite(make, [1], /^(notifications|shared|turns|lifecycle|random): /)
+    suite(make, [1], /^(notifications|shared|elections|lifecycle|random): /)
   })
 })

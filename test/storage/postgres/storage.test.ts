@@ -297,22 +297,22 @@ describe('other engines', () => {
     await second.close()
   })
 
-  test('the background turn passes on when its holder dies', async () => {
+  test('another engine is elected for background work when the elected one dies', async () => {
     const schema = newSchema()
     const dead = { isDead: false }
     const client = intercepting(() => (dead.isDead ? Promise.reject(new Error('dead')) : undefined))
-    const turns: string[] = []
-    const turnOf = (name: string) => (isOurs: boolean) => void (isOurs && turns.push(name))
+    const elected: string[] = []
+    const electionOf = (name: string) => (isElected: boolean) => void (isElected && elected.push(name))
     const holder = await postgres({ client, schema, retryMs: 0 }).open(CONTEXT)
-    holder.backgroundTurn!(turnOf('holder'))
-    await vi.waitFor(() => expect(turns).toEqual(['holder']))
+    holder.electForBackgroundWork!(electionOf('holder'))
+    await vi.waitFor(() => expect(elected).toEqual(['holder']))
     const waiting = await openSession({ client: pglite, schema })
-    waiting.backgroundTurn!(turnOf('waiting'))
+    waiting.electForBackgroundWork!(electionOf('waiting'))
     dead.isDead = true
     await holder.close()
     // As if the lease had run out.
     await pglite.query(`UPDATE ${schema}.leases SET expires_at = now() - interval '1 second'`)
-    await vi.waitFor(() => expect(turns).toEqual(['holder', 'waiting']))
+    await vi.waitFor(() => expect(elected).toEqual(['holder', 'waiting']))
   })
 })
 
