@@ -109,13 +109,16 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect((await shell('headwater read app/s', { HEADWATER_URL })).stdout).toBe('one\n')
   })
 
-  it.skipIf(!existsSync('/dev/full'))('reports that its output cannot be written', async () => {
-    expect(await shell('headwater completion bash > /dev/full')).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringMatching(/^headwater: cannot write to standard output: ENOSPC.*\n$/),
-    })
-  })
+  it.skipIf(!existsSync('/dev/full') /* the device is Linux's */)(
+    'reports that its output cannot be written',
+    async () => {
+      expect(await shell('headwater completion bash > /dev/full')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^headwater: cannot write to standard output: ENOSPC.*\n$/),
+      })
+    },
+  )
 
   it('a server continues when the reader of its log exits', async () => {
     const child = headwater.start([

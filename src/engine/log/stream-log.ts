@@ -231,8 +231,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   onDurable({ block, head }: WrittenAppend): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
-    const live = this.#live
-    if (live !== undefined && live.followers > 0) live.publish(liveBatch(block))
+    this.#live?.publish(liveBatch(block))
     if (trimmed) this.#options.onTrim()
   }
 

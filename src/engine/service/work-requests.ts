@@ -1,4 +1,4 @@
-/** What services request of the background work, which itself calls services. */
+/** The requests of services to the background work, which itself calls services. */
 export interface WorkRequests {
   /** When the timer of the periodic run counts as lost, in milliseconds. */
   readonly overdueAt: number

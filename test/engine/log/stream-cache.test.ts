@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { AppendPipeline } from '../../../src/engine/log/append-pipeline.ts'
+import { LiveTail } from '../../../src/engine/log/live-tail.ts'
 import { open } from '../../../src/index.ts'
 import type { AppendRequest, ReadRange, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -50,6 +51,26 @@ describe('the stream cache', () => {
     const pipelines = [...new Set(enqueue.mock.contexts)]
     expect(enqueue.mock.contexts.map((pipeline) => pipelines.indexOf(pipeline))).toEqual([0, 1, 1, 2, 2])
     enqueue.mockRestore()
+    await hw.close()
+  })
+
+  it('drops the live tail of a stream when its last follower leaves', async () => {
+    const { hw, stream, clock } = await openEngine()
+    const follow = vi.spyOn(LiveTail.prototype, 'follow')
+    const subscribe = () => stream.readSession({}).records$.subscribe()
+    const [first, second] = [subscribe(), subscribe()]
+    await clock.settle()
+    first.unsubscribe()
+    const third = subscribe()
+    await clock.settle()
+    second.unsubscribe()
+    third.unsubscribe()
+    const last = subscribe()
+    await clock.settle()
+    const tails = [...new Set(follow.mock.contexts)]
+    expect(follow.mock.contexts.map((tail) => tails.indexOf(tail))).toEqual([0, 0, 0, 1])
+    follow.mockRestore()
+    last.unsubscribe()
     await hw.close()
   })
 

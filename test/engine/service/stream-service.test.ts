@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { open } from '../../../src/index.ts'
-import type { StorageSession } from '../../../src/storage/contract.ts'
+import type { CatalogChange, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
   codeOf,
@@ -168,14 +168,16 @@ onEveryKindOfStorage(() =>
 )
 
 describe('concurrent changes of one stream', () => {
+  const putsStream = (changes: readonly CatalogChange[]) =>
+    changes.some((change) => change.kind === 'put' && change.collection === 'streams')
+
   it('are made in the order of the calls, each once, also after one that fails', async () => {
     // Usage and cleanup commit other documents meanwhile.
     let commits = 0
     let isCounting = false
     const storage = wrapped(testStorage(), {}, (session: StorageSession) => ({
       async commit(changes) {
-        const isChange = changes.some((change) => change.kind === 'put' && change.collection === 'streams')
-        if (isCounting && isChange && ++commits === 2)
+        if (isCounting && putsStream(changes) && ++commits === 2)
           throw new StorageFailure('io', 'disk on fire', { nothingWritten: true })
         await session.commit(changes)
       },
@@ -198,7 +200,7 @@ describe('concurrent changes of one stream', () => {
     const runningAtOnce: number[] = []
     const storage = wrapped(testStorage(), {}, (session: StorageSession) => ({
       async commit(changes) {
-        const isChange = changes.some((change) => change.kind === 'put' && change.collection === 'streams')
+        const isChange = putsStream(changes)
         if (isChange) runningAtOnce.push(++running)
         await session.commit(changes)
         for (let i = 0; i < 10; i++) await Promise.resolve()

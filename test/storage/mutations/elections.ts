@@ -49,12 +49,12 @@ const SUCCEEDED = 'elections: a session is elected for background work once thos
 
 export const electionMutations: readonly Mutation[] = [
   {
-    breaks: 'elections: nobody is elected',
+    breaks: 'elections: no session is elected',
     noticedBy: [SUCCEEDED, 'elections: closing a session withdraws it'],
     make: () => wrapped(() => ({ electForBackgroundWork: () => () => {} })),
   },
   {
-    breaks: 'elections: nobody succeeds a session that withdraws',
+    breaks: 'elections: no session succeeds one that withdraws',
     noticedBy: [SUCCEEDED],
     make: () => electing(() => ({ end: () => {} })),
   },
