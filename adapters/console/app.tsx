@@ -106,7 +106,8 @@ function View({ route }: { readonly route: Route }) {
 /** The route, in the fragment of the page's URL or in memory. */
 function useRoute(inFragment: boolean): [Route, (route: Route) => void] {
   const [route, setRoute] = useState<Route>(() => routeOf(inFragment ? location.hash : ''))
-  useEffect(() => {
+  // Not `useEffect`, which runs after a frame: a fragment that changes before it would not be seen.
+  useLayoutEffect(() => {
     if (!inFragment) return
     const update = () => setRoute(routeOf(location.hash))
     addEventListener('hashchange', update)

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { Stream } from '../../src/index.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { servedConsole } from './support.ts'
@@ -50,6 +50,18 @@ describeInChromium('the console', () => {
     await page.getByText('No basin begins with “not-listed”.').waitFor()
     await page.getByRole('searchbox').press('Enter')
     await page.getByText('basin `not-listed` not found').waitFor()
+  })
+
+  it('follows a fragment that changes while the page loads', async () => {
+    const page = await served.context.newPage()
+    onTestFinished(() => page.close())
+    await page.addInitScript(() => {
+      addEventListener('DOMContentLoaded', () => {
+        location.hash = '#/usage'
+      })
+    })
+    await page.goto(`${served.url}/`)
+    await page.getByRole('heading', { name: 'Usage' }).waitFor()
   })
 
   it('creates, configures and deletes a basin', async () => {
