@@ -10,7 +10,7 @@ export const CONFIG_DEFINITIONS = {
   uncapped: { type: 'string', description: 'Whether timestamps may lie in the future: true or false' },
   'delete-on-empty': {
     type: 'string',
-    description: 'Delete a stream without records this long after its last append: 1h, ... or off',
+    description: 'Delete if empty, this long after the last append: 1h, ... or off',
   },
   cipher: { type: 'string', description: 'Basins only: aes-256-gcm, aegis-256 or none, for new streams' },
   'create-on-append': { type: 'string', description: 'Basins only: appends create streams: true or false' },

@@ -42,7 +42,7 @@ export const TARGET_DEFINITIONS = {
   token: { type: 'string', description: 'Access token for the server; see below' },
   storage: {
     ...STORAGE_DEFINITIONS.storage,
-    description: 'Storage to open instead of a server: ./data, file:./data or postgres://HOST/DATABASE',
+    description: 'Storage instead of a server: ./data or postgres://HOST/DATABASE',
   },
   dir: STORAGE_DEFINITIONS.dir,
 } as const

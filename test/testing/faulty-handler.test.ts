@@ -203,7 +203,7 @@ describe('a faulty handler', () => {
 
   test.each([
     ['request', { after: false }, 0],
-    ['respond', { after: true }, 1],
+    ['response', { after: true }, 1],
   ])('releases a delayed %s when the client aborts', async (_, options, count) => {
     const { handler, cancelled, clock, arrived } = echo()
     handler.delay('1h', options)

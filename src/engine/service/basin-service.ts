@@ -9,7 +9,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange } from '../../storage/contract.ts'
 import { asJson, type BasinDocument } from '../../storage/documents.ts'
 import type { Catalog } from './catalog.ts'
-import { basinDeletionPending } from './errors.ts'
+import { assertNotDeleting } from './errors.ts'
 import type { LocationService } from './location-service.ts'
 import type { WorkRequests } from './work-requests.ts'
 
@@ -67,7 +67,7 @@ export class BasinService {
     const creationKey = basinCreationKey(options.requestToken, config)
     return this.#catalog.change(name, async (commit) => {
       const existing = (await this.#catalog.basin(name))?.value
-      assertNotDeleting(existing)
+      if (existing !== undefined) assertNotDeleting(existing)
       const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') {
         throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
@@ -101,7 +101,7 @@ export class BasinService {
     return this.#catalog.change(name, async (commit) => {
       const existing = await this.#catalog.basin(name)
       const document = existing?.value
-      assertNotDeleting(document)
+      if (document !== undefined) assertNotDeleting(document)
       const decision = decideEnsure(document, desired)
       if (decision !== 'noop') check(decision)
       if (document !== undefined) checkPlacement(document, placement)
@@ -177,10 +177,6 @@ export class BasinService {
       throw invalid('scope and location must not differ', 'location')
     }
   }
-}
-
-function assertNotDeleting(existing: BasinDocument | undefined): void {
-  if (existing !== undefined && existing.deletedAt !== null) throw basinDeletionPending(existing.name)
 }
 
 /** The location of a basin never changes. */

@@ -6,7 +6,7 @@ import type { Collection, Document, StorageSession } from '../../storage/contrac
 import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../log/errors.ts'
-import { basinDeletionPending, basinNotFound, streamNotFound } from './errors.ts'
+import { assertNotDeleting, basinNotFound, streamNotFound } from './errors.ts'
 
 /** A document and the version to expect when replacing it. */
 export interface Versioned<Value> {
@@ -47,7 +47,7 @@ export class Catalog {
   /** Rejects with `basin_not_found` or `basin_deletion_pending`. */
   async activeBasin(name: string): Promise<Versioned<BasinDocument>> {
     const basin = await this.existingBasin(name)
-    if (basin.value.deletedAt !== null) throw basinDeletionPending(name)
+    assertNotDeleting(basin.value)
     return basin
   }
 

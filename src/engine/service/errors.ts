@@ -1,12 +1,15 @@
 import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
+import type { BasinDocument } from '../../storage/documents.ts'
 
 export function basinNotFound(name: string): HeadwaterError {
   return new HeadwaterError('basin_not_found', `basin \`${name}\` not found`)
 }
 
-export function basinDeletionPending(name: string): HeadwaterError {
-  return new HeadwaterError('basin_deletion_pending', `basin \`${name}\` is being deleted`)
+/** Throws `basin_deletion_pending` if the basin is being deleted. */
+export function assertNotDeleting({ name, deletedAt }: BasinDocument): void {
+  if (deletedAt === null) return
+  throw new HeadwaterError('basin_deletion_pending', `basin \`${name}\` is being deleted`)
 }
 
 export function streamNotFound({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {

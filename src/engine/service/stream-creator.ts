@@ -15,7 +15,7 @@ import {
 } from '../../storage/documents.ts'
 import type { BasinService } from './basin-service.ts'
 import type { Catalog, Commit, Versioned } from './catalog.ts'
-import { basinDeletionPending, permissionDenied, streamNotFound } from './errors.ts'
+import { assertNotDeleting, permissionDenied, streamNotFound } from './errors.ts'
 import type { CreationPolicy } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -97,7 +97,7 @@ export class StreamCreator {
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
       const isAllowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
       if (!isAllowed) throw streamNotFound(ref)
-      if (basin.value.deletedAt !== null) throw basinDeletionPending(ref.basin)
+      assertNotDeleting(basin.value)
       // The caller did not find the stream. If it exists by now, the commit conflicts.
       const mayExist = isRepeated || policy.isConfigDenied
       if (mayExist && (await this.#catalog.stream(ref)) !== undefined) return undefined
