@@ -1,9 +1,12 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { build, type Plugin } from 'esbuild'
+import { build, type Plugin, transform } from 'esbuild'
 import { defineConfig } from 'tsup'
-import { bundledAssets } from './scripts/bundled-assets.mjs'
+import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
+import { hoistConstants } from './scripts/hoist-constants.mjs'
+import { isPackagedSource } from './scripts/packaged-sources.mjs'
+import { reduceMap } from './scripts/source-maps.mjs'
 
 /**
  * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers
@@ -58,6 +61,28 @@ const embedCliProgress: Plugin = {
 
 const DIST = join(import.meta.dirname, 'dist')
 
+/** The console, whose code `headwater/console` and `headwater/console-page` share, is a file of its own. */
+const CONSOLE_PROGRAM = 'console-program.js'
+
+/** Keeps imports of two modules as they are, for the files that the build adds and for conditional imports. */
+const separateModules: Plugin = {
+  name: 'separate-modules',
+  setup(build) {
+    build.onResolve({ filter: /\/program\.ts\?function$/ }, () => ({
+      path: `./${CONSOLE_PROGRAM}`,
+      external: true,
+    }))
+    build.onResolve({ filter: /\/runtime\/observable\.ts$/ }, ({ kind }) =>
+      kind === 'entry-point' ? undefined : { path: '#observable', external: true },
+    )
+  },
+}
+
+async function writeConsoleProgram(): Promise<void> {
+  const path = join(import.meta.dirname, 'adapters/console/program.ts')
+  await writeFile(join(DIST, CONSOLE_PROGRAM), await assetModule(path, 'function'))
+}
+
 /** Makes one minified module of `headwater/browser`, with RxJS and all other dependencies. */
 async function bundleForPages(): Promise<void> {
   await build({
@@ -74,21 +99,42 @@ async function bundleForPages(): Promise<void> {
   })
 }
 
-/** Shortens the names in the console, a tenth of the package. */
-async function shortenConsole(): Promise<void> {
-  await build({
-    entryPoints: { console: join(DIST, 'console.js') },
-    outdir: DIST,
-    allowOverwrite: true,
+/** Shortens the names in the zstd module, which is not for reading: it came minified, and is a tenth of the package. */
+async function shortenZstdModule(): Promise<void> {
+  const name = (await readdir(DIST)).find((file) => /^zstd-module-.*\.js$/.test(file))
+  if (name === undefined) throw new Error('the build has no zstd module')
+  const path = join(DIST, name)
+  const { code } = await transform(await readFile(path, 'utf8'), {
     minify: true,
     format: 'esm',
-    target: 'es2022',
     logLevel: 'error',
   })
+  await writeFile(path, code)
+}
+
+/** Hoists constants, and keeps of the source maps what stack traces need and the sources in the package. */
+async function finishModules(): Promise<void> {
+  for (const name of await readdir(DIST)) {
+    if (!name.endsWith('.js.map')) continue
+    const mapPath = join(DIST, name)
+    const modulePath = mapPath.replace(/\.map$/, '')
+    const bundled = await readFile(modulePath, 'utf8')
+    const { code, map } = hoistConstants(bundled, JSON.parse(await readFile(mapPath, 'utf8')))
+    const reduced = reduceMap(map, (source) =>
+      isPackagedSource(relative(import.meta.dirname, join(DIST, source))),
+    )
+    if (reduced === undefined) {
+      await rm(mapPath)
+      await writeFile(modulePath, code.replace(/^\/\/# sourceMappingURL=.*\n?/m, ''))
+    } else {
+      await writeFile(mapPath, JSON.stringify(reduced))
+      await writeFile(modulePath, code)
+    }
+  }
 }
 
 /**
- * One entry for each subpath of `package.json`. Code that they share becomes chunks, so there is one copy of
+ * One entry for each subpath of `package.json`, and those of its `imports`. Code that they share becomes chunks, so there is one copy of
  * every class.
  */
 export default defineConfig({
@@ -101,6 +147,7 @@ export default defineConfig({
     'durable-object': 'adapters/storage/durable-object/index.ts',
     filesystem: 'adapters/storage/filesystem/index.ts',
     postgres: 'adapters/storage/postgres/index.ts',
+    client: 'adapters/client/index.ts',
     http: 'adapters/http/index.ts',
     browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
@@ -111,28 +158,27 @@ export default defineConfig({
     testing: 'adapters/testing/index.ts',
     conformance: 'adapters/conformance/index.ts',
     cli: 'adapters/cli/main.ts',
+    observable: 'src/runtime/observable.ts',
+    'observable-node': 'src/runtime/observable-node.ts',
   },
   format: 'esm',
   target: 'es2022',
   platform: 'neutral',
   removeNodeProtocol: false,
   external: [/^node:/],
-  noExternal: ['zstd-codec', 'citty', 'cli-progress', 'preact', 'uplot'],
-  esbuildPlugins: [embedZstdCodec, embedCliProgress, bundledAssets],
+  noExternal: ['zstd-codec', 'citty', 'cli-progress'],
+  esbuildPlugins: [embedZstdCodec, embedCliProgress, separateModules, bundledAssets],
   esbuildOptions(options) {
-    // Puts constants where they are used. The bundlers of those who use the package can't: for them constants
-    // of other chunks are variables.
-    options.minifySyntax = true
-    // Halves the package, together with leaving out the source maps. Names stay, for stack traces.
-    options.minifyWhitespace = true
-    // Node prints the line of an uncaught error.
-    options.lineLimit = 400
+    // The sources are files of the package.
+    options.sourcesContent = false
   },
   splitting: true,
+  sourcemap: true,
   clean: true,
-  dts: { compilerOptions: { stripInternal: true } },
   async onSuccess() {
+    await finishModules()
+    await writeConsoleProgram()
+    await shortenZstdModule()
     await bundleForPages()
-    await shortenConsole()
   },
 })

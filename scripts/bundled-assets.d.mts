@@ -1,5 +1,6 @@
 import type { Plugin } from 'esbuild'
 
+export declare function assetModule(path: string, kind: string): Promise<string>
 export declare const bundledAssets: Plugin
 export declare const bundledAssetsOfVite: {
   readonly name: string

@@ -1,14 +1,14 @@
-// Imports that become strings, for esbuild and Vite: `./page-script.ts?bundle` is the script and everything
-// it imports, minified, with its hash for a content security policy; `./base.css?text` is the style sheet,
-// minified.
-import { createHash } from 'node:crypto'
+// Imports that are built on their own, for esbuild and Vite: `./program.ts?function` is a function that holds
+// the module and everything it imports, minified, and returns its exports; `./base.css?text` is the style
+// sheet as a string, minified.
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
 
-const ASSET = /^(.*)\?(bundle|text)$/
+const ASSET = /^(.*)\?(function|text)$/
 
-async function moduleOf(path, kind) {
+/** The code of the module for an asset. */
+export async function assetModule(path, kind) {
   if (kind === 'text') {
     const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true })
     return `export default ${JSON.stringify(code)}`
@@ -18,7 +18,8 @@ async function moduleOf(path, kind) {
     bundle: true,
     write: false,
     minify: true,
-    format: 'esm',
+    format: 'iife',
+    globalName: 'program',
     platform: 'browser',
     target: 'es2022',
     legalComments: 'none',
@@ -28,15 +29,14 @@ async function moduleOf(path, kind) {
   })
   const script = outputFiles[0].text
   if (/<!--|<\/script/i.test(script)) throw new Error(`${path} cannot be an inline script`)
-  const hash = `sha256-${createHash('sha256').update(script).digest('base64')}`
-  return `export default ${JSON.stringify({ script, hash })}`
+  return `export default function () {\n${script}return program}\n`
 }
 
 /** The plugin of esbuild. */
 export const bundledAssets = {
   name: 'bundled-assets',
   setup({ onResolve, onLoad, resolve }) {
-    onResolve({ filter: /\?(bundle|text)$/ }, async ({ path, resolveDir, kind, importer }) => {
+    onResolve({ filter: ASSET }, async ({ path, resolveDir, kind, importer }) => {
       const [, file, suffix] = ASSET.exec(path)
       const resolved = await resolve(file, { resolveDir, kind, importer })
       if (resolved.errors.length > 0) return { errors: resolved.errors }
@@ -44,7 +44,7 @@ export const bundledAssets = {
     })
     onLoad({ filter: /.*/, namespace: 'bundled-asset' }, async ({ path }) => {
       const [, file, kind] = ASSET.exec(path)
-      return { contents: await moduleOf(file, kind), loader: 'js' }
+      return { contents: await assetModule(file, kind), loader: 'js' }
     })
   },
 }
@@ -56,6 +56,6 @@ export const bundledAssetsOfVite = {
   async load(id) {
     const [, path, kind] = ASSET.exec(id) ?? []
     if (kind === undefined) return null
-    return moduleOf(path.startsWith('file:') ? fileURLToPath(path) : path, kind)
+    return assetModule(path.startsWith('file:') ? fileURLToPath(path) : path, kind)
   },
 }

@@ -22,19 +22,8 @@ async function withEngine(directory, use) {
   }
 }
 
-async function bodies(stream, query = {}) {
-  const found = []
-  const { seqNum } = await stream.checkTail()
-  for await (const { body } of stream.readSession({
-    seqNum: 0,
-    count: Math.max(seqNum, 1),
-    clamp: true,
-    waitSeconds: 0,
-    ...query,
-  })) {
-    found.push(body)
-  }
-  return found
+async function bodies(stream, query) {
+  return (await stream.read(query).toArray()).map(({ body }) => body)
 }
 
 const isError = (code) => (error) => HeadwaterError.is(error) && error.code === code
@@ -59,7 +48,7 @@ const TESTS = {
       const stream = hw.basin('my-app').stream('a')
       await stream.append('history')
       const seen = []
-      for await (const { body } of stream.readSession({ seqNum: 0 })) {
+      for await (const { body } of stream.follow({ seqNum: 0 })) {
         seen.push(body)
         if (seen.length === 1) await stream.append('live')
         if (seen.length === 2) break
@@ -89,9 +78,9 @@ const TESTS = {
       const stream = hw.basin('my-app').stream('a')
       await assert.rejects(stream.append('x', { fencingToken: 'other' }), isError('fencing_token_mismatch'))
       await stream.append('four', { fencingToken: 'worker-7' })
-      const { records } = await stream.read({ seqNum: 2, count: 1 })
+      const { records } = await stream.readBatch({ seqNum: 2, count: 1 })
       assert.equal(records[0].seqNum, 2)
-      assert.equal((await stream.read({ seqNum: 0 })).records[0].seqNum, 2)
+      assert.equal((await stream.readBatch()).records[0].seqNum, 2)
     })
   },
 

@@ -9,6 +9,8 @@ import { remove, runTests, temporaryDirectory } from '../runtime.mjs'
 
 const [command] = process.argv.slice(2)
 const RECORDS = '/v1/streams/kept/records'
+const TRIM_ALL = { headers: [['', 'trim']], body: '\u0000\u001f'.padEnd(8, '\u0000') }
+const FENCE = { headers: [['', 'fence']], body: 'ended' }
 const LISTENING = /"event":"listen".*"port":(\d+)/
 
 const directory = await temporaryDirectory()
@@ -56,15 +58,20 @@ async function portOf(workerd, ended, errors) {
   }
 }
 
-async function append(send, body) {
+/** Appends records. Resolves to the sequence number after them. */
+async function appendTo(send, path, records) {
   const headers = { 'content-type': 'application/json' }
-  const response = await send(RECORDS, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify({ records: [{ body }] }),
-  })
+  const response = await send(path, { method: 'POST', headers, body: JSON.stringify({ records }) })
   assert.equal(response.status, 200, await response.clone().text())
   return (await response.json()).end.seq_num
+}
+
+const append = (send, body) => appendTo(send, RECORDS, [{ body }])
+
+/** The sequence numbers in a body of Server-Sent Events. */
+function seqNumsOf(text) {
+  const batches = [...text.matchAll(/^event: batch\n(?:id: .*\n)?data: (.*)$/gm)]
+  return batches.flatMap(([, data]) => JSON.parse(data).records.map((record) => record.seq_num))
 }
 
 async function bodies(send) {
@@ -110,6 +117,24 @@ const restarts = [
         assert.deepEqual(await bodies(send), before)
         await append(send, 'after')
         assert.deepEqual(await bodies(send), [...before, 'after'])
+      }),
+  },
+  {
+    title: 'shows a response that is trimmed and fenced while its reader still connects, 100 times',
+    run: () =>
+      withWorkerd(async (send) => {
+        const headers = { accept: 'text/event-stream' }
+        for (let i = 0; i < 100; i++) {
+          const path = `/v1/streams/response-${i}/records`
+          await appendTo(send, path, [{ body: 'one' }])
+          const open = () => send(`${path}?seq_num=0&count=4&wait=60`, { headers })
+          const connecting = open()
+          await appendTo(send, path, [{ body: 'two' }])
+          await appendTo(send, path, [TRIM_ALL, FENCE])
+          for (const session of [connecting, open()]) {
+            assert.deepEqual(seqNumsOf(await (await session).text()), [0, 1, 2, 3])
+          }
+        }
       }),
   },
   {

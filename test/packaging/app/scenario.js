@@ -9,9 +9,7 @@ export async function scenario(open, storage) {
   const hw = await open({ storage, onBackgroundError: (error) => failures.push(String(error)) })
   const stream = hw.basin('my-app').stream('chats/42')
   const { start, end } = await stream.append(['a', 'b'])
-  const followed = firstValueFrom(
-    stream.readSession({ seqNum: start.seqNum }).records$.pipe(take(3), toArray()),
-  )
+  const followed = firstValueFrom(stream.follow({ seqNum: start.seqNum }).records$.pipe(take(3), toArray()))
   await stream.append('c', { matchSeqNum: end.seqNum })
   const bodies = (await followed).map(({ body }) => body)
   const late = await parts(hw, stream)
@@ -29,7 +27,7 @@ async function parts(hw, stream) {
   await hw.ensureBasin('sealed', { streamCipher: 'aes-256-gcm' })
   const sealed = hw.basin('sealed').stream('diary', { encryptionKey: new Uint8Array(32).fill(7) })
   await sealed.append('secret')
-  const [record] = (await sealed.read({ seqNum: 0 })).records
+  const [record] = (await sealed.readBatch()).records
   const token = await hw.issueAccessToken({
     id: 'guest',
     scope: { basins: { prefix: '' }, ops: ['list-streams'] },

@@ -1,0 +1,1 @@
+export declare function isPackagedSource(path: string): boolean
