@@ -1,29 +1,27 @@
 /** @internal */
+
+export type { AppendOptions, AppendSession, AppendTicket } from './api/append-session.ts'
+export type { Basin, CreateOptions } from './api/basin.ts'
+export type { CallOptions } from './api/call-options.ts'
+export type { BasinOptions, Headwater } from './api/headwater.ts'
+export type { JsonRecord, StandardSchema } from './api/json-codec.ts'
+export type { JsonBatch, JsonStream } from './api/json-stream.ts'
+export type { JsonAppendSession, JsonProducer } from './api/json-writers.ts'
+export type { ListAllQuery } from './api/list-all.ts'
+export type { Producer, ProducerOptions, RecordAck, RecordTicket } from './api/producer.ts'
+export type { ReadOptions, ReadSession, ReadSessionEvent } from './api/read-session.ts'
+/** @internal */
+export type { ReadEvent, RecordCursor } from './api/record-cursor.ts'
+export type { Stream, StreamOptions } from './api/stream.ts'
 export type { Resource } from './core/permission.ts'
-export type { AppendOptions, AppendSession, AppendTicket } from './engine/api/append-session.ts'
-export type { Basin, CreateStreamOptions } from './engine/api/basin.ts'
-export type { CallOptions } from './engine/api/call-options.ts'
-export type {
-  BasinOptions,
-  CreateBasinOptions,
-  EnsureBasinOptions,
-  Headwater,
-} from './engine/api/headwater.ts'
-export type { JsonRecord, StandardIssue, StandardResult, StandardSchema } from './engine/api/json-codec.ts'
-export type { JsonBatch, JsonReadSession, JsonStream } from './engine/api/json-stream.ts'
-export type { ListAllQuery } from './engine/api/list-all.ts'
-export type { Producer, ProducerOptions, RecordAck, RecordTicket } from './engine/api/producer.ts'
-export type {
-  ReadOptions,
-  ReadSession,
-  RecordSession,
-  RecordSessionEvent,
-  SessionEvent,
-} from './engine/api/read-session.ts'
-export type { Stream, StreamOptions } from './engine/api/stream.ts'
+export type { Engine } from './engine/api/engine.ts'
+/** @internal */
+export type { EngineBasin } from './engine/api/engine-basin.ts'
+/** @internal */
+export type { EngineStream } from './engine/api/engine-stream.ts'
 export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
 /** @internal */
-export type { ReadCursor, ReadEvent } from './engine/log/read-cursor.ts'
+export type { ReadCursor } from './engine/log/read-cursor.ts'
 export { open } from './engine/open.ts'
 export type { EngineLimits, OpenOptions } from './engine/options.ts'
 export type { EngineStats } from './engine/service/stats.ts'

@@ -9,7 +9,15 @@ import {
   textProblem,
 } from './names.ts'
 import { OPERATIONS, type Operation, type OperationLevel } from './operations.ts'
-import { assertMembers, type MembersOf, millisecondsOf, orNull, type Time, unchecked } from './validation.ts'
+import {
+  assertMembers,
+  assertText,
+  type MembersOf,
+  millisecondsOf,
+  orNull,
+  type Time,
+  unchecked,
+} from './validation.ts'
 
 /** Permits the operations of a level that read or write, including those of later versions. */
 export interface GroupPermissions {
@@ -101,7 +109,7 @@ export function accessTokenIdProblem(id: string): string | undefined {
 
 /** The problem with a `prefix` or `startAfter` of a list of access tokens, or undefined. */
 export function accessTokenPrefixProblem(text: string, role: NameRole | 'id'): string | undefined {
-  return textProblem(`access token ${role}`, text, ACCESS_TOKEN_ID_BYTES_MAX)
+  return textProblem(`access token ${role}`, text, ACCESS_TOKEN_ID_BYTES_MAX, role !== 'start-after')
 }
 
 type NameProblem = (name: string) => string | undefined
@@ -151,11 +159,12 @@ const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
 
 /**
  * Copies the members of a token to issue and completes its scope, so that later changes by the caller have no
- * effect. Throws 422 `invalid` for unknown members and for a malformed scope.
+ * effect. Throws `invalid` for unknown members and for a malformed scope.
  */
 export function copyAccessTokenInput(input: AccessTokenInput): AccessTokenInput {
   assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
   const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = input
+  assertText(id, 'id')
   return { id, expiresAt, expiresAtText, autoPrefixStreams, scope: accessScope(scope) }
 }
 
@@ -174,7 +183,7 @@ export interface NewAccessToken {
 
 /**
  * Validates a token to issue; reads each member once, because a caller may pass an object with getters. `now`
- * is in milliseconds. Throws 422 `invalid`.
+ * is in milliseconds. Throws `invalid`.
  */
 export function newAccessToken(input: AccessTokenInput, now: number): NewAccessToken {
   assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
@@ -198,11 +207,11 @@ export function newAccessToken(input: AccessTokenInput, now: number): NewAccessT
 }
 
 /**
- * Completes a scope and sorts its operations. Throws 422 `invalid` for an invalid name or an unknown
+ * Completes a scope and sorts its operations. Throws `invalid` for an invalid name or an unknown
  * operation.
  */
 export function accessScope(input: AccessScopeInput): AccessScope {
-  assertMembers(input, SCOPE, 'scope', invalid, 'scope.')
+  assertMembers(input, SCOPE, 'scope', 'scope.')
   const ops = new Set<unknown>(input.ops ?? [])
   for (const operation of ops) {
     if (!OPERATIONS.includes(operation as Operation)) {

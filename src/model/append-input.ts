@@ -107,7 +107,7 @@ export interface Lines {
 
 /**
  * Validates and meters a batch in the order of docs/protocol.md "Append request": each record, the number of
- * records, their size, then the conditions. Throws 422 `invalid`.
+ * records, their size, then the conditions. Throws `invalid`.
  */
 export function appendBatch(
   input: RecordInput | readonly RecordInput[],
@@ -183,7 +183,7 @@ type RecordParts = Exclude<RecordInput, BytesOrText>
 const NO_HEADERS: readonly Header[] = Object.freeze([])
 
 /**
- * Validates and meters one record, and encodes its text into `shared`. Byte arrays are not copied. Throws 422
+ * Validates and meters one record, and encodes its text into `shared`. Byte arrays are not copied. Throws
  * `invalid`.
  */
 export function appendRecord(input: RecordInput, shared = new SharedBytes()): AppendRecord {
@@ -229,7 +229,7 @@ function partsOf(input: RecordParts): RecordParts {
     throw invalid(`a record must be a string, a Uint8Array or an object${NOT_JSON}`, 'records')
   }
   for (const name in input) {
-    if (!Object.hasOwn(RECORD, name)) throw unknownMember(name, name, RECORD, invalid, NOT_JSON)
+    if (!Object.hasOwn(RECORD, name)) throw unknownMember(name, name, RECORD, NOT_JSON)
   }
   if (input.body === undefined && input.headers === undefined && input.timestamp === undefined) {
     throw invalid(`a record must have \`body\`, \`headers\` or \`timestamp\`${NOT_JSON}`, 'records')
@@ -261,11 +261,18 @@ function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBy
     }
     return bytes
   }
+  const what = field === 'body' ? '`body`' : 'a name or value in `headers`'
   if (value instanceof Uint8Array) {
     shared.isBorrowed = true
-    return value
+    if (value.length > 0) return value
+    try {
+      // Throws if the buffer was transferred or shrunk, as copying the array would.
+      value.at(0)
+      return value
+    } catch {
+      throw invalid(`the buffer of ${what} was transferred or shrunk`, field)
+    }
   }
-  const what = field === 'body' ? '`body`' : 'a name or value in `headers`'
   throw invalid(`${what} must be a string or a Uint8Array`, field)
 }
 

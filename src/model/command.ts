@@ -9,7 +9,18 @@ export function isCommandShaped(headers: readonly Header[]): boolean {
   return headers.length === 1 && headers[0]![0].length === 0
 }
 
-/** Parses a record that has the form of a command. Throws 422 `invalid` if it is not one. */
+/** The meaning of a stored record; undefined if it is no command. */
+export function commandOf(headers: readonly Header[], body: Uint8Array): Command | undefined {
+  if (!isCommandShaped(headers)) return undefined
+  try {
+    return parseCommand(headers[0]![1], body)
+  } catch {
+    // Another server may store commands that this version does not know.
+    return undefined
+  }
+}
+
+/** Parses a record that has the form of a command. Throws `invalid` if it is not one. */
 export function parseCommand(operation: Uint8Array, payload: Uint8Array): Command {
   switch (textOf(operation)) {
     case 'fence': {
@@ -36,7 +47,7 @@ export function parseCommand(operation: Uint8Array, payload: Uint8Array): Comman
 }
 
 /**
- * A record that sets the fencing token, or clears it if `token` is empty. Throws 422 `invalid` for a token of
+ * A record that sets the fencing token, or clears it if `token` is empty. Throws `invalid` for a token of
  * more than 36 bytes.
  */
 export function fenceRecord(token: string): { headers: Header[]; body: Uint8Array } {
@@ -46,7 +57,7 @@ export function fenceRecord(token: string): { headers: Header[]; body: Uint8Arra
 
 /**
  * A record that removes all records below `seqNum`. Integers beyond 2^53 - 1 saturate: they remove
- * everything. Throws 422 `invalid` for a negative number or a fraction.
+ * everything. Throws `invalid` for a negative number or a fraction.
  */
 export function trimRecord(seqNum: number): { headers: Header[]; body: Uint8Array } {
   // The payload is unsigned: -1 would wrap around to everything.

@@ -1,8 +1,16 @@
 import { invalid } from './errors.ts'
 import { INTEGER_MAX } from './limits.ts'
-import { assertInteger, assertMembers, type MembersOf, oneOf, orNull, unchecked } from './validation.ts'
+import {
+  assertInteger,
+  assertMembers,
+  type Check,
+  type MembersOf,
+  oneOf,
+  orNull,
+  unchecked,
+} from './validation.ts'
 
-/** The storage class of a stream. It has no effect here, but is stored, listed and metered. */
+/** The storage class of a stream. It has no effect, but is stored, listed and metered. */
 export type StorageClass = 'standard' | 'express'
 
 /**
@@ -19,9 +27,9 @@ export type RetentionPolicy = { readonly ageSeconds: number } | 'infinite'
 
 /** The complete configuration of a stream (docs/protocol.md "Configuration"). */
 export interface StreamConfig {
-  /** The storage class. */
-  readonly storageClass: StorageClass
-  /** How long a record is kept after its append. A change of the policy applies to later records only. */
+  /** @internal The storage class, which only the wire protocol has. */
+  readonly storageClass?: StorageClass | undefined
+  /** How long a record is kept after its append. A longer policy extends the records that are stored. */
   readonly retentionPolicy: RetentionPolicy
   /** How records get their timestamps. */
   readonly timestamping: {
@@ -43,9 +51,12 @@ export interface StreamConfig {
  * The configuration of a new stream. Absent members come from the basin's default, then from the system's.
  */
 export interface StreamConfigInput {
-  /** The storage class. System default: `express`. */
+  /** @internal The storage class, which only the wire protocol has. */
   readonly storageClass?: StorageClass | undefined
-  /** How long a record is kept after its append. System default: 7 days. */
+  /**
+   * How long a record is kept after its append. Default: forever in process, 7 days over HTTP. With
+   * `ensureStream`, a longer one extends the records that are stored.
+   */
   readonly retentionPolicy?: RetentionPolicy | undefined
   /** How records get their timestamps. System default: `client-prefer`, capped. */
   readonly timestamping?:
@@ -67,7 +78,10 @@ export interface StreamConfigInput {
 
 /** The complete configuration of a basin. */
 export interface BasinConfig {
-  /** The defaults of new streams: only members that were set explicitly. */
+  /**
+   * The defaults of new streams: only members that were set explicitly, and the retention of a basin that was
+   * created in process.
+   */
   readonly defaultStreamConfig: StreamConfigInput
   /** The cipher of new streams; null stores them in plain form. Existing streams keep theirs. */
   readonly streamCipher: Cipher | null
@@ -85,7 +99,7 @@ export interface BasinConfig {
 
 /** The configuration of a new basin. */
 export interface BasinConfigInput {
-  /** The defaults of new streams. */
+  /** The defaults of new streams. In process, their retention is infinite unless it is given. */
   readonly defaultStreamConfig?: StreamConfigInput | undefined
   /** The cipher of new streams. Default: null, which stores them in plain form. */
   readonly streamCipher?: Cipher | null | undefined
@@ -106,9 +120,12 @@ export interface BasinConfigInput {
  * them to the basin's default, a value sets them.
  */
 export interface StreamReconfiguration {
-  /** The storage class. */
+  /** @internal The storage class, which only the wire protocol has. */
   readonly storageClass?: StorageClass | null | undefined
-  /** How long a record is kept after its append. Applies to later records only. */
+  /**
+   * How long a record is kept after its append. A longer one extends the records that are stored; a shorter
+   * one applies to later records only.
+   */
   readonly retentionPolicy?: RetentionPolicy | null | undefined
   /** How records get their timestamps. */
   readonly timestamping?:
@@ -148,19 +165,21 @@ export interface BasinReconfiguration {
   readonly createStreamOnRead?: boolean | null | undefined
 }
 
+/** Throws unless the value is a {@link RetentionPolicy}. */
+export const assertRetention: Check = (value, field) => {
+  if (value === 'infinite') return
+  const age = `${field}.ageSeconds`
+  if (typeof value === 'object') assertMembers(value, { ageSeconds: unchecked }, field, `${field}.`)
+  const { ageSeconds } = value as { readonly ageSeconds?: unknown }
+  if (ageSeconds === 0) throw invalid(`\`${age}\` must be greater than 0 seconds`, age)
+  if (!Number.isSafeInteger(ageSeconds) || (ageSeconds as number) < 1) {
+    throw invalid(`\`${age}\` must be an integer from 1 to ${INTEGER_MAX}`, age)
+  }
+}
+
 const STREAM_CONFIG: MembersOf<StreamReconfiguration> = {
   storageClass: orNull(oneOf(['standard', 'express'])),
-  retentionPolicy: orNull((value, field) => {
-    if (value === 'infinite') return
-    const age = `${field}.ageSeconds`
-    if (typeof value === 'object')
-      assertMembers(value, { ageSeconds: unchecked }, field, invalid, `${field}.`)
-    const { ageSeconds } = value as { readonly ageSeconds?: unknown }
-    if (ageSeconds === 0) throw invalid(`\`${age}\` must be greater than 0 seconds`, age)
-    if (!Number.isSafeInteger(ageSeconds) || (ageSeconds as number) < 1) {
-      throw invalid(`\`${age}\` must be an integer from 1 to ${INTEGER_MAX}`, age)
-    }
-  }),
+  retentionPolicy: orNull(assertRetention),
   timestamping: orNull({
     mode: orNull(oneOf(['client-prefer', 'client-require', 'arrival'])),
     uncapped: orNull('boolean'),
@@ -176,12 +195,18 @@ const BASIN_CONFIG: MembersOf<BasinReconfiguration> = {
   createStreamOnRead: orNull('boolean'),
 }
 
-/** Throws 422 `invalid` for a configuration of a stream, or a change of one, with an invalid member. */
+/** Throws `invalid` for a configuration of a stream, or a change of one, with an invalid member. */
 export function assertStreamConfig(config: StreamConfigInput | StreamReconfiguration): void {
   assertMembers(config, STREAM_CONFIG, 'config')
 }
 
-/** Throws 422 `invalid` for a configuration of a basin, or a change of one, with an invalid member. */
+/** Throws `invalid` for a configuration of a basin, or a change of one, with an invalid member. */
 export function assertBasinConfig(config: BasinConfigInput | BasinReconfiguration): void {
   assertMembers(config, BASIN_CONFIG, 'config')
+}
+
+/** A configuration without the member that only the wire protocol has. */
+export function withoutStorageClass<Config extends StreamConfigInput>(config: Config): Config {
+  const { storageClass: _, ...rest } = config
+  return rest as Config
 }

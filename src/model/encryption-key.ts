@@ -15,8 +15,8 @@ export class EncryptionKey {
   readonly #bytes: Uint8Array
 
   /**
-   * Throws 400 `bad_header` if the key is neither bytes nor standard base64, or has another length. Bytes
-   * must not change afterwards.
+   * Throws `encryption_key_invalid` if the key is neither bytes nor standard base64, or has another length.
+   * Bytes must not change afterwards.
    */
   constructor(given: EncryptionKeyInput | undefined) {
     this.#bytes = keyBytes(given)
@@ -28,7 +28,7 @@ export class EncryptionKey {
   }
 }
 
-/** The key of a stream with this cipher. Throws 400 `bad_header` if it is missing or malformed. */
+/** The key of a stream with this cipher. Throws `encryption_key_invalid` if it is missing or malformed. */
 export function requiredKey(givenKey: RedactedKey | undefined, cipher: Cipher): EncryptionKey {
   if (givenKey === undefined) throw badKey(`missing encryption key for stream cipher '${cipher}'`)
   return givenKey.key((given) => new EncryptionKey(given))
@@ -65,5 +65,5 @@ function binaryOf(text: string): string | undefined {
 }
 
 function badKey(message: string): HeadwaterError {
-  return new HeadwaterError('bad_header', message, { field: 'encryptionKey' })
+  return new HeadwaterError('encryption_key_invalid', message, { field: 'encryptionKey' })
 }

@@ -1,7 +1,7 @@
 import type { StreamPosition } from './position.ts'
 
 interface ErrorKind {
-  /** HTTP status of the error. */
+  /** HTTP status of a response that reports the error. */
   readonly status: number
   /** Whether the same call may succeed later. */
   readonly retryable: boolean
@@ -17,13 +17,15 @@ const uncertain = (status: number): ErrorKind => ({ status, retryable: true, may
 export const ERROR_KINDS = {
   /** No access token has this id. List the tokens. */
   access_token_not_found: final(404),
+  /** An earlier append of the session failed: `cause`. This one was not made. Append it in a new session. */
+  append_discarded: retry(500),
   /** The access token is missing, malformed, unknown, revoked or expired. Use a valid one. */
   authn: final(401),
   /** A session frame or its message is malformed. Correct the client. */
   bad_frame: final(400),
-  /** A header, or the encryption key, is missing, malformed or contradicts another. Correct the request. */
+  /** A header of a request is missing, malformed or contradicts another. Correct the request. */
   bad_header: final(400),
-  /** The JSON of a request or record is malformed, has the wrong shape or is too long. Correct it. */
+  /** The JSON body of a request is malformed, has the wrong shape or is too long. Correct it. */
   bad_json: final(400),
   /** A name in the path is invalid. Correct the path. */
   bad_path: final(400),
@@ -35,8 +37,12 @@ export const ERROR_KINDS = {
   basin_deletion_pending: final(409),
   /** The basin does not exist. Create it. */
   basin_not_found: final(404),
+  /** The engine, storage, session or producer is closed. Open it again. */
+  closed: final(503),
   /** A record could not be decrypted. Use the encryption key that it was appended with. */
   decryption_failed: final(400),
+  /** The key of an encrypted stream is missing or malformed. Pass an `encryptionKey` of 32 bytes. */
+  encryption_key_invalid: final(400),
   /** The input breaks a rule or a limit. Correct the member that `field` names. */
   invalid: final(422),
   /** An unexpected failure. Check the state before retrying, and see `cause`. */
@@ -51,14 +57,20 @@ export const ERROR_KINDS = {
   storage: uncertain(500),
   /** The disk is full or the storage quota is exceeded. Free space, then retry. */
   storage_full: uncertain(500),
-  /** The stream was deleted during the call. Create it again if it is still needed. */
+  /** The stream of an open read was deleted. Create it again if it is still needed. */
+  stream_deleted: final(503),
+  /** The stream was deleted during an append. Create it again if it is still needed. */
   stream_deletion_pending: final(409),
   /** The stream does not exist. Create it. */
   stream_not_found: final(404),
   /** Concurrent changes of the same stream or configuration came first. Retry. */
   transaction_conflict: retry(409),
-  /** The engine or session is closed, the stream was deleted, or a module is missing. See the message. */
+  /** Code that loads on demand could not be loaded, or a service is down. Retry. */
   unavailable: uncertain(503),
+  /** `stream.json()`: a record is not JSON or does not match the schema. Skip it: `seqNum` is its number. */
+  undecodable_record: final(400),
+  /** The engine does not meter usage, or the runtime lacks something. See the message. */
+  unsupported: final(503),
   /** The stream has another fencing token: `fencingToken`. Another writer has taken over. */
   fencing_token_mismatch: final(412),
   /**
@@ -68,7 +80,7 @@ export const ERROR_KINDS = {
   seq_num_mismatch: final(412),
   /**
    * The stream has no record at the start of the read; `tail` is its end. Read later, or wait with
-   * `waitSeconds`.
+   * `waitMs`.
    */
   range_not_satisfiable: final(416),
 } as const satisfies Record<string, ErrorKind>
@@ -85,8 +97,8 @@ export interface ErrorDetails {
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken?: string
   /**
-   * `seq_num_mismatch`: the sequence number that the next record would get. `bad_json` of `stream.json()`:
-   * that of the record.
+   * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record`: that of the
+   * record.
    */
   readonly seqNum?: number
   /** Replaces the default of the code where more is known. */
@@ -104,7 +116,7 @@ const BRAND = Symbol.for('headwater.error')
 export class HeadwaterError extends Error {
   /** Identifies the error; stable across versions, unlike the message. */
   readonly code: ErrorCode
-  /** HTTP status of the error. */
+  /** HTTP status of a response that reports the error. */
   readonly status: number
   /** Whether the same call may succeed later. */
   readonly retryable: boolean
@@ -117,8 +129,8 @@ export class HeadwaterError extends Error {
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken: string | undefined
   /**
-   * `seq_num_mismatch`: the sequence number that the next record would get. `bad_json` of `stream.json()`:
-   * that of the record.
+   * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record`: that of the
+   * record.
    */
   readonly seqNum: number | undefined
 
@@ -144,12 +156,12 @@ export class HeadwaterError extends Error {
   }
 }
 
-/** A 422 `invalid` error. The message quotes the field in backticks. */
+/** An `invalid` error. The message quotes the field in backticks. */
 export function invalid(message: string, field?: string): HeadwaterError {
   return new HeadwaterError('invalid', message, field === undefined ? {} : { field })
 }
 
-/** Throws 422 `invalid` if there is a problem: what a function named `…Problem` returns. */
+/** Throws `invalid` if there is a problem: what a function named `…Problem` returns. */
 export function assertValid(problem: string | undefined, field: string): void {
   if (problem !== undefined) throw invalid(problem, field)
 }

@@ -1,17 +1,16 @@
 import type { Cipher } from './config.ts'
+import { invalid } from './errors.ts'
 import type { StreamPosition } from './position.ts'
 import type { MembersOf } from './validation.ts'
 
-/** The scope of basins whose location has no other name. */
-export const DEFAULT_SCOPE = 'aws:us-east-1'
+/** The location of basins for which none is chosen. */
+export const DEFAULT_LOCATION = 'aws:us-east-1'
 
 /** A basin in lists and after creation (docs/protocol.md "Basin and stream infos"). */
 export interface BasinInfo {
   /** The name of the basin. */
   readonly name: string
-  /** The location of the basin, as older clients call it. It never changes. */
-  readonly scope: string
-  /** The location of the basin. It never changes. */
+  /** @internal The location of the basin, which only the wire protocol has. It never changes. */
   readonly location: string
   /** Whether the basin can be used. */
   readonly state: 'active' | 'deleting'
@@ -77,8 +76,8 @@ export interface ListQuery {
 export const LIST_QUERY: MembersOf<ListQuery> = {
   prefix: 'string',
   startAfter: 'string',
-  limit: (value, field, fail) => {
-    if (!Number.isInteger(value)) throw fail(`\`${field}\` must be an integer`, field)
+  limit: (value, field) => {
+    if (!Number.isInteger(value)) throw invalid(`\`${field}\` must be an integer`, field)
   },
 }
 

@@ -36,7 +36,7 @@ export const READ_RECORDS_MAX = 1000
 /** The largest metered size of a read batch. */
 export const READ_METERED_BYTES_MAX = MIB
 /** The longest wait of a read of one batch, in seconds. */
-export const UNARY_WAIT_SECONDS_MAX = 60
+export const UNARY_WAIT_MS_MAX = 60_000
 /** The longest wait of any read, in seconds: an unsigned 32-bit number. */
 export const WAIT_SECONDS_MAX = 0xff_ff_ff_ff
 

@@ -12,7 +12,7 @@ import { assertMembers } from './validation.ts'
 
 /**
  * Validates and meters lines as a batch with one record for each: the limits are those of `appendBatch`.
- * Throws 422 `invalid`.
+ * Throws `invalid`.
  */
 export function lineBatch(lines: Lines, conditions?: AppendConditions): AppendBatch {
   const { count, meteredBytes } = lines

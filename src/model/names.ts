@@ -43,16 +43,19 @@ function basinTextProblem(what: string, text: string, bytesMin: number): string 
     : `${what} must comprise lowercase letters, numbers, and hyphens`
 }
 
-/** The problem with the name of a stream: 1 to 512 bytes, neither `.` nor `..`. */
+/** The problem with the name of a stream: 1 to 512 bytes without U+0000, neither `.` nor `..`. */
 export function streamNameProblem(name: string): string | undefined {
   if (name === '') return 'stream name must not be empty'
   if (name === '.' || name === '..') return 'stream name must not be "." or ".."'
-  return textProblem('stream name', name, STREAM_NAME_BYTES_MAX)
+  return textProblem('stream name', name, STREAM_NAME_BYTES_MAX, true)
 }
 
-/** The problem with a `prefix` or `startAfter` of a list of streams: at most 512 bytes, may be empty. */
+/**
+ * The problem with a `prefix` or `startAfter` of a list of streams: at most 512 bytes, may be empty. A
+ * position in a list may be a name followed by U+0000.
+ */
 export function streamPrefixProblem(text: string, role: NameRole): string | undefined {
-  return textProblem(`stream ${role}`, text, STREAM_NAME_BYTES_MAX)
+  return textProblem(`stream ${role}`, text, STREAM_NAME_BYTES_MAX, role !== 'start-after')
 }
 
 /** The problem with a request token: at most 36 bytes. */
@@ -75,13 +78,22 @@ export function fencingTokenProblem(token: string): string | undefined {
   return textProblem('fencing token', token, FENCING_TOKEN_BYTES_MAX)
 }
 
-/** The problem with a text that is stored as UTF-8, or undefined. */
-export function textProblem(what: string, text: string, bytesMax: number): string | undefined {
+/**
+ * The problem with a text that is stored as UTF-8, or undefined. A name excludes U+0000, which ends a text in
+ * some languages and databases, so that two names would be one there.
+ */
+export function textProblem(
+  what: string,
+  text: string,
+  bytesMax: number,
+  excludesNul = false,
+): string | undefined {
   if (typeof text !== 'string') return `${what} must be a string`
   const bytes = utf8Length(text)
   // Bytes as many as characters are ASCII.
   if (bytes !== text.length && !isWellFormed(text)) return `${what} must be valid Unicode`
-  return bytes > bytesMax ? `${what} must not exceed ${bytesMax} bytes in length` : undefined
+  if (bytes > bytesMax) return `${what} must not exceed ${bytesMax} bytes in length`
+  return excludesNul && text.includes('\0') ? `${what} must not contain U+0000` : undefined
 }
 
 /** The problem with the name of a location. */

@@ -1,5 +1,5 @@
 import { invalid } from './errors.ts'
-import { INTEGER_MAX, WAIT_SECONDS_MAX } from './limits.ts'
+import { INTEGER_MAX } from './limits.ts'
 import {
   assertInteger,
   assertMembers,
@@ -11,7 +11,8 @@ import {
 
 /**
  * Where a read starts, what bounds it and how long it waits (docs/protocol.md "Read parameters"). At most one
- * of `seqNum`, `timestamp` and `tailOffset` can be given; without one the read starts at the tail.
+ * of `seqNum`, `timestamp` and `tailOffset` can be given. Without one, `read` and `readBatch` start at the
+ * first record, and `follow` at the tail.
  */
 export interface ReadQuery {
   /** Starts at the first record with this sequence number or a larger one. An integer from 0 to 2^53 - 1. */
@@ -33,11 +34,10 @@ export interface ReadQuery {
   /** Stops before the first record with this timestamp or a later one. */
   readonly until?: Time | undefined
   /**
-   * Seconds to wait at the tail for new records, from 0 to 2^32 - 1. `read` waits at most 60 and by default 0
-   * seconds. A session with `count`, `bytes` or `until` does not wait by default, one without any of them
-   * waits forever.
+   * Milliseconds to wait at the tail for new records: 0 or more. `read` does not wait by default, `follow`
+   * waits for ever, `readBatch` waits 0 by default and at most 60,000.
    */
-  readonly waitSeconds?: number | undefined
+  readonly waitMs?: number | undefined
 }
 
 /** Allows integers beyond 2^53 - 1, which mean "everything". Not for starts, which must be exact. */
@@ -52,15 +52,15 @@ const READ_QUERY: MembersOf<ReadQuery> = {
   clamp: 'boolean',
   count: assertBound,
   bytes: assertBound,
-  until: (value, field, fail) => assertBound(millisecondsOf(value as Time), field, fail),
-  waitSeconds: (value, field) => {
-    if (!(typeof value === 'number' && value >= 0 && value <= WAIT_SECONDS_MAX)) {
-      throw invalid(`\`waitSeconds\` must be a number from 0 to ${WAIT_SECONDS_MAX}`, field)
+  until: (value, field) => assertBound(millisecondsOf(value as Time), field),
+  waitMs: (value, field) => {
+    if (!(typeof value === 'number' && value >= 0)) {
+      throw invalid(`\`${field}\` must be a number, 0 or more`, field)
     }
   },
 }
 
-/** Throws 422 `invalid` for a query that no stream can answer (docs/protocol.md "Invalid requests"). */
+/** Throws `invalid` for a query that no stream can answer (docs/protocol.md "Invalid requests"). */
 export function assertReadQuery(query: ReadQuery): void {
   assertMembers(query, READ_QUERY, 'query')
   const { seqNum, tailOffset, timestamp, until } = query
@@ -70,4 +70,28 @@ export function assertReadQuery(query: ReadQuery): void {
   if (timestamp !== undefined && until !== undefined && millisecondsOf(timestamp) >= millisecondsOf(until)) {
     throw invalid('start `timestamp` exceeds or equal to `until`', 'timestamp')
   }
+}
+
+/** Whether the query says where to start. */
+function hasStart({ seqNum, timestamp, tailOffset }: ReadQuery): boolean {
+  return seqNum !== undefined || timestamp !== undefined || tailOffset !== undefined
+}
+
+/**
+ * The query of a read of what is stored: from the first record, without waiting, unless it says otherwise.
+ * Throws `invalid`.
+ */
+export function historyQuery(query: ReadQuery): ReadQuery {
+  assertReadQuery(query)
+  const { waitMs = 0 } = query
+  return hasStart(query) ? { ...query, waitMs } : { ...query, seqNum: 0, waitMs }
+}
+
+/**
+ * The query of a session that follows: from the tail, without an end, unless it says otherwise. Throws
+ * `invalid`.
+ */
+export function followQuery(query: ReadQuery): ReadQuery {
+  assertReadQuery(query)
+  return { ...query, waitMs: query.waitMs ?? Number.POSITIVE_INFINITY }
 }

@@ -19,6 +19,8 @@ export interface SequencedRecord {
   readonly headers: readonly Header[]
   /** The content. */
   readonly body: Uint8Array
+  /** What the record does, if it is a command record (docs/protocol.md "Command records"). */
+  readonly command?: Command | undefined
 }
 
 /** A stored record with strings: UTF-8, with U+FFFD for each ill-formed part. */
@@ -34,6 +36,8 @@ export interface TextRecord {
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The content. */
   readonly body: string
+  /** What the record does, if it is a command record (docs/protocol.md "Command records"). */
+  readonly command?: Command | undefined
 }
 
 /** How a read returns bodies and headers. */
@@ -101,7 +105,8 @@ function fieldBytes(length: number): number {
  * Decodes a record's bytes as UTF-8, with U+FFFD for each ill-formed part (docs/protocol.md "Data format").
  */
 export function textRecord(record: SequencedRecord): TextRecord {
-  const { seqNum, timestamp } = record
+  const { seqNum, timestamp, command } = record
   const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
-  return { seqNum, timestamp, headers, body: lossyTextOf(record.body) }
+  const text = { seqNum, timestamp, headers, body: lossyTextOf(record.body) }
+  return command === undefined ? text : { ...text, command }
 }

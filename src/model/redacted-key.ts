@@ -14,7 +14,8 @@ export class RedactedKey {
   constructor(given: EncryptionKeyInput) {
     if (typeof given === 'string') this.#given = given
     // A copy: the caller may wipe its own. Of nothing else: of a number it would be a key of zeros.
-    else if (given instanceof Uint8Array) this.#given = new Uint8Array(given)
+    // Not of an empty array either: its buffer may have been transferred, and copying it would throw.
+    else if (given instanceof Uint8Array) this.#given = new Uint8Array(given.length > 0 ? given : [])
   }
 
   /** Returns whether both were given the same key, or none. */

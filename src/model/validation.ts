@@ -1,24 +1,24 @@
-import { invalid } from './errors.ts'
+import { type HeadwaterError, invalid } from './errors.ts'
 import { INTEGER_MAX } from './limits.ts'
 
 /** A point in time: a `Date`, or milliseconds since the Unix epoch. */
 export type Time = Date | number
 
-/** Throws 422 `invalid` unless the value is an integer from 0 to 2^53 - 1. */
+/** Throws `invalid` unless the value is an integer from 0 to 2^53 - 1. */
 export function assertInteger(value: unknown, field: string): void {
   if (!Number.isSafeInteger(value) || (value as number) < 0) {
     throw invalid(`\`${field}\` must be an integer from 0 to ${INTEGER_MAX}`, field)
   }
 }
 
-/** Throws 422 `invalid` unless the value is a string. */
-export function assertText(value: unknown, field: string, fail: Fail = invalid): void {
-  if (typeof value !== 'string') throw notText(field, fail)
+/** Throws `invalid` unless the value is a string. */
+export function assertText(value: unknown, field: string): void {
+  if (typeof value !== 'string') throw notText(field)
 }
 
 /** The error for a value that is not a string. */
-export function notText(field: string, fail: Fail = invalid): Error {
-  return fail(`\`${field}\` must be a string`, field)
+export function notText(field: string): HeadwaterError {
+  return invalid(`\`${field}\` must be a string`, field)
 }
 
 /** A time as milliseconds since the Unix epoch. An invalid `Date` is NaN, which every check rejects. */
@@ -27,11 +27,8 @@ export function millisecondsOf(time: Time): number {
   return typeof time === 'number' ? time : typeof time?.getTime === 'function' ? time.getTime() : Number.NaN
 }
 
-/** Makes the error for an invalid member. */
-export type Fail = (message: string, field: string) => Error
-
-/** Throws what `fail` returns unless the value is valid. */
-export type Check = (value: unknown, field: string, fail: Fail) => void
+/** Throws `invalid` unless the value is valid. */
+export type Check = (value: unknown, field: string) => void
 
 /** The rule for the value of a member: a type, the members of an object, or a function that checks it. */
 export type Rule = 'string' | 'number' | 'boolean' | 'function' | Members | Check
@@ -52,45 +49,34 @@ const TYPE_NAMES = {
 }
 
 /**
- * Throws 422 `invalid`, or what `fail` returns, unless the value is an object with these members only, and
- * each that is not undefined is valid. `what` names the object in messages, such as `query`; `path` precedes
- * the names of its members, such as `limits.`, and is empty for an argument.
+ * Throws `invalid` unless the value is an object with these members only, and each that is not undefined is
+ * valid. `what` names the object in messages, such as `query`; `path` precedes the names of its members, such
+ * as `limits.`, and is empty for an argument.
  */
-export function assertMembers(
-  value: unknown,
-  members: Members,
-  what: string,
-  fail: Fail = invalid,
-  path = '',
-): void {
+export function assertMembers(value: unknown, members: Members, what: string, path = ''): void {
   // Not `Object.prototype`: the object may come from another realm.
   const prototype = typeof value === 'object' && value !== null ? Object.getPrototypeOf(value) : undefined
   const isPlain = prototype === null || (prototype && Object.getPrototypeOf(prototype) === null)
-  if (!isPlain && !hasMember(value, members)) throw fail(`\`${what}\` must be a plain object`, what)
+  if (!isPlain && !hasMember(value, members)) throw invalid(`\`${what}\` must be a plain object`, what)
   for (const name in value as object) {
     const field = path + name
     const rule = Object.hasOwn(members, name) ? members[name]! : undefined
-    if (rule === undefined) throw unknownMember(field, name, members, fail)
+    if (rule === undefined) throw unknownMember(field, name, members)
     const member = (value as Readonly<Record<string, unknown>>)[name]
     if (member === undefined) continue
-    if (typeof rule === 'function') rule(member, field, fail)
-    else if (typeof rule === 'object') assertMembers(member, rule, field, fail, `${field}.`)
-    else if (typeof member !== rule) throw fail(`\`${field}\` must be ${TYPE_NAMES[rule]}`, field)
+    if (typeof rule === 'function') rule(member, field)
+    else if (typeof rule === 'object') assertMembers(member, rule, field, `${field}.`)
+    else if (typeof member !== rule) throw invalid(`\`${field}\` must be ${TYPE_NAMES[rule]}`, field)
   }
 }
 
-/** Like {@link assertMembers}, but throws `RangeError`: for options of `open`, storages and handlers. */
+/** Throws `invalid` as {@link assertMembers} does. */
 export function assertOptions(options: unknown, members: Members): void {
-  assertMembers(options, members, 'options', rangeError)
-}
-
-/** A `RangeError` in place of 422 `invalid`. */
-export function rangeError(message: string): RangeError {
-  return new RangeError(message)
+  assertMembers(options, members, 'options')
 }
 
 /** The error for a member that an object does not have. Names the one that is probably meant. */
-export function unknownMember(field: string, name: string, members: object, fail: Fail, hint = ''): Error {
+export function unknownMember(field: string, name: string, members: object, hint = ''): HeadwaterError {
   const names = Object.keys(members)
   const closest = closestName(name, names)
   const advice =
@@ -98,7 +84,7 @@ export function unknownMember(field: string, name: string, members: object, fail
       ? `expected ${names.map((one) => `\`${one}\``).join(', ')}${hint}`
       : `did you mean \`${closest}\`?`
   const shown = field.slice(0, 80)
-  return fail(`unknown member \`${shown}\`; ${advice}`, shown)
+  return invalid(`unknown member \`${shown}\`; ${advice}`, shown)
 }
 
 /** Whether an object that is not plain, such as a class instance, was meant to have these members. */
@@ -109,31 +95,31 @@ function hasMember(value: unknown, members: Members): boolean {
 
 /** A rule that also allows null. */
 export function orNull(rule: Rule): Check {
-  return (value, field, fail) => {
-    if (value !== null) assertMembers({ [field]: value }, { [field]: rule }, field, fail)
+  return (value, field) => {
+    if (value !== null) assertMembers({ [field]: value }, { [field]: rule }, field)
   }
 }
 
 /** A rule that allows some values. */
 export function oneOf(allowed: readonly unknown[]): Check {
-  return (value, field, fail) => {
-    if (!allowed.includes(value)) throw fail(`\`${field}\` must be one of ${allowed.join(', ')}`, field)
+  return (value, field) => {
+    if (!allowed.includes(value)) throw invalid(`\`${field}\` must be one of ${allowed.join(', ')}`, field)
   }
 }
 
 /** A rule for each element of an array. */
 export function listOf(rule: Check): Check {
-  return (value, field, fail) => {
-    if (!Array.isArray(value)) throw fail(`\`${field}\` must be an array`, field)
-    for (const [index, element] of value.entries()) rule(element, `${field}[${index}]`, fail)
+  return (value, field) => {
+    if (!Array.isArray(value)) throw invalid(`\`${field}\` must be an array`, field)
+    for (const [index, element] of value.entries()) rule(element, `${field}[${index}]`)
   }
 }
 
 /** The rule of an object that is known by one of its methods. */
 export function hasMethod(method: string, what: string): Check {
-  return (value, field, fail) => {
+  return (value, field) => {
     if (typeof Object(value)[method] === 'function') return
-    throw fail(`\`${field}\` must be ${what}${mistakeIn(value)}`, field)
+    throw invalid(`\`${field}\` must be ${what}${mistakeIn(value)}`, field)
   }
 }
 
@@ -144,10 +130,10 @@ export function mistakeIn(value: unknown): string {
 }
 
 /** The rule of an `AbortSignal` of any realm. */
-export const assertSignal: Check = (value, field, fail) => {
+export const assertSignal: Check = (value, field) => {
   const { aborted, addEventListener } = Object(value) as Partial<AbortSignal>
   if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') {
-    throw fail(`\`${field}\` must be an AbortSignal`, field)
+    throw invalid(`\`${field}\` must be an AbortSignal`, field)
   }
 }
 

@@ -7,6 +7,11 @@ export interface Clock {
    * has fired or was cancelled.
    */
   schedule(delayMs: number, callback: () => void, options?: ScheduleOptions): () => void
+  /**
+   * Whether a test sets the time. A storage with a clock of its own then uses this one instead. Default:
+   * false.
+   */
+  readonly isVirtual?: boolean | undefined
 }
 
 /** Options of a timer. */
@@ -35,6 +40,14 @@ export const systemClock: Clock = {
     arm()
     return () => clearTimeout(timer)
   },
+}
+
+/** A clock that is ahead of another one by an offset that may change, in milliseconds. */
+export function offsetClock(clock: Clock, offsetMs: () => number): Clock {
+  return {
+    now: () => clock.now() + offsetMs(),
+    schedule: (delayMs, callback, options) => clock.schedule(delayMs, callback, options),
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
 import { HeadwaterError } from '../model/errors.ts'
-import { type AnySignal, unlessAborted } from './abort.ts'
 import { trackExternalWork } from './clock.ts'
 
 /** A part of the engine whose code is loaded on first use. */
@@ -22,13 +21,12 @@ export class LazyModule<Part> {
 
   /**
    * Loads the part once. Rejects with `unavailable` if the code cannot be loaded, in which case the next call
-   * tries again, and with the signal's reason if the signal aborts first.
+   * tries again.
    */
-  load(signal?: AnySignal): Promise<Part> {
+  load(): Promise<Part> {
+    // The same promise once it is loaded, so that later callers do not overtake earlier ones.
     this.#loading ??= this.#begin()
-    if (this.#part !== undefined && signal?.aborted) return this.#loading
-    // The same number of turns once it is loaded, so that later callers do not overtake earlier ones.
-    return unlessAborted(signal, this.#loading)
+    return this.#loading
   }
 
   async #begin(): Promise<Part> {

@@ -4,7 +4,7 @@ export type MaybePromise<Value> = Value | Promise<Value>
 /** Calls `next` with the value: synchronously if it is not a promise, otherwise once it resolves. */
 export function andThen<Value, Result>(
   value: MaybePromise<Value>,
-  next: (value: Value) => Result,
+  next: (value: Value) => MaybePromise<Result>,
 ): MaybePromise<Result> {
   return isPromise(value) ? value.then(next) : next(value)
 }

@@ -6,6 +6,7 @@ export class RejectingQuota {
   readonly #limit: number
   readonly #max: number
   #used = 0
+  #onIdle: (() => void) | undefined
 
   /** Allows `limit + extra`. The error names `option` and `limit`. */
   constructor(option: string, limit: number, extra = 0) {
@@ -29,6 +30,15 @@ export class RejectingQuota {
 
   release(amount: number): void {
     this.#used -= amount
+    if (this.#used === 0) this.#onIdle?.()
+  }
+
+  /** Resolves when nothing is acquired. One call. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle = resolve
+      if (this.#used === 0) resolve()
+    })
   }
 }
 

@@ -1,0 +1,132 @@
+import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../model/config.ts'
+import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
+import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
+import type { MembersOf } from '../model/validation.ts'
+import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
+import { existsBy } from './exists-by.ts'
+import { type ListAllQuery, listAll } from './list-all.ts'
+import type { Stream, StreamOptions } from './stream.ts'
+
+/** Options of `createStream` and `createBasin`. */
+export interface CreateOptions extends CallOptions {
+  /** Makes a repeated creation with the same configuration a `noop` instead of an error. At most 36 bytes. */
+  readonly requestToken?: string | undefined
+}
+
+/** The members of {@link CreateOptions}. */
+export const CREATE_OPTIONS: MembersOf<CreateOptions> = { ...CALL_OPTIONS, requestToken: 'string' }
+
+/**
+ * A handle of a basin, made by `hw.basin(name)`. It costs nothing.
+ *
+ * Errors of all methods: `basin_not_found`, `basin_deletion_pending`, `invalid` for malformed input,
+ * `storage`, `transaction_conflict` when other engines kept changing the same object first, `closed` once the
+ * engine or the client is closed, and for holders of access tokens `authn` and `permission_denied`.
+ */
+export abstract class Basin {
+  /** The name of the basin. */
+  readonly name: string
+
+  /** @internal */
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /**
+   * Returns a handle of a stream (name: 1 to 512 bytes), whether it exists or not. Throws `invalid` for a
+   * name that is not a string, and for malformed options.
+   *
+   * ```ts
+   * const chat = hw.basin('my-app').stream('chats/42')
+   * ```
+   */
+  abstract stream(name: string, options?: StreamOptions): Stream
+
+  /**
+   * Creates a stream. Rejects with `resource_already_exists` if it exists, unless the request token shows
+   * that the call is a repetition.
+   *
+   * ```ts
+   * await basin.createStream('orders', { retentionPolicy: { ageSeconds: 30 * 86_400 } })
+   * ```
+   */
+  abstract createStream(
+    name: string,
+    config?: StreamConfigInput,
+    options?: CreateOptions,
+  ): Promise<Provisioned<StreamInfo>>
+
+  /**
+   * Makes the stream exist with exactly this configuration over the basin's defaults: creates it, changes it,
+   * or does nothing.
+   *
+   * ```ts
+   * const { result } = await basin.ensureStream('orders')
+   * ```
+   */
+  abstract ensureStream(
+    name: string,
+    config?: StreamConfigInput,
+    options?: CallOptions,
+  ): Promise<Provisioned<StreamInfo>>
+
+  /**
+   * Lists streams in the order of the UTF-8 bytes of their names, at most 1,000 per page.
+   *
+   * ```ts
+   * const { items, hasMore } = await basin.listStreams({ prefix: 'chats/', limit: 50 })
+   * ```
+   */
+  abstract listStreams(query?: ListQuery, options?: CallOptions): Promise<Page<StreamInfo>>
+
+  /** Resolves to the configuration of the basin. Rejects with `basin_not_found`. */
+  abstract config(options?: CallOptions): Promise<BasinConfig>
+
+  /**
+   * Changes the configuration: an absent member keeps its value, `null` clears it. Resolves to the whole new
+   * configuration. Rejects with `basin_not_found` or `basin_deletion_pending`.
+   *
+   * ```ts
+   * await basin.reconfigure({ createStreamOnAppend: true })
+   * ```
+   */
+  abstract reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig>
+
+  /**
+   * Deletes the basin. Resolves once the deletion is certain; background work deletes the basin's streams and
+   * then the basin. Rejects with `basin_not_found`.
+   */
+  abstract delete(options?: CallOptions): Promise<void>
+
+  /**
+   * Resolves to usage metrics of the basin (docs/protocol.md "Usage metrics"). Rejects with `unsupported`
+   * unless usage is metered.
+   */
+  abstract metrics(query: MetricsQuery<BasinMetricSet>, options?: CallOptions): Promise<readonly Metric[]>
+
+  /**
+   * Resolves to whether the basin exists; one that is being deleted does not. Needs the permission to read
+   * its configuration.
+   */
+  exists(options?: CallOptions): Promise<boolean> {
+    return existsBy(this.config(options))
+  }
+
+  /**
+   * Iterates over all streams, one page at a time.
+   *
+   * ```ts
+   * for await (const { name } of basin.listAllStreams({ prefix: 'chats/' })) console.log(name)
+   * ```
+   */
+  listAllStreams(
+    query: ListAllQuery = {},
+    options?: CallOptions,
+  ): AsyncGenerator<StreamInfo, void, undefined> {
+    return listAll(
+      query,
+      (page) => this.listStreams(page, options),
+      ({ name }) => name,
+    )
+  }
+}

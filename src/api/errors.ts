@@ -1,0 +1,7 @@
+import { HeadwaterError } from '../model/errors.ts'
+
+/** For the appends of a session that follow a failed one, which is the cause. */
+export function discardedError(cause: unknown): HeadwaterError {
+  const message = 'an earlier append of this session failed; this one was not made'
+  return new HeadwaterError('append_discarded', message, { cause })
+}

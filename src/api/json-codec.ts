@@ -1,0 +1,176 @@
+import { lossyTextOf, textOf } from '../model/bytes.ts'
+import { isCommandShaped } from '../model/command.ts'
+import { HeadwaterError, invalid } from '../model/errors.ts'
+import type { SequencedRecord } from '../model/record.ts'
+import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+
+/** A record whose body is a JSON value. */
+export interface JsonRecord<Value> {
+  /** The position in the stream, from 0. */
+  readonly seqNum: number
+  /** Milliseconds since the Unix epoch unless the writer uses another unit. */
+  readonly timestamp: number
+  /** The headers in the order in which they were appended. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** The value, as the schema returns it. */
+  readonly value: Value
+}
+
+/** Converts values to JSON and back, and validates them by a schema, if there is one. */
+export class JsonCodec<Value> {
+  readonly schema: StandardSchema<unknown, Value> | undefined
+
+  /** Throws `invalid` for an object that is not a schema. */
+  constructor(schema: StandardSchema<unknown, Value> | undefined) {
+    const standard = Object(schema)['~standard']
+    if (schema !== undefined && (standard?.version !== 1 || typeof standard.validate !== 'function')) {
+      throw invalid('`schema` must be a Standard Schema, such as those of zod, valibot and arktype', 'schema')
+    }
+    this.schema = schema
+  }
+
+  /** Throws or rejects with `invalid`. Synchronous unless the schema is not. */
+  encode(value: unknown): MaybePromise<string> {
+    return andThen(this.#validate(value), (result) => {
+      if (result.issues === undefined) return jsonOf(result.value)
+      throw new HeadwaterError(
+        'invalid',
+        `the value does not match the schema: ${issueText(result.issues)}`,
+        {
+          field: 'value',
+          cause: result.issues,
+        },
+      )
+    })
+  }
+
+  /** Throws or rejects with `undecodable_record`. Commands are left out. */
+  async decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
+    const decoded: JsonRecord<Value>[] = []
+    for (const { seqNum, timestamp, headers, body } of records) {
+      if (isCommandShaped(headers)) continue
+      const validated = this.#validate(parsedBody(body, seqNum))
+      const result = isPromise(validated) ? await validated : validated
+      if (result.issues !== undefined) {
+        throw undecodable(seqNum, `does not match the schema: ${issueText(result.issues)}`, result.issues)
+      }
+      decoded.push({
+        seqNum,
+        timestamp,
+        headers: headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const),
+        value: result.value,
+      })
+    }
+    return decoded
+  }
+
+  #validate(value: unknown): MaybePromise<StandardResult<Value>> {
+    return this.schema === undefined ? { value: value as Value } : this.schema['~standard'].validate(value)
+  }
+}
+
+function parsedBody(body: Uint8Array, seqNum: number): unknown {
+  const text = textOf(body)
+  if (text === undefined) throw undecodable(seqNum, 'is not UTF-8')
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw undecodable(seqNum, 'is not JSON', cause)
+  }
+}
+
+function undecodable(seqNum: number, problem: string, cause?: unknown): HeadwaterError {
+  return new HeadwaterError('undecodable_record', `record ${seqNum} ${problem}`, { seqNum, cause })
+}
+
+/** Throws `invalid` for a value that JSON cannot represent or would silently change. */
+function jsonOf(value: unknown): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value, assertRepresentable)
+  } catch (cause) {
+    if (HeadwaterError.is(cause)) throw cause
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new HeadwaterError('invalid', `the value is not JSON: ${reason}`, { field: 'value', cause })
+  }
+  if (text === undefined) throw notJson('undefined')
+  return text
+}
+
+function assertRepresentable(this: unknown, key: string, value: unknown): unknown {
+  const type = typeof value
+  const isLost =
+    type === 'function' ||
+    type === 'symbol' ||
+    type === 'bigint' ||
+    (type === 'number' && !Number.isFinite(value)) ||
+    // In an object, undefined is the usual way to leave a member out.
+    (type === 'undefined' && Array.isArray(this)) ||
+    (value === null && isInvalidDate((this as Readonly<Record<string, unknown>>)[key])) ||
+    (typeof value === 'object' && value !== null && isOpaque(value))
+  if (isLost) throw notJson(nameOf(value))
+  return value
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return 'an invalid Date'
+  return typeof value === 'object'
+    ? `an instance of ${value.constructor?.name ?? 'an unnamed class'}`
+    : String(value)
+}
+
+/** JSON has null for a date without a time. */
+function isInvalidDate(given: unknown): boolean {
+  return Number.isNaN((given as Partial<Date> | null)?.getTime?.())
+}
+
+/** Whether JSON would lose the content of an object, such as a `Map`, or write bytes as numbered members. */
+function isOpaque(value: object): boolean {
+  if (Array.isArray(value)) return false
+  if (ArrayBuffer.isView(value)) return true
+  const prototype = Object.getPrototypeOf(value)
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
+  return !isPlain && Object.keys(value).length === 0
+}
+
+function notJson(what: string): HeadwaterError {
+  return invalid(`a JSON value must not contain ${what.slice(0, 80)}`, 'value')
+}
+
+/**
+ * A schema of Standard Schema v1 (https://standardschema.dev), such as those of zod, valibot and arktype: the
+ * part of the interface that headwater uses.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  /** The properties of the specification. */
+  readonly '~standard': {
+    /** The version of the specification. */
+    readonly version: 1
+    /** The library of the schema. */
+    readonly vendor: string
+    /** Validates a value, and may transform it. */
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    /** The types of the schema; absent at run time. */
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+/** The result of a validation: a value, or issues. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+/** A problem with a value. */
+interface StandardIssue {
+  /** Describes the issue. */
+  readonly message: string
+  /** The path in the value. */
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** The first issue with its path, for messages. */
+function issueText([issue]: readonly StandardIssue[]): string {
+  const path = (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part))
+  const message = issue?.message ?? 'does not match the schema'
+  return path.length === 0 ? message : `\`${path.join('.')}\`: ${message}`
+}

@@ -1,0 +1,29 @@
+import { LIST_QUERY, type ListQuery, type Page } from '../model/info.ts'
+import { assertMembers, type MembersOf } from '../model/validation.ts'
+
+/** Selects the items of a `listAll` method. */
+export interface ListAllQuery {
+  /** Only names that begin with this. */
+  readonly prefix?: string | undefined
+  /** Only names after this one. */
+  readonly startAfter?: string | undefined
+}
+
+const { prefix, startAfter } = LIST_QUERY
+const LIST_ALL_QUERY: MembersOf<ListAllQuery> = { prefix, startAfter }
+
+/** Iterates over all pages of a list, reading one page at a time. */
+export async function* listAll<Item>(
+  query: ListAllQuery,
+  list: (query: ListQuery) => Promise<Page<Item>>,
+  nameOf: (item: Item) => string,
+): AsyncGenerator<Item, void, undefined> {
+  assertMembers(query, LIST_ALL_QUERY, 'query')
+  let { startAfter } = query
+  for (;;) {
+    const { items, hasMore } = await list({ ...query, startAfter })
+    yield* items
+    if (!hasMore || items.length === 0) return
+    startAfter = nameOf(items.at(-1)!)
+  }
+}

@@ -1,0 +1,396 @@
+import type { RecordInput } from '../model/append-input.ts'
+import { fenceRecord, trimRecord } from '../model/command.ts'
+import {
+  assertStreamConfig,
+  type StreamConfig,
+  type StreamConfigInput,
+  type StreamReconfiguration,
+} from '../model/config.ts'
+import type { AppendAck } from '../model/info.ts'
+import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
+import type { StreamPosition } from '../model/position.ts'
+import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
+import type { RecordFormat } from '../model/record.ts'
+import type { EncryptionKeyInput } from '../model/redacted-key.ts'
+import { assertMembers, type MembersOf, unchecked } from '../model/validation.ts'
+import type { SharedSignal } from '../runtime/abort.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { ReadBatch } from '../storage/record-batch.ts'
+import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
+import type { AppendOptions, AppendSession, Reservation } from './append-session.ts'
+import type { CallOptions } from './call-options.ts'
+import { existsBy } from './exists-by.ts'
+import { JsonCodec, type StandardSchema } from './json-codec.ts'
+import { JsonStream } from './json-stream.ts'
+import { Producer, type ProducerOptions } from './producer.ts'
+import { READ_OPTIONS, type ReadOptions, ReadSession, type SessionOf } from './read-session.ts'
+import type { CursorOptions, RecordCursor } from './record-cursor.ts'
+import { readableOf, writableTo } from './web-streams.ts'
+
+/** Options of a stream handle. */
+export interface StreamOptions {
+  /** The configuration of the stream if its first use creates it. */
+  readonly config?: StreamConfigInput | undefined
+  /**
+   * The key for the records of a stream with a cipher: 32 bytes, or their base64. It is never stored. Without
+   * a valid key, appends and reads reject with `encryption_key_invalid`; with the wrong key, reads reject
+   * with `decryption_failed`. Plain streams ignore it.
+   */
+  readonly encryptionKey?: EncryptionKeyInput | undefined
+}
+
+/** The members of {@link StreamOptions}. */
+export const STREAM_OPTIONS: MembersOf<StreamOptions> = {
+  config: (value) => assertStreamConfig(value as StreamConfigInput),
+  // Checked when an encrypted stream needs it: `encryption_key_invalid`.
+  encryptionKey: unchecked,
+}
+
+/** What the methods that a stream builds on the others need. */
+export interface StreamContext {
+  /** Reserves memory for an append. Throws `rate_limited`. */
+  readonly reserve: (meteredBytes: number) => Reservation
+  readonly clock: Clock
+  readonly closing: SharedSignal
+}
+
+/** Options of `appendAll`. */
+type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
+
+/** One batch of records, or a single record. */
+type AppendInput = RecordInput | readonly RecordInput[]
+
+/**
+ * A handle of a stream, made by `basin.stream(name)`. It costs nothing and resolves the name at each call.
+ *
+ * Errors of all methods: `basin_not_found`, `stream_not_found`, `basin_deletion_pending`, `storage`,
+ * `closed` once the engine or the client is closed, and for holders of access tokens `authn` and
+ * `permission_denied`.
+ */
+export abstract class Stream {
+  /** The name of the stream. */
+  readonly name: string
+  /** The name of its basin. */
+  readonly basinName: string
+  readonly #context: StreamContext
+
+  /** @internal */
+  constructor(basinName: string, name: string, context: StreamContext) {
+    this.basinName = basinName
+    this.name = name
+    this.#context = context
+  }
+
+  /** @internal Returns whether the other handle makes the same calls. Its configuration is not compared. */
+  abstract equals(other: unknown): boolean
+
+  /**
+   * @internal Opens a read at once, so that its errors come first. Resolves to undefined when it ends at
+   * once.
+   */
+  abstract openCursor(query: ReadQuery, options: CursorOptions): Promise<RecordCursor | undefined>
+
+  /** @internal Reads one batch, in bytes. */
+  abstract readUnary(
+    query: ReadQuery,
+    options: CursorOptions & { readonly signal?: AbortSignal | undefined },
+  ): Promise<ReadBatch>
+
+  /**
+   * Appends one record, or a batch of 1 to 1,000 records (at most 1 MiB metered) that is stored as a whole or
+   * not at all. Resolves when the batch is durable. Appends are stored in the order of the calls, awaited or
+   * not. Creates the stream where that is allowed.
+   *
+   * Errors:
+   * - `invalid` for records or conditions that break a rule or a limit
+   * - `fencing_token_mismatch`, `seq_num_mismatch` when a condition does not hold, with the stream's actual
+   *   value
+   * - `encryption_key_invalid` when the stream is encrypted and the handle has no valid key
+   * - `stream_deletion_pending` when the stream is deleted during the call
+   * - `transaction_conflict` when other engines kept appending first; nothing was appended
+   * - `rate_limited` when too many bytes wait (`limits.appendWaitingBytes`)
+   * - `storage`, `storage_full` when the storage fails; `mayHaveEffects` says whether the batch may have been
+   *   stored
+   *
+   * ```ts
+   * await stream.append('hello')
+   * await stream.append([{ body: 'one' }, { body: 'two', headers: [['kind', 'example']] }])
+   * const { end } = await stream.append('only if nothing came between', { matchSeqNum: 3 })
+   * ```
+   */
+  abstract append(records: AppendInput, options?: AppendOptions): Promise<AppendAck>
+
+  /**
+   * Opens a session of pipelined appends. The signal ends the session with its reason. Rejects with
+   * `rate_limited` when too many sessions are open (`limits.openSessions`), and with `encryption_key_invalid`
+   * when the stream is encrypted and the handle has no valid key.
+   *
+   * ```ts
+   * await using session = await stream.appendSession()
+   * for (const line of ['one', 'two']) await session.submit(line)
+   * ```
+   */
+  abstract appendSession(options?: CallOptions): Promise<AppendSession>
+
+  /**
+   * Resolves to the tail: the sequence number of the next record, and the timestamp of the last one in
+   * milliseconds (0 if there is none). Never creates the stream, unless the basin is configured with
+   * `createStreamOnRead`.
+   *
+   * ```ts
+   * const { seqNum, timestamp } = await stream.checkTail()
+   * ```
+   */
+  abstract checkTail(options?: CallOptions): Promise<StreamPosition>
+
+  /**
+   * Resolves to the whole configuration of the stream, with the basin's defaults applied. Rejects with
+   * `stream_not_found`.
+   *
+   * ```ts
+   * const { retentionPolicy } = await stream.config()
+   * ```
+   */
+  abstract config(options?: CallOptions): Promise<StreamConfig>
+
+  /**
+   * Changes the configuration: an absent member keeps its value, `null` returns it to the basin's default.
+   * Resolves to the whole new configuration. Rejects with `stream_not_found`.
+   *
+   * ```ts
+   * await stream.reconfigure({ retentionPolicy: { ageSeconds: 30 * 86_400 } })
+   * ```
+   */
+  abstract reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig>
+
+  /**
+   * Deletes the stream and its records. Open sessions end with `stream_deleted`. Rejects with
+   * `stream_not_found`.
+   *
+   * ```ts
+   * await stream.delete()
+   * ```
+   */
+  abstract delete(options?: CallOptions): Promise<void>
+
+  /**
+   * Resolves to usage metrics of the stream (docs/protocol.md "Usage metrics"). Rejects with `unsupported`
+   * unless usage is metered.
+   */
+  abstract metrics(query: MetricsQuery<StreamMetricSet>, options?: CallOptions): Promise<readonly Metric[]>
+
+  /**
+   * Resolves to whether the stream exists. Needs the permission to read its configuration.
+   *
+   * ```ts
+   * if (!(await stream.exists())) await stream.append('first')
+   * ```
+   */
+  exists(options?: CallOptions): Promise<boolean> {
+    return existsBy(this.config(options))
+  }
+
+  /**
+   * Sets the fencing token: at most 36 bytes of UTF-8, `''` clears it. Appends that name another token reject
+   * with `fencing_token_mismatch`. The command is stored as a record; conditions and errors are those of
+   * `append`.
+   *
+   * ```ts
+   * await stream.fence('worker-2')
+   * await stream.append('mine', { fencingToken: 'worker-2' })
+   * ```
+   */
+  async fence(token: string, options?: AppendOptions): Promise<AppendAck> {
+    return this.append(fenceRecord(token), options)
+  }
+
+  /**
+   * Removes all records with a sequence number below `seqNum`, at most up to and including the command
+   * itself. The command is stored as a record; conditions and errors are those of `append`.
+   *
+   * ```ts
+   * const { seqNum } = await stream.checkTail()
+   * await stream.trim(seqNum - 100)
+   * ```
+   */
+  async trim(seqNum: number, options?: AppendOptions): Promise<AppendAck> {
+    return this.append(trimRecord(seqNum), options)
+  }
+
+  /**
+   * Appends batches from an iterable and yields their acks in order, taking no more than may be in flight.
+   * Leaving the loop, the signal and closing the engine end it, even while the source is idle.
+   *
+   * ```ts
+   * for await (const ack of stream.appendAll(['one', 'two', 'three'])) console.log(ack.end.seqNum)
+   * ```
+   */
+  appendAll(
+    batches: AsyncIterable<AppendInput> | Iterable<AppendInput>,
+    options: AppendAllOptions = {},
+  ): AsyncGenerator<AppendAck, void, undefined> {
+    assertMembers(options, APPEND_ALL_OPTIONS, 'options')
+    const { fencingToken, signal } = options
+    return appendAll(batches, {
+      open: () => this.appendSession({ signal }),
+      submit: (session, batch) => session.submit(batch, { fencingToken }),
+      signals: [this.#context.closing, signal],
+    })
+  }
+
+  /**
+   * Makes a producer, which collects single records into batches. Throws `invalid` for options out of range.
+   *
+   * ```ts
+   * await using producer = stream.producer({ lingerMs: 10 })
+   * for (const line of ['one', 'two']) await producer.submit(line)
+   * ```
+   */
+  producer(options: ProducerOptions = {}): Producer {
+    return new Producer(options, {
+      ...this.#context,
+      openSession: () => this.producerSession(options.signal),
+    })
+  }
+
+  /** @internal Opens the session of a producer. */
+  producerSession(signal?: AbortSignal): Promise<AppendSession> {
+    return this.appendSession({ signal })
+  }
+
+  /**
+   * Makes a session that reads what the stream holds now, from the first record unless the query says where,
+   * and then ends. An empty stream yields nothing. Nothing happens before the session is used.
+   *
+   * ```ts
+   * for await (const { seqNum, body } of stream.read({ count: 100 })) console.log(seqNum, body)
+   * ```
+   */
+  read(
+    query?: ReadQuery,
+    options?: Omit<ReadOptions, 'as'> & { readonly as?: 'string' | undefined },
+  ): SessionOf<'string'>
+  read(query: ReadQuery | undefined, options: ReadOptions & { readonly as: 'bytes' }): SessionOf<'bytes'>
+  read<Format extends RecordFormat>(
+    query: ReadQuery | undefined,
+    options: ReadOptions<Format>,
+  ): SessionOf<Format>
+  read(query: ReadQuery = {}, options: ReadOptions = {}): SessionOf<RecordFormat> {
+    return this.#session(() => historyQuery(query), options)
+  }
+
+  /**
+   * Makes a session that follows the stream: from the tail unless the query says where, and on as records are
+   * appended, until a bound of the query is reached. Nothing happens before the session is used.
+   *
+   * ```ts
+   * for await (const { body } of stream.follow({ seqNum: 0 })) console.log(body)
+   * ```
+   */
+  follow(
+    query?: ReadQuery,
+    options?: Omit<ReadOptions, 'as'> & { readonly as?: 'string' | undefined },
+  ): SessionOf<'string'>
+  follow(query: ReadQuery | undefined, options: ReadOptions & { readonly as: 'bytes' }): SessionOf<'bytes'>
+  follow<Format extends RecordFormat>(
+    query: ReadQuery | undefined,
+    options: ReadOptions<Format>,
+  ): SessionOf<Format>
+  follow(query: ReadQuery = {}, options: ReadOptions = {}): SessionOf<RecordFormat> {
+    return this.#session(() => followQuery(query), options)
+  }
+
+  /**
+   * Reads one batch, from the first record unless the query says where: at most 1,000 records and 1 MiB
+   * metered. With `waitMs` (at most 60,000) it waits at the tail for the first append. Empty if there is
+   * nothing to read.
+   *
+   * Errors, in addition to those of `read`: `rate_limited` when the read makes no progress while
+   * `limits.readBufferBytes` is used up.
+   *
+   * ```ts
+   * const { records, tail } = await stream.readBatch({ seqNum: 10, waitMs: 5_000 })
+   * ```
+   */
+  readBatch(
+    query?: ReadQuery,
+    options?: Omit<ReadOptions, 'as'> & { readonly as?: 'string' | undefined },
+  ): Promise<ReadBatch<'string'>>
+  readBatch(
+    query: ReadQuery | undefined,
+    options: ReadOptions & { readonly as: 'bytes' },
+  ): Promise<ReadBatch<'bytes'>>
+  readBatch<Format extends RecordFormat>(
+    query: ReadQuery | undefined,
+    options: ReadOptions<Format>,
+  ): Promise<ReadBatch<Format>>
+  async readBatch(query: ReadQuery = {}, options: ReadOptions = {}): Promise<ReadBatch<RecordFormat>> {
+    assertMembers(options, READ_OPTIONS, 'options')
+    const { as = 'string', commands = true, create, signal } = options
+    const batch = await this.readUnary(historyQuery(query), { create, signal, allowsEmpty: 'always' })
+    return (commands ? batch : batch.withoutCommands()).as(as)
+  }
+
+  /**
+   * Returns a view of the stream for JSON values: of a type, or of the output of a Standard Schema, such as
+   * those of zod, valibot and arktype. It costs nothing. Throws `invalid` for an object that is not a schema.
+   *
+   * ```ts
+   * const orders = stream.json<{ readonly id: number }>()
+   * await orders.append({ id: 1 })
+   * for await (const { value } of orders.read()) console.log(value.id)
+   * ```
+   */
+  json<Value = unknown>(): JsonStream<Value>
+  json<Input, Value>(schema: StandardSchema<Input, Value>): JsonStream<Value, Input>
+  json<Input, Value>(schema?: StandardSchema<Input, Value>): JsonStream<Value, Input> {
+    return new JsonStream<Value, Input>(this, new JsonCodec<Value>(schema), this.#context.closing)
+  }
+
+  /**
+   * Returns a `ReadableStream` of the records that `follow` yields. It reads only as fast as it is read.
+   *
+   * ```ts
+   * const reader = stream.readable({ seqNum: 0 }).getReader()
+   * const { value } = await reader.read()
+   * ```
+   */
+  readable<Format extends RecordFormat = 'string'>(
+    query?: ReadQuery,
+    options?: ReadOptions<Format>,
+  ): ReadableStream<SessionItem<Format>> {
+    const session = this.follow<Format>(query, options ?? ({} as ReadOptions<Format>))
+    return readableOf<SessionItem<Format>>(session[Symbol.asyncIterator]())
+  }
+
+  /**
+   * Returns a `WritableStream` whose chunks are appended: each a record, or a batch. Writing waits for room
+   * among the appends in flight; closing waits until all of them are durable, and fails if one failed.
+   *
+   * ```ts
+   * const writer = stream.writable().getWriter()
+   * await writer.write('hello')
+   * await writer.close()
+   * ```
+   */
+  writable(options: AppendAllOptions = {}): WritableStream<AppendInput> {
+    assertMembers(options, APPEND_ALL_OPTIONS, 'options')
+    const { fencingToken, signal } = options
+    return writableTo(
+      () => this.appendSession({ signal }),
+      (session, chunk) => session.submit(chunk, { fencingToken }),
+    )
+  }
+
+  #session(queryOf: () => ReadQuery, options: ReadOptions): SessionOf<RecordFormat> {
+    assertMembers(options, READ_OPTIONS, 'options')
+    const { as = 'string', commands = true, create, signal } = options
+    return new ReadSession(
+      (heartbeats) => this.openCursor(queryOf(), { heartbeats, create, allowsEmpty: 'always' }),
+      commands ? (batch) => batch.as(as) : (batch) => batch.withoutCommands().as(as),
+      signal,
+    )
+  }
+}
+
+type SessionItem<Format extends RecordFormat> = ReadBatch<Format>['records'][number]
