@@ -2,6 +2,7 @@ import type {
   BasinConfig,
   BasinConfigInput,
   BasinReconfiguration,
+  RetentionPolicy,
   StreamConfig,
   StreamConfigInput,
   StreamReconfiguration,
@@ -15,7 +16,9 @@ export const NEW_BASIN_CONFIG: BasinConfig = {
   createStreamOnRead: false,
 }
 
-/** The system default of each setting of a stream (docs/protocol.md "Configuration"). Callers receive it. */
+/**
+ * The protocol's default of each setting of a stream (docs/protocol.md "Configuration"). Callers receive it.
+ */
 export const SYSTEM_STREAM_CONFIG: StreamConfig = Object.freeze({
   storageClass: 'express',
   retentionPolicy: Object.freeze({ ageSeconds: 604_800 }),
@@ -23,17 +26,34 @@ export const SYSTEM_STREAM_CONFIG: StreamConfig = Object.freeze({
   deleteOnEmpty: Object.freeze({ minAgeSeconds: 0 }),
 })
 
+/** The configuration of a stream that was created in process without settings. */
+const LASTING_STREAM_CONFIG: StreamConfig = Object.freeze({
+  ...SYSTEM_STREAM_CONFIG,
+  retentionPolicy: 'infinite',
+})
+
 /**
  * Completes a stream's configuration: each leaf is the stream's own value, or the basin's default, or the
- * system's. Streams without settings share one object: there may be 100,000.
+ * protocol's, except that the creating side may have another default for the retention. Streams without
+ * settings share one object: there may be 100,000.
  */
-export function mergeStreamConfig(own: StreamConfigInput, basinDefault: StreamConfigInput): StreamConfig {
-  if (Object.keys({ ...own, ...basinDefault }).length === 0) return SYSTEM_STREAM_CONFIG
+export function mergeStreamConfig(
+  own: StreamConfigInput,
+  basinDefault: StreamConfigInput,
+  defaultRetention: RetentionPolicy = SYSTEM_STREAM_CONFIG.retentionPolicy,
+): StreamConfig {
   const first = <Leaf>(leafOf: (config: StreamConfigInput) => Leaf) =>
     (leafOf(own) ?? leafOf(basinDefault) ?? leafOf(SYSTEM_STREAM_CONFIG)) as NonNullable<Leaf>
+  const retentionPolicy = own.retentionPolicy ?? basinDefault.retentionPolicy ?? defaultRetention
+  const { retentionPolicy: _, ...ownOthers } = own
+  const { retentionPolicy: __, ...defaultOthers } = basinDefault
+  if (Object.keys({ ...ownOthers, ...defaultOthers }).length === 0) {
+    if (retentionPolicy === 'infinite') return LASTING_STREAM_CONFIG
+    if (retentionPolicy === SYSTEM_STREAM_CONFIG.retentionPolicy) return SYSTEM_STREAM_CONFIG
+  }
   return {
     storageClass: first((config) => config.storageClass),
-    retentionPolicy: first((config) => config.retentionPolicy),
+    retentionPolicy,
     timestamping: {
       mode: first((config) => config.timestamping?.mode),
       uncapped: first((config) => config.timestamping?.uncapped),
@@ -50,8 +70,9 @@ export function reconfigureStream(
   current: StreamConfig,
   change: StreamReconfiguration,
   basinDefault: StreamConfigInput,
+  defaultRetention?: RetentionPolicy,
 ): StreamConfig {
-  return mergeStreamConfig(patchStreamConfig(current, change), basinDefault)
+  return mergeStreamConfig(patchStreamConfig(current, change), basinDefault, defaultRetention)
 }
 
 /**
@@ -119,6 +140,26 @@ export function basinConfig(input: BasinConfigInput): BasinConfig {
     streamCipher: input.streamCipher ?? NEW_BASIN_CONFIG.streamCipher,
     createStreamOnAppend: input.createStreamOnAppend ?? NEW_BASIN_CONFIG.createStreamOnAppend,
     createStreamOnRead: input.createStreamOnRead ?? NEW_BASIN_CONFIG.createStreamOnRead,
+  }
+}
+
+/**
+ * The configuration of a basin with the default retention of the side that creates or changes it, which other
+ * sides need not share. A basin that had none keeps having none, so that writing what was read changes
+ * nothing.
+ */
+export function withDefaultRetention(
+  config: BasinConfig,
+  retentionPolicy: RetentionPolicy | undefined,
+  current?: BasinConfig,
+): BasinConfig {
+  const { defaultStreamConfig } = config
+  const hadNone = current !== undefined && current.defaultStreamConfig.retentionPolicy === undefined
+  if (retentionPolicy === undefined || hadNone || defaultStreamConfig.retentionPolicy !== undefined)
+    return config
+  return {
+    ...config,
+    defaultStreamConfig: normalizeStreamConfig({ ...defaultStreamConfig, retentionPolicy }),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { BasinConfig, BasinConfigInput, StreamConfig, StreamConfigInput } from '../model/config.ts'
-import { basinConfig, normalizeStreamConfig } from './config.ts'
+import { basinConfig, normalizeStreamConfig, SYSTEM_STREAM_CONFIG } from './config.ts'
 
 /**
  * Identifies the creation of a basin by its request token and its configuration before defaults
@@ -33,7 +33,16 @@ export function decideEnsure<Config extends BasinConfig | StreamConfig>(
   desired: Config,
 ): 'create' | 'update' | 'noop' {
   if (existing === undefined) return 'create'
-  return sameConfig(existing.config, desired) ? 'noop' : 'update'
+  return sameConfig(withStorageClass(existing.config), withStorageClass(desired)) ? 'noop' : 'update'
+}
+
+/**
+ * A default storage class that is not set is reported like one that is (docs/protocol.md "Configuration").
+ */
+function withStorageClass<Config extends BasinConfig | StreamConfig>(config: Config): Config {
+  if (!('defaultStreamConfig' in config)) return config
+  const { storageClass } = SYSTEM_STREAM_CONFIG
+  return { ...config, defaultStreamConfig: { storageClass, ...config.defaultStreamConfig } }
 }
 
 /** Whether two configurations are equal. Both must be normalized: the order of members counts. */

@@ -1,8 +1,9 @@
-import { UNARY_WAIT_SECONDS_MAX } from '../model/limits.ts'
+import { UNARY_WAIT_MS_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ReadQuery } from '../model/read-query.ts'
 import { millisecondsOf } from '../model/validation.ts'
 import { type ReadLimits, readLimits } from './read-limits.ts'
+import { reclaimablePoint, type Trim } from './retention.ts'
 import type { StreamState } from './stream-state.ts'
 
 /** A unary read returns one batch and is always bounded; a session delivers batches as they arrive. */
@@ -12,7 +13,7 @@ export type ReadKind = 'unary' | 'session'
 export interface ReadPlan {
   /** The first record: by sequence number, or the first with this timestamp or a later one. */
   readonly start: { readonly seqNum: number } | { readonly timestamp: number }
-  /** The trim point when the read was opened: it never returns records below it. */
+  /** The read never returns records below it: the trim point when it was opened, or an earlier one. */
   readonly floor: number
   /** The bounds of the read. */
   readonly limits: ReadLimits
@@ -30,45 +31,59 @@ export type ReadOutcome =
   /** Succeeds without records. */
   | { readonly kind: 'empty' }
 
-/** Deviations from the table of docs/protocol.md "Out of range". */
+/** See {@link ReadPolicy.allowsEmpty}. */
+export type EmptyReads = false | 'session' | 'always'
+
+/** Deviations from the table of docs/protocol.md "Out of range", and between HTTP and in-process reads. */
 export interface ReadPolicy {
   /**
-   * Succeeds without records, instead of rejecting, an unbounded session with an explicit `wait=0` that
-   * starts exactly at the tail, and a read below the tail of a stream whose records are all trimmed or
-   * expired. Published clients of the public service rely on it.
+   * Includes the records that were trimmed within the grace period (docs/protocol.md "Trimming"). Published
+   * libraries append a stream's last records, a trim of all and a fence while its readers still connect.
    */
-  readonly allowsEmpty?: boolean
+  readonly includesTrimmed?: boolean | undefined
+  /**
+   * Which reads succeed without records instead of being rejected:
+   * - `false`: none
+   * - `'session'`: an unbounded session with an explicit `wait=0` that starts exactly at the tail, and a read
+   *   below the tail of a stream whose records are all trimmed or expired. Published clients of the public
+   *   service rely on it.
+   * - `'always'`: all of them. A start at a time after the last record moves to the tail, and a read that
+   *   does not wait ends at the tail as it was when it began. This is how the library reads.
+   */
+  readonly allowsEmpty?: EmptyReads | undefined
 }
 
 /**
  * Decides where a read starts and ends, or that its range cannot be satisfied (docs/protocol.md
  * "Out of range"). A start below the tail may still turn out to have no record left: see
- * {@link afterLocating}.
+ * {@link afterLocating}. The grace period of trims began at `graceStart`, in milliseconds.
  */
 export function planRead(
   query: ReadQuery,
   kind: ReadKind,
-  state: Pick<StreamState, 'tail' | 'trimPoint'>,
-  policy: ReadPolicy = {},
+  state: Pick<StreamState, 'tail' | 'trimPoint'> & { readonly trims: readonly Trim[] },
+  { allowsEmpty = false, includesTrimmed = false }: ReadPolicy,
+  graceStart: number,
 ): ReadOutcome {
   const { tail } = state
   const bounded = query.count !== undefined || query.bytes !== undefined || query.until !== undefined
-  const waitMs = effectiveWaitMs(query.waitSeconds, kind, bounded)
-  const chasesTail = kind === 'session' && !bounded && waitMs === 0
+  const waitMs = effectiveWaitMs(query.waitMs, kind, bounded)
+  const isLocal = allowsEmpty === 'always'
+  const chasesTail = kind === 'session' && !bounded && waitMs === 0 && !isLocal
   const start = startOf(query, tail)
 
   const isBeyond = 'seqNum' in start ? start.seqNum > tail.seqNum : start.timestamp > tail.timestamp
-  if (isBeyond && !query.clamp) return { kind: 'unsatisfiable' }
+  const isClamped = query.clamp === true || (isLocal && 'timestamp' in start)
+  if (isBeyond && !isClamped) return { kind: 'unsatisfiable' }
   const from = isBeyond ? { seqNum: tail.seqNum } : start
 
   if (waitMs === 0) {
     const atTail = tail.seqNum === 0 || ('seqNum' in from && from.seqNum === tail.seqNum)
-    if (atTail) return { kind: chasesTail && policy.allowsEmpty === true ? 'empty' : 'unsatisfiable' }
+    const isEmpty = isLocal || (chasesTail && allowsEmpty === 'session')
+    if (atTail) return { kind: isEmpty ? 'empty' : 'unsatisfiable' }
   }
-  return {
-    kind: 'read',
-    plan: { start: from, floor: state.trimPoint, limits: readLimits(query, kind), waitMs, chasesTail },
-  }
+  const floor = includesTrimmed ? reclaimablePoint(state.trims, graceStart) : state.trimPoint
+  return { kind: 'read', plan: { start: from, floor, limits: readLimits(query, kind), waitMs, chasesTail } }
 }
 
 /**
@@ -78,15 +93,15 @@ export function planRead(
 export function afterLocating(
   plan: ReadPlan,
   hasRecord: boolean,
-  policy: ReadPolicy = {},
+  { allowsEmpty = false }: ReadPolicy = {},
 ): ReadOutcome['kind'] {
   if (hasRecord || plan.waitMs > 0) return 'read'
-  return policy.allowsEmpty === true ? 'empty' : 'unsatisfiable'
+  return allowsEmpty ? 'empty' : 'unsatisfiable'
 }
 
-function effectiveWaitMs(waitSeconds: number | undefined, kind: ReadKind, bounded: boolean): number {
-  if (kind === 'unary') return Math.min(waitSeconds ?? 0, UNARY_WAIT_SECONDS_MAX) * 1000
-  return waitSeconds === undefined ? (bounded ? 0 : Number.POSITIVE_INFINITY) : waitSeconds * 1000
+function effectiveWaitMs(waitMs: number | undefined, kind: ReadKind, bounded: boolean): number {
+  if (kind === 'unary') return Math.min(waitMs ?? 0, UNARY_WAIT_MS_MAX)
+  return waitMs ?? (bounded ? 0 : Number.POSITIVE_INFINITY)
 }
 
 function startOf({ seqNum, timestamp, tailOffset = 0 }: ReadQuery, tail: StreamPosition): ReadPlan['start'] {

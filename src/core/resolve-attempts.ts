@@ -27,8 +27,8 @@ export type Outcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 'retry'
  *
  * - A written append is durable. So is a failed write that a later written one follows, because the later one
  *   found its head.
- * - A failure also fails the conflicts after it, which it caused. Other conflicts are retried, and so are
- *   failures after them: the head that those expect does not exist.
+ * - A failure also fails the conflicts after it, which it caused, or discards them if they are of its group.
+ *   Other conflicts are retried, and so are failures after them: the head that those expect does not exist.
  * - A rejection is final if all appends before it were written, unless other engines may have changed the
  *   stream since.
  */
@@ -55,7 +55,7 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
       case 'conflicted':
         isCertain = false
         hasConflict = true
-        return hasFailure ? 'fail' : unlessGroupFailed
+        return hasFailure && unlessGroupFailed === 'retry' ? 'fail' : unlessGroupFailed
       case 'refused':
         return isCertain && !shared ? 'refuse' : unlessGroupFailed
       case 'rejected':

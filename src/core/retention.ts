@@ -9,6 +9,86 @@ export function expiryOf(policy: RetentionPolicy, appendedAt: number): number | 
   return policy === 'infinite' ? null : Math.min(appendedAt + policy.ageSeconds * 1000, INTEGER_MAX)
 }
 
+/**
+ * Keeps the records that were stored when the retention of their stream was lengthened (docs/protocol.md
+ * "Retention"). Persisted.
+ */
+export interface RetentionExtension {
+  /** Applies to records below this sequence number: above all, until the retention is shortened. */
+  readonly below: number
+  /** Applies to records that expire after this time, in milliseconds: others were about to be freed. */
+  readonly after: number
+  /** They are kept until this time at least, in milliseconds; null for ever. */
+  readonly until: number | null
+}
+
+/**
+ * Records with less than this left, in milliseconds, are not extended, because an engine whose clock is ahead
+ * may free them at the same time.
+ */
+const EXTENSION_MARGIN_MS = 2_000
+/** Beyond it, the oldest are united, which may keep records longer, but never shorter. */
+const EXTENSIONS_MAX = 4
+
+/**
+ * The extensions of a log after its retention changes. `tailSeqNum` is the tail at a time when `from` was in
+ * force, and need not be the latest: records that are appended after it under `from` outlive the extensions
+ * that apply to all records.
+ */
+export function extendRetention(
+  extensions: readonly RetentionExtension[],
+  { from, to }: { readonly from: RetentionPolicy; readonly to: RetentionPolicy },
+  tailSeqNum: number,
+  now: number,
+): readonly RetentionExtension[] {
+  const isLonger = ageOf(to) > ageOf(from)
+  if (ageOf(to) === ageOf(from) || (extensions.length === 0 && !isLonger)) return extensions
+  const current = extensions.filter(({ until }) => !isExpired(until, now))
+  if (!isLonger) return current.map((one) => ({ ...one, below: Math.min(one.below, tailSeqNum) }))
+  const after = now + EXTENSION_MARGIN_MS
+  const until = expiryOf(to, now)
+  // What an earlier extension keeps is extended as well, unless that is about to end.
+  const longer = current.map((one) =>
+    isExpired(one.until, after) ? one : { ...one, until: laterOf(one.until, until) },
+  )
+  const isCovered = longer.some(
+    (one) => one.below === INTEGER_MAX && one.after <= after && laterOf(one.until, until) === one.until,
+  )
+  return bounded(isCovered ? longer : [...longer, { below: INTEGER_MAX, after, until }])
+}
+
+function ageOf(policy: RetentionPolicy): number {
+  return policy === 'infinite' ? Number.POSITIVE_INFINITY : policy.ageSeconds
+}
+
+function bounded(extensions: readonly RetentionExtension[]): readonly RetentionExtension[] {
+  const [first, second, ...others] = extensions
+  if (extensions.length <= EXTENSIONS_MAX || first === undefined || second === undefined) return extensions
+  const united = {
+    below: Math.max(first.below, second.below),
+    after: Math.min(first.after, second.after),
+    until: laterOf(first.until, second.until),
+  }
+  return [united, ...others]
+}
+
+/** When a block expires; null for never. A block whose first record is extended is extended as a whole. */
+export function extendedExpiry(
+  { firstSeqNum, expiresAt }: { readonly firstSeqNum: number; readonly expiresAt: number | null },
+  extensions: readonly RetentionExtension[] | undefined,
+): number | null {
+  let latest = expiresAt
+  for (const { below, after, until } of extensions ?? []) {
+    if (firstSeqNum < below && expiresAt !== null && expiresAt > after) latest = laterOf(latest, until)
+  }
+  return latest
+}
+
+/** The later of two expiries. */
+function laterOf(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : Math.max(a, b)
+}
+
 /** Whether an expiry has passed. */
 export function isExpired(expiresAt: number | null, now: number): boolean {
   return expiresAt !== null && expiresAt <= now
@@ -41,7 +121,7 @@ export function decideDeleteOnEmpty(
   return { checkAt: Math.min(Math.max(earliest, idleAt), now + RECHECK_MS_MAX) }
 }
 
-/** A trim whose records may still be read by sessions that were opened before it. */
+/** A trim whose records may still be read within its grace period. */
 export interface Trim {
   /** Records below it are trimmed. */
   readonly point: number
@@ -52,7 +132,8 @@ export interface Trim {
 /**
  * Adds a trim to those of a stream, in ascending order and at most three: the last one past its grace, the
  * first one within it, and the new one. Keeping only the newest would never free anything in a stream that is
- * trimmed more often than once per grace period.
+ * trimmed more often than once per grace period. A trim that is dropped counts from the time of the newest,
+ * less than a grace period later: never early, and within two grace periods.
  */
 export function addTrim(trims: readonly Trim[], trim: Trim, graceMs: number): readonly Trim[] {
   const settled = trims.filter(({ at }) => at <= trim.at - graceMs)
@@ -61,8 +142,8 @@ export function addTrim(trims: readonly Trim[], trim: Trim, graceMs: number): re
 }
 
 /**
- * The sequence number below which records may be freed: the furthest trim made at or before `before`, in
- * milliseconds.
+ * The sequence number below which records may be freed, and are no longer read: the furthest trim made at or
+ * before `before`, in milliseconds.
  */
 export function reclaimablePoint(trims: readonly Trim[], before: number): number {
   return trims.reduce((point, trim) => (trim.at <= before ? Math.max(point, trim.point) : point), 0)

@@ -13,7 +13,7 @@ interface Prefixed {
   readonly streamPrefix: string
 }
 
-/** The name of a stream in the storage. Throws 422 `invalid` if it is too long together with the prefix. */
+/** The name of a stream in the storage. Throws `invalid` if it is too long together with the prefix. */
 export function prefixedName({ streamPrefix }: Prefixed, name: string): string {
   return checkedLength(streamPrefix + name, streamPrefix, 'name', 'stream')
 }
@@ -23,7 +23,7 @@ export function shownName({ streamPrefix }: Prefixed, prefixed: string): string 
   return prefixed.slice(streamPrefix.length)
 }
 
-/** The list query with the prefix of the holder. Throws 422 `invalid` as {@link prefixedName} does. */
+/** The list query with the prefix of the holder. Throws `invalid` as {@link prefixedName} does. */
 export function prefixedQuery({ streamPrefix }: Prefixed, query: ListQuery): ListQuery {
   if (streamPrefix === '') return query
   const { prefix = '', startAfter = '' } = query

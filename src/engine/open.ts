@@ -1,7 +1,10 @@
+import { HeadwaterError } from '../model/errors.ts'
 import { SharedSignal } from '../runtime/abort.ts'
+import { type Clock, offsetClock } from '../runtime/clock.ts'
 import { LazyModule } from '../runtime/lazy-module.ts'
+import type { StorageSession } from '../storage/contract.ts'
 import { Caller } from './api/caller.ts'
-import { Headwater } from './api/headwater.ts'
+import { Engine } from './api/engine.ts'
 import { acquireSession, closedError } from './log/errors.ts'
 import { ReadBudget } from './log/read-budget.ts'
 import { StreamCache } from './log/stream-cache.ts'
@@ -12,6 +15,7 @@ import { BackgroundWork } from './service/background.ts'
 import { BasinService } from './service/basin-service.ts'
 import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
+import { ConfirmedClock } from './service/confirmed-clock.ts'
 import { LocationService } from './service/location-service.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
@@ -29,15 +33,23 @@ import { StreamService } from './service/stream-service.ts'
  * await chat.append('hello')
  * ```
  *
- * Errors: `storage` when the storage cannot be opened; `RangeError` for invalid options.
+ * Errors: `storage` when the storage cannot be opened; `invalid` for invalid options.
  */
-export async function open(options: OpenOptions): Promise<Headwater> {
+export async function open(options: OpenOptions): Promise<Engine> {
   const settings = settingsOf(options)
-  const { storage, clock, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
+  const { storage, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
   const { shared, notifications, readsIntoNewMemory } = storage.manifest
   const closing = new SharedSignal()
   let hint = (_logId: string): void => {}
-  const session = await acquireSession(storage, { clock, onLogChanged: (logId) => hint(logId) })
+  let onHistoryChanged = (): void => {}
+  const session = await acquireSession(storage, {
+    clock: settings.clock,
+    onLogChanged: (logId) => hint(logId),
+    onHistoryChanged: () => onHistoryChanged(),
+    onBackgroundError,
+  })
+  const clock = clockOf(settings.clock, session)
+  let lostTails = 0
   const usage = settings.usage.open({ session, clock, onBackgroundError })
   const catalog = new Catalog(session)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
@@ -61,44 +73,56 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     trimGraceMs,
     readsIntoNewMemory,
     loadDocument: (basin, stream) => catalog.stream({ basin, stream }).then((found) => found?.value),
-    codecFor: (document) => ciphers.codecFor(document, closing),
+    codecFor: (document) => ciphers.codecFor(document),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
     onFollow: () => work.stayInMemory(),
+    onLost: ({ document: { basin, name }, loss }) => {
+      lostTails++
+      onBackgroundError(
+        new HeadwaterError('storage', `stream \`${name}\` in basin \`${basin}\`: ${loss?.message}`),
+      )
+    },
     onBackgroundError,
   })
   hint = (logId) => {
     if (!closing.aborted) cache.hint(logId)
+  }
+  onHistoryChanged = () => {
+    if (!closing.aborted) cache.historyChanged()
   }
   const locations = new LocationService(session, catalog, settings.locations)
   const basins = new BasinService(catalog, locations, work, clock, (cipher) =>
     ciphers.assertAvailable(cipher),
   )
   const creator = new StreamCreator(catalog, basins, usage, clock, settings.newId)
-  const changes = new StreamChanges(cache, usage, work, clock)
+  const changes = new StreamChanges(session, cache, usage, work, clock)
   const streams = new StreamService(catalog, creator, changes)
   const opener = new StreamOpener(cache, creator, closing)
   const admission = new Admission(limits)
   const appends = new AppendService({ opener, admission, usage, work, clock, onBackgroundError })
-  const reads = new ReadService({ opener, admission, readBudget, usage, clock, random, closing })
+  const reads = new ReadService({ opener, admission, readBudget, usage, clock, random, trimGraceMs, closing })
   const tokens = new LazyModule('the code of the access tokens', async () => {
     const { openTokens } = await import('./service/tokens/index.ts')
     const context = { session, isShared: shared, clock, onBackgroundError, closing }
     return openTokens(catalog, context)
   })
+  const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const cleanup = new Cleanup({
     session,
     changes,
     usage,
     clock,
+    confirmedClock,
     trimGraceMs,
     onBackgroundError,
     closing,
   })
 
   const closeAll = async () => {
+    // Producers send what they have collected.
     closing.abort(closedError())
     reads.close()
-    await cache.close()
+    await cache.close(admission.close())
     await work.close()
     await usage.close()
     tokens.part?.close()
@@ -106,8 +130,8 @@ export async function open(options: OpenOptions): Promise<Headwater> {
   }
   let closed: Promise<void> | undefined
   work.start(cleanup)
-  const caller = Caller.owner({ tokens, usage, clock, closing })
-  return new Headwater(
+  const caller = Caller.owner({ tokens, usage, clock, closing, admission })
+  return new Engine(
     {
       basins,
       streams,
@@ -119,11 +143,18 @@ export async function open(options: OpenOptions): Promise<Headwater> {
       tokens,
       usage,
       clock,
+      streamContext: { reserve: (bytes) => admission.reserve(bytes), clock, closing },
       autoCreate: settings.autoCreate,
       sessionInFlightBytes: limits.sessionInFlightBytes,
       closing,
       checkStorage: async () => void (await (session.check?.() ?? session.get('settings', ''))),
-      stats: () => statsOf(cache, admission, reads, readBudget, session.isFull?.() ?? false),
+      stats: () =>
+        statsOf(cache, admission, reads, readBudget, {
+          storageFull: session.isFull?.() ?? false,
+          clockOffsetMs: session.clockOffsetMs?.() ?? 0,
+          expiryPaused: confirmedClock.isPaused,
+          lostTails,
+        }),
       close: () => {
         closed ??= closeAll()
         return closed
@@ -131,4 +162,10 @@ export async function open(options: OpenOptions): Promise<Headwater> {
     },
     caller,
   )
+}
+
+/** The time of the storage, if it has a clock that the engines share. */
+function clockOf(clock: Clock, session: StorageSession): Clock {
+  const { clockOffsetMs } = session
+  return clockOffsetMs === undefined ? clock : offsetClock(clock, clockOffsetMs)
 }

@@ -1,4 +1,5 @@
-import { DEFAULT_SCOPE, type LocationInfo } from '../model/info.ts'
+import { invalid } from '../model/errors.ts'
+import { DEFAULT_LOCATION, type LocationInfo } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, MIB } from '../model/limits.ts'
 import { locationNameProblem } from '../model/names.ts'
 import {
@@ -94,8 +95,8 @@ export interface OpenOptions {
    */
   readonly autoCreate?: boolean | undefined
   /**
-   * How long trimmed records stay readable for sessions that were open before the trim, in milliseconds.
-   * 10,000 by default.
+   * How long trimmed records stay readable for sessions that were open before the trim, and for reads over
+   * HTTP, in milliseconds. 10,000 by default.
    */
   readonly trimGraceMs?: number | undefined
   /**
@@ -110,7 +111,7 @@ export interface OpenOptions {
   readonly ciphers?: readonly CipherSuite[] | undefined
   /**
    * Meters usage: `usageMetrics()` from `headwater/usage`. By default nothing is metered, and metrics calls
-   * reject with `unavailable`.
+   * reject with `unsupported`.
    */
   readonly usage?: UsageModule | undefined
   /** Receives errors of background work, which is retried. By default they are ignored. */
@@ -124,22 +125,23 @@ const OPEN_OPTIONS: MembersOf<OpenOptions> = {
   limits: Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, 'number'])),
   autoCreate: 'boolean',
   trimGraceMs: 'number',
-  locations: listOf((value, field, fail) => {
-    if (typeof value !== 'string') assertMembers(value, { name: 'string', isPrivate: 'boolean' }, field, fail)
+  locations: listOf((value, field) => {
+    if (typeof value !== 'string')
+      assertMembers(value, { name: 'string', isPrivate: 'boolean' }, field, `${field}.`)
   }),
   ciphers: listOf(hasMethod('seal', 'a cipher, such as `await aegis256()`')),
   usage: hasMethod('open', 'a usage module, such as `usageMetrics()`'),
   onBackgroundError: 'function',
 }
 
-/** Throws `RangeError` for options that are not valid, and says what to pass instead of common mistakes. */
+/** Throws `invalid` for options that are not valid, and says what to pass instead of common mistakes. */
 function assertOpenOptions(options: OpenOptions): void {
   const { storage, manifest } = Object(options) as Partial<OpenOptions & Storage>
   if (storage === undefined && manifest !== undefined) {
-    throw new RangeError('open takes options, not a storage: `open({ storage: memory() })`')
+    throw invalid('open takes options, not a storage: `open({ storage: memory() })`', 'options')
   }
   if (typeof storage?.open !== 'function' || typeof storage.manifest !== 'object') {
-    throw new RangeError(`open needs a storage: \`open({ storage: memory() })\`${mistakeIn(storage)}`)
+    throw invalid(`open needs a storage: \`open({ storage: memory() })\`${mistakeIn(storage)}`, 'storage')
   }
   assertOptions(options, OPEN_OPTIONS)
 }
@@ -167,11 +169,12 @@ export function settingsOf(options: OpenOptions): Settings {
   const limits: EngineLimits = { ...DEFAULT_LIMITS, ...Object.fromEntries(given) }
   for (const [name, value] of Object.entries(limits)) {
     const least = LEAST[name] ?? 1
-    if (!(value >= least)) throw new RangeError(`limits.${name} must be at least ${least}, not ${value}`)
+    const field = `limits.${name}`
+    if (!(value >= least)) throw invalid(`${field} must be at least ${least}, not ${value}`, field)
   }
   const { random } = options
   const trimGraceMs = options.trimGraceMs ?? 10_000
-  if (!(trimGraceMs >= 0)) throw new RangeError(`trimGraceMs must be at least 0, not ${trimGraceMs}`)
+  if (!(trimGraceMs >= 0)) throw invalid(`trimGraceMs must be at least 0, not ${trimGraceMs}`, 'trimGraceMs')
   const newId = () => idFrom(random ?? secureRandom)
   // Never from a seeded source: engines opened with the same seed must not mistake each other's appends for
   // their own.
@@ -190,7 +193,7 @@ export function settingsOf(options: OpenOptions): Settings {
     limits,
     autoCreate: options.autoCreate ?? true,
     trimGraceMs,
-    locations: locationsOf(options.locations ?? [DEFAULT_SCOPE]),
+    locations: locationsOf(options.locations ?? [DEFAULT_LOCATION]),
     ciphers: new Ciphers(options.ciphers ?? []),
     usage: options.usage ?? NO_USAGE,
     onBackgroundError: neverThrowing(options.onBackgroundError),
@@ -203,13 +206,13 @@ function locationsOf(given: readonly (string | LocationInfo)[]): readonly Locati
       ? { name: one, isPrivate: false }
       : { name: one.name, isPrivate: one.isPrivate === true },
   )
-  if (locations.length === 0) throw new RangeError('locations must not be empty')
+  if (locations.length === 0) throw invalid('locations must not be empty', 'locations')
   for (const { name } of locations) {
     const problem = locationNameProblem(name)
-    if (problem !== undefined) throw new RangeError(`${problem}: ${name}`)
+    if (problem !== undefined) throw invalid(`${problem}: ${name}`, 'locations')
   }
   if (new Set(locations.map(({ name }) => name)).size < locations.length) {
-    throw new RangeError('locations must have different names')
+    throw invalid('locations must have different names', 'locations')
   }
   return locations
 }
@@ -217,6 +220,7 @@ function locationsOf(given: readonly (string | LocationInfo)[]): readonly Locati
 /** Timestamps are whole milliseconds, whatever the clock's resolution. */
 function wholeMilliseconds(clock: Clock): Clock {
   return {
+    isVirtual: clock.isVirtual,
     now: () => Math.floor(clock.now()),
     schedule: (delayMs, callback, options) => clock.schedule(delayMs, callback, options),
   }

@@ -16,6 +16,12 @@ export type {
  * Meters usage for `open({ storage, usage: usageMetrics() })`: operations, appends, reads and stored bytes of
  * the account, basins and streams, stored by minute, hour and day. Enables `metrics()` on the engine, basins
  * and streams, and `counters()`. The usage of engines that share a storage adds up.
+ *
+ * ```ts
+ * const hw = await open({ storage: memory(), usage: usageMetrics() })
+ * await hw.basin('shop').stream('orders').append('first')
+ * console.log(hw.counters())
+ * ```
  */
 export function usageMetrics(): UsageModule {
   return { open: (context) => new StoredUsageMeter(context) }

@@ -1,11 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { afterLocating, planRead, type ReadKind, type ReadPlan } from '../../src/core/read-plan.ts'
+import {
+  afterLocating,
+  type EmptyReads,
+  planRead,
+  type ReadKind,
+  type ReadPlan,
+  type ReadPolicy,
+} from '../../src/core/read-plan.ts'
+import type { Trim } from '../../src/core/retention.ts'
 import { MIB } from '../../src/model/limits.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 
 interface StoredStream {
   readonly tail: { readonly seqNum: number; readonly timestamp: number }
   readonly trimPoint: number
+  readonly trims: readonly Trim[]
   /** The records that are visible to a new read. */
   readonly records: readonly { readonly seqNum: number; readonly timestamp: number }[]
 }
@@ -14,31 +23,48 @@ interface StoredStream {
 const WRITTEN = Array.from({ length: 10 }, (_, seqNum) => ({ seqNum, timestamp: 100 + 20 * (seqNum >> 1) }))
 const TAIL = { seqNum: 10, timestamp: 180 }
 const STREAMS = {
-  empty: { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, records: [] },
-  records: { tail: TAIL, trimPoint: 0, records: WRITTEN },
-  trimmed: { tail: TAIL, trimPoint: 5, records: WRITTEN.slice(5) },
-  'all trimmed': { tail: TAIL, trimPoint: 10, records: [] },
-  'all expired': { tail: TAIL, trimPoint: 0, records: [] },
-  'last expired': { tail: TAIL, trimPoint: 0, records: WRITTEN.slice(0, 4) },
-  'timestamps 0': { tail: { seqNum: 1, timestamp: 0 }, trimPoint: 0, records: [{ seqNum: 0, timestamp: 0 }] },
+  empty: { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, trims: [], records: [] },
+  records: { tail: TAIL, trimPoint: 0, trims: [], records: WRITTEN },
+  trimmed: { tail: TAIL, trimPoint: 5, trims: [], records: WRITTEN.slice(5) },
+  'all trimmed': { tail: TAIL, trimPoint: 10, trims: [], records: [] },
+  'all expired': { tail: TAIL, trimPoint: 0, trims: [], records: [] },
+  'last expired': { tail: TAIL, trimPoint: 0, trims: [], records: WRITTEN.slice(0, 4) },
+  'timestamps 0': {
+    tail: { seqNum: 1, timestamp: 0 },
+    trimPoint: 0,
+    trims: [],
+    records: [{ seqNum: 0, timestamp: 0 }],
+  },
 } satisfies Record<string, StoredStream>
 
 type Outcome = 'read' | 416 | 'empty'
 
 /** The outcome of a read after the storage returned its first record. */
-function outcomeOf(query: ReadQuery, kind: ReadKind, stream: StoredStream, allowsEmpty = false): Outcome {
-  const outcome = planRead(query, kind, stream, { allowsEmpty })
+function outcomeOf(
+  query: ReadQuery,
+  kind: ReadKind,
+  stream: StoredStream,
+  allowsEmpty: EmptyReads = false,
+): Outcome {
+  const outcome = planRead(query, kind, stream, { allowsEmpty }, 0)
   if (outcome.kind !== 'read') return outcome.kind === 'empty' ? 'empty' : 416
   const { start, floor } = outcome.plan
   const hasRecord = stream.records.some(
     ({ seqNum, timestamp }) =>
       seqNum >= floor && ('seqNum' in start ? seqNum >= start.seqNum : timestamp >= start.timestamp),
   )
-  return afterLocating(outcome.plan, hasRecord) === 'read' ? 'read' : 416
+  const located = afterLocating(outcome.plan, hasRecord, { allowsEmpty })
+  return located === 'unsatisfiable' ? 416 : located
 }
 
-function planOf(query: ReadQuery, kind: ReadKind, stream: StoredStream = STREAMS.records): ReadPlan {
-  const outcome = planRead(query, kind, stream)
+function planOf(
+  query: ReadQuery,
+  kind: ReadKind,
+  stream: StoredStream = STREAMS.records,
+  policy: ReadPolicy = {},
+  graceStart = 0,
+): ReadPlan {
+  const outcome = planRead(query, kind, stream, policy, graceStart)
   if (outcome.kind !== 'read') throw new Error(`not a read: ${outcome.kind}`)
   return outcome.plan
 }
@@ -49,13 +75,13 @@ function planOf(query: ReadQuery, kind: ReadKind, stream: StoredStream = STREAMS
  */
 const COLUMNS: readonly (readonly [string, ReadKind, ReadQuery])[] = [
   ['unary', 'unary', {}],
-  ['unary with wait 0', 'unary', { waitSeconds: 0 }],
+  ['unary with wait 0', 'unary', { waitMs: 0 }],
   ['bounded session', 'session', { count: 5 }],
-  ['unary with wait', 'unary', { waitSeconds: 1 }],
-  ['bounded session with wait', 'session', { count: 5, waitSeconds: 1 }],
+  ['unary with wait', 'unary', { waitMs: 1000 }],
+  ['bounded session with wait', 'session', { count: 5, waitMs: 1000 }],
   ['session', 'session', {}],
-  ['session with wait', 'session', { waitSeconds: 1 }],
-  ['session with wait 0', 'session', { waitSeconds: 0 }],
+  ['session with wait', 'session', { waitMs: 1000 }],
+  ['session with wait 0', 'session', { waitMs: 0 }],
 ]
 
 describe('a read from a start without records', () => {
@@ -117,27 +143,27 @@ describe('a session of a published client with `wait=0`', () => {
     ['of an empty stream from timestamp 0', 'empty', { timestamp: 0 }, 'empty'],
     ['with records to read', 'records', { seqNum: 9 }, 'read'],
     ['beyond the tail', 'records', { seqNum: 11 }, 416],
-    ['below the tail of a stream that is all trimmed', 'all trimmed', { seqNum: 9 }, 416],
+    ['below the tail of a stream that is all trimmed', 'all trimmed', { seqNum: 9 }, 'empty'],
     ['at the tail of a stream that is all trimmed', 'all trimmed', { seqNum: 10 }, 'empty'],
     ['with a bound', 'records', { seqNum: 10, count: 5 }, 416],
     ['with a bound of bytes', 'records', { seqNum: 10, bytes: 5 }, 416],
     ['with a bound in time', 'records', { seqNum: 10, until: 500 }, 416],
   ])('%s', (_, stream, query, expected) => {
-    expect(outcomeOf({ waitSeconds: 0, ...query }, 'session', STREAMS[stream], true)).toBe(expected)
+    expect(outcomeOf({ waitMs: 0, ...query }, 'session', STREAMS[stream], 'session')).toBe(expected)
   })
 
   it('is the only read that ends without records', () => {
-    for (const query of [{}, { waitSeconds: 0 }]) {
-      expect(outcomeOf(query, 'unary', STREAMS.records, true)).toBe(416)
+    for (const query of [{}, { waitMs: 0 }]) {
+      expect(outcomeOf(query, 'unary', STREAMS.records, 'session')).toBe(416)
     }
-    expect(outcomeOf({}, 'session', STREAMS.records, true)).toBe('read')
+    expect(outcomeOf({}, 'session', STREAMS.records, 'session')).toBe('read')
   })
 })
 
 describe('every combination of start and stream', () => {
   const kinds = ['unary', 'session'] as const
   const bounds: ReadQuery[] = [{}, { count: 0 }, { count: 5 }, { bytes: 0 }, { bytes: 500 }, { until: 9999 }]
-  const waits = [undefined, 0, 0.001, 30, 2 ** 32 - 1]
+  const waits = [undefined, 0, 0.001, 30_000, Number.POSITIVE_INFINITY]
   const starts: ReadQuery[] = [
     {},
     ...[0, 1, 4, 5, 9, 10, 11, Number.MAX_SAFE_INTEGER].map((seqNum) => ({ seqNum })),
@@ -146,32 +172,35 @@ describe('every combination of start and stream', () => {
   ]
 
   /** The rule of docs/protocol.md "Start of a read", record by record. */
-  function rule(query: ReadQuery, kind: ReadKind, stream: StoredStream, allowsEmpty: boolean): Outcome {
+  function rule(query: ReadQuery, kind: ReadKind, stream: StoredStream, allowsEmpty: EmptyReads): Outcome {
     const { tail, records } = stream
     const isBounded = [query.count, query.bytes, query.until].some((bound) => bound !== undefined)
-    const wait = query.waitSeconds ?? (kind === 'session' && !isBounded ? Number.POSITIVE_INFINITY : 0)
+    const wait = query.waitMs ?? (kind === 'session' && !isBounded ? Number.POSITIVE_INFINITY : 0)
     const seqNum =
       query.timestamp === undefined ? (query.seqNum ?? tail.seqNum - (query.tailOffset ?? 0)) : undefined
     const isBeyond = seqNum === undefined ? Number(query.timestamp) > tail.timestamp : seqNum > tail.seqNum
-    if (isBeyond && !query.clamp) return 416
+    const isLocal = allowsEmpty === 'always'
+    if (isBeyond && !query.clamp && !(isLocal && seqNum === undefined)) return 416
     if (wait > 0) return 'read'
     const startsAtTail = isBeyond || tail.seqNum === 0 || seqNum === tail.seqNum
+    if (isLocal && startsAtTail) return 'empty'
     if (startsAtTail) return allowsEmpty && kind === 'session' && !isBounded ? 'empty' : 416
     const isAvailable = records.some((record) =>
       seqNum === undefined ? record.timestamp >= Number(query.timestamp) : record.seqNum >= seqNum,
     )
-    return isAvailable ? 'read' : 416
+    if (isAvailable) return 'read'
+    return allowsEmpty ? 'empty' : 416
   }
 
   it.each(Object.entries(STREAMS))('of a read with the stream: %s', (_, stream) => {
     const wrong: object[] = []
     for (const kind of kinds)
       for (const bound of bounds)
-        for (const waitSeconds of waits)
+        for (const waitMs of waits)
           for (const start of starts)
             for (const clamp of [undefined, false, true])
-              for (const allowsEmpty of [false, true]) {
-                const query = { ...bound, ...start, waitSeconds, clamp }
+              for (const allowsEmpty of [false, 'session', 'always'] as const) {
+                const query = { ...bound, ...start, waitMs, clamp }
                 const expected = rule(query, kind, stream, allowsEmpty)
                 const outcome = outcomeOf(query, kind, stream, allowsEmpty)
                 if (outcome !== expected) wrong.push({ kind, query, allowsEmpty, expected, outcome })
@@ -198,32 +227,52 @@ describe('the start of a read', () => {
     [{ seqNum: 3, clamp: true }, { seqNum: 3 }],
     [{ timestamp: 180, clamp: true }, { timestamp: 180 }],
   ])('%j', (query, start) => {
-    expect(planOf({ ...query, waitSeconds: 1 }, 'session').start).toEqual(start)
+    expect(planOf({ ...query, waitMs: 1000 }, 'session').start).toEqual(start)
   })
 
   it('excludes records trimmed before it was opened', () => {
     expect(planOf({ seqNum: 0 }, 'unary', STREAMS.trimmed).floor).toBe(5)
     expect(planOf({ seqNum: 0 }, 'unary', STREAMS.records).floor).toBe(0)
   })
+
+  const TRIMS = [
+    { point: 2, at: 1_000 },
+    { point: 5, at: 2_000 },
+    { point: 10, at: 3_000 },
+  ]
+  it.each([
+    [999, 0],
+    [1_000, 2],
+    [2_500, 5],
+    [3_000, 10],
+  ])(
+    'with `includesTrimmed` and a grace period from %i on is at the trim point of then',
+    (graceStart, floor) => {
+      const stream = { ...STREAMS.records, trimPoint: 10, trims: TRIMS }
+      const query = { seqNum: 0 }
+      expect(planOf(query, 'unary', stream, { includesTrimmed: true }, graceStart).floor).toBe(floor)
+      expect(planOf(query, 'unary', stream, {}, graceStart).floor).toBe(10)
+    },
+  )
 })
 
 describe('the wait of a read', () => {
   const ALL = Number.POSITIVE_INFINITY
   it.each<[ReadKind, ReadQuery, number, boolean]>([
     ['unary', {}, 0, false],
-    ['unary', { waitSeconds: 0 }, 0, false],
-    ['unary', { waitSeconds: 60 }, 60_000, false],
-    ['unary', { waitSeconds: 61 }, 60_000, false],
-    ['unary', { waitSeconds: 2 ** 32 - 1 }, 60_000, false],
+    ['unary', { waitMs: 0 }, 0, false],
+    ['unary', { waitMs: 60_000 }, 60_000, false],
+    ['unary', { waitMs: 61_000 }, 60_000, false],
+    ['unary', { waitMs: 2000 ** 32 - 1 }, 60_000, false],
     ['session', {}, ALL, false],
-    ['session', { waitSeconds: 0 }, 0, true],
-    ['session', { waitSeconds: 61 }, 61_000, false],
-    ['session', { waitSeconds: 2 ** 32 - 1 }, 4_294_967_295_000, false],
+    ['session', { waitMs: 0 }, 0, true],
+    ['session', { waitMs: 61_000 }, 61_000, false],
+    ['session', { waitMs: 4_294_967_295_000 }, 4_294_967_295_000, false],
     ['session', { count: 0 }, 0, false],
     ['session', { bytes: 0 }, 0, false],
     ['session', { until: 0 }, 0, false],
-    ['session', { count: 5, waitSeconds: 0 }, 0, false],
-    ['session', { count: 5, waitSeconds: 1.5 }, 1500, false],
+    ['session', { count: 5, waitMs: 0 }, 0, false],
+    ['session', { count: 5, waitMs: 1500 }, 1500, false],
   ])('%s, %j: %d ms, chases the tail: %s', (kind, query, waitMs, chasesTail) => {
     expect(planOf({ seqNum: 0, ...query }, kind)).toMatchObject({ waitMs, chasesTail })
   })
@@ -239,6 +288,6 @@ describe('the bounds of a read', () => {
   it('of 0 neither cause nor prevent a 416', () => {
     expect(outcomeOf({ seqNum: 0, count: 0 }, 'unary', STREAMS.records)).toBe('read')
     expect(outcomeOf({ seqNum: 10, count: 0 }, 'unary', STREAMS.records)).toBe(416)
-    expect(outcomeOf({ seqNum: 10, bytes: 0, waitSeconds: 1 }, 'session', STREAMS.records)).toBe('read')
+    expect(outcomeOf({ seqNum: 10, bytes: 0, waitMs: 1000 }, 'session', STREAMS.records)).toBe('read')
   })
 })

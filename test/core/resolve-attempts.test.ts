@@ -66,7 +66,7 @@ describe('the outcomes of attempts after a failure or conflict', () => {
       'discards appends after a failure in a session',
       inSession('failed', 'conflicted', 'refused', 'discarded'),
       true,
-      ['fail', 'fail', 'discard', 'discard'],
+      ['fail', 'discard', 'discard', 'discard'],
     ],
     [
       'discards appends of a session that failed before',

@@ -33,7 +33,7 @@ describe('callbacks', () => {
       },
       complete: () => ended.push('acks'),
     })
-    const sub = stream.readSession({ seqNum: 0 }, { as: 'bytes' }).records$.subscribe({
+    const sub = stream.follow({ seqNum: 0 }, { as: 'bytes' }).records$.subscribe({
       next: ({ seqNum }) => {
         received.push(seqNum)
         if (seqNum === 2) sub.unsubscribe()
@@ -41,14 +41,14 @@ describe('callbacks', () => {
     })
     await session.submit('a')
     await clock.settle()
-    stream.readSession({ seqNum: 0 }, { as: 'bytes' }).records$.subscribe({
+    stream.follow({ seqNum: 0 }, { as: 'bytes' }).records$.subscribe({
       next: () => void hw.close(),
       error: (error) => ended.push(error.code),
     })
     await hw.close()
     expect({ seen: received, ended, stats: hw.stats().openReads, timers: clock.pending }).toEqual({
       seen: [0, 1, 2],
-      ended: ['acks', 'unavailable'],
+      ended: ['acks', 'closed'],
       stats: 0,
       timers: 0,
     })
@@ -110,12 +110,12 @@ onEveryKindOfStorage(() =>
       storage.release()
       await closing
       expect(await append).toBe('ok')
-      expect(await outcomeOf(stream.append('b'))).toBe('unavailable')
-      expect(await outcomeOf(stream.checkTail())).toBe('unavailable')
+      expect(await outcomeOf(stream.append('b'))).toBe('closed')
+      expect(await outcomeOf(stream.checkTail())).toBe('closed')
       expect(clock.pending).toBe(0)
     })
 
-    it('rejects an append whose stream is still being loaded', async () => {
+    it('waits for an append whose stream is still being loaded', async () => {
       const storage = testStorage()
       const { hw: first, clock } = await openEngine({ storage })
       const loading = deferred()
@@ -140,7 +140,7 @@ onEveryKindOfStorage(() =>
       const closing = hw.close()
       loading.resolve()
       await closing
-      expect([await append, appends]).toEqual(['unavailable', 0])
+      expect([await append, appends]).toEqual(['ok', 1])
       await first.close()
     })
 

@@ -14,7 +14,11 @@ it.each<[keyof EngineLimits, least: number]>([
 ])('limits.%s is at least %i', async (name, least) => {
   for (const value of [least - 1, Number.NaN]) {
     await expect(open({ storage: memory(), limits: { [name]: value } })).rejects.toThrow(
-      new RangeError(`limits.${name} must be at least ${least}, not ${value}`),
+      expect.objectContaining({
+        code: 'invalid',
+        message: `limits.${name} must be at least ${least}, not ${value}`,
+        field: `limits.${name}`,
+      }),
     )
   }
   await (await open({ storage: memory(), limits: { [name]: least } })).close()
@@ -59,5 +63,7 @@ it.each<[string, unknown, string]>([
     '`ciphers[0]` must be a cipher, such as `await aegis256()`; got a Promise: await it',
   ],
 ])('open explains which options to pass instead of %s', async (_, options, message) => {
-  await expect(open(options as never)).rejects.toThrow(new RangeError(message))
+  await expect(open(options as never)).rejects.toThrow(
+    expect.objectContaining({ code: 'invalid', message, field: expect.any(String) }),
+  )
 })

@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, open } from '../../src/index.ts'
+import { type Engine, open } from '../../src/index.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { wrapped } from '../support/index.ts'
 
-let hw: Headwater
+let hw: Engine
 afterEach(async () => {
   vi.unstubAllGlobals()
   vi.restoreAllMocks()
@@ -52,6 +53,7 @@ describe('a runtime that ties timers, random numbers and signals to requests, su
     vi.restoreAllMocks()
     expect(reclaimCalls()).toBe(0)
     await hw.basin('my-app').stream('a').append('first')
+    await macrotask()
     expect(reclaimCalls()).toBe(1)
   })
 
@@ -68,6 +70,7 @@ describe('a runtime that ties timers, random numbers and signals to requests, su
     hw = await open({ storage, clock: unreliable })
     const stream = hw.basin('my-app').stream('a')
     await stream.append('one')
+    await macrotask()
     expect(reclaimCalls()).toBe(1)
     await clock.advance('2m')
     await stream.append('two')
@@ -75,6 +78,7 @@ describe('a runtime that ties timers, random numbers and signals to requests, su
     dropsTimers = false
     await clock.advance('2m')
     await stream.append('three')
+    await macrotask()
     expect(reclaimCalls()).toBe(1)
     await clock.advance('2m')
     expect(reclaimCalls()).toBeGreaterThan(0)

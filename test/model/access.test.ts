@@ -28,7 +28,6 @@ describe('an access token id', () => {
   it.each<[string, string | undefined]>([
     ['a', undefined],
     ['team/a', undefined],
-    ['\0', undefined],
     ['...', undefined],
     ['x'.repeat(96), undefined],
     ['é'.repeat(48), undefined],
@@ -38,6 +37,7 @@ describe('an access token id', () => {
     ['x'.repeat(97), 'access token id must not exceed 96 bytes in length'],
     ['é'.repeat(49), 'access token id must not exceed 96 bytes in length'],
     ['\ud800', 'access token id must be valid Unicode'],
+    ['team\0', 'access token id must not contain U+0000'],
   ])('%j: %s', (id, problem) => {
     expect(accessTokenIdProblem(id)).toBe(problem)
   })
@@ -45,6 +45,7 @@ describe('an access token id', () => {
   it.each<[string, string | undefined]>([
     ['', undefined],
     ['.', undefined],
+    ['a\0', undefined],
     ['x'.repeat(96), undefined],
     ['x'.repeat(97), 'access token start-after must not exceed 96 bytes in length'],
     ['\udc00', 'access token start-after must be valid Unicode'],
@@ -58,6 +59,9 @@ describe('a resource set', () => {
     ['basins', { exact: '' }, undefined],
     ['basins', { prefix: '' }, undefined],
     ['basins', { exact: 'b' }, undefined],
+    ['streams', { exact: 'a\0' }, /^stream name must not contain U\+0000/],
+    ['streams', { prefix: 'a\0' }, /^stream prefix must not contain U\+0000/],
+    ['accessTokens', { prefix: 'a\0' }, /^access token prefix must not contain U\+0000/],
     ['basins', { exact: 'ends-' }, /^basin name must end/],
     ['basins', { exact: 'Big' }, /^basin name must begin/],
     ['basins', { exact: 'b'.repeat(49) }, /^basin name must not exceed 48 bytes/],

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { ERROR_KINDS, HeadwaterError, invalid } from '../../src/model/errors.ts'
 
-/**
- * docs/protocol.md "Error codes": `R` is retryable, `E` may have effects. The last three have no code on the
- * wire.
- */
+/** `R` is retryable, `E` may have effects. docs/protocol.md "Error codes" has those that are on the wire. */
 const TABLE = [
   ['access_token_not_found', 404, ''],
+  ['append_discarded', 500, 'R'],
   ['authn', 401, ''],
   ['bad_frame', 400, ''],
   ['bad_header', 400, ''],
@@ -16,7 +14,9 @@ const TABLE = [
   ['bad_query', 400, ''],
   ['basin_deletion_pending', 409, ''],
   ['basin_not_found', 404, ''],
+  ['closed', 503, ''],
   ['decryption_failed', 400, ''],
+  ['encryption_key_invalid', 400, ''],
   ['invalid', 422, ''],
   ['other', 500, 'RE'],
   ['permission_denied', 403, ''],
@@ -24,10 +24,13 @@ const TABLE = [
   ['resource_already_exists', 409, ''],
   ['storage', 500, 'RE'],
   ['storage_full', 500, 'RE'],
+  ['stream_deleted', 503, ''],
   ['stream_deletion_pending', 409, ''],
   ['stream_not_found', 404, ''],
   ['transaction_conflict', 409, 'R'],
   ['unavailable', 503, 'RE'],
+  ['undecodable_record', 400, ''],
+  ['unsupported', 503, ''],
   ['fencing_token_mismatch', 412, ''],
   ['seq_num_mismatch', 412, ''],
   ['range_not_satisfiable', 416, ''],

@@ -82,7 +82,7 @@ describe('a stream name', () => {
   it.each([
     ['a', OK],
     ['a/b c', OK],
-    ['\0\n\t', OK],
+    ['\u0001\n\t', OK],
     ['...', OK],
     ['./', OK],
     ['日本', OK],
@@ -96,6 +96,8 @@ describe('a stream name', () => {
     [`${'é'.repeat(256)}a`, 'stream name must not exceed 512 bytes in length'],
     ['a\ud800', 'stream name must be valid Unicode'],
     ['\udc00a', 'stream name must be valid Unicode'],
+    ['\0', 'stream name must not contain U+0000'],
+    ['a\0é', 'stream name must not contain U+0000'],
   ])('%j: %s', (name, problem) => {
     expect(streamNameProblem(name)).toBe(problem)
   })
@@ -106,6 +108,8 @@ describe('a stream name', () => {
     ['..', 'start-after', OK],
     ['a'.repeat(512), 'prefix', OK],
     ['a'.repeat(513), 'prefix', 'stream prefix must not exceed 512 bytes in length'],
+    ['a\0', 'prefix', 'stream prefix must not contain U+0000'],
+    ['a\0', 'start-after', OK],
     ['a'.repeat(513), 'start-after', 'stream start-after must not exceed 512 bytes in length'],
   ] as const)('%j as %s of a list: %s', (text, role, problem) => {
     expect(streamPrefixProblem(text, role)).toBe(problem)

@@ -6,14 +6,14 @@ const TWO_STARTS = 'only one of `seqNum`, `timestamp` and `tailOffset` can be pr
 const NOTHING_BETWEEN = 'start `timestamp` exceeds or equal to `until`'
 const MAX = Number.MAX_SAFE_INTEGER
 const integer = (field: string) => `\`${field}\` must be an integer from 0 to 9007199254740991`
-const WAIT = '`waitSeconds` must be a number from 0 to 4294967295'
+const WAIT = '`waitMs` must be a number, 0 or more'
 
 describe('a read query', () => {
   it.each<[ReadQuery, string | undefined]>([
     [{}, undefined],
-    [{ seqNum: 0, clamp: true, count: 0, bytes: 0, until: 0, waitSeconds: 0 }, undefined],
-    [{ seqNum: MAX, count: MAX, bytes: MAX, until: MAX, waitSeconds: 2 ** 32 - 1 }, undefined],
-    [{ waitSeconds: 0.25 }, undefined],
+    [{ seqNum: 0, clamp: true, count: 0, bytes: 0, until: 0, waitMs: 0 }, undefined],
+    [{ seqNum: MAX, count: MAX, bytes: MAX, until: MAX, waitMs: Number.POSITIVE_INFINITY }, undefined],
+    [{ waitMs: 250 }, undefined],
     // At most one start; 0 counts as one.
     [{ seqNum: 0, timestamp: 0 }, TWO_STARTS],
     [{ seqNum: 0, tailOffset: 0 }, TWO_STARTS],
@@ -49,9 +49,9 @@ describe('a read query', () => {
     [{ timestamp: new Date(Number.NaN) }, integer('timestamp')],
     [{ until: new Date(-1) }, integer('until')],
     [{ timestamp: '1' as unknown as number }, integer('timestamp')],
-    [{ waitSeconds: -1 }, WAIT],
-    [{ waitSeconds: 2 ** 32 }, WAIT],
-    [{ waitSeconds: Number.NaN }, WAIT],
+    [{ waitMs: -1 }, WAIT],
+    [{ waitMs: '1' as unknown as number }, WAIT],
+    [{ waitMs: Number.NaN }, WAIT],
   ])('%j: %s', (query, message) => {
     expect(invalidMessage(() => assertReadQuery(query))).toBe(message)
   })

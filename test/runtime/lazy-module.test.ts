@@ -44,22 +44,10 @@ describe('a lazily loaded module', () => {
     expect(await retried).toBe('loaded')
   })
 
-  it('rejects a caller whose signal aborts, and continues to load', async () => {
-    const { module, loads } = lazyModule()
-    const controller = new AbortController()
-    const [aborted, loaded] = [module.load(controller.signal), module.load()]
-    controller.abort('aborted')
-    await expect(aborted).rejects.toBe('aborted')
-    loads[0]!.resolve('loaded')
-    expect(await loaded).toBe('loaded')
-    expect(await module.load(controller.signal)).toBe('loaded')
-  })
-
   it('resolves in the order of the calls, including calls made just as it loads', async () => {
     const { module, loads } = lazyModule()
     const order: string[] = []
-    const { signal } = new AbortController()
-    const load = (name: string) => module.load(signal).then(() => order.push(name))
+    const load = (name: string) => module.load().then(() => order.push(name))
     const calls = [load('before')]
     const loadOnceLoaded = () => {
       if (module.part === undefined) queueMicrotask(loadOnceLoaded)

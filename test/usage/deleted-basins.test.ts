@@ -102,7 +102,7 @@ describe('a basin that an engine deletes', () => {
     await hw.basin('basin-one').stream('s').append('x'.repeat(92))
     await clock.advance('1h')
     await clock.advance('2m')
-    await hw.deleteBasin('basin-one')
+    await hw.basin('basin-one').delete()
     await clock.advance('3m')
     expect((await hw.listBasins()).items).toEqual([])
     const range = { start: START * 1000, end: (START + HOUR + 300) * 1000 }

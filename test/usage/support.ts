@@ -8,8 +8,9 @@ import type {
   MetricPoint,
 } from '../../src/model/metrics.ts'
 import type { StreamRef } from '../../src/model/names.ts'
-import { identityOf, type Storage, type StorageSession } from '../../src/storage/contract.ts'
+import type { Storage, StorageSession } from '../../src/storage/contract.ts'
 import { asJson, streamKey } from '../../src/storage/documents.ts'
+import { identityOf } from '../../src/storage/heads.ts'
 import { StoredUsageMeter } from '../../src/usage/usage-meter.ts'
 import { testClock, testStorage } from '../support/index.ts'
 

@@ -48,7 +48,7 @@ export interface MetricsPlan extends Intervals {
 }
 
 /**
- * Decides how to answer a query (docs/protocol.md "Metrics queries"). `now` is in seconds. Throws 422
+ * Decides how to answer a query (docs/protocol.md "Metrics queries"). `now` is in seconds. Throws
  * `invalid` for a set or interval that the level does not have, and for bounds that are missing, invalid,
  * reversed, in the future or more than 30 days apart.
  */

@@ -1,18 +1,20 @@
+import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { Resource } from '../../core/permission.ts'
 import { isExpired } from '../../core/retention.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
+import type { RetentionPolicy } from '../../model/config.ts'
 import type { Operation } from '../../model/operations.ts'
 import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
+import type { Admission } from '../service/admission.ts'
 import { permissionDenied } from '../service/errors.ts'
 import { type HolderPermit, OWNER_PERMIT, type Permit } from '../service/permit.ts'
 import type { Connection, StreamTarget } from '../service/stream-target.ts'
 import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageRecorder } from '../service/usage.ts'
-import { type CallOptions, signalOf } from './call-options.ts'
 
 /** How long a caller with `isCached` acts on one look-up of its token, in milliseconds. */
 const LOOKUP_VALID_MS = 1_000
@@ -22,6 +24,7 @@ export interface CallerContext {
   readonly usage: UsageRecorder
   readonly clock: Clock
   readonly closing: SharedSignal
+  readonly admission: Admission
 }
 
 /** A call that performs one of several operations, which its result tells. */
@@ -44,6 +47,8 @@ export interface OpenTarget {
  */
 export class Caller {
   readonly connection: Connection
+  /** The retention of basins and streams that it creates without one. Undefined: the protocol's. */
+  readonly defaultRetention: RetentionPolicy | undefined
   readonly isOwner: boolean
   readonly #context: CallerContext
   readonly #token: string | undefined
@@ -55,31 +60,34 @@ export class Caller {
   private constructor(
     context: CallerContext,
     connection: Connection,
+    defaultRetention: RetentionPolicy | undefined,
     holder: { readonly token: string | undefined; readonly isCached: boolean } | undefined,
   ) {
     this.#context = context
     this.connection = connection
+    this.defaultRetention = defaultRetention
     this.isOwner = holder === undefined
     this.#token = holder?.token
     this.#isCached = holder?.isCached ?? false
   }
 
+  /** The owner of the engine, who keeps records forever by default. */
   static owner(context: CallerContext, connection: Connection = {}): Caller {
-    return new Caller(context, connection, undefined)
+    return new Caller(context, connection, 'infinite', undefined)
   }
 
   /**
    * The holder of a token, valid or not. It is looked up at each call, or with `isCached` once a second. A
    * revocation by this engine takes effect at once in either case.
    */
-  withToken(token: string | undefined, connection: Connection, isCached: boolean): Caller {
-    return new Caller(this.#context, connection, { token, isCached })
+  withToken(token: string | undefined, isCached: boolean, connection = this.connection): Caller {
+    return new Caller(this.#context, connection, this.defaultRetention, { token, isCached })
   }
 
-  /** The same caller on another connection. */
-  onConnection(connection: Connection): Caller {
+  /** The same caller on another connection, perhaps with another default retention. */
+  onConnection(connection: Connection, defaultRetention: RetentionPolicy | undefined): Caller {
     const holder = this.isOwner ? undefined : { token: this.#token, isCached: this.#isCached }
-    return new Caller(this.#context, connection, holder)
+    return new Caller(this.#context, connection, defaultRetention, holder)
   }
 
   /** Throws `permission_denied` unless the caller is the owner. */
@@ -113,17 +121,25 @@ export class Caller {
     for (const [field, name] of Object.entries(resource)) assertText(name, field)
     const signal = signalOf(options, members)
     signal?.throwIfAborted()
-    const permit = this.permit(typeof operation === 'string' ? [operation] : operation.anyOf, resource)
     const checkedCall = (permitted: Permit) => {
       // Nothing happens on behalf of a caller that gave up while its token was looked up.
       signal?.throwIfAborted()
       return call(permitted)
     }
-    const calling = permit instanceof Promise ? permit.then(checkedCall) : call(permit)
+    const calling = this.track(() => {
+      const permit = this.permit(typeof operation === 'string' ? [operation] : operation.anyOf, resource)
+      return permit instanceof Promise ? permit.then(checkedCall) : call(permit)
+    })
     const result = await unlessAborted(signal, calling)
     const counted = typeof operation === 'string' ? operation : operation.counted(result)
     this.#context.usage.operation(counted, resource.basin)
     return result
+  }
+
+  /** Makes a call that closing the engine waits for. Throws `closed` once the engine is closing. */
+  track<Result>(call: () => Promise<Result>): Promise<Result> {
+    this.#context.closing.throwIfAborted()
+    return this.#context.admission.track(call())
   }
 
   /** Calls `append` with the permitted target of a token's holder, in the order of the calls. */
@@ -211,6 +227,6 @@ export class Caller {
   }
 
   #tokens(): Promise<TokenAccess> {
-    return this.#context.tokens.load(this.#context.closing)
+    return this.#context.tokens.load()
   }
 }

@@ -1,40 +1,307 @@
-import type { SharedSignal } from '../../runtime/abort.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { LazyModule } from '../../runtime/lazy-module.ts'
-import type { ReadBudget } from '../log/read-budget.ts'
-import type { Admission } from '../service/admission.ts'
-import type { AppendService } from '../service/append-service.ts'
-import type { BasinService } from '../service/basin-service.ts'
-import type { LocationService } from '../service/location-service.ts'
-import type { ReadService } from '../service/read-service.ts'
+import { CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
+import { CALL_OPTIONS, type CallOptions, signalOf } from '../../api/call-options.ts'
+import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../api/headwater.ts'
+import type { Resource } from '../../core/permission.ts'
+import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
+import type { BasinConfigInput } from '../../model/config.ts'
+import {
+  type BasinInfo,
+  EMPTY_PAGE,
+  LIST_QUERY,
+  type ListQuery,
+  type LocationInfo,
+  type Page,
+  type Provisioned,
+  type StreamInfo,
+} from '../../model/info.ts'
+import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
+import type { StreamRef } from '../../model/names.ts'
+import type { Operation } from '../../model/operations.ts'
+import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
+import { unlessAborted } from '../../runtime/abort.ts'
+import type { ReadShare } from '../log/read-budget.ts'
+import type { BasinPlacement } from '../service/basin-service.ts'
 import type { EngineStats } from '../service/stats.ts'
-import type { StreamService } from '../service/stream-service.ts'
-import type { TokenAccess } from '../service/token-access.ts'
-import type { UsageMeter } from '../service/usage.ts'
+import type { RestoredStream } from '../service/stream-service.ts'
+import type { Connection } from '../service/stream-target.ts'
+import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
+import type { UsageCounters } from '../service/usage.ts'
+import type { AlternativeOperations, Caller } from './caller.ts'
+import { EngineBasin } from './engine-basin.ts'
+import type { EngineServices } from './engine-services.ts'
 
-/**
- * An open engine, as the classes of the API use it. They are handles: cheap to make, and without state of
- * their own.
- */
-export interface Engine {
-  readonly basins: BasinService
-  readonly streams: StreamService
-  readonly locations: LocationService
-  readonly admission: Admission
-  readonly appends: AppendService
-  readonly reads: ReadService
-  readonly readBudget: ReadBudget
-  readonly tokens: LazyModule<TokenAccess>
-  readonly usage: UsageMeter
-  readonly clock: Clock
-  /** Whether handles create missing basins and streams by default. */
-  readonly autoCreate: boolean
-  /** The limit of bytes in flight for one append session. */
-  readonly sessionInFlightBytes: number
-  /** Aborts when the engine begins to close. */
-  readonly closing: SharedSignal
-  /** Resolves when the storage answers. */
-  checkStorage(): Promise<void>
-  stats(): EngineStats
-  close(): Promise<void>
+/** The options of a call that makes a basin exist, with the members that only the wire protocol has. */
+type EnsureBasinOptions = BasinPlacement & CallOptions
+type CreateBasinOptions = BasinPlacement & CreateOptions
+
+const PLACEMENT: MembersOf<BasinPlacement> = { scope: 'string', location: orNull('string') }
+const ENSURE_BASIN_OPTIONS: MembersOf<EnsureBasinOptions> = { ...CALL_OPTIONS, ...PLACEMENT }
+const CREATE_BASIN_OPTIONS: MembersOf<CreateBasinOptions> = { ...CREATE_OPTIONS, ...PLACEMENT }
+
+const ENSURE_BASIN: AlternativeOperations<Provisioned<BasinInfo>> = {
+  anyOf: ['create-basin', 'reconfigure-basin'],
+  counted: ({ result }) => (result === 'created' ? 'create-basin' : 'reconfigure-basin'),
+}
+
+/** An open engine: a `Headwater` on a storage, made by `open`, with what only its owner can do. */
+export class Engine extends Headwater {
+  readonly #services: EngineServices
+  readonly #caller: Caller
+
+  /** @internal */
+  constructor(services: EngineServices, caller: Caller) {
+    super()
+    this.#services = services
+    this.#caller = caller
+  }
+
+  /** Returns the time of the engine's clock, in milliseconds since the Unix epoch. */
+  now(): number {
+    return this.#services.clock.now()
+  }
+
+  override get closing(): AbortSignal {
+    return this.#services.closing.asAbortSignal()
+  }
+
+  /**
+   * Returns the same engine for the holder of an access token, which is looked up at each call. Every call is
+   * authorized. Calls reject with `authn` if the token is malformed, unknown, revoked or expired, and with
+   * `permission_denied` if it does not permit the operation on the resource, whether that exists or not.
+   * Sessions end with `authn` when the token does.
+   */
+  as(token: string): Engine {
+    return new Engine(this.#services, this.#caller.withToken(token, false, {}))
+  }
+
+  /**
+   * @internal The same caller on another connection, by which the usage metrics count appends. What it
+   * creates has this retention by default, or else the protocol's.
+   */
+  onConnection(connection: Connection, defaultRetention?: Caller['defaultRetention']): Engine {
+    return new Engine(this.#services, this.#caller.onConnection(connection, defaultRetention))
+  }
+
+  /**
+   * @internal The holder of a token, or of none, for one request: the token is looked up once, and again
+   * after a second.
+   */
+  asHolder(token: string | undefined): Engine {
+    return new Engine(this.#services, this.#caller.withToken(token, true))
+  }
+
+  /** @internal Resolves if the caller may perform at least one of the operations on the resource. */
+  async checkPermission(operations: Operation | readonly Operation[], resource?: Resource): Promise<void> {
+    const list = Array.isArray(operations) ? (operations as readonly Operation[]) : [operations as Operation]
+    await this.#caller.permit(list, resource ?? {})
+  }
+
+  /** @internal Watches the caller's token; undefined for the owner. Rejects with `authn` if it has ended. */
+  watchToken(): Promise<TokenWatch | undefined> {
+    return this.#caller.watch()
+  }
+
+  /** @internal The memory of a response that is not sent yet. `end` must drop it. */
+  openShare(end: () => void): ReadShare {
+    return this.#services.readBudget.open(end)
+  }
+
+  override basin(name: string, options: BasinOptions = {}): EngineBasin {
+    if (typeof name !== 'string') throw notText('basin')
+    assertMembers(options, BASIN_OPTIONS, 'options')
+    const byDefault = this.#caller.isOwner && this.#services.autoCreate
+    return new EngineBasin(this.#services, this.#caller, name, options.autoCreate ?? byDefault)
+  }
+
+  override async createBasin(
+    name: string,
+    config: BasinConfigInput = {},
+    options: CreateBasinOptions = {},
+  ): Promise<Provisioned<BasinInfo>> {
+    return this.#caller.run(
+      'create-basin',
+      { basin: name },
+      options,
+      () => this.#services.basins.create(name, config, options, this.#caller.defaultRetention),
+      CREATE_BASIN_OPTIONS,
+    )
+  }
+
+  override async ensureBasin(
+    name: string,
+    config: BasinConfigInput = {},
+    options: EnsureBasinOptions = {},
+  ): Promise<Provisioned<BasinInfo>> {
+    return this.#caller.run(
+      ENSURE_BASIN,
+      { basin: name },
+      options,
+      (permit) =>
+        this.#services.basins.ensure(name, config, options, this.#caller.defaultRetention, (change) => {
+          permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
+        }),
+      ENSURE_BASIN_OPTIONS,
+    )
+  }
+
+  override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
+    assertMembers(query, LIST_QUERY, 'query')
+    return this.#caller.run(
+      'list-basins',
+      {},
+      options,
+      async (permit) =>
+        (await permit.list(
+          'basins',
+          query,
+          (scoped) => this.#services.basins.list(scoped),
+          ({ name }) => name,
+        )) ?? EMPTY_PAGE,
+    )
+  }
+
+  override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
+    return this.#caller.run('issue-access-token', {}, options, async (permit) => {
+      const tokens = await this.#tokens()
+      const input = tokens.copyInput(token)
+      permit.authorize(['issue-access-token'], { tokenId: input.id })
+      return tokens.issue(input, permit.identity)
+    })
+  }
+
+  override async listAccessTokens(
+    query: ListQuery = {},
+    options?: CallOptions,
+  ): Promise<Page<AccessTokenInfo>> {
+    assertMembers(query, LIST_QUERY, 'query')
+    return this.#caller.run('list-access-tokens', {}, options, async (permit) => {
+      const tokens = await this.#tokens()
+      const page = await permit.list(
+        'accessTokens',
+        query,
+        (scoped) => tokens.list(scoped),
+        ({ id }) => id,
+      )
+      return page ?? EMPTY_PAGE
+    })
+  }
+
+  override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {
+    return this.#caller.run('revoke-access-token', { tokenId: id }, options, async () =>
+      (await this.#tokens()).revoke(id),
+    )
+  }
+
+  /**
+   * Creates the root token, which permits everything and never expires, and resolves to it, or to undefined
+   * if there is one. Only for the owner of the engine.
+   */
+  async createRootToken(options?: CallOptions): Promise<string | undefined> {
+    return this.#callTokens(options, (tokens) => tokens.createRoot())
+  }
+
+  /** Replaces the root token: 16 to 1,024 characters of visible ASCII. Only for the owner of the engine. */
+  async setRootToken(token: string, options?: CallOptions): Promise<void> {
+    return this.#callTokens(options, (tokens) => tokens.setRoot(token))
+  }
+
+  override async metrics(
+    query: MetricsQuery<AccountMetricSet>,
+    options?: CallOptions,
+  ): Promise<readonly Metric[]> {
+    return this.#caller.run('account-metrics', {}, options, async (permit) => {
+      const metrics = await this.#services.usage.metrics.account(query)
+      // Labels are names of basins, so the token's scope applies.
+      return metrics.map((metric) =>
+        metric.kind === 'label'
+          ? { ...metric, values: metric.values.filter((name) => permit.covers('basins', name)) }
+          : metric,
+      )
+    })
+  }
+
+  /** @internal Lists the locations where basins can be. */
+  async listLocations(options?: CallOptions): Promise<readonly LocationInfo[]> {
+    return this.#caller.run('list-locations', {}, options, () => this.#services.locations.list())
+  }
+
+  /** @internal Resolves to the location of basins that are created without one. */
+  async defaultLocation(options?: CallOptions): Promise<LocationInfo> {
+    return this.#caller.run('get-default-location', {}, options, () => this.#services.locations.default())
+  }
+
+  /**
+   * @internal Sets the location of basins that are created without one. Rejects with `invalid` for an unknown
+   * location.
+   */
+  async setDefaultLocation(name: string, options?: CallOptions): Promise<LocationInfo> {
+    return this.#caller.run('set-default-location', {}, options, () =>
+      this.#services.locations.setDefault(name),
+    )
+  }
+
+  /**
+   * Creates a stream that continues another one: its first record gets the sequence number `start.seqNum`, no
+   * record gets a timestamp below `start.timestamp`, and everything before counts as trimmed. For copying
+   * streams. Only for the owner of the engine.
+   *
+   * Errors: `resource_already_exists`, also when the stream is empty; `invalid` for numbers beyond 2^53 - 1,
+   * a fencing token of more than 36 bytes and an unknown cipher.
+   */
+  async restoreStream(ref: StreamRef, restored: RestoredStream, options?: CallOptions): Promise<StreamInfo> {
+    this.#caller.assertOwner()
+    const signal = signalOf(options)
+    signal?.throwIfAborted()
+    const call = () => this.#services.streams.restore(ref, restored, this.#caller.defaultRetention)
+    return unlessAborted(signal, this.#caller.track(call))
+  }
+
+  /**
+   * Resolves when the storage answers. Rejects with `storage` or `closed` when it does not. Only for the
+   * owner of the engine.
+   */
+  async checkStorage(options?: CallOptions): Promise<void> {
+    this.#caller.assertOwner()
+    await unlessAborted(signalOf(options), this.#services.checkStorage())
+  }
+
+  /** Returns counts of what is open. Only for the owner of the engine. */
+  stats(): EngineStats {
+    this.#caller.assertOwner()
+    return this.#services.stats()
+  }
+
+  /**
+   * Resolves to totals since the engine was opened. Rejects with `unsupported` unless it meters usage. Only
+   * for the owner of the engine.
+   */
+  async counters(options?: CallOptions): Promise<UsageCounters> {
+    this.#caller.assertOwner()
+    signalOf(options)?.throwIfAborted()
+    return this.#services.usage.counters()
+  }
+
+  override async close(options?: CallOptions): Promise<void> {
+    this.#caller.assertOwner()
+    await unlessAborted(signalOf(options), this.#services.close())
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#caller.isOwner) await this.close()
+  }
+
+  /** The signal ends only the loading: a token that was created must reach the caller. */
+  #callTokens<Result>(
+    options: CallOptions | undefined,
+    call: (tokens: TokenAccess) => Promise<Result>,
+  ): Promise<Result> {
+    this.#caller.assertOwner()
+    const signal = signalOf(options)
+    signal?.throwIfAborted()
+    return this.#caller.track(() => unlessAborted(signal, this.#tokens()).then(call))
+  }
+
+  #tokens(): Promise<TokenAccess> {
+    return this.#services.tokens.load()
+  }
 }

@@ -12,7 +12,7 @@ export interface CipherSuite {
   readonly name: Cipher
   /**
    * Why the cipher is not available, on a stand-in for one that could not be loaded. Operations that need the
-   * cipher reject with this text (422 `invalid`), and no method is called.
+   * cipher reject with this text (`invalid`), and no method is called.
    */
   readonly missing?: string | undefined
   /**

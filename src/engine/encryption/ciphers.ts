@@ -1,6 +1,5 @@
 import type { Cipher } from '../../model/config.ts'
 import { type HeadwaterError, invalid } from '../../model/errors.ts'
-import type { SharedSignal } from '../../runtime/abort.ts'
 import { LazyModule } from '../../runtime/lazy-module.ts'
 import { nodeCrypto } from '../../runtime/node-crypto.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
@@ -14,13 +13,13 @@ export class Ciphers {
   readonly #suites = new Map<Cipher, CipherSuite>()
   readonly #codecs = new LazyModule('the code of the ciphers', () => import('./stream-codec.ts'))
 
-  /** Throws `RangeError` for a suite with an unknown name and for two with the same name. */
+  /** Throws `invalid` for a suite with an unknown name and for two with the same name. */
   constructor(suites: readonly CipherSuite[]) {
     for (const suite of suites) {
       if (!NAMES.includes(suite.name)) {
-        throw new RangeError(`ciphers must be named ${NAMES.join(' or ')}, not ${suite.name}`)
+        throw invalid(`ciphers must be named ${NAMES.join(' or ')}, not ${suite.name}`, 'ciphers')
       }
-      if (this.#suites.has(suite.name)) throw new RangeError(`ciphers must not have ${suite.name} twice`)
+      if (this.#suites.has(suite.name)) throw invalid(`ciphers must not have ${suite.name} twice`, 'ciphers')
       this.#suites.set(suite.name, suite)
     }
   }
@@ -36,12 +35,12 @@ export class Ciphers {
    * `unavailable` if it cannot be loaded, and the next call tries again. If the cipher is missing, the codec
    * rejects every use.
    */
-  async codecFor(document: StreamDocument, closing: SharedSignal): Promise<RecordCodec> {
+  async codecFor(document: StreamDocument): Promise<RecordCodec> {
     const { cipher } = document
     if (cipher === null) return PLAIN
     const problem = this.#problem(cipher)
     if (problem !== undefined) return missingCodec(cipher, problem)
-    const { streamCodec } = await this.#codecs.load(closing)
+    const { streamCodec } = await this.#codecs.load()
     return streamCodec(document, this.#suites.get(cipher))
   }
 

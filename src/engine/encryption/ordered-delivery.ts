@@ -24,6 +24,15 @@ export class OrderedDelivery {
     return this.#pending.length
   }
 
+  /** The item that was added last; undefined if none is pending. */
+  get newest(): Pending | undefined {
+    return this.#pending.at(-1)
+  }
+
+  isPending(item: Pending): boolean {
+    return this.#pending.includes(item)
+  }
+
   add<Value>(start: () => MaybePromise<Value>, { resolved, rejected }: Callbacks<Value>): void {
     if (this.#end !== undefined) {
       rejected(this.#end.error)

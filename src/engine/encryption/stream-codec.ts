@@ -19,7 +19,7 @@ import { StreamAead } from './stream-aead.ts'
 
 /** Persisted: records that were sealed under another label cannot be opened. */
 const LABEL = 'headwater records 1'
-/** How long `close` waits for batches that are being sealed, in milliseconds. */
+/** How long `close` waits for a batch that is being sealed, in milliseconds. */
 const SEALING_GRACE_MS = 5_000
 
 /** Returns the codec of an encrypted stream; without a suite, with the AES-256-GCM of the runtime. */
@@ -81,7 +81,7 @@ class StreamCodec implements RecordCodec {
       },
       rejected: (error) => {
         // At once: the next append of the group may be delivered in the same turn.
-        group?.fail()
+        group?.fail(error)
         // After the acknowledgements of earlier appends.
         void this.#lastAppend.then(() => listener.failed(error))
       },
@@ -96,13 +96,19 @@ class StreamCodec implements RecordCodec {
     return blocks.flatMap(splitBlock)
   }
 
-  async close(clock: Clock, errorOf: () => HeadwaterError): Promise<void> {
+  async close(clock: Clock, errorOf: () => HeadwaterError, end?: Promise<unknown>): Promise<void> {
     const error = errorOf()
-    if (this.pending > 0) {
-      const cancel = clock.schedule(SEALING_GRACE_MS, () => this.#sealing.end(error))
-      await this.#sealing.idle()
-      cancel()
+    let cancel = () => {}
+    const limitSealing = () => {
+      const { newest } = this.#sealing
+      cancel = clock.schedule(SEALING_GRACE_MS, () => {
+        if (newest !== undefined && this.#sealing.isPending(newest)) this.#sealing.end(error)
+        else limitSealing()
+      })
     }
+    if (this.pending > 0 || end !== undefined) limitSealing()
+    await (end ?? this.#sealing.idle())
+    cancel()
     this.#sealing.end(error)
   }
 

@@ -1,3 +1,4 @@
+import { discardedError } from '../../api/errors.ts'
 import type { Sequenced } from '../../core/sequence.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { BlockMemory } from '../../model/bytes.ts'
@@ -6,7 +7,6 @@ import type { AppendAck } from '../../model/info.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import type { Head, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
-import { discardedError } from './errors.ts'
 
 /** Encodes the block of an append once its records have sequence numbers and timestamps. */
 export type BlockEncoder = (records: readonly SequencedRecord[], memory: BlockMemory) => Uint8Array
@@ -96,13 +96,13 @@ export function settleAppends(entries: readonly AppendEntry[], target: AppendTar
       entry.listener.acked({ start, end, tail })
     } else {
       const hasError = state.kind === 'failed' || state.kind === 'refused'
-      rejectAppend(entry, hasError ? state.error : discardedError())
+      rejectAppend(entry, hasError ? state.error : discardedError(entry.group?.failure))
     }
   }
 }
 
 export function rejectAppend({ group, listener }: AppendEntry, error: HeadwaterError): void {
-  group?.fail()
+  group?.fail(error)
   listener.failed(error)
 }
 
@@ -113,6 +113,7 @@ export function rejectAppend({ group, listener }: AppendEntry, error: HeadwaterE
  */
 export class AppendGroup {
   #failed = false
+  #failure: unknown
   #refused: object | undefined
 
   /** Whether an append failed permanently. */
@@ -120,12 +121,18 @@ export class AppendGroup {
     return this.#failed
   }
 
+  /** Why the first of them failed. */
+  get failure(): unknown {
+    return this.#failure
+  }
+
   /** Whether the next append may be made. */
   get isOpen(): boolean {
     return !this.#failed && this.#refused === undefined
   }
 
-  fail(): void {
+  fail(error: unknown): void {
+    if (!this.#failed) this.#failure = error
     this.#failed = true
   }
 

@@ -3,8 +3,9 @@ import { sequence } from '../../core/sequence.ts'
 import { type AppendBatch, appendRecord, ownBytes } from '../../model/append-input.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
-import { type Head, identityOf, type StorageSession, type StoredBlock } from '../../storage/contract.ts'
+import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import { identityOf } from '../../storage/heads.ts'
 import {
   type AppendEntry,
   type AppendGroup,
@@ -63,8 +64,6 @@ export class AppendPipeline implements AppendSink {
   #window = WINDOW_MAX
   #isSettling = false
   #endsWhenIdle = false
-  /** Callers of {@link settled} that wait. */
-  #idle: (() => void)[] | undefined
 
   constructor(options: AppendPipelineOptions, target: AppendTarget) {
     this.#options = options
@@ -103,15 +102,6 @@ export class AppendPipeline implements AppendSink {
   invalidate(): void {
     this.#needsReload = true
     this.#invalidations++
-  }
-
-  /** Resolves when no append is left. */
-  settled(): Promise<void> {
-    if (this.#entries.length === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#idle ??= []
-      this.#idle.push(resolve)
-    })
   }
 
   /**
@@ -176,6 +166,7 @@ export class AppendPipeline implements AppendSink {
         next.trimPoint === ahead.trimPoint
           ? ahead.trims
           : addTrim(ahead.trims, { point: next.trimPoint, at: now }, trimGraceMs),
+      extensions: ahead.extensions,
     }
     const block: StoredBlock = {
       firstSeqNum: start.seqNum,
@@ -234,7 +225,7 @@ export class AppendPipeline implements AppendSink {
         (state.kind === 'refused' && (state.isFinal || (!needsReload && !state.needsReload))) ||
         (!needsReload && state.kind === 'discarded')
       if (!isCertain) break
-      if (state.kind === 'refused') group?.fail()
+      if (state.kind === 'refused') group?.fail(state.error)
       count++
     }
     this.#next -= count
@@ -262,8 +253,6 @@ export class AppendPipeline implements AppendSink {
       this.#advance()
       return
     }
-    for (const resolve of this.#idle ?? []) resolve()
-    this.#idle = undefined
     if (this.#endsWhenIdle) this.endWhenIdle()
   }
 }

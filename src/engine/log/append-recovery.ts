@@ -1,6 +1,7 @@
 import { type Attempt, resolveAttempts } from '../../core/resolve-attempts.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
-import { type Head, identityOf, isSameHead } from '../../storage/contract.ts'
+import type { Head } from '../../storage/contract.ts'
+import { identityOf, isSameHead } from '../../storage/heads.ts'
 import {
   type AppendEntry,
   type AppendState,
@@ -10,7 +11,7 @@ import {
   rejectAppend,
   settleAppends,
 } from './append-entry.ts'
-import { conflictError, deletedError, fromStorage } from './errors.ts'
+import { conflictError, deletedError, fromStorage, withoutEffects } from './errors.ts'
 
 const CONFLICTS_MAX = 100
 
@@ -50,7 +51,7 @@ async function reloadFailure(target: AppendTarget): Promise<HeadwaterError | und
 function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, shared: boolean): void {
   const outcomes = resolveAttempts(entries.map(attemptOf), shared)
   const known: AppendEntry[] = []
-  let failure: AppendState | undefined
+  let failure: (AppendState & { readonly kind: 'failed' }) | undefined
   const unknown = entries.filter((entry, index) => {
     const outcome = outcomes[index]!
     if (outcome === 'retry') return true
@@ -58,13 +59,14 @@ function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, share
     if (outcome === 'acknowledge' && state.kind === 'failed') {
       entry.state = { kind: 'written', attempt: state.attempt }
     } else if (outcome === 'fail') {
-      failure = state.kind === 'failed' ? state : failure
-      entry.state = failure ?? state
+      if (state.kind === 'failed') failure = state
+      // It conflicted because of the failure.
+      else if (failure !== undefined) entry.state = { ...failure, error: withoutEffects(failure.error) }
     } else if (outcome === 'discard') {
       entry.state = DISCARDED
     }
     // Before any is settled: a rejected caller may append to its group at once.
-    if (outcome !== 'acknowledge') entry.group?.fail()
+    if ('error' in entry.state) entry.group?.fail(entry.state.error)
     known.push(entry)
     return false
   })

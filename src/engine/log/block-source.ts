@@ -3,6 +3,7 @@ import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import { isPromise } from '../../runtime/maybe-promise.ts'
 import type { ReadRange, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { type ReadBudget, type ReadShare, readCost } from './read-budget.ts'
+import { expectedBytes, SMALL_BYTES } from './read-scheduler.ts'
 import type { RecordCodec } from './record-codec.ts'
 
 /**
@@ -13,6 +14,12 @@ const AHEAD_BATCHES = 4
 const AHEAD_BATCHES_MAX = 8
 /** In metered bytes. */
 const AHEAD_BYTES_MAX = 4 * READ_METERED_BYTES_MAX
+
+/** The size of the records of a log, as far as is known. */
+export interface RecordSizes {
+  /** The metered bytes of a record: the mean of those that were appended or read last. */
+  recordBytes: number
+}
 
 /**
  * Reads the stored blocks of one read. A read that takes more than one batch, or has a count beyond one
@@ -27,6 +34,7 @@ export class BlockSource {
   readonly #logId: string
   readonly #codec: Pick<RecordCodec, 'split'>
   readonly #share: ReadShare
+  readonly #sizes: RecordSizes
   #ahead: Ahead | undefined
   #isLong = false
   #aheadBatches = AHEAD_BATCHES
@@ -38,6 +46,7 @@ export class BlockSource {
     logId: string,
     codec: Pick<RecordCodec, 'split'>,
     share: ReadShare,
+    sizes: RecordSizes,
     ownsBlocks = false,
   ) {
     this.ownsBlocks = ownsBlocks
@@ -46,6 +55,7 @@ export class BlockSource {
     this.#logId = logId
     this.#codec = codec
     this.#share = share
+    this.#sizes = sizes
   }
 
   /** Resolves to the blocks from `from` on, split, enough for at least one batch; to none at the end. */
@@ -55,8 +65,12 @@ export class BlockSource {
     limits: ReadLimits,
   ): Promise<readonly StoredBlock[]> {
     const ahead = this.#ahead && (await this.#takeAhead(this.#ahead, from))
-    const blocks = ahead ?? (await this.#readBatch(from, endSeqNum, limits))
-    this.#share.correct(costOf(blocks))
+    const count = endSeqNum - ('seqNum' in from ? from.seqNum : 0)
+    const isSmall = expectedBytes(count, limits, this.#sizes.recordBytes) <= SMALL_BYTES
+    const blocks =
+      ahead ??
+      (await this.#readBatch(from, endSeqNum, limits, isSmall)) ??
+      (await this.#readBatch(from, endSeqNum, limits, false))!
     if (limits.count > READ_RECORDS_MAX && limits.count < Number.POSITIVE_INFINITY) this.#isLong = true
     if (this.#isLong && !this.#isClosed) this.#beginAhead(blocks, endSeqNum, limits)
     this.#isLong = true
@@ -68,20 +82,44 @@ export class BlockSource {
     return (await this.#session.head(this.#logId)) !== undefined
   }
 
-  close(): void {
-    this.#isClosed = true
+  /** Drops what was read ahead. */
+  forget(): void {
     this.#ahead?.drop()
+    this.#ahead = undefined
   }
 
+  close(): void {
+    this.#isClosed = true
+    this.forget()
+  }
+
+  /**
+   * The storage stops after the block that reaches the limit, which has up to 1 MiB. Resolves to undefined if
+   * the read was expected to be small, and there is no room for what it is.
+   */
   async #readBatch(
     from: ReadRange['from'],
     endSeqNum: number,
     limits: ReadLimits,
-  ): Promise<readonly StoredBlock[]> {
+    isSmall: boolean,
+  ): Promise<readonly StoredBlock[] | undefined> {
     const { bytes, count } = withinBatches(limits, 1)
-    const held = this.#share.hold(readCost(bytes, count))
+    const held = this.#share.hold(readCost(bytes + READ_METERED_BYTES_MAX, count), isSmall)
     if (isPromise(held)) await held
-    return this.#read(from, endSeqNum, limits, 1)
+    const blocks = await this.#read(from, endSeqNum, limits, 1)
+    return this.#keep(blocks) ? blocks : undefined
+  }
+
+  /** Counts blocks instead of what was held for them. Returns false if there is no room. */
+  #keep(blocks: readonly StoredBlock[]): boolean {
+    let bytes = 0
+    let count = 0
+    for (const block of blocks) {
+      bytes += block.meteredBytes
+      count += block.endSeqNum - block.firstSeqNum
+    }
+    if (count > 0) this.#sizes.recordBytes = bytes / count
+    return this.#share.correct(readCost(bytes, count))
   }
 
   #read(
@@ -110,24 +148,12 @@ export class BlockSource {
 
   /** Undefined also when nothing was found: records may have been appended since. */
   async #takeAhead(ahead: Ahead, from: ReadRange['from']): Promise<readonly StoredBlock[] | undefined> {
-    this.#ahead = undefined
-    if (!('seqNum' in from) || ahead.from !== from.seqNum) {
-      ahead.drop()
-      return undefined
-    }
-    const blocks = await ahead.take()
-    return blocks?.length === 0 ? undefined : blocks
+    const isWanted = 'seqNum' in from && ahead.from === from.seqNum
+    const blocks = isWanted ? await ahead.blocks : undefined
+    const isKept = blocks !== undefined && blocks.length > 0 && this.#keep(blocks)
+    this.forget()
+    return isKept ? blocks : undefined
   }
-}
-
-function costOf(blocks: readonly StoredBlock[]): number {
-  let bytes = 0
-  let count = 0
-  for (const block of blocks) {
-    bytes += block.meteredBytes
-    count += block.endSeqNum - block.firstSeqNum
-  }
-  return readCost(bytes, count)
 }
 
 /** How many reads of an engine may have blocks read ahead: each at most 4 MiB metered, and 8,000 records. */
@@ -138,9 +164,10 @@ export interface Ahead {
   /** The sequence number from which they are read. */
   readonly from: number
   /**
-   * Resolves to undefined when they could not be read or are no longer kept; reading again gives the reason.
+   * Undefined when they are no longer kept. Resolves to undefined when they could not be read: reading again
+   * gives the reason.
    */
-  take(): Promise<readonly StoredBlock[] | undefined>
+  readonly blocks: Promise<readonly StoredBlock[] | undefined> | undefined
   drop(): void
 }
 
@@ -159,17 +186,12 @@ export class ReadAhead {
     if (this.#budget.isShort) return undefined
     const waiting = this.#waiting
     const share = this.#budget.open(() => ahead.drop())
-    share.correct(AHEAD_BYTES_MAX)
-    let blocks: Promise<readonly StoredBlock[] | undefined> | undefined = read().catch(() => undefined)
-    const ahead: Ahead = {
+    share.correct(AHEAD_BYTES_MAX + READ_METERED_BYTES_MAX)
+    const ahead = {
       from,
-      async take() {
-        const taken = blocks
-        ahead.drop()
-        return taken
-      },
+      blocks: read().catch(() => undefined) as Ahead['blocks'],
       drop() {
-        blocks = undefined
+        ahead.blocks = undefined
         waiting.delete(ahead)
         share.close()
       },

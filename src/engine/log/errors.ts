@@ -4,7 +4,7 @@ import { StorageConflict, StorageFailure } from '../../storage/errors.ts'
 
 /**
  * Opens the storage. Calls of the session reject with {@link HeadwaterError}: `storage` for a failure,
- * `unavailable` after `close`. Conflicts pass through.
+ * `closed` after `close`. Conflicts pass through.
  */
 export async function acquireSession(storage: Storage, context: StorageContext): Promise<StorageSession> {
   try {
@@ -15,25 +15,39 @@ export async function acquireSession(storage: Storage, context: StorageContext):
   }
 }
 
+/** The methods that reject with failures of the storage. */
+const FALLIBLE = [
+  'get',
+  'list',
+  'commit',
+  'head',
+  'read',
+  'reclaim',
+  'measure',
+  'check',
+  'now',
+  'close',
+] as const
+/** `append` rejects too: its only caller, the pipeline, maps errors. One promise less for every append. */
+const OTHERS = [
+  'append',
+  'allocate',
+  'isFull',
+  'isExclusive',
+  'clockOffsetMs',
+  'electForBackgroundWork',
+] as const
+
+type Call = (...args: readonly unknown[]) => Promise<unknown>
+
 function mapStorageErrors(session: StorageSession): StorageSession {
-  const { allocate, check, isFull, electForBackgroundWork, isExclusive } = session
-  return {
-    get: (collection, key) => session.get(collection, key).catch(throwMapped),
-    list: (collection, range) => session.list(collection, range).catch(throwMapped),
-    commit: (changes) => session.commit(changes).catch(throwMapped),
-    head: (logId) => session.head(logId).catch(throwMapped),
-    // Its only caller, the append pipeline, maps errors: one promise less for every append.
-    append: session.append.bind(session),
-    read: (logId, range) => session.read(logId, range).catch(throwMapped),
-    reclaim: (limits) => session.reclaim(limits).catch(throwMapped),
-    measure: (logIds) => session.measure(logIds).catch(throwMapped),
-    close: () => session.close().catch(throwMapped),
-    ...(allocate && { allocate: allocate.bind(session) }),
-    ...(check && { check: () => check.call(session).catch(throwMapped) }),
-    ...(isFull && { isFull: isFull.bind(session) }),
-    ...(isExclusive && { isExclusive: isExclusive.bind(session) }),
-    ...(electForBackgroundWork && { electForBackgroundWork: electForBackgroundWork.bind(session) }),
+  const mapped: Record<string, unknown> = {}
+  for (const name of FALLIBLE) {
+    const call = session[name]?.bind(session) as Call | undefined
+    mapped[name] = call && ((...args: readonly unknown[]) => call(...args).catch(throwMapped))
   }
+  for (const name of OTHERS) mapped[name] = session[name]?.bind(session)
+  return mapped as unknown as StorageSession
 }
 
 function throwMapped(failure: unknown): never {
@@ -48,7 +62,7 @@ export function fromStorage(failure: unknown, message?: string): HeadwaterError 
   }
   const { kind, nothingWritten } = failure
   const details = { mayHaveEffects: !nothingWritten, cause: failure }
-  if (kind === 'closed') return new HeadwaterError('unavailable', 'the storage is closed', details)
+  if (kind === 'closed') return new HeadwaterError('closed', 'the storage is closed', details)
   const code = kind === 'quota' ? 'storage_full' : 'storage'
   const reason = kind === 'quota' ? 'is full; trim or delete streams' : `failed (${kind})`
   return new HeadwaterError(code, message ?? `the storage ${reason}`, details)
@@ -63,7 +77,7 @@ export function conflictError(): HeadwaterError {
 }
 
 export function closedError(): HeadwaterError {
-  return new HeadwaterError('unavailable', 'headwater is closed', { mayHaveEffects: false })
+  return new HeadwaterError('closed', 'headwater is closed')
 }
 
 /** For an append to a deleted stream: nothing was written. */
@@ -73,12 +87,18 @@ export function deletedError(): HeadwaterError {
 
 /** For a read whose stream is deleted while it is open. */
 export function deletedUnderReadError(): HeadwaterError {
-  return new HeadwaterError('unavailable', 'the stream was deleted')
+  return new HeadwaterError('stream_deleted', 'the stream was deleted')
 }
 
-/** For the appends of a session that follow a failed one. */
-export function discardedError(): HeadwaterError {
-  return new HeadwaterError('other', 'an earlier append of this session failed; this one was not made')
+/** For the sessions of a stream of which the storage has lost records. */
+export function lostRecordsError(endSeqNum: number): HeadwaterError {
+  const message = `the storage has lost records before ${endSeqNum} that it had confirmed; read them again`
+  return new HeadwaterError('storage', message, { mayHaveEffects: false })
+}
+
+/** For an append that failed because of another one and wrote nothing itself. */
+export function withoutEffects({ code, message, cause }: HeadwaterError): HeadwaterError {
+  return new HeadwaterError(code, message, { mayHaveEffects: false, cause })
 }
 
 /** Returns the decoded bytes. Throws `storage` if decoding fails. */

@@ -7,7 +7,6 @@ import {
   withinBatches,
 } from '../../core/read-limits.ts'
 import type { ReadPlan } from '../../core/read-plan.ts'
-import { isExpired } from '../../core/retention.ts'
 import { EMPTY_BYTES } from '../../model/bytes.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
@@ -35,7 +34,7 @@ export class HistoryPhase {
   readonly #source: BlockSource
   readonly #reader: RecordReader
   readonly #progress: ReadProgress
-  readonly #openedAt: number
+  readonly #isExpired: (block: StoredBlock) => boolean
   readonly #recordsOf: (blocks: readonly Uint8Array[]) => RecordBatch
   #blocks: readonly StoredBlock[] = []
   #first = 0
@@ -46,24 +45,27 @@ export class HistoryPhase {
     source: BlockSource,
     reader: RecordReader,
     progress: ReadProgress,
-    openedAt: number,
+    isExpired: (block: StoredBlock) => boolean,
     recordsOf: (blocks: readonly Uint8Array[]) => RecordBatch,
   ) {
     this.#recordsOf = recordsOf
     this.#source = source
     this.#reader = reader
     this.#progress = progress
-    this.#openedAt = openedAt
+    this.#isExpired = isExpired
   }
 
   close(): void {
     this.#source.close()
   }
 
-  /** Drops what was read and not delivered. */
+  /** Drops what was read and not delivered. The next batch is read from the storage again. */
   forget(): void {
+    for (const block of this.#blocks) this.#reader.forget(block)
     this.#blocks = []
     this.#first = 0
+    this.#scanned = undefined
+    this.#source.forget()
   }
 
   /**
@@ -159,9 +161,7 @@ export class HistoryPhase {
   ): MaybePromise<StoredBlock | undefined> {
     const wanted = { from: this.#progress.position, endSeqNum, limits: left }
     return this.#reader.open(block, wanted, () => ({
-      blocks: this.#blocks
-        .slice(this.#first + 1)
-        .filter(({ expiresAt }) => !isExpired(expiresAt, this.#openedAt)),
+      blocks: this.#blocks.slice(this.#first + 1).filter((block) => !this.#isExpired(block)),
       room: afterDelivering(withinBatches(this.#progress.limits, 1), count, meteredBytes),
     }))
   }
@@ -209,7 +209,7 @@ export class HistoryPhase {
       // The end may be inside a block, if the storage has merged blocks since the tail was read.
       const isOver = progress.position >= endSeqNum
       if (block === undefined || isOver || block.firstSeqNum >= endSeqNum) return undefined
-      if (block.endSeqNum > progress.position && !isExpired(block.expiresAt, this.#openedAt)) return block
+      if (block.endSeqNum > progress.position && !this.#isExpired(block)) return block
       progress.position = Math.max(progress.position, block.endSeqNum)
       this.#pass()
     }

@@ -1,6 +1,6 @@
+import type { Heartbeat } from '../../api/record-cursor.ts'
 import { admit, admitsAll } from '../../core/read-limits.ts'
 import { heartbeatGapMs } from '../../core/read-plan.ts'
-import type { StreamPosition } from '../../model/position.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
@@ -9,15 +9,6 @@ import { type Follower, type LiveBatch, withData } from './live-tail.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
-
-/**
- * Shows that a waiting read is alive (docs/protocol.md "Heartbeats"): the time in milliseconds, and the tail.
- */
-export interface Heartbeat {
-  readonly kind: 'heartbeat'
-  readonly timestamp: number
-  readonly tail: StreamPosition
-}
 
 export interface LiveBatchStep {
   readonly kind: 'batch'
@@ -91,7 +82,7 @@ export class LivePhase implements Follower {
     const { position } = this.#progress
     const live = this.#log.liveBatchAt(position)
     if (live !== undefined) return this.#open(live)
-    if (this.#log.isDeleted) throw deletedUnderReadError()
+    if (this.#log.isDeleted) throw this.#log.loss ?? deletedUnderReadError()
     if (position < this.#log.head.tail.seqNum) return 'behind'
     const now = this.#options.clock.now()
     if (now >= this.#deadline!) return 'ended'

@@ -2,7 +2,7 @@ import { HeadwaterError } from '../../model/errors.ts'
 import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
-import { ReadScheduler } from './read-scheduler.ts'
+import { ReadScheduler, SMALL_BYTES } from './read-scheduler.ts'
 
 /** A read without progress for this long may be ended to free its memory, in milliseconds. */
 const STALL_MS = 1_000
@@ -20,15 +20,24 @@ export function readCost(meteredBytes: number, count: number): number {
   )
 }
 
+/** What a small read holds at most. */
+const SMALL_COST = readCost(SMALL_BYTES, READ_RECORDS_MAX)
+/** The part of the memory that only small reads use: at least what one may hold until its size is known. */
+const RESERVED_PART = 8
+const RESERVED_BYTES_MIN = readCost(2 * READ_METERED_BYTES_MAX, READ_RECORDS_MAX)
+
 /** The memory of one read. */
 export interface ReadShare {
   /**
    * Replaces what the read holds with `bytes`. Returns a promise if that must wait for other reads; it never
-   * settles once the share is closed.
+   * settles once the share is closed. A read that is expected to be small waits for other small ones only.
    */
-  hold(bytes: number): MaybePromise<void>
-  /** Corrects the held bytes, without waiting. */
-  correct(bytes: number): void
+  hold(bytes: number, isSmall?: boolean): MaybePromise<void>
+  /**
+   * Corrects the held bytes, without waiting. Returns false, and holds nothing, if the read was expected to
+   * be small and there is no room for what it is: it must drop it, and wait.
+   */
+  correct(bytes: number): boolean
   /** Records that the consumer has finished the last batch. */
   moved(): void
   /** Returns everything. A second call does nothing. */
@@ -38,23 +47,30 @@ export interface ReadShare {
 /**
  * The memory that the open reads of an engine hold together: blocks read from the storage, and batches that
  * their consumers have not finished. When it is used up, further reads wait, and those without progress for a
- * second are ended.
+ * second must give back what they hold. A part is reserved for small reads, which would otherwise wait for
+ * large ones.
  */
 export class ReadBudget {
   readonly scheduler = new ReadScheduler()
   readonly #limit: number
-  readonly #clock: Clock
+  /** The limit of large reads. */
+  readonly #largeLimit: number
+  /** @internal */
+  readonly clock: Clock
   #used = 0
   /** Of all open reads, including those that hold nothing. */
   readonly #shares = new Set<Share>()
   /** Reads that ask for their next batch. They precede new ones, until those have waited for too long. */
-  readonly #moving = new Set<Waiter>()
-  readonly #waiting = new Set<Waiter>()
+  readonly #moving = new Set<Share>()
+  readonly #waiting = new Set<Share>()
+  /** Small reads, which precede all others. */
+  readonly #small = new Set<Share>()
   #cancelCheck: (() => void) | undefined
 
   constructor(limit: number, clock: Clock) {
     this.#limit = limit
-    this.#clock = clock
+    this.#largeLimit = limit - Math.max(limit / RESERVED_PART, RESERVED_BYTES_MIN)
+    this.clock = clock
   }
 
   get used(): number {
@@ -66,7 +82,10 @@ export class ReadBudget {
     return this.#used > this.#limit / 2
   }
 
-  /** `end` is called with the reason if the read must give back its memory; it closes the share. */
+  /**
+   * `end` is called with the reason if the read must give back its memory. It closes the share or corrects
+   * what it holds, unless the read is moving at present.
+   */
   open(end: (reason: HeadwaterError) => void): ReadShare {
     const share = new Share(this, end)
     this.#shares.add(share)
@@ -74,82 +93,77 @@ export class ReadBudget {
   }
 
   /** @internal */
-  hold(share: Share, bytes: number): MaybePromise<void> {
-    if (share.isClosed) return undefined
-    const moves = share.bytes > 0
-    if (bytes === 0) {
-      this.correct(share, 0)
-      return undefined
-    }
-    share.since = this.#clock.now()
+  hold(share: Share, bytes: number, isSmall: boolean): MaybePromise<void> {
+    if (!this.#shares.has(share)) return undefined
+    const large = share.since > 0 ? this.#moving : this.#waiting
+    share.isSmall = isSmall
+    share.since = this.clock.now()
     this.#replace(share, 0)
-    const waiters = moves ? this.#moving : this.#waiting
-    const isFirst = moves ? this.#moving.size === 0 : this.#moving.size + this.#waiting.size === 0
-    if (isFirst && this.#fits(bytes) && !this.#isOverdue()) {
-      this.correct(share, bytes)
+    if (this.#queue().size === 0 && this.#fits(bytes, isSmall)) {
+      this.#replace(share, bytes)
       return undefined
     }
+    share.wanted = bytes
+    share.queue = isSmall ? this.#small : large
+    share.queue.add(share)
+    this.#admit()
+    if (share.queue === undefined) return undefined
     return new Promise((resolve) => {
-      const waiter: Waiter = { share, bytes, since: share.since, resolve }
-      share.leave = () => waiters.delete(waiter)
-      waiters.add(waiter)
-      this.#admit()
+      share.resolve = resolve
       this.#check()
     })
   }
 
   /** @internal Replaces what a share holds, without waiting. */
-  correct(share: Share, bytes: number): void {
-    this.#replace(share, bytes)
-    if (this.#cancelCheck !== undefined) this.#admit()
+  correct(share: Share, bytes: number): boolean {
+    this.#replace(share, 0)
+    const isKept = !share.isSmall || bytes <= SMALL_COST || this.#fits(bytes, false)
+    this.#replace(share, isKept ? bytes : 0)
+    this.#admit()
+    return isKept
   }
 
   #replace(share: Share, bytes: number): void {
-    if (share.isClosed) return
+    if (!this.#shares.has(share)) return
     this.#used += bytes - share.bytes
     share.bytes = bytes
   }
 
   /** @internal */
   close(share: Share): void {
-    share.leave?.()
-    share.leave = undefined
+    share.queue?.delete(share)
     this.#replace(share, 0)
     this.#shares.delete(share)
-    share.isClosed = true
     this.#admit()
   }
 
-  /** @internal */
-  moved(share: Share): void {
-    share.since = this.#clock.now()
+  #fits(bytes: number, isSmall: boolean): boolean {
+    return this.#used === 0 || this.#used + bytes <= (isSmall ? this.#limit : this.#largeLimit)
   }
 
-  #fits(bytes: number): boolean {
-    return this.#used === 0 || this.#used + bytes <= this.#limit
-  }
-
-  #isOverdue(): boolean {
+  /** Without room for a small read there is none for a large one. */
+  #queue(): Set<Share> {
+    if (this.#small.size > 0) return this.#small
     const [oldest] = this.#waiting
-    return oldest !== undefined && this.#clock.now() - oldest.since >= WAIT_MAX_MS
+    const isOverdue = oldest !== undefined && this.clock.now() - oldest.since >= WAIT_MAX_MS
+    return this.#moving.size === 0 || isOverdue ? this.#waiting : this.#moving
   }
 
   #admit(): void {
     for (;;) {
-      const waiters = this.#moving.size === 0 || this.#isOverdue() ? this.#waiting : this.#moving
-      const [next] = waiters
-      if (next === undefined) {
+      const [share] = this.#queue()
+      if (share === undefined) {
         this.#cancelCheck?.()
         this.#cancelCheck = undefined
         return
       }
-      if (!this.#fits(next.bytes)) return
-      waiters.delete(next)
-      const { share } = next
-      share.leave = undefined
-      share.since = this.#clock.now()
-      this.#replace(share, next.bytes)
-      next.resolve()
+      if (!this.#fits(share.wanted, share.isSmall)) return
+      share.queue!.delete(share)
+      share.queue = undefined
+      share.since = this.clock.now()
+      this.#replace(share, share.wanted)
+      share.resolve?.()
+      share.resolve = undefined
     }
   }
 
@@ -157,8 +171,9 @@ export class ReadBudget {
   #check(): void {
     if (this.#cancelCheck !== undefined) return
     this.#endStalled()
-    if (this.#moving.size + this.#waiting.size === 0) return
-    this.#cancelCheck = this.#clock.schedule(CHECK_MS, () => {
+    this.#admit()
+    if (this.#queue().size === 0) return
+    this.#cancelCheck = this.clock.schedule(CHECK_MS, () => {
       this.#cancelCheck = undefined
       this.#check()
     })
@@ -166,16 +181,18 @@ export class ReadBudget {
 
   /** Ends the reads that have stalled longest, as many as the waiting reads need. */
   #endStalled(): void {
-    let needed = this.#used - this.#limit
-    for (const { bytes } of [...this.#moving, ...this.#waiting]) needed += bytes
-    const latest = this.#clock.now() - STALL_MS
+    const large = [...this.#moving, ...this.#waiting]
+    let needed = this.#used - (large.length === 0 ? this.#limit : this.#largeLimit)
+    for (const { wanted } of [...this.#small, ...large]) needed += wanted
+    const latest = this.clock.now() - STALL_MS
     const stalled = [...this.#shares]
       .filter(({ bytes, since }) => bytes > 0 && since <= latest)
       .sort((a, b) => a.since - b.since)
     for (const share of stalled) {
       if (needed <= 0) return
-      needed -= share.bytes
+      const { bytes } = share
       share.end(this.#tooSlow())
+      needed -= bytes - share.bytes
     }
   }
 
@@ -184,17 +201,10 @@ export class ReadBudget {
     return new HeadwaterError(
       'rate_limited',
       `this read made no progress while \`limits.readBufferBytes\` (${limit}) was used up; ` +
-        'resume after the last record that it returned',
+        'resume after its last record',
       { field: 'limits.readBufferBytes' },
     )
   }
-}
-
-interface Waiter {
-  readonly share: Share
-  readonly bytes: number
-  readonly since: number
-  readonly resolve: () => void
 }
 
 class Share implements ReadShare {
@@ -202,26 +212,30 @@ class Share implements ReadShare {
   readonly end: (reason: HeadwaterError) => void
   /** Only the budget changes this and the members below. */
   bytes = 0
-  /** When the read last made progress. */
+  /** When the read last made progress, or began to wait; 0 if it has done neither. */
   since = 0
-  leave: (() => void) | undefined = undefined
-  isClosed = false
+  /** Where it waits for `wanted` bytes. */
+  queue: Set<Share> | undefined = undefined
+  wanted = 0
+  resolve: (() => void) | undefined = undefined
+  /** Whether what it holds, or waits for, was expected to be little. */
+  isSmall = false
 
   constructor(budget: ReadBudget, end: (reason: HeadwaterError) => void) {
     this.#budget = budget
     this.end = end
   }
 
-  hold(bytes: number): MaybePromise<void> {
-    return this.#budget.hold(this, bytes)
+  hold(bytes: number, isSmall = false): MaybePromise<void> {
+    return this.#budget.hold(this, bytes, isSmall)
   }
 
-  correct(bytes: number): void {
-    this.#budget.correct(this, bytes)
+  correct(bytes: number): boolean {
+    return this.#budget.correct(this, bytes)
   }
 
   moved(): void {
-    this.#budget.moved(this)
+    this.since = this.#budget.clock.now()
   }
 
   close(): void {

@@ -1,23 +1,18 @@
+import type { Heartbeat, ReadEvent, RecordCursor } from '../../api/record-cursor.ts'
 import type { ReadPlan } from '../../core/read-plan.ts'
+import { extendedExpiry, isExpired } from '../../core/retention.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
 import { isPromise, LATER, type MaybePromise, type Receiver } from '../../runtime/maybe-promise.ts'
+import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { deletedUnderReadError } from './errors.ts'
 import { HistoryPhase } from './history-phase.ts'
-import {
-  type Heartbeat,
-  type LiveBatchStep,
-  LivePhase,
-  type LivePhaseOptions,
-  type LiveStep,
-} from './live-phase.ts'
+import { type LiveBatchStep, LivePhase, type LivePhaseOptions, type LiveStep } from './live-phase.ts'
 import { type ReadBudget, type ReadShare, readCost } from './read-budget.ts'
 import { ReadProgress } from './read-progress.ts'
-import { expectedBytes } from './read-scheduler.ts'
+import { expectedBytes, SMALL_BYTES } from './read-scheduler.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
-
-/** An event of a read: a batch, or a heartbeat while it waits at the tail. */
-export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | Heartbeat
 
 export interface ReadCursorOptions extends LivePhaseOptions {
   readonly reader: RecordReader
@@ -33,7 +28,7 @@ export interface ReadCursorOptions extends LivePhaseOptions {
  * the storage and then, if the plan waits, follows live; when it falls behind, it reads history again.
  * Closing frees everything.
  */
-export class ReadCursor {
+export class ReadCursor implements RecordCursor {
   readonly #log: StreamLog
   readonly #plan: ReadPlan
   readonly #options: ReadCursorOptions
@@ -41,12 +36,15 @@ export class ReadCursor {
   readonly #history: HistoryPhase
   readonly #live: LivePhase
   readonly #share: ReadShare
-  /** Called when the read is ended for the memory it holds, before the error is reported. */
+  /**
+   * Ends the read when others need the memory of a consumer that pauses: called before the error is reported.
+   * If undefined, the read drops what it holds, and continues when its consumer asks again.
+   */
   onEvicted: (() => void) | undefined
   #phase: 'history' | 'live' | 'closed' = 'history'
   /** The end of the history: the tail when the read was opened or when it last fell behind. */
   #end: number
-  /** Ends the wait for the storage or a cipher when the read is closed. */
+  /** Ends the wait for the storage or a cipher when the read is closed. Undefined while it does not wait. */
   #abandon: ((result: undefined) => void) | undefined
   #failure: { readonly error: unknown } | undefined
   /** Receives the next event while the read waits. */
@@ -60,12 +58,12 @@ export class ReadCursor {
     this.#options = options
     this.#end = log.head.tail.seqNum
     this.#progress = progress
-    this.#share = budget.open((reason) => {
-      this.fail(reason)
-      this.onEvicted?.()
-    })
+    this.#share = budget.open((reason) => this.#giveBack(reason))
     const recordsOf = (blocks: readonly Uint8Array[]) => log.recordsOf(blocks)
-    this.#history = new HistoryPhase(log.blockSource(this.#share), reader, progress, clock.now(), recordsOf)
+    const { extensions } = log.head
+    const openedAt = clock.now()
+    const hasExpired = (block: StoredBlock) => isExpired(extendedExpiry(block, extensions), openedAt)
+    this.#history = new HistoryPhase(log.blockSource(this.#share), reader, progress, hasExpired, recordsOf)
     this.#live = new LivePhase(log, reader, progress, plan.waitMs, options)
   }
 
@@ -79,7 +77,8 @@ export class ReadCursor {
 
   /**
    * The next batch or heartbeat; undefined at the end. One call at a time. A rejection closes the cursor:
-   * `unavailable` when the stream is deleted or the engine closes, `storage` when the storage fails.
+   * `stream_deleted` when the stream is deleted, `closed` when the engine closes, `storage` when the storage
+   * fails.
    */
   next(): MaybePromise<ReadEvent | undefined>
   /** Like `next()`, but may also return `LATER` and call `receive` with the event. */
@@ -125,6 +124,18 @@ export class ReadCursor {
     this.close()
   }
 
+  /** Gives back the memory that others need, unless it waits for something else than its consumer. */
+  #giveBack(reason: HeadwaterError): void {
+    if (this.#abandon !== undefined) return
+    if (this.onEvicted === undefined) {
+      this.#history.forget()
+      this.#share.correct(0)
+    } else {
+      this.fail(reason)
+      this.onEvicted()
+    }
+  }
+
   async #step<Result>(work: () => Promise<Result | undefined>): Promise<Result | undefined> {
     try {
       const result = await work()
@@ -162,7 +173,7 @@ export class ReadCursor {
     const { position, limits, deliveredBytes } = this.#progress
     // A read that has reached its end only asks whether the tail has moved.
     if (position >= this.#end) return undefined
-    const bytes = expectedBytes(this.#end - position, limits)
+    const bytes = expectedBytes(this.#end - position, limits, this.#log.recordBytes)
     return this.#options.budget.scheduler.admit(bytes, deliveredBytes, () => this.#isClosed())
   }
 
@@ -173,7 +184,10 @@ export class ReadCursor {
       if (this.#isClosed()) return undefined
     }
     const next = await this.#unlessClosed(this.#history.next(this.#end))
+    // What was read may continue another history than what was delivered.
+    const isGone = this.#log.isStale && !(await this.#unlessClosed(this.#log.refresh()))
     if (next === undefined || this.#isClosed()) return undefined
+    if (isGone || this.#log.loss !== undefined) throw this.#log.loss ?? deletedUnderReadError()
     const { batch, ended } = next
     if (batch === undefined) {
       if (ended) this.close()
@@ -199,7 +213,7 @@ export class ReadCursor {
     if (follows) this.#live.follow()
     const exists = await this.#unlessClosed(this.#log.refresh())
     if (this.#isClosed()) return undefined
-    if (!exists) throw deletedUnderReadError()
+    if (!exists) throw this.#log.loss ?? deletedUnderReadError()
     const { tail } = this.#log.head
     if (tail.seqNum > this.#end) this.#end = tail.seqNum
     else if (follows && this.#live.begin()) {
@@ -219,7 +233,7 @@ export class ReadCursor {
     try {
       const step = this.#live.next()
       if (step === 'idle') {
-        this.#share.hold(0)
+        this.#share.correct(0)
         this.#live.onChange(this.#onChange)
         return LATER
       }
@@ -262,7 +276,8 @@ export class ReadCursor {
       return this.#catchUp() as Promise<ReadEvent | undefined>
     }
     if (step.kind === 'heartbeat') return step
-    const held = this.#share.hold(readCost(step.batch.meteredBytes, step.batch.count))
+    const { meteredBytes, count } = step.batch
+    const held = this.#share.hold(readCost(meteredBytes, count), meteredBytes <= SMALL_BYTES)
     if (!isPromise(held)) return this.#takeBatch(step)
     return this.#step(() => this.#unlessClosed(held)).then(() => this.#takeBatch(step))
   }

@@ -17,8 +17,8 @@ export interface RecordCodec {
   /** The number of batches being encrypted, which are not in the pipeline yet. */
   readonly pending: number
   /**
-   * Throws `bad_header` if the stream needs a key and this is none, `invalid` if this engine lacks the
-   * stream's cipher.
+   * Throws `encryption_key_invalid` if the stream needs a key and this is none, `invalid` if this engine
+   * lacks the stream's cipher.
    */
   checkKey(key: RedactedKey | undefined): void
   /** Hands a batch to `to`, in the order of the calls. Fails as `checkKey` throws. */
@@ -36,8 +36,11 @@ export interface RecordCodec {
    * a block is damaged.
    */
   split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
-  /** Waits a limited time for pending batches; those left and all later ones reject with `errorOf()`. */
-  close(clock: Clock, errorOf: () => HeadwaterError): Promise<void>
+  /**
+   * Rejects all batches with `errorOf()` after `end` resolves (by default, once none is pending), or when one
+   * has been pending for too long.
+   */
+  close(clock: Clock, errorOf: () => HeadwaterError, end?: Promise<unknown>): Promise<void>
 }
 
 /** The records that a read wants of a block. */

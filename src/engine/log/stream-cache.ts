@@ -1,6 +1,7 @@
 import type { StreamRef } from '../../model/names.ts'
-import { emptyHead, type StorageSession } from '../../storage/contract.ts'
+import type { StorageSession } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
+import { emptyHead } from '../../storage/heads.ts'
 import type { AppendPipeline } from './append-pipeline.ts'
 import { ReadAhead } from './block-source.ts'
 import { ChangeWatch, type ChangeWatchOptions } from './change-watch.ts'
@@ -44,6 +45,8 @@ export class StreamCache {
   /** In the order in which they are considered for eviction. */
   readonly #byId = new Map<string, StreamLog>()
   readonly #loading = new Set<Loading>()
+  /** Set when the engine begins to close. */
+  #drained: Promise<unknown> | undefined
   /** Stays even while it is idle. */
   #newestPipeline: AppendPipeline | undefined
 
@@ -111,9 +114,8 @@ export class StreamCache {
     if (log === undefined) return
     if (change === 'deleted') log.markDeleted('this engine')
     else log.invalidate()
-    if (change !== 'uncertain') return
-    log.markStale()
-    this.#watch.sync(log)
+    if (change !== 'deleted') log.markStale()
+    if (change === 'uncertain') this.#watch.sync(log)
   }
 
   /** Reports that another engine may have changed a log. */
@@ -122,12 +124,27 @@ export class StreamCache {
     if (log !== undefined) this.#watch.sync(log)
   }
 
-  /** Wakes every follower, waits for the appends in flight, and empties the cache. */
-  async close(): Promise<void> {
+  /** Reports that the storage may have lost appends: what is in use is compared, the rest is forgotten. */
+  historyChanged(): void {
+    for (const loading of this.#loading) loading.isStale = true
+    for (const log of [...this.#byId.values()]) {
+      if (log.isIdle) this.#remove(log)
+      else {
+        log.markStale()
+        this.#watch.sync(log)
+      }
+    }
+  }
+
+  /** Wakes every follower, waits until `drained` resolves, which ends all appends, and empties the cache. */
+  async close(drained: Promise<unknown>): Promise<void> {
     this.#watch.close()
-    const logs = [...this.#byId.values()]
-    for (const log of logs) log.wake()
-    await Promise.all(logs.map((log) => log.close()))
+    this.#drained = drained
+    for (const log of this.#byId.values()) {
+      log.wake()
+      log.close(drained)
+    }
+    await drained
     this.#byName.clear()
     this.#byId.clear()
   }
@@ -170,6 +187,7 @@ export class StreamCache {
     this.#byName.set(basin, streams.set(name, log))
     this.#byId.set(logId, log)
     this.#evict()
+    if (this.#drained !== undefined) log.close(this.#drained)
     return log
   }
 

@@ -1,8 +1,10 @@
 import type { AppendBatch } from '../../model/append-input.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
 import type { RedactedKey } from '../../model/redacted-key.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
+import { identityOf } from '../../storage/heads.ts'
 import { RecordBatch } from '../../storage/record-batch.ts'
 import type {
   AppendGroup,
@@ -14,12 +16,14 @@ import type {
 } from './append-entry.ts'
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
 import { BlockSource, type ReadAhead } from './block-source.ts'
-import { closedError, conflictError, deletedError } from './errors.ts'
+import { closedError, conflictError, deletedError, lostRecordsError } from './errors.ts'
 import { type Follower, type LiveBatch, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
 import type { ReadShare } from './read-budget.ts'
 import type { RecordCodec } from './record-codec.ts'
 
 const RELOADS_MAX = 10
+/** The assumed size of a record of which nothing is known, in bytes. */
+const RECORD_BYTES = 1_024
 
 export interface StreamLogOptions extends AppendPipelineOptions {
   readonly session: Pick<StorageSession, 'allocate' | 'append' | 'head' | 'read'>
@@ -35,6 +39,8 @@ export interface StreamLogOptions extends AppendPipelineOptions {
   /** Called when a log gets an append pipeline. */
   readonly onPipeline: (pipeline: AppendPipeline) => void
   readonly onDeleted: (log: StreamLog) => void
+  /** Called when a log has ended because the storage has lost records of it. */
+  readonly onLost: (log: StreamLog) => void
 }
 
 /**
@@ -61,11 +67,16 @@ export class StreamLog implements AppendTarget, AppendSink {
   isDeleted = false
   /** Whether this engine deleted it. Set by this class only. */
   isDeletedHere = false
+  /** Why the log ended, if the storage has lost records of it. Set by this class only. */
+  loss: HeadwaterError | undefined
   /** Whether it was used since the cache last considered it for eviction. Set by the cache only. */
   wasUsed = false
+  /** See `RecordSizes`. */
+  recordBytes = RECORD_BYTES
   #leases = 0
-  #isStale = false
-  #isClosed = false
+  /** How often it was marked as stale, and how often before the latest reload began. */
+  #staleMarks = 0
+  #reloadedMarks = 0
   #syncing: Promise<void> | undefined
   #syncAgain = false
 
@@ -115,10 +126,6 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   enqueue(batch: AppendBatch, listener: AppendListener, group?: AppendGroup, encode?: BlockEncoder): void {
-    if (this.#isClosed) {
-      listener.failed(closedError())
-      return
-    }
     const pipeline = this.#pipeline ?? this.#openPipeline()
     pipeline.enqueue(batch, listener, group, encode)
   }
@@ -153,7 +160,15 @@ export class StreamLog implements AppendTarget, AppendSink {
   /** The stored blocks, for one read. */
   blockSource(share: ReadShare): BlockSource {
     const { session, readAhead, readsIntoNewMemory } = this.#options
-    return new BlockSource(session, readAhead, this.document.logId, this.codec, share, readsIntoNewMemory)
+    return new BlockSource(
+      session,
+      readAhead,
+      this.document.logId,
+      this.codec,
+      share,
+      this,
+      readsIntoNewMemory,
+    )
   }
 
   /** This engine has changed the configuration. */
@@ -162,9 +177,14 @@ export class StreamLog implements AppendTarget, AppendSink {
     else this.#pipeline.invalidate()
   }
 
-  /** This engine may have changed the stream: it is read again before the next use. */
+  /** Whether the head has to be read before what is known of the log is used. */
+  get isStale(): boolean {
+    return this.#staleMarks > this.#reloadedMarks
+  }
+
+  /** The stream may not be as it is known: it is read again before the next use. */
   markStale(): void {
-    this.#isStale = true
+    this.#staleMarks++
   }
 
   markDeleted(by: 'this engine' | 'another engine'): void {
@@ -177,11 +197,9 @@ export class StreamLog implements AppendTarget, AppendSink {
     void this.codec.close(this.#options.clock, deletedError)
   }
 
-  /** Rejects further appends. Resolves when those in flight are settled. */
-  async close(): Promise<void> {
-    await this.codec.close(this.#options.clock, closedError)
-    this.#isClosed = true
-    await this.#pipeline?.settled()
+  /** Ends the encryption of appends that never completes, until `drained` resolves. */
+  close(drained: Promise<unknown>): void {
+    void this.codec.close(this.#options.clock, closedError, drained)
   }
 
   /**
@@ -190,15 +208,16 @@ export class StreamLog implements AppendTarget, AppendSink {
    */
   refresh(): Promise<boolean> {
     if (this.isDeleted) return Promise.resolve(false)
-    return this.#options.isShared() || this.#isStale ? this.reload() : Promise.resolve(true)
+    return this.#options.isShared() || this.isStale ? this.reload() : Promise.resolve(true)
   }
 
   async reload(): Promise<boolean> {
     const { session, loadDocument } = this.#options
     const { logId, basin, name } = this.document
+    const marks = this.#staleMarks
     for (let i = 0; i < RELOADS_MAX; i++) {
-      const known = this.head
-      const head = await session.head(logId)
+      const head = await this.#readHead()
+      if (this.isDeleted) return false
       if (head === undefined) break
       if (head.epoch !== this.document.epoch) {
         const document = await loadDocument(basin, name)
@@ -206,11 +225,8 @@ export class StreamLog implements AppendTarget, AppendSink {
         this.document = document
         if (head.epoch !== document.epoch) continue
       }
-      // Known before the storage was asked: it has lost appends, as a database does when a lagging replica
-      // takes over. The engine continues with what is there.
-      if (head.tail.seqNum < known.tail.seqNum && this.head === known) this.#rewind(head)
-      else this.#advance(head)
-      this.#isStale = false
+      this.#advance(head)
+      this.#reloadedMarks = Math.max(this.#reloadedMarks, marks)
       return true
     }
     if ((await session.head(logId)) !== undefined) throw conflictError()
@@ -231,6 +247,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   onDurable({ block, head }: WrittenAppend): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
+    this.recordBytes = block.meteredBytes / (block.endSeqNum - block.firstSeqNum)
     this.#live?.publish(liveBatch(block))
     if (trimmed) this.#options.onTrim()
   }
@@ -269,8 +286,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   async #syncOnce(): Promise<void> {
     const { session, limits } = this.#options
     const { logId } = this.document
-    const head = await session.head(logId)
-    if (head === undefined) {
+    const head = await this.#readHead()
+    if (head === undefined || this.isDeleted) {
       this.markDeleted('another engine')
       return
     }
@@ -284,12 +301,15 @@ export class StreamLog implements AppendTarget, AppendSink {
         bytesMax,
         unsplit: true,
       })
-      // Published first: a follower that finds the head moved and no batch returns to the storage.
-      for (const block of this.#appendsOf(blocks)) {
-        if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block))
+      // Blocks that may be of another history than the head are left to `reload`.
+      if (!this.isStale) {
+        // Published first: a follower that finds the head moved and no batch returns to the storage.
+        for (const block of this.#appendsOf(blocks)) {
+          if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block))
+        }
+        // With the epoch of the configuration that is known: until a new one is read, appends conflict.
+        this.#advance({ ...head, epoch: this.document.epoch })
       }
-      // With the epoch of the configuration that is known: until a new one is read, appends conflict.
-      this.#advance({ ...head, epoch: this.document.epoch })
     }
     await this.reload()
   }
@@ -303,10 +323,20 @@ export class StreamLog implements AppendTarget, AppendSink {
     }
   }
 
-  #rewind(head: Head): void {
-    this.head = head
-    this.#live?.clear()
-    this.wake()
+  /**
+   * Reads the head, and ends the log if the known one is not part of it: the storage has lost appends, as a
+   * database does when a lagging replica takes over.
+   */
+  async #readHead(): Promise<Head | undefined> {
+    const known = this.head
+    const head = await this.#options.session.head(this.document.logId, identityOf(known))
+    // An append that has succeeded meanwhile expected the known head.
+    if (head !== undefined && this.head === known && !this.isDeleted && isLost(known, head)) {
+      this.loss = lostRecordsError(known.tail.seqNum)
+      this.markDeleted('another engine')
+      this.#options.onLost(this)
+    }
+    return head
   }
 
   #advance(head: Head): void {
@@ -315,4 +345,10 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.head = head
     if (head.tail.seqNum > known.tail.seqNum) this.wake()
   }
+}
+
+/** Whether the known head is neither the present one nor an earlier one of the same history. */
+function isLost(known: Head, head: Head): boolean {
+  const ahead = head.tail.seqNum - known.tail.seqNum
+  return ahead < 0 || (ahead === 0 && head.appendId !== known.appendId) || head.isReplaced === true
 }

@@ -1,4 +1,5 @@
 import { ByteSemaphore, RejectingQuota } from '../../runtime/quota.ts'
+import { closedError } from '../log/errors.ts'
 
 /** Limits that {@link Admission} enforces, for all callers of an engine together. */
 export interface AdmissionLimits {
@@ -20,12 +21,17 @@ export interface Reservation {
   release(): void
 }
 
-/** Decides which appends and sessions the engine accepts, delays or rejects. */
+/**
+ * Decides which appends and sessions the engine accepts, delays or rejects. Waits for accepted calls on
+ * closing.
+ */
 export class Admission {
   /** Every append that has not settled, in flight or not. */
   readonly #pendingBytes: RejectingQuota
   readonly #inFlightBytes: ByteSemaphore
   readonly #sessions: RejectingQuota
+  readonly #calls = new Set<Promise<unknown>>()
+  #isClosed = false
 
   constructor({ appendInFlightBytes, appendWaitingBytes, openSessions }: AdmissionLimits) {
     this.#pendingBytes = new RejectingQuota(
@@ -55,12 +61,28 @@ export class Admission {
   }
 
   /**
-   * Throws `rate_limited` when too many bytes wait. Must precede anything asynchronous: an append that waits
-   * occupies memory.
+   * Throws `rate_limited` when too many bytes wait, and `closed` after `close`. Must precede anything
+   * asynchronous: an append that waits occupies memory, and `close` waits for it.
    */
   reserve(meteredBytes: number): Reservation {
+    if (this.#isClosed) throw closedError()
     this.#pendingBytes.acquire(meteredBytes)
     return new AppendReservation(this.#pendingBytes, this.#inFlightBytes, meteredBytes)
+  }
+
+  /** Adds a call that `close` waits for, and returns it. */
+  track<Result>(call: Promise<Result>): Promise<Result> {
+    const done = () => this.#calls.delete(call)
+    this.#calls.add(call)
+    call.then(done, done)
+    return call
+  }
+
+  /** Admits no more appends. Resolves when they and all other calls have settled. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#pendingBytes.idle()
+    await Promise.allSettled(this.#calls)
   }
 
   /**

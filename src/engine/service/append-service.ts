@@ -1,3 +1,4 @@
+import type { SessionAppender } from '../../api/append-session.ts'
 import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
@@ -58,7 +59,15 @@ export class AppendService {
         group,
         append: (batch, reservation, started) =>
           new Promise((resolve, reject) => {
-            const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
+            const append = new PendingAppend(
+              this.#context,
+              target,
+              batch,
+              // Made by the same engine's `Admission`.
+              reservation as Reservation,
+              resolve,
+              reject,
+            )
             append.forSession(group, started)
             append.appendTo(log)
           }),
@@ -150,7 +159,7 @@ class PendingAppend implements AppendListener {
       usage.appended({
         basin,
         logId,
-        storageClass: config.storageClass,
+        storageClass: config.storageClass ?? 'express',
         records: ack.end.seqNum - ack.start.seqNum,
         meteredBytes: this.#batch.meteredBytes,
         connection: this.#target.connection,
@@ -170,7 +179,7 @@ class PendingAppend implements AppendListener {
     if (this.#retries > 0 && isGone(error) && !this.#log.isDeletedHere) {
       this.#retries--
       this.open()
-    } else this.#fail(error)
+    } else this.#fail((isGone(error) && this.#log.loss) || error)
   }
 
   #send(startedAt: number): void {
@@ -187,17 +196,6 @@ class PendingAppend implements AppendListener {
     this.#reservation.release()
     this.#reject(error)
   }
-}
-
-/**
- * Appends for one session to one incarnation of a stream: the first append that fails discards those behind
- * it.
- */
-export interface SessionAppender {
-  readonly group: AppendGroup
-  /** Appends and releases the reservation. `started` is called when the batch is in flight. */
-  append(batch: AppendBatch, reservation: Reservation, started: () => void): Promise<AppendAck>
-  release(): void
 }
 
 function isGone(error: unknown): boolean {

@@ -91,6 +91,10 @@ export class BackgroundWork implements WorkRequests {
     this.start(this.#cleanup)
   }
 
+  deleteStreams(basin: string): Promise<void> {
+    return this.#cleanup.deleteStreams(basin)
+  }
+
   finishDeletions(): void {
     this.#hasDeletions = true
     this.#run()

@@ -1,6 +1,12 @@
-import { basinConfig, reconfigureBasin } from '../../core/config.ts'
+import { basinConfig, reconfigureBasin, withDefaultRetention } from '../../core/config.ts'
 import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
-import type { BasinConfig, BasinConfigInput, BasinReconfiguration, Cipher } from '../../model/config.ts'
+import type {
+  BasinConfig,
+  BasinConfigInput,
+  BasinReconfiguration,
+  Cipher,
+  RetentionPolicy,
+} from '../../model/config.ts'
 import { assertBasinConfig } from '../../model/config.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
@@ -29,7 +35,7 @@ export interface BasinCreation extends BasinPlacement {
 /** Throws if the change that was decided on is not permitted. */
 export type ChangeCheck = (change: 'create' | 'update') => void
 
-/** Throws 422 `invalid` for a cipher that this engine cannot use. */
+/** Throws `invalid` for a cipher that this engine cannot use. */
 export type CipherCheck = (cipher: Cipher) => void
 
 /** Basins and their configuration (docs/protocol.md "Basins and streams"). */
@@ -58,6 +64,7 @@ export class BasinService {
     name: string,
     config: BasinConfigInput,
     options: BasinCreation,
+    defaultRetention: RetentionPolicy | undefined,
   ): Promise<Provisioned<BasinInfo>> {
     assertValid(basinNameProblem(name), 'basin')
     if (options.requestToken !== undefined) {
@@ -73,19 +80,21 @@ export class BasinService {
         throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
       }
       if (decision === 'noop') return { result: 'noop', info: basinInfo(existing!) }
-      const document = await this.#newBasin(name, basinConfig(config), options, creationKey)
+      const desired = withDefaultRetention(basinConfig(config), defaultRetention)
+      const document = await this.#newBasin(name, desired, options, creationKey)
       await commit([putBasin(document, null)])
       return { result: 'created', info: basinInfo(document) }
     })
   }
 
   /** Creates the basin with the default configuration unless it exists. */
-  async createIfMissing(name: string): Promise<void> {
+  async createIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
     assertValid(basinNameProblem(name), 'basin')
     if ((await this.#catalog.basin(name)) !== undefined) return
     await this.#catalog.change(name, async (commit) => {
       if ((await this.#catalog.basin(name)) !== undefined) return
-      await commit([putBasin(await this.#newBasin(name, basinConfig({}), {}, null), null)])
+      const config = withDefaultRetention(basinConfig({}), defaultRetention)
+      await commit([putBasin(await this.#newBasin(name, config, {}, null), null)])
     })
   }
 
@@ -93,14 +102,15 @@ export class BasinService {
     name: string,
     config: BasinConfigInput,
     placement: BasinPlacement,
+    defaultRetention: RetentionPolicy | undefined,
     check: ChangeCheck,
   ): Promise<Provisioned<BasinInfo>> {
     assertValid(basinNameProblem(name), 'basin')
     this.#checkInput(config, placement)
-    const desired = basinConfig(config)
     return this.#catalog.change(name, async (commit) => {
       const existing = await this.#catalog.basin(name)
       const document = existing?.value
+      const desired = withDefaultRetention(basinConfig(config), defaultRetention, document?.config)
       if (document !== undefined) assertNotDeleting(document)
       const decision = decideEnsure(document, desired)
       if (decision !== 'noop') check(decision)
@@ -126,25 +136,37 @@ export class BasinService {
     return (await this.#catalog.existingBasin(name)).value.config
   }
 
-  async reconfigure(name: string, change: BasinReconfiguration): Promise<BasinConfig> {
+  async reconfigure(
+    name: string,
+    change: BasinReconfiguration,
+    defaultRetention: RetentionPolicy | undefined,
+  ): Promise<BasinConfig> {
     assertBasinConfig(change)
     if (change.streamCipher != null) this.#checkCipher(change.streamCipher)
     return this.#catalog.change(name, async (commit) => {
       const { value, version } = await this.#catalog.activeBasin(name)
-      const config = reconfigureBasin(value.config, change)
+      const changed = reconfigureBasin(value.config, change)
+      const config = withDefaultRetention(changed, defaultRetention, value.config)
       if (!sameConfig(config, value.config)) await commit([putBasin({ ...value, config }, version)])
       return config
     })
   }
 
-  /** Marks the basin as deleting. Background work deletes its streams and then the basin. */
+  /**
+   * Marks the basin as deleting and deletes its streams, so that no engine acknowledges appends to them any
+   * more. Background work deletes the basin, and continues if this fails.
+   */
   async delete(name: string): Promise<void> {
     await this.#catalog.change(name, async (commit) => {
       const { value, version } = await this.#catalog.existingBasin(name)
       if (value.deletedAt !== null) return
       await commit([putBasin({ ...value, deletedAt: this.#clock.now() }, version)])
     })
-    this.#work.finishDeletions()
+    try {
+      await this.#work.deleteStreams(name)
+    } finally {
+      this.#work.finishDeletions()
+    }
   }
 
   async #newBasin(
@@ -195,7 +217,6 @@ function putBasin(document: BasinDocument, expect: number | null): CatalogChange
 function basinInfo(document: BasinDocument): BasinInfo {
   return {
     name: document.name,
-    scope: document.scope,
     location: document.scope,
     state: document.deletedAt === null ? 'active' : 'deleting',
     createdAt: new Date(document.createdAt),

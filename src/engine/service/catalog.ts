@@ -16,7 +16,7 @@ export interface Versioned<Value> {
 
 export type Commit = StorageSession['commit']
 
-const CONFLICTS_MAX = 20
+export const CONFLICTS_MAX = 20
 
 /** Typed access to the documents of basins and streams, pages of documents, and serialized changes. */
 export class Catalog {

@@ -1,8 +1,8 @@
-import { decideDeleteOnEmpty, isExpired } from '../../core/retention.ts'
+import { decideDeleteOnEmpty, extendedExpiry, isExpired } from '../../core/retention.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
-import type { CatalogChange, Collection, Document, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange, Collection, Document, Head, StorageSession } from '../../storage/contract.ts'
 import {
   asJson,
   type BasinDocument,
@@ -15,6 +15,9 @@ import {
   type TokenDocument,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import { closedError, conflictError } from '../log/errors.ts'
+import { CONFLICTS_MAX, type Commit } from './catalog.ts'
+import type { ConfirmedClock } from './confirmed-clock.ts'
 import type { StreamChanges } from './stream-changes.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -30,6 +33,7 @@ export interface CleanupContext {
   readonly changes: StreamChanges
   readonly usage: UsageRecorder
   readonly clock: Clock
+  readonly confirmedClock: ConfirmedClock
   readonly trimGraceMs: number
   readonly onBackgroundError: (error: unknown) => void
   /** Aborts when the engine closes: long tasks stop early. */
@@ -50,11 +54,10 @@ export class Cleanup {
 
   /** Frees trimmed and expired records, and what deleted streams left. */
   async reclaim(): Promise<boolean> {
-    const { session, clock, trimGraceMs, usage } = this.#context
-    const now = clock.now()
+    const { session, confirmedClock, clock, trimGraceMs, usage } = this.#context
     const { more, logIds } = await session.reclaim({
-      now,
-      trimmedBefore: now - trimGraceMs,
+      now: await confirmedClock.now(),
+      trimmedBefore: clock.now() - trimGraceMs,
       blocksMax: RECLAIMED_BLOCKS_MAX,
     })
     if (logIds.length > 0) usage.storedChanged(logIds)
@@ -63,7 +66,7 @@ export class Cleanup {
 
   /** Deletes empty streams whose delete-on-empty deadline has passed. */
   async deleteEmptyStreams(): Promise<boolean> {
-    const now = this.#context.clock.now()
+    const now = await this.#context.confirmedClock.now()
     await this.#forEachPage('deadlines', DEADLINE_PREFIX, async (documents) => {
       const due = documents.filter(({ key }) => deadlineTimeOf(key) <= now)
       for (const deadline of due) await this.#attempt(this.#checkDeadline(deadline, now))
@@ -75,23 +78,24 @@ export class Cleanup {
 
   /** Deletes the streams of basins that are being deleted, then the basins. */
   async finishDeletions(): Promise<boolean> {
-    let hasMore = false
+    const { session, usage } = this.#context
     await this.#forEachPage('basins', '', async (basins) => {
-      for (const basin of basins) {
-        const { deletedAt } = basin.value as unknown as BasinDocument
-        if (deletedAt === null || !(await this.#deleteStreamsOf(basin))) continue
-        hasMore = true
-        return false
+      for (const { key, value, version } of basins) {
+        if ((value as unknown as BasinDocument).deletedAt === null) continue
+        const change: CatalogChange = { kind: 'delete', collection: 'basins', key, expect: version }
+        const deleting = this.deleteStreams(key).then(() => session.commit([change]))
+        // If some could not be deleted, the next run tries again.
+        if (await this.#attempt(deleting)) usage.basinDeleted(key)
       }
       return true
     })
-    return hasMore
+    return false
   }
 
   /** Deletes tokens that expired more than a day ago. Runs once an hour. */
   async deleteExpiredTokens(): Promise<boolean> {
-    const { session, clock } = this.#context
-    const now = clock.now()
+    const { session, confirmedClock } = this.#context
+    const now = await confirmedClock.now()
     // The absolute difference, in case the clock was set back.
     if (Math.abs(now - this.#tokensCheckedAt) < TOKEN_CHECK_MS) return false
     await this.#forEachPage('tokens', '', async (documents) => {
@@ -124,7 +128,7 @@ export class Cleanup {
       await session.commit([done])
       return
     }
-    const hasRecords = await this.#hasRecords(logId, head.trimPoint, head.tail.seqNum, now)
+    const hasRecords = await this.#hasRecords(logId, head, now)
     const { minAgeSeconds } = value.config.deleteOnEmpty
     const decision = decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt: head.appendedAt }, now)
     if (decision === 'delete') {
@@ -146,39 +150,49 @@ export class Cleanup {
     }
   }
 
-  async #hasRecords(logId: string, trimPoint: number, endSeqNum: number, now: number): Promise<boolean> {
+  async #hasRecords(logId: string, { trimPoint, tail, extensions }: Head, now: number): Promise<boolean> {
+    const endSeqNum = tail.seqNum
     let from = trimPoint
     while (from < endSeqNum) {
       const range = { from: { seqNum: from }, endSeqNum, bytesMax: 1 }
       const blocks = await this.#context.session.read(logId, range)
       const last = blocks.at(-1)
       if (last === undefined) return false
-      if (blocks.some(({ expiresAt }) => !isExpired(expiresAt, now))) return true
+      if (blocks.some((block) => !isExpired(extendedExpiry(block, extensions), now))) return true
       from = last.endSeqNum
     }
     return false
   }
 
-  /** Resolves to whether the basin may still have streams. */
-  async #deleteStreamsOf(basin: Document): Promise<boolean> {
-    const { session, changes, usage } = this.#context
-    const prefix = streamKey(basin.key, '')
-    const streams = await session.list('streams', { prefix, after: '', limit: PAGE_DOCUMENTS })
-    let deleted = 0
-    for (const { value, version } of streams) {
-      const stream = { value: value as unknown as StreamDocument, version }
-      if (await this.#attempt(changes.remove((removal) => session.commit(removal), stream))) deleted++
+  /**
+   * Deletes the streams of a basin that gets no more of them. Once it resolves, no engine acknowledges
+   * appends to them. Rejects if one cannot be deleted.
+   */
+  async deleteStreams(basin: string): Promise<void> {
+    const { session, changes, closing } = this.#context
+    const range = { prefix: streamKey(basin, ''), after: '', limit: PAGE_DOCUMENTS }
+    for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
+      const streams = await session.list('streams', range)
+      if (streams.length === 0) return
+      if (closing.aborted) throw closedError()
+      const isTogether = attempts === 0
+      const commit = isTogether
+        ? commitTogether(session)
+        : (removal: readonly CatalogChange[]) => session.commit(removal)
+      const remove = async ({ value, version }: Document) => {
+        try {
+          await changes.remove(commit, { value: value as unknown as StreamDocument, version })
+          attempts = -1
+        } catch (error) {
+          // One by one next, and the list shows whether it is left.
+          if (!isTogether && !StorageConflict.is(error)) throw error
+        }
+      }
+      const removals = await Promise.allSettled(streams.map(remove))
+      for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
+      await macrotask()
     }
-    // If none could be deleted, the next run tries again.
-    if (streams.length > 0) return deleted > 0
-    const removal: CatalogChange = {
-      kind: 'delete',
-      collection: 'basins',
-      key: basin.key,
-      expect: basin.version,
-    }
-    if (await this.#attempt(session.commit([removal]))) usage.basinDeleted(basin.key)
-    return false
+    throw conflictError()
   }
 
   /** Calls `process` with each page of documents, until it resolves to false or the engine closes. */
@@ -210,5 +224,16 @@ export class Cleanup {
       if (!StorageConflict.is(error) && !closing.aborted) onBackgroundError(error)
       return false
     }
+  }
+}
+
+/** Commits what is passed in one turn in one commit. */
+function commitTogether(session: StorageSession): Commit {
+  const all: CatalogChange[] = []
+  let committed: Promise<void> | undefined
+  return (changes) => {
+    all.push(...changes)
+    committed ??= Promise.resolve().then(() => session.commit(all))
+    return committed
   }
 }

@@ -37,6 +37,7 @@ export interface ReadContext {
   readonly usage: UsageRecorder
   readonly clock: Clock
   readonly random: () => number
+  readonly trimGraceMs: number
   readonly closing: SharedSignal
 }
 
@@ -57,12 +58,17 @@ export class ReadService {
   /**
    * Opens a read session. Resolves to undefined when it ends at once. Rejects with `range_not_satisfiable`.
    */
-  open(target: StreamTarget, query: ReadQuery, options: OpenReadOptions): Promise<ReadCursor | undefined> {
-    return this.#openCursor(target, query, 'session', options)
+  async open(
+    target: StreamTarget,
+    query: ReadQuery,
+    options: OpenReadOptions,
+  ): Promise<ReadCursor | undefined> {
+    const opened = await this.#openCursor(target, query, 'session', options)
+    return opened instanceof ReadCursor ? opened : undefined
   }
 
   /**
-   * Reads one batch (docs/protocol.md "Unary reads"). With `waitSeconds` it is a long poll, which the signal
+   * Reads one batch (docs/protocol.md "Unary reads"). With `waitMs` it is a long poll, which the signal
    * ends.
    */
   async batch(
@@ -74,11 +80,18 @@ export class ReadService {
     signal?.throwIfAborted()
     const { usage } = this.#context
     const opening = this.#openCursor(target, query, 'unary', policy)
-    const cursor = await unlessAborted(signal, opening, (late) => late?.close())
-    if (cursor === undefined) {
+    const opened = await unlessAborted(
+      signal,
+      opening,
+      (late) => void (late instanceof ReadCursor && late.close()),
+    )
+    if (!(opened instanceof ReadCursor)) {
       usage.unaryRead(target.ref.basin)
-      return mergeBatches([])
+      const empty = mergeBatches([])
+      // Published clients of the public service get no tail here.
+      return policy.allowsEmpty === 'always' ? empty.withTail(opened) : empty
     }
+    const cursor = opened
     const ignoreSignal = signal && onAbort(signal, () => cursor.close())
     try {
       const batches: ReadBatch[] = []
@@ -106,17 +119,18 @@ export class ReadService {
     return log.head.tail
   }
 
-  /** Ends all reads with `unavailable`. */
+  /** Ends all reads with `closed`. */
   close(): void {
     for (const cursor of [...this.#open]) cursor.fail(closedError())
   }
 
+  /** Resolves to the tail when there is nothing to read. */
   async #openCursor(
     target: StreamTarget,
     query: ReadQuery,
     kind: ReadKind,
     options: OpenReadOptions,
-  ): Promise<ReadCursor | undefined> {
+  ): Promise<ReadCursor | StreamPosition> {
     assertReadQuery(query)
     const endSession = this.#context.admission.openSession()
     let lease: StreamLease | undefined
@@ -128,11 +142,12 @@ export class ReadService {
       lease = await this.#leaseFresh(target)
       const { log } = lease
       const reader = log.codec.reader(target.key)
-      const outcome = planRead(query, kind, log.head, options)
+      const { clock, trimGraceMs } = this.#context
+      const outcome = planRead(query, kind, log.head, options, clock.now() - trimGraceMs)
       if (outcome.kind === 'empty') {
         this.#context.usage.streamingRead(target.ref.basin)()
         release()
-        return undefined
+        return log.head.tail
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
       return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
@@ -147,8 +162,8 @@ export class ReadService {
     reader: RecordReader,
     kind: ReadKind,
     plan: ReadPlan,
-    { heartbeats = false, ending, onEnd, allowsEmpty = false }: OpenReadOptions,
-  ): Promise<ReadCursor | undefined> {
+    { heartbeats = false, ending, onEnd, allowsEmpty }: OpenReadOptions,
+  ): Promise<ReadCursor | StreamPosition> {
     const { readBudget, usage, clock, random, closing } = this.#context
     const { tail } = log.head
     let ignoreEnding: (() => void) | undefined
@@ -186,7 +201,7 @@ export class ReadService {
       if (kind === 'session' && this.#open.has(cursor)) endUsage = usage.streamingRead(basin)
       if (outcome === 'read') return cursor
       cursor.close()
-      return undefined
+      return tail
     } catch (error) {
       cursor.close()
       throw error

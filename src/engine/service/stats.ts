@@ -28,14 +28,26 @@ export interface EngineStats {
    * storage knows. Reads, trims and deletions still work.
    */
   readonly storageFull: boolean
+  /**
+   * How far the clock of the storage is ahead of that of this process, in milliseconds; 0 if it has none. The
+   * engine uses the time of the storage.
+   */
+  readonly clockOffsetMs: number
+  /** Whether expired records are kept until it is certain that the clock is right (docs/guarantees.md). */
+  readonly expiryPaused: boolean
+  /** Streams of which the storage has lost confirmed records, as a lagging replica does that takes over. */
+  readonly lostTails: number
 }
+
+/** What the storage and background work report. */
+type StorageStats = Pick<EngineStats, 'storageFull' | 'clockOffsetMs' | 'expiryPaused' | 'lostTails'>
 
 export function statsOf(
   cache: StreamCache,
   admission: Admission,
   reads: ReadService,
   readBudget: ReadBudget,
-  storageFull: boolean,
+  storage: StorageStats,
 ): EngineStats {
   const logs = [...cache.all()]
   return {
@@ -48,6 +60,6 @@ export function statsOf(
     waitingAppends: admission.waitingAppends,
     waitingAppendBytes: admission.waitingBytes,
     cachedStreams: logs.length,
-    storageFull,
+    ...storage,
   }
 }

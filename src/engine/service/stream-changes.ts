@@ -1,6 +1,7 @@
-import type { StreamConfig } from '../../model/config.ts'
+import { extendRetention, type RetentionExtension } from '../../core/retention.ts'
+import type { RetentionPolicy, StreamConfig } from '../../model/config.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { CatalogChange } from '../../storage/contract.ts'
+import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import type { StreamCache } from '../log/stream-cache.ts'
@@ -11,12 +12,20 @@ import type { WorkRequests } from './work-requests.ts'
 
 /** Removes or reconfigures one incarnation of a stream, and updates the stream cache. */
 export class StreamChanges {
+  readonly #session: Pick<StorageSession, 'head'>
   readonly #cache: StreamCache
   readonly #usage: UsageRecorder
   readonly #work: WorkRequests
   readonly #clock: Clock
 
-  constructor(cache: StreamCache, usage: UsageRecorder, work: WorkRequests, clock: Clock) {
+  constructor(
+    session: Pick<StorageSession, 'head'>,
+    cache: StreamCache,
+    usage: UsageRecorder,
+    work: WorkRequests,
+    clock: Clock,
+  ) {
+    this.#session = session
     this.#cache = cache
     this.#usage = usage
     this.#work = work
@@ -41,21 +50,45 @@ export class StreamChanges {
     this.#work.reclaimAt(this.#clock.now())
   }
 
-  /** Replaces the configuration. Appends that were sequenced under the old one are sequenced again. */
+  /**
+   * Replaces the configuration. Appends that were sequenced under the old one are sequenced again. A longer
+   * retention extends the records that are stored.
+   */
   async reconfigure(
     commit: Commit,
     { value: previous, version }: Versioned<StreamDocument>,
     config: StreamConfig,
   ): Promise<StreamDocument> {
     const document = { ...previous, config, epoch: previous.epoch + 1 }
+    const extensions = await this.#extensionsAfter(previous, config.retentionPolicy)
     const wasOff = previous.config.deleteOnEmpty.minAgeSeconds === 0
     const changes: CatalogChange[] = [
       putStream(document, version),
-      { kind: 'set-epoch', logId: document.logId, epoch: document.epoch },
+      {
+        kind: 'set-epoch',
+        logId: document.logId,
+        epoch: document.epoch,
+        ...(extensions && { extensions }),
+      },
       ...(wasOff ? firstDeadline(document, this.#clock.now()) : []),
     ]
     await this.#commit(document, 'reconfigured', commit(changes))
     return document
+  }
+
+  /** The extensions of the stream's records by another policy; undefined if they stay as they are. */
+  async #extensionsAfter(
+    { config, logId, epoch }: StreamDocument,
+    to: RetentionPolicy,
+  ): Promise<readonly RetentionExtension[] | undefined> {
+    const from = config.retentionPolicy
+    if (JSON.stringify(from) === JSON.stringify(to)) return undefined
+    // Read after the document, and changed only together with it: if they differ, the commit would conflict.
+    const head = await this.#session.head(logId)
+    if (head?.epoch !== epoch) throw new StorageConflict('the stream was changed meanwhile')
+    const { extensions = [] } = head
+    const next = extendRetention(extensions, { from, to }, head.tail.seqNum, this.#clock.now())
+    return next === extensions ? undefined : next
   }
 
   async #commit(

@@ -1,6 +1,6 @@
 import { mergeStreamConfig } from '../../core/config.ts'
 import { firstCheckAt } from '../../core/retention.ts'
-import type { StreamConfigInput } from '../../model/config.ts'
+import type { RetentionPolicy, StreamConfigInput } from '../../model/config.ts'
 import { assertStreamConfig } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
 import { type StreamRef, streamNameProblem } from '../../model/names.ts'
@@ -47,13 +47,14 @@ export class StreamCreator {
     ref: StreamRef,
     config: StreamConfigInput,
     creationKey: string | null,
+    defaultRetention: RetentionPolicy | undefined,
   ): StreamDocument {
     return {
       basin: ref.basin,
       name: ref.stream,
       logId: this.#newId(),
       createdAt: this.#clock.now(),
-      config: mergeStreamConfig(config, defaultStreamConfig),
+      config: mergeStreamConfig(config, defaultStreamConfig, defaultRetention),
       cipher: streamCipher,
       epoch: 1,
       creationKey,
@@ -102,14 +103,17 @@ export class StreamCreator {
       const mayExist = isRepeated || policy.isConfigDenied
       if (mayExist && (await this.#catalog.stream(ref)) !== undefined) return undefined
       if (policy.isConfigDenied) throw permissionDenied()
-      const document = this.newStream(basin.value, ref, policy.config ?? {}, null)
+      const document = this.newStream(basin.value, ref, policy.config ?? {}, null, policy.defaultRetention)
       await this.add(commit, document, basin)
       return document
     })
   }
 
-  async #newBasin(ref: StreamRef, { always }: CreationPolicy): Promise<Versioned<BasinDocument>> {
-    if (always) await this.#basins.createIfMissing(ref.basin)
+  async #newBasin(
+    ref: StreamRef,
+    { always, defaultRetention }: CreationPolicy,
+  ): Promise<Versioned<BasinDocument>> {
+    if (always) await this.#basins.createIfMissing(ref.basin, defaultRetention)
     return this.#catalog.existingBasin(ref.basin)
   }
 }

@@ -52,12 +52,13 @@ export class StreamOpener {
    * wait.
    */
   get(ref: StreamRef): StreamLog | undefined {
-    return this.#waiters.size === 0 && !this.#closing.aborted ? this.#cache.get(ref) : undefined
+    return this.#waiters.size === 0 ? this.#cache.get(ref) : undefined
   }
 
   /**
    * Calls `opened` with the stream: synchronously if it is cached. Calls for one name and purpose complete in
    * the order in which they were made, so that appends keep their order while a name is being resolved.
+   * Closing the engine fails reads at once, and waits for appends.
    */
   open(
     request: OpenRequest,
@@ -65,7 +66,7 @@ export class StreamOpener {
     opened: (log: StreamLog) => void,
     failed: (error: unknown) => void,
   ): void {
-    if (this.#closing.aborted) {
+    if (this.#isOver(purpose)) {
       failed(closedError())
       return
     }
@@ -89,16 +90,15 @@ export class StreamOpener {
     this.#waiters.set(key, waiters)
     this.#findOrCreate(first, purpose).then(
       ({ log, release }) => {
-        // The cache has closed what it had when the closing began, which this log may be missing from.
-        const isClosing = this.#closing.aborted
-        this.#notify(key, waiters, ({ opened, failed }) => (isClosing ? failed(closedError()) : opened(log)))
+        const isOver = this.#isOver(purpose)
+        this.#notify(key, waiters, ({ opened, failed }) => (isOver ? failed(closedError()) : opened(log)))
         release()
       },
       (error: unknown) => {
         // Later callers may succeed: the stream may exist by now, or they may be allowed to create it.
         const later = waiters.splice(sameCount)
-        // Nothing was appended; why a storage that is being closed failed does not matter.
-        const reason = this.#closing.aborted ? closedError() : error
+        // Why a storage that is being closed failed does not matter.
+        const reason = this.#isOver(purpose) ? closedError() : error
         this.#notify(key, waiters, ({ failed }) => failed(reason))
         if (later.length > 0) this.#lookUp(key, purpose, later)
       },
@@ -111,9 +111,13 @@ export class StreamOpener {
     this.#waiters.delete(key)
   }
 
+  #isOver(purpose: Purpose): boolean {
+    return purpose === 'read' && this.#closing.aborted
+  }
+
   async #findOrCreate({ ref, creation }: OpenRequest, purpose: Purpose): Promise<StreamLease> {
     const create = () => {
-      if (this.#closing.aborted) throw closedError()
+      if (this.#isOver(purpose)) throw closedError()
       return this.#creator.createOnUse(ref, purpose, creation)
     }
     for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {

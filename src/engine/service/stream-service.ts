@@ -1,6 +1,12 @@
 import { mergeStreamConfig, reconfigureStream } from '../../core/config.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
-import type { Cipher, StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../model/config.ts'
+import type {
+  Cipher,
+  RetentionPolicy,
+  StreamConfig,
+  StreamConfigInput,
+  StreamReconfiguration,
+} from '../../model/config.ts'
 import { assertBasinConfig, assertStreamConfig } from '../../model/config.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
@@ -64,6 +70,7 @@ export class StreamService {
     ref: StreamRef,
     config: StreamConfigInput,
     requestToken: string | undefined,
+    defaultRetention: RetentionPolicy | undefined,
   ): Promise<Provisioned<StreamInfo>> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (requestToken !== undefined) assertValid(requestTokenProblem(requestToken), 'requestToken')
@@ -75,7 +82,7 @@ export class StreamService {
       const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') throw streamExists(ref)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
-      const document = this.#creator.newStream(basin.value, ref, config, creationKey)
+      const document = this.#creator.newStream(basin.value, ref, config, creationKey, defaultRetention)
       await this.#creator.add(commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
     })
@@ -84,6 +91,7 @@ export class StreamService {
   async ensure(
     ref: StreamRef,
     config: StreamConfigInput,
+    defaultRetention: RetentionPolicy | undefined,
     check: ChangeCheck,
   ): Promise<Provisioned<StreamInfo>> {
     assertValid(streamNameProblem(ref.stream), 'stream')
@@ -91,7 +99,7 @@ export class StreamService {
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
       const existing = await this.#catalog.stream(ref)
-      const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig)
+      const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig, defaultRetention)
       const decision = decideEnsure(existing?.value, desired)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!.value) }
       check(decision)
@@ -99,14 +107,18 @@ export class StreamService {
         const document = await this.#changes.reconfigure(commit, existing!, desired)
         return { result: 'updated', info: streamInfo(document) }
       }
-      const document = this.#creator.newStream(basin.value, ref, config, null)
+      const document = this.#creator.newStream(basin.value, ref, config, null, defaultRetention)
       await this.#creator.add(commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
     })
   }
 
   /** Creates a stream that begins at a position. Rejects with `resource_already_exists`. */
-  async restore(ref: StreamRef, restored: RestoredStream): Promise<StreamInfo> {
+  async restore(
+    ref: StreamRef,
+    restored: RestoredStream,
+    defaultRetention: RetentionPolicy | undefined,
+  ): Promise<StreamInfo> {
     assertMembers(restored, RESTORED_STREAM, 'restored')
     const { config = {}, start, fencingToken = '', cipher } = restored
     if (start === undefined) throw invalid('`start` is required', 'start')
@@ -120,7 +132,7 @@ export class StreamService {
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
       if ((await this.#catalog.stream(ref)) !== undefined) throw streamExists(ref)
-      const stream = this.#creator.newStream(basin.value, ref, config, null)
+      const stream = this.#creator.newStream(basin.value, ref, config, null, defaultRetention)
       const document = cipher === undefined ? stream : { ...stream, cipher }
       await this.#creator.add(commit, document, basin, { tail, fencingToken })
       return streamInfo(document)
@@ -141,14 +153,18 @@ export class StreamService {
     return (await this.#catalog.existingStream(ref)).value.config
   }
 
-  async reconfigure(ref: StreamRef, change: StreamReconfiguration): Promise<StreamConfig> {
+  async reconfigure(
+    ref: StreamRef,
+    change: StreamReconfiguration,
+    defaultRetention: RetentionPolicy | undefined,
+  ): Promise<StreamConfig> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(change)
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
       const stream = await this.#catalog.existingStream(ref)
       const { config } = stream.value
-      const next = reconfigureStream(config, change, basin.value.config.defaultStreamConfig)
+      const next = reconfigureStream(config, change, basin.value.config.defaultStreamConfig, defaultRetention)
       if (!sameConfig(config, next)) await this.#changes.reconfigure(commit, stream, next)
       return next
     })

@@ -1,4 +1,4 @@
-import type { StreamConfigInput } from '../../model/config.ts'
+import type { RetentionPolicy, StreamConfigInput } from '../../model/config.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { RedactedKey } from '../../model/redacted-key.ts'
 
@@ -25,6 +25,8 @@ export interface CreationPolicy {
   readonly always: boolean
   /** Configuration of a stream that is created. */
   readonly config?: StreamConfigInput | undefined
+  /** The retention of a basin or stream for which nothing else sets one. Default: the protocol's. */
+  readonly defaultRetention?: RetentionPolicy | undefined
   /** Rejects the creation with `permission_denied`: the caller may not choose the configuration it gave. */
   readonly isConfigDenied?: boolean | undefined
 }

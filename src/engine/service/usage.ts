@@ -172,8 +172,7 @@ export const NO_USAGE: UsageModule = {
 
 function usageUnavailable(): HeadwaterError {
   return new HeadwaterError(
-    'unavailable',
+    'unsupported',
     'usage is not metered: open the engine with `usage: usageMetrics()` from `headwater/usage`',
-    { mayHaveEffects: false },
   )
 }

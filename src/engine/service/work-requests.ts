@@ -6,6 +6,8 @@ export interface WorkRequests {
   restart(): void
   /** Frees trimmed and deleted records at this time, in milliseconds, or soon after. */
   reclaimAt(time: number): void
+  /** Deletes the streams of a basin that is marked as deleting. Rejects if that fails. */
+  deleteStreams(basin: string): Promise<void>
   /** Completes the deletion of basins, now. */
   finishDeletions(): void
   /** Keeps the engine in memory, even if its owner drops it, as long as it is in use. */

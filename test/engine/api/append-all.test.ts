@@ -31,7 +31,7 @@ describe('appendAll', () => {
     const pending = acks.next().then(() => 'ended', codeOf)
     await clock.settle()
     await hw.close()
-    expect(await Promise.race([pending, clock.settle().then(() => 'waiting')])).toBe('unavailable')
+    expect(await Promise.race([pending, clock.settle().then(() => 'waiting')])).toBe('closed')
   })
 
   it('ends when an append fails while its source is idle', async () => {

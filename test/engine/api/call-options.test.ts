@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { CallOptions, Headwater } from '../../../src/index.ts'
+import type { CallOptions, Engine } from '../../../src/index.ts'
 import { openEngine, type TestEngine, testStorage, wrapped } from '../../support/index.ts'
 
 let engine: TestEngine
@@ -11,14 +11,14 @@ const RANGE = { ...METRICS, set: 'storage' } as const
 const START = { start: { seqNum: 0, timestamp: 0 } }
 
 /** Every asynchronous method that takes a signal. */
-const CALLS: Readonly<Record<string, (hw: Headwater, options: CallOptions) => Promise<unknown>>> = {
+const CALLS: Readonly<Record<string, (hw: Engine, options: CallOptions) => Promise<unknown>>> = {
   createBasin: (hw, options) => hw.createBasin('new', {}, options),
   ensureBasin: (hw, options) => hw.ensureBasin('new', {}, options),
   listBasins: (hw, options) => hw.listBasins({}, options),
   listAllBasins: (hw, options) => hw.listAllBasins({}, options).next(),
-  basinConfig: (hw, options) => hw.basinConfig('basin', options),
-  reconfigureBasin: (hw, options) => hw.reconfigureBasin('basin', {}, options),
-  deleteBasin: (hw, options) => hw.deleteBasin('basin', options),
+  basinConfig: (hw, options) => hw.basin('basin').config(options),
+  reconfigureBasin: (hw, options) => hw.basin('basin').reconfigure({}, options),
+  deleteBasin: (hw, options) => hw.basin('basin').delete(options),
   issueAccessToken: (hw, options) => hw.issueAccessToken({ id: 'id', scope: { ops: ['read'] } }, options),
   listAccessTokens: (hw, options) => hw.listAccessTokens({}, options),
   listAllAccessTokens: (hw, options) => hw.listAllAccessTokens({}, options).next(),
@@ -33,21 +33,21 @@ const CALLS: Readonly<Record<string, (hw: Headwater, options: CallOptions) => Pr
   counters: (hw, options) => hw.counters(options),
   createStream: (hw, options) => hw.basin('basin').createStream('new', {}, options),
   ensureStream: (hw, options) => hw.basin('basin').ensureStream('new', {}, options),
-  restoreStream: (hw, options) => hw.basin('basin').restoreStream('new', START, options),
+  restoreStream: (hw, options) => hw.restoreStream({ basin: 'basin', stream: 'new' }, START, options),
   listStreams: (hw, options) => hw.basin('basin').listStreams({}, options),
   listAllStreams: (hw, options) => hw.basin('basin').listAllStreams({}, options).next(),
-  streamConfig: (hw, options) => hw.basin('basin').streamConfig('stream', options),
-  reconfigureStream: (hw, options) => hw.basin('basin').reconfigureStream('stream', {}, options),
-  deleteStream: (hw, options) => hw.basin('basin').deleteStream('stream', options),
+  streamConfig: (hw, options) => hw.basin('basin').stream('stream').config(options),
+  reconfigureStream: (hw, options) => hw.basin('basin').stream('stream').reconfigure({}, options),
+  deleteStream: (hw, options) => hw.basin('basin').stream('stream').delete(options),
   'metrics of a basin': (hw, options) => hw.basin('basin').metrics(RANGE, options),
   append: (hw, options) => hw.basin('basin').stream('stream').append('a', options),
   fence: (hw, options) => hw.basin('basin').stream('stream').fence('token', options),
   trim: (hw, options) => hw.basin('basin').stream('stream').trim(0, options),
   appendSession: (hw, options) => hw.basin('basin').stream('stream').appendSession(options),
   appendAll: (hw, options) => hw.basin('basin').stream('stream').appendAll(['a'], options).next(),
-  read: (hw, options) => hw.basin('basin').stream('stream').read({ seqNum: 0 }, options),
+  read: (hw, options) => hw.basin('basin').stream('stream').readBatch({ seqNum: 0 }, options),
   readSession: (hw, options) =>
-    hw.basin('basin').stream('stream').readSession({ seqNum: 0 }, options)[Symbol.asyncIterator]().next(),
+    hw.basin('basin').stream('stream').follow({ seqNum: 0 }, options)[Symbol.asyncIterator]().next(),
   checkTail: (hw, options) => hw.basin('basin').stream('stream').checkTail(options),
   'metrics of a stream': (hw, options) => hw.basin('basin').stream('stream').metrics(RANGE, options),
 }
@@ -73,7 +73,7 @@ describe('a signal that aborts later', () => {
   it('ends a long poll', async () => {
     engine = await openEngine()
     const controller = new AbortController()
-    const polling = engine.stream.read({ waitSeconds: 60 }, { signal: controller.signal })
+    const polling = engine.stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal: controller.signal })
     await engine.clock.settle()
     controller.abort(new Error('enough'))
     await expect(polling).rejects.toThrow('enough')
@@ -106,7 +106,10 @@ describe('a call whose signal aborts', () => {
     const holder = hw.as(await hw.issueAccessToken({ id: 'holder', scope })).basin('basin')
     const controller = new AbortController()
     const { signal } = controller
-    const calls = [holder.deleteStream('stream', { signal }), holder.stream('stream').append('a', { signal })]
+    const calls = [
+      holder.stream('stream').delete({ signal }),
+      holder.stream('stream').append('a', { signal }),
+    ]
     controller.abort(new Error('enough'))
     for (const call of calls) await expect(call).rejects.toThrow('enough')
     await engine.clock.settle()

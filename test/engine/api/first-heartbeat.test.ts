@@ -6,7 +6,7 @@ it('the first heartbeat has the tail of the delivered records, whenever an appen
   for (let turns = 0; turns < 60; turns++) {
     const stream = hw.basin('my-basin', { autoCreate: true }).stream(`stream-${turns}`)
     await stream.append('before')
-    const events = stream.readSession({ seqNum: 0 }).events()
+    const events = stream.follow({ seqNum: 0 }).events()
     const delivered = (async () => {
       let count = 0
       for await (const event of events) {

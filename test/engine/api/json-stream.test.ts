@@ -2,11 +2,10 @@ import { firstValueFrom, take, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import {
-  type Headwater,
+  type Engine,
   HeadwaterError,
   type JsonStream,
   open,
-  type StandardResult,
   type StandardSchema,
   type Stream,
 } from '../../../src/index.ts'
@@ -16,7 +15,7 @@ interface Order {
   readonly total: number
 }
 
-let hw: Headwater
+let hw: Engine
 let stream: Stream
 beforeEach(async () => {
   hw = await open({ storage: memory() })
@@ -25,12 +24,14 @@ beforeEach(async () => {
 afterEach(() => hw.close())
 
 function schema<Input, Output>(
-  validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>,
+  validate: StandardSchema<Input, Output>['~standard']['validate'],
 ): StandardSchema<Input, Output> {
   return { '~standard': { version: 1, vendor: 'test', validate } }
 }
 
-function orderOf(value: unknown): StandardResult<Order> {
+function orderOf(
+  value: unknown,
+): Awaited<ReturnType<StandardSchema<unknown, Order>['~standard']['validate']>> {
   const { id, total = 0 } = Object(value) as Partial<Order>
   if (typeof id !== 'string') return { issues: [{ message: 'expected a string', path: ['id'] }] }
   if (typeof total !== 'number') {
@@ -53,12 +54,12 @@ async function failure(call: () => unknown): Promise<HeadwaterError> {
 }
 
 async function bodies(): Promise<string[]> {
-  return (await stream.read({ seqNum: 0 })).records.map(({ body }) => body)
+  return (await stream.readBatch({ seqNum: 0 })).records.map(({ body }) => body)
 }
 
 async function values<Value>(json: JsonStream<Value, never>, count: number): Promise<Value[]> {
   const found: Value[] = []
-  for await (const { value } of json.readSession({ seqNum: 0, count })) found.push(value)
+  for await (const { value } of json.read({ seqNum: 0, count })) found.push(value)
   return found
 }
 
@@ -69,7 +70,7 @@ describe('appending JSON values', () => {
       const json = stream.json()
       const ack = await json.append(value)
       expect([ack.start.seqNum, ack.end.seqNum]).toEqual([0, 1])
-      expect((await json.read({ seqNum: 0 })).records.map((record) => record.value)).toEqual([value])
+      expect((await json.readBatch({ seqNum: 0 })).records.map((record) => record.value)).toEqual([value])
     },
   )
 
@@ -178,26 +179,26 @@ describe('reading JSON values', () => {
     await stream.append([{ body: '1', headers: [['kind', 'é']] }, { body: '2' }])
     await stream.fence('writer')
     const json = stream.json<number>()
-    const { records, lastSeqNum } = await json.read({ seqNum: 0 })
+    const { records, lastSeqNum } = await json.readBatch({ seqNum: 0 })
     expect(records).toMatchObject([
       { seqNum: 0, headers: [['kind', 'é']], value: 1 },
       { seqNum: 1, headers: [], value: 2 },
     ])
     expect(lastSeqNum).toBe(2)
-    expect((await json.read({ seqNum: 2 })).records).toEqual([])
+    expect((await json.readBatch({ seqNum: 2 })).records).toEqual([])
   })
 
   it('follows: as an iterable, in batches, in events and as observables', async () => {
     const json = stream.json<number>()
     await json.appendBatch([1, 2])
     const following = values(json as JsonStream<number, never>, 3)
-    const observed = firstValueFrom(json.readSession({ seqNum: 0 }).records$.pipe(take(3), toArray()))
-    const batched = firstValueFrom(json.readSession({ seqNum: 0 }).batches$)
+    const observed = firstValueFrom(json.follow({ seqNum: 0 }).records$.pipe(take(3), toArray()))
+    const batched = firstValueFrom(json.follow({ seqNum: 0 }).batches$)
     await json.append(3)
     expect(await following).toEqual([1, 2, 3])
     expect((await observed).map(({ value }) => value)).toEqual([1, 2, 3])
     expect((await batched).records.map(({ value }) => value)).toContain(1)
-    for await (const event of json.readSession({ seqNum: 0 }).events()) {
+    for await (const event of json.follow({ seqNum: 0 }).events()) {
       expect(event).toMatchObject({ kind: 'batch', batch: { lastSeqNum: 2 } })
       break
     }
@@ -207,25 +208,27 @@ describe('reading JSON values', () => {
     ['not JSON', '{id'],
     ['empty', ''],
     ['not UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
-  ])('ends at a record that is %s with `bad_json` and its sequence number', async (_, body) => {
+  ])('ends at a record that is %s with `undecodable_record` and its sequence number', async (_, body) => {
     await stream.json().append('fine')
     await stream.append({ body })
     await stream.json().append('fine again')
     const json = stream.json()
-    const expected = { code: 'bad_json', seqNum: 1 }
-    expect(await failure(() => json.read({ seqNum: 0 }))).toMatchObject(expected)
+    const expected = { code: 'undecodable_record', seqNum: 1 }
+    expect(await failure(() => json.readBatch({ seqNum: 0 }))).toMatchObject(expected)
     expect(await failure(() => values(json as JsonStream<unknown, never>, 3))).toMatchObject(expected)
-    const observed = firstValueFrom(json.readSession({ seqNum: 1 }).records$)
+    const observed = firstValueFrom(json.follow({ seqNum: 1 }).records$)
     expect(await failure(() => observed)).toMatchObject(expected)
-    expect((await json.read({ seqNum: 2 })).records).toMatchObject([{ value: 'fine again' }])
+    expect((await json.readBatch({ seqNum: 2 })).records).toMatchObject([{ value: 'fine again' }])
     expect(hw.stats().openReads).toBe(0)
   })
 
   it('accepts a signal, and no other option', async () => {
     const json = stream.json()
-    await expect(json.read({ seqNum: 0 }, { signal: AbortSignal.abort('stop') })).rejects.toBe('stop')
-    expect((await failure(() => json.read({}, { as: 'bytes' } as never))).code).toBe('invalid')
-    expect((await failure(() => json.readSession({}, null as never))).code).toBe('invalid')
+    await expect(json.readBatch({ seqNum: 0 }, { signal: AbortSignal.abort('stop') })).rejects.toBe('stop')
+    expect((await failure(() => json.readBatch({ tailOffset: 0 }, { as: 'bytes' } as never))).code).toBe(
+      'invalid',
+    )
+    expect((await failure(() => json.follow({}, null as never))).code).toBe('invalid')
   })
 })
 
@@ -235,7 +238,7 @@ describe('with a schema', () => {
     expectTypeOf(orders).toEqualTypeOf<JsonStream<Order, { id: string; total?: number }>>()
     await orders.append({ id: 'a' })
     expect(await bodies()).toEqual(['{"id":"a","total":0}'])
-    expect((await orders.read({ seqNum: 0 })).records[0]?.value).toEqual({ id: 'a', total: 0 })
+    expect((await orders.readBatch({ seqNum: 0 })).records[0]?.value).toEqual({ id: 'a', total: 0 })
   })
 
   it('rejects a value that does not match, before anything is appended', async () => {
@@ -248,10 +251,10 @@ describe('with a schema', () => {
     await expect(stream.checkTail()).rejects.toMatchObject({ code: 'basin_not_found' })
   })
 
-  it('ends at a record that does not match with `bad_json` and its sequence number', async () => {
+  it('ends at a record that does not match with `undecodable_record` and its sequence number', async () => {
     await stream.json().appendBatch([{ id: 'a' }, { total: 1 }])
-    const error = await failure(() => stream.json(ORDER).read({ seqNum: 0 }))
-    expect(error).toMatchObject({ code: 'bad_json', seqNum: 1 })
+    const error = await failure(() => stream.json(ORDER).readBatch({ seqNum: 0 }))
+    expect(error).toMatchObject({ code: 'undecodable_record', seqNum: 1 })
     expect(error.message).toBe('record 1 does not match the schema: `id`: expected a string')
   })
 
@@ -280,7 +283,7 @@ describe('with a schema', () => {
     const acks = await Promise.allSettled([json.append('a'), json.append('bad'), json.append('b')])
     expect(acks.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(await bodies()).toEqual(['"a"', '"b"'])
-    expect((await json.read({ seqNum: 0 })).records.map(({ value }) => value)).toEqual(['a', 'b'])
+    expect((await json.readBatch({ seqNum: 0 })).records.map(({ value }) => value)).toEqual(['a', 'b'])
   })
 
   it('stops waiting for an asynchronous schema when the signal aborts', async () => {
@@ -293,7 +296,7 @@ describe('with a schema', () => {
 
   it('stops waiting for an asynchronous schema when the engine is closed', async () => {
     const ack = stream.json(schema<string, string>(() => new Promise(() => {}))).append('a')
-    const rejected = expect(ack).rejects.toMatchObject({ code: 'unavailable' })
+    const rejected = expect(ack).rejects.toMatchObject({ code: 'closed' })
     await hw.close()
     await rejected
   })

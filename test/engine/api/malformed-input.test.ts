@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import type { Basin, Headwater, Stream } from '../../../src/index.ts'
+import type { Basin, Engine, Stream } from '../../../src/index.ts'
 import { fenceRecord, HeadwaterError, open, trimRecord } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 
@@ -9,7 +9,7 @@ type Any = never
 const any = (value: unknown) => value as Any
 
 interface Target {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly basin: Basin
   readonly stream: Stream
 }
@@ -56,11 +56,11 @@ const METHODS: Record<string, (target: Target, object: Any) => unknown> = {
   'producer.submit, record': ({ stream }, object) => stream.producer().submit(object),
   'producer.submit, options': ({ stream }, object) => stream.producer().submit('a', object),
   'producer.flush, options': ({ stream }, object) => stream.producer().flush(object),
-  'stream.read, query': ({ stream }, object) => stream.read(object),
-  'stream.read, options': ({ stream }, object) => stream.read({ seqNum: 0 }, object),
-  'stream.readSession, query': ({ stream }, object) => first(stream.readSession(object)),
-  'stream.readSession, options': ({ stream }, object) => first(stream.readSession({ seqNum: 0 }, object)),
-  'json.read, query': ({ stream }, object) => stream.json().read(object),
+  'stream.readBatch, query': ({ stream }, object) => stream.readBatch(object),
+  'stream.readBatch, options': ({ stream }, object) => stream.readBatch({ seqNum: 0 }, object),
+  'stream.follow, query': ({ stream }, object) => first(stream.follow(object)),
+  'stream.follow, options': ({ stream }, object) => first(stream.follow({ seqNum: 0 }, object)),
+  'json.readBatch, query': ({ stream }, object) => stream.json().readBatch(object),
   'stream.checkTail, options': ({ stream }, object) => stream.checkTail(object),
   'stream.metrics, query': ({ stream }, object) => stream.metrics(object),
   'stream.metrics, options': ({ stream }, object) => stream.metrics({ set: 'storage', ...RANGE }, object),
@@ -70,18 +70,18 @@ const METHODS: Record<string, (target: Target, object: Any) => unknown> = {
   'basin.createStream, options': ({ basin }, object) => basin.createStream('a', {}, object),
   'basin.ensureStream, config': ({ basin }, object) => basin.ensureStream('a', object),
   'basin.ensureStream, options': ({ basin }, object) => basin.ensureStream('a', {}, object),
-  'basin.restoreStream, stream': ({ basin }, object) => basin.restoreStream('a', object),
-  'basin.restoreStream, start': ({ basin }, start) => basin.restoreStream('a', { start }),
-  'basin.restoreStream, options': ({ basin }, object) =>
-    basin.restoreStream('a', { start: { seqNum: 0, timestamp: 0 } }, object),
+  'restoreStream, stream': ({ hw }, object) => hw.restoreStream({ basin: 'basin', stream: 'a' }, object),
+  'restoreStream, start': ({ hw }, start) => hw.restoreStream({ basin: 'basin', stream: 'a' }, { start }),
+  'restoreStream, options': ({ hw }, object) =>
+    hw.restoreStream({ basin: 'basin', stream: 'a' }, { start: { seqNum: 0, timestamp: 0 } }, object),
   'basin.listStreams, query': ({ basin }, object) => basin.listStreams(object),
   'basin.listStreams, options': ({ basin }, object) => basin.listStreams({}, object),
   'basin.listAllStreams, query': ({ basin }, object) => first(basin.listAllStreams(object)),
   'basin.listAllStreams, options': ({ basin }, object) => first(basin.listAllStreams({}, object)),
-  'basin.streamConfig, options': ({ basin }, object) => basin.streamConfig('stream', object),
-  'basin.reconfigureStream, change': ({ basin }, object) => basin.reconfigureStream('stream', object),
-  'basin.reconfigureStream, options': ({ basin }, object) => basin.reconfigureStream('stream', {}, object),
-  'basin.deleteStream, options': ({ basin }, object) => basin.deleteStream('stream', object),
+  'basin.streamConfig, options': ({ basin }, object) => basin.stream('stream').config(object),
+  'basin.reconfigureStream, change': ({ basin }, object) => basin.stream('stream').reconfigure(object),
+  'basin.reconfigureStream, options': ({ basin }, object) => basin.stream('stream').reconfigure({}, object),
+  'basin.deleteStream, options': ({ basin }, object) => basin.stream('stream').delete(object),
   'basin.metrics, query': ({ basin }, object) => basin.metrics(object),
   'basin.metrics, options': ({ basin }, object) => basin.metrics({ set: 'storage', ...RANGE }, object),
   'hw.basin, options': ({ hw }, object) => hw.basin('a', object),
@@ -93,10 +93,10 @@ const METHODS: Record<string, (target: Target, object: Any) => unknown> = {
   'hw.listBasins, options': ({ hw }, object) => hw.listBasins({}, object),
   'hw.listAllBasins, query': ({ hw }, object) => first(hw.listAllBasins(object)),
   'hw.listAllBasins, options': ({ hw }, object) => first(hw.listAllBasins({}, object)),
-  'hw.basinConfig, options': ({ hw }, object) => hw.basinConfig('basin', object),
-  'hw.reconfigureBasin, change': ({ hw }, object) => hw.reconfigureBasin('basin', object),
-  'hw.reconfigureBasin, options': ({ hw }, object) => hw.reconfigureBasin('basin', {}, object),
-  'hw.deleteBasin, options': ({ hw }, object) => hw.deleteBasin('basin', object),
+  'hw.basinConfig, options': ({ hw }, object) => hw.basin('basin').config(object),
+  'hw.reconfigureBasin, change': ({ hw }, object) => hw.basin('basin').reconfigure(object),
+  'hw.reconfigureBasin, options': ({ hw }, object) => hw.basin('basin').reconfigure({}, object),
+  'hw.deleteBasin, options': ({ hw }, object) => hw.basin('basin').delete(object),
   'hw.issueAccessToken, token': ({ hw }, object) => hw.issueAccessToken(object),
   'hw.issueAccessToken, scope': ({ hw }, scope) => hw.issueAccessToken({ id: 'a', scope }),
   'hw.issueAccessToken, options': ({ hw }, object) => hw.issueAccessToken(any(TOKEN), object),
@@ -177,16 +177,16 @@ describe('a member of a wrong type', () => {
     ['headers', ({ stream }) => stream.append({ headers: any({ a: 'b' }) })],
     ['timestamp', ({ stream }) => stream.append({ body: '', timestamp: any('2025-01-01') })],
     ['timestamp', ({ stream }) => stream.append({ body: '', timestamp: new Date('never') })],
-    ['tailOffset', ({ stream }) => stream.read({ tailOffset: Number.POSITIVE_INFINITY })],
-    ['count', ({ stream }) => stream.read({ seqNum: 0, count: any('5') })],
-    ['count', ({ stream }) => stream.read({ seqNum: 0, count: Number.NaN })],
-    ['count', ({ stream }) => stream.read({ seqNum: 0, count: any(new Date(5)) })],
+    ['tailOffset', ({ stream }) => stream.readBatch({ tailOffset: Number.POSITIVE_INFINITY })],
+    ['count', ({ stream }) => stream.readBatch({ seqNum: 0, count: any('5') })],
+    ['count', ({ stream }) => stream.readBatch({ seqNum: 0, count: Number.NaN })],
+    ['count', ({ stream }) => stream.readBatch({ seqNum: 0, count: any(new Date(5)) })],
     ['source', ({ stream }) => first(stream.appendAll(any(5)))],
     ['source', ({ stream }) => first(stream.appendAll('text'))],
     ['source', ({ stream }) => first(stream.json().appendAll(any(undefined)))],
-    ['clamp', ({ stream }) => stream.read({ seqNum: 0, clamp: any('true') })],
-    ['waitSeconds', ({ stream }) => stream.read({ seqNum: 0, waitSeconds: any('1') })],
-    ['as', ({ stream }) => stream.read({ seqNum: 0 }, { as: any('text') })],
+    ['clamp', ({ stream }) => stream.readBatch({ seqNum: 0, clamp: any('true') })],
+    ['waitMs', ({ stream }) => stream.readBatch({ seqNum: 0, waitMs: any('1') })],
+    ['as', ({ stream }) => stream.readBatch({ seqNum: 0 }, { as: any('text') })],
     ['recordsMax', ({ stream }) => stream.producer({ recordsMax: any('5') })],
     ['lingerMs', ({ stream }) => stream.producer({ lingerMs: any('5') })],
     ['limit', ({ hw }) => hw.listBasins({ limit: any('5') })],
@@ -196,10 +196,10 @@ describe('a member of a wrong type', () => {
     ['autoCreate', ({ hw }) => hw.basin('a', { autoCreate: any('false') })],
     ['basin', ({ hw }) => hw.basin(any(5))],
     ['basin', ({ hw }) => hw.createBasin(any(undefined))],
-    ['basin', ({ hw }) => hw.basinConfig(any({ name: 'basin' }))],
+    ['basin', ({ hw }) => hw.basin(any({ name: 'basin' })).config()],
     ['stream', ({ basin }) => basin.stream(any(undefined))],
     ['stream', ({ basin }) => basin.createStream('\ud800')],
-    ['stream', ({ basin }) => basin.deleteStream(any(5))],
+    ['stream', ({ basin }) => basin.stream(any(5)).delete()],
     ['requestToken', ({ hw }) => hw.createBasin('a', {}, { requestToken: any(5) })],
     ['requestToken', ({ hw }) => hw.createBasin('a', {}, { requestToken: '\ud800' })],
     ['location', ({ hw }) => hw.createBasin('a', {}, { location: any(5) })],
@@ -245,7 +245,7 @@ describe('the message', () => {
       'unknown member `match_seq_num`; did you mean `matchSeqNum`?',
       ({ stream }) => stream.append('a', any({ match_seq_num: 1 })),
     ],
-    ['unknown member `wait`; did you mean `waitSeconds`?', ({ stream }) => stream.read(any({ wait: 1 }))],
+    ['unknown member `wait`; did you mean `waitMs`?', ({ stream }) => stream.readBatch(any({ wait: 1 }))],
     ['unknown member `header`; did you mean `headers`?', ({ stream }) => stream.append(any({ header: [] }))],
     ['unknown member `limits`; expected `signal`', ({ hw }) => hw.listLocations(any({ limits: 1 }))],
     [

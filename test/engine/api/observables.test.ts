@@ -1,6 +1,6 @@
 import { Observable, type Observer, type Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { Multicast } from '../../../src/engine/api/observables.ts'
+import { Multicast } from '../../../src/api/observables.ts'
 
 /** Records what it receives. */
 function recorder() {

@@ -28,7 +28,7 @@ it('a producer keeps its batches within the frame limit', async () => {
   await producer.close()
   for (const ticket of tickets) await ticket.ack()
   let records = 0
-  for await (const batch of engine.stream.readSession({ seqNum: 0, count: 4 }).batches()) {
+  for await (const batch of engine.stream.read({ seqNum: 0, count: 4 }).batches()) {
     expect(batch.data.length).toBeLessThanOrEqual(BATCH_ENCODED_BYTES_MAX)
     records += batch.count
   }
@@ -73,7 +73,7 @@ describe('sessions and producers', () => {
     await (await session.submit('a')).ack()
     await hw.close()
     await clock.settle()
-    expect(ended).toBe('unavailable')
+    expect(ended).toBe('closed')
   })
 
   it('closing the engine leaves no linger timer', async () => {
@@ -159,7 +159,7 @@ describe('after the engine has closed', () => {
         .then(() => 'taken', codeOf),
     ]
     expect({ results, pending: clock.pending }).toEqual({
-      results: ['unavailable', 'unavailable'],
+      results: ['closed', 'closed'],
       pending: 0,
     })
   })

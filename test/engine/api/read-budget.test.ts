@@ -1,12 +1,14 @@
+import fc from 'fast-check'
 import { expect, it, onTestFinished } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
 import { open } from '../../../src/index.ts'
 import { MIB } from '../../../src/model/limits.ts'
-import { testClock, testStorage } from '../../support/index.ts'
+import { testClock, testStorage, wrapped } from '../../support/index.ts'
 
 /** An engine with 16 MiB for reads, and a stream of batches of 1 MiB. */
-async function openWithBatches(batches: number) {
+async function openWithBatches(batches: number, storage = testStorage()) {
   const clock = testClock()
-  const hw = await open({ storage: testStorage(), clock, limits: { readBufferBytes: 16 * MIB } })
+  const hw = await open({ storage, clock, limits: { readBufferBytes: 16 * MIB } })
   onTestFinished(() => hw.close())
   const stream = hw.basin('basin').stream('stream')
   const batch = Array.from({ length: 15 }, () => 'x'.repeat(65_536))
@@ -14,55 +16,139 @@ async function openWithBatches(batches: number) {
   return { hw, clock, stream, records: batches * batch.length }
 }
 
-it('ends the sessions that stopped reading when others need their memory', async () => {
+it('takes the memory of loops that pause for those that do not, and ends none', async () => {
   const { hw, clock, stream, records } = await openWithBatches(8)
   const timers = clock.pending
-  // Bounded, so that the remaining sessions end too. The number of batches depends on the storage.
-  const stalled = Array.from({ length: 30 }, () =>
-    stream.readSession({ seqNum: 0, count: records }).batches(),
-  )
-  const firsts = Promise.allSettled(stalled.map((session) => session.next()))
+  const paused = Array.from({ length: 30 }, () => stream.read({ seqNum: 0, count: records }).batches())
+  const counts = paused.map(() => 0)
+  const readBatch = async (index: number) => {
+    const { value } = await paused[index]!.next()
+    counts[index]! += value?.count ?? 0
+  }
+  const firsts = Promise.all(paused.map((_, index) => readBatch(index)))
   let read = 0
   const reader = (async () => {
-    for await (const batch of stream.readSession({ seqNum: 0, count: records }).batches()) read += batch.count
+    for await (const batch of stream.read({ seqNum: 0, count: records }).batches()) read += batch.count
   })()
   while (read < records) await clock.advance('1s')
-  await reader
-  expect(read).toBe(records)
+  await Promise.all([reader, firsts])
   expect(hw.stats().readBufferBytes).toBeLessThanOrEqual(16 * MIB)
 
-  const outcomes = await firsts
-  expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([])
-  const seconds = await Promise.allSettled(
-    stalled.slice(0, 10).map(async (session) => {
-      // Batches that were read from the storage before are delivered; then the session reports its end.
-      for (let batch = 0; batch < 8; batch++) await session.next()
-    }),
-  )
-  const reasons = seconds.map((result) => (result.status === 'rejected' ? result.reason : undefined))
-  expect(reasons).toContainEqual(
-    expect.objectContaining({
-      code: 'rate_limited',
-      retryable: true,
-      message: expect.stringContaining('limits.readBufferBytes'),
-    }),
-  )
-  for (const session of stalled) await session.return()
+  // They continue one after the other, while the others still pause.
+  for (const [index] of paused.entries()) {
+    const rest = (async () => {
+      while (counts[index]! < records) await readBatch(index)
+    })()
+    while (counts[index]! < records) await clock.advance('1s')
+    await rest
+  }
+  expect(counts).toEqual(paused.map(() => records))
+  for (const session of paused) await session.return()
   expect(hw.stats()).toMatchObject({ readBufferBytes: 0, openSessions: 0, openReads: 0 })
   expect(clock.pending).toBe(timers)
+})
+
+it('drops what a loop that pauses has not delivered, and reads it again', async () => {
+  const asked: number[] = []
+  const watched = wrapped(memory(), {}, (session) => ({
+    read(logId, range) {
+      if ('seqNum' in range.from) asked.push(range.from.seqNum)
+      return session.read(logId, range)
+    },
+  }))
+  const { clock, stream, records } = await openWithBatches(12, watched)
+  const paused = stream.read({ seqNum: 0, count: records }).batches()
+  let lastSeqNum = -1
+  // Until a batch is the first of several that were read ahead together.
+  for (let batch = 0; batch < 5; batch++) lastSeqNum = (await paused.next()).value!.lastSeqNum
+  const others = Array.from({ length: 10 }, () => stream.read({ seqNum: 0, count: records }).batches())
+  const reading = Promise.all(others.map((session) => session.next()))
+  await clock.advance('2s')
+  await reading
+  asked.length = 0
+  for (const session of others) await session.return()
+
+  expect((await paused.next()).value!.records[0]!.seqNum).toBe(lastSeqNum + 1)
+  expect(asked).toContain(lastSeqNum + 1)
+  await paused.return()
+})
+
+/** Reads all records in a loop that pauses after each batch or record. Returns their sequence numbers. */
+async function readSlowly(
+  { hw, clock, stream, records }: Awaited<ReturnType<typeof openWithBatches>>,
+  pauseMs: number,
+  by: 'records' | 'batches',
+): Promise<number[]> {
+  const seqNums: number[] = []
+  const session = stream.read({ seqNum: 0, count: records }, { as: 'bytes' })
+  const pause = async () => {
+    expect(hw.stats().readBufferBytes).toBeLessThanOrEqual(16 * MIB)
+    await new Promise<void>((resolve) => clock.schedule(pauseMs, resolve))
+  }
+  if (by === 'records') {
+    for await (const { seqNum } of session) {
+      seqNums.push(seqNum)
+      await pause()
+    }
+    return seqNums
+  }
+  for await (const batch of session.batches()) {
+    seqNums.push(...batch.records.map(({ seqNum }) => seqNum))
+    await pause()
+  }
+  return seqNums
+}
+
+it('completes 300 slow loops that together need many times the budget', async () => {
+  const opened = await openWithBatches(6)
+  const { clock, records } = opened
+  let isOver = false
+  const loops = Promise.all(Array.from({ length: 300 }, () => readSlowly(opened, 5_000, 'batches'))).finally(
+    () => {
+      isOver = true
+    },
+  )
+  while (!isOver) await clock.advance('1s')
+  const all = Array.from({ length: records }, (_, seqNum) => seqNum)
+  for (const seqNums of await loops) expect(seqNums).toEqual(all)
+})
+
+it('delivers every record once to loops of any pace', async () => {
+  const opened = await openWithBatches(6)
+  const { hw, clock, records } = opened
+  const all = Array.from({ length: records }, (_, seqNum) => seqNum)
+  const pace = fc.record({
+    pauseMs: fc.constantFrom(0, 1, 100, 999, 1_000, 1_001, 2_500, 40_000),
+    by: fc.constantFrom('records', 'batches'),
+  })
+  const paces = fc.array(pace, { minLength: 2, maxLength: 25 })
+  await fc.assert(
+    fc.asyncProperty(paces, async (paces) => {
+      let isOver = false
+      const loops = Promise.all(paces.map(({ pauseMs, by }) => readSlowly(opened, pauseMs, by))).finally(
+        () => {
+          isOver = true
+        },
+      )
+      while (!isOver) await clock.advance('1s')
+      for (const seqNums of await loops) expect(seqNums).toEqual(all)
+      expect(hw.stats()).toMatchObject({ readBufferBytes: 0, openReads: 0 })
+    }),
+    { numRuns: 15 },
+  )
 })
 
 it('returns the memory of reads that end, fail or wait at the tail', async () => {
   const { hw, clock, stream, records } = await openWithBatches(8)
   await stream.read({ seqNum: 0 })
   expect(hw.stats().readBufferBytes).toBe(0)
-  const abandoned = stream.readSession({ seqNum: 0 }).batches()
+  const abandoned = stream.follow({ seqNum: 0 }).batches()
   await abandoned.next()
   expect(hw.stats().readBufferBytes).toBeGreaterThan(MIB)
   await abandoned.return()
   expect(hw.stats().readBufferBytes).toBe(0)
 
-  const follower = stream.readSession({ seqNum: 0 }).batches()
+  const follower = stream.follow({ seqNum: 0 }).batches()
   for (let read = 0; read < records; ) read += (await follower.next()).value!.count
   const waiting = follower.next()
   await clock.settle()

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { HeadwaterError, type ReadQuery, type SessionEvent } from '../../../src/index.ts'
+import { HeadwaterError, type ReadQuery, type ReadSessionEvent } from '../../../src/index.ts'
 import {
   bodies,
   gated,
   onEveryKindOfStorage,
   openEngine,
+  outcomeOf,
   type TestEngine,
   testStorage,
 } from '../../support/index.ts'
@@ -13,8 +14,8 @@ let engine: TestEngine
 afterEach(() => engine.hw.close())
 
 /** Collects a session's events until it ends; `state` is its current state. */
-function collect(iterable: AsyncIterable<SessionEvent<'string'>>) {
-  const state = { events: [] as SessionEvent<'string'>[], end: 'open' as unknown }
+function collect(iterable: AsyncIterable<ReadSessionEvent>) {
+  const state = { events: [] as ReadSessionEvent[], end: 'open' as unknown }
   const run = async () => {
     for await (const event of iterable) state.events.push(event)
   }
@@ -47,7 +48,7 @@ onEveryKindOfStorage(() =>
       const { stream, clock } = engine
       await stream.append('a')
       await stream.append('b')
-      const { state, summary } = collect(stream.readSession({ seqNum: 0 }).events())
+      const { state, summary } = collect(stream.follow({ seqNum: 0 }).events())
       await clock.settle()
       await stream.append(['c', 'd'])
       await clock.advance('9999ms')
@@ -57,14 +58,14 @@ onEveryKindOfStorage(() =>
       expect(summary().slice(3)).toEqual(['beat@4', 'beat@4'])
       await engine.hw.close()
       await clock.settle()
-      expect(state.end).toBe('unavailable')
+      expect(state.end).toBe('closed')
       expect(clock.pending).toBe(0)
     })
 
     it('end after `wait` without a record; heartbeats do not prolong it, records do', async () => {
       engine = await openEngine({ random: () => 0 })
       const { stream, clock } = engine
-      const { state } = collect(stream.readSession({ seqNum: 0, waitSeconds: 12 }).events())
+      const { state } = collect(stream.follow({ seqNum: 0, waitMs: 12_000 }).events())
       await clock.advance('11s')
       await stream.append('a')
       await clock.advance('11s')
@@ -75,20 +76,21 @@ onEveryKindOfStorage(() =>
     })
 
     it.each<[ReadQuery, string[]]>([
-      [{ seqNum: 0, count: 3, waitSeconds: 60 }, ['a,b|2', 'beat@2', 'c|4']],
-      [{ seqNum: 0, count: 2, waitSeconds: 60 }, ['a,b|2']],
-      [{ seqNum: 0, bytes: 28, waitSeconds: 60 }, ['a,b|2', 'beat@2', 'c|4']],
-      [{ seqNum: 0, until: 1_000_001, waitSeconds: 60 }, ['a,b|2', 'beat@2']],
-      [{ seqNum: 0, count: 3 }, ['a,b|2']],
+      [{ seqNum: 0, count: 3, waitMs: 60_000 }, ['a,b|2', 'beat@2', 'c|4']],
+      [{ seqNum: 0, count: 2, waitMs: 60_000 }, ['a,b|2']],
+      [{ seqNum: 0, bytes: 28, waitMs: 60_000 }, ['a,b|2', 'beat@2', 'c|4']],
+      [{ seqNum: 0, until: 1_000_001, waitMs: 60_000 }, ['a,b|2', 'beat@2']],
+      [{ seqNum: 0, count: 3 }, ['a,b|2', 'beat@2', 'c|4']],
+      [{ seqNum: 0, count: 3, waitMs: 0 }, ['a,b|2']],
       [{ seqNum: 0, count: 1 }, ['a|-']],
       [{ seqNum: 0, count: 0 }, []],
-      [{ seqNum: 2, count: 0, waitSeconds: 60 }, ['beat@2']],
-      [{ seqNum: 0, waitSeconds: 0 }, ['a,b|2']],
+      [{ seqNum: 2, count: 0, waitMs: 60_000 }, ['beat@2']],
+      [{ seqNum: 0, waitMs: 0 }, ['a,b|2']],
     ])('%j delivers %j and ends', async (query, expected) => {
       engine = await openEngine()
       const { stream, clock } = engine
       await stream.append(['a', 'b'])
-      const { state, summary } = collect(stream.readSession(query).events())
+      const { state, summary } = collect(stream.follow(query).events())
       await clock.advance(1)
       await stream.append(['c', 'd'])
       await clock.settle()
@@ -97,19 +99,20 @@ onEveryKindOfStorage(() =>
       expect(engine.hw.stats().openReads).toBe(0)
     })
 
-    it('at the tail with wait 0 reject with range_not_satisfiable, or are empty with `allowsEmpty`', async () => {
+    it('at the tail with wait 0 are empty, also over the wire protocol with `allowsEmpty`', async () => {
       engine = await openEngine()
-      const query = { waitSeconds: 0 }
-      const rejection = collect(engine.stream.readSession(query).events())
-      const empty = await engine.stream.openRead(query, { allowsEmpty: true })
+      const query = { waitMs: 0 }
+      const local = collect(engine.stream.follow(query).events())
+      const empty = await engine.stream.openCursor(query, { allowsEmpty: 'session' })
       await engine.clock.settle()
-      expect([rejection.state.end, empty]).toEqual(['range_not_satisfiable', undefined])
+      const rejected = outcomeOf(engine.stream.openCursor(query, {}))
+      expect([local.state.end, empty, await rejected]).toEqual(['done', undefined, 'range_not_satisfiable'])
     })
 
     it('that fall behind catch up from the storage without a gap', async () => {
       engine = await openEngine({ limits: { followerLagBatches: 3 } })
       const { stream, clock } = engine
-      const iterator = stream.readSession({ seqNum: 0 }).events()
+      const iterator = stream.follow({ seqNum: 0 }).events()
       const received: string[] = []
       const next = async () => {
         const { value, done } = await iterator.next()
@@ -133,7 +136,7 @@ onEveryKindOfStorage(() =>
       const storage = gated(testStorage())
       engine = await openEngine({ storage })
       for (let i = 0; i < 5; i++) await engine.stream.append(new Uint8Array(900_000))
-      const iterator = engine.stream.readSession({ seqNum: 0 }).batches()
+      const iterator = engine.stream.follow({ seqNum: 0 }).batches()
       await iterator.next()
       const before = storage.reads
       await engine.clock.settle()
@@ -143,7 +146,7 @@ onEveryKindOfStorage(() =>
 
     it('can be cancelled while they wait', async () => {
       engine = await openEngine()
-      const iterator = engine.stream.readSession().batches()
+      const iterator = engine.stream.follow().batches()
       const pending = iterator.next()
       await engine.clock.settle()
       expect(engine.hw.stats().waitingReads).toBe(1)
@@ -156,13 +159,13 @@ onEveryKindOfStorage(() =>
       engine = await openEngine()
       const { stream, hw, clock } = engine
       await stream.append('old')
-      const { state, summary } = collect(stream.readSession({ seqNum: 0 }).events())
+      const { state, summary } = collect(stream.follow({ seqNum: 0 }).events())
       await clock.settle()
-      await hw.basin('basin').deleteStream('stream')
+      await hw.basin('basin').stream('stream').delete()
       await hw.basin('basin').createStream('stream')
       await stream.append('new')
       await clock.settle()
-      expect([state.end, summary()]).toEqual(['unavailable', ['old|1', 'beat@1']])
+      expect([state.end, summary()]).toEqual(['stream_deleted', ['old|1', 'beat@1']])
     })
 
     it('stop reading at once when an observable is unsubscribed', async () => {
@@ -170,7 +173,7 @@ onEveryKindOfStorage(() =>
       const { stream, clock, hw } = engine
       await stream.append(['a', 'b', 'c'])
       const received: string[] = []
-      const subscription = stream.readSession({ seqNum: 0 }).records$.subscribe(({ body }) => {
+      const subscription = stream.follow({ seqNum: 0 }).records$.subscribe(({ body }) => {
         received.push(body)
         if (body === 'b') subscription.unsubscribe()
       })
@@ -179,11 +182,11 @@ onEveryKindOfStorage(() =>
       expect(hw.stats().openReads).toBe(0)
       const failed: unknown[] = []
       stream
-        .readSession({ seqNum: 9 }, { as: 'bytes' })
+        .follow({ seqNum: 9 }, { as: 'bytes' })
         .records$.subscribe({ error: (error) => failed.push(error.status) })
       let completed = false
       stream
-        .readSession({ seqNum: 0, count: 3 }, { as: 'bytes' })
+        .read({ seqNum: 0, count: 3 }, { as: 'bytes' })
         .records$.subscribe({ complete: () => (completed = true) })
       await clock.settle()
       expect([failed, completed]).toEqual([[416], true])
@@ -194,7 +197,7 @@ onEveryKindOfStorage(() =>
       const { stream, clock, hw } = engine
       await stream.append('history')
       const received: string[] = []
-      const { records$ } = stream.readSession()
+      const { records$ } = stream.follow()
       const following = records$.subscribe(({ body }) => {
         received.push(body)
         if (body === 'a') queueMicrotask(() => received.push('later'))
@@ -219,13 +222,13 @@ onEveryKindOfStorage(() =>
       const controller = new AbortController()
       const ends: (() => unknown)[] = []
       for (let i = 0; i < 250; i++) {
-        const iterator = stream.readSession({ waitSeconds: 50 }).events()
+        const iterator = stream.follow({ waitMs: 50_000 }).events()
         iterator.next()
         ends.push(() => iterator.return?.())
-        const subscription = stream.readSession({}, { as: 'bytes' }).records$.subscribe()
+        const subscription = stream.follow({}, { as: 'bytes' }).records$.subscribe()
         ends.push(() => subscription.unsubscribe())
-        collect(stream.readSession({}, { signal: controller.signal }).events())
-        stream.read({ waitSeconds: 60 }, { signal: controller.signal }).catch(() => {})
+        collect(stream.follow({}, { signal: controller.signal }).events())
+        stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal: controller.signal }).catch(() => {})
       }
       await clock.settle()
       expect(hw.stats().openReads).toBe(1000)

@@ -10,7 +10,7 @@ afterEach(() => engine.hw.close())
 
 async function unary(query: ReadQuery): Promise<string[] | number> {
   try {
-    return bodies(await engine.stream.read(query))
+    return bodies(await engine.stream.readBatch(query))
   } catch (error) {
     return (error as HeadwaterError).status
   }
@@ -21,15 +21,17 @@ onEveryKindOfStorage(() =>
     it.each<[ReadQuery, string[] | number]>([
       [{ seqNum: 0 }, ['a', 'b', 'c']],
       [{ seqNum: 2 }, ['c']],
-      [{ seqNum: 3 }, 416],
-      [{ seqNum: 9, clamp: true }, 416],
-      [{}, 416],
+      [{ seqNum: 3 }, []],
+      [{ seqNum: 4 }, 416],
+      [{ seqNum: 9, clamp: true }, []],
+      [{}, ['a', 'b', 'c']],
+      [{ tailOffset: 0 }, []],
       [{ tailOffset: 2 }, ['b', 'c']],
       [{ tailOffset: 99 }, ['a', 'b', 'c']],
       [{ timestamp: 0 }, ['a', 'b', 'c']],
       [{ timestamp: 20 }, ['b', 'c']],
       [{ timestamp: 21 }, ['c']],
-      [{ timestamp: 31 }, 416],
+      [{ timestamp: 31 }, []],
       [{ seqNum: 0, count: 2 }, ['a', 'b']],
       [{ seqNum: 0, count: 0 }, []],
       [{ seqNum: 0, bytes: 17 }, ['a']],
@@ -56,24 +58,24 @@ onEveryKindOfStorage(() =>
       const { stream } = engine
       await stream.append(Array.from({ length: 700 }, () => 'x'))
       await stream.append(Array.from({ length: 700 }, () => 'y'))
-      expect((await stream.read({ seqNum: 0 }, { as: 'bytes' })).records).toHaveLength(1000)
+      expect((await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records).toHaveLength(1000)
       const half = new Uint8Array(600_000)
       await stream.append(half)
       await stream.append(half)
-      expect((await stream.read({ seqNum: 1400 }, { as: 'bytes' })).records).toHaveLength(1)
-      expect((await stream.read({ seqNum: 1, count: 5000 }, { as: 'bytes' })).records).toHaveLength(1000)
+      expect((await stream.readBatch({ seqNum: 1400 }, { as: 'bytes' })).records).toHaveLength(1)
+      expect((await stream.readBatch({ seqNum: 1, count: 5000 }, { as: 'bytes' })).records).toHaveLength(1000)
     })
 
     it('waits for the first append up to the requested time', async () => {
       engine = await openEngine()
       const { stream, clock } = engine
-      const first = stream.read({ seqNum: 0, waitSeconds: 10 })
+      const first = stream.readBatch({ seqNum: 0, waitMs: 10_000 })
       await clock.advance('9s')
       await stream.append(['a', 'b'])
       const batch = await first
       expect([bodies(batch), batch.tail]).toEqual([['a', 'b'], { seqNum: 2, timestamp: 1_009_000 }])
       let none: ReadBatch<'string'> | undefined
-      const second = stream.read({ waitSeconds: 600 }).then((empty) => {
+      const second = stream.readBatch({ tailOffset: 0, waitMs: 600_000 }).then((empty) => {
         none = empty
       })
       await clock.advance('59s')
@@ -87,14 +89,14 @@ onEveryKindOfStorage(() =>
     it('does not wait when there are records', async () => {
       engine = await openEngine()
       await engine.stream.append('a')
-      const batch = await engine.stream.read({ seqNum: 0, waitSeconds: 10 })
+      const batch = await engine.stream.readBatch({ seqNum: 0, waitMs: 10_000 })
       expect([bodies(batch), batch.tail?.seqNum]).toEqual([['a'], 1])
     })
 
     it('a long poll ends when its signal aborts, and releases everything', async () => {
       engine = await openEngine()
       const controller = new AbortController()
-      const poll = engine.stream.read({ waitSeconds: 60 }, { signal: controller.signal })
+      const poll = engine.stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal: controller.signal })
       await engine.clock.settle()
       expect(engine.hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
       controller.abort(new Error('enough'))
@@ -105,20 +107,27 @@ onEveryKindOfStorage(() =>
   }),
 )
 
-describe('reads that do not follow', () => {
-  it('create nothing, where a session creates the stream', async () => {
+describe('a read of a missing stream', () => {
+  it('creates nothing unless it is asked to', async () => {
     engine = await openEngine()
     const stream = engine.hw.basin('missing').stream('stream')
-    await expect(stream.checkTail()).rejects.toMatchObject({ code: 'basin_not_found' })
-    await expect(stream.read()).rejects.toMatchObject({ code: 'basin_not_found' })
     const missing = engine.hw.basin('basin').stream('missing')
-    await expect(missing.checkTail()).rejects.toMatchObject({ code: 'stream_not_found' })
-    await expect(missing.read()).rejects.toMatchObject({ code: 'stream_not_found' })
-    const iterator = missing.readSession().batches()
+    for (const [handle, code] of [
+      [stream, 'basin_not_found'],
+      [missing, 'stream_not_found'],
+    ] as const) {
+      await expect(handle.checkTail()).rejects.toMatchObject({ code })
+      await expect(handle.readBatch()).rejects.toMatchObject({ code })
+      await expect(handle.read().toArray()).rejects.toMatchObject({ code })
+      await expect(handle.follow().batches().next()).rejects.toMatchObject({ code })
+      await expect(handle.json().follow().batches().next()).rejects.toMatchObject({ code })
+    }
+    const iterator = missing.follow({}, { create: true }).batches()
     const first = iterator.next()
     await engine.clock.settle()
     await missing.append('a')
     expect(bodies((await first).value!)).toEqual(['a'])
     await iterator.return()
+    expect((await stream.readBatch({}, { create: true })).records).toEqual([])
   })
 })

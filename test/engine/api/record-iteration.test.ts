@@ -9,7 +9,7 @@ describe('a read session in a format', () => {
     engine = await openEngine()
     await engine.stream.append([{ body: 'a', headers: [['k', 'v']] }, 'b'])
     const found: unknown[] = []
-    for await (const { seqNum, headers, body } of engine.stream.readSession({ seqNum: 0, count: 2 })) {
+    for await (const { seqNum, headers, body } of engine.stream.read({ seqNum: 0, count: 2 })) {
       found.push([seqNum, headers, body])
     }
     expect(found).toEqual([
@@ -22,19 +22,19 @@ describe('a read session in a format', () => {
     engine = await openEngine()
     const body = new Uint8Array([0xff, 0])
     await engine.stream.append(body)
-    const [record] = (await engine.stream.read({ seqNum: 0 }, { as: 'bytes' })).records
+    const [record] = (await engine.stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records
     expect(record!.body).toEqual(body)
-    for await (const { body: read } of engine.stream.readSession({ seqNum: 0, count: 1 }, { as: 'bytes' })) {
+    for await (const { body: read } of engine.stream.read({ seqNum: 0, count: 1 }, { as: 'bytes' })) {
       expect(read).toEqual(body)
     }
-    expect((await engine.stream.read({ seqNum: 0 })).records[0]!.body).toBe('\ufffd\0')
+    expect((await engine.stream.readBatch({ seqNum: 0 })).records[0]!.body).toBe('\ufffd\0')
   })
 
   it('delivers records in order to calls of next that are not awaited, and nothing after return', async () => {
     engine = await openEngine()
     await engine.stream.append(['a', 'b'])
     await engine.stream.append('c')
-    const iterator = engine.stream.readSession({ seqNum: 0 })[Symbol.asyncIterator]()
+    const iterator = engine.stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
     const results = await Promise.all([iterator.next(), iterator.next(), iterator.next()])
     expect(results.map(({ value }) => value?.body)).toEqual(['a', 'b', 'c'])
     const waiting = iterator.next()
@@ -51,7 +51,7 @@ describe('a read session in a format', () => {
     await engine.stream.append(['a', 'b'])
     const controller = new AbortController()
     const iterator = engine.stream
-      .readSession({ seqNum: 0 }, { signal: controller.signal })
+      .follow({ seqNum: 0 }, { signal: controller.signal })
       [Symbol.asyncIterator]()
     expect((await iterator.next()).value?.body).toBe('a')
     controller.abort(new Error('enough'))

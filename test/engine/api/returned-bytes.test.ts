@@ -24,12 +24,15 @@ async function written(): Promise<{ stream: Stream; [Symbol.asyncDispose](): Pro
 
 describe('a stream in memory', () => {
   it.each([
-    ['read at once', async (stream: Stream) => (await stream.read({ seqNum: 0 }, { as: 'bytes' })).records],
-    ['iterated', (stream: Stream) => collect(stream.readSession({ seqNum: 0, count: 6 }, { as: 'bytes' }))],
+    [
+      'read at once',
+      async (stream: Stream) => (await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records,
+    ],
+    ['iterated', (stream: Stream) => collect(stream.read({ seqNum: 0, count: 6 }, { as: 'bytes' }))],
     [
       'followed',
       async (stream: Stream) => {
-        const events = stream.readSession({ tailOffset: 0, waitSeconds: 60 }, { as: 'bytes' }).events()
+        const events = stream.follow({ tailOffset: 0, waitMs: 60_000 }, { as: 'bytes' }).events()
         expect((await events.next()).value?.kind).toBe('heartbeat')
         await stream.append({ body: BODY, headers: [['name', BODY]] })
         const { value } = await events.next()
@@ -40,12 +43,12 @@ describe('a stream in memory', () => {
   ])('changes no stored record when a caller writes to bytes that were returned: %s', async (_how, read) => {
     await using engine = await written()
     const { stream } = engine
-    const before = await stream.read({ seqNum: 0, count: 6 })
+    const before = await stream.readBatch({ seqNum: 0, count: 6 })
     const records = await read(stream)
     expect(records.at(-1)!.body).toEqual(BODY)
     overwrite(records)
-    expect((await stream.read({ seqNum: 0, count: 6 })).records).toEqual(before.records)
-    const { records: bytes } = await stream.read({ seqNum: 0 }, { as: 'bytes' })
+    expect((await stream.readBatch({ seqNum: 0, count: 6 })).records).toEqual(before.records)
+    const { records: bytes } = await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
     for (const { body } of bytes) expect(body).toEqual(BODY)
   })
 })

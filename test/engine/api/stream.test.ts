@@ -17,7 +17,7 @@ onEveryKindOfStorage(() =>
         tail: { seqNum: 2, timestamp: 1_000_000 },
       })
       expect(await stream.checkTail()).toEqual(ack.tail)
-      expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a', 'b'])
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a', 'b'])
     })
 
     it('keeps the order of calls that are not awaited, also while they create the stream', async () => {
@@ -60,9 +60,7 @@ onEveryKindOfStorage(() =>
       const { stream, hw } = engine
       await stream.append(['a', 'b'])
       const received: string[] = []
-      const subscription = stream
-        .readSession({ seqNum: 0 })
-        .records$.subscribe(({ body }) => received.push(body))
+      const subscription = stream.follow({ seqNum: 0 }).records$.subscribe(({ body }) => received.push(body))
       await engine.clock.settle()
       await stream.append('c')
       await engine.clock.settle()

@@ -32,14 +32,14 @@ function withData(change: (data: Uint8Array) => Uint8Array) {
 async function read(): Promise<string | string[]> {
   return engine
     .with()
-    .read({ seqNum: 0 })
+    .readBatch({ seqNum: 0 })
     .then(bodies, ({ code }: HeadwaterError) => code)
 }
 
 async function positions(): Promise<string | (readonly [seqNum: number, body: string])[]> {
   return engine
     .with()
-    .read({ seqNum: 0 })
+    .readBatch({ seqNum: 0 })
     .then(
       (batch) => batch.records.map(({ seqNum, body }) => [seqNum, body] as const),
       ({ code }: HeadwaterError) => code,
@@ -160,7 +160,7 @@ onEveryKindOfStorage(() =>
       await engine.with().append('a')
       for (const other of others) {
         await other.append('b')
-        expect(bodies(await other.read({ seqNum: 0 }))).toEqual(['b'])
+        expect(bodies(await other.readBatch({ seqNum: 0 }))).toEqual(['b'])
         const moved = storage.read
         storage.change = () => moved
         expect(await read()).toBe('decryption_failed')

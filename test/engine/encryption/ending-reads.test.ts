@@ -59,7 +59,7 @@ interface Reading {
 
 function readFrom(seqNum: number, query: ReadQuery = {}): Reading {
   const abort = new AbortController()
-  const session = engine.stream.readSession({ seqNum, ...query }, { signal: abort.signal })
+  const session = engine.stream.follow({ seqNum, ...query }, { signal: abort.signal })
   return { iterator: session.batches(), abort }
 }
 
@@ -88,8 +88,8 @@ const WAITS: [string, () => Promise<Reading>][] = [
     async () => {
       await engine.with().append('a')
       const reading = readFrom(0)
-      const bounded = engine.stream.readSession(
-        { seqNum: 0, count: 3, waitSeconds: 60 },
+      const bounded = engine.stream.follow(
+        { seqNum: 0, count: 3, waitMs: 60_000 },
         { signal: reading.abort.signal },
       )
       const iterator = bounded.batches()
@@ -169,8 +169,8 @@ describe('a read of one batch that waits', () => {
     await engine.with().append('a')
     slow().slow = true
     const abort = new AbortController()
-    const aborted = outcomesOf(engine.stream.read({ seqNum: 0 }, { signal: abort.signal }))
-    const closed = outcomesOf(engine.stream.read({ seqNum: 0 }))
+    const aborted = outcomesOf(engine.stream.readBatch({ seqNum: 0 }, { signal: abort.signal }))
+    const closed = outcomesOf(engine.stream.readBatch({ seqNum: 0 }))
     await expect.poll(() => slow().waiting).toBe(2)
     abort.abort(new Error('aborted'))
     await expect.poll(() => aborted).toEqual(['aborted'])
@@ -189,7 +189,7 @@ describe('a session that waits for the storage', () => {
     engine = await start()
     await engine.with().append('a')
     engine.storage.slow = true
-    const [first, second] = [readFrom(0), readFrom(0, { waitSeconds: 0 })]
+    const [first, second] = [readFrom(0), readFrom(0, { waitMs: 0 })]
     const [aborted, revoked] = [outcomesOf(first.iterator.next()), outcomesOf(second.iterator.next())]
     await expect.poll(() => engine.storage.waiting).toBe(2)
     first.abort.abort(new Error('aborted'))

@@ -8,11 +8,15 @@ afterEach(() => engine.hw.close())
 
 const BASE64 = Buffer.from(key(1)).toString('base64')
 const FAILED = '400 decryption_failed: record decryption failed'
-const INVALID = '400 bad_header: invalid encryption key: invalid base64'
-const NO_KEY = '400 bad_header: invalid encryption key: neither base64 nor a Uint8Array'
+const INVALID = '400 encryption_key_invalid: invalid encryption key: invalid base64'
+const NO_KEY = '400 encryption_key_invalid: invalid encryption key: neither base64 nor a Uint8Array'
 const BAD_KEYS: [string, string | Uint8Array | undefined, string][] = [
-  ['no key', undefined, "400 bad_header: missing encryption key for stream cipher 'CIPHER'"],
-  ['an empty key', '', '400 bad_header: invalid encryption key: key material length 0 is out of range'],
+  ['no key', undefined, "400 encryption_key_invalid: missing encryption key for stream cipher 'CIPHER'"],
+  [
+    'an empty key',
+    '',
+    '400 encryption_key_invalid: invalid encryption key: key material length 0 is out of range',
+  ],
   ['no base64', '!'.repeat(44), INVALID],
   // What lenient decoders make 32 bytes of.
   ['base64 with trailing bits', `${BASE64.slice(0, -2)}F=`, INVALID],
@@ -26,11 +30,15 @@ const BAD_KEYS: [string, string | Uint8Array | undefined, string][] = [
   ['a buffer without a view', new ArrayBuffer(32) as never, NO_KEY],
   ['an object with a length', { length: 32 } as never, NO_KEY],
   ['null', null as never, NO_KEY],
-  ['a short key', 'AAAA', '400 bad_header: invalid encryption key length: 3 bytes, must be 32 in base64'],
+  [
+    'a short key',
+    'AAAA',
+    '400 encryption_key_invalid: invalid encryption key length: 3 bytes, must be 32 in base64',
+  ],
   [
     'a long key',
     new Uint8Array(33),
-    '400 bad_header: invalid encryption key length: 33 bytes, must be 32 in base64',
+    '400 encryption_key_invalid: invalid encryption key length: 33 bytes, must be 32 in base64',
   ],
 ]
 
@@ -39,7 +47,7 @@ onEveryKindOfStorage(() =>
     it.each([key(1), BASE64, ` ${BASE64} `])('opens with the same key as %s', async (encryptionKey) => {
       engine = await openEncrypted(suite)
       await engine.with(key(1)).append('a')
-      expect(bodies(await engine.with(encryptionKey).read({ seqNum: 0 }))).toEqual(['a'])
+      expect(bodies(await engine.with(encryptionKey).readBatch({ seqNum: 0 }))).toEqual(['a'])
     })
 
     it.each(BAD_KEYS)('%s', async (_, encryptionKey, expected) => {
@@ -51,11 +59,11 @@ onEveryKindOfStorage(() =>
       expect(await outcome(stream.append('b'))).toBe(message)
       expect(await outcome(stream.append(fenceRecord('t')))).toBe(message)
       expect(await outcome(stream.appendSession())).toBe(message)
-      expect(await outcome(stream.read({ seqNum: 0 }))).toBe(message)
-      expect(await outcome(stream.readSession({ seqNum: 0 }).batches().next())).toBe(message)
+      expect(await outcome(stream.readBatch({ seqNum: 0 }))).toBe(message)
+      expect(await outcome(stream.follow({ seqNum: 0 }).batches().next())).toBe(message)
       // Before conditions and 416 are checked.
       expect(await outcome(stream.append('b', { matchSeqNum: 9 }))).toBe(message)
-      expect(await outcome(stream.read({ seqNum: 9 }))).toBe(message)
+      expect(await outcome(stream.readBatch({ seqNum: 9 }))).toBe(message)
       // The tail is no secret.
       expect((await stream.checkTail()).seqNum).toBe(1)
       // After the stream was looked up or created.
@@ -69,15 +77,15 @@ onEveryKindOfStorage(() =>
       engine = await openEncrypted(suite)
       const stream = engine.hw.basin('basin').stream('stream', { encryptionKey: encryptionKey })
       await stream.append('a')
-      expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a'])
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
     })
 
     it('opens nothing with another key, and ends the session', async () => {
       engine = await openEncrypted(suite)
       await engine.with().append(['a', 'b'])
       const other = engine.with(key(2))
-      expect(await outcome(other.read({ seqNum: 0 }))).toBe(FAILED)
-      const session = other.readSession({ seqNum: 0 }).batches()
+      expect(await outcome(other.readBatch({ seqNum: 0 }))).toBe(FAILED)
+      const session = other.follow({ seqNum: 0 }).batches()
       expect(await outcome(session.next())).toBe(FAILED)
       expect((await session.next()).done).toBe(true)
       expect(engine.hw.stats().openReads).toBe(0)
@@ -90,23 +98,23 @@ onEveryKindOfStorage(() =>
       await engine.with(key(2)).append(fenceRecord(''))
       await engine.with(key(1)).append('e')
       const [first, second] = [engine.with(key(1)), engine.with(key(2))]
-      expect(bodies(await first.read({ seqNum: 0, count: 2 }))).toEqual(['a', 'b'])
-      expect(bodies(await first.read({ seqNum: 0, bytes: 18 }))).toEqual(['a', 'b'])
-      expect(bodies(await second.read({ seqNum: 2, count: 2 }))).toEqual(['c', 'd'])
-      expect(bodies(await second.read({ seqNum: 3, count: 2 }))).toEqual(['d', ''])
-      expect(bodies(await first.read({ seqNum: 4 }))).toEqual(['', 'e'])
-      expect(await outcome(first.read({ seqNum: 0, count: 3 }))).toBe(FAILED)
-      expect(await outcome(first.read({ seqNum: 0 }))).toBe(FAILED)
-      expect(await outcome(second.read({ seqNum: 2 }))).toBe(FAILED)
+      expect(bodies(await first.readBatch({ seqNum: 0, count: 2 }))).toEqual(['a', 'b'])
+      expect(bodies(await first.readBatch({ seqNum: 0, bytes: 18 }))).toEqual(['a', 'b'])
+      expect(bodies(await second.readBatch({ seqNum: 2, count: 2 }))).toEqual(['c', 'd'])
+      expect(bodies(await second.readBatch({ seqNum: 3, count: 2 }))).toEqual(['d', ''])
+      expect(bodies(await first.readBatch({ seqNum: 4 }))).toEqual(['', 'e'])
+      expect(await outcome(first.readBatch({ seqNum: 0, count: 3 }))).toBe(FAILED)
+      expect(await outcome(first.readBatch({ seqNum: 0 }))).toBe(FAILED)
+      expect(await outcome(second.readBatch({ seqNum: 2 }))).toBe(FAILED)
       // Commands are plain.
-      expect(bodies(await engine.with(key(3)).read({ seqNum: 4, count: 1 }))).toEqual([''])
+      expect(bodies(await engine.with(key(3)).readBatch({ seqNum: 4, count: 1 }))).toEqual([''])
     })
 
     it('delivers to a session the records that its key opens before the error', async () => {
       engine = await openEncrypted(suite)
       await engine.with(key(1)).append('a')
       await engine.with(key(2)).append('b')
-      const session = engine.with(key(1)).readSession({ seqNum: 0 }).batches()
+      const session = engine.with(key(1)).follow({ seqNum: 0 }).batches()
       expect(bodies((await session.next()).value!)).toEqual(['a'])
       expect(await outcome(session.next())).toBe(FAILED)
     })

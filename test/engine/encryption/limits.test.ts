@@ -44,13 +44,13 @@ it.each([
   storage.onAppend = ({ block }) => sizes.push(block.data.length)
   engine = await openEncrypted(suite, { storage })
   const records = make()
-  const following = engine.with().readSession({ seqNum: 0 }, { as: 'bytes' }).batches()
+  const following = engine.with().follow({ seqNum: 0 }, { as: 'bytes' }).batches()
   const live = following.next()
   await engine.clock.settle()
   await engine.stream.append(records)
   await engine.with().append(records)
-  const plain = await engine.stream.read({ seqNum: 0 })
-  const stored = await engine.with().read({ seqNum: 0 })
+  const plain = await engine.stream.readBatch({ seqNum: 0 })
+  const stored = await engine.with().readBatch({ seqNum: 0 })
   expect(Buffer.compare(stored.data, plain.data)).toBe(0)
   expect(stored.meteredBytes).toBe(plain.meteredBytes)
   const { value } = await live
@@ -72,7 +72,7 @@ it('batches of the longest encodings still fit a frame, as on a plain stream', a
   }
   const sizes = async (stream: Stream) => {
     const all: number[] = []
-    for await (const { data } of stream.readSession({ seqNum: 0, count: 2 }).batches()) all.push(data.length)
+    for await (const { data } of stream.read({ seqNum: 0, count: 2 }).batches()) all.push(data.length)
     return all
   }
   expect(await sizes(engine.with())).toEqual(await sizes(engine.stream))

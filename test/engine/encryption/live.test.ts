@@ -31,7 +31,7 @@ function counting(suite: CipherSuite) {
 function follow(stream: Stream, query: ReadQuery = { tailOffset: 0 }) {
   const state = { batches: [] as ReadBatch<'string'>[], end: 'open' }
   const run = async () => {
-    for await (const batch of stream.readSession(query).batches()) state.batches.push(batch)
+    for await (const batch of stream.follow(query).batches()) state.batches.push(batch)
   }
   void outcome(run()).then((end) => {
     state.end = end === 'ok' ? 'done' : end
@@ -93,7 +93,7 @@ onEveryKindOfStorage(() =>
       ['nothing of it by time', { until: 1_000_000 }, [], 'done'],
     ])('a limit admits %s', async (_, bounds, expected, end) => {
       engine = await openEncrypted(suite)
-      const state = follow(engine.with(), { seqNum: 0, waitSeconds: 60, ...bounds })
+      const state = follow(engine.with(), { seqNum: 0, waitMs: 60_000, ...bounds })
       await engine.clock.settle()
       await engine.with().append(['a', 'b', 'c'])
       await expect.poll(() => state.end).toBe(end)
@@ -104,7 +104,7 @@ onEveryKindOfStorage(() =>
       const counted = counting(suite)
       engine = await openEncrypted(counted)
       const states = [{ until: 1_000_000 }, { bytes: 8 }].map((bounds) =>
-        follow(engine.with(key(2)), { seqNum: 0, waitSeconds: 60, ...bounds }),
+        follow(engine.with(key(2)), { seqNum: 0, waitMs: 60_000, ...bounds }),
       )
       await engine.clock.settle()
       await engine.with().append('a')
@@ -114,7 +114,7 @@ onEveryKindOfStorage(() =>
 
     it('opens commands with any key', async () => {
       engine = await openEncrypted(suite)
-      const state = follow(engine.with(key(2)), { seqNum: 0, count: 1, waitSeconds: 60 })
+      const state = follow(engine.with(key(2)), { seqNum: 0, count: 1, waitMs: 60_000 })
       await engine.clock.settle()
       await engine.with().append([fenceRecord('t'), 'a'])
       await expect.poll(() => state.end).toBe('done')
@@ -123,7 +123,7 @@ onEveryKindOfStorage(() =>
 
     it('resolves a long poll with an append, unless the poll was closed', async () => {
       engine = await openEncrypted(suite)
-      const polled = engine.with().read({ seqNum: 0, waitSeconds: 60 })
+      const polled = engine.with().readBatch({ seqNum: 0, waitMs: 60_000 })
       await engine.clock.settle()
       await engine.with().append('a')
       expect(bodies(await polled)).toEqual(['a'])
@@ -132,7 +132,7 @@ onEveryKindOfStorage(() =>
 
     it('reads history when it falls behind', async () => {
       engine = await openEncrypted(suite, { limits: { followerLagBatches: 2 } })
-      const iterator = engine.with().readSession({ seqNum: 0 }).batches()
+      const iterator = engine.with().follow({ seqNum: 0 }).batches()
       const first = iterator.next()
       await engine.clock.settle()
       for (const body of ['a', 'b', 'c', 'd', 'e']) await engine.with().append(body)

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { fenceRecord, type ReadBatch, type RecordInput, type Stream } from '../../../src/index.ts'
+import {
+  fenceRecord,
+  type ReadBatch,
+  type ReadQuery,
+  type RecordInput,
+  type Stream,
+} from '../../../src/index.ts'
 import { BATCH_ENCODED_BYTES_MAX } from '../../../src/model/limits.ts'
 import { bodies } from '../../support/index.ts'
 import {
@@ -47,12 +53,9 @@ async function together(reading: Promise<unknown>): Promise<number[]> {
   }
 }
 
-async function batchesOf(
-  stream: Stream,
-  query: Parameters<Stream['readSession']>[0],
-): Promise<ReadBatch<'string'>[]> {
+async function batchesOf(stream: Stream, query: ReadQuery | undefined): Promise<ReadBatch<'string'>[]> {
   const batches: ReadBatch<'string'>[] = []
-  for await (const batch of stream.readSession(query).batches()) batches.push(batch)
+  for await (const batch of stream.follow(query).batches()) batches.push(batch)
   return batches
 }
 
@@ -64,7 +67,7 @@ describe('with an asynchronous cipher', () => {
     ['no more than have room', { seqNum: 0, bytes: 9 * 4 + 8 }, TEN.slice(0, 4)],
   ])('opens the appends of a batch together: %s', async (_, query, expected) => {
     await start(TEN)
-    const reading = engine.with().read(query)
+    const reading = engine.with().readBatch(query)
     expect(await together(reading)).toEqual([expected.length])
     expect(bodies(await reading)).toEqual(expected)
     expect(suite.opens).toBe(expected.length)
@@ -77,7 +80,7 @@ describe('with an asynchronous cipher', () => {
     await engine.with().append(fenceRecord('t'))
     for (const body of ['c', 'd']) await engine.with().append(body)
     suite.slow = true
-    const reading = engine.with().read({ seqNum: 1 })
+    const reading = engine.with().readBatch({ seqNum: 1 })
     expect(await together(reading)).toEqual([3])
     expect(bodies(await reading)).toEqual(['b', 't', 'c', 'd'])
   })
@@ -95,7 +98,7 @@ describe('with an asynchronous cipher', () => {
     await start(['a', 'b'])
     await engine.with(key(2)).append('c')
     await engine.with().append('d')
-    const session = engine.with().readSession({ seqNum: 0 }).batches()
+    const session = engine.with().follow({ seqNum: 0 }).batches()
     const first = session.next()
     expect(await together(first)).toEqual([4])
     expect(bodies((await first).value!)).toEqual(['a', 'b'])
@@ -105,7 +108,7 @@ describe('with an asynchronous cipher', () => {
 
   it('leaves no unhandled rejection when the read ends meanwhile', async () => {
     await start(['a', 'b', 'c'])
-    const session = engine.with(key(2)).readSession({ seqNum: 0 }).batches()
+    const session = engine.with(key(2)).follow({ seqNum: 0 }).batches()
     const next = session.next()
     await expect.poll(() => suite.waiting).toBe(3)
     await session.return?.()
@@ -120,7 +123,7 @@ it('a synchronous cipher opens only what is delivered', async () => {
   await start(['a'], false)
   await engine.with(key(2)).append('b')
   for (const body of ['c', 'd']) await engine.with().append(body)
-  const session = engine.with().readSession({ seqNum: 0 }).batches()
+  const session = engine.with().follow({ seqNum: 0 }).batches()
   expect(bodies((await session.next()).value!)).toEqual(['a'])
   expect(suite.opens).toBe(2)
   expect(await outcome(session.next())).toBe('400 decryption_failed: record decryption failed')
@@ -154,7 +157,7 @@ it('delivers the same as with a synchronous cipher, and opens each append once',
       const { seqNum } = await engine.with().checkTail()
       const asked = { ...bounds, count: bounds.count ?? seqNum, seqNum: Math.min(bounds.seqNum, seqNum - 1) }
       const read = async () =>
-        (await batchesOf(engine.with(), { ...asked, waitSeconds: 0 })).map(({ data }) => data)
+        (await batchesOf(engine.with(), { ...asked, waitMs: 0 })).map(({ data }) => data)
       const expected = await read()
       const { opens } = suite
       suite.slow = true

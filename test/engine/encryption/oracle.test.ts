@@ -50,14 +50,13 @@ function fieldsOf({ data, count, meteredBytes, lastSeqNum, tail, records }: Read
 }
 
 async function unary(stream: Stream, query: ReadQuery) {
-  return stream.read(query).then(fieldsOf, (error: HeadwaterError) => error.code)
+  return stream.readBatch(query).then(fieldsOf, (error: HeadwaterError) => error.code)
 }
 
 async function session(stream: Stream, query: ReadQuery) {
   const batches: unknown[] = []
   try {
-    for await (const batch of stream.readSession({ ...query, waitSeconds: 0 }).batches())
-      batches.push(fieldsOf(batch))
+    for await (const batch of stream.follow({ ...query, waitMs: 0 }).batches()) batches.push(fieldsOf(batch))
   } catch (error) {
     batches.push((error as HeadwaterError).code)
   }

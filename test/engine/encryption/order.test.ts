@@ -16,7 +16,7 @@ let engine: EncryptedEngine
 afterEach(() => engine.hw.close())
 
 async function all(): Promise<string[]> {
-  return bodies(await engine.with().read({ seqNum: 0 }))
+  return bodies(await engine.with().readBatch({ seqNum: 0 }))
 }
 
 onEveryKindOfStorage(() =>
@@ -44,7 +44,7 @@ onEveryKindOfStorage(() =>
       const sizes = Array.from({ length: 40 }, (_, i) => (i % 4 === 0 ? 500_000 : 1))
       const acks = await Promise.all(sizes.map((size) => fresh.append('x'.repeat(size))))
       expect(acks.map(({ start }) => start.seqNum)).toEqual(sizes.map((_, i) => i))
-      expect((await fresh.read({ seqNum: 39 }, { as: 'bytes' })).records[0]!.body).toHaveLength(1)
+      expect((await fresh.readBatch({ seqNum: 39 }, { as: 'bytes' })).records[0]!.body).toHaveLength(1)
     })
 
     it('continue after one that could not be sealed', async () => {
@@ -113,7 +113,7 @@ onEveryKindOfStorage(() =>
       expect(closed).toBe(false)
       await engine.clock.advance(1)
       await closing
-      const unavailable = '503 unavailable: headwater is closed'
+      const unavailable = '503 closed: headwater is closed'
       expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
       expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
       expect(engine.clock.pending).toBe(0)
@@ -128,7 +128,7 @@ onEveryKindOfStorage(() =>
       engine = await openEncrypted(suite)
       const end = outcome(engine.with().append('a'))
       await engine.clock.settle()
-      await engine.basin.deleteStream('stream')
+      await engine.basin.stream('stream').delete()
       await engine.clock.advance(5_000)
       expect(await end).toBe('409 stream_deletion_pending: stream deletion pending')
       expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })

@@ -95,7 +95,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     }
     const seen: number[] = []
     const following = stream
-      .readSession({ seqNum: 0 }, { as: 'bytes' })
+      .follow({ seqNum: 0 }, { as: 'bytes' })
       .records$.subscribe(({ seqNum }) => seen.push(seqNum))
     await clock.settle()
     expect(await outcomeOf(stream.append('a'))).toBe('storage')
@@ -111,10 +111,13 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     engine = await openEngine({ storage })
     const { stream, hw } = engine
     await stream.append('a')
-    await hw.basin('basin').reconfigureStream('stream', { timestamping: { mode: 'client-require' } })
+    await hw
+      .basin('basin')
+      .stream('stream')
+      .reconfigure({ timestamping: { mode: 'client-require' } })
     expect(await outcomeOf(stream.append('b'))).toBe('invalid')
     await stream.append({ body: 'c', timestamp: 5 })
-    await hw.basin('basin').reconfigureStream('stream', { timestamping: null })
+    await hw.basin('basin').stream('stream').reconfigure({ timestamping: null })
     await stream.append('d')
     expect(await readAll(stream)).toEqual(['a', 'c', 'd'])
   })
@@ -139,7 +142,7 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     storage.holding = true
     const late = outcomeOf(stream.append('late'))
     await clock.settle()
-    await hw.basin('basin').deleteStream('stream')
+    await hw.basin('basin').stream('stream').delete()
     storage.holding = false
     const next = outcomeOf(stream.append('next'))
     storage.release()
@@ -187,7 +190,7 @@ describe('two engines on one storage', () => {
     const other = await open({ storage, clock: engine.clock })
     const tails: (number | undefined)[] = []
     const following = engine.stream
-      .readSession({ seqNum: 0 })
+      .follow({ seqNum: 0 })
       .batches$.subscribe(({ tail }) => tails.push(tail?.seqNum))
     await engine.clock.settle()
     await other.basin('basin').stream('stream').append('x')
@@ -208,7 +211,7 @@ describe('two engines on one storage', () => {
     expect(await outcomeOf(engine.stream.append('y', { matchSeqNum: 2 }))).toBe('ok')
     await other.basin('basin').stream('stream').fence('token')
     expect(await outcomeOf(engine.stream.append('z', { fencingToken: 'token' }))).toBe('ok')
-    await other.basin('basin').deleteStream('stream')
+    await other.basin('basin').stream('stream').delete()
     expect(
       await outcomeOf(engine.hw.basin('basin', { autoCreate: false }).stream('stream').append('z')),
     ).toBe('stream_not_found')
@@ -220,7 +223,7 @@ describe('two engines on one storage', () => {
     engine = await openEngine({ storage })
     const other = await open({ storage, clock: engine.clock })
     await engine.stream.append(['old', 'older'])
-    await other.basin('basin').deleteStream('stream')
+    await other.basin('basin').stream('stream').delete()
     await other.basin('basin').createStream('stream')
     expect(await engine.stream.checkTail()).toEqual({ seqNum: 0, timestamp: 0 })
     await engine.stream.append('new')

@@ -87,7 +87,10 @@ describe('append recovery', () => {
       outcomeOf(stream.append('c')),
     ]
     await clock.settle()
-    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    await hw
+      .basin('basin')
+      .stream('stream')
+      .reconfigure({ retentionPolicy: { ageSeconds: 86_400 } })
     holding = false
     for (const answer of answers) answer()
     expect(await Promise.all(results)).toEqual(['ok', 'seq_num_mismatch', 'ok'])
@@ -107,14 +110,17 @@ describe('append recovery', () => {
     }
     const results = ['a', 'b', 'c'].map(async (body) => outcomeOf((await session.submit(body)).ack()))
     await clock.settle()
-    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    await hw
+      .basin('basin')
+      .stream('stream')
+      .reconfigure({ retentionPolicy: { ageSeconds: 86_400 } })
     storage.holding = false
     storage.release()
     expect(await Promise.all(results)).toEqual(['ok', 'ok', 'ok'])
     expect(await readAll(stream)).toEqual(['a', 'b', 'c'])
   })
 
-  it('completes the appends in flight of a session when the engine closes, and rejects later ones', async () => {
+  it('completes the appends that a session was given before the engine closes, also those that wait', async () => {
     const storage = gated(testStorage(), { shared: false })
     const limits = { appendInFlightBytes: 1_048_576 }
     const { hw, clock, stream } = await openEngine({ storage, limits })
@@ -123,21 +129,24 @@ describe('append recovery', () => {
     storage.holding = true
     const before = ['x'.repeat(900_000), 'a', 'b'].map((body) => outcomeOf(stream.append(body)))
     const onItsWay = submit('z')
-    // Waits for room until the first one is stored, and by then the engine closes.
+    // Waits for room until the first ones are stored, and by then the engine closes.
     const late = submit('z'.repeat(900_000))
     await clock.settle()
     // All of them have to be sequenced again, few at a time.
-    await hw.basin('basin').reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    await hw
+      .basin('basin')
+      .stream('stream')
+      .reconfigure({ retentionPolicy: { ageSeconds: 86_400 } })
     storage.release()
     await clock.settle()
     const closed = hw.close()
     await clock.settle()
     storage.release()
-    expect(await late).toBe('unavailable')
     storage.holding = false
     storage.release()
     await closed
-    expect(await Promise.all([...before, onItsWay])).toEqual(['ok', 'ok', 'ok', 'ok'])
+    expect(await Promise.all([...before, onItsWay, late])).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
+    expect(await outcomeOf(session.submit('after'))).toBe('closed')
   })
 
   describe('when a write of unknown outcome takes effect late', () => {
@@ -238,7 +247,7 @@ describe('append recovery', () => {
     }))
     const { hw, clock, stream } = await openEngine({ storage })
     const basin = hw.basin('basin')
-    await basin.reconfigureStream('stream', { timestamping: { mode: 'client-require' } })
+    await basin.stream('stream').reconfigure({ timestamping: { mode: 'client-require' } })
     await stream.append({ body: '0', timestamp: 1 })
     failing = true
     holdHead = true
@@ -247,7 +256,7 @@ describe('append recovery', () => {
     await clock.settle()
     failing = false
     expect(heads.length).toBe(1)
-    await basin.reconfigureStream('stream', { timestamping: { mode: 'client-prefer' } })
+    await basin.stream('stream').reconfigure({ timestamping: { mode: 'client-prefer' } })
     const result = outcomeOf(stream.append('without a timestamp: fine by now'))
     holdHead = false
     for (const go of heads) go()
@@ -345,7 +354,7 @@ describe('a session with a rechecked rejection', () => {
       tickets.map((ticket) => ticket.ack().then(({ start }) => start.seqNum, codeOf)),
     )
     expect({ results, stored: await readAll(stream) }).toEqual({ results: [1, 2], stored: ['r', 'a', 'b'] })
-    expect(bodies(await stream.read({ seqNum: 2 }))).toEqual(['b'])
+    expect(bodies(await stream.readBatch({ seqNum: 2 }))).toEqual(['b'])
     await Promise.all([hw.close(), rival.close()])
   })
 })
@@ -359,10 +368,10 @@ describe('a session whose append has an unknown outcome', () => {
     storage.onAppended = () => {
       if (n++ === 0) throw new StorageFailure('io', 'lost', { nothingWritten: false })
     }
-    const tickets = [await session.submit('a'), await session.submit('b')]
+    const tickets = await Promise.all([session.submit('a'), session.submit('b')])
     const results = await Promise.all(tickets.map((t) => t.ack().then(() => 'acked', codeOf)))
     // That b was stored proves that a was: either both are acknowledged, or neither.
-    expect(bodies(await stream.read({ seqNum: 0 }))).toEqual(['a', 'b'])
+    expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a', 'b'])
     expect(results[1]).toBe(results[0])
     await hw.close()
   })

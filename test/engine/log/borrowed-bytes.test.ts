@@ -25,7 +25,7 @@ function appendAndReuse(
 }
 
 async function storedRecords(stream: Stream) {
-  const { records } = await stream.read({ seqNum: 0 })
+  const { records } = await stream.readBatch({ seqNum: 0 })
   return records.filter(({ headers }) => headers.length > 0).map(({ headers, body }) => ({ headers, body }))
 }
 
@@ -48,7 +48,7 @@ describe('a caller may reuse its byte arrays when an append returns', () => {
     storage.holding = false
     storage.release()
     await Promise.all([...large, waiting])
-    const { records } = await stream.read({ seqNum: 2 })
+    const { records } = await stream.readBatch({ seqNum: 2 })
     expect(records[0]).toMatchObject(STORED[0]!)
   })
 
@@ -120,7 +120,7 @@ describe('a caller may reuse its byte arrays when an append returns', () => {
     storage.release()
     await waiting
     await session.close()
-    const { records } = await engine.stream.read({ seqNum: 1 })
+    const { records } = await engine.stream.readBatch({ seqNum: 1 })
     expect(records[0]).toMatchObject(STORED[0]!)
   })
 
@@ -149,7 +149,7 @@ describe('a caller may reuse its byte arrays when an append returns', () => {
 describe('texts are stored as they were given', () => {
   const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(100))
   const bodiesFrom = async (seqNum: number) => {
-    const { records } = await engine.stream.read({ seqNum })
+    const { records } = await engine.stream.readBatch({ seqNum })
     return records.map(({ body }) => body)
   }
 
@@ -188,7 +188,7 @@ describe('texts are stored as they were given', () => {
     await engine.stream.append([texts[0]!, record])
     await nested
     expect(await bodiesFrom(1)).toEqual([texts[0], texts[2]])
-    const { records } = await other.read({ seqNum: 1 })
+    const { records } = await other.readBatch({ seqNum: 1 })
     expect(records.map(({ body }) => body)).toEqual([texts[1]])
   })
 })

@@ -20,7 +20,7 @@ describe('a storage with unreliable notifications', () => {
       const following = hw
         .basin('basin')
         .stream('s')
-        .readSession({ seqNum: 0 })
+        .follow({ seqNum: 0 })
         .records$.subscribe(({ body }) => seen.push(body))
       await clock.settle()
       for (const body of ['a', 'b']) {

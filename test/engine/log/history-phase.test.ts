@@ -25,9 +25,13 @@ function historyOf(stored: StoredBlock, limits: ReadLimits): [HistoryPhase, Read
     'log',
     PLAIN,
     budget.open(() => {}),
+    { recordBytes: 1_024 },
   )
   const progress = new ReadProgress({ floor: stored.firstSeqNum, limits })
-  return [new HistoryPhase(source, PLAIN.reader(undefined), progress, 0, RecordBatch.ofBlocks), progress]
+  return [
+    new HistoryPhase(source, PLAIN.reader(undefined), progress, () => false, RecordBatch.ofBlocks),
+    progress,
+  ]
 }
 
 /** A block that claims to hold the records between its ends. */

@@ -26,7 +26,7 @@ function submitAndReuse(session: AppendSession) {
 }
 
 async function storedBodies(stream: Stream, seqNum: number) {
-  return (await stream.read({ seqNum })).records.map(({ body }) => body)
+  return (await stream.readBatch({ seqNum })).records.map(({ body }) => body)
 }
 
 describe('lines of a session are stored as they were given', () => {
@@ -51,7 +51,7 @@ describe('lines of a session are stored as they were given', () => {
   it('to followers', async () => {
     const { stream } = engine
     await stream.append('first')
-    const batches = stream.readSession({ seqNum: 0, count: 5, waitSeconds: 60 }).batches()
+    const batches = stream.follow({ seqNum: 0, count: 5, waitMs: 60_000 }).batches()
     expect(bodies((await batches.next()).value!)).toEqual(['first'])
     const next = batches.next()
     const session = await stream.appendSession()

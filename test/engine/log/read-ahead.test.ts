@@ -28,7 +28,7 @@ async function stored(batches: number, read?: (session: StorageSession) => Stora
 
 test('a read of one batch reads nothing ahead', async () => {
   const { hw, stream, asked } = await stored(5)
-  expect((await stream.read({ seqNum: 0 })).count).toBe(1_000)
+  expect((await stream.readBatch({ seqNum: 0 })).count).toBe(1_000)
   expect(asked).toEqual([0])
   await hw.close()
 })
@@ -45,7 +45,7 @@ test.each<[string, number | undefined, readonly (readonly number[])[]]>([
   async (_, count, expected) => {
     const { hw, stream, asked } = await stored(20)
     const query = count === undefined ? { seqNum: 0 } : { seqNum: 0, count }
-    const batches = stream.readSession(query).batches()
+    const batches = stream.follow(query).batches()
     /** From where the storage is asked to read as each batch is delivered. */
     const askedWith: (readonly number[])[] = []
     for (let batch = 0; batch < 10; batch++) {
@@ -66,7 +66,7 @@ test('reading ahead is limited in bytes', async () => {
     return session.read(logId, range)
   })
   read.length = 0
-  for await (const _ of stream.readSession({ seqNum: 0, count: 20_000 }).batches());
+  for await (const _ of stream.read({ seqNum: 0, count: 20_000 }).batches());
   const MIB = 1_048_576
   expect(read).toEqual([
     [1_000, MIB],
@@ -83,15 +83,15 @@ test('nothing is read past the end or the limits of the read', async () => {
     if ('seqNum' in range.from) read.push([range.from.seqNum, range.recordsMax])
     return session.read(logId, range)
   })
-  for await (const _ of stream.readSession({ seqNum: 0, count: 3_500 }).batches());
+  for await (const _ of stream.read({ seqNum: 0, count: 3_500 }).batches());
   expect(read.splice(0)).toEqual([
     [0, 1_000],
     [1_000, 2_500],
   ])
   asked.length = 0
-  for await (const _ of stream.readSession({ seqNum: 0, count: 1_000 }).batches());
+  for await (const _ of stream.read({ seqNum: 0, count: 1_000 }).batches());
   expect(asked.splice(0)).toEqual([0])
-  for await (const _ of stream.readSession({ seqNum: 3_000, count: 5_000 }).batches());
+  for await (const _ of stream.read({ seqNum: 3_000, count: 5_000 }).batches());
   expect(asked).toEqual([3_000, 4_000])
   await hw.close()
 })
@@ -108,9 +108,7 @@ test('blocks that could not be read ahead are read again when they are needed', 
   })
   const read = async () => {
     const seqNums: number[] = []
-    for await (const { records } of stream
-      .readSession({ seqNum: 0, count: 5_000 }, { as: 'bytes' })
-      .batches()) {
+    for await (const { records } of stream.read({ seqNum: 0, count: 5_000 }, { as: 'bytes' }).batches()) {
       for (const { seqNum } of records) seqNums.push(seqNum)
     }
     return seqNums
@@ -131,7 +129,7 @@ test('a failure to read ahead after the read has ended is ignored', async () => 
       fail = () => reject(new StorageFailure('io', 'too late', { nothingWritten: true }))
     })
   })
-  const batches = stream.readSession({ seqNum: 0, count: 5_000 }).batches()
+  const batches = stream.read({ seqNum: 0, count: 5_000 }).batches()
   await batches.next()
   await batches.return?.()
   fail()
@@ -140,16 +138,16 @@ test('a failure to read ahead after the read has ended is ignored', async () => 
 
 test('the oldest blocks read ahead are dropped when many reads have some', async () => {
   const begin = readsAhead()
-  const taken = await Promise.all(begin(24).map((one) => one.take()))
+  const taken = await Promise.all(begin(24).map((one) => one.blocks))
   expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual([...Array(8).fill(0), ...Array(16).fill(1)])
 })
 
-test.each(['take', 'drop'] as const)('%s makes room for other reads', async (end) => {
+test('dropping what was read ahead makes room for other reads', async () => {
   const begin = readsAhead()
   const waiting = begin(16)
-  await Promise.all(waiting.splice(6).map((one) => one[end]()))
+  for (const one of waiting.splice(6)) one.drop()
   waiting.push(...begin(10))
-  const taken = await Promise.all(waiting.map((one) => one.take()))
+  const taken = await Promise.all(waiting.map((one) => one.blocks))
   expect(taken.map((blocks) => blocks?.length ?? 0)).toEqual(Array(16).fill(1))
 })
 

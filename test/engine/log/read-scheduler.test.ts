@@ -8,11 +8,12 @@ const UNLIMITED = {
   bytes: Number.POSITIVE_INFINITY,
   until: Number.POSITIVE_INFINITY,
 }
+const SMALL = 65_536
 
 /** A scheduler whose first turn is used up, and the order in which it admits waiting reads. */
 function fullTurn() {
   const scheduler = new ReadScheduler()
-  for (let read = 0; read < 8; read++) expect(scheduler.admit(MIB, 0, () => false)).toBeUndefined()
+  expect(scheduler.admit(MIB, 0, () => false)).toBeUndefined()
   const order: string[] = []
   const wait = (name: string, bytes = MIB, deliveredBytes = 0, isClosed = false) => {
     const admitted = scheduler.admit(bytes, deliveredBytes, () => isClosed)
@@ -28,15 +29,22 @@ async function nextTurn(): Promise<void> {
 }
 
 describe('the scheduler of reads', () => {
-  it('admits 8 MiB, and the rest in the next turn of the event loop', async () => {
+  it('admits one batch, and the next in the next turn of the event loop', async () => {
     const { scheduler, order, wait } = fullTurn()
-    wait('ninth')
+    wait('second')
     await Promise.resolve()
     expect(order).toEqual([])
     await nextTurn()
-    expect(order).toEqual(['ninth'])
-    for (let read = 0; read < 7; read++) expect(scheduler.admit(MIB, 0, () => false)).toBeUndefined()
-    expect(scheduler.admit(MIB, 0, () => false)).toBeInstanceOf(Promise)
+    expect(order).toEqual(['second'])
+    expect(scheduler.admit(1, 0, () => false)).toBeInstanceOf(Promise)
+  })
+
+  it('admits small reads of 1 MiB together in one turn', () => {
+    const scheduler = new ReadScheduler()
+    for (let read = 0; read < MIB / SMALL; read++) {
+      expect(scheduler.admit(SMALL, 0, () => false)).toBeUndefined()
+    }
+    expect(scheduler.admit(SMALL, 0, () => false)).toBeInstanceOf(Promise)
   })
 
   it('runs timers and sockets in between', async () => {
@@ -53,28 +61,51 @@ describe('the scheduler of reads', () => {
       await macrotask()
       seen.push(batches)
     }
-    for (const [turn, count] of seen.entries()) expect(count).toBeLessThanOrEqual(8 * (turn + 2))
+    for (const [turn, count] of seen.entries()) expect(count).toBeLessThanOrEqual(turn + 2)
+  })
+
+  it('admits a small read before all large ones, and before those that wait for longer', async () => {
+    const { scheduler, order, wait } = fullTurn()
+    for (let read = 0; read < 500; read++) wait('new')
+    for (let read = 0; read < 10; read++) wait('established', MIB, 8 * MIB)
+    await nextTurn()
+    const before = order.length
+    wait('small', SMALL)
+    await nextTurn()
+    expect(order.slice(before)).toContain('small')
+    expect(order.length).toBeLessThanOrEqual(before + 3)
+    expect(scheduler.admit(MIB, 0, () => false)).toBeInstanceOf(Promise)
   })
 
   it.each([
-    ['established', MIB, 8 * MIB],
-    ['small', 65_536, 0],
-  ])('prefers %s reads, and leaves an eighth to the others', async (name, bytes, deliveredBytes) => {
+    ['established', MIB, 7],
+    ['small', SMALL, 8],
+  ])('gives %s reads most of the turns while new ones wait', async (name, bytes, share) => {
     const { order, wait } = fullTurn()
-    for (let read = 0; read < 10; read++) wait('other', MIB, 8 * MIB - 1)
-    for (let read = 0; read < 200; read++) wait(name, bytes, deliveredBytes)
-    await nextTurn()
-    const preferred = (7 * MIB) / bytes
-    expect(order.slice(0, preferred + 1)).toEqual(['other', ...Array(preferred).fill(name)])
-    while (order.length < 210) await macrotask()
-    expect(order.filter((admitted) => admitted === 'other')).toHaveLength(10)
+    for (let read = 0; read < 100; read++) wait('new', MIB, 8 * MIB - 1)
+    for (let read = 0; read < (60 * MIB) / bytes; read++) wait(name, bytes, 8 * MIB)
+    while (order.filter((admitted) => admitted === 'new').length < 6) await macrotask()
+    const preferred = order.filter((admitted) => admitted === name).length * bytes
+    expect(preferred).toBeGreaterThan((5 * share - 1) * MIB)
+    expect(preferred).toBeLessThan((6 * share + 1) * MIB)
   })
 
-  it('gives the whole turn to large reads when no other waits', async () => {
+  it('gives all turns to large reads when no other waits', async () => {
     const { order, wait } = fullTurn()
     for (let read = 0; read < 9; read++) wait(`${read}`)
-    await nextTurn()
-    expect(order.slice(0, 8)).toEqual(['0', '1', '2', '3', '4', '5', '6', '7'])
+    for (let turn = 0; turn < 9; turn++) await macrotask()
+    await macrotask()
+    expect(order).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8'])
+  })
+
+  it('gives reads that begin to wait no turns for the time before', async () => {
+    const { order, wait } = fullTurn()
+    for (let read = 0; read < 60; read++) wait('new')
+    for (let turn = 0; turn < 30; turn++) await macrotask()
+    const before = order.length
+    for (let read = 0; read < 60; read++) wait('established', MIB, 8 * MIB)
+    for (let turn = 0; turn < 25; turn++) await macrotask()
+    expect(order.slice(before).filter((admitted) => admitted === 'new').length).toBeGreaterThanOrEqual(3)
   })
 
   it('skips closed reads', async () => {
@@ -87,11 +118,12 @@ describe('the scheduler of reads', () => {
 })
 
 it.each([
-  ['one record', 1_000_000, { count: 1 }, 16_384],
-  ['10 records', 1_000_000, { count: 10 }, 40_960],
-  ['a read near the tail', 3, {}, 16_384],
-  ['a few bytes', 1_000_000, { bytes: 20_000 }, 20_000],
-  ['everything', 1_000_000, {}, MIB],
-])('estimates the size of a batch of %s', (_, count, limits, expected) => {
-  expect(expectedBytes(count, { ...UNLIMITED, ...limits })).toBe(expected)
+  ['one record', 1_000_000, { count: 1 }, 1_024, 16_384],
+  ['100 records', 1_000_000, { count: 100 }, 1_024, 102_400],
+  ['100 short records', 1_000_000, { count: 100 }, 20, 16_384],
+  ['a read near the tail', 3, {}, 1_024, 16_384],
+  ['a few bytes', 1_000_000, { bytes: 20_000 }, 1_024, 20_000],
+  ['everything', 1_000_000, {}, 20, MIB],
+])('estimates the size of a batch of %s', (_, count, limits, recordBytes, expected) => {
+  expect(expectedBytes(count, { ...UNLIMITED, ...limits }, recordBytes)).toBe(expected)
 })

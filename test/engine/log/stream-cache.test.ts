@@ -30,7 +30,7 @@ describe('the stream cache', () => {
       const seen: number[] = []
       const subscription = basin
         .stream('s')
-        .readSession({ seqNum: 0 }, { as: 'bytes' })
+        .follow({ seqNum: 0 }, { as: 'bytes' })
         .records$.subscribe(({ seqNum }) => seen.push(seqNum))
       await clock.settle()
       storage.holding = false
@@ -57,7 +57,7 @@ describe('the stream cache', () => {
   it('drops the live tail of a stream when its last follower leaves', async () => {
     const { hw, stream, clock } = await openEngine()
     const follow = vi.spyOn(LiveTail.prototype, 'follow')
-    const subscribe = () => stream.readSession({}).records$.subscribe()
+    const subscribe = () => stream.follow({}).records$.subscribe()
     const [first, second] = [subscribe(), subscribe()]
     await clock.settle()
     first.unsubscribe()
@@ -81,7 +81,7 @@ describe('the stream cache', () => {
     const other = await open({ storage, clock })
     for (let i = 0; i < 50; i++) {
       await hw.basin('basin').stream('stream').append(`${i}`)
-      await other.basin('basin').deleteStream('stream')
+      await other.basin('basin').stream('stream').delete()
       await clock.settle()
     }
     expect(hw.stats().cachedStreams).toBeLessThanOrEqual(2)
@@ -99,7 +99,7 @@ describe('the stream cache', () => {
       await elsewhere.append('0')
       const seen: string[] = []
       const subscription = stream
-        .readSession({ seqNum: 0 })
+        .follow({ seqNum: 0 })
         .batches$.subscribe((batch) => seen.push(...bodies(batch)))
       await clock.settle()
       const one = elsewhere.append('1')
@@ -129,7 +129,7 @@ describe('the stream cache', () => {
     const { stream } = await openEngine({ storage, clock })
     const writer = await open({ storage: inner, clock })
     const seen: string[] = []
-    stream.readSession().batches$.subscribe((batch) => seen.push(...bodies(batch)))
+    stream.follow().batches$.subscribe((batch) => seen.push(...bodies(batch)))
     await clock.settle()
     failing = true
     await writer.basin('basin').stream('stream').append('1')
@@ -163,7 +163,7 @@ describe('the stream cache', () => {
     hold = true
     const lookUp = outcomeOf(basin.stream('stream').checkTail())
     await clock.settle()
-    await basin.deleteStream('stream')
+    await basin.stream('stream').delete()
     hold = false
     go()
     await lookUp
@@ -207,7 +207,9 @@ describe('the stream cache', () => {
     const basin = hw.basin('basin')
     const subscriptions = []
     for (let i = 0; i < 70; i++) {
-      subscriptions.push(basin.stream(`followed/${i}`).readSession({}, { as: 'bytes' }).records$.subscribe())
+      subscriptions.push(
+        basin.stream(`followed/${i}`).follow({}, { as: 'bytes', create: true }).records$.subscribe(),
+      )
       await basin.ensureStream(`followed/${i}`)
     }
     for (let i = 0; i < 300; i++) {
@@ -224,7 +226,12 @@ describe('the stream cache', () => {
     const { hw } = await openEngine()
     const results = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
-        outcomeOf(hw.basin('basin').reconfigureStream('stream', { retentionPolicy: { ageSeconds: i + 1 } })),
+        outcomeOf(
+          hw
+            .basin('basin')
+            .stream('stream')
+            .reconfigure({ retentionPolicy: { ageSeconds: i + 1 } }),
+        ),
       ),
     )
     expect(results.filter((result) => result !== 'ok')).toEqual([])
@@ -244,7 +251,7 @@ describe('the stream cache', () => {
     await hw.basin('basin').ensureStream('doomed')
     await clock.settle()
     reclaims = 0
-    await hw.basin('basin').deleteStream('doomed')
+    await hw.basin('basin').stream('doomed').delete()
     await clock.advance('1s')
     expect(reclaims).toBeGreaterThan(0)
   })
@@ -280,7 +287,7 @@ describe('the stream cache with many streams', () => {
       const seen: string[] = []
       const follower = basin
         .stream('a')
-        .readSession({ seqNum: 0 })
+        .follow({ seqNum: 0 })
         .records$.subscribe((record) => seen.push(record.body))
       await clock.settle()
       const ticket = await sessions[0]!.submit('hello')

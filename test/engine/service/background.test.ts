@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
-import { type Headwater, open } from '../../../src/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
 import { wrapped } from '../../support/index.ts'
@@ -29,7 +29,7 @@ function storageWithElections() {
   return { storage, calls, elect: (isElected: boolean) => onElected!(isElected) }
 }
 
-let hw: Headwater
+let hw: Engine
 afterEach(() => hw.close())
 
 const NOTHING = { reclaim: 0, deadlines: 0, tokens: 0, ended: 0 }
@@ -72,7 +72,7 @@ describe('background work on a storage with elections', () => {
     expect(clock.pending).toBe(1)
     elect(false)
     expect(clock.pending).toBe(0)
-    const session = hw.basin('my-basin').stream('log').readSession({ seqNum: 0 })
+    const session = hw.basin('my-basin').stream('log').follow({ seqNum: 0 })
     const records = session[Symbol.asyncIterator]()
     await records.next()
     const waiting = records.next()
@@ -117,7 +117,7 @@ describe('background work on a storage with elections', () => {
     const clock = virtualClock()
     hw = await open({ storage, clock })
     await hw.basin('gone').stream('a').append('x')
-    await hw.deleteBasin('gone')
+    await hw.basin('gone').delete()
     await clock.settle()
     const { items } = await hw.listBasins()
     expect(items).toEqual([])

@@ -20,7 +20,7 @@ afterEach(() => engine.hw.close())
 /** Each way to open something, and how it ends. */
 const KINDS: Record<string, () => Promise<() => Promise<unknown>>> = {
   'a read session': async () => {
-    const cursor = (await engine.stream.openRead({ seqNum: 0 })) as ReadCursor
+    const cursor = (await engine.stream.openCursor({ seqNum: 0 }, {})) as ReadCursor
     return async () => cursor.close()
   },
   'an append session': async () => {
@@ -31,7 +31,7 @@ const KINDS: Record<string, () => Promise<() => Promise<unknown>>> = {
     const controller = new AbortController()
     let failure: unknown
     const poll = engine.stream
-      .read({ waitSeconds: 60 }, { signal: controller.signal })
+      .readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal: controller.signal })
       .catch((error: unknown) => {
         failure = error
       })
@@ -68,13 +68,13 @@ it('sessions that end at once, fail or are never opened do not count', async () 
   const missing = hw.basin('basin', { autoCreate: false }).stream('missing')
   for (let i = 0; i < 3; i++) {
     await stream.append('a')
-    expect((await stream.read({ seqNum: 0 }, { as: 'bytes' })).records.length).toBe(i + 1)
-    await expect(stream.read({ seqNum: 100 })).rejects.toMatchObject({ status: 416 })
-    await expect(stream.openRead({ seqNum: 100, waitSeconds: 0 })).rejects.toMatchObject({ status: 416 })
-    expect(await stream.openRead({ waitSeconds: 0 }, { allowsEmpty: true })).toBe(undefined)
-    await expect(missing.openRead()).rejects.toMatchObject({ code: 'stream_not_found' })
+    expect((await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records.length).toBe(i + 1)
+    await expect(stream.readBatch({ seqNum: 100 })).rejects.toMatchObject({ status: 416 })
+    await expect(stream.openCursor({ seqNum: 100, waitMs: 0 }, {})).rejects.toMatchObject({ status: 416 })
+    expect(await stream.openCursor({ waitMs: 0 }, { allowsEmpty: 'session' })).toBe(undefined)
+    await expect(missing.openCursor({}, {})).rejects.toMatchObject({ code: 'stream_not_found' })
     await expect(missing.appendSession()).rejects.toMatchObject({ code: 'stream_not_found' })
-    for await (const _ of stream.readSession({ seqNum: 0 }).batches()) break
+    for await (const _ of stream.follow({ seqNum: 0 }).batches()) break
     expect(hw.stats().openSessions).toBe(0)
   }
 })
@@ -83,7 +83,7 @@ it('a session counts while it is being opened', async () => {
   await engine.hw.close()
   const storage = gated(testStorage())
   engine = await openEngine({ storage, limits: { openSessions: 2 } })
-  const opening = [1, 2, 3].map(() => engine.stream.openRead({ seqNum: 0 }))
+  const opening = [1, 2, 3].map(() => engine.stream.openCursor({ seqNum: 0 }, {}))
   const outcomes = await Promise.allSettled(opening)
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected'])
 })
@@ -99,8 +99,8 @@ it('the limit applies to holders of tokens too', async () => {
     },
   })
   const held = hw.as(token).basin('basin').stream('stream')
-  const cursors = [await held.openRead({ seqNum: 0 }), await held.openRead({ seqNum: 0 })]
-  await expect(held.openRead({ seqNum: 0 })).rejects.toMatchObject(REFUSED)
+  const cursors = [await held.openCursor({ seqNum: 0 }, {}), await held.openCursor({ seqNum: 0 }, {})]
+  await expect(held.openCursor({ seqNum: 0 }, {})).rejects.toMatchObject(REFUSED)
   await expect(held.appendSession()).rejects.toMatchObject(REFUSED)
   for (const cursor of cursors) cursor!.close()
   await clock.settle()

@@ -7,13 +7,13 @@ describe('reads', () => {
   it('a long poll with records does not wait for those after expired ones', async () => {
     const { hw, clock, stream } = await openEngine()
     const basin = hw.basin('basin')
-    await basin.reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    await basin.stream('stream').reconfigure({ retentionPolicy: 'infinite' })
     await stream.append('kept')
-    await basin.reconfigureStream('stream', { retentionPolicy: { ageSeconds: 1 } })
+    await basin.stream('stream').reconfigure({ retentionPolicy: { ageSeconds: 1 } })
     await stream.append('expires')
     await clock.advance('5m')
     let result: string[] | undefined
-    const done = stream.read({ seqNum: 0, waitSeconds: 60 }).then((batch) => {
+    const done = stream.readBatch({ seqNum: 0, waitMs: 60_000 }).then((batch) => {
       result = bodies(batch)
     })
     await clock.settle()
@@ -27,12 +27,12 @@ describe('reads', () => {
   it('lastSeqNum is the number of the last record of the batch', async () => {
     const { hw, clock, stream } = await openEngine()
     const basin = hw.basin('basin')
-    await basin.reconfigureStream('stream', { retentionPolicy: 'infinite' })
+    await basin.stream('stream').reconfigure({ retentionPolicy: 'infinite' })
     await stream.append('kept')
-    await basin.reconfigureStream('stream', { retentionPolicy: { ageSeconds: 1 } })
+    await basin.stream('stream').reconfigure({ retentionPolicy: { ageSeconds: 1 } })
     await stream.append('expires')
     await clock.advance('2s')
-    const batch = await stream.read({ seqNum: 0 }, { as: 'bytes' })
+    const batch = await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
     expect(batch.records.map(({ seqNum }) => seqNum)).toEqual([0])
     expect(batch.lastSeqNum).toBe(0)
   })
@@ -49,8 +49,8 @@ describe('reads', () => {
     const { stream } = await openEngine({ storage })
     await Promise.all(Array.from({ length: 5_000 }, () => stream.append('x')))
     blocks = 0
-    expect((await stream.read({ seqNum: 0, count: 1 })).count).toBe(1)
-    expect((await stream.read({ seqNum: 0, bytes: 9 })).count).toBe(1)
+    expect((await stream.readBatch({ seqNum: 0, count: 1 })).count).toBe(1)
+    expect((await stream.readBatch({ seqNum: 0, bytes: 9 })).count).toBe(1)
     expect(blocks).toBe(2)
   })
 
@@ -66,7 +66,7 @@ describe('reads', () => {
     }))
     const { clock, stream } = await openEngine({ storage })
     for (let i = 0; i < 3; i++) await stream.append([new Uint8Array(1_000_000)])
-    const cursor = (await stream.openRead({ seqNum: 0 }))!
+    const cursor = (await stream.openCursor({ seqNum: 0 }, {}))!
     await cursor.next()
     await cursor.next()
     hold = true
@@ -91,7 +91,7 @@ describe('reads', () => {
     const { clock, stream } = await openEngine({ storage })
     let received = 0
     for (let i = 0; i < 3; i++) {
-      stream.readSession({ seqNum: 0 }).records$.subscribe({ next: () => received++, error: () => {} })
+      stream.follow({ seqNum: 0 }).records$.subscribe({ next: () => received++, error: () => {} })
     }
     await stream.append('first')
     await vi.waitUntil(() => received === 3)
@@ -105,7 +105,7 @@ describe('reads', () => {
 
   it('closing the engine cancels the timers of a follower whose consumer is busy', async () => {
     const { hw, clock, stream } = await openEngine()
-    const iterator = stream.readSession({ seqNum: 0, waitSeconds: 3600 })[Symbol.asyncIterator]()
+    const iterator = stream.follow({ seqNum: 0, waitMs: 3_600_000 })[Symbol.asyncIterator]()
     await stream.append('0')
     await iterator.next()
     const waiting = iterator.next()
@@ -123,7 +123,7 @@ describe('reads', () => {
     let batches = 0
     let stopped = false
     await new Promise<void>((resolve) => {
-      const subscription = stream.readSession({ seqNum: 0, count: 200_000 }).batches$.subscribe({
+      const subscription = stream.read({ seqNum: 0, count: 200_000 }).batches$.subscribe({
         next: () => batches++,
         complete: resolve,
       })
@@ -151,13 +151,13 @@ describe('reads', () => {
     hold = true
     const abort = new AbortController()
     let outcome: unknown
-    const iterator = stream.readSession({ seqNum: 0 }, { signal: abort.signal })[Symbol.asyncIterator]()
+    const iterator = stream.follow({ seqNum: 0 }, { signal: abort.signal })[Symbol.asyncIterator]()
     iterator.next().then(
       () => (outcome = 'ended'),
       (error) => (outcome = error.name),
     )
     let poll: unknown
-    stream.read({ seqNum: 0, waitSeconds: 60 }, { signal: abort.signal }).then(
+    stream.readBatch({ seqNum: 0, waitMs: 60_000 }, { signal: abort.signal }).then(
       () => (poll = 'ended'),
       (error) => (poll = error.name),
     )
@@ -176,8 +176,8 @@ describe('reads', () => {
     const { clock, stream } = await openEngine()
     await clock.advance('1.5ms')
     const ack = await stream.append('x')
-    const [record] = (await stream.read({ seqNum: 0 }, { as: 'bytes' })).records
+    const [record] = (await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records
     expect(record!.timestamp).toBe(ack.start.timestamp)
-    expect((await stream.read({ timestamp: ack.start.timestamp })).count).toBe(1)
+    expect((await stream.readBatch({ timestamp: ack.start.timestamp })).count).toBe(1)
   })
 })

@@ -24,7 +24,7 @@ describe('looking up a stream', () => {
       await hw.ensureBasin('basin')
       const basin = hw.basin('basin')
       const stream = basin.stream('stream')
-      const use = () => outcomeOf(purpose === 'append' ? stream.append('a') : stream.openRead())
+      const use = () => outcomeOf(purpose === 'append' ? stream.append('a') : stream.openCursor({}, {}))
       const before = use()
       await clock.settle()
       await basin.createStream('stream')
@@ -40,9 +40,9 @@ describe('looking up a stream', () => {
     async (purpose) => {
       const hw = await open({ storage: testStorage(), clock: testClock() })
       await hw.ensureBasin('basin')
-      const use = (autoCreate: boolean) => {
-        const stream = hw.basin('basin', { autoCreate }).stream('stream')
-        return outcomeOf(purpose === 'append' ? stream.append('a') : stream.openRead())
+      const use = (create: boolean) => {
+        const stream = hw.basin('basin', { autoCreate: create }).stream('stream')
+        return outcomeOf(purpose === 'append' ? stream.append('a') : stream.openCursor({}, { create }))
       }
       const outcomes = await Promise.all([false, false, true, false].map(use))
       expect(outcomes).toEqual(['stream_not_found', 'stream_not_found', 'ok', 'ok'])

@@ -42,7 +42,7 @@ describe('a deletion with an unknown outcome', () => {
       let ended: string | undefined
       basin
         .stream('s')
-        .readSession({ seqNum: 0 })
+        .follow({ seqNum: 0 })
         .records$.subscribe({
           error: (e) => {
             ended = codeOf(e)
@@ -50,20 +50,26 @@ describe('a deletion with an unknown outcome', () => {
         })
       await clock.settle()
       failing = true
-      const first = await basin.deleteStream('s').then(() => 'ok', codeOf)
-      const second = await basin.deleteStream('s').then(() => 'ok', codeOf)
+      const first = await basin
+        .stream('s')
+        .delete()
+        .then(() => 'ok', codeOf)
+      const second = await basin
+        .stream('s')
+        .delete()
+        .then(() => 'ok', codeOf)
       await clock.settle()
       expect([first, second]).toEqual(['storage', 'stream_not_found'])
       await basin.ensureStream('s')
       const tail = await basin.stream('s').checkTail()
       const read = await basin
         .stream('s')
-        .read({ seqNum: 0, waitSeconds: 0 })
+        .readBatch({ seqNum: 0, waitMs: 0 })
         .then((b) => b.count, codeOf)
       expect({ tail: tail.seqNum, read, ended }).toEqual({
         tail: 0,
-        read: 'range_not_satisfiable',
-        ended: 'unavailable',
+        read: 0,
+        ended: 'stream_deleted',
       })
       await hw.close()
     })
@@ -98,14 +104,14 @@ describe('the creation of streams on use', () => {
     await second.createBasin('basin', { createStreamOnAppend: true })
     const append = (name: string) => outcomeOf(first.basin('basin').stream(name).append('a'))
     expect(await append('a')).toBe('ok')
-    await second.reconfigureBasin('basin', { createStreamOnAppend: false })
+    await second.basin('basin').reconfigure({ createStreamOnAppend: false })
     expect(await append('b')).toBe('stream_not_found')
     const retentionPolicy = { ageSeconds: 60 }
     const changed = { createStreamOnAppend: true, defaultStreamConfig: { retentionPolicy } }
-    await second.reconfigureBasin('basin', changed)
+    await second.basin('basin').reconfigure(changed)
     expect(await append('c')).toBe('ok')
-    expect((await first.basin('basin').streamConfig('c')).retentionPolicy).toEqual(retentionPolicy)
-    await second.deleteBasin('basin')
+    expect((await first.basin('basin').stream('c').config()).retentionPolicy).toEqual(retentionPolicy)
+    await second.basin('basin').delete()
     expect(await append('d')).toMatch(/^basin_(deletion_pending|not_found)$/)
   })
 
@@ -132,18 +138,18 @@ onEveryKindOfStorage(() =>
       await hw.createBasin('strict')
       expect(await outcomeOf(strict.stream('s').append('a'))).toBe('stream_not_found')
       expect(await outcomeOf(strict.stream('s').checkTail())).toBe('stream_not_found')
-      await hw.reconfigureBasin('strict', { createStreamOnAppend: true })
-      expect(await outcomeOf(strict.stream('s').read())).toBe('stream_not_found')
+      await hw.basin('strict').reconfigure({ createStreamOnAppend: true })
+      expect(await outcomeOf(strict.stream('s').readBatch({ tailOffset: 0 }))).toBe('stream_not_found')
       expect(await outcomeOf(strict.stream('s').append('a'))).toBe('ok')
-      await hw.reconfigureBasin('strict', { createStreamOnAppend: false, createStreamOnRead: true })
+      await hw.basin('strict').reconfigure({ createStreamOnAppend: false, createStreamOnRead: true })
       expect(await outcomeOf(strict.stream('t').append('a'))).toBe('stream_not_found')
-      expect(await outcomeOf(strict.stream('t').read())).toBe('range_not_satisfiable')
+      expect(await outcomeOf(strict.stream('t').readBatch({ tailOffset: 0 }))).toBe('ok')
       expect(await outcomeOf(strict.stream('t').append('a'))).toBe('ok')
       await hw
         .basin('fresh')
         .stream('f', { config: { retentionPolicy: 'infinite' } })
         .append('x')
-      expect((await hw.basin('fresh').streamConfig('f')).retentionPolicy).toBe('infinite')
+      expect((await hw.basin('fresh').stream('f').config()).retentionPolicy).toBe('infinite')
     })
 
     it('are listed in UTF-8 order, page by page', async () => {
@@ -187,12 +193,12 @@ describe('concurrent changes of one stream', () => {
     await basin.ensureStream('s')
     isCounting = true
     const changes = Array.from({ length: 30 }, (_, i) =>
-      outcomeOf(basin.reconfigureStream('s', { retentionPolicy: { ageSeconds: i + 1 } })),
+      outcomeOf(basin.stream('s').reconfigure({ retentionPolicy: { ageSeconds: i + 1 } })),
     )
     const outcomes = await Promise.all(changes)
     expect(outcomes).toEqual(outcomes.map((_, i) => (i === 1 ? 'storage' : 'ok')))
     expect(commits).toBe(30)
-    expect((await basin.streamConfig('s')).retentionPolicy).toEqual({ ageSeconds: 30 })
+    expect((await basin.stream('s').config()).retentionPolicy).toEqual({ ageSeconds: 30 })
   })
 
   it('take turns also if the last one is called when the first has ended', async () => {
@@ -210,10 +216,10 @@ describe('concurrent changes of one stream', () => {
     engine = await openEngine({ storage })
     const basin = engine.hw.basin('basin')
     await basin.ensureStream('s')
-    const change = (ageSeconds: number) => basin.reconfigureStream('s', { retentionPolicy: { ageSeconds } })
+    const change = (ageSeconds: number) => basin.stream('s').reconfigure({ retentionPolicy: { ageSeconds } })
     const first = change(1)
     await Promise.all([first, change(2), first.then(() => change(3))])
     expect(Math.max(...runningAtOnce)).toBe(1)
-    expect((await basin.streamConfig('s')).retentionPolicy).toEqual({ ageSeconds: 3 })
+    expect((await basin.stream('s').config()).retentionPolicy).toEqual({ ageSeconds: 3 })
   })
 })

@@ -49,7 +49,7 @@ export function rootTokenProblem(token: string): string | undefined {
 
 /**
  * Returns the SHA-256 of a token in hexadecimal: by `node:crypto` where the runtime has it, else by
- * WebCrypto. Rejects with `unavailable` on an insecure page, where browsers provide neither.
+ * WebCrypto. Rejects with `unsupported` on an insecure page, where browsers provide neither.
  */
 export async function tokenDigest(token: string): Promise<string> {
   const bytes = utf8(token)
@@ -58,7 +58,7 @@ export async function tokenDigest(token: string): Promise<string> {
   const subtle = globalThis.crypto?.subtle
   if (subtle === undefined) {
     throw new HeadwaterError(
-      'unavailable',
+      'unsupported',
       'access tokens need WebCrypto, which insecure pages lack: use https',
     )
   }

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type AccessScopeInput, fenceRecord, type Headwater, trimRecord } from '../../../../src/index.ts'
+import { type AccessScopeInput, type Engine, fenceRecord, trimRecord } from '../../../../src/index.ts'
 import { readAll, testStorage, wrapped } from '../../../support/index.ts'
 import { type AccessEngine, EVERYTHING, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
-let hw: Headwater
+let hw: Engine
 beforeEach(async () => {
   engine = await openWithTokens()
   hw = engine.hw
@@ -13,7 +13,7 @@ afterEach(() => hw.close())
 
 const { opGroups: _, ...RESOURCES } = EVERYTHING
 const withOps = (...ops: NonNullable<AccessScopeInput['ops']>): AccessScopeInput => ({ ...RESOURCES, ops })
-const streamOf = (view: Headwater, name = 'stream') => view.basin('basin').stream(name)
+const streamOf = (view: Engine, name = 'stream') => view.basin('basin').stream(name)
 const tail = async () => (await streamOf(hw).checkTail()).seqNum
 
 describe('appends with a token', () => {
@@ -113,7 +113,7 @@ describe('creation on first use', () => {
     const view = await engine.issued({ scope: { ...RESOURCES, ops } })
     const use = (name: string) => view.basin('new', { autoCreate: true }).stream(name)
     expect(await outcome(use('a').append('x'))).toBe(expected)
-    const cursor = use('b').openRead()
+    const cursor = use('b').openCursor({}, { create: true })
     expect(await outcome(cursor)).toBe(expected)
     if (expected === 'ok') (await cursor)!.close()
     expect(
@@ -128,26 +128,27 @@ describe('creation on first use', () => {
   })
 
   it('needs only the permission to append or read if the basin enables it', async () => {
-    await hw.reconfigureBasin('basin', { createStreamOnAppend: true, createStreamOnRead: true })
+    await hw.basin('basin').reconfigure({ createStreamOnAppend: true, createStreamOnRead: true })
     const scope = { ...withOps('append', 'check-tail'), streams: { prefix: 'logs/' } }
     const view = await engine.issued({ scope })
     expect(await outcome(streamOf(view, 'logs/a').append('x'))).toBe('ok')
     expect(await outcome(streamOf(view, 'logs/b').checkTail())).toBe('ok')
-    expect(await outcome(streamOf(view, 'logs/c').read())).toBe('permission_denied')
+    expect(await outcome(streamOf(view, 'logs/c').readBatch({ tailOffset: 0 }))).toBe('permission_denied')
     expect(await outcome(streamOf(view, 'audit/a').append('x'))).toBe('permission_denied')
     const names = (await hw.basin('basin').listStreams()).items.map(({ name }) => name)
     expect(names).toEqual(['logs/a', 'logs/b', 'stream'])
   })
 
   it('uses the configuration of the basin, not of the caller', async () => {
-    await hw.reconfigureBasin('basin', { createStreamOnAppend: true })
+    await hw.basin('basin').reconfigure({ createStreamOnAppend: true })
     const config = { retentionPolicy: 'infinite' } as const
     const use = async (name: string, id: string, scope: AccessScopeInput) => {
       const view = await engine.issued({ id, scope })
       await outcome(view.basin('basin').stream(name, { config }).append('x'))
       return hw
         .basin('basin')
-        .streamConfig(name)
+        .stream(name)
+        .config()
         .catch(() => undefined)
     }
     const byAppender = await use('a', 'appender', withOps('append'))

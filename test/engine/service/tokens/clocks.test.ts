@@ -22,7 +22,7 @@ it('a session ends within a second of its expiry, even after the machine slept',
   const view = hw.as(
     await hw.issueAccessToken({ id: 't', expiresAt: new Date(clock.now() + 3_600_000), scope: EVERYTHING }),
   )
-  const cursor = (await view.basin('basin').stream('stream').openRead())!
+  const cursor = (await view.basin('basin').stream('stream').openCursor({}, {}))!
   const ends: string[] = []
   void outcome(Promise.resolve(cursor.next())).then((c) => ends.push(c))
   sleep(2 * 3_600_000)
@@ -39,7 +39,7 @@ it('a session continues while its token is valid, even if the clock is set back'
   const view = hw.as(
     await hw.issueAccessToken({ id: 't', expiresAt: new Date(clock.now() + 60_000), scope: EVERYTHING }),
   )
-  const cursor = (await view.basin('basin').stream('stream').openRead())!
+  const cursor = (await view.basin('basin').stream('stream').openCursor({}, {}))!
   const ends: string[] = []
   void outcome(Promise.resolve(cursor.next())).then((c) => ends.push(c))
   sleep(-3_600_000)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AccessScopeInput, Headwater } from '../../../../src/index.ts'
+import type { AccessScopeInput, Engine } from '../../../../src/index.ts'
 import type { ListQuery } from '../../../../src/model/info.ts'
 import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
 
@@ -15,15 +15,15 @@ beforeEach(async () => {
 afterEach(() => engine.hw.close())
 
 const LISTS = {
-  basins: async (hw: Headwater, query: ListQuery) => {
+  basins: async (hw: Engine, query: ListQuery) => {
     const { items, hasMore } = await hw.listBasins(query)
     return { names: items.map(({ name }) => name).filter((name) => name !== 'basin'), hasMore }
   },
-  streams: async (hw: Headwater, query: ListQuery) => {
+  streams: async (hw: Engine, query: ListQuery) => {
     const { items, hasMore } = await hw.basin('basin').listStreams(query)
     return { names: items.map(({ name }) => name).filter((name) => name !== 'stream'), hasMore }
   },
-  accessTokens: async (hw: Headwater, query: ListQuery) => {
+  accessTokens: async (hw: Engine, query: ListQuery) => {
     const { items, hasMore } = await hw.listAccessTokens(query)
     return { names: items.map(({ id }) => id).filter((id) => id !== 'token'), hasMore }
   },

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AccessScopeInput, Headwater, Stream } from '../../../../src/index.ts'
+import type { AccessScopeInput, Engine, Stream } from '../../../../src/index.ts'
 import { type AccessEngine, EVERYTHING, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
-let hw: Headwater
+let hw: Engine
 beforeEach(async () => {
   engine = await openWithTokens()
   hw = engine.hw
@@ -13,20 +13,19 @@ afterEach(() => hw.close())
 const USES: Record<string, (stream: Stream) => Promise<unknown>> = {
   append: (stream) => stream.append('x'),
   'append session': async (stream) => (await stream.appendSession()).close(),
-  'read batch': (stream) => stream.read({ seqNum: 0 }),
-  'read session': async (stream) => (await stream.openRead())?.close(),
+  'read batch': (stream) => stream.readBatch({ seqNum: 0 }),
+  'read session': async (stream) => (await stream.openCursor({}, {}))?.close(),
   'check tail': (stream) => stream.checkTail(),
 }
 
 describe.each(Object.entries(USES))('invalid names do not escape the scope: %s', (_, use) => {
-  // The storage has basin and stream in one key, with U+0000 between them, and names of streams may hold that
-  // character.
+  // The storage has basin and stream in one key, with U+0000 between them.
   it.each<[string, AccessScopeInput, autoPrefixStreams: boolean]>([
     ['a scope', { ...EVERYTHING, streams: { prefix: 'mine/' } }, false],
     ['a prefix', { ...EVERYTHING, streams: { prefix: 'mine/' } }, true],
     ['a scope of basins', { ...EVERYTHING, basins: { prefix: 'bas' }, streams: { prefix: 'mine/' } }, false],
   ])('a basin with a part of a name of a stream, against %s', async (_, scope, autoPrefixStreams) => {
-    const foreign = hw.basin('basin').stream('yours/\0mine/a')
+    const foreign = hw.basin('basin').stream('yours/mine/a')
     await foreign.append('not yours')
     const view = await engine.issued({ scope, autoPrefixStreams })
     const stream = view.basin('basin\0yours/').stream(autoPrefixStreams ? 'a' : 'mine/a')

@@ -32,17 +32,17 @@ function idle(): AsyncIterable<string> {
 
 /** Each opens an idle session, and settles when the session ends. */
 const SESSIONS: Readonly<Record<string, (stream: Stream, signal: AbortSignal) => Promise<unknown>>> = {
-  'for await': (stream, signal) => drain(stream.readSession({}, { signal })),
-  events: (stream, signal) => drain(stream.readSession({}, { signal }).events()),
+  'for await': (stream, signal) => drain(stream.follow({}, { signal })),
+  events: (stream, signal) => drain(stream.follow({}, { signal }).events()),
   observable: (stream, signal) =>
     new Promise<void>((complete, error) => {
-      stream.readSession({}, { as: 'bytes', signal }).records$.subscribe({ complete, error })
+      stream.follow({}, { as: 'bytes', signal }).records$.subscribe({ complete, error })
     }),
   cursor: async (stream) => {
-    const cursor = (await stream.openRead())!
+    const cursor = (await stream.openCursor({}, {}))!
     while ((await cursor.next()) !== undefined);
   },
-  'long poll': (stream, signal) => stream.read({ waitSeconds: 60 }, { signal }),
+  'long poll': (stream, signal) => stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal }),
   'append session': async (stream, signal) => {
     const session = await stream.appendSession({ signal })
     await new Promise<void>((complete, error) => session.acks$.subscribe({ complete, error }))

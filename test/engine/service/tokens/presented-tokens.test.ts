@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Headwater } from '../../../../src/index.ts'
+import type { Engine } from '../../../../src/index.ts'
 import type { Collection, JsonValue } from '../../../../src/storage/contract.ts'
 import { testStorage, wrapped } from '../../../support/index.ts'
 import { type AccessEngine, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
-let hw: Headwater
+let hw: Engine
 /** The look-ups of tokens in the storage. Others come in the background. */
 let calls: string[]
 /** All that was written to the catalog. */
@@ -122,8 +122,8 @@ describe('a presented token', () => {
     const same = view.onConnection({})
     expect(await outcome(same.listBasins())).toBe('permission_denied')
     // A caller without a token is anonymous, not the caller of the previous request.
-    expect(await outcome(view.asHolder(undefined, {}).listBasins())).toBe('authn')
-    expect(await outcome(hw.asHolder(undefined, {}).listBasins())).toBe('authn')
+    expect(await outcome(view.asHolder(undefined).listBasins())).toBe('authn')
+    expect(await outcome(hw.asHolder(undefined).listBasins())).toBe('authn')
     expect(await outcome(view.as('other').listBasins())).toBe('authn')
     expect(await outcome(hw.onConnection({}).listBasins())).toBe('ok')
   })

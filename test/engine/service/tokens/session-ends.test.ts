@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import type { Headwater } from '../../../../src/index.ts'
+import type { Engine } from '../../../../src/index.ts'
 import { testStorage, wrapped } from '../../../support/index.ts'
 import { closeAfterEach, openSession, SESSION_NAMES, start } from './open-sessions.ts'
 import type { AccessEngine } from './support.ts'
@@ -8,7 +8,7 @@ import type { AccessEngine } from './support.ts'
 closeAfterEach()
 
 describe.each(SESSION_NAMES)('%s', (name) => {
-  async function opened(view: Headwater, { clock }: AccessEngine) {
+  async function opened(view: Engine, { clock }: AccessEngine) {
     const session = openSession(name, view.basin('basin').stream('stream'))
     await clock.settle()
     return session

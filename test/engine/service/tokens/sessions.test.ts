@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Headwater, Stream } from '../../../../src/index.ts'
+import type { Engine, Stream } from '../../../../src/index.ts'
 import { testStorage, wrapped } from '../../../support/index.ts'
 import { closeAfterEach, openSession, SESSION_NAMES, start } from './open-sessions.ts'
 import { EVERYTHING, outcome } from './support.ts'
@@ -11,7 +11,7 @@ describe('sessions of a token', () => {
     const engine = await start()
     const { hw, clock } = engine
     const callers = [await engine.issued({ id: 'mine' }), await engine.issued({ id: 'other' }), hw]
-    const open = (view: Headwater) =>
+    const open = (view: Engine) =>
       SESSION_NAMES.map((name) => openSession(name, view.basin('basin').stream('stream')).ends)
     const [mine, others, owners] = callers.map(open)
     await clock.settle()
@@ -21,7 +21,7 @@ describe('sessions of a token', () => {
     expect([others, owners]).toEqual([all(), all()])
     await hw.close()
     await clock.settle()
-    expect([mine, others, owners]).toEqual([all('authn'), all('unavailable'), all('unavailable')])
+    expect([mine, others, owners]).toEqual([all('authn'), all('closed'), all('closed')])
   })
 
   it('share one timer, which is cancelled with the last of them', async () => {
@@ -30,7 +30,7 @@ describe('sessions of a token', () => {
     const view = await engine.issued({ expiresAt: new Date(clock.now() + 3_600_000) })
     const stream = view.basin('basin').stream('stream')
     const before = clock.pending
-    const cursors = await Promise.all(Array.from({ length: 50 }, () => stream.openRead()))
+    const cursors = await Promise.all(Array.from({ length: 50 }, () => stream.openCursor({}, {})))
     // The timer of the expiry, and that of the poll for revocations by other engines.
     expect(clock.pending).toBe(before + 2)
     for (const cursor of cursors) cursor!.close()
@@ -41,7 +41,7 @@ describe('sessions of a token', () => {
     const engine = await start()
     const view = await engine.issued()
     const stream = view.basin('basin').stream('stream')
-    const [first, second] = [(await stream.openRead())!, (await stream.openRead())!]
+    const [first, second] = [(await stream.openCursor({}, {}))!, (await stream.openCursor({}, {}))!]
     first.close()
     first.close()
     const next = outcome(Promise.resolve(second.next()))
@@ -54,32 +54,32 @@ describe('sessions of a token', () => {
     const engine = await start({ storage })
     const view = await engine.issued()
     const before = engine.clock.pending
-    const cursor = await view.basin('basin').stream('stream').openRead()
+    const cursor = await view.basin('basin').stream('stream').openCursor({}, {})
     expect(engine.clock.pending).toBe(before)
     cursor!.close()
   })
 
   it.each<[string, (stream: Stream) => Promise<unknown>]>([
-    ['a read', (stream) => stream.append('a').then(() => stream.read({ seqNum: 0 }))],
-    ['a read of what is not there', (stream) => outcome(stream.read({ seqNum: 9 }))],
-    ['a session that starts beyond the tail', (stream) => outcome(stream.openRead({ seqNum: 9 }))],
+    ['a read', (stream) => stream.append('a').then(() => stream.readBatch({ seqNum: 0 }))],
+    ['a read of what is not there', (stream) => outcome(stream.readBatch({ seqNum: 9 }))],
+    ['a session that starts beyond the tail', (stream) => outcome(stream.openCursor({ seqNum: 9 }, {}))],
     [
       'a session with nothing to deliver',
-      (stream) => stream.openRead({ waitSeconds: 0 }, { allowsEmpty: true }),
+      (stream) => stream.openCursor({ waitMs: 0 }, { allowsEmpty: 'session' }),
     ],
-    ['a query without meaning', (stream) => outcome(stream.openRead({ seqNum: 1, tailOffset: 1 }))],
+    ['a query without meaning', (stream) => outcome(stream.openCursor({ seqNum: 1, tailOffset: 1 }, {}))],
     [
       'a read session that came to its end',
       async (stream) => {
         await stream.append('a')
-        for await (const _ of stream.readSession({ seqNum: 0, count: 1 }).batches());
+        for await (const _ of stream.read({ seqNum: 0, count: 1 }).batches());
       },
     ],
     [
       'a read session that was left',
       async (stream) => {
         await stream.append('a')
-        for await (const _ of stream.readSession({ seqNum: 0 }).batches()) break
+        for await (const _ of stream.follow({ seqNum: 0 }).batches()) break
       },
     ],
     ['an append session that is closed', async (stream) => (await stream.appendSession()).close()],
@@ -88,7 +88,7 @@ describe('sessions of a token', () => {
       'a read that was given up',
       (stream) => {
         const controller = new AbortController()
-        const read = stream.read({ waitSeconds: 60 }, { signal: controller.signal })
+        const read = stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal: controller.signal })
         controller.abort()
         return read.catch(() => {})
       },
@@ -106,7 +106,7 @@ describe('sessions of a token', () => {
     const engine = await start()
     const view = await engine.issued()
     await engine.hw.basin('basin').stream('stream').append(['a', 'b'])
-    const cursor = (await view.basin('basin').stream('stream').openRead({ seqNum: 0 }))!
+    const cursor = (await view.basin('basin').stream('stream').openCursor({ seqNum: 0 }, {}))!
     const first = await cursor.next()
     expect(first?.kind === 'batch' && first.batch.count).toBe(2)
     const next = outcome(Promise.resolve(cursor.next()))

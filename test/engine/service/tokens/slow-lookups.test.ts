@@ -18,7 +18,7 @@ it('ends the sessions of 200 tokens within a second of their revocation on a slo
   const ends: string[] = []
   for (let i = 0; i < 200; i++) {
     const view = hw.as(await hw.issueAccessToken({ id: `t${i}`, scope: EVERYTHING }))
-    const cursor = (await view.basin('basin').stream('stream').openRead())!
+    const cursor = (await view.basin('basin').stream('stream').openCursor({}, {}))!
     void outcome(Promise.resolve(cursor.next())).then((code) => ends.push(code))
   }
   slow = true
@@ -40,7 +40,7 @@ it('a lookup that never returns does not stop the watch of other tokens', async 
   const ends: string[] = []
   for (const id of ['a', 'b']) {
     const view = hw.as(await hw.issueAccessToken({ id, scope: EVERYTHING }))
-    const cursor = (await view.basin('basin').stream('stream').openRead())!
+    const cursor = (await view.basin('basin').stream('stream').openCursor({}, {}))!
     void outcome(Promise.resolve(cursor.next())).then((code) => ends.push(id + code))
   }
   isHanging = true

@@ -2,7 +2,7 @@ import type { VirtualClock } from '../../../../adapters/testing/index.ts'
 import {
   type AccessScopeInput,
   type AccessTokenInput,
-  type Headwater,
+  type Engine,
   HeadwaterError,
   type OpenOptions,
   open,
@@ -23,10 +23,10 @@ export const EVERYTHING: AccessScopeInput = {
 }
 
 export interface AccessEngine {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly clock: VirtualClock
   /** The engine for the holder of a new token. */
-  readonly issued: (token?: Partial<AccessTokenInput>) => Promise<Headwater>
+  readonly issued: (token?: Partial<AccessTokenInput>) => Promise<Engine>
 }
 
 /** An engine with a virtual clock, the basin `basin` and in it the stream `stream`. */

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type AccessTokenInput, type Headwater, open, type ResourceSet } from '../../../../src/index.ts'
+import { type AccessTokenInput, type Engine, open, type ResourceSet } from '../../../../src/index.ts'
 import { testStorage } from '../../../support/index.ts'
 import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
-let hw: Headwater
+let hw: Engine
 beforeEach(async () => {
   engine = await openWithTokens()
   hw = engine.hw
@@ -18,7 +18,7 @@ const works = (token: string) => outcome(hw.as(token).checkPermission('read'))
 const ids = async (query = {}) => (await hw.listAccessTokens(query)).items.map(({ id }) => id)
 
 describe('issuing a token', () => {
-  it.each(['a', 'x'.repeat(96), 'é'.repeat(48), '...', 'team/1', '\0', '😀', ' '])(
+  it.each(['a', 'x'.repeat(96), 'é'.repeat(48), '...', 'team/1', '\u0001', '😀', ' '])(
     'accepts the id %j',
     async (id) => {
       const token = await issue({ id })

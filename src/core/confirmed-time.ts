@@ -1,0 +1,50 @@
+/**
+ * What is known about a clock by which records are deleted for good. Persisted: keep stable. Times are in
+ * milliseconds.
+ */
+export interface ConfirmedTime {
+  /** The latest time that is certain to have been reached. */
+  readonly at: number
+  /** Where the clock stepped to from there, until that is confirmed. */
+  readonly stepAt: number | null
+}
+
+/** A larger advance is a step. Less than the smallest error of a wrong time zone. */
+const STEP_MS_MIN = 900_000
+/** How long a clock has to run on after a step. */
+const CONFIRM_MS = 3_600_000
+
+/**
+ * Takes another look at the clock. A clock that steps forward may be wrong (a dead battery, a wrong time zone
+ * at boot), or time has passed while nothing ran: the step is confirmed once the clock has stayed at or after
+ * it for an hour without another step, and forgotten if it goes back before. Until then, nothing may be
+ * deleted because of it. `seenAt` is the time of the look before by the same engine, undefined at its first.
+ */
+export function confirmTime(
+  known: ConfirmedTime | undefined,
+  now: number,
+  seenAt: number | undefined,
+): ConfirmedTime {
+  if (known === undefined || now < known.at + STEP_MS_MIN) return { at: now, stepAt: null }
+  const { at, stepAt } = known
+  if (stepAt === null || now < stepAt) return { at, stepAt: now }
+  // Another step is not the passing of an hour.
+  if (seenAt !== undefined && now >= seenAt + STEP_MS_MIN) return { at, stepAt: now }
+  if (now < stepAt + CONFIRM_MS) return known
+  // Time has probably passed while nothing ran, since the first of two openings.
+  if (seenAt === undefined) return confirmTime({ at: stepAt, stepAt: null }, now, seenAt)
+  return { at: now, stepAt: null }
+}
+
+/**
+ * Whether the clock was set back, or has just stepped forward. `isRunning` says whether it was watched
+ * before: otherwise the time has probably passed while nothing ran.
+ */
+export function isSuspicious(
+  known: ConfirmedTime,
+  { stepAt }: ConfirmedTime,
+  now: number,
+  isRunning: boolean,
+): boolean {
+  return stepAt === null ? now < known.at - STEP_MS_MIN : isRunning && stepAt !== known.stepAt
+}

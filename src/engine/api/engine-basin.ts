@@ -1,0 +1,173 @@
+import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
+import type { CallOptions } from '../../api/call-options.ts'
+import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream.ts'
+import {
+  type BasinConfig,
+  type BasinReconfiguration,
+  type StreamConfigInput,
+  withoutStorageClass,
+} from '../../model/config.ts'
+import {
+  EMPTY_PAGE,
+  LIST_QUERY,
+  type ListQuery,
+  type Page,
+  type Provisioned,
+  type StreamInfo,
+} from '../../model/info.ts'
+import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
+import type { StreamRef } from '../../model/names.ts'
+import { RedactedKey } from '../../model/redacted-key.ts'
+import { assertMembers, notText } from '../../model/validation.ts'
+import type { Permit } from '../service/permit.ts'
+import type { AlternativeOperations, Caller } from './caller.ts'
+import type { EngineServices } from './engine-services.ts'
+import { EngineStream } from './engine-stream.ts'
+
+const ENSURE_STREAM: AlternativeOperations<Provisioned<StreamInfo>> = {
+  anyOf: ['create-stream', 'reconfigure-stream'],
+  counted: ({ result }) => (result === 'created' ? 'create-stream' : 'reconfigure-stream'),
+}
+
+/** A basin of an engine. */
+export class EngineBasin extends Basin {
+  readonly #services: EngineServices
+  readonly #caller: Caller
+  readonly #autoCreate: boolean
+
+  constructor(services: EngineServices, caller: Caller, name: string, autoCreate: boolean) {
+    super(name)
+    this.#services = services
+    this.#caller = caller
+    this.#autoCreate = autoCreate
+  }
+
+  override stream(name: string, options: StreamOptions = {}): EngineStream {
+    if (typeof name !== 'string') throw notText('stream')
+    assertMembers(options, STREAM_OPTIONS, 'options')
+    const { config, encryptionKey } = options
+    return new EngineStream(this.#services, this.#caller, {
+      ref: { basin: this.name, stream: name },
+      creation: { always: this.#autoCreate, config, defaultRetention: this.#caller.defaultRetention },
+      key: encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey),
+      connection: this.#caller.connection,
+    })
+  }
+
+  override async createStream(
+    name: string,
+    config: StreamConfigInput = {},
+    options: CreateOptions = {},
+  ): Promise<Provisioned<StreamInfo>> {
+    const ref = this.#ref(name)
+    return this.#caller.run(
+      'create-stream',
+      ref,
+      options,
+      async (permit) =>
+        shown(
+          permit,
+          await this.#services.streams.create(
+            permit.resolveRef(ref),
+            config,
+            options.requestToken,
+            this.#caller.defaultRetention,
+          ),
+        ),
+      CREATE_OPTIONS,
+    )
+  }
+
+  override async ensureStream(
+    name: string,
+    config: StreamConfigInput = {},
+    options?: CallOptions,
+  ): Promise<Provisioned<StreamInfo>> {
+    const ref = this.#ref(name)
+    return this.#caller.run(ENSURE_STREAM, ref, options, async (permit) => {
+      const { defaultRetention } = this.#caller
+      const resolved = permit.resolveRef(ref)
+      const provisioned = await this.#services.streams.ensure(
+        resolved,
+        config,
+        defaultRetention,
+        (change) => {
+          permit.authorize([change === 'create' ? 'create-stream' : 'reconfigure-stream'], ref)
+        },
+      )
+      return shown(permit, provisioned)
+    })
+  }
+
+  override async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
+    assertMembers(query, LIST_QUERY, 'query')
+    return this.#caller.run('list-streams', { basin: this.name }, options, async (permit) => {
+      const page = await permit.list(
+        'streams',
+        query,
+        (scoped) => this.#services.streams.list(this.name, scoped),
+        ({ name }) => name,
+      )
+      // A missing basin is reported even to a caller that may see none of its streams.
+      if (page === undefined) {
+        await this.#services.streams.list(this.name, { ...query, limit: 1 })
+        return EMPTY_PAGE
+      }
+      return { ...page, items: page.items.map((info) => shownInfo(permit, info)) }
+    })
+  }
+
+  override async config(options?: CallOptions): Promise<BasinConfig> {
+    return withoutClassOfStreams(await this.storedConfig(options))
+  }
+
+  override async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
+    return withoutClassOfStreams(await this.reconfigureStored(change, options))
+  }
+
+  /** @internal The configuration with the members that only the wire protocol has. */
+  async storedConfig(options?: CallOptions): Promise<BasinConfig> {
+    return this.#caller.run('get-basin-config', { basin: this.name }, options, () =>
+      this.#services.basins.config(this.name),
+    )
+  }
+
+  /** @internal */
+  async reconfigureStored(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
+    return this.#caller.run('reconfigure-basin', { basin: this.name }, options, () =>
+      this.#services.basins.reconfigure(this.name, change, this.#caller.defaultRetention),
+    )
+  }
+
+  override async delete(options?: CallOptions): Promise<void> {
+    return this.#caller.run('delete-basin', { basin: this.name }, options, () =>
+      this.#services.basins.delete(this.name),
+    )
+  }
+
+  override async metrics(
+    query: MetricsQuery<BasinMetricSet>,
+    options?: CallOptions,
+  ): Promise<readonly Metric[]> {
+    return this.#caller.run('basin-metrics', { basin: this.name }, options, () =>
+      this.#services.usage.metrics.basin(this.name, query),
+    )
+  }
+
+  #ref(stream: string): StreamRef {
+    return { basin: this.name, stream }
+  }
+}
+
+function withoutClassOfStreams(config: BasinConfig): BasinConfig {
+  return { ...config, defaultStreamConfig: withoutStorageClass(config.defaultStreamConfig) }
+}
+
+function shown(permit: Permit, { result, info }: Provisioned<StreamInfo>): Provisioned<StreamInfo> {
+  return { result, info: shownInfo(permit, info) }
+}
+
+/** The info as the caller names the stream. */
+function shownInfo(permit: Permit, info: StreamInfo): StreamInfo {
+  return { ...info, name: permit.shownName(info.name) }
+}

@@ -1,0 +1,42 @@
+import type { StreamContext } from '../../api/stream.ts'
+import type { SharedSignal } from '../../runtime/abort.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { LazyModule } from '../../runtime/lazy-module.ts'
+import type { ReadBudget } from '../log/read-budget.ts'
+import type { Admission } from '../service/admission.ts'
+import type { AppendService } from '../service/append-service.ts'
+import type { BasinService } from '../service/basin-service.ts'
+import type { LocationService } from '../service/location-service.ts'
+import type { ReadService } from '../service/read-service.ts'
+import type { EngineStats } from '../service/stats.ts'
+import type { StreamService } from '../service/stream-service.ts'
+import type { TokenAccess } from '../service/token-access.ts'
+import type { UsageMeter } from '../service/usage.ts'
+
+/**
+ * What the handles of an engine use. Handles are cheap to make and without state of their own.
+ */
+export interface EngineServices {
+  readonly basins: BasinService
+  readonly streams: StreamService
+  readonly locations: LocationService
+  readonly admission: Admission
+  readonly appends: AppendService
+  readonly reads: ReadService
+  readonly readBudget: ReadBudget
+  readonly tokens: LazyModule<TokenAccess>
+  readonly usage: UsageMeter
+  readonly clock: Clock
+  /** What the methods of streams that build on others use. */
+  readonly streamContext: StreamContext
+  /** Whether handles create missing basins and streams by default. */
+  readonly autoCreate: boolean
+  /** The limit of bytes in flight for one append session. */
+  readonly sessionInFlightBytes: number
+  /** Aborts when the engine begins to close. */
+  readonly closing: SharedSignal
+  /** Resolves when the storage answers. */
+  checkStorage(): Promise<void>
+  stats(): EngineStats
+  close(): Promise<void>
+}

@@ -1,0 +1,211 @@
+import { type AppendOptions, AppendSession } from '../../api/append-session.ts'
+import { type CallOptions, signalOf } from '../../api/call-options.ts'
+import type { CursorOptions } from '../../api/record-cursor.ts'
+import { Stream } from '../../api/stream.ts'
+import { type AppendBatch, appendBatch, ownBytes, type RecordInput } from '../../model/append-input.ts'
+import { type StreamConfig, type StreamReconfiguration, withoutStorageClass } from '../../model/config.ts'
+import type { AppendAck } from '../../model/info.ts'
+import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
+import type { StreamPosition } from '../../model/position.ts'
+import type { ReadQuery } from '../../model/read-query.ts'
+import { RedactedKey } from '../../model/redacted-key.ts'
+import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import type { ReadBatch } from '../../storage/record-batch.ts'
+import type { ReadCursor } from '../log/read-cursor.ts'
+import type { Reservation } from '../service/admission.ts'
+import type { StreamTarget } from '../service/stream-target.ts'
+import type { Caller } from './caller.ts'
+import type { EngineServices } from './engine-services.ts'
+
+/** A stream of an engine. */
+export class EngineStream extends Stream {
+  readonly #services: EngineServices
+  readonly #caller: Caller
+  readonly #target: StreamTarget
+
+  constructor(services: EngineServices, caller: Caller, target: StreamTarget) {
+    super(target.ref.basin, target.ref.stream, services.streamContext)
+    this.#services = services
+    this.#caller = caller
+    this.#target = target
+  }
+
+  /** @internal */
+  override equals(other: unknown): boolean {
+    if (!(other instanceof EngineStream) || other.#services !== this.#services) return false
+    const { ref, key } = other.#target
+    const mine = this.#target
+    return (
+      other.#caller === this.#caller &&
+      ref.basin === mine.ref.basin &&
+      ref.stream === mine.ref.stream &&
+      RedactedKey.equal(key, mine.key)
+    )
+  }
+
+  override append(
+    records: RecordInput | readonly RecordInput[],
+    options?: AppendOptions,
+  ): Promise<AppendAck> {
+    try {
+      const batch = appendBatch(records, options)
+      const signal = options?.signal
+      signal?.throwIfAborted()
+      const { admission, appends } = this.#services
+      // Before the permission is checked: a batch that waits for a token look-up occupies memory.
+      const reservation = admission.reserve(batch.meteredBytes)
+      const acked = this.#caller.isOwner
+        ? appends.append(this.#target, batch, reservation)
+        : this.#appendAsHolder(batch, reservation, signal)
+      return signal === undefined ? acked : unlessAborted(signal, acked)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  override async appendSession(options?: CallOptions): Promise<AppendSession> {
+    const { closing } = this.#services
+    closing.throwIfAborted()
+    return unlessAborted(closing, this.#openSession(signalOf(options), closing))
+  }
+
+  /** @internal The session of a producer does not end when the engine begins to close, which waits for it. */
+  override producerSession(signal?: AbortSignal): Promise<AppendSession> {
+    return this.#openSession(signal)
+  }
+
+  /** Opens an append session, which ends when `closing` aborts. */
+  async #openSession(signal?: AbortSignal, closing?: SharedSignal): Promise<AppendSession> {
+    signal?.throwIfAborted()
+    const { admission, appends, clock, sessionInFlightBytes } = this.#services
+    const { ref } = this.#target
+    return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
+      const appender = await unlessAborted(signal, appends.openAppender(target), (late) => late.release())
+      return new AppendSession({
+        appender,
+        reserve: (bytes) => admission.reserve(bytes),
+        inFlightBytes: sessionInFlightBytes,
+        clock,
+        closing,
+        signal,
+        revoked: watch?.ended,
+        check: (batch) => permit.authorizeCommands(ref, batch),
+        onEnd: () => watch?.release(),
+      })
+    })
+  }
+
+  /** @internal */
+  override async readUnary(
+    query: ReadQuery,
+    { signal, create, ...policy }: CursorOptions & { readonly signal?: AbortSignal | undefined },
+  ): Promise<ReadBatch> {
+    signal?.throwIfAborted()
+    return this.#caller.open('read', this.#readTarget(create), signal, async ({ target, watch }) => {
+      const { ended, stop } = anyOf(signal, watch?.ended)
+      try {
+        return await this.#services.reads.batch(target, query, ended, policy)
+      } finally {
+        stop()
+        watch?.release()
+      }
+    })
+  }
+
+  /** @internal */
+  override openCursor(
+    query: ReadQuery,
+    { create, ...options }: CursorOptions,
+  ): Promise<ReadCursor | undefined> {
+    return this.#caller.open('read', this.#readTarget(create), undefined, async ({ target, watch }) => {
+      const cursor = await this.#services.reads.open(target, query, {
+        ...options,
+        ending: watch?.ended,
+        // Undefined without a token: a function would keep this call's objects with each follower.
+        onEnd: watch && (() => watch.release()),
+      })
+      if (cursor === undefined) watch?.release()
+      return cursor
+    })
+  }
+
+  override async checkTail(options?: CallOptions): Promise<StreamPosition> {
+    const target = this.#readTarget(false)
+    return this.#caller.run('check-tail', target.ref, options, (permit) =>
+      this.#services.reads.tail(permit.resolveTarget(target)),
+    )
+  }
+
+  override async config(options?: CallOptions): Promise<StreamConfig> {
+    return withoutStorageClass(await this.storedConfig(options))
+  }
+
+  override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
+    return withoutStorageClass(await this.reconfigureStored(change, options))
+  }
+
+  /** @internal The configuration with the members that only the wire protocol has. */
+  async storedConfig(options?: CallOptions): Promise<StreamConfig> {
+    const { ref } = this.#target
+    return this.#caller.run('get-stream-config', ref, options, async (permit) =>
+      this.#services.streams.config(permit.resolveRef(ref)),
+    )
+  }
+
+  /** @internal */
+  async reconfigureStored(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
+    const { ref } = this.#target
+    return this.#caller.run('reconfigure-stream', ref, options, async (permit) =>
+      this.#services.streams.reconfigure(permit.resolveRef(ref), change, this.#caller.defaultRetention),
+    )
+  }
+
+  override async delete(options?: CallOptions): Promise<void> {
+    const { ref } = this.#target
+    return this.#caller.run('delete-stream', ref, options, async (permit) =>
+      this.#services.streams.delete(permit.resolveRef(ref)),
+    )
+  }
+
+  override async metrics(
+    query: MetricsQuery<StreamMetricSet>,
+    options?: CallOptions,
+  ): Promise<readonly Metric[]> {
+    const { ref } = this.#target
+    return this.#caller.run('stream-metrics', ref, options, (permit) =>
+      this.#services.usage.metrics.stream(permit.resolveRef(ref), query),
+    )
+  }
+
+  async #appendAsHolder(
+    batch: AppendBatch,
+    reservation: Reservation,
+    signal: AbortSignal | undefined,
+  ): Promise<AppendAck> {
+    try {
+      ownBytes(batch)
+      return await this.#caller.appendAsHolder(this.#target, batch, signal, (target) =>
+        this.#services.appends.append(target, batch, reservation),
+      )
+    } finally {
+      reservation.release()
+    }
+  }
+
+  /** The target of a read: reading creates nothing unless it is asked to. */
+  #readTarget(create = false): StreamTarget {
+    const { creation } = this.#target
+    if (creation.always === create) return this.#target
+    return { ...this.#target, creation: { ...creation, always: create } }
+  }
+}
+
+/** A signal that aborts with the first of two, and the function that stops listening. */
+function anyOf(
+  one: AbortSignal | undefined,
+  other: AnySignal | undefined,
+): { readonly ended: AnySignal | undefined; readonly stop: () => void } {
+  if (one === undefined || other === undefined) return { ended: one ?? other, stop: () => {} }
+  const either = new AbortController()
+  return { ended: either.signal, stop: onAnyAbort([one, other], (reason) => either.abort(reason)) }
+}

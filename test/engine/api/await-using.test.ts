@@ -1,0 +1,172 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/index.ts'
+import type { Stream } from '../../../src/index.ts'
+import { openEngine, outcomeOf, readAll, type TestEngine, testStorage } from '../../support/index.ts'
+
+let engine: TestEngine
+let storage: FaultyStorage
+let stream: Stream
+const unhandled: unknown[] = []
+const onUnhandled = (error: unknown) => unhandled.push(error)
+let listeners: NodeJS.UnhandledRejectionListener[]
+
+beforeEach(async () => {
+  storage = faultyStorage(testStorage())
+  engine = await openEngine({ storage })
+  stream = engine.stream
+  unhandled.length = 0
+  listeners = process.listeners('unhandledRejection')
+  process.removeAllListeners('unhandledRejection')
+  process.on('unhandledRejection', onUnhandled)
+})
+
+afterEach(async () => {
+  await engine.clock.settle()
+  process.off('unhandledRejection', onUnhandled)
+  for (const listener of listeners) process.on('unhandledRejection', listener)
+  await engine.hw.close()
+  expect(unhandled).toEqual([])
+})
+
+/** Sessions and producers have the same calls. */
+const OPENED = [
+  ['a session', async () => stream.appendSession()],
+  ['a producer', async () => stream.producer({ lingerMs: 1_000, recordsMax: 1 })],
+] as const
+
+const failNext = () => storage.failNext('append', { kind: 'io' })
+
+describe.each(OPENED)('disposing of %s', (_, opened) => {
+  it('rejects with the failure of an append whose ticket nobody awaits', async () => {
+    failNext()
+    const write = async () => {
+      await using writer = await opened()
+      await writer.submit('only')
+    }
+    await expect(write()).rejects.toMatchObject({ code: 'storage' })
+    expect(await stream.read({}, { create: true }).toArray()).toEqual([])
+  })
+
+  it('resolves when everything is durable', async () => {
+    {
+      await using writer = await opened()
+      await writer.submit('a')
+      await writer.submit('b')
+    }
+    expect(await readAll(stream)).toEqual(['a', 'b'])
+  })
+
+  it('adds nothing to a failure that the body throws on because a ticket reported it', async () => {
+    failNext()
+    const write = async () => {
+      await using writer = await opened()
+      await (await writer.submit('a')).ack()
+    }
+    await expect(write()).rejects.toMatchObject({ code: 'storage' })
+  })
+
+  it('adds nothing to a failure that the body throws on because `submit` reported it', async () => {
+    failNext()
+    let submitted = 0
+    const write = async () => {
+      await using writer = await opened()
+      for (;;) {
+        await writer.submit('a')
+        submitted++
+        await engine.clock.settle()
+      }
+    }
+    await expect(write()).rejects.toMatchObject({ code: 'storage' })
+    expect(submitted).toBe(1)
+  })
+
+  it('adds nothing to a failure that `close` reported', async () => {
+    failNext()
+    const write = async () => {
+      await using writer = await opened()
+      await writer.submit('a')
+      await writer.close()
+    }
+    await expect(write()).rejects.toMatchObject({ code: 'storage' })
+  })
+
+  it('resolves after a failure that the body has handled', async () => {
+    failNext()
+    await using writer = await opened()
+    expect(await outcomeOf((await writer.submit('a')).ack())).toBe('storage')
+  })
+
+  it('keeps both errors if the body throws another one', async () => {
+    failNext()
+    const write = async () => {
+      await using writer = await opened()
+      await writer.submit('a')
+      throw new Error('of the body')
+    }
+    const error = await write().catch((thrown: SuppressedError) => thrown)
+    expect(error).toMatchObject({ error: { code: 'storage' }, suppressed: { message: 'of the body' } })
+  })
+
+  it('does not take a wait that was given up for a report', async () => {
+    failNext()
+    const controller = new AbortController()
+    const write = async () => {
+      await using writer = await opened()
+      const ack = (await writer.submit('a')).ack({ signal: controller.signal })
+      controller.abort('enough')
+      await ack.catch(() => {})
+    }
+    await expect(write()).rejects.toMatchObject({ code: 'storage' })
+  })
+
+  it('reports a failure once, and `close` every time', async () => {
+    failNext()
+    const writer = await opened()
+    await writer.submit('a')
+    expect(await outcomeOf(writer[Symbol.asyncDispose]())).toBe('storage')
+    expect(await outcomeOf(writer[Symbol.asyncDispose]())).toBe('ok')
+    expect([await outcomeOf(writer.close()), await outcomeOf(writer.close())]).toEqual(['storage', 'storage'])
+  })
+
+  it('rejects with `closed` after the engine was closed, unless a call has', async () => {
+    const [one, other] = [await opened(), await opened()]
+    for (const writer of [one, other]) await (await writer.submit('a')).ack()
+    await engine.hw.close()
+    expect(await outcomeOf(one.submit('b'))).toBe('closed')
+    expect(await outcomeOf(one[Symbol.asyncDispose]())).toBe('ok')
+  })
+})
+
+it('disposing of a session rejects with the failure of an append before the one that was reported', async () => {
+  failNext()
+  const write = async () => {
+    await using session = await stream.appendSession()
+    const submitting = session.submit('a')
+    // An invalid batch ends the session while the first is in flight.
+    expect(await outcomeOf(session.submit([]))).toBe('invalid')
+    await submitting
+  }
+  await expect(write()).rejects.toMatchObject({ code: 'storage' })
+})
+
+it('disposing of a producer rejects with the failure of a batch that `flush` has not waited for', async () => {
+  failNext()
+  const write = async () => {
+    await using producer = stream.producer()
+    await producer.submit('a')
+    const flushing = producer.flush({ signal: AbortSignal.abort('enough') })
+    await flushing.catch(() => {})
+  }
+  await expect(write()).rejects.toMatchObject({ code: 'storage' })
+})
+
+it('tickets that nobody awaits cause no unhandled rejection', async () => {
+  storage.fail('append', { kind: 'io' })
+  const session = await stream.appendSession()
+  for (const body of ['a', 'b', 'c']) await session.submit(body).catch(() => {})
+  await engine.clock.settle()
+  const producer = stream.producer({ recordsMax: 1 })
+  for (const body of ['a', 'b', 'c']) await producer.submit(body).catch(() => {})
+  await engine.clock.settle()
+  storage.heal()
+})

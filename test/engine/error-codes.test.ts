@@ -1,0 +1,395 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
+import { type Engine, type ErrorCode, HeadwaterError, open, type Stream } from '../../src/index.ts'
+import { ERROR_KINDS } from '../../src/model/errors.ts'
+import { FrameDecoder } from '../../src/wire/frame.ts'
+import { aesOfNode, key } from './encryption/support.ts'
+
+/** An engine on a storage that can fail, and another engine that sees what the storage has. */
+interface World {
+  readonly hw: Engine
+  readonly storage: FaultyStorage
+  readonly observer: Engine
+  /** A stream of the basin `basin`, which has one record. */
+  readonly stream: Stream
+  /** A stream of the basin `encrypted`, with one record under `key(1)`. */
+  readonly encrypted: Stream
+  /** Sends an HTTP request without authentication. */
+  readonly request: (method: string, path: string, init?: RequestInit) => Promise<unknown>
+}
+
+interface Case {
+  /** What is wrong, if the code has several causes. */
+  readonly title?: string
+  /** Makes the failing call. What it does before resolving belongs to the state before the call. */
+  readonly fail: (world: World) => Promise<() => Promise<unknown>>
+  /** Ends the cause of the failure, for codes that are retryable. */
+  readonly heal?: (world: World) => unknown
+  /** Repeats the call. Default: the failing call. */
+  readonly retry?: (world: World) => Promise<unknown>
+  /** Whether the failed call has changed the state. Default: false. */
+  readonly hasEffect?: boolean
+}
+
+/** A case that needs no preparation. */
+const when = (call: (world: World) => Promise<unknown>, more: Omit<Case, 'fail'> = {}): Case => ({
+  fail: async (world) => () => call(world),
+  ...more,
+})
+
+const heal = ({ storage }: World): void => storage.heal()
+const JSON_TYPE = { headers: { 'content-type': 'application/json', 'svc-basin': 'basin' } }
+
+/** The code of the access tokens. */
+const TOKENS = '../../src/engine/service/tokens/index.ts'
+/** Whether the cipher of the engine fails. */
+let isCipherBroken = false
+
+const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
+  access_token_not_found: [when(({ hw }) => hw.revokeAccessToken('none'))],
+  append_discarded: [
+    {
+      async fail({ stream, storage }) {
+        storage.failNext('append', { kind: 'io' })
+        const session = await stream.appendSession()
+        const [, ticket] = await Promise.all(['a', 'b'].map((body) => session.submit(body)))
+        return () => ticket!.ack()
+      },
+      retry: async ({ stream }) => (await (await stream.appendSession()).submit('b')).ack(),
+    },
+  ],
+  authn: [when(({ hw }) => hw.as('unknown').listBasins())],
+  bad_frame: [
+    when(({ request }) =>
+      request('POST', '/v1/streams/stream/records', {
+        headers: { 'content-type': 's2s/proto', 'svc-basin': 'basin' },
+        body: new Uint8Array([0, 0, 0]),
+      }),
+    ),
+  ],
+  bad_header: [when(({ request }) => request('GET', '/v1/streams'))],
+  bad_json: [when(({ request }) => request('POST', '/v1/basins', { ...JSON_TYPE, body: '{' }))],
+  bad_path: [when(({ request }) => request('DELETE', '/v1/streams/%ff', JSON_TYPE))],
+  bad_proto: [
+    when(({ request }) =>
+      request('POST', '/v1/streams/stream/records', {
+        headers: { 'content-type': 'application/protobuf', 'svc-basin': 'basin' },
+        body: new Uint8Array([10, 99]),
+      }),
+    ),
+  ],
+  bad_query: [when(({ request }) => request('GET', '/v1/streams/stream/records?seq_num=x', JSON_TYPE))],
+  basin_deletion_pending: [
+    {
+      async fail({ hw, storage }) {
+        // Keeps background work from completing the deletion.
+        storage.fail('list')
+        await hw
+          .basin('basin')
+          .delete()
+          .catch(() => {})
+        return () => hw.basin('basin').createStream('new')
+      },
+    },
+  ],
+  basin_not_found: [when(({ hw }) => hw.basin('none').reconfigure({}))],
+  closed: [
+    {
+      title: 'the engine',
+      async fail({ hw, stream }) {
+        await hw.close()
+        return () => stream.append('x')
+      },
+    },
+    {
+      title: 'the session',
+      async fail({ stream }) {
+        const session = await stream.appendSession()
+        await session.close()
+        return () => session.submit('x')
+      },
+    },
+    {
+      title: 'the producer',
+      async fail({ stream }) {
+        const producer = stream.producer()
+        await producer.close()
+        return () => producer.submit('x')
+      },
+    },
+    {
+      title: 'the storage',
+      async fail({ stream, storage }) {
+        storage.fail('append', { kind: 'closed' })
+        return () => stream.append('x')
+      },
+    },
+  ],
+  decryption_failed: [
+    when(({ hw }) =>
+      hw
+        .basin('encrypted')
+        .stream('stream', { encryptionKey: key(2) })
+        .readBatch({ seqNum: 0 }),
+    ),
+  ],
+  encryption_key_invalid: [
+    { title: 'missing', ...when(({ hw }) => hw.basin('encrypted').stream('stream').append('x')) },
+    {
+      title: 'malformed',
+      ...when(({ hw }) => hw.basin('encrypted').stream('stream', { encryptionKey: 'AAAA' }).append('x')),
+    },
+  ],
+  fencing_token_mismatch: [when(({ stream }) => stream.append('x', { fencingToken: 'other' }))],
+  invalid: [
+    { title: 'a batch', ...when(({ stream }) => stream.append([])) },
+    { title: 'options', ...when(() => open({ storage: memory(), trimGraceMs: -1 })) },
+  ],
+  other: [
+    {
+      title: 'a cipher that fails',
+      async fail({ encrypted }) {
+        isCipherBroken = true
+        return () => encrypted.append('x')
+      },
+      heal() {
+        isCipherBroken = false
+      },
+    },
+  ],
+  permission_denied: [
+    {
+      async fail({ hw }) {
+        const token = await hw.issueAccessToken({ id: 'reader', scope: { ops: ['list-basins'] } })
+        return () => hw.as(token).createBasin('new')
+      },
+    },
+  ],
+  range_not_satisfiable: [when(({ stream }) => stream.readBatch({ seqNum: 7 }))],
+  rate_limited: [
+    {
+      async fail({ stream }) {
+        limitingSession = await stream.appendSession()
+        return () => stream.appendSession()
+      },
+      heal: () => limitingSession?.close(),
+    },
+  ],
+  resource_already_exists: [when(({ hw }) => hw.createBasin('basin'))],
+  seq_num_mismatch: [when(({ stream }) => stream.append('x', { matchSeqNum: 7 }))],
+  storage: [
+    {
+      title: 'before an append',
+      async fail({ stream, storage }) {
+        storage.fail('append', { kind: 'io' })
+        return () => stream.append('x')
+      },
+      heal,
+    },
+    {
+      title: 'after an append',
+      async fail({ stream, storage }) {
+        storage.fail('append', { kind: 'io', after: true })
+        return () => stream.append('x')
+      },
+      heal,
+      hasEffect: true,
+    },
+    {
+      title: 'after a creation',
+      async fail({ hw, storage }) {
+        storage.fail('commit', { kind: 'io', after: true })
+        return () => hw.ensureBasin('new')
+      },
+      heal,
+      hasEffect: true,
+    },
+  ],
+  storage_full: [
+    {
+      title: 'before an append',
+      async fail({ stream, storage }) {
+        storage.fail('append', { kind: 'quota' })
+        return () => stream.append('x')
+      },
+      heal,
+    },
+    {
+      title: 'with an unknown outcome',
+      async fail({ stream, storage }) {
+        storage.fail('append', { kind: 'quota', after: true })
+        return () => stream.append('x')
+      },
+      heal,
+      hasEffect: true,
+    },
+  ],
+  stream_deleted: [
+    {
+      async fail({ hw, stream }) {
+        const records = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
+        await records.next()
+        const next = records.next()
+        next.catch(() => {})
+        await hw.basin('basin').stream('stream').delete()
+        return () => next
+      },
+    },
+  ],
+  stream_deletion_pending: [
+    {
+      async fail({ hw, stream }) {
+        const session = await stream.appendSession()
+        await hw.basin('basin').stream('stream').delete()
+        return async () => (await session.submit('x')).ack()
+      },
+    },
+  ],
+  stream_not_found: [when(({ hw }) => hw.basin('basin').stream('none').delete())],
+  transaction_conflict: [
+    {
+      async fail({ hw, storage }) {
+        storage.fail('commit', { kind: 'conflict' })
+        return () => hw.createBasin('new')
+      },
+      heal,
+    },
+  ],
+  unavailable: [
+    {
+      title: 'code that cannot be loaded',
+      async fail({ hw }) {
+        vi.doMock(TOKENS, () => {
+          throw new TypeError('Failed to fetch dynamically imported module')
+        })
+        return () => hw.createRootToken()
+      },
+      heal() {
+        vi.doUnmock(TOKENS)
+      },
+    },
+  ],
+  undecodable_record: [
+    {
+      async fail({ stream }) {
+        await stream.append('{')
+        return () => stream.json().readBatch({ seqNum: 1 })
+      },
+    },
+  ],
+  unsupported: [
+    { title: 'counters without metering', ...when(({ hw }) => hw.counters()) },
+    {
+      title: 'metrics without metering',
+      ...when(({ hw }) => hw.metrics({ set: 'active-basins', start: 0, end: 1 })),
+    },
+  ],
+}
+
+let limitingSession: { close(): Promise<void> } | undefined
+
+async function openWorld(): Promise<World> {
+  const inner = memory()
+  const storage = faultyStorage(inner)
+  const clock = virtualClock({ now: 1_000_000 })
+  isCipherBroken = false
+  const hw = await open({
+    storage,
+    clock,
+    limits: { openSessions: 1 },
+    ciphers: [
+      {
+        ...aesOfNode,
+        seal: (...args) => {
+          if (isCipherBroken) throw new Error('out of entropy')
+          return aesOfNode.seal(...args)
+        },
+      },
+    ],
+  })
+  const observer = await open({ storage: inner, clock, autoCreate: false })
+  await hw.createBasin('basin')
+  await hw.createBasin('encrypted', { streamCipher: 'aes-256-gcm' })
+  const stream = hw.basin('basin').stream('stream')
+  const encrypted = hw.basin('encrypted').stream('stream', { encryptionKey: key(1) })
+  for (const each of [stream, encrypted]) await each.append('first')
+  // Loads the code for it.
+  await observer.listAccessTokens()
+  const handler = createHandler(hw, { auth: 'none', onError: () => {} })
+  onTestFinished(async () => {
+    vi.doUnmock(TOKENS)
+    storage.heal()
+    await Promise.all([hw.close(), observer.close()])
+  })
+  const request: World['request'] = async (method, path, init) => {
+    const response = await handler(new Request(`http://localhost${path}`, { method, ...init }))
+    throw await errorOf(response)
+  }
+  return { hw, storage, observer, stream, encrypted, request }
+}
+
+/** The error that a response, or a terminal frame in it, reports. */
+async function errorOf(response: Response): Promise<HeadwaterError> {
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  let { status } = response
+  let body = new TextDecoder().decode(bytes)
+  for (const frame of response.ok ? new FrameDecoder().decode(bytes) : []) {
+    if (frame.kind === 'terminal') ({ status, body } = frame)
+  }
+  const { code, message } = JSON.parse(body)
+  const error = new HeadwaterError(code, message)
+  expect(status).toBe(error.status)
+  return error
+}
+
+/** Everything that calls can change. */
+async function stateOf({ observer }: World): Promise<unknown> {
+  const basins = []
+  for await (const info of observer.listAllBasins()) {
+    const streams = []
+    for await (const { name } of observer.basin(info.name).listAllStreams()) {
+      const stream = observer.basin(info.name).stream(name)
+      streams.push([name, await stream.checkTail(), await observer.basin(info.name).stream(name).config()])
+    }
+    basins.push([info, await observer.basin(info.name).config(), streams])
+  }
+  return { basins, tokens: (await observer.listAccessTokens()).items }
+}
+
+const failureOf = (call: () => Promise<unknown>): Promise<unknown> =>
+  call().then(
+    () => undefined,
+    (error) => error,
+  )
+
+describe.each(Object.entries(CASES) as [ErrorCode, readonly Case[]][])('%s', (code, cases) => {
+  const kind = ERROR_KINDS[code]
+
+  it.each(cases.map((each) => [each.title ?? 'the call', each] as const))(
+    'of %s has flags that agree with what happened',
+    async (_, { fail, heal, retry, hasEffect = false }) => {
+      const world = await openWorld()
+      const call = await fail(world)
+      const before = await stateOf(world)
+      const error = await failureOf(call)
+      expect(HeadwaterError.is(error) && error.code).toBe(code)
+      const { status, retryable, mayHaveEffects } = error as HeadwaterError
+      expect({ status, retryable }).toEqual({ status: kind.status, retryable: kind.retryable })
+      const after = await stateOf(world)
+      if (hasEffect) expect(after).not.toEqual(before)
+      else expect(after).toEqual(before)
+      expect(mayHaveEffects || !hasEffect).toBe(true)
+      // An error may exclude effects that its code allows, but not the other way round.
+      expect(kind.mayHaveEffects || !mayHaveEffects).toBe(true)
+      if (!retryable) return
+      await heal?.(world)
+      expect(await failureOf(retry === undefined ? call : () => retry(world))).toBeUndefined()
+    },
+  )
+})
+
+it('the codes are those of the table', () => {
+  expect(Object.keys(CASES).sort()).toEqual(Object.keys(ERROR_KINDS).sort())
+})

@@ -1,0 +1,276 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { RetentionPolicy, Stream } from '../../../src/index.ts'
+import { open } from '../../../src/index.ts'
+import type { AppendRequest } from '../../../src/storage/contract.ts'
+import {
+  bodies,
+  onEveryKindOfStorage,
+  openEngine,
+  outcomeOf,
+  testClock,
+  testStorage,
+  wrapped,
+} from '../../support/index.ts'
+
+const HOUR: RetentionPolicy = { ageSeconds: 3_600 }
+const YEAR_MS = 366 * 86_400_000
+const DAY: RetentionPolicy = { ageSeconds: 86_400 }
+
+/** The bodies that a new read returns. */
+async function stored(stream: Stream): Promise<string[]> {
+  const reading = stream.readBatch({ seqNum: 0 })
+  return (await outcomeOf(reading)) === 'range_not_satisfiable' ? [] : bodies(await reading)
+}
+
+let engine: Awaited<ReturnType<typeof openEngine>>
+afterEach(() => engine?.hw.close())
+
+onEveryKindOfStorage(() =>
+  describe('what is created in process', () => {
+    it('keeps its records forever', async () => {
+      const storage = testStorage()
+      engine = await openEngine({ storage })
+      const { hw, clock } = engine
+      await hw.createBasin('created')
+      await hw.ensureBasin('ensured')
+      await hw.basin('created').createStream('s')
+      await hw.basin('ensured').ensureStream('s')
+      for (const basin of ['created', 'ensured', 'appended']) {
+        const stream = hw.basin(basin).stream('s')
+        await stream.append('a')
+        await hw.basin(basin).stream('other').append('b')
+        expect((await hw.basin(basin).stream('other').config()).retentionPolicy).toBe('infinite')
+        expect((await hw.basin(basin).config()).defaultStreamConfig).toEqual({ retentionPolicy: 'infinite' })
+      }
+      // A year of background work would take too long.
+      await hw.close()
+      engine = await openEngine({ storage, clock: testClock({ now: clock.now() + YEAR_MS }) })
+      await engine.clock.advance('2m')
+      for (const basin of ['created', 'ensured', 'appended']) {
+        expect(bodies(await engine.hw.basin(basin).stream('s').readBatch({ seqNum: 0 }))).toEqual(['a'])
+      }
+    })
+
+    it('keeps the retention of its configuration, or else of its basin', async () => {
+      engine = await openEngine({ storage: testStorage() })
+      const { hw } = engine
+      const basin = hw.basin('b')
+      await hw.createBasin('b', { defaultStreamConfig: { retentionPolicy: DAY } })
+      await basin.createStream('own', { retentionPolicy: HOUR })
+      await basin.createStream('default')
+      await basin.stream('appended').append('a')
+      const policies = ['own', 'default', 'appended'].map(
+        async (name) => (await basin.stream(name).config()).retentionPolicy,
+      )
+      expect(await Promise.all(policies)).toEqual([HOUR, DAY, DAY])
+      // A holder of a token in process is no request.
+      const token = await hw.issueAccessToken({
+        id: 'all',
+        scope: {
+          basins: { prefix: '' },
+          streams: { prefix: '' },
+          opGroups: { stream: { read: true, write: true } },
+        },
+      })
+      await hw.createBasin('open', { createStreamOnAppend: true })
+      await hw.as(token).basin('open').stream('s').append('a')
+      expect((await hw.basin('open').stream('s').config()).retentionPolicy).toBe('infinite')
+    })
+
+    it('returns to forever when the basin has no default', async () => {
+      engine = await openEngine({ storage: testStorage() })
+      const { hw } = engine
+      await hw.onConnection({}).createBasin('by-request')
+      const basin = hw.basin('by-request')
+      await basin.createStream('s', { retentionPolicy: DAY })
+      expect((await basin.stream('s').reconfigure({ retentionPolicy: null })).retentionPolicy).toBe(
+        'infinite',
+      )
+      expect((await hw.basin('by-request').config()).defaultStreamConfig).toEqual({})
+      const changed = await hw.basin('by-request').reconfigure({
+        defaultStreamConfig: { retentionPolicy: DAY },
+      })
+      expect(changed.defaultStreamConfig).toEqual({ retentionPolicy: DAY })
+      const cleared = await hw.basin('by-request').reconfigure({ defaultStreamConfig: null })
+      expect(cleared.defaultStreamConfig).toEqual({ retentionPolicy: 'infinite' })
+    })
+  }),
+)
+
+onEveryKindOfStorage(() =>
+  describe('a longer retention', () => {
+    it.each<[string, RetentionPolicy]>([
+      ['another age', DAY],
+      ['infinity', 'infinite'],
+    ])('keeps records that are stored: %s', async (_, longer) => {
+      engine = await openEngine({ storage: testStorage() })
+      const { stream, hw, clock } = engine
+      const basin = hw.basin('basin')
+      await basin.ensureStream('stream', { retentionPolicy: HOUR })
+      await stream.append('a')
+      await clock.advance('50m')
+      await stream.append('b')
+      await basin.stream('stream').reconfigure({ retentionPolicy: longer })
+      await stream.append('c')
+      await clock.advance('23h')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a', 'b', 'c'])
+      await clock.advance('2h')
+      const expected = longer === 'infinite' ? ['a', 'b', 'c'] : []
+      expect(await stored(stream)).toEqual(expected)
+    })
+
+    it('keeps records when the stream is ensured with it', async () => {
+      engine = await openEngine({ storage: testStorage() })
+      const { stream, hw, clock } = engine
+      await hw.basin('basin').ensureStream('stream', { retentionPolicy: HOUR })
+      await stream.append('a')
+      expect((await hw.basin('basin').ensureStream('stream')).result).toBe('updated')
+      await clock.advance('2d')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
+    })
+
+    it('does not bring back what had expired', async () => {
+      engine = await openEngine({ storage: testStorage() })
+      const { stream, hw, clock } = engine
+      const basin = hw.basin('basin')
+      await basin.ensureStream('stream', { retentionPolicy: { ageSeconds: 10 } })
+      await stream.append('expired')
+      await clock.advance('10s')
+      await stream.append('about to expire')
+      await clock.advance('9s')
+      await basin.stream('stream').reconfigure({ retentionPolicy: 'infinite' })
+      await stream.append('later')
+      await clock.advance('1s')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['later'])
+    })
+
+    it('followed by a shorter one keeps the earlier records, and not the later ones', async () => {
+      engine = await openEngine({ storage: testStorage() })
+      const { stream, hw, clock } = engine
+      const basin = hw.basin('basin')
+      await basin.ensureStream('stream', { retentionPolicy: HOUR })
+      await stream.append('extended')
+      await basin.stream('stream').reconfigure({ retentionPolicy: DAY })
+      await stream.append('for a day')
+      await basin.stream('stream').reconfigure({ retentionPolicy: HOUR })
+      await stream.append('for an hour')
+      await clock.advance('61m')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['extended', 'for a day'])
+      await clock.advance('1d')
+      await stream.append('last')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['last'])
+    })
+
+    it('keeps a stream with delete-on-empty that has extended records', async () => {
+      engine = await openEngine({ storage: testStorage() })
+      const { stream, hw, clock } = engine
+      const basin = hw.basin('basin')
+      await basin.ensureStream('stream', { retentionPolicy: HOUR, deleteOnEmpty: { minAgeSeconds: 60 } })
+      await stream.append('a')
+      await basin.stream('stream').reconfigure({ retentionPolicy: DAY })
+      await clock.advance('20h')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
+      await clock.advance('6h')
+      expect((await basin.listStreams()).items).toEqual([])
+    })
+
+    it('keeps an append that was in flight when it came into force', async () => {
+      let waiting: (() => void)[] | undefined
+      const storage = wrapped(testStorage(), {}, (session) => ({
+        append: async (request: AppendRequest) => {
+          if (waiting !== undefined) await new Promise<void>((go) => waiting?.push(go))
+          return session.append(request)
+        },
+      }))
+      engine = await openEngine({ storage })
+      const { stream, hw, clock } = engine
+      const basin = hw.basin('basin')
+      await basin.ensureStream('stream', { retentionPolicy: HOUR })
+      await stream.append('before')
+      waiting = []
+      const appending = stream.append('in flight')
+      await clock.settle()
+      await basin.stream('stream').reconfigure({ retentionPolicy: 'infinite' })
+      const held = waiting
+      waiting = undefined
+      for (const go of held) go()
+      await appending
+      await clock.advance('2d')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['before', 'in flight'])
+    })
+  }),
+)
+
+describe('a longer retention on a shared storage', () => {
+  it('protects the records of other engines, and no change of theirs is lost', async () => {
+    const storage = testStorage()
+    engine = await openEngine({ storage })
+    const { hw, stream, clock } = engine
+    const other = await open({ storage, clock })
+    const basin = hw.basin('basin')
+    await basin.ensureStream('stream', { retentionPolicy: HOUR })
+    const otherStream = other.basin('basin').stream('stream')
+    await otherStream.append('a')
+    await Promise.all([
+      stream.append('b'),
+      basin.stream('stream').reconfigure({ retentionPolicy: 'infinite' }),
+      other
+        .basin('basin')
+        .stream('stream')
+        .reconfigure({ timestamping: { mode: 'arrival' } }),
+      otherStream.append('c'),
+      other.basin('basin').stream('stream').reconfigure({ storageClass: 'standard' }),
+    ])
+    expect(await basin.stream('stream').storedConfig()).toMatchObject({
+      retentionPolicy: 'infinite',
+      storageClass: 'standard',
+      timestamping: { mode: 'arrival' },
+    })
+    await clock.advance('2d')
+    for (const reader of [stream, otherStream]) {
+      expect(bodies(await reader.readBatch({ seqNum: 0 })).sort()).toEqual(['a', 'b', 'c'])
+    }
+    await other.close()
+  })
+
+  it('keeps every record for as long as a policy that found it, whatever two engines do', async () => {
+    const policy = fc.constantFrom<RetentionPolicy>({ ageSeconds: 60 }, HOUR, DAY, 'infinite')
+    const step = fc.record({
+      by: fc.nat(1),
+      waitMinutes: fc.constantFrom(0, 1, 10, 70, 1_500),
+      policy: fc.option(policy),
+    })
+    const property = fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const storage = testStorage()
+      const one = await openEngine({ storage })
+      const { clock } = one
+      const engines = [one.hw, await open({ storage, clock })]
+      let current: RetentionPolicy = 'infinite'
+      const kept = new Map<string, number>()
+      const until = (policy: RetentionPolicy) =>
+        policy === 'infinite' ? Number.POSITIVE_INFINITY : clock.now() + policy.ageSeconds * 1000
+      for (const [index, { by, waitMinutes, policy }] of steps.entries()) {
+        const basin = engines[by]!.basin('basin')
+        if (policy === null) {
+          await basin.stream('stream').append(String(index))
+          kept.set(String(index), until(current))
+        } else {
+          const [before, after] = [until(current), until(policy)]
+          await basin.stream('stream').reconfigure({ retentionPolicy: policy })
+          for (const [body, end] of kept) {
+            if (after > before && end > clock.now() + 2_000) kept.set(body, Math.max(end, after))
+          }
+          current = policy
+        }
+        await clock.advance(waitMinutes * 60_000)
+        const expected = [...kept].filter(([, end]) => end > clock.now()).map(([body]) => body)
+        for (const hw of engines) {
+          expect(await stored(hw.basin('basin').stream('stream'))).toEqual(expect.arrayContaining(expected))
+        }
+      }
+      for (const hw of engines) await hw.close()
+    })
+    await fc.assert(property, { numRuns: 30 })
+  })
+})
