@@ -1,5 +1,5 @@
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX, INTEGER_MAX } from '../../src/model/limits.ts'
-import { emptyHead } from '../../src/storage/contract.ts'
+import { emptyHead } from '../../src/storage/heads.ts'
 import { type ConformanceCase, conflicts, equal, ok, winners } from './harness.ts'
 import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from './log-writer.ts'
 import { checkRead } from './model.ts'

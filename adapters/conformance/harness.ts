@@ -82,6 +82,7 @@ export class Harness {
 
   #counting(clock: Clock): Clock {
     return {
+      isVirtual: clock.isVirtual,
       now: () => clock.now(),
       schedule: (delayMs, callback, options) => {
         this.armedTimers++

@@ -1,8 +1,10 @@
+import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, hasMethod, listOf, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import type { StorageManifest } from '../../src/storage/contract.ts'
 import { appendCases } from './append.ts'
 import { catalogCases } from './catalog.ts'
 import { catalogListCases } from './catalog-lists.ts'
+import { extensionCases } from './extensions.ts'
 import { type ConformanceCase, type ConformanceOptions, Harness, type Need } from './harness.ts'
 import { lifecycleCases } from './lifecycle.ts'
 import { notificationCases } from './notifications.ts'
@@ -44,18 +46,18 @@ const CONFORMANCE_OPTIONS: MembersOf<ConformanceOptions> = {
  * }
  * ```
  *
- * Throws `RangeError` for invalid options.
+ * Throws `invalid` for invalid options.
  */
 export function conformanceSuite(options: ConformanceOptions): ConformanceTest[] {
   assertOptions(options, CONFORMANCE_OPTIONS)
   if (options.manifest === undefined || options.make === undefined) {
-    throw new RangeError('`manifest` and `make` are required')
+    throw invalid('`manifest` and `make` are required', 'options')
   }
   const topics: Record<string, readonly ConformanceCase[]> = {
     catalog: [...catalogCases, ...catalogListCases],
     logs: [...appendCases, ...pipelineCases],
     read: readCases,
-    reclaim: reclaimCases,
+    reclaim: [...reclaimCases, ...extensionCases],
     shared: [...sharedCases, ...notificationCases],
     elections: electionCases,
     lifecycle: lifecycleCases,

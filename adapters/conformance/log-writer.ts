@@ -1,3 +1,4 @@
+import type { RetentionExtension } from '../../src/core/retention.ts'
 import { type BlockMemory, utf8 } from '../../src/model/bytes.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
@@ -6,14 +7,8 @@ import {
 } from '../../src/model/limits.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../src/model/record.ts'
 import { decodeRecords, encodeRecords } from '../../src/storage/block-codec.ts'
-import {
-  type AppendRequest,
-  emptyHead,
-  type Head,
-  identityOf,
-  type StorageSession,
-  type StoredBlock,
-} from '../../src/storage/contract.ts'
+import type { AppendRequest, Head, StorageSession, StoredBlock } from '../../src/storage/contract.ts'
+import { emptyHead, identityOf } from '../../src/storage/heads.ts'
 import { equal, ok } from './harness.ts'
 
 /** A block as it was appended. */
@@ -21,6 +16,8 @@ export interface ExpectedBlock {
   readonly block: StoredBlock
   /** Whether the storage may have freed it. */
   mayBeFreed: boolean
+  /** Whether its expiry may have been replaced by a later one, because its log was extended. */
+  isExtended?: boolean
 }
 
 export interface AppendSpec extends Omit<BlockSpec, 'firstSeqNum'> {
@@ -79,6 +76,7 @@ export class LogWriter {
         spec.trimPoint === undefined || spec.trimPoint === head.trimPoint
           ? head.trims
           : [...head.trims.slice(-2), { point: spec.trimPoint, at: spec.trimmedAt ?? NOW }],
+      ...(head.extensions && { extensions: head.extensions }),
     }
     this.written.push({ block: added, mayBeFreed: false })
     return {
@@ -92,6 +90,13 @@ export class LogWriter {
   /** As the engine does. */
   allocate(bytes: number): Uint8Array {
     return this.#session.allocate?.(this.logId, bytes) ?? new Uint8Array(bytes)
+  }
+
+  /** Sets the extensions, and the next epoch with them. */
+  async extend(extensions: readonly RetentionExtension[]): Promise<void> {
+    const epoch = this.head.epoch + 1
+    await this.#session.commit([{ kind: 'set-epoch', logId: this.logId, epoch, extensions }])
+    this.head = { ...this.head, epoch, extensions }
   }
 
   append(spec: AppendSpec = {}): Promise<StoredBlock> {

@@ -1,10 +1,8 @@
+import { extendRetention, type RetentionExtension } from '../../src/core/retention.ts'
+import type { RetentionPolicy } from '../../src/model/config.ts'
 import { Prng } from '../../src/runtime/prng.ts'
-import {
-  type CatalogChange,
-  emptyHead,
-  type ReadRange,
-  type StorageSession,
-} from '../../src/storage/contract.ts'
+import type { CatalogChange, ReadRange, StorageSession } from '../../src/storage/contract.ts'
+import { emptyHead } from '../../src/storage/heads.ts'
 import { put } from './catalog.ts'
 import {
   type ConformanceCase,
@@ -16,7 +14,7 @@ import {
   winners,
 } from './harness.ts'
 import { type AppendSpec, LogWriter, NOW, WHOLE_LOG } from './log-writer.ts'
-import { checkRead, Model } from './model.ts'
+import { checkRead, Model, type ModelLog } from './model.ts'
 import { reclaimAll } from './reclaim.ts'
 
 /** Few, so that operations collide. */
@@ -116,8 +114,9 @@ class RandomWalk {
       )
     } else if (kind === 'set-epoch') {
       const epoch = this.#prng.below(5)
-      if (log !== undefined) next.logs.set(logId, { ...log, head: { ...log.head, epoch } })
-      await this.#commit([{ kind, logId, epoch }], log !== undefined, next)
+      const extended = this.#prng.chance(0.5) ? { extensions: this.#extensionsOf(log) } : {}
+      if (log !== undefined) next.logs.set(logId, { ...log, head: { ...log.head, epoch, ...extended } })
+      await this.#commit([{ kind, logId, epoch, ...extended }], log !== undefined, next)
     } else if (this.#prng.chance(0.3)) {
       const tail = log?.head.tail.seqNum ?? 0
       const expectSeqNum = this.#prng.pick([undefined, tail, tail + 1])
@@ -204,7 +203,7 @@ class RandomWalk {
   }
 
   async reclaim(): Promise<void> {
-    this.#now += this.#prng.below(20)
+    this.#now += this.#prng.pick([this.#prng.below(20), this.#prng.below(20), this.#prng.below(3000)])
     const limits = { now: this.#now, trimmedBefore: this.#now - 10, blocksMax: 1 + this.#prng.below(5) }
     await reclaimAll(this.#session(), limits)
     this.#model.reclaim(limits)
@@ -230,12 +229,21 @@ class RandomWalk {
     return existing.length === 0 || this.#prng.chance(0.05) ? 'missing' : this.#prng.pick(existing)
   }
 
+  /** After a longer retention that came into force and was shortened again: later blocks do not have it. */
+  #extensionsOf(log: ModelLog | undefined): readonly RetentionExtension[] {
+    const { extensions = [], tail } = log?.head ?? emptyHead(0, 0)
+    const short: RetentionPolicy = { ageSeconds: 1 }
+    const long = this.#prng.pick<RetentionPolicy>([{ ageSeconds: 4 }, { ageSeconds: 6 }, 'infinite'])
+    const longer = extendRetention(extensions, { from: short, to: long }, tail.seqNum, this.#now)
+    return extendRetention(longer, { from: long, to: short }, tail.seqNum, this.#now)
+  }
+
   #appendSpec({ head }: LogWriter): AppendSpec {
     const spec: AppendSpec = {
       count: 1 + this.#prng.below(4),
       // Timestamps repeat, but never decrease.
       timestamp: Math.max(head.tail.timestamp, NOW + head.tail.seqNum - this.#prng.below(5)),
-      expiresAt: this.#prng.pick([null, this.#now + 5, this.#now + 30, NOW + 500]),
+      expiresAt: this.#prng.pick([null, this.#now + 5, this.#now + 30, NOW + 500, this.#now + 3000]),
       tag: String(this.#prng.below(1000)),
     }
     if (!this.#prng.chance(0.2)) return spec

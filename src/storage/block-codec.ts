@@ -1,4 +1,5 @@
 import { type BlockMemory, UNBUFFERED_BYTES_MAX } from '../model/bytes.ts'
+import { commandOf } from '../model/command.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
 
 /** Field numbers and wire types; see {@link encodeRecords}. */
@@ -173,7 +174,11 @@ function readRecord(reader: BlockReader, end: number): SequencedRecord {
     }
   }
   reader.assertAt(end)
-  return { seqNum, timestamp, headers: headers ?? NO_HEADERS, body }
+  if (headers === undefined) return { seqNum, timestamp, headers: NO_HEADERS, body }
+  const command = commandOf(headers, body)
+  return command === undefined
+    ? { seqNum, timestamp, headers, body }
+    : { seqNum, timestamp, headers, body, command }
 }
 
 function readHeader(reader: BlockReader): Header {

@@ -7,7 +7,9 @@ import { blockOf, positionAt, type RecordSpan, readSpan } from './record-spans.t
 export interface BlockPage {
   /** Offset in the block's data. */
   readonly offset: number
+  /** Length in the block's data. */
   readonly bytes: number
+  /** Sequence number of the first record. */
   readonly firstSeqNum: number
   /** Exclusive. */
   readonly endSeqNum: number

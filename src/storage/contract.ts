@@ -1,6 +1,8 @@
-import type { Trim } from '../core/retention.ts'
+import type { RetentionExtension, Trim } from '../core/retention.ts'
 import type { StreamPosition } from '../model/position.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { StorageContext } from './context.ts'
+
+export type { StorageContext } from './context.ts'
 
 /**
  * The storage contract. A storage keeps a **catalog** of small documents and the **logs** of the streams. It
@@ -40,17 +42,6 @@ export interface StorageManifest {
   readonly readsIntoNewMemory?: boolean
 }
 
-/** The surroundings that an engine passes to a storage. */
-export interface StorageContext {
-  /** The source of all times and timers of the storage. */
-  readonly clock: Clock
-  /**
-   * Called after another engine appended to a log, changed its epoch, created or deleted it. May also be
-   * called for changes by this engine. Must not be called synchronously within a call of the engine.
-   */
-  readonly onLogChanged: (logId: string) => void
-}
-
 /** An open storage. After `close`, every call rejects with {@link StorageFailure} of kind `closed`. */
 export interface StorageSession {
   // Catalog
@@ -72,8 +63,11 @@ export interface StorageSession {
 
   // Logs
 
-  /** Returns the head of a log, or undefined if there is none. Reflects every append that resolved before. */
-  head(logId: string): Promise<Head | undefined>
+  /**
+   * Returns the head of a log, or undefined if there is none. Reflects every append that resolved before. A
+   * storage that can lose confirmed appends compares the log with `known`: see `Head.isReplaced`.
+   */
+  head(logId: string, known?: HeadIdentity): Promise<Head | undefined>
 
   /**
    * Adds a block and replaces the head, atomically, if the log exists and its head is still `expected`.
@@ -109,9 +103,10 @@ export interface StorageSession {
   read(logId: string, range: ReadRange): Promise<StoredBlock[]>
 
   /**
-   * Frees expired blocks, blocks entirely below a point of `Head.trims` whose time is at or before
-   * `trimmedBefore`, and the blocks of deleted logs. Never changes a head or any other block. Does a bounded
-   * amount of work. A failure loses nothing.
+   * Frees expired blocks (by `extendedExpiry` of the current `Head.extensions`), blocks entirely below a
+   * point of `Head.trims` whose time is at or before `trimmedBefore`, and the blocks of deleted logs. Never
+   * changes a head or any other block, except that it may replace `expiresAt` by `extendedExpiry`. Does a
+   * bounded amount of work. A failure loses nothing.
    */
   reclaim(limits: ReclaimLimits): Promise<Reclaimed>
 
@@ -150,6 +145,12 @@ export interface StorageSession {
    * absent, every engine does the background work.
    */
   electForBackgroundWork?(onElected: (isElected: boolean) => void): () => void
+
+  /** Resolves to the time of a clock that the engines share: they delete by it. If absent, by their own. */
+  now?(): Promise<number>
+
+  /** How far that clock is ahead of the engine's, as last measured, in milliseconds. Negative if behind. */
+  clockOffsetMs?(): number
 
   /** Waits for calls in flight, then releases handles, timers and listeners. A second call does nothing. */
   close(): Promise<void>
@@ -223,7 +224,13 @@ export type CatalogChange =
    * Sets the epoch of the head, so that appends of an earlier epoch conflict. Conflicts if the log is
    * missing.
    */
-  | { readonly kind: 'set-epoch'; readonly logId: string; readonly epoch: number }
+  | {
+      readonly kind: 'set-epoch'
+      readonly logId: string
+      readonly epoch: number
+      /** Replaces those of the head. Absent keeps them. */
+      readonly extensions?: readonly RetentionExtension[] | undefined
+    }
   /**
    * Deletes a log if it exists. Its blocks are freed at once or by `reclaim`. With `expectSeqNum`, conflicts
    * if the log exists with another tail.
@@ -271,6 +278,14 @@ export interface Head {
    * (`core/retention.ts`).
    */
   readonly trims: readonly Trim[]
+  /** Set by `head` if the log has never had the known head, or other records before it: some were lost. */
+  readonly isReplaced?: boolean
+  /**
+   * Which blocks expire later than their `expiresAt`, at most four (`extendedExpiry` in `core/retention.ts`).
+   * Set by `set-epoch`: a head that an append leaves has those of the expected head. Absent or empty if there
+   * are none.
+   */
+  readonly extensions?: readonly RetentionExtension[] | undefined
 }
 
 /** The fields that distinguish the heads of a log. */
@@ -312,7 +327,10 @@ export interface StoredBlock {
   readonly lastTimestamp: number
   /** Metered bytes of the records. */
   readonly meteredBytes: number
-  /** When the records expire for new readers, in milliseconds since the Unix epoch; null for never. */
+  /**
+   * When the records expire for new readers, in milliseconds since the Unix epoch; null for never. The
+   * extensions of the head may keep them longer.
+   */
   readonly expiresAt: number | null
   /**
    * Opaque to the storage. At most `SEALED_BLOCK_BYTES_MAX` bytes for one append (`sealed-block.ts`). Must
@@ -354,43 +372,4 @@ export interface Reclaimed {
   readonly more: boolean
   /** Existing logs whose blocks were freed, each once. */
   readonly logIds: readonly string[]
-}
-
-/** Returns what an append expects that is sequenced against this head. */
-export function identityOf(head: Head): HeadIdentity {
-  return { epoch: head.epoch, seqNum: head.tail.seqNum, appendId: head.appendId }
-}
-
-/** Whether both identify the same head of a log. */
-export function isSameHead(a: HeadIdentity, b: HeadIdentity): boolean {
-  return a.epoch === b.epoch && a.seqNum === b.seqNum && a.appendId === b.appendId
-}
-
-/** Whether the append that left this head trimmed the log, so that it may use reserved space. */
-export function hasNewTrim({ trims, appendedAt }: Head): boolean {
-  return trims.at(-1)?.at === appendedAt
-}
-
-const BEGINNING: LogStart = { tail: { seqNum: 0, timestamp: 0 }, fencingToken: '' }
-
-/** Shared: there may be 100,000 heads. */
-const NO_TRIMS: Head['trims'] = Object.freeze([])
-
-/**
- * Returns the head of a log that was just created.
- *
- * @param createdAt Milliseconds since the Unix epoch.
- * @param start Where the log starts. Default: at 0.
- */
-export function emptyHead(epoch: number, createdAt: number, start: LogStart = BEGINNING): Head {
-  const { tail, fencingToken } = start
-  return {
-    epoch,
-    tail: { seqNum: tail.seqNum, timestamp: tail.timestamp },
-    trimPoint: tail.seqNum,
-    fencingToken,
-    appendId: '',
-    appendedAt: createdAt,
-    trims: NO_TRIMS,
-  }
 }

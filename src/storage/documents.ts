@@ -74,6 +74,9 @@ function deadlineTime(at: number): string {
   return String(Math.ceil(at)).padStart(16, '0')
 }
 
+/** Collection `settings`: a `ConfirmedTime`. */
+export const CONFIRMED_TIME_KEY = 'confirmed-time'
+
 /** Collection `tokens`, key: the id. */
 export interface TokenDocument {
   readonly id: string

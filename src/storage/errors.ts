@@ -25,9 +25,10 @@ export class StorageConflict extends Error {
  * - `quota`: no space is left;
  * - `closed`: the storage is closed;
  * - `blocked`: another process has it open;
+ * - `denied`: a privilege is missing, or the storage is read-only;
  * - `corrupt`: stored data is damaged.
  */
-export type StorageFailureKind = 'io' | 'quota' | 'closed' | 'blocked' | 'corrupt'
+export type StorageFailureKind = 'io' | 'quota' | 'closed' | 'blocked' | 'denied' | 'corrupt'
 
 /** Any failure of a storage other than a conflict. */
 export class StorageFailure extends Error {
@@ -52,4 +53,9 @@ export class StorageFailure extends Error {
   static is(value: unknown): value is StorageFailure {
     return typeof value === 'object' && value !== null && FAILURE in value
   }
+}
+
+/** Returns the failure of a call after a session was closed. */
+export function storageClosed(): StorageFailure {
+  return new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
 }

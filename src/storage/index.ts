@@ -1,11 +1,61 @@
-/** The storage contract and its errors, for authors of storages. */
+/** The storage contract and its errors, and the parts that storages are made of, for authors of storages. */
 
-export type { Trim } from '../core/retention.ts'
+export { type ClockOffset, exceedsOffset, measuredOffset, refineOffset } from '../core/clock-offset.ts'
+export {
+  extendedExpiry,
+  isExpired,
+  type RetentionExtension,
+  reclaimablePoint,
+  type Trim,
+} from '../core/retention.ts'
+export {
+  compareUtf8,
+  concatBytes,
+  EMPTY_BYTES,
+  lossyTextOf,
+  UNBUFFERED_BYTES_MAX,
+  utf8,
+  utf8Length,
+} from '../model/bytes.ts'
+export { invalid } from '../model/errors.ts'
 export { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 export type { StreamPosition } from '../model/position.ts'
-export type { Clock, ScheduleOptions } from '../runtime/clock.ts'
+export { assertOptions, hasMethod, type MembersOf, oneOf } from '../model/validation.ts'
+export { type Clock, type ScheduleOptions, systemClock, trackExternalWork } from '../runtime/clock.ts'
+export { idFrom, secureRandom } from '../runtime/ids.ts'
+export { macrotask } from '../runtime/macrotask.ts'
+export { SerialQueue } from '../runtime/serial-queue.ts'
+export { BlockCollector, type BlockSummary } from './block-collector.ts'
+export { type BlockPage, cutRecords, pagesOf, wantedPages, wantsPart } from './block-pages.ts'
+export { ChangeNotifier } from './change-notifier.ts'
+export {
+  type CommitPlan,
+  type DocumentUpdate,
+  type DocumentVersions,
+  type LogHeads,
+  type LogUpdate,
+  planCommit,
+  type SerializedChange,
+  serializeChanges,
+} from './commit-plan.ts'
 export type * from './contract.ts'
-export { emptyHead, identityOf, isSameHead } from './contract.ts'
-export { StorageConflict, StorageFailure, type StorageFailureKind } from './errors.ts'
+export { type KeyBounds, keyBounds, randomVersion } from './document-keys.ts'
+export { StorageConflict, StorageFailure, type StorageFailureKind, storageClosed } from './errors.ts'
+export { GroupCommit, type PendingItem } from './group-commit.ts'
+export {
+  appendConflict,
+  assertExpectedHead,
+  copyHead,
+  emptyHead,
+  hasNewTrim,
+  identityOf,
+  isSameHead,
+} from './heads.ts'
+export { type OrderedKeyValueOptions, orderedKeyValueStorage } from './key-value/storage.ts'
+export type { KeyRange, KeyValue, KeyValueBatch, OrderedKeyValueStore } from './key-value/store.ts'
+export { mergeableAppends, mergedBlock } from './merge-blocks.ts'
+export { lowerBound, OrderedList } from './ordered-list.ts'
+export { RecentMap } from './recent-map.ts'
 export { splitBlock } from './record-spans.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'
+export { SessionCalls } from './session-calls.ts'

@@ -20,10 +20,12 @@ export class OrderedList<Item> {
     this.#compare = compare
   }
 
+  /** The number of items. */
   get size(): number {
     return this.#size
   }
 
+  /** Returns the first item in order. */
   first(): Item | undefined {
     return this.#chunks[0]?.[0]
   }

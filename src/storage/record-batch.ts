@@ -1,6 +1,8 @@
 import { concatBytes } from '../model/bytes.ts'
+import { isCommandShaped } from '../model/command.ts'
 import type { StreamPosition } from '../model/position.ts'
 import {
+  meteredBytesOf,
   type RecordAs,
   type RecordFormat,
   type SequencedRecord,
@@ -93,7 +95,7 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   readonly count: number
   /** The metered size of the records, in bytes. */
   readonly meteredBytes: number
-  /** The sequence number of the last record, -1 in an empty batch. */
+  /** The sequence number of the last record that was read, commands included; -1 if there is none. */
   readonly lastSeqNum: number
   readonly #batch: RecordBatch
   readonly #format: RecordFormat
@@ -126,6 +128,15 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   as<Other extends RecordFormat>(format: Other): ReadBatch<Other> {
     const batch = format === 'bytes' ? this.#batch.copy : this.#batch
     return new ReadBatch<Other>(batch, this, this.tail, format)
+  }
+
+  /** @internal The same batch without its command records; it may be empty. */
+  withoutCommands(): ReadBatch<Format> {
+    const records = this.#batch.records.filter(({ headers }) => !isCommandShaped(headers))
+    if (records.length === this.count) return this
+    const meteredBytes = records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
+    const summary = { count: records.length, meteredBytes, lastSeqNum: this.lastSeqNum }
+    return new ReadBatch<Format>(RecordBatch.ofRecords(records), summary, this.tail, this.#format)
   }
 
   /** @internal The same batch with a tail. */

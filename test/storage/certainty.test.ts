@@ -6,7 +6,7 @@ import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { lockDirectory } from '../../adapters/storage/filesystem/lock/directory-lock.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type Headwater, HeadwaterError, open, systemClock } from '../../src/index.ts'
+import { type Engine, HeadwaterError, open, systemClock } from '../../src/index.ts'
 import { Prng } from '../../src/runtime/prng.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
 import { temporaryDirectory } from './filesystem/directories.ts'
@@ -22,7 +22,7 @@ afterEach(() => {
 })
 
 interface Opened {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly session: StorageSession
 }
 
@@ -55,7 +55,7 @@ async function failureOf(call: Promise<unknown>): Promise<[string, boolean]> {
 
 const append = ({ hw }: Opened, body = 'x') => hw.basin('my-basin').stream('log').append(body)
 const create = ({ hw }: Opened) => hw.basin('my-basin').createStream('other')
-const read = ({ hw }: Opened) => hw.basin('my-basin').stream('log').read({ seqNum: 0 })
+const read = ({ hw }: Opened) => hw.basin('my-basin').stream('log').readBatch({ seqNum: 0 })
 
 describe.each([
   ['memory', async () => memory()],
@@ -66,7 +66,7 @@ describe.each([
     const opened = await openEngine(await storageOf())
     await opened.session.close()
     for (const call of [append, create, read]) {
-      expect(await failureOf(call(opened))).toEqual(['unavailable', false])
+      expect(await failureOf(call(opened))).toEqual(['closed', false])
     }
   })
 })

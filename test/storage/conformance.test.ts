@@ -5,6 +5,7 @@ import { virtualClock } from '../../adapters/testing/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { catalogMutations } from './mutations/catalog.ts'
 import { electing, electionMutations } from './mutations/elections.ts'
+import { extensionMutations } from './mutations/extensions.ts'
 import { lifecycleMutations } from './mutations/lifecycle.ts'
 import { logsMutations } from './mutations/logs.ts'
 import { readMutations } from './mutations/read.ts'
@@ -17,6 +18,7 @@ const mutations = [
   ...logsMutations,
   ...readMutations,
   ...reclaimMutations,
+  ...extensionMutations,
   ...sharedMutations,
   ...electionMutations,
   ...lifecycleMutations,
@@ -77,7 +79,7 @@ test('skips tests of reopening unless the storage keeps its data', () => {
   const make = async () => ({ storage: memory(), dispose: async () => {} })
   const { manifest } = memory()
   const skipped = conformanceSuite({ manifest, make }).filter(({ skip }) => skip?.includes('loses'))
-  expect(skipped.length).toBe(3)
+  expect(skipped.length).toBe(4)
   const durable = { ...manifest, durability: 'power-loss', notifications: 'hint' } as const
   const reasons = new Set(conformanceSuite({ manifest: durable, make }).map(({ skip }) => skip))
   expect(reasons).toEqual(

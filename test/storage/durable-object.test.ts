@@ -17,7 +17,8 @@ class EmptyStorage implements ObjectStorage {
   readonly sql = {
     exec: (query: string) => {
       if (this.failure !== undefined) throw this.failure
-      return query.startsWith('SELECT format') ? [{ format: this.format }] : []
+      if (query.startsWith('SELECT format')) return [{ format: this.format }]
+      return query.endsWith('RETURNING version') ? [{ version: 1 }] : []
     },
   }
 
@@ -43,7 +44,10 @@ async function failureOf(work: Promise<unknown>): Promise<Partial<StorageFailure
 describe('durableObject', () => {
   it('requires the storage of a Durable Object', () => {
     expect(() => durableObject(undefined as never)).toThrow(
-      new RangeError("durableObject requires `ctx.storage`, the storage of a Durable Object's state"),
+      expect.objectContaining({
+        code: 'invalid',
+        message: "durableObject requires `ctx.storage`, the storage of a Durable Object's state",
+      }),
     )
   })
 

@@ -140,7 +140,7 @@ describe('skeleton and plaintext', () => {
       body: text('body'),
     }
     expect(decodeRecords(encodeSkeleton([fence, record]))).toEqual([
-      fence,
+      { ...fence, command: { kind: 'fence', token: 'token' } },
       { seqNum: 5, timestamp: 9, headers: [], body: text('') },
     ])
     expect(decodeRecords(encodePlaintext([fence, record])!)).toEqual([{ ...record, seqNum: 0, timestamp: 0 }])

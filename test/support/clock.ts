@@ -31,6 +31,8 @@ function waiting(clock: VirtualClock): VirtualClock {
   }
 
   return {
+    isVirtual: true,
+
     now: () => clock.now(),
 
     schedule(delayMs, callback) {

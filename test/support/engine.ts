@@ -1,11 +1,11 @@
 import type { VirtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, HeadwaterError, type OpenOptions, open, type Stream } from '../../src/index.ts'
+import { type Engine, HeadwaterError, type OpenOptions, open, type Stream } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { testClock } from './clock.ts'
 import { testStorage } from './storage.ts'
 
 export interface TestEngine {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly clock: VirtualClock
   readonly stream: Stream
 }
@@ -28,7 +28,7 @@ export function bodies(batch: {
 export async function readAll(stream: Stream): Promise<string[]> {
   const all: string[] = []
   const { seqNum } = await stream.checkTail()
-  for await (const batch of stream.readSession({ seqNum: 0, count: Math.max(seqNum, 1) }).batches())
+  for await (const batch of stream.read({ seqNum: 0, count: Math.max(seqNum, 1) }).batches())
     all.push(...bodies(batch))
   return all
 }

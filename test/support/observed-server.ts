@@ -5,11 +5,11 @@ import type { Reply } from '../../adapters/http/reply.ts'
 import { nodeHandler } from '../../adapters/node/handler.ts'
 import { LINGER_MS } from '../../adapters/node/limits.ts'
 import { type NodeServer, type ServeOptions, serveHandler } from '../../adapters/node/serve.ts'
-import type { Headwater } from '../../src/index.ts'
+import type { Engine } from '../../src/index.ts'
 
 /** As `serve`; calls back with each request and with its reply, before that is sent. */
 export function serveObserved(
-  hw: Headwater,
+  hw: Engine,
   options: ServeOptions,
   observer: {
     readonly onRequest?: ((exchange: Exchange) => void) | undefined

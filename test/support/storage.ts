@@ -58,7 +58,8 @@ function newTables(): Storage {
   const storage = postgres({ connectionString: inject('postgres'), schema, maxConnections: 3, listen: false })
   const directory = new SharedDirectory({
     manifest: storage.manifest,
-    open: (context) => storage.open({ ...context, clock: systemClock }),
+    // The engine's clock is virtual.
+    open: (context) => storage.open({ ...context, clock: { ...systemClock, isVirtual: true } }),
   })
   directories.set(schema, directory)
   return directory

@@ -1,12 +1,11 @@
-import { compareUtf8, lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
-import type { CatalogChange, Collection, Document, ListRange } from '../../../src/storage/contract.ts'
-import { StorageConflict } from '../../../src/storage/errors.ts'
+import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
+import type { DocumentUpdate, DocumentVersions } from '../../../src/storage/commit-plan.ts'
+import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
+import { keyBounds } from '../../../src/storage/document-keys.ts'
 import type { Database, Row } from './database.ts'
 
-type DocumentChange = Extract<CatalogChange, { readonly key: string }>
-
 /** The documents. Keys are UTF-8 bytes, because text with U+0000 is not portable in SQLite. */
-export class Catalog {
+export class ObjectCatalog implements DocumentVersions {
   readonly #db: Database
 
   constructor(db: Database) {
@@ -22,40 +21,44 @@ export class Catalog {
     return row && documentOf(row)
   }
 
-  list(collection: Collection, { prefix, after, limit }: ListRange): Document[] {
-    const isAfter = compareUtf8(after, prefix) >= 0
-    if (limit <= 0 || (isAfter && !after.startsWith(prefix))) return []
+  list(collection: Collection, range: ListRange): Document[] {
+    const bounds = keyBounds(range)
+    if (bounds === undefined) return []
     const rows = this.#db.all(
       `SELECT key, value, version FROM headwater_documents
-       WHERE collection = ? AND key ${isAfter ? '>' : '>='} ? AND key < ? ORDER BY key LIMIT ?`,
+       WHERE collection = ? AND key ${bounds.isFromExcluded ? '>' : '>='} ? AND key < ? ORDER BY key LIMIT ?`,
       collection,
-      utf8(isAfter ? after : prefix),
-      // UTF-8 never contains the byte 0xff.
-      Uint8Array.of(...utf8(prefix), 0xff),
-      limit,
+      bounds.from,
+      bounds.to,
+      range.limit,
     )
     return rows.map(documentOf)
   }
 
-  /** Part of a transaction. Throws `StorageConflict` if the expectation does not hold. */
-  apply(change: DocumentChange): void {
-    const { kind, collection, key, expect } = change
-    if (expect !== undefined && (this.get(collection, key)?.version ?? null) !== expect) {
-      throw new StorageConflict(
-        `document ${JSON.stringify(key)} in ${collection} does not have the expected version`,
-      )
-    }
-    if (kind === 'put') {
-      this.#db.run('UPDATE headwater_meta SET version = version + 1')
-      this.#db.run(
-        `INSERT OR REPLACE INTO headwater_documents SELECT ?, ?, ?, version FROM headwater_meta`,
-        collection,
-        utf8(key),
-        JSON.stringify(change.value),
-      )
-    } else if (kind === 'delete') {
+  versionOf(collection: Collection, key: string): number | undefined {
+    return this.get(collection, key)?.version
+  }
+
+  /** Part of a transaction. */
+  nextVersion(): number {
+    const row = this.#db.first('UPDATE headwater_meta SET version = version + 1 RETURNING version')
+    return row!.version as number
+  }
+
+  /** Part of a transaction. */
+  apply({ collection, key, content }: DocumentUpdate): void {
+    if (content === undefined) {
       this.#db.run('DELETE FROM headwater_documents WHERE collection = ? AND key = ?', collection, utf8(key))
+      return
     }
+    const { text, version } = content
+    this.#db.run(
+      'INSERT OR REPLACE INTO headwater_documents VALUES (?, ?, ?, ?)',
+      collection,
+      utf8(key),
+      text,
+      version,
+    )
   }
 }
 

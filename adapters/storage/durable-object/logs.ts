@@ -1,32 +1,23 @@
 import { concatBytes } from '../../../src/model/bytes.ts'
-import {
-  type AppendRequest,
-  type CatalogChange,
-  emptyHead,
-  type Head,
-  identityOf,
-  isSameHead,
-  type ReadRange,
-  type StoredBlock,
-} from '../../../src/storage/contract.ts'
-import { StorageConflict } from '../../../src/storage/errors.ts'
+import { BlockCollector, type BlockSummary } from '../../../src/storage/block-collector.ts'
+import type { LogHeads, LogUpdate } from '../../../src/storage/commit-plan.ts'
+import type { AppendRequest, Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import { assertExpectedHead } from '../../../src/storage/heads.ts'
 import type { Database, Row } from './database.ts'
-
-type LogChange = Extract<CatalogChange, { readonly logId: string }>
 
 /** A row of at most 2 MB holds a part and its numbers. */
 const PART_BYTES = 1_048_576
 const PAGE_BLOCKS = 100
 
 /** The heads and blocks of all logs. Methods that write are part of a transaction. */
-export class Logs {
+export class Logs implements LogHeads {
   readonly #db: Database
 
   constructor(db: Database) {
     this.#db = db
   }
 
-  head(logId: string): Head | undefined {
+  headOf(logId: string): Head | undefined {
     const row = this.#db.first('SELECT head FROM headwater_logs WHERE id = ?', logId)
     return typeof row?.head === 'string' ? JSON.parse(row.head) : undefined
   }
@@ -39,33 +30,21 @@ export class Logs {
     return (row?.metered_bytes ?? 0) as number
   }
 
-  /** Throws `StorageConflict` if the expectation does not hold. */
-  apply(change: LogChange): void {
-    const { kind, logId } = change
-    const current = this.head(logId)
-    if (kind === 'create-log') {
-      if (this.#db.first('SELECT 1 FROM headwater_logs WHERE id = ?', logId) !== undefined) {
-        throw new StorageConflict(`log ${logId} already exists`)
-      }
-      const head = emptyHead(change.epoch, change.createdAt, change.start)
-      this.#db.run('INSERT INTO headwater_logs VALUES (?, ?, 0, NULL)', logId, JSON.stringify(head))
-    } else if (kind === 'set-epoch') {
-      if (current === undefined) throw new StorageConflict(`log ${logId} does not exist`)
-      this.#putHead(logId, { ...current, epoch: change.epoch })
-    } else if (current !== undefined) {
-      const { expectSeqNum = current.tail.seqNum } = change
-      if (expectSeqNum !== current.tail.seqNum) {
-        throw new StorageConflict(`log ${logId} does not have the expected tail`)
-      }
+  /** Whether blocks of a deleted log with this id are left. */
+  hasRemains(logId: string): boolean {
+    return this.#db.first('SELECT 1 FROM headwater_logs WHERE id = ?', logId) !== undefined
+  }
+
+  apply({ logId, head, isNew }: LogUpdate): void {
+    if (head === undefined)
       this.#db.run('UPDATE headwater_logs SET head = NULL, due_at = 0 WHERE id = ?', logId)
-    }
+    else if (isNew)
+      this.#db.run('INSERT INTO headwater_logs VALUES (?, ?, 0, NULL)', logId, JSON.stringify(head))
+    else this.#putHead(logId, head)
   }
 
   append({ logId, expected, block, head }: AppendRequest): void {
-    const current = this.head(logId)
-    if (current === undefined || !isSameHead(identityOf(current), expected)) {
-      throw new StorageConflict(`log ${logId} does not have the expected head`)
-    }
+    assertExpectedHead(logId, this.headOf(logId), expected)
     const { endSeqNum, firstSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, data } = block
     this.#db.run(
       'INSERT INTO headwater_blocks VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)',
@@ -91,21 +70,18 @@ export class Logs {
     if (head.trims.length > 0) this.scheduleTrim(logId, head)
   }
 
-  read(
-    logId: string,
-    { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY }: ReadRange,
-  ): StoredBlock[] {
-    const head = this.head(logId)
+  read(logId: string, range: ReadRange): StoredBlock[] {
+    const { from } = range
+    const head = this.headOf(logId)
     if (head === undefined) return []
     const start = 'seqNum' in from ? from.seqNum : this.#seqNumAt(logId, from.timestamp, head)
-    if (start >= endSeqNum) return []
     const blocks: StoredBlock[] = []
     for (const row of this.#db.all(
       `SELECT * FROM headwater_blocks WHERE log = ? AND end_seq_num > ? AND end_seq_num <= ?
        ORDER BY end_seq_num, part`,
       logId,
       start,
-      this.#lastOf(logId, start, { endSeqNum, bytesMax, recordsMax }),
+      this.#lastOf(logId, start, range),
     )) {
       if (row.part === 0) {
         blocks.push(blockOf(row))
@@ -140,31 +116,22 @@ export class Logs {
    * The end of the last block of a read from `start`. Found first and by pages, because a query that is not
    * read to its end stays open, and an open query locks its table.
    */
-  #lastOf(
-    logId: string,
-    start: number,
-    { endSeqNum, bytesMax, recordsMax }: Required<Pick<ReadRange, 'endSeqNum' | 'bytesMax' | 'recordsMax'>>,
-  ): number {
-    let last = start
-    let bytes = 0
-    let records = 0
-    for (;;) {
+  #lastOf(logId: string, start: number, range: ReadRange): number {
+    const collector = new BlockCollector(range)
+    for (let last = start; !collector.isDone; ) {
       const page = this.#db.all(
-        `SELECT first_seq_num, end_seq_num, metered_bytes FROM headwater_blocks
+        `SELECT first_seq_num, end_seq_num, first_timestamp, last_timestamp, metered_bytes, expires_at
+         FROM headwater_blocks
          WHERE log = ? AND end_seq_num > ? AND part = 0 ORDER BY end_seq_num LIMIT ?`,
         logId,
         last,
         PAGE_BLOCKS,
       )
-      for (const { first_seq_num, end_seq_num, metered_bytes } of page as unknown as readonly BlockRow[]) {
-        if (first_seq_num >= endSeqNum) return last
-        last = end_seq_num
-        bytes += metered_bytes
-        records += end_seq_num - first_seq_num
-        if (bytes >= bytesMax || records >= recordsMax) return last
-      }
-      if (page.length < PAGE_BLOCKS) return last
+      for (const row of page) collector.add(summaryOf(row))
+      if (page.length < PAGE_BLOCKS) break
+      last = page.at(-1)!.end_seq_num as number
     }
+    return collector.blocks.at(-1)?.endSeqNum ?? start
   }
 
   /**
@@ -189,17 +156,15 @@ export class Logs {
   }
 }
 
-interface BlockRow {
-  readonly first_seq_num: number
-  readonly end_seq_num: number
-  readonly metered_bytes: number
-}
-
 function dataOf({ data }: Row): Uint8Array {
   return new Uint8Array(data as ArrayBuffer)
 }
 
 function blockOf(row: Row): StoredBlock {
+  return { ...summaryOf(row), data: dataOf(row) }
+}
+
+function summaryOf(row: Row): BlockSummary {
   return {
     firstSeqNum: row.first_seq_num as number,
     endSeqNum: row.end_seq_num as number,
@@ -207,6 +172,5 @@ function blockOf(row: Row): StoredBlock {
     lastTimestamp: row.last_timestamp as number,
     meteredBytes: row.metered_bytes as number,
     expiresAt: row.expires_at as number | null,
-    data: dataOf(row),
   }
 }

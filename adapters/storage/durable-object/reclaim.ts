@@ -1,6 +1,6 @@
-import { reclaimablePoint } from '../../../src/core/retention.ts'
+import { extendedExpiry, isExpired, reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Head, Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
-import type { Database, SqlBinding } from './database.ts'
+import type { Database, Row, SqlBinding } from './database.ts'
 import type { Logs } from './logs.ts'
 
 /** Frees expired and trimmed blocks, and those of deleted logs. Part of a transaction. */
@@ -19,13 +19,42 @@ export function reclaim(
       ...bindings,
       left,
     )
-    for (const { log, end_seq_num, metered_bytes } of found) {
-      db.run('DELETE FROM headwater_blocks WHERE log = ? AND end_seq_num = ?', log!, end_seq_num!)
-      db.run('UPDATE headwater_logs SET metered_bytes = metered_bytes - ? WHERE id = ?', metered_bytes!, log!)
-      touched.add(log as string)
-    }
+    for (const block of found) freeBlock(block)
     left -= found.length
     return left === 0
+  }
+
+  function freeBlock({ log, end_seq_num, metered_bytes }: Row): void {
+    db.run('DELETE FROM headwater_blocks WHERE log = ? AND end_seq_num = ?', log!, end_seq_num!)
+    db.run('UPDATE headwater_logs SET metered_bytes = metered_bytes - ? WHERE id = ?', metered_bytes!, log!)
+    touched.add(log as string)
+  }
+
+  /** Frees expired blocks, and stores the expiry of those that are extended. */
+  function freeExpired(): void {
+    const found = db.all(
+      `SELECT log, end_seq_num, first_seq_num, metered_bytes, expires_at FROM headwater_blocks
+       WHERE expires_at <= ? LIMIT ?`,
+      now,
+      left,
+    )
+    const heads = new Map(found.map(({ log }) => [log!, undefined as Head | undefined]))
+    for (const log of heads.keys()) heads.set(log, logs.headOf(log as string))
+    for (const block of found) {
+      const { log, end_seq_num, first_seq_num, expires_at } = block
+      const stored = { firstSeqNum: first_seq_num as number, expiresAt: expires_at as number }
+      const expiresAt = extendedExpiry(stored, heads.get(log!)?.extensions)
+      if (isExpired(expiresAt, now)) freeBlock(block)
+      else {
+        db.run(
+          'UPDATE headwater_blocks SET expires_at = ? WHERE log = ? AND end_seq_num = ? AND part = 0',
+          expiresAt,
+          log!,
+          end_seq_num!,
+        )
+      }
+    }
+    left -= found.length
   }
 
   function freeDue(logId: string, head: Head | undefined): boolean {
@@ -41,15 +70,15 @@ export function reclaim(
     return true
   }
 
-  free('expires_at <= ?', now)
+  freeExpired()
   while (left > 0) {
     const due = dueLog()
-    if (due === undefined || !freeDue(due, logs.head(due))) break
+    if (due === undefined || !freeDue(due, logs.headOf(due))) break
   }
   // Expired blocks may have been the first of a trimmed log.
   return {
     more: dueLog() !== undefined || db.first(`${EXPIRED} LIMIT 1`, now) !== undefined,
-    logIds: [...touched].filter((logId) => logs.head(logId) !== undefined),
+    logIds: [...touched].filter((logId) => logs.headOf(logId) !== undefined),
   }
 
   function dueLog(): string | undefined {

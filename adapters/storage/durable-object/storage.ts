@@ -1,3 +1,5 @@
+import { invalid } from '../../../src/model/errors.ts'
+import { planCommit } from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -12,7 +14,8 @@ import type {
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { Catalog } from './catalog.ts'
+import { SessionCalls } from '../../../src/storage/session-calls.ts'
+import { ObjectCatalog } from './catalog.ts'
 import { attempt, Database, failure, type ObjectStorage } from './database.ts'
 import { Logs } from './logs.ts'
 import { reclaim } from './reclaim.ts'
@@ -31,11 +34,11 @@ const opened = new WeakSet<ObjectStorage>()
  * An append resolves once `ctx.storage.sync()` has confirmed it. An object holds 10 GB; beyond that, appends
  * reject with `storage_full`. The names of its tables begin with `headwater_`.
  *
- * Throws `RangeError` unless the argument is the storage of a Durable Object.
+ * Throws `invalid` unless the argument is the storage of a Durable Object.
  */
 export function durableObject(storage: ObjectStorage): Storage {
   if (typeof storage?.transactionSync !== 'function') {
-    throw new RangeError("durableObject requires `ctx.storage`, the storage of a Durable Object's state")
+    throw invalid("durableObject requires `ctx.storage`, the storage of a Durable Object's state", 'storage')
   }
   return {
     manifest: { name: 'durable-object', durability: 'power-loss', shared: false, notifications: 'none' },
@@ -54,15 +57,14 @@ export function durableObject(storage: ObjectStorage): Storage {
 /** Calls do their work before they return, in their order; writes resolve when they are durable. */
 class DurableObjectSession implements StorageSession {
   readonly #db: Database
-  readonly #catalog: Catalog
+  readonly #catalog: ObjectCatalog
   readonly #logs: Logs
   readonly #onClosed: () => void
-  readonly #writes = new Set<Promise<unknown>>()
-  #closing: Promise<void> | undefined
+  readonly #calls = new SessionCalls()
 
   constructor(db: Database, onClosed: () => void) {
     this.#db = db
-    this.#catalog = new Catalog(db)
+    this.#catalog = new ObjectCatalog(db)
     this.#logs = new Logs(db)
     this.#onClosed = onClosed
   }
@@ -76,16 +78,16 @@ class DurableObjectSession implements StorageSession {
   }
 
   commit(changes: readonly CatalogChange[]): Promise<void> {
+    const [catalog, logs] = [this.#catalog, this.#logs]
     return this.#write(() => {
-      for (const change of changes) {
-        if ('logId' in change) this.#logs.apply(change)
-        else this.#catalog.apply(change)
-      }
+      const plan = planCommit(changes, catalog, logs)
+      for (const update of plan.documents) catalog.apply(update)
+      for (const update of plan.logs) logs.apply(update)
     })
   }
 
   head(logId: string): Promise<Head | undefined> {
-    return this.#read(() => this.#logs.head(logId))
+    return this.#read(() => this.#logs.headOf(logId))
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -105,27 +107,14 @@ class DurableObjectSession implements StorageSession {
   }
 
   close(): Promise<void> {
-    this.#closing ??= Promise.allSettled(this.#writes).then(this.#onClosed)
-    return this.#closing
+    return this.#calls.close(this.#onClosed)
   }
 
-  async #read<Result>(work: () => Result): Promise<Result> {
-    this.#assertOpen()
-    return attempt(work)
+  #read<Result>(work: () => Result): Promise<Result> {
+    return this.#calls.run(async () => attempt(work))
   }
 
-  async #write<Result>(work: () => Result): Promise<Result> {
-    this.#assertOpen()
-    const writing = this.#db.write(work)
-    this.#writes.add(writing)
-    try {
-      return await writing
-    } finally {
-      this.#writes.delete(writing)
-    }
-  }
-
-  #assertOpen(): void {
-    if (this.#closing !== undefined) throw failure('closed', 'the storage is closed')
+  #write<Result>(work: () => Result): Promise<Result> {
+    return this.#calls.run(() => this.#db.write(work))
   }
 }

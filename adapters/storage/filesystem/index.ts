@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
@@ -22,6 +23,10 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = { durability: oneOf(['s
  * A storage in its own directory, which is created if it does not exist. For Node, Bun and Deno.
  * docs/storage-format.md describes its files.
  *
+ * ```ts
+ * const hw = await open({ storage: filesystem('./data') })
+ * ```
+ *
  * Engines in one thread share the directory, also those of several copies of this module: development servers
  * evaluate modules again. If one of them asks for `'sync'`, that holds for all. The last one that closes
  * releases the directory. Another process, or another thread, cannot open it: that rejects with a
@@ -31,12 +36,12 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = { durability: oneOf(['s
  * bytes per run of records. There is one run for each append of 128 KiB or more, and one for each MiB of
  * other records, plus a few. Reads of single records of large appends cache up to 12 MiB of page tables.
  *
- * Throws `RangeError` for invalid options.
+ * Throws `invalid` for invalid options.
  */
 export function filesystem(directory: string, options: FilesystemOptions = {}): Storage {
   assertOptions(options, FILESYSTEM_OPTIONS)
   if (typeof directory !== 'string' || directory === '')
-    throw new RangeError('filesystem needs the path of a directory')
+    throw invalid('filesystem needs the path of a directory', 'directory')
   const { durability = 'sync' } = options
   const path = resolve(directory)
   return {

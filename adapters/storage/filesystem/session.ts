@@ -1,23 +1,25 @@
 import type { SerialQueue } from '../../../src/runtime/serial-queue.ts'
-import {
-  type AppendRequest,
-  type CatalogChange,
-  type Collection,
-  type Document,
-  type Head,
-  hasNewTrim,
-  type ListRange,
-  type ReadRange,
-  type Reclaimed,
-  type ReclaimLimits,
-  type StorageSession,
-  type StoredBlock,
+import { ChangeNotifier } from '../../../src/storage/change-notifier.ts'
+import { type SerializedChange, serializeChanges } from '../../../src/storage/commit-plan.ts'
+import type {
+  AppendRequest,
+  CatalogChange,
+  Collection,
+  Document,
+  Head,
+  ListRange,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  StorageSession,
+  StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
+import { storageClosed } from '../../../src/storage/errors.ts'
+import { copyHead, hasNewTrim } from '../../../src/storage/heads.ts'
+import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { isFullError } from './files/errors.ts'
 import type { Reserve } from './files/reserve.ts'
 import type { Committer } from './journal/committer.ts'
-import type { CatalogRequest } from './journal/stage.ts'
 import type { LogReader } from './log-reader.ts'
 import type { Maintenance } from './maintenance/maintenance.ts'
 import type { Reclaimer } from './maintenance/reclaimer.ts'
@@ -46,17 +48,14 @@ export interface SessionStorage {
 /** One engine's access to an open directory. */
 export class FilesystemSession implements StorageSession {
   readonly #storage: SessionStorage
-  readonly #onLogChanged: (logId: string) => void
-  readonly #inFlight = new Set<Promise<unknown>>()
-  /** Logs with a pending notification. */
-  readonly #changed = new Set<string>()
+  readonly #notifier: ChangeNotifier
+  readonly #calls = new SessionCalls()
   #isExclusive = true
   #onElected: ((isElected: boolean) => void) | undefined
-  #closing: Promise<void> | undefined
 
   constructor(storage: SessionStorage, onLogChanged: (logId: string) => void) {
     this.#storage = storage
-    this.#onLogChanged = onLogChanged
+    this.#notifier = new ChangeNotifier(onLogChanged)
   }
 
   async get(collection: Collection, key: string): Promise<Document | undefined> {
@@ -69,7 +68,7 @@ export class FilesystemSession implements StorageSession {
 
   async commit(changes: readonly CatalogChange[]): Promise<void> {
     const { committer } = this.#open()
-    const requests = changes.map(requestOf)
+    const requests = serializeChanges(changes)
     const logIds = requests.flatMap((request) => ('logId' in request ? [request.logId] : []))
     return this.#track(
       committer.commit(bytesOf(requests), (stage) => stage.commit(requests), !requests.some(addsData)),
@@ -126,8 +125,8 @@ export class FilesystemSession implements StorageSession {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#storage.leave(this)
-    return this.#closing
+    this.#notifier.clear()
+    return this.#calls.close(() => this.#storage.leave(this))
   }
 
   async check(): Promise<void> {
@@ -156,60 +155,43 @@ export class FilesystemSession implements StorageSession {
     this.#onElected?.(isElected)
   }
 
-  /**
-   * Schedules a notification, in a microtask of its own: a callback that throws must not suppress the others.
-   */
   logChanged(logId: string): void {
-    if (this.#changed.has(logId)) return
-    this.#changed.add(logId)
-    queueMicrotask(() => {
-      if (this.#changed.delete(logId) && this.#closing === undefined) this.#onLogChanged(logId)
-    })
+    if (!this.#calls.isClosed) this.#notifier.notify(logId)
   }
 
   /** Resolves when no call is in flight. */
-  async idle(): Promise<void> {
-    await Promise.allSettled(this.#inFlight)
+  idle(): Promise<void> {
+    return this.#calls.settled()
   }
 
   /** Tells the other sessions of a change once it is durable. */
   #track<Result>(call: Promise<Result>, changed: readonly string[] = []): Promise<Result> {
-    this.#inFlight.add(call)
-    const forget = () => void this.#inFlight.delete(call)
-    call.then(() => {
-      forget()
-      for (const logId of changed) this.#storage.sessions.notifyOthers(this, logId)
-    }, forget)
-    return call
+    call.then(
+      () => {
+        for (const logId of changed) this.#storage.sessions.notifyOthers(this, logId)
+      },
+      () => {},
+    )
+    return this.#calls.run(() => call)
   }
 
   #open(): SessionStorage {
-    if (this.#closing === undefined && !this.#storage.isClosed) return this.#storage
-    throw new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
+    if (this.#calls.isClosed || this.#storage.isClosed) throw storageClosed()
+    return this.#storage
   }
 }
 
-function requestOf(change: CatalogChange): CatalogRequest {
-  if (change.kind !== 'put') return { ...change }
-  const { kind, collection, key, value, expect } = change
-  return { kind, collection, key, text: JSON.stringify(value), expect }
-}
-
 /** Whether a change creates something. Usage is written all the time, so it would use up the reserve. */
-function addsData(request: CatalogRequest): boolean {
+function addsData(request: SerializedChange): boolean {
   if (request.kind !== 'put') return request.kind === 'create-log'
   return request.expect === null || request.collection === 'usage'
 }
 
-function bytesOf(requests: readonly CatalogRequest[]): number {
+function bytesOf(requests: readonly SerializedChange[]): number {
   return requests.reduce(
     (bytes, request) => bytes + OVERHEAD_BYTES + (request.kind === 'put' ? request.text.length : 0),
     0,
   )
-}
-
-function copyHead(head: Head): Head {
-  return { ...head, tail: { ...head.tail }, trims: head.trims.map((trim) => ({ ...trim })) }
 }
 
 /**

@@ -51,7 +51,6 @@ export class SharedStorage {
   }
 
   async #leave(session: FilesystemSession): Promise<void> {
-    await session.idle()
     this.#sessions.remove(session)
     if (this.#sessions.isEmpty) await this.close()
   }

@@ -1,6 +1,7 @@
 import { unwrap } from 'idb'
-import { type AppendRequest, type Head, identityOf, isSameHead } from '../../../src/storage/contract.ts'
-import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
+import { type StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { appendConflict } from '../../../src/storage/heads.ts'
 import { isSameSchedule, putChores, type RescheduledLog, reschedule } from './chores.ts'
 import { type LogWrite, replaceLog, writeWithAppends } from './log-write.ts'
 import { readBlocks } from './page.ts'
@@ -213,10 +214,8 @@ function checkHeads(logId: string, requests: readonly AppendRequest[], before: H
   const accepted: AppendRequest[] = []
   let head = before
   const refusals = requests.map((request) => {
-    if (head === undefined) return new StorageConflict(`log ${logId} does not exist`)
-    if (!isSameHead(identityOf(head), request.expected)) {
-      return new StorageConflict(`log ${logId} does not have the expected head`)
-    }
+    const conflict = appendConflict(logId, head, request.expected)
+    if (conflict !== undefined) return conflict
     accepted.push(request)
     head = request.head
     return undefined

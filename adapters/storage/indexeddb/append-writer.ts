@@ -1,5 +1,8 @@
-import { type AppendRequest, hasNewTrim } from '../../../src/storage/contract.ts'
+import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit.ts'
+import { hasNewTrim } from '../../../src/storage/heads.ts'
+import { RecentMap } from '../../../src/storage/recent-map.ts'
 import {
   type AppendPlan,
   type Attempt,
@@ -16,16 +19,14 @@ import type { Durability } from './transactions.ts'
 
 /** The most data per transaction, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
+/** Each cached state takes a few hundred bytes. */
+const RECENT_LOGS_MAX = 256
 
-interface Entry {
-  readonly request: AppendRequest
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-}
+type Entry = PendingItem<AppendRequest>
 
 /**
- * Group commit: requests that arrive during a transaction share the next one. Each log in a group is a
- * separate compare-and-set.
+ * Requests that arrive during a transaction share the next one. Each log in a group is a separate
+ * compare-and-set.
  *
  * A small append to a recently used log is an optimistic insert of one tail row, which reads nothing first
  * and makes an awaited append about as fast as a bare `put`. All others read the log, and mostly rewrite its
@@ -36,9 +37,13 @@ export class AppendWriter {
   readonly #reserve: Reserve
   readonly #durability: Durability
   readonly #onAppended: (requests: readonly AppendRequest[]) => void
-  readonly #recent = new RecentLogs()
-  #waiting: Entry[] = []
-  #isWriting = false
+  /** The logs that this session appended to most recently. */
+  readonly #recent = new RecentMap<string, LogState>(RECENT_LOGS_MAX)
+  readonly #group = new GroupCommit<AppendRequest>(
+    (entries) => this.#write(entries),
+    ({ block }) => block.data.length,
+    GROUP_BYTES_MAX,
+  )
 
   /** Calls `onAppended` with the durable appends to each log, and ignores what it throws. */
   constructor(
@@ -54,28 +59,7 @@ export class AppendWriter {
   }
 
   append(request: AppendRequest): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ request, resolve, reject })
-      if (!this.#isWriting) void this.#writeAll()
-    })
-  }
-
-  async #writeAll(): Promise<void> {
-    this.#isWriting = true
-    // Waits for further requests of the same turn, which belong in the same group.
-    await Promise.resolve()
-    while (this.#waiting.length > 0) await this.#write(this.#nextGroup())
-    this.#isWriting = false
-  }
-
-  #nextGroup(): Entry[] {
-    let bytes = 0
-    const end = this.#waiting.findIndex(({ request }, index) => {
-      bytes += request.block.data.length
-      return bytes > GROUP_BYTES_MAX && index > 0
-    })
-    const count = end === -1 ? this.#waiting.length : end
-    return this.#waiting.splice(0, count)
+    return this.#group.add(request)
   }
 
   async #write(entries: readonly Entry[]): Promise<void> {
@@ -103,13 +87,13 @@ export class AppendWriter {
     if (after === undefined) this.#recent.delete(logId)
     else this.#recent.set(logId, after)
     const appended: AppendRequest[] = []
-    entries.forEach(({ request, resolve, reject }, index) => {
+    entries.forEach(({ item, resolve, reject }, index) => {
       const refusal = refusals[index]
       if (refusal !== undefined) {
         reject(refusal)
         return
       }
-      appended.push(request)
+      appended.push(item)
       resolve()
     })
     try {
@@ -139,7 +123,7 @@ export class AppendWriter {
   }
 
   #logAppends(logId: string, entries: readonly Entry[], isFirst: boolean): LogAppends {
-    const requests = entries.map(({ request }) => request)
+    const requests = entries.map(({ item }) => item)
     const recent = isFirst ? this.#recent.get(logId) : undefined
     return { logId, requests, optimistic: recent && planOptimistically(logId, requests, recent) }
   }
@@ -148,38 +132,13 @@ export class AppendWriter {
 function groupByLog(entries: readonly Entry[]): Map<string, Entry[]> {
   const logs = new Map<string, Entry[]>()
   for (const entry of entries) {
-    const own = logs.get(entry.request.logId)
-    if (own === undefined) logs.set(entry.request.logId, [entry])
+    const own = logs.get(entry.item.logId)
+    if (own === undefined) logs.set(entry.item.logId, [entry])
     else own.push(entry)
   }
   return logs
 }
 
 function hasTrim(entries: readonly Entry[]): boolean {
-  return entries.some(({ request }) => hasNewTrim(request.head))
-}
-
-/** Each cached state takes a few hundred bytes. */
-const RECENT_LOGS_MAX = 256
-
-/** A cache of the logs that this session appended to most recently. */
-class RecentLogs {
-  /** In order of use. */
-  readonly #logs = new Map<string, LogState>()
-
-  get(logId: string): LogState | undefined {
-    return this.#logs.get(logId)
-  }
-
-  set(logId: string, state: LogState): void {
-    this.#logs.delete(logId)
-    this.#logs.set(logId, state)
-    if (this.#logs.size <= RECENT_LOGS_MAX) return
-    const [oldest] = this.#logs.keys()
-    this.#logs.delete(oldest!)
-  }
-
-  delete(logId: string): void {
-    this.#logs.delete(logId)
-  }
+  return entries.some(({ item }) => hasNewTrim(item.head))
 }

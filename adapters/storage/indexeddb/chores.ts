@@ -1,4 +1,5 @@
-import { type BlockSummary, earliestExpiry } from './page.ts'
+import type { BlockSummary } from '../../../src/storage/block-collector.ts'
+import { earliestExpiry } from './page.ts'
 import type { Chore, ChoreTimes, LogRow } from './schema.ts'
 
 /** A log row whose chore times changed, and the changes to `chores` that go with it. */

@@ -1,13 +1,7 @@
 import { openDB } from 'idb'
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import {
-  isConnectionError,
-  isRefused,
-  storageClosed,
-  toStorageFailure,
-  withUnknownOutcome,
-} from './failures.ts'
+import { isConnectionError, isRefused, toStorageFailure, withUnknownOutcome } from './failures.ts'
 import {
   type Database,
   type ReadTransaction,
@@ -30,7 +24,6 @@ export class Connection {
   #database: Promise<Database> | undefined
   /** Read transactions that have not ended. */
   readonly #reads = new Set<Promise<void>>()
-  #closed = false
 
   constructor(name: string, clock: Clock) {
     this.#name = name
@@ -83,10 +76,10 @@ export class Connection {
   }
 
   /**
-   * Must not be called while calls are running. Resolves when this connection no longer blocks a deletion.
+   * Must not be called while calls are running, nor be followed by any. Resolves when this connection no
+   * longer blocks a deletion.
    */
   async close(): Promise<void> {
-    this.#closed = true
     await Promise.all(this.#reads)
     const database = this.#database
     this.#database = undefined
@@ -94,7 +87,6 @@ export class Connection {
   }
 
   #current(): Promise<Database> {
-    if (this.#closed) return Promise.reject(storageClosed())
     if (this.#database !== undefined) return this.#database
     const database = openDatabase(this.#name, this.#clock, () => this.#discard(database))
     this.#database = database

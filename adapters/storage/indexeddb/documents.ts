@@ -1,5 +1,6 @@
-import { compareUtf8, utf8 } from '../../../src/model/bytes.ts'
+import { utf8 } from '../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
+import { keyBounds } from '../../../src/storage/document-keys.ts'
 import type { Connection } from './connection.ts'
 import type { DocumentKey, DocumentRow } from './schema.ts'
 
@@ -26,17 +27,14 @@ export async function getDocument(
 export async function listDocuments(
   connection: Connection,
   collection: Collection,
-  { prefix, after, limit }: ListRange,
+  query: ListRange,
 ): Promise<Document[]> {
-  const isAfter = compareUtf8(after, prefix) >= 0
-  if (limit <= 0 || (isAfter && !after.startsWith(prefix))) return []
-  const key = isAfter ? after : prefix
-  const from = key === '' ? [collection] : documentKey({ collection, key })
-  // UTF-8 never contains the byte 0xff.
-  const end = new Uint8Array([...utf8(prefix), 0xff])
-  const range = IDBKeyRange.bound(from, [collection, end], isAfter, true)
+  const bounds = keyBounds(query)
+  if (bounds === undefined) return []
+  const from = bounds.from.length === 0 ? [collection] : [collection, new Uint8Array(bounds.from)]
+  const range = IDBKeyRange.bound(from, [collection, bounds.to], bounds.isFromExcluded, true)
   const rows = await connection.read(['documents'], (transaction) =>
-    transaction.objectStore('documents').getAll(range, limit),
+    transaction.objectStore('documents').getAll(range, query.limit),
   )
   return rows.map(documentOf)
 }

@@ -48,10 +48,6 @@ export function corrupt(what: string, cause?: unknown): StorageFailure {
   return new StorageFailure('corrupt', `the database is damaged: ${what}`, { nothingWritten: true, cause })
 }
 
-export function storageClosed(): StorageFailure {
-  return new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
-}
-
 function nameOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'name' in error ? String(error.name) : typeof error
 }

@@ -1,4 +1,4 @@
 export type { LowSpace, StorageUsage } from './space.ts'
 export { type IndexedDbOptions, type IndexedDbStorage, indexedDb } from './storage.ts'
 export type { Durability } from './transactions.ts'
-export { type TrimWhenLowOptions, trimWhenLow } from './trim-when-low.ts'
+export { type TrimmableStream, type TrimWhenLowOptions, trimWhenLow } from './trim-when-low.ts'

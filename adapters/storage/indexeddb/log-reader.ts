@@ -1,14 +1,7 @@
+import { BlockCollector } from '../../../src/storage/block-collector.ts'
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import type { Connection } from './connection.ts'
-import {
-  assembleBlocks,
-  type BlockSummary,
-  endSeqNumOf,
-  pagesEnding,
-  ROW_BYTES_MAX,
-  readBlocks,
-  readSummaries,
-} from './page.ts'
+import { assembleBlocks, endSeqNumOf, pagesEnding, ROW_BYTES_MAX, readBlocks, readSummaries } from './page.ts'
 import type { LogRow, ReadTransaction } from './schema.ts'
 import { lastTailRow, readTailRows, TAIL_ROW_RECORDS_MAX } from './tail-rows.ts'
 
@@ -128,52 +121,4 @@ async function seqNumAt(
 /** The sequence number at which the tail of the log row begins. */
 function endOfPages({ head, tail }: LogRow): number {
   return tail.numbers[0] ?? head.tail.seqNum
-}
-
-/** Collects the blocks of a log that a read wants. They are added in order. */
-class BlockCollector<Block extends BlockSummary = BlockSummary> {
-  readonly blocks: Block[] = []
-  readonly #range: ReadRange
-  #bytesLeft: number
-  #recordsLeft: number
-  #isDone: boolean
-
-  constructor(range: ReadRange) {
-    const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
-    this.#range = range
-    this.#bytesLeft = bytesMax
-    this.#recordsLeft = recordsMax
-    this.#isDone = 'seqNum' in from && from.seqNum >= endSeqNum
-  }
-
-  /** Whether the read wants no further block. */
-  get isDone(): boolean {
-    return this.#isDone
-  }
-
-  /** In metered bytes. */
-  get bytesLeft(): number {
-    return this.#bytesLeft
-  }
-
-  get recordsLeft(): number {
-    return this.#recordsLeft
-  }
-
-  add(block: Block): void {
-    if (this.#isDone || !this.#hasReached(block)) return
-    if (block.firstSeqNum >= this.#range.endSeqNum) {
-      this.#isDone = true
-      return
-    }
-    this.blocks.push(block)
-    this.#bytesLeft -= block.meteredBytes
-    this.#recordsLeft -= block.endSeqNum - block.firstSeqNum
-    this.#isDone = this.#bytesLeft <= 0 || this.#recordsLeft <= 0
-  }
-
-  #hasReached({ endSeqNum, lastTimestamp }: Block): boolean {
-    const { from } = this.#range
-    return 'seqNum' in from ? endSeqNum > from.seqNum : lastTimestamp >= from.timestamp
-  }
 }

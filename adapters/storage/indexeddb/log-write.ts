@@ -1,14 +1,7 @@
+import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
 import { choreTimesAfter, exactChoreTimes, putChores, type RescheduledLog, reschedule } from './chores.ts'
-import {
-  type BlockSummary,
-  encodePage,
-  packPages,
-  parseBlocks,
-  readBlocks,
-  type StoredPage,
-  sizeInPage,
-} from './page.ts'
+import { encodePage, packPages, parseBlocks, readBlocks, type StoredPage, sizeInPage } from './page.ts'
 import type { LogRow, TailMarker, TailRow } from './schema.ts'
 import { markerKey, tailRange } from './tail-rows.ts'
 

@@ -1,4 +1,5 @@
 import { concatBytes } from '../../../src/model/bytes.ts'
+import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { splitBlock } from '../../../src/storage/record-spans.ts'
 import { corrupt } from './failures.ts'
@@ -7,9 +8,6 @@ import type { Page, PageKey, PageRow } from './schema.ts'
 const NUMBERS_PER_BLOCK = 7
 
 export const EMPTY_PAGE: Page = { numbers: new Float64Array(0), data: new Uint8Array(0) }
-
-/** A block without its data. */
-export type BlockSummary = Omit<StoredBlock, 'data'>
 
 /** The data of a block stored elsewhere: undefined if it is missing, null if the block is not wanted. */
 export type Part = Uint8Array | undefined | null
@@ -44,6 +42,27 @@ function encodeNumbers(blocks: readonly StoredBlock[]): Float64Array {
     )
   })
   return numbers
+}
+
+/**
+ * A page with other expiries, one per block. All pieces, of which there are some only if there is one block,
+ * expire with it.
+ */
+export function withExpiries(row: PageRow, expiries: readonly (number | null)[]): PageRow {
+  const { expiresAt: _, numbers, pieces, ...others } = row
+  const earliest = earliestExpiry(expiries.map((expiresAt) => ({ expiresAt })))
+  const replaced = (values: Float64Array) =>
+    values.map((value, i) =>
+      i % NUMBERS_PER_BLOCK === 5
+        ? ((pieces ? expiries[0] : expiries[Math.floor(i / NUMBERS_PER_BLOCK)]) ?? Number.POSITIVE_INFINITY)
+        : value,
+    )
+  return {
+    ...others,
+    numbers: replaced(numbers),
+    ...(earliest !== undefined && { expiresAt: earliest }),
+    ...(pieces && { pieces: replaced(pieces) }),
+  }
 }
 
 /** The blocks of a page without their data. Throws `RangeError` if the page is damaged. */
@@ -109,7 +128,7 @@ export function endSeqNumOf({ numbers }: Pick<Page, 'numbers'>): number {
 }
 
 /** The earliest expiry of the blocks; undefined if none expires. */
-export function earliestExpiry(blocks: readonly BlockSummary[]): number | undefined {
+export function earliestExpiry(blocks: readonly Pick<BlockSummary, 'expiresAt'>[]): number | undefined {
   const earliest = Math.min(...blocks.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
   return earliest === Number.POSITIVE_INFINITY ? undefined : earliest
 }

@@ -1,18 +1,19 @@
 import { unwrap } from 'idb'
-import { reclaimablePoint } from '../../../src/core/retention.ts'
+import { extendedExpiry, reclaimablePoint } from '../../../src/core/retention.ts'
+import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { Connection } from './connection.ts'
 import { corrupt } from './failures.ts'
 import { type LogWrite, meteredBytesOf, putPage, replaceLog, writeWithExactChores } from './log-write.ts'
 import {
-  type BlockSummary,
   encodePage,
   packPages,
   pagesEnding,
   partsOf,
   readBlocks,
   readSummaries,
+  withExpiries,
 } from './page.ts'
 import type { Chore, ChoreKind, LogRow, PageKey, PageRow, WriteTransaction } from './schema.ts'
 import { foldTailRows, readLog, type StoredLog } from './tail-rows.ts'
@@ -190,21 +191,30 @@ class Reclaim {
     return damaged === 0
   }
 
-  /** Resolves to whether the page had anything to free. */
+  /** Resolves to whether the page had anything to free, or to keep longer. */
   async #freeFromPage(key: PageKey, page: PageRow, isFree: Condition): Promise<boolean> {
     if (this.#isExhausted) return false
     this.#rowsLeft--
-    const blocks = readSummaries(page)
+    const stored = readSummaries(page)
     const [logId, endSeqNum] = key
-    if (page.logId !== logId || blocks.at(-1)!.endSeqNum !== endSeqNum) {
+    if (page.logId !== logId || stored.at(-1)!.endSeqNum !== endSeqNum) {
       throw corrupt(`a page of log ${logId} has the wrong key`)
     }
-    this.#rowsLeft -= page.parts
+    const log = await this.#openLog(logId)
+    const blocks = extendedBlocks(stored, log)
     const freed = this.#limit(blocks.filter(isFree))
-    if (freed.length === 0) return false
+    if (freed.length === 0) {
+      if (blocks === stored) return false
+      const expiries = blocks.map(({ expiresAt }) => expiresAt)
+      this.#raw.objectStore('pages').put(withExpiries(page, expiries), key)
+      this.#isChanged = true
+      return true
+    }
+    this.#rowsLeft -= page.parts
     // A page with parts has a single block, so the data of this one is in its row.
-    const kept = freed.length === blocks.length ? [] : without(freed, readBlocks(logId, page))
-    this.#recordFreed(await this.#openLog(logId), freed)
+    const kept =
+      freed.length === blocks.length ? [] : without(freed, extendedBlocks(readBlocks(logId, page), log))
+    this.#recordFreed(log, freed)
     this.#raw.objectStore('pages').delete(key)
     if (page.parts > 0) this.#raw.objectStore('parts').delete(partsOf(key))
     for (const page of packPages(logId, kept)) putPage(this.#raw, logId, page)
@@ -214,10 +224,11 @@ class Reclaim {
   /** Returns whether the tail is intact. */
   #freeFromTail(log: OpenLog, isFree: Condition): boolean {
     return this.#damage.attemptSync(() => {
-      const blocks = readBlocks(log.logId, log.row.tail)
+      const stored = readBlocks(log.logId, log.row.tail)
+      const blocks = extendedBlocks(stored, log)
       const freed = this.#limit(blocks.filter(isFree))
-      if (freed.length === 0) return
-      this.#recordFreed(log, freed)
+      if (freed.length === 0 && blocks === stored) return
+      if (freed.length > 0) this.#recordFreed(log, freed)
       log.row = { ...log.row, tail: encodePage(without(freed, blocks)) }
     })
   }
@@ -280,6 +291,18 @@ class Reclaim {
     this.#logs.set(logId, log)
     return log
   }
+}
+
+/** The blocks with their extended expiries; the same array if no extension applies. */
+function extendedBlocks<Block extends BlockSummary>(
+  blocks: readonly Block[],
+  log: OpenLog | undefined,
+): readonly Block[] {
+  const extended = blocks.map((block) => {
+    const expiresAt = extendedExpiry(block, log?.row.head.extensions)
+    return expiresAt === block.expiresAt ? block : { ...block, expiresAt }
+  })
+  return extended.every((block, index) => block === blocks[index]) ? blocks : extended
 }
 
 function without<Block extends BlockSummary>(

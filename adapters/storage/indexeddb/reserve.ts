@@ -32,7 +32,7 @@ export class Reserve {
   /** Allocates the reserve if it is missing. Resolves to whether it exists, as far as is known. */
   async restore(): Promise<boolean> {
     try {
-      await allocateReserve(this.#connection)
+      await setReserve(this.#connection, true)
       this.#isSpent = false
     } catch (error) {
       if (isQuotaFailure(error)) this.#isSpent = true
@@ -47,7 +47,7 @@ export class Reserve {
     } catch (error) {
       if (!isQuotaFailure(error)) throw error
       this.#isSpent = true
-      if (!(await releaseReserve(this.#connection))) throw error
+      if (!(await setReserve(this.#connection, false))) throw error
       return work()
     }
   }
@@ -58,23 +58,14 @@ export function isQuotaFailure(error: unknown): boolean {
   return StorageFailure.is(error) && error.kind === 'quota' && error.nothingWritten
 }
 
-function allocateReserve(connection: Connection): Promise<void> {
+/** Allocates or releases the reserve. Resolves to whether there was one. */
+function setReserve(connection: Connection, isWanted: boolean): Promise<boolean> {
   return connection.run((db) =>
     write(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')
       const exists = (await store.getKey(RESERVE)) !== undefined
-      if (!exists) await store.put(randomBytes(RESERVE_BYTES), RESERVE)
-    }),
-  )
-}
-
-/** Resolves to whether there was a reserve. */
-function releaseReserve(connection: Connection): Promise<boolean> {
-  return connection.run((db) =>
-    write(db, ['reserve'], 'relaxed', async (transaction) => {
-      const store = transaction.objectStore('reserve')
-      const exists = (await store.getKey(RESERVE)) !== undefined
-      if (exists) await store.delete(RESERVE)
+      if (isWanted && !exists) await store.put(randomBytes(RESERVE_BYTES), RESERVE)
+      if (!isWanted && exists) await store.delete(RESERVE)
       return exists
     }),
   )

@@ -1,24 +1,11 @@
-import type {
-  AppendRequest,
-  CatalogChange,
-  Collection,
-  Document,
-  Head,
-  ListRange,
-  ReadRange,
-  Reclaimed,
-  ReclaimLimits,
-  StorageContext,
-  StorageSession,
-  StoredBlock,
-} from '../../../src/storage/contract.ts'
+import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { AppendWriter } from './append-writer.ts'
 import { contendForBackgroundLock } from './background-lock.ts'
 import { ChangeChannel } from './change-channel.ts'
 import { commit } from './commit.ts'
 import { Connection } from './connection.ts'
 import { getDocument, listDocuments } from './documents.ts'
-import { storageClosed } from './failures.ts'
 import { measureLogs, readHead, readLogRange } from './log-reader.ts'
 import { reclaim } from './reclaim.ts'
 import { isQuotaFailure, Reserve } from './reserve.ts'
@@ -31,119 +18,71 @@ export interface DatabaseOptions {
   readonly space: SpaceMonitor
 }
 
-/** One engine's access to a database. */
-export class IndexedDbSession implements StorageSession {
-  readonly #name: string
-  readonly #durability: Durability
-  readonly #space: SpaceMonitor
-  readonly #connection: Connection
-  readonly #reserve: Reserve
-  readonly #writer: AppendWriter
-  readonly #changes: ChangeChannel
-  readonly #runningCalls = new Set<Promise<unknown>>()
-  readonly #withdrawals = new Set<() => void>()
-  #closing: Promise<void> | undefined
+/** Opens one engine's access to a database. */
+export async function openSession(
+  { name, durability, space }: DatabaseOptions,
+  { clock, onLogChanged }: StorageContext,
+): Promise<StorageSession> {
+  const connection = new Connection(name, clock)
+  await connection.open()
+  const calls = new SessionCalls()
+  const reserve = new Reserve(connection)
+  const channel = new ChangeChannel(name, clock, (logId) => {
+    if (!calls.isClosed) onLogChanged(logId)
+  })
+  const writer = new AppendWriter(connection, reserve, durability, (requests) => {
+    channel.announce(requests.map(({ logId }) => logId))
+    space.recordWritten(requests.reduce((sum, { block }) => sum + block.data.length, 0))
+  })
+  const withdrawals = new Set<() => void>()
 
-  private constructor(database: DatabaseOptions, context: StorageContext, connection: Connection) {
-    const { name, durability, space } = database
-    this.#name = name
-    this.#durability = durability
-    this.#space = space
-    this.#connection = connection
-    this.#reserve = new Reserve(connection)
-    this.#writer = new AppendWriter(connection, this.#reserve, durability, (requests) => {
-      this.#changes.announce(requests.map(({ logId }) => logId))
-      space.recordWritten(requests.reduce((sum, { block }) => sum + block.data.length, 0))
-    })
-    this.#changes = new ChangeChannel(name, context.clock, (logId) => {
-      if (this.#closing === undefined) context.onLogChanged(logId)
-    })
-  }
-
-  static async open(database: DatabaseOptions, context: StorageContext): Promise<IndexedDbSession> {
-    const connection = new Connection(database.name, context.clock)
-    await connection.open()
-    const session = new IndexedDbSession(database, context, connection)
-    void session.#call(() => session.#reserve.restore())
-    return session
-  }
-
-  get(collection: Collection, key: string): Promise<Document | undefined> {
-    return this.#call(() => getDocument(this.#connection, collection, key))
-  }
-
-  list(collection: Collection, range: ListRange): Promise<Document[]> {
-    return this.#call(() => listDocuments(this.#connection, collection, range))
-  }
-
-  commit(changes: readonly CatalogChange[]): Promise<void> {
-    return this.#call(async () => {
-      const work = () => commit(this.#connection, this.#durability, changes)
-      const freesSpace = changes.some(({ kind }) => kind === 'delete' || kind === 'delete-log')
-      await (freesSpace ? this.#reserve.use(work) : work())
-      this.#changes.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
-    })
-  }
-
-  head(logId: string): Promise<Head | undefined> {
-    return this.#call(() => readHead(this.#connection, logId))
-  }
-
-  append(request: AppendRequest): Promise<void> {
-    return this.#call(() => this.#writer.append(request))
-  }
-
-  read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
-    return this.#call(() => readLogRange(this.#connection, logId, range))
-  }
-
-  reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return this.#call(async () => {
-      const reclaimed = await this.#reserve.use(() => reclaim(this.#connection, limits))
-      if (this.#reserve.isSpent) await this.#reserve.restore()
-      return reclaimed
-    })
-  }
-
-  measure(logIds: readonly string[]): Promise<number[]> {
-    return this.#call(() => measureLogs(this.#connection, logIds))
-  }
-
-  isFull(): boolean {
-    return this.#reserve.isSpent
-  }
-
-  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
-    if (this.#closing !== undefined) return () => {}
-    const end = contendForBackgroundLock(this.#name, onElected)
-    const withdraw = () => {
-      if (this.#withdrawals.delete(withdraw)) end()
-    }
-    this.#withdrawals.add(withdraw)
-    return withdraw
-  }
-
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
-  }
-
-  async #close(): Promise<void> {
-    for (const withdraw of this.#withdrawals) withdraw()
-    await Promise.allSettled(this.#runningCalls)
-    this.#changes.close()
-    await this.#connection.close()
-  }
-
-  #call<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#closing !== undefined) return Promise.reject(storageClosed())
-    const call = work()
-    const done = () => this.#runningCalls.delete(call)
-    this.#runningCalls.add(call)
-    call.then(done, (error) => {
-      done()
-      if (isQuotaFailure(error)) this.#space.recordFull()
+  function run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const call = calls.run(work)
+    call.catch((error) => {
+      if (isQuotaFailure(error)) space.recordFull()
     })
     return call
+  }
+
+  void run(() => reserve.restore())
+  return {
+    get: (collection, key) => run(() => getDocument(connection, collection, key)),
+    list: (collection, range) => run(() => listDocuments(connection, collection, range)),
+    commit: (given) =>
+      run(async () => {
+        // The caller may modify the values while the documents are read.
+        const changes = structuredClone(given)
+        const work = () => commit(connection, durability, changes)
+        const freesSpace = changes.some(({ kind }) => kind === 'delete' || kind === 'delete-log')
+        await (freesSpace ? reserve.use(work) : work())
+        channel.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
+      }),
+    head: (logId) => run(() => readHead(connection, logId)),
+    append: (request) => run(() => writer.append(request)),
+    read: (logId, range) => run(() => readLogRange(connection, logId, range)),
+    reclaim: (limits) =>
+      run(async () => {
+        const reclaimed = await reserve.use(() => reclaim(connection, limits))
+        if (reserve.isSpent) await reserve.restore()
+        return reclaimed
+      }),
+    measure: (logIds) => run(() => measureLogs(connection, logIds)),
+    isFull: () => reserve.isSpent,
+    electForBackgroundWork(onElected) {
+      if (calls.isClosed) return () => {}
+      const end = contendForBackgroundLock(name, onElected)
+      const withdraw = () => {
+        if (withdrawals.delete(withdraw)) end()
+      }
+      withdrawals.add(withdraw)
+      return withdraw
+    },
+    close() {
+      for (const withdraw of withdrawals) withdraw()
+      return calls.close(() => {
+        channel.close()
+        return connection.close()
+      })
+    },
   }
 }

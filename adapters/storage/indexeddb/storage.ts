@@ -1,8 +1,9 @@
 import type { Observable } from 'rxjs'
+import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { canBroadcast } from './change-channel.ts'
-import { IndexedDbSession } from './session.ts'
+import { openSession } from './session.ts'
 import { type LowSpace, measureUsage, persist, SpaceMonitor, type StorageUsage } from './space.ts'
 import type { Durability } from './transactions.ts'
 
@@ -45,17 +46,23 @@ export interface IndexedDbStorage extends Storage {
  * Creates a storage in the named IndexedDB database. Any number of tabs and workers of the origin can open it
  * at once. Does nothing until it is opened.
  *
+ * ```ts
+ * const storage = indexedDb('my-app')
+ * const hw = await open({ storage })
+ * if (!(await storage.persist())) console.warn('the browser may delete the data')
+ * ```
+ *
  * The browser may delete the data of an origin that was not used recently when the device runs out of space,
  * unless `persist` succeeded. Private windows lose it when the last of them closes.
  *
- * Throws `RangeError` for invalid options.
+ * Throws `invalid` for invalid options.
  */
 export function indexedDb(name: string, options: IndexedDbOptions = {}): IndexedDbStorage {
   assertOptions(options, INDEXED_DB_OPTIONS)
-  if (typeof name !== 'string') throw new RangeError('indexedDb needs the name of a database')
+  if (typeof name !== 'string') throw invalid('indexedDb needs the name of a database', 'name')
   const { durability = 'strict', lowSpaceShare = 0.8 } = options
   if (!(lowSpaceShare > 0 && lowSpaceShare <= 1)) {
-    throw new RangeError(`lowSpaceShare is ${lowSpaceShare}; expected a number in (0, 1]`)
+    throw invalid(`lowSpaceShare is ${lowSpaceShare}; expected a number in (0, 1]`, 'lowSpaceShare')
   }
   const space = new SpaceMonitor(lowSpaceShare)
   return {
@@ -66,7 +73,7 @@ export function indexedDb(name: string, options: IndexedDbOptions = {}): Indexed
       shared: true,
       notifications: canBroadcast() ? 'hint' : 'none',
     },
-    open: (context) => IndexedDbSession.open({ name, durability, space }, context),
+    open: (context) => openSession({ name, durability, space }, context),
     lowSpace$: space.low$,
     usage: measureUsage,
     persist,

@@ -1,5 +1,4 @@
-import type { Stream } from '../../../src/engine/api/stream.ts'
-import { HeadwaterError } from '../../../src/model/errors.ts'
+import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import type { LowSpace } from './space.ts'
@@ -15,8 +14,20 @@ const DEFAULT_TRIM_BYTES = 1024 * 1024
 /** The number of records per step. */
 const STEP_RECORDS = 100
 
+/** What `trimWhenLow` needs of a `Stream`. */
+export interface TrimmableStream {
+  /** Returns records from a sequence number on; none at the tail. */
+  readBatch(query: { readonly seqNum: number; readonly count: number }): Promise<{
+    readonly records: readonly { readonly timestamp: number }[]
+    readonly lastSeqNum: number
+    readonly meteredBytes: number
+  }>
+  /** Trims the records below a sequence number. */
+  trim(trimPoint: number): Promise<unknown>
+}
+
 /** Options of `trimWhenLow`. */
-export interface TrimWhenLowOptions {
+export interface TrimWhenLowOptions<Stream extends TrimmableStream = TrimmableStream> {
   /** Returns the streams whose oldest records may be trimmed. Called each time that space is low. */
   readonly streams: () => Iterable<Stream> | Promise<Iterable<Stream>>
   /** The share of the quota, in (0, 1), to free up to. Defaults to 0.3. */
@@ -45,7 +56,7 @@ const TRIM_OPTIONS: MembersOf<TrimWhenLowOptions> = {
  * quota is free. Browsers count freed space for a long time; until their estimate has fallen, trims only as
  * much as was written meanwhile. Use it in one page or worker of an origin. Returns a function that stops it.
  *
- * Throws `RangeError` for invalid options.
+ * Throws `invalid` for invalid options.
  *
  * ```ts
  * const storage = indexedDb('my-app')
@@ -53,12 +64,15 @@ const TRIM_OPTIONS: MembersOf<TrimWhenLowOptions> = {
  * const stop = trimWhenLow(storage, { streams: () => [hw.basin('my-app').stream('log')] })
  * ```
  */
-export function trimWhenLow(storage: IndexedDbStorage, options: TrimWhenLowOptions): () => void {
+export function trimWhenLow<Stream extends TrimmableStream>(
+  storage: IndexedDbStorage,
+  options: TrimWhenLowOptions<Stream>,
+): () => void {
   assertOptions(options, TRIM_OPTIONS)
-  if (options.streams === undefined) throw new RangeError('`streams` is required')
+  if (options.streams === undefined) throw invalid('`streams` is required', 'streams')
   const { streams, freeShare = 0.3, onTrim, onError, clock = systemClock } = options
   if (!(freeShare > 0 && freeShare < 1)) {
-    throw new RangeError(`freeShare is ${freeShare}; expected a number in (0, 1)`)
+    throw invalid(`freeShare is ${freeShare}; expected a number in (0, 1)`, 'freeShare')
   }
   let trimmed: Trimmed | undefined
 
@@ -125,7 +139,7 @@ function excessBytes({ usedBytes, quotaBytes, isFull }: LowSpace, freeShare: num
 }
 
 /** The next records of a stream to trim. */
-interface Candidate {
+interface Candidate<Stream> {
   readonly stream: Stream
   readonly timestamp: number
   readonly endSeqNum: number
@@ -138,7 +152,10 @@ interface StreamTrim {
 }
 
 /** Finds trim points that remove the oldest `bytes` of the streams, or all records if there are fewer. */
-async function planTrims(streams: Iterable<Stream>, bytes: number): Promise<Map<Stream, StreamTrim>> {
+async function planTrims<Stream extends TrimmableStream>(
+  streams: Iterable<Stream>,
+  bytes: number,
+): Promise<Map<Stream, StreamTrim>> {
   const trims = new Map<Stream, StreamTrim>()
   let foundBytes = 0
   let candidates = await Promise.all([...streams].map((stream) => candidateOf(stream, 0)))
@@ -157,13 +174,16 @@ async function planTrims(streams: Iterable<Stream>, bytes: number): Promise<Map<
   return trims
 }
 
-async function candidateOf(stream: Stream, seqNum: number): Promise<Candidate | undefined> {
+async function candidateOf<Stream extends TrimmableStream>(
+  stream: Stream,
+  seqNum: number,
+): Promise<Candidate<Stream> | undefined> {
   try {
-    const { records, lastSeqNum, meteredBytes } = await stream.read({ seqNum, count: STEP_RECORDS })
+    const { records, lastSeqNum, meteredBytes } = await stream.readBatch({ seqNum, count: STEP_RECORDS })
     const [first] = records
     return first && { stream, timestamp: first.timestamp, endSeqNum: lastSeqNum + 1, meteredBytes }
   } catch (error) {
-    if (HeadwaterError.is(error) && error.code === 'range_not_satisfiable') return undefined
+    if (Object(error).code === 'range_not_satisfiable') return undefined
     throw error
   }
 }

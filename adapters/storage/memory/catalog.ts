@@ -1,6 +1,6 @@
 import { compareUtf8 } from '../../../src/model/bytes.ts'
-import type { Collection, Document, JsonValue, ListRange } from '../../../src/storage/contract.ts'
-import { StorageConflict } from '../../../src/storage/errors.ts'
+import type { DocumentUpdate, DocumentVersions } from '../../../src/storage/commit-plan.ts'
+import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
 
 /**
@@ -17,10 +17,9 @@ interface StoredCollection {
   readonly keys: OrderedList<string>
 }
 
-/** The documents of all collections. Each change returns a function that undoes it. */
-export class Catalog {
+/** The documents of all collections. */
+export class MemoryCatalog implements DocumentVersions {
   readonly #collections = new Map<Collection, StoredCollection>()
-  /** A single counter for all documents: a version is never reused, even after a deletion. */
   #version = 0
 
   get(collection: Collection, key: string): Document | undefined {
@@ -41,37 +40,23 @@ export class Catalog {
     return found
   }
 
-  put(collection: Collection, key: string, value: JsonValue, expect: number | null | undefined): () => void {
-    const before = this.check(collection, key, expect)
-    this.#set(collection, key, { text: joined(JSON.stringify(value)), version: ++this.#version })
-    return () => this.#set(collection, key, before)
+  /** A single counter for all documents: a version is never reused, even after a deletion. */
+  nextVersion(): number {
+    return ++this.#version
   }
 
-  delete(collection: Collection, key: string, expect: number | undefined): () => void {
-    const before = this.check(collection, key, expect)
-    this.#set(collection, key, undefined)
-    return () => this.#set(collection, key, before)
+  versionOf(collection: Collection, key: string): number | undefined {
+    return this.#collections.get(collection)?.documents.get(key)?.version
   }
 
-  /** Returns the document. Throws `StorageConflict` if it does not have the expected version. */
-  check(collection: Collection, key: string, expect: number | null | undefined): StoredDocument | undefined {
-    const document = this.#collections.get(collection)?.documents.get(key)
-    if (expect !== undefined && (document?.version ?? null) !== expect) {
-      throw new StorageConflict(
-        `document ${JSON.stringify(key)} in ${collection} does not have the expected version`,
-      )
-    }
-    return document
-  }
-
-  #set(collection: Collection, key: string, document: StoredDocument | undefined): void {
+  apply({ collection, key, content }: DocumentUpdate): void {
     const { documents, keys } = this.#collection(collection)
-    if (document === undefined) {
+    if (content === undefined) {
       if (documents.delete(key)) keys.delete(key)
       return
     }
     if (!documents.has(key)) keys.add(key)
-    documents.set(key, document)
+    documents.set(key, { text: joined(content.text), version: content.version })
   }
 
   #collection(collection: Collection): StoredCollection {

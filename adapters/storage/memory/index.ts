@@ -1,3 +1,5 @@
+import { ChangeNotifier } from '../../../src/storage/change-notifier.ts'
+import { planCommit } from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -12,13 +14,17 @@ import type {
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
-import { Catalog } from './catalog.ts'
+import { storageClosed } from '../../../src/storage/errors.ts'
+import { MemoryCatalog } from './catalog.ts'
 import { Logs } from './logs.ts'
 
 /**
  * A storage that keeps everything in the returned object: for tests, caches, and pages that may lose their
  * data.
+ *
+ * ```ts
+ * const hw = await open({ storage: memory() })
+ * ```
  *
  * Several engines may have one `memory()` open at the same time, and each sees the changes of the others. The
  * data lives as long as the object: an engine that opens it again finds the same data, as after a restart.
@@ -41,41 +47,18 @@ const DONE: Promise<void> = Promise.resolve()
 
 /** The data of one `memory()`, shared by its sessions. */
 class MemoryData {
-  readonly catalog = new Catalog()
+  readonly catalog = new MemoryCatalog()
   readonly logs = new Logs()
   readonly sessions = new Set<MemorySession>()
 
-  /** Applies the changes in order. Undoes the earlier ones if one fails. */
   commit(changes: readonly CatalogChange[]): void {
-    const undo: (() => void)[] = []
-    try {
-      for (const change of changes) undo.push(this.#apply(change))
-    } catch (error) {
-      for (const undoOne of undo.reverse()) undoOne()
-      throw error
-    }
+    const plan = planCommit(changes, this.catalog, this.logs)
+    for (const update of plan.documents) this.catalog.apply(update)
+    for (const update of plan.logs) this.logs.apply(update)
   }
 
   notifyOthers(author: MemorySession, logId: string): void {
     for (const session of this.sessions) if (session !== author) session.logChanged(logId)
-  }
-
-  #apply(change: CatalogChange): () => void {
-    switch (change.kind) {
-      case 'put':
-        return this.catalog.put(change.collection, change.key, change.value, change.expect)
-      case 'delete':
-        return this.catalog.delete(change.collection, change.key, change.expect)
-      case 'create-log':
-        return this.logs.create(change.logId, change.epoch, change.createdAt, change.start)
-      case 'set-epoch':
-        return this.logs.setEpoch(change.logId, change.epoch)
-      case 'delete-log':
-        return this.logs.delete(change.logId, change.expectSeqNum)
-      case 'check':
-        this.catalog.check(change.collection, change.key, change.expect)
-        return () => {}
-    }
   }
 }
 
@@ -85,14 +68,12 @@ class MemoryData {
  */
 class MemorySession implements StorageSession {
   readonly #data: MemoryData
-  readonly #onLogChanged: (logId: string) => void
-  /** Logs with a pending notification. */
-  readonly #changed = new Set<string>()
-  #closed = false
+  readonly #notifier: ChangeNotifier
+  #isClosed = false
 
   constructor(data: MemoryData, onLogChanged: (logId: string) => void) {
     this.#data = data
-    this.#onLogChanged = onLogChanged
+    this.#notifier = new ChangeNotifier(onLogChanged)
     data.sessions.add(this)
   }
 
@@ -141,24 +122,17 @@ class MemorySession implements StorageSession {
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    this.#changed.clear()
+    this.#isClosed = true
+    this.#notifier.clear()
     this.#data.sessions.delete(this)
   }
 
-  /**
-   * Schedules a notification, in a microtask of its own: a callback that throws must not suppress the others.
-   */
   logChanged(logId: string): void {
-    if (this.#changed.has(logId)) return
-    this.#changed.add(logId)
-    queueMicrotask(() => {
-      if (this.#changed.delete(logId)) this.#onLogChanged(logId)
-    })
+    this.#notifier.notify(logId)
   }
 
   #open(): MemoryData {
-    if (this.#closed) throw new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
+    if (this.#isClosed) throw storageClosed()
     return this.#data
   }
 }

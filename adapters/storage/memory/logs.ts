@@ -1,3 +1,4 @@
+import { extendedExpiry, isExpired } from '../../../src/core/retention.ts'
 import { UNBUFFERED_BYTES_MAX } from '../../../src/model/bytes.ts'
 import {
   type BlockPage,
@@ -6,22 +7,22 @@ import {
   wantedPages,
   wantsPart,
 } from '../../../src/storage/block-pages.ts'
-import {
-  type AppendRequest,
-  emptyHead,
-  type Head,
-  type LogStart,
-  type ReadRange,
-  type Reclaimed,
-  type ReclaimLimits,
-  type StoredBlock,
+import type { LogHeads, LogUpdate } from '../../../src/storage/commit-plan.ts'
+import type {
+  AppendRequest,
+  Head,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
+import { copyHead } from '../../../src/storage/heads.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
 import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
 
-/** All logs, and which of them have blocks to free. Each catalog change returns a function that undoes it. */
-export class Logs {
+/** All logs, and which of them have blocks to free. */
+export class Logs implements LogHeads {
   readonly #logs = new Map<string, MemoryLog>()
   /** For the first block of each log. */
   readonly #arena = new Arena()
@@ -43,42 +44,31 @@ export class Logs {
 
   append({ logId, expected, block, head }: AppendRequest): void {
     const log = this.#logs.get(logId)
-    if (log === undefined) throw missing(logId)
-    const { epoch, tail, appendId } = log.current
-    if (epoch !== expected.epoch || tail.seqNum !== expected.seqNum || appendId !== expected.appendId) {
+    // Compared here, because appends are frequent: a function would be called with new objects.
+    if (
+      log?.current.appendId !== expected.appendId ||
+      log.current.tail.seqNum !== expected.seqNum ||
+      log.current.epoch !== expected.epoch
+    ) {
       throw new StorageConflict(`log ${logId} does not have the expected head`)
     }
     if (log.append(block, head)) this.#watch(log)
   }
 
-  create(logId: string, epoch: number, createdAt: number, start: LogStart | undefined): () => void {
-    if (this.#logs.has(logId)) throw new StorageConflict(`log ${logId} already exists`)
-    const head = emptyHead(epoch, createdAt, start)
-    this.#logs.set(logId, new MemoryLog(logId, ++this.#created, head, this.#arena))
-    return () => this.#logs.delete(logId)
+  /** Returns the stored head, which must not be handed out. */
+  headOf(logId: string): Head | undefined {
+    return this.#logs.get(logId)?.current
   }
 
-  setEpoch(logId: string, epoch: number): () => void {
-    const log = this.#require(logId)
-    const before = log.head.epoch
-    log.setEpoch(epoch)
-    return () => log.setEpoch(before)
-  }
-
-  /** Frees the blocks at once: dropping a log costs the same whatever its size. */
-  delete(logId: string, expectSeqNum: number | undefined): () => void {
-    const log = this.#logs.get(logId)
-    if (log === undefined) return () => {}
-    if (expectSeqNum !== undefined && log.head.tail.seqNum !== expectSeqNum) {
-      throw new StorageConflict(`log ${logId} does not have the expected tail`)
-    }
-    this.#logs.delete(logId)
-    this.#expiries.set(log, undefined)
-    this.#trims.set(log, undefined)
-    return () => {
-      this.#logs.set(logId, log)
-      this.#watch(log)
-    }
+  /** Frees the blocks of a deleted log at once: dropping it costs the same whatever its size. */
+  apply({ logId, head, isNew }: LogUpdate): void {
+    const log = this.#logs.get(logId)!
+    if (head === undefined) {
+      this.#logs.delete(logId)
+      this.#expiries.set(log, undefined)
+      this.#trims.set(log, undefined)
+    } else if (isNew) this.#logs.set(logId, new MemoryLog(logId, ++this.#created, head, this.#arena))
+    else log.current = head
   }
 
   meteredBytes(logId: string): number {
@@ -93,17 +83,10 @@ export class Logs {
       if (log === undefined || freed >= blocksMax) {
         return { more: log !== undefined, logIds: [...touched].map(({ id }) => id) }
       }
-      touched.add(log)
-      if (expired !== undefined) log.freeExpired()
-      else log.freeFirst()
+      if (expired === undefined) log.freeFirst()
+      if (expired === undefined || log.freeExpired(now)) touched.add(log)
       this.#watch(log)
     }
-  }
-
-  #require(logId: string): MemoryLog {
-    const log = this.#logs.get(logId)
-    if (log === undefined) throw missing(logId)
-    return log
   }
 
   #watch(log: MemoryLog): void {
@@ -123,7 +106,7 @@ export class MemoryLog {
   /** When its next block expires, and when its first block was trimmed. Set by {@link Deadlines} only. */
   expiryDue: number | undefined
   trimDue: number | undefined
-  /** The stored head. Replaced by this class only, and never handed out. */
+  /** The stored head. Never handed out. */
   current: Head
   #meteredBytes = 0
   readonly #blocks = new OrderedList<StoredBlock>(bySeqNum)
@@ -149,10 +132,6 @@ export class MemoryLog {
   /** Metered bytes of the blocks that are not freed. */
   get meteredBytes(): number {
     return this.#meteredBytes
-  }
-
-  setEpoch(epoch: number): void {
-    this.current = { ...this.current, epoch }
   }
 
   /**
@@ -217,9 +196,13 @@ export class MemoryLog {
     return first && this.current.trims.find(({ point }) => first.endSeqNum <= point)?.at
   }
 
-  /** Frees the block that expires next. */
-  freeExpired(): void {
-    this.#free(this.#expiresNext!)
+  /** Frees the block that expires next, or stores its extended expiry. Returns whether it was freed. */
+  freeExpired(now: number): boolean {
+    const block = this.#expiresNext!
+    const expiresAt = extendedExpiry(block, this.current.extensions)
+    if (isExpired(expiresAt, now)) this.#free(block)
+    else this.#extend(block, expiresAt)
+    return isExpired(expiresAt, now)
   }
 
   /** Frees the first block. */
@@ -240,6 +223,16 @@ export class MemoryLog {
   /** If it expires at all. */
   get #expiresNext(): StoredBlock | undefined {
     return (this.#expiring ?? this.#blocks).first()
+  }
+
+  #extend(block: StoredBlock, expiresAt: number | null): void {
+    // It may expire after later blocks now.
+    this.#expiring ??= this.#byExpiry()
+    const extended = { ...block, expiresAt }
+    this.#blocks.delete(block)
+    this.#blocks.add(extended)
+    this.#expiring.delete(block)
+    if (expiresAt !== null) this.#expiring.add(extended)
   }
 
   #byExpiry(): OrderedList<StoredBlock> {
@@ -285,14 +278,6 @@ function bySeqNum(a: StoredBlock, b: StoredBlock): number {
 
 function byExpiry(a: StoredBlock, b: StoredBlock): number {
   return a.expiresAt! - b.expiresAt! || a.firstSeqNum - b.firstSeqNum
-}
-
-function missing(logId: string): StorageConflict {
-  return new StorageConflict(`log ${logId} does not exist`)
-}
-
-function copyHead(head: Head): Head {
-  return { ...head, tail: { ...head.tail }, trims: head.trims.map((trim) => ({ ...trim })) }
 }
 
 /** Copies a block. Also keeps a small block from retaining the large buffer that it is a view of. */

@@ -1,6 +1,8 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
 import type { Database } from './database.ts'
 import type { Tables } from './schema.ts'
+import { SERVER_TIME, type ServerClock } from './server-clock.ts'
+import { numberOf } from './values.ts'
 
 /** How long a lease lasts without being renewed, in milliseconds. */
 const LEASE_MS = 15_000
@@ -16,6 +18,7 @@ export class BackgroundLease {
   readonly #database: Database
   readonly #tables: Tables
   readonly #clock: Clock
+  readonly #serverClock: ServerClock | undefined
   readonly #holder: string
   readonly #onElected: (isElected: boolean) => void
   #isElected = false
@@ -24,17 +27,19 @@ export class BackgroundLease {
   #cancelTimer: (() => void) | undefined
   #running: Promise<void>
 
-  /** `holder` identifies the session. */
+  /** `holder` identifies the session. Every claim measures the clock of the server. */
   constructor(
     database: Database,
     tables: Tables,
     clock: Clock,
+    serverClock: ServerClock | undefined,
     holder: string,
     onElected: (isElected: boolean) => void,
   ) {
     this.#database = database
     this.#tables = tables
     this.#clock = clock
+    this.#serverClock = serverClock
     this.#holder = holder
     this.#onElected = onElected
     this.#running = this.#claim()
@@ -57,15 +62,20 @@ export class BackgroundLease {
   async #claim(): Promise<void> {
     const startedAt = this.#clock.now()
     try {
-      const held = await this.#database.query(
-        `INSERT INTO ${this.#tables.leases} AS l (name, holder, expires_at)
-         VALUES ('background', $1, now() + $2 * interval '1 millisecond')
-         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-         WHERE l.holder = excluded.holder OR l.expires_at < now() RETURNING 1`,
+      const [row] = await this.#database.query(
+        `WITH claimed AS (
+           INSERT INTO ${this.#tables.leases} AS l (name, holder, expires_at)
+           VALUES ('background', $1, now() + $2 * interval '1 millisecond')
+           ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+           WHERE l.holder = excluded.holder OR l.expires_at < now() RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM claimed) AS held, ${SERVER_TIME} AS now`,
         [this.#holder, LEASE_MS],
       )
-      if (held.length > 0) this.#confirmedAt = startedAt
-      this.#setElected(held.length > 0)
+      const isHeld = numberOf(row?.held) > 0
+      this.#serverClock?.measured(startedAt, row?.now)
+      if (isHeld) this.#confirmedAt = startedAt
+      this.#setElected(isHeld)
     } catch {
       if (this.#clock.now() - this.#confirmedAt >= LEASE_MS) this.#setElected(false)
     }

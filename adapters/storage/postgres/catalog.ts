@@ -1,5 +1,6 @@
-import { compareUtf8, lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
+import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
+import { keyBounds } from '../../../src/storage/document-keys.ts'
 import type { Row } from './client.ts'
 import type { Database } from './database.ts'
 import type { Tables } from './schema.ts'
@@ -7,7 +8,7 @@ import { prepared } from './statement.ts'
 import { bytesOf, numberOf } from './values.ts'
 
 /** Reads documents. */
-export class Catalog {
+export class PostgresCatalog {
   readonly #database: Database
   readonly #statements: ReturnType<typeof statementsOf>
 
@@ -21,16 +22,15 @@ export class Catalog {
     return row && documentOf(row)
   }
 
-  async list(collection: Collection, { prefix, after, limit }: ListRange): Promise<Document[]> {
-    const isAfter = compareUtf8(after, prefix) >= 0
-    if (limit <= 0 || (isAfter && !after.startsWith(prefix))) return []
+  async list(collection: Collection, range: ListRange): Promise<Document[]> {
+    const bounds = keyBounds(range)
+    if (bounds === undefined) return []
     const { listAfter, listFrom } = this.#statements
-    const rows = await this.#database.query(isAfter ? listAfter : listFrom, [
+    const rows = await this.#database.query(bounds.isFromExcluded ? listAfter : listFrom, [
       collection,
-      utf8(isAfter ? after : prefix),
-      // UTF-8 never contains the byte 0xff.
-      Uint8Array.of(...utf8(prefix), 0xff),
-      limit,
+      bounds.from,
+      bounds.to,
+      range.limit,
     ])
     return rows.map(documentOf)
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../src/runtime/clock.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import type { Listening } from './client.ts'
 import type { Database } from './database.ts'
-import { errorKindOf } from './failures.ts'
+import { errorKindOf, isDatabaseMissing } from './failures.ts'
 
 /** A notification costs about as much as an append, so changes are batched over this time, in ms. */
 const INTERVAL_MS = 5
@@ -78,7 +78,7 @@ export class ChangeChannel {
       if (!isLost) this.#listening = listening
     } catch (error) {
       // The server does not know LISTEN, or a pooler forbids it: engines poll.
-      if (errorKindOf(error) === 'rejected') return
+      if (errorKindOf(error) === 'rejected' && !isDatabaseMissing(error)) return
       this.#reconnectAfter(Math.min(2 * retryMs, RECONNECT_MS.last))
     }
   }

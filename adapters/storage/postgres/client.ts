@@ -12,6 +12,8 @@ export type Row = Readonly<Record<string, unknown>>
 
 /** A connection for one statement. */
 interface Lease {
+  /** Whether the connection was not used before. Absent if the client does not tell connections apart. */
+  readonly isNew?: boolean
   /** Runs a statement, prepared under its name if it has one and the client can. */
   run(text: string, values: readonly unknown[], name: string | undefined): Promise<readonly Row[]>
   /** Returns the connection. A broken one is closed. */
@@ -98,10 +100,12 @@ export function poolConnections(pool: ClientPool): Required<Omit<Connections, 'c
   return {
     async acquire() {
       const client = await pool.connect()
+      const isNew = !guarded.has(client)
       // Its query rejects as well; without a listener the error would end the process.
-      if (!guarded.has(client)) client.on('error', () => {})
+      if (isNew) client.on('error', () => {})
       guarded.add(client)
       return {
+        isNew,
         async run(text, values: unknown[], name) {
           const result =
             name === undefined ? client.query(text, values) : client.query({ name, text, values })

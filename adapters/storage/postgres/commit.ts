@@ -1,6 +1,7 @@
 import { utf8 } from '../../../src/model/bytes.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import type { CatalogChange } from '../../../src/storage/contract.ts'
+import { randomVersion } from '../../../src/storage/document-keys.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import type { Database } from './database.ts'
 import { DIVISION_BY_ZERO, UNIQUE_VIOLATION } from './failures.ts'
@@ -76,8 +77,9 @@ const STEPS = {
     isRequired: true,
   },
   setEpoch: {
-    sql: ({ logs }, rows) => `UPDATE ${logs} AS l SET epoch = r.epoch
-      FROM json_to_recordset(${rows}::json) AS r (id text, epoch bigint)
+    sql: ({ logs }, rows) => `UPDATE ${logs} AS l
+      SET epoch = r.epoch, extensions = COALESCE(r.extensions, l.extensions)
+      FROM json_to_recordset(${rows}::json) AS r (id text, epoch bigint, extensions text)
       WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING 1`,
     isRequired: true,
   },
@@ -106,7 +108,8 @@ function recordset(rows: string): string {
 export const COMMIT_KEPT_MS = 3_600_000
 
 /**
- * Applies the changes in one statement, which a failed expectation rolls back. A row with a random id goes
+ * Applies the changes in one statement: `planCommit` would have to read the documents first, and lock them
+ * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id goes
  * with them, so that a commit whose connection was lost can be told from one that did not happen.
  */
 export async function commit(
@@ -162,7 +165,7 @@ function rowsOf(changes: Iterable<CatalogChange>): Map<StepName, object[]> {
 
 function documentRow(change: DocumentChange): [StepName, object] {
   const { kind, collection, key, expect } = change
-  const row = { c: collection, k: hexOf(utf8(key)), n: newVersion(), e: expect ?? null }
+  const row = { c: collection, k: hexOf(utf8(key)), n: randomVersion(), e: expect ?? null }
   if (kind === 'check') return [expect === null ? 'checkMissing' : 'check', row]
   if (kind === 'delete') return [expect === undefined ? 'deleteAny' : 'delete', row]
   const put = { ...row, v: JSON.stringify(change.value) }
@@ -174,8 +177,10 @@ function logRow(change: Exclude<CatalogChange, DocumentChange>): [StepName, obje
   switch (change.kind) {
     case 'create-log':
       return ['createLog', { id, ...newLogRow(change.epoch, change.createdAt, change.start) }]
-    case 'set-epoch':
-      return ['setEpoch', { id, epoch: change.epoch }]
+    case 'set-epoch': {
+      const { epoch, extensions } = change
+      return ['setEpoch', { id, epoch, ...(extensions && { extensions: JSON.stringify(extensions) }) }]
+    }
     case 'delete-log': {
       const { expectSeqNum } = change
       return expectSeqNum === undefined
@@ -197,6 +202,9 @@ function withoutRepetition(changes: readonly CatalogChange[]): Iterable<CatalogC
 }
 
 function combined(earlier: CatalogChange, later: CatalogChange): CatalogChange {
+  if (later.kind === 'set-epoch' && earlier.kind === 'set-epoch') {
+    return { ...later, extensions: later.extensions ?? earlier.extensions }
+  }
   if ('logId' in later || 'logId' in earlier) return later
   const change = later.kind === 'check' ? earlier : later
   if (earlier.expect === undefined) return change
@@ -204,9 +212,4 @@ function combined(earlier: CatalogChange, later: CatalogChange): CatalogChange {
     throw new StorageConflict(`two changes of ${JSON.stringify(later.key)} in a commit contradict each other`)
   }
   return { ...change, expect: earlier.expect } as CatalogChange
-}
-
-/** Random, because a counter would be locked by every commit. Never the same twice for 53 random bits. */
-function newVersion(): number {
-  return Math.floor(secureRandom() * 2 ** 21) * 2 ** 32 + Math.floor(secureRandom() * 2 ** 32)
 }

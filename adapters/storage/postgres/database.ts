@@ -1,7 +1,15 @@
 import { type Clock, trackExternalWork } from '../../../src/runtime/clock.ts'
 import { secureRandom } from '../../../src/runtime/ids.ts'
 import type { Connections, Row } from './client.ts'
-import { errorKindOf, isNotPrepared, isUnreachableForGood, sqlStateOf, toStorageFailure } from './failures.ts'
+import {
+  errorKindOf,
+  isDatabaseMissing,
+  isNotPrepared,
+  isUnreachableForGood,
+  sqlStateOf,
+  toStorageFailure,
+} from './failures.ts'
+import type { History } from './history.ts'
 import type { Statement } from './statement.ts'
 
 /** The result of a statement. */
@@ -24,14 +32,16 @@ export class Database {
   readonly #connections: Connections
   readonly #clock: Clock
   readonly #retryMs: number
+  readonly #history: History | undefined
   readonly #closing = new AbortController()
   #hasConnected = false
   #canPrepare = true
 
-  constructor(connections: Connections, clock: Clock, retryMs: number) {
+  constructor(connections: Connections, clock: Clock, retryMs: number, history?: History) {
     this.#connections = connections
     this.#clock = clock
     this.#retryMs = retryMs
+    this.#history = history
   }
 
   /** Runs a statement that may take effect twice. Rejects with `StorageFailure`. */
@@ -66,7 +76,9 @@ export class Database {
       }
       const kind = errorKindOf(error)
       isRepeated ||= wasSent && kind === 'unknown'
-      const isFinal = wasSent ? kind === 'rejected' : !this.#hasConnected && isUnreachableForGood(error)
+      const isFinal = wasSent
+        ? kind === 'rejected'
+        : isDatabaseMissing(error) || (!this.#hasConnected && isUnreachableForGood(error))
       if (isFinal || this.#clock.now() >= deadline || this.#closing.signal.aborted) {
         throw toStorageFailure(error, !isRepeated)
       }
@@ -100,6 +112,7 @@ export class Database {
       this.#hasConnected = true
       let isBroken = true
       try {
+        if (lease.isNew) await this.#history?.check((query) => lease.run(query, [], undefined))
         const rows = await lease.run(text, values, name)
         isBroken = false
         return rows

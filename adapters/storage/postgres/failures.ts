@@ -34,6 +34,10 @@ const NOT_PREPARED = new Set(['26000', '42P05', '0A000'])
 
 /** Raised by the connection attempt of a client with wrong settings. */
 const UNREACHABLE_FOR_GOOD = /^(28|3D|ENOTFOUND$)/
+/** The database does not exist. */
+const NO_DATABASE = '3D000'
+/** Undefined table, undefined schema. */
+export const NO_TABLES = ['42P01', '3F000']
 
 /** The `SQLSTATE` of an error, undefined if it is not from the server. */
 export function sqlStateOf(error: unknown): string | undefined {
@@ -59,11 +63,23 @@ export function isUnreachableForGood(error: unknown): boolean {
   return UNREACHABLE_FOR_GOOD.test(codeOf(error) ?? '')
 }
 
+/** Whether the server answers and does not have the database. */
+export function isDatabaseMissing(error: unknown): boolean {
+  return sqlStateOf(error) === NO_DATABASE
+}
+
 /** Whether the server, or a pooler before it, refused or does not know a setting of the connection. */
 export function isRefusedStartup(error: unknown): boolean {
   if (/startup parameter|command-line option/i.test(messageOf(error))) return true
   // Undefined object, invalid value, feature not supported.
   return /^(42704|22023|0A000)$/.test(sqlStateOf(error) ?? '')
+}
+
+const KINDS: Readonly<Record<string, StorageFailureKind>> = {
+  XX001: 'corrupt',
+  XX002: 'corrupt',
+  '25006': 'denied', // read-only transaction
+  '42501': 'denied', // insufficient privilege
 }
 
 /** The failure for an error of the driver or the server. */
@@ -74,7 +90,12 @@ export function toStorageFailure(error: unknown, nothingWritten: boolean): Stora
     const message = 'the database has no space left: trim or delete streams, or enlarge it'
     return new StorageFailure('quota', message, { nothingWritten, cause: error })
   }
-  const kind = state !== undefined && /^XX00[12]$/.test(state) ? 'corrupt' : 'io'
+  if (NO_TABLES.includes(state ?? '')) {
+    const remedy = 'restore them, or restart headwater to create empty ones'
+    const message = `the tables are missing (${messageOf(error)}): ${remedy}`
+    return new StorageFailure('io', message, { nothingWritten, cause: error })
+  }
+  const kind = KINDS[state ?? ''] ?? 'io'
   const reason = state === undefined ? messageOf(error) : `${messageOf(error)} (${state})`
   return new StorageFailure(kind, `PostgreSQL failed: ${reason}`, { nothingWritten, cause: error })
 }
@@ -82,10 +103,6 @@ export function toStorageFailure(error: unknown, nothingWritten: boolean): Stora
 /** A failure that changed nothing. */
 export function failure(kind: StorageFailureKind, message: string, cause?: unknown): StorageFailure {
   return new StorageFailure(kind, message, { nothingWritten: true, cause })
-}
-
-export function storageClosed(): StorageFailure {
-  return failure('closed', 'the storage is closed')
 }
 
 function codeOf(error: unknown): string | undefined {

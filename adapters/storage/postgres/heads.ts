@@ -1,4 +1,5 @@
-import { emptyHead, type Head, type LogStart } from '../../../src/storage/contract.ts'
+import type { Head, LogStart } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/heads.ts'
 import type { Row } from './client.ts'
 import { failure } from './failures.ts'
 import { numberOf } from './values.ts'
@@ -14,11 +15,16 @@ export function stateOf({ tail, trimPoint, fencingToken, appendedAt, trims }: He
   return JSON.stringify(state)
 }
 
-/** The head in the columns `epoch`, `seq_num`, `append_id` and `state`. */
-export function headOf({ epoch, seq_num, append_id, state }: Row): Head {
+/** The columns of a head. */
+export const HEAD_COLUMNS = 'epoch, seq_num, append_id, state, extensions'
+
+/** The head in {@link HEAD_COLUMNS}. */
+export function headOf({ epoch, seq_num, append_id, state, extensions }: Row): Head {
   let rest: State
+  let extended: Pick<Head, 'extensions'> = {}
   try {
     rest = JSON.parse(String(state))
+    if (extensions !== null) extended = { extensions: JSON.parse(String(extensions)) }
   } catch (error) {
     throw failure('corrupt', 'the head of a log is damaged', error)
   }
@@ -30,6 +36,7 @@ export function headOf({ epoch, seq_num, append_id, state }: Row): Head {
     appendId: String(append_id),
     appendedAt: rest.appendedAt,
     trims: rest.trims,
+    ...extended,
   }
 }
 

@@ -1,9 +1,9 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
-import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import type { Head, HeadIdentity, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import type { Row } from './client.ts'
 import type { Database } from './database.ts'
-import { headOf } from './heads.ts'
+import { HEAD_COLUMNS, headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
 import { prepared } from './statement.ts'
 import { bytesOf, bytesOfBase64, numberOf, numberOrNull } from './values.ts'
@@ -24,9 +24,13 @@ export class LogReader {
     this.#statements = statementsOf(tables)
   }
 
-  async head(logId: string): Promise<Head | undefined> {
-    const [row] = await this.#database.query(this.#statements.head, [utf8(logId)])
-    return row && headOf(row)
+  async head(logId: string, known?: HeadIdentity): Promise<Head | undefined> {
+    if (known === undefined) {
+      const [row] = await this.#database.query(this.#statements.head, [utf8(logId)])
+      return row && headOf(row)
+    }
+    const [row] = await this.#database.query(this.#statements.headAfter, [utf8(logId), known.seqNum])
+    return row && { ...headOf(row), isReplaced: isReplaced(row, known) }
   }
 
   async measure(logIds: readonly string[]): Promise<number[]> {
@@ -93,7 +97,15 @@ export class LogReader {
 
 function statementsOf({ logs, blocks }: Tables) {
   return {
-    head: prepared(`SELECT epoch, seq_num, append_id, state FROM ${logs} WHERE id = $1 AND NOT is_deleted`),
+    head: prepared(`SELECT ${HEAD_COLUMNS} FROM ${logs} WHERE id = $1 AND NOT is_deleted`),
+    // With the block that contains the record before the known tail, if there is one.
+    headAfter: prepared(`SELECT l.epoch, l.seq_num, l.append_id, l.state, l.extensions,
+        b.first_seq_num AS known_first, b.end_seq_num AS known_end, b.append_id AS known_id
+      FROM ${logs} l LEFT JOIN LATERAL (
+        SELECT first_seq_num, end_seq_num, append_id FROM ${blocks}
+        WHERE log = $1 AND end_seq_num >= $2 ORDER BY end_seq_num LIMIT 1
+      ) b ON true
+      WHERE l.id = $1 AND NOT l.is_deleted`),
     measure: prepared(`SELECT id, metered_bytes FROM ${logs} WHERE id = ANY($1) AND NOT is_deleted`),
     // Sums of integers, because those of bigints are numeric. Base64, because drivers decode it in half the
     // time that hexadecimal digits take.
@@ -127,6 +139,21 @@ function statementsOf({ logs, blocks }: Tables) {
        SELECT low FROM search WHERE low >= high`,
     ),
   }
+}
+
+/**
+ * Whether the block around a known tail is not the one that was there. A freed one shows nothing. A tail
+ * within a block is that of an append that was written in one statement with later ones of the same engine,
+ * whose ids begin alike.
+ */
+function isReplaced({ known_first, known_end, known_id }: Row, { seqNum, appendId }: HeadIdentity): boolean {
+  if (known_end === null || numberOf(known_first) >= seqNum) return false
+  if (numberOf(known_end) === seqNum) return known_id !== appendId
+  return engineOf(String(known_id)) !== engineOf(appendId)
+}
+
+function engineOf(appendId: string): string {
+  return appendId.slice(0, appendId.lastIndexOf(':') + 1)
 }
 
 function blockOf(row: Row): StoredBlock {

@@ -5,7 +5,7 @@ import type { Row } from './client.ts'
 import { COMMIT_KEPT_MS } from './commit.ts'
 import type { Database } from './database.ts'
 import { QUERY_CANCELED } from './failures.ts'
-import { headOf } from './heads.ts'
+import { HEAD_COLUMNS, headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
 import { bytesOf, numberOf } from './values.ts'
 
@@ -14,10 +14,30 @@ const LOGS_MAX = 100
 /** Blocks that one statement frees at first. */
 const STATEMENT_BLOCKS_MAX = 1_000
 
+/** Blocks to free, as `b`. `$1` is the largest number of them, and `values` begin at `$2`. */
+interface Selection {
+  readonly where: string
+  readonly values: readonly unknown[]
+  readonly order: string
+  /** Whether the extensions of the logs, as `l`, decide, which no other process may change meanwhile. */
+  readonly isExtendable?: boolean
+}
+
+/** As good as never. */
+const NEVER = '9223372036854775807'
+
+/** Until when the extensions keep a block: see `extendedExpiry`. Null if none applies. */
+const KEPT_UNTIL = `(
+  SELECT max(COALESCE(e."until", ${NEVER}))
+  FROM json_to_recordset(l.extensions::json) AS e (below bigint, "after" bigint, "until" bigint)
+  WHERE b.first_seq_num < e.below AND b.expires_at > e."after"
+)`
+
 /** Frees expired and trimmed blocks, those of deleted logs, and the ids of old commits. */
 export async function reclaim(database: Database, tables: Tables, limits: ReclaimLimits): Promise<Reclaimed> {
   const run = new Reclaiming(database, tables, limits)
   await run.freeExpired()
+  await run.extendDue()
   await run.freeDueLogs()
   await run.forgetCommits()
   return { more: await run.hasMore(), logIds: [...run.touched] }
@@ -40,7 +60,30 @@ class Reclaiming {
   }
 
   freeExpired(): Promise<unknown> {
-    return this.#free('expires_at <= $2', [this.#limits.now], 'ORDER BY expires_at')
+    return this.#free({
+      where: `b.expires_at <= $2 AND COALESCE(${KEPT_UNTIL}, 0) <= $2`,
+      values: [this.#limits.now],
+      order: 'ORDER BY b.expires_at',
+      isExtendable: true,
+    })
+  }
+
+  /** Stores the expiry of blocks that are extended, so that the next run does not find them again. */
+  async extendDue(): Promise<void> {
+    const { logs, blocks } = this.#tables
+    while (this.#left > 0) {
+      const most = Math.min(this.#left, STATEMENT_BLOCKS_MAX)
+      const extended = await this.#database.query(
+        `UPDATE ${blocks} AS b SET expires_at = NULLIF(due.kept_until, ${NEVER}) FROM (
+           SELECT b.log, b.end_seq_num, ${KEPT_UNTIL} AS kept_until
+           FROM ${blocks} AS b JOIN ${logs} AS l ON l.id = b.log
+           WHERE b.expires_at <= $2 AND ${KEPT_UNTIL} > $2 LIMIT $1
+         ) AS due WHERE b.log = due.log AND b.end_seq_num = due.end_seq_num RETURNING 1`,
+        [most, this.#limits.now],
+      )
+      this.#left -= extended.length
+      if (extended.length < most) return
+    }
   }
 
   async freeDueLogs(): Promise<void> {
@@ -75,14 +118,15 @@ class Reclaiming {
 
   #dueLogs(limit: number): Promise<readonly Row[]> {
     return this.#database.query(
-      `SELECT id, epoch, seq_num, append_id, state, is_deleted, due_at FROM ${this.#tables.logs}
+      `SELECT id, ${HEAD_COLUMNS}, is_deleted, due_at FROM ${this.#tables.logs}
        WHERE due_at <= $1 ORDER BY due_at LIMIT $2`,
       [Math.max(this.#limits.trimmedBefore, 0), limit],
     )
   }
 
   async #freeDeleted({ id }: Row): Promise<void> {
-    if (await this.#free('log = $2', [id], 'ORDER BY end_seq_num')) return
+    const order = 'ORDER BY b.end_seq_num'
+    if (await this.#free({ where: 'b.log = $2', values: [id], order })) return
     await this.#database.query(`DELETE FROM ${this.#tables.logs} WHERE id = $1 AND is_deleted`, [id])
   }
 
@@ -90,7 +134,9 @@ class Reclaiming {
     const { trims } = headOf(log)
     const { trimmedBefore } = this.#limits
     const point = reclaimablePoint(trims, trimmedBefore)
-    if (await this.#free('log = $2 AND end_seq_num <= $3', [log.id, point], 'ORDER BY end_seq_num')) return
+    const where = 'b.log = $2 AND b.end_seq_num <= $3'
+    const order = 'ORDER BY b.end_seq_num'
+    if (await this.#free({ where, values: [log.id, point], order })) return
     const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
     // Unless an append has trimmed the log again.
     await this.#database.query(
@@ -99,37 +145,37 @@ class Reclaiming {
     )
   }
 
-  /**
-   * Frees at most as many of the selected blocks as are left, of which `$1` is the number. Returns whether
-   * there may be more.
-   */
-  async #free(where: string, values: readonly unknown[], order: string): Promise<boolean> {
+  /** Frees at most as many of the selected blocks as are left. Returns whether there may be more. */
+  async #free(selection: Selection): Promise<boolean> {
     while (this.#left > 0) {
       const most = Math.min(this.#left, this.#statementBlocks)
-      const count = await this.#freeSome(where, values, order, most)
+      const count = await this.#freeSome(selection, most)
       // Another process may have freed what this one selected, and not the rest.
-      if (count !== undefined && count < most && !(await this.#exists(where, values))) return false
+      if (count !== undefined && count < most && !(await this.#exists(selection))) return false
     }
     return true
   }
 
-  async #exists(where: string, values: readonly unknown[]): Promise<boolean> {
-    const statement = `SELECT 1 FROM ${this.#tables.blocks} WHERE ${where} LIMIT $1`
-    return (await this.#database.query(statement, [1, ...values])).length > 0
+  async #exists(selection: Selection): Promise<boolean> {
+    const statement = `SELECT 1 FROM ${this.#source(selection)} WHERE ${selection.where} LIMIT $1`
+    return (await this.#database.query(statement, [1, ...selection.values])).length > 0
+  }
+
+  #source({ isExtendable }: Selection): string {
+    const { logs, blocks } = this.#tables
+    return isExtendable ? `${blocks} AS b JOIN ${logs} AS l ON l.id = b.log` : `${blocks} AS b`
   }
 
   /** Returns how many blocks were freed, or undefined if the server gave up because they are too many. */
-  async #freeSome(
-    where: string,
-    values: readonly unknown[],
-    order: string,
-    most: number,
-  ): Promise<number | undefined> {
+  async #freeSome(selection: Selection, most: number): Promise<number | undefined> {
     const { logs, blocks } = this.#tables
-    const statement = `WITH freed AS (
-         DELETE FROM ${blocks} WHERE (log, end_seq_num) IN (
-           SELECT log, end_seq_num FROM ${blocks} WHERE ${where} ${order} LIMIT $1
-         ) RETURNING log, metered_bytes
+    const { where, values, order, isExtendable } = selection
+    const statement = `WITH due AS (
+         SELECT b.log, b.end_seq_num FROM ${this.#source(selection)}
+         WHERE ${where} ${order} LIMIT $1 ${isExtendable ? 'FOR NO KEY UPDATE OF l' : ''}
+       ), freed AS (
+         DELETE FROM ${blocks} WHERE (log, end_seq_num) IN (SELECT log, end_seq_num FROM due)
+         RETURNING log, metered_bytes
        ), sums AS (
          SELECT log, sum(metered_bytes) AS bytes, count(*) AS blocks FROM freed GROUP BY log
        ), counted AS (

@@ -1,6 +1,7 @@
 import { utf8Length } from '../../../src/model/bytes.ts'
+import { invalid } from '../../../src/model/errors.ts'
 import type { Database } from './database.ts'
-import { failure } from './failures.ts'
+import { failure, NO_TABLES } from './failures.ts'
 
 /** The tables of one schema, quoted. */
 export interface Tables {
@@ -18,10 +19,10 @@ export interface Tables {
 /** Longer names are truncated by PostgreSQL. */
 const NAME_BYTES_MAX = 63
 
-/** Throws `RangeError` unless the name can be that of a schema. */
+/** Throws `invalid` unless the name can be that of a schema. */
 export function tablesOf(schema: string): Tables {
   if (schema === '' || schema.includes('\0') || utf8Length(schema) > NAME_BYTES_MAX) {
-    throw new RangeError(`\`schema\` must have 1 to ${NAME_BYTES_MAX} bytes and no U+0000`)
+    throw invalid(`\`schema\` must have 1 to ${NAME_BYTES_MAX} bytes and no U+0000`, 'schema')
   }
   const quoted = `"${schema.replaceAll('"', '""')}"`
   const table = (name: string) => `${quoted}.${name}`
@@ -72,6 +73,8 @@ const MIGRATIONS: readonly ((tables: Tables) => readonly string[])[] = [
       name text PRIMARY KEY, holder text NOT NULL, expires_at timestamptz NOT NULL
     )`,
   ],
+  // The extensions of the head as JSON: beside the state, which processes of the version before replace.
+  ({ logs }) => [`ALTER TABLE ${logs} ADD COLUMN IF NOT EXISTS extensions text`],
 ]
 
 const VERSION = MIGRATIONS.length
@@ -90,8 +93,6 @@ const UNKNOWN_TO_SERVER = ['0A000', '22023', '42601', '42704']
 
 /** What creating an object reports that another process creates at the same time. */
 const ALREADY_CREATED = ['23505', '42P06', '42P07', '42710', 'XX000']
-/** Undefined table, undefined schema. */
-const MISSING = ['42P01', '3F000']
 
 /**
  * Creates or upgrades the tables. Safe while other processes do the same: every statement may run twice, and
@@ -133,7 +134,7 @@ async function versionOf(database: Database, tables: Tables): Promise<number | u
   const { rows, rejectedWith } = await database.run(
     `SELECT version FROM ${tables.format} WHERE id = 1`,
     [],
-    MISSING,
+    NO_TABLES,
   )
   return rejectedWith !== undefined || rows.length === 0 ? undefined : Number(rows[0]!.version)
 }

@@ -5,6 +5,7 @@ import type {
   Collection,
   Document,
   Head,
+  HeadIdentity,
   ListRange,
   ReadRange,
   Reclaimed,
@@ -13,41 +14,55 @@ import type {
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
+import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { AppendWriter } from './append-writer.ts'
 import { BackgroundLease } from './background-lease.ts'
-import { Catalog } from './catalog.ts'
+import { PostgresCatalog } from './catalog.ts'
 import { ChangeChannel } from './change-channel.ts'
 import { commit } from './commit.ts'
 import type { Database } from './database.ts'
-import { storageClosed } from './failures.ts'
 import { LogReader } from './log-reader.ts'
 import { reclaim } from './reclaim.ts'
 import type { Tables } from './schema.ts'
+import type { ServerClock } from './server-clock.ts'
 
 /** One engine's access to the tables. */
 export class PostgresSession implements StorageSession {
   readonly #database: Database
   readonly #tables: Tables
   readonly #context: StorageContext
-  readonly #catalog: Catalog
+  readonly #serverClock: ServerClock | undefined
+  /** Absent if the engine's clock is virtual. */
+  readonly now?: NonNullable<StorageSession['now']>
+  readonly #catalog: PostgresCatalog
   readonly #reader: LogReader
   readonly #writer: AppendWriter
   readonly #changes: ChangeChannel | undefined
   readonly #leases = new Set<BackgroundLease>()
-  readonly #calls = new Set<Promise<unknown>>()
-  #closing: Promise<void> | undefined
+  readonly #calls = new SessionCalls()
 
-  /** `channel` is the name of the channel for notifications; undefined without. */
-  constructor(database: Database, tables: Tables, context: StorageContext, channel: string | undefined) {
+  /**
+   * `serverClock` is undefined if the engine's clock is virtual. `channel` is the name of the channel for
+   * notifications; undefined without.
+   */
+  constructor(
+    database: Database,
+    tables: Tables,
+    context: StorageContext,
+    serverClock: ServerClock | undefined,
+    channel: string | undefined,
+  ) {
     this.#database = database
     this.#tables = tables
     this.#context = context
-    this.#catalog = new Catalog(database, tables)
+    this.#serverClock = serverClock
+    if (serverClock !== undefined) this.now = () => this.#calls.run(() => serverClock.now())
+    this.#catalog = new PostgresCatalog(database, tables)
     this.#reader = new LogReader(database, tables)
     this.#writer = new AppendWriter(database, tables, (logId) => this.#changes?.announce([logId]))
     if (channel === undefined) return
     this.#changes = new ChangeChannel(channel, database, context.clock, (logId) => {
-      if (this.#closing === undefined) context.onLogChanged(logId)
+      if (!this.#calls.isClosed) context.onLogChanged(logId)
     })
   }
 
@@ -57,26 +72,26 @@ export class PostgresSession implements StorageSession {
   }
 
   get(collection: Collection, key: string): Promise<Document | undefined> {
-    return this.#call(() => this.#catalog.get(collection, key))
+    return this.#calls.run(() => this.#catalog.get(collection, key))
   }
 
   list(collection: Collection, range: ListRange): Promise<Document[]> {
-    return this.#call(() => this.#catalog.list(collection, range))
+    return this.#calls.run(() => this.#catalog.list(collection, range))
   }
 
   commit(changes: readonly CatalogChange[]): Promise<void> {
-    return this.#call(async () => {
-      await commit(this.#database, this.#tables, changes, this.#context.clock.now())
+    return this.#calls.run(async () => {
+      await commit(this.#database, this.#tables, changes, this.#context.clock.now() + this.clockOffsetMs())
       this.#changes?.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
     })
   }
 
-  head(logId: string): Promise<Head | undefined> {
-    return this.#call(() => this.#reader.head(logId))
+  head(logId: string, known?: HeadIdentity): Promise<Head | undefined> {
+    return this.#calls.run(() => this.#reader.head(logId, known))
   }
 
   append(request: AppendRequest): Promise<void> {
-    return this.#call(() => this.#writer.append(request))
+    return this.#calls.run(() => this.#writer.append(request))
   }
 
   allocate(logId: string, bytes: number): Uint8Array {
@@ -84,45 +99,45 @@ export class PostgresSession implements StorageSession {
   }
 
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
-    return this.#call(() => this.#reader.read(logId, range))
+    return this.#calls.run(() => this.#reader.read(logId, range))
   }
 
   reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return this.#call(() => reclaim(this.#database, this.#tables, limits))
+    return this.#calls.run(() => reclaim(this.#database, this.#tables, limits))
   }
 
   measure(logIds: readonly string[]): Promise<number[]> {
-    return this.#call(() => this.#reader.measure(logIds))
+    return this.#calls.run(() => this.#reader.measure(logIds))
+  }
+
+  clockOffsetMs(): number {
+    return this.#serverClock?.offsetMs ?? 0
   }
 
   electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
-    if (this.#closing !== undefined) return () => {}
+    if (this.#calls.isClosed) return () => {}
     const { clock } = this.#context
     const holder = idFrom(secureRandom)
-    const lease = new BackgroundLease(this.#database, this.#tables, clock, holder, onElected)
+    const lease = new BackgroundLease(
+      this.#database,
+      this.#tables,
+      clock,
+      this.#serverClock,
+      holder,
+      onElected,
+    )
     this.#leases.add(lease)
-    return () => void this.#call(() => lease.end()).catch(() => {})
+    return () => void this.#calls.run(() => lease.end()).catch(() => {})
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
+    return this.#calls.close(() => this.#release())
   }
 
-  async #close(): Promise<void> {
-    await Promise.allSettled(this.#calls)
+  async #release(): Promise<void> {
     this.#database.stopRetrying()
     for (const lease of this.#leases) await lease.end()
     await this.#changes?.close()
     await this.#database.close()
-  }
-
-  #call<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#closing !== undefined) return Promise.reject(storageClosed())
-    const call = work()
-    this.#calls.add(call)
-    const done = () => this.#calls.delete(call)
-    call.then(done, done)
-    return call
   }
 }

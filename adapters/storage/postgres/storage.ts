@@ -1,9 +1,13 @@
+import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/validation.ts'
 import type { Storage, StorageContext } from '../../../src/storage/contract.ts'
 import { type Connections, connectionsOf, type PostgresClient } from './client.ts'
 import { Database } from './database.ts'
+import { History } from './history.ts'
 import { openPool } from './pool.ts'
+import { assertPrivileges, assertWritable } from './privileges.ts'
 import { migrate, type Tables, tablesOf } from './schema.ts'
+import { ServerClock } from './server-clock.ts'
 import { PostgresSession } from './session.ts'
 
 /** Options of `postgres`. Requires `connectionString` or `client`. */
@@ -26,12 +30,22 @@ export interface PostgresOptions {
    * Default: `connectionString`.
    */
   readonly listenConnectionString?: string
+  /**
+   * Opens tables that exist for reading only: on a standby, or with a role that may not write. Appends reject
+   * with `storage`. Otherwise such a database is an error. Default: false.
+   */
+  readonly readOnly?: boolean
   /** How long a statement may take, in milliseconds. Default: 30,000. */
   readonly statementTimeoutMs?: number
   /** How long a statement waits for a lock before it is repeated, in milliseconds. Default: 5,000. */
   readonly lockTimeoutMs?: number
   /** How long calls are repeated while the database is unreachable, in milliseconds. Default: 30,000. */
   readonly retryMs?: number
+  /**
+   * How far the clock of this process may be from that of the database, in milliseconds. Beyond it, `open`
+   * rejects. Default: 300,000.
+   */
+  readonly clockOffsetMsMax?: number
 }
 
 const POSTGRES_OPTIONS: MembersOf<PostgresOptions> = {
@@ -41,9 +55,11 @@ const POSTGRES_OPTIONS: MembersOf<PostgresOptions> = {
   maxConnections: 'number',
   listen: 'boolean',
   listenConnectionString: 'string',
+  readOnly: 'boolean',
   statementTimeoutMs: 'number',
   lockTimeoutMs: 'number',
   retryMs: 'number',
+  clockOffsetMsMax: 'number',
 }
 
 /**
@@ -54,17 +70,22 @@ const POSTGRES_OPTIONS: MembersOf<PostgresOptions> = {
  * const hw = await open({ storage: postgres({ connectionString: 'postgres://localhost/app' }) })
  * ```
  *
- * `connectionString` requires the package `pg`. Throws `RangeError` for invalid options.
+ * `connectionString` requires the package `pg`. Throws `invalid` for invalid options.
  */
 export function postgres(options: PostgresOptions): Storage {
   assertOptions(options, POSTGRES_OPTIONS)
   const { connectionString, client, schema = 'headwater', listen = true, retryMs = 30_000 } = options
+  const { readOnly = false } = options
   if ((connectionString === undefined) === (client === undefined)) {
-    throw new RangeError('postgres requires either `connectionString` or `client`')
+    throw invalid('postgres requires either `connectionString` or `client`', 'connectionString')
   }
   const { maxConnections = 10, statementTimeoutMs = 30_000, lockTimeoutMs = 5_000 } = options
   assertPositive({ maxConnections, statementTimeoutMs, lockTimeoutMs })
-  if (!(retryMs >= 0)) throw new RangeError('`retryMs` must be a number of milliseconds, at least 0')
+  if (!(retryMs >= 0)) throw invalid('`retryMs` must be a number of milliseconds, at least 0', 'retryMs')
+  const { clockOffsetMsMax = 300_000 } = options
+  if (!(clockOffsetMsMax >= 0)) {
+    throw invalid('`clockOffsetMsMax` must be a number of milliseconds, at least 0', 'clockOffsetMsMax')
+  }
   const tables = tablesOf(schema)
   const connect = async (): Promise<Connections> => {
     if (client !== undefined) return connectionsOf(client)
@@ -85,7 +106,8 @@ export function postgres(options: PostgresOptions): Storage {
       notifications: listen ? 'hint' : 'none',
       readsIntoNewMemory: true,
     },
-    open: async (context) => openSession(await connect(), tables, context, { listen, retryMs }),
+    open: async (context) =>
+      openSession(await connect(), tables, context, { listen, retryMs, readOnly, clockOffsetMsMax }),
   }
 }
 
@@ -93,16 +115,29 @@ async function openSession(
   connections: Connections,
   tables: Tables,
   context: StorageContext,
-  { listen, retryMs }: { readonly listen: boolean; readonly retryMs: number },
+  options: {
+    readonly listen: boolean
+    readonly retryMs: number
+    readonly readOnly: boolean
+    readonly clockOffsetMsMax: number
+  },
 ): Promise<PostgresSession> {
-  const database = new Database(connections, context.clock, retryMs)
+  const { readOnly } = options
+  const history = new History(() => context.onHistoryChanged?.())
+  const database = new Database(connections, context.clock, options.retryMs, history)
+  const serverClock = context.clock.isVirtual === true ? undefined : new ServerClock(database, context)
   try {
+    await (readOnly ? assertPrivileges(database, tables, true) : assertWritable(database))
     await migrate(database, tables)
+    if (!readOnly) await assertPrivileges(database, tables, false)
+    await serverClock?.assertWithin(options.clockOffsetMsMax)
   } catch (error) {
     await database.close()
     throw error
   }
-  const session = new PostgresSession(database, tables, context, listen ? channelOf(tables) : undefined)
+  const channel = options.listen ? channelOf(tables) : undefined
+  const session = new PostgresSession(database, tables, context, serverClock, channel)
+  if (readOnly) session.electForBackgroundWork = () => () => {}
   await session.listen()
   return session
 }
@@ -114,7 +149,6 @@ function channelOf({ name }: Tables): string {
 
 function assertPositive(numbers: Readonly<Record<string, number>>): void {
   for (const [name, value] of Object.entries(numbers)) {
-    if (!(Number.isInteger(value) && value > 0))
-      throw new RangeError(`\`${name}\` must be a positive integer`)
+    if (!(Number.isInteger(value) && value > 0)) throw invalid(`\`${name}\` must be a positive integer`, name)
   }
 }

@@ -20,7 +20,8 @@ import type { KeyedDocument } from '../../../adapters/storage/filesystem/state/s
 import type { LogFacts } from '../../../adapters/storage/filesystem/state/stored-logs.ts'
 import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
-import { emptyHead, type Head, type StoredBlock } from '../../../src/storage/contract.ts'
+import type { Head, StoredBlock } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/heads.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 
 type Append = Extract<Change, { kind: 'append' }>

@@ -59,7 +59,7 @@ export async function engineDisk(
   for (let round = 0; round < ROUNDS; round++) {
     await Promise.all(streams.map((stream) => stream.append(records(prng))))
     if (round % 3 === 2) await trimHalf(streams[2]!)
-    if (round === 12) await plain.deleteStream('deleted')
+    if (round === 12) await plain.stream('deleted').delete()
     if (round === 12) streams.pop()
     await clock.advance('30s')
   }

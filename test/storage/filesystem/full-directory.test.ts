@@ -7,7 +7,7 @@ import { RESERVE_NAME } from '../../../adapters/storage/filesystem/files/reserve
 import { filesystem, verifyDirectory } from '../../../adapters/storage/filesystem/index.ts'
 import { assertUnlocked } from '../../../adapters/storage/filesystem/lock/directory-lock.ts'
 import { localFileSystem } from '../../../adapters/storage/filesystem/lock/local-process.ts'
-import { type Headwater, open, type Stream } from '../../../src/index.ts'
+import { type Engine, open, type Stream } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
 import { readAll } from '../../support/index.ts'
@@ -34,17 +34,17 @@ beforeEach(async () => {
 
 afterEach(() => disk.end())
 
-function opened(): Promise<Headwater> {
+function opened(): Promise<Engine> {
   const storage = filesystem(directory)
   return open({ storage, trimGraceMs: 0, onBackgroundError: () => {}, usage: usageMetrics() })
 }
 
-function streamOf(hw: Headwater): Stream {
+function streamOf(hw: Engine): Stream {
   return hw.basin('basin').stream('stream')
 }
 
 /** Appends until the disk is full. Resolves to the bodies. */
-async function fill(hw: Headwater): Promise<string[]> {
+async function fill(hw: Engine): Promise<string[]> {
   const bodies: string[] = []
   for (;;) {
     const body = `${bodies.length} ${BODY}`
@@ -95,7 +95,7 @@ describe('an engine on a full disk', () => {
   test('deletes streams, and frees their space', async () => {
     const hw = await opened()
     await fill(hw)
-    await hw.basin('basin').deleteStream('stream')
+    await hw.basin('basin').stream('stream').delete()
     await vi.waitFor(() => hw.basin('basin').stream('other').append(BODY))
     await hw.close()
   })
@@ -135,7 +135,7 @@ test.runIf(isLocal)(
       const tail = Number(full!.match(/^storage_full at (\d+)$/)![1])
       const hw = await opened()
       expect((await streamOf(hw).checkTail()).seqNum).toBeGreaterThanOrEqual(tail)
-      const { records } = await streamOf(hw).read({ seqNum: 0, clamp: true })
+      const { records } = await streamOf(hw).readBatch({ seqNum: 0, clamp: true })
       const trimmed = trims.length
       if (hasReserve) {
         expect(trimmed).toBeGreaterThan(0)

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } fr
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
-import { type Headwater, open, trimRecord } from '../../../src/index.ts'
+import { type Engine, open, trimRecord } from '../../../src/index.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
@@ -11,7 +11,7 @@ import { temporaryDirectory } from './directories.ts'
 const REGISTRY = Symbol.for('headwater.filesystem.directories')
 
 /** Two engines on one directory. With `copies`, each comes from its own copy of the modules. */
-async function twoEngines(directory: string, copies: boolean): Promise<[Headwater, Headwater]> {
+async function twoEngines(directory: string, copies: boolean): Promise<[Engine, Engine]> {
   const first = await open({ storage: filesystem(directory) })
   if (!copies) return [first, await open({ storage: filesystem(directory) })]
   vi.resetModules()
@@ -52,7 +52,7 @@ for (const copies of [false, true]) {
     await streams[0]!.append('0')
     const followed = streams.map(async (stream) => {
       const bodies: string[] = []
-      for await (const { seqNum, body } of stream.readSession({ seqNum: 0 })) {
+      for await (const { seqNum, body } of stream.follow({ seqNum: 0 })) {
         expect(seqNum).toBe(bodies.length)
         bodies.push(body)
         if (bodies.length === 201) break
@@ -75,22 +75,22 @@ for (const copies of [false, true]) {
     await stream.append(['a', 'b', 'c'])
     expect((await same.checkTail()).seqNum).toBe(3)
     await same.append([trimRecord(2)])
-    expect((await stream.read({ seqNum: 0, clamp: true })).records[0]!.seqNum).toBe(2)
+    expect((await stream.readBatch({ seqNum: 0, clamp: true })).records[0]!.seqNum).toBe(2)
     await stream.append('d', { fencingToken: '' })
 
     const scope = { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['read' as const] }
     const holder = second.as(await first.issueAccessToken({ id: 'ci', scope }))
-    const session = holder.basin('my-basin').stream('log').readSession({ tailOffset: 1 })
+    const session = holder.basin('my-basin').stream('log').follow({ tailOffset: 1 })
     const records = session[Symbol.asyncIterator]()
     expect((await records.next()).value?.body).toBe('d')
     const failure = expect(records.next()).rejects.toMatchObject({ code: 'authn' })
     await first.revokeAccessToken('ci')
     await failure
 
-    await second.basin('my-basin').deleteStream('log')
+    await second.basin('my-basin').stream('log').delete()
     await expect(stream.checkTail()).rejects.toMatchObject({ code: 'stream_not_found' })
     await stream.append('new')
-    expect((await same.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['new'])
+    expect((await same.readBatch({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['new'])
     await first.close()
     await same.append('after the other closed')
     await second.close()

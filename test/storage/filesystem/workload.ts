@@ -1,14 +1,9 @@
 import { LogWriter, NOW } from '../../../adapters/conformance/log-writer.ts'
 import type { Files } from '../../../adapters/storage/filesystem/files/files.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
-import {
-  type CatalogChange,
-  emptyHead,
-  type Head,
-  type StorageSession,
-  type StoredBlock,
-} from '../../../src/storage/contract.ts'
+import type { CatalogChange, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { emptyHead } from '../../../src/storage/heads.ts'
 import { openFiles } from './open-files.ts'
 import type { SimulatedDisk } from './simulated-disk.ts'
 

@@ -88,7 +88,7 @@ describe('without BroadcastChannel', () => {
     })
     const stream = author.basin('basin').stream('stream')
     await stream.append('a')
-    const followed = follower.basin('basin').stream('stream').readSession({ seqNum: 0 }).records$
+    const followed = follower.basin('basin').stream('stream').follow({ seqNum: 0 }).records$
     const bodies: string[] = []
     const subscription = followed.subscribe(({ body }) => bodies.push(body))
     onTestFinished(() => subscription.unsubscribe())

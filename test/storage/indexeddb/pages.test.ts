@@ -157,7 +157,7 @@ it('a follower receives the batch of another engine undivided', async () => {
   const session = (await reading
     .basin('basin')
     .stream('stream')
-    .openRead({ seqNum: 0 }, { heartbeats: true }))!
+    .openCursor({ seqNum: 0 }, { heartbeats: true }))!
   expect((await session.next())?.kind).toBe('batch')
   // Sent when it has caught up.
   expect((await session.next())?.kind).toBe('heartbeat')

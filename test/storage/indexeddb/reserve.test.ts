@@ -92,12 +92,13 @@ describe('little space', () => {
     const writer = await LogWriter.create(session, 'a')
     await writer.append({ expiresAt: NOW })
     await writer.append()
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'b', value: 1 }])
     limitSpace(5)
     await expect(
       session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }]),
     ).rejects.toMatchObject(FULL)
     expect(await reserve()).toBeDefined()
-    const remove = { kind: 'delete', collection: 'streams', key: 'none' } as const
+    const remove = { kind: 'delete', collection: 'streams', key: 'b' } as const
     await expect(session.commit([remove])).rejects.toMatchObject(FULL)
     expect(await reserve()).toBeUndefined()
     await expect(session.reclaim({ now: NOW, trimmedBefore: 0, blocksMax: 9 })).rejects.toMatchObject(FULL)

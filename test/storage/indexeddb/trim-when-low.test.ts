@@ -7,13 +7,13 @@ import {
 } from '../../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
-import { type Headwater, open, type Stream } from '../../../src/index.ts'
+import { type Engine, open, type Stream } from '../../../src/index.ts'
 
 /** The metered bytes of a record with this body. */
 const RECORD_BYTES = 1000
 const BODY = 'x'.repeat(RECORD_BYTES - 8)
 
-let hw: Headwater
+let hw: Engine
 let clock: VirtualClock
 let stop: () => void = () => {}
 afterEach(async () => {
@@ -55,7 +55,7 @@ async function lowOnSpace(records: number) {
 }
 
 const first = async (stream: Stream) =>
-  (await stream.read({ seqNum: 0, count: 1 }, { as: 'bytes' })).records[0]!.seqNum
+  (await stream.readBatch({ seqNum: 0, count: 1 }, { as: 'bytes' })).records[0]!.seqNum
 
 describe('trimWhenLow', () => {
   it('trims the oldest records of all streams, as many as necessary', async () => {
@@ -197,6 +197,8 @@ describe('trimWhenLow', () => {
 
   it.each([0, 1, -1, Number.NaN])('rejects a share of %d', async (freeShare) => {
     const { storage, options } = await lowOnSpace(0)
-    expect(() => trimWhenLow(storage, { ...options, freeShare })).toThrow(RangeError)
+    expect(() => trimWhenLow(storage, { ...options, freeShare })).toThrow(
+      expect.objectContaining({ code: 'invalid' }),
+    )
   })
 })

@@ -1,5 +1,5 @@
-import { identityOf } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
+import { identityOf } from '../../../src/storage/heads.ts'
 import { type Mutation, mutate } from './mutation.ts'
 
 export const logsMutations: readonly Mutation[] = [

@@ -84,8 +84,11 @@ export class Cluster {
     })
   }
 
-  /** Starts a copy of the server. From then on, no commit resolves before the copy has it. */
-  async standby(): Promise<Cluster> {
+  /**
+   * Starts a copy of the server, which follows it. If it is synchronous, no commit resolves before the copy
+   * has it.
+   */
+  async standby({ isSynchronous = true } = {}): Promise<Cluster> {
     const directory = newDirectory()
     const from = ['--host', '127.0.0.1', '--port', `${this.port}`, '--username', 'test']
     const how = ['--write-recovery-conf', '--checkpoint', 'fast', '--no-sync']
@@ -95,6 +98,7 @@ export class Cluster {
     })
     const standby = new Cluster(await reservedPort(), directory, this.#options)
     await standby.run()
+    if (!isSynchronous) return standby
     await this.#execute(
       "ALTER SYSTEM SET synchronous_standby_names = '*'",
       'SELECT pg_reload_conf()',
@@ -108,6 +112,15 @@ export class Cluster {
   /** Promotes a copy to the server, whatever the state of the other one. */
   async promote(): Promise<void> {
     await this.#execute('SELECT pg_promote()')
+  }
+
+  /** Resolves once a copy has everything that the other server has committed by now. */
+  async catchUpWith(other: Cluster): Promise<void> {
+    const [end] = await other.query('SELECT pg_current_wal_lsn() AS lsn')
+    for (;;) {
+      const [reached] = await this.query(`SELECT pg_last_wal_replay_lsn() >= '${end?.lsn}' AS is_reached`)
+      if (reached?.is_reached === true) return
+    }
   }
 
   /** Shuts the server down without writing anything more, as a crash does. */
@@ -126,11 +139,23 @@ export class Cluster {
     rmSync(this.#directory, { recursive: true, force: true })
   }
 
-  async #execute(...statements: readonly string[]): Promise<void> {
-    const client = new Client({ connectionString: this.connectionString })
+  /** Runs a statement on a connection of its own. */
+  async query(
+    statement: string,
+    database = 'postgres',
+  ): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const connectionString = this.connectionString.replace(/postgres$/, database)
+    const client = new Client({ connectionString })
     await client.connect()
-    for (const statement of statements) await client.query(statement)
-    await client.end()
+    try {
+      return (await client.query(statement)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  async #execute(...statements: readonly string[]): Promise<void> {
+    for (const statement of statements) await this.query(statement)
   }
 }
 

@@ -24,9 +24,9 @@ test('after a failover that lost commits, appends and reads continue with the re
   ])
   expect(await stream.checkTail()).toMatchObject({ seqNum: 1 })
   expect((await stream.append('new')).start.seqNum).toBe(1)
-  expect((await stream.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['kept', 'new'])
+  expect((await stream.readBatch({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['kept', 'new'])
   const other = await open({ storage: postgres({ client, schema }) })
-  const read = await other.basin('basin').stream('a').read({ seqNum: 0 })
+  const read = await other.basin('basin').stream('a').readBatch({ seqNum: 0 })
   expect(read.records.map(({ body }) => body)).toEqual(['kept', 'new'])
   // The process that did not check the tail learns of it by the conflict.
   expect((await behind.basin('basin').stream('a').append('newer')).start.seqNum).toBe(2)

@@ -37,7 +37,7 @@ test.each(['26000', '42P05', '0A000'])(
     const stream = hw.basin('basin').stream('a')
     await stream.append('x')
     await stream.append('y')
-    expect((await stream.read({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['x', 'y'])
+    expect((await stream.readBatch({ seqNum: 0 })).records.map(({ body }) => body)).toEqual(['x', 'y'])
     expect(named).toBe(1)
     await hw.close()
   },

@@ -1,7 +1,7 @@
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
-import { type Headwater, open } from '../../../src/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from './cluster.ts'
 import { newSchema } from './schemas.ts'
 import { FORWARD, type StatementAction, WireProxy } from './wire-proxy.ts'
@@ -18,7 +18,7 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
     await cluster.dispose()
   })
 
-  async function opened(options: PostgresOptions): Promise<Headwater> {
+  async function opened(options: PostgresOptions): Promise<Engine> {
     const hw = await open({ storage: postgres(options) })
     onTestFinished(() => hw.close())
     return hw
@@ -75,8 +75,8 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
     await pool.query(`ANALYZE ${schema}.blocks, ${schema}.logs, ${schema}.documents`)
     for (let i = 0; i < 60; i++) {
       await stream.append(`${i}`)
-      await stream.read({ seqNum: i, count: 1 })
-      await stream.read({ timestamp: 1, count: 1 })
+      await stream.readBatch({ seqNum: i, count: 1 })
+      await stream.readBatch({ timestamp: 1, count: 1 })
     }
     for (let i = 0; i < 60; i++) await hw.basin('basin').listStreams({ prefix: 'a' })
     await hw.close()
@@ -104,9 +104,86 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
     const hw = await opened({ connectionString: as('modest'), schema })
     const stream = hw.basin('basin').stream('a')
     await stream.append('x')
-    expect((await stream.read({ seqNum: 0 })).records[0]?.body).toBe('x')
+    expect((await stream.readBatch({ seqNum: 0 })).records[0]?.body).toBe('x')
     const missing = postgres({ connectionString: as('modest'), schema: newSchema() })
-    await expect(open({ storage: missing })).rejects.toThrow(/permission denied for database/)
+    await expect(open({ storage: missing })).rejects.toMatchObject({
+      message: expect.stringContaining('permission denied for database'),
+      cause: { kind: 'denied' },
+    })
+  })
+
+  /** Tables with a record, and a role with the given privileges on them. */
+  async function tablesFor(role: string, privileges: readonly string[]) {
+    const schema = newSchema()
+    const owner = await opened({ connectionString: cluster.connectionString, schema })
+    await owner.basin('basin').stream('a').append('x')
+    await pool.query(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${schema} TO ${role}`)
+    for (const privilege of privileges) {
+      await pool.query(`GRANT ${privilege.replaceAll('.', `${schema}.`).replace(/\.$/, '')} TO ${role}`)
+    }
+    return { schema, connectionString: as(role) }
+  }
+
+  async function bodiesOf(hw: Engine): Promise<unknown[]> {
+    const { records } = await hw.basin('basin').stream('a').readBatch({ seqNum: 0 })
+    return records.map(({ body }) => body)
+  }
+
+  test('a role that may only read is rejected at once, with the privileges that it lacks', async () => {
+    const reader = await tablesFor('reader', ['SELECT ON ALL TABLES IN SCHEMA .'])
+    const lacking =
+      'INSERT on documents, UPDATE on documents, DELETE on documents, INSERT on logs, UPDATE on logs, ' +
+      'DELETE on logs, INSERT on blocks, DELETE on blocks, INSERT on commits, DELETE on commits, ' +
+      'INSERT on leases, UPDATE on leases, DELETE on leases'
+    await expect(open({ storage: postgres(reader) })).rejects.toMatchObject({
+      code: 'storage',
+      mayHaveEffects: false,
+      message:
+        `the storage cannot be opened: the role \`reader\` lacks privileges in schema "${reader.schema}": ` +
+        `${lacking}; grant them, or open the storage with \`readOnly: true\``,
+      cause: { kind: 'denied' },
+    })
+    const hw = await opened({ ...reader, readOnly: true })
+    expect(await bodiesOf(hw)).toEqual(['x'])
+    const rejection = expect(hw.basin('basin').stream('a').append('y')).rejects
+    await rejection.toMatchObject({ code: 'storage', message: 'the storage failed (denied)' })
+  })
+
+  test('a role needs no more than the documented privileges', async () => {
+    const writer = await tablesFor('least', [
+      'SELECT ON ALL TABLES IN SCHEMA .',
+      'INSERT, DELETE ON .documents, .logs, .blocks, .commits, .leases',
+      'UPDATE ON .documents, .logs, .leases',
+    ])
+    const hw = await opened(writer)
+    const stream = hw.basin('basin').stream('a')
+    await stream.append(['y', 'z'])
+    await stream.trim(1)
+    await hw.basin('basin').stream('a').delete()
+    await hw.basin('basin').stream('b').append('b')
+    expect((await hw.basin('basin').listStreams()).items.map(({ name }) => name)).toEqual(['b'])
+  })
+
+  test('a role whose transactions are read-only is rejected at once, with the setting', async () => {
+    const role = await tablesFor('careful', ['ALL ON ALL TABLES IN SCHEMA .'])
+    await pool.query('ALTER ROLE careful SET default_transaction_read_only = on')
+    await expect(open({ storage: postgres(role) })).rejects.toMatchObject({
+      code: 'storage',
+      message: expect.stringContaining(
+        'transactions of the role `careful` are read-only: set `default_transaction_read_only` to off',
+      ),
+      cause: { kind: 'denied' },
+    })
+    const hw = await opened({ ...role, readOnly: true })
+    expect(await bodiesOf(hw)).toEqual(['x'])
+  })
+
+  test('`readOnly` creates no tables', async () => {
+    const schema = newSchema()
+    const storage = postgres({ connectionString: cluster.connectionString, schema, readOnly: true })
+    await expect(open({ storage })).rejects.toThrow(`schema "${schema}" has no tables`)
+    const { rows } = await pool.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema])
+    expect(rows).toEqual([])
   })
 
   test('a pool with a single connection is not kept for listening', async () => {
@@ -126,14 +203,14 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
     const hw = await open({ storage: postgres({ connectionString, schema: newSchema() }) })
     const stream = hw.basin('basin').stream('a')
     for (let i = 0; i < 5; i++) await stream.append(`${i}`)
-    expect((await stream.read({ seqNum: 0 })).records.length).toBe(5)
+    expect((await stream.readBatch({ seqNum: 0 })).records.length).toBe(5)
     expect(proxy.refused).toContain('settings')
     expect(proxy.refused).toContain('prepared statement')
     await hw.close()
     await proxy.close()
   })
 
-  test('a read-only standby serves reads, and rejects appends', async () => {
+  test('a standby is rejected at once; with `readOnly` it serves reads, and rejects appends', async () => {
     const primary = await Cluster.start()
     onTestFinished(() => primary.dispose())
     const writer = await open({ storage: postgres({ connectionString: primary.connectionString }) })
@@ -141,9 +218,14 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
     const standby = await primary.standby()
     onTestFinished(() => standby.dispose())
     const { connectionString } = standby
-    const reader = await open({ storage: postgres({ connectionString, retryMs: 0 }) })
+    await expect(open({ storage: postgres({ connectionString }) })).rejects.toMatchObject({
+      message: expect.stringContaining('the server is a read-only standby: connect to the primary'),
+      cause: { kind: 'denied' },
+    })
+    const storage = postgres({ connectionString, retryMs: 0, readOnly: true })
+    const reader = await open({ storage })
     const stream = reader.basin('basin').stream('a')
-    expect((await stream.read({ seqNum: 0 })).records[0]?.body).toBe('x')
+    expect((await stream.readBatch({ seqNum: 0 })).records[0]?.body).toBe('x')
     await expect(stream.append('y')).rejects.toMatchObject({ code: 'storage', mayHaveEffects: false })
     await reader.close()
     await writer.close()

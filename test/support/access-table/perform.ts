@@ -1,4 +1,4 @@
-import type { Headwater, Operation } from '../../../src/index.ts'
+import type { Engine, Operation } from '../../../src/index.ts'
 import type { MetricsQuery } from '../../../src/model/metrics.ts'
 
 /**
@@ -46,7 +46,7 @@ export interface Performer extends Record<Operation, (...names: string[]) => Pro
 }
 
 /** Calls an engine in the same process. */
-export function inProcess(hw: Headwater): Performer {
+export function inProcess(hw: Engine): Performer {
   const streamOf = (basin: string, stream: string) => hw.basin(basin).stream(stream)
   const lastHour = <Set extends MetricsQuery['set']>(set: Set): MetricsQuery<Set> => {
     const end = hw.now()
@@ -55,21 +55,21 @@ export function inProcess(hw: Headwater): Performer {
   return {
     'list-basins': async () => (await hw.listBasins()).items.map(({ name }) => name),
     'create-basin': (basin) => hw.createBasin(basin),
-    'delete-basin': (basin) => hw.deleteBasin(basin),
-    'reconfigure-basin': (basin) => hw.reconfigureBasin(basin, { createStreamOnRead: true }),
-    'get-basin-config': (basin) => hw.basinConfig(basin),
+    'delete-basin': (basin) => hw.basin(basin).delete(),
+    'reconfigure-basin': (basin) => hw.basin(basin).reconfigure({ createStreamOnRead: true }),
+    'get-basin-config': (basin) => hw.basin(basin).config(),
     'issue-access-token': (id) => hw.issueAccessToken({ id, scope: { ops: ['issue-access-token'] } }),
     'revoke-access-token': (id) => hw.revokeAccessToken(id),
     'list-access-tokens': async () => (await hw.listAccessTokens()).items.map(({ id }) => id),
     'list-streams': async (basin) => (await hw.basin(basin).listStreams()).items.map(({ name }) => name),
     'create-stream': (basin, stream) => hw.basin(basin).createStream(stream),
-    'delete-stream': (basin, stream) => hw.basin(basin).deleteStream(stream),
-    'get-stream-config': (basin, stream) => hw.basin(basin).streamConfig(stream),
+    'delete-stream': (basin, stream) => hw.basin(basin).stream(stream).delete(),
+    'get-stream-config': (basin, stream) => hw.basin(basin).stream(stream).config(),
     'reconfigure-stream': (basin, stream) =>
-      hw.basin(basin).reconfigureStream(stream, { storageClass: 'standard' }),
+      hw.basin(basin).stream(stream).reconfigure({ storageClass: 'standard' }),
     'check-tail': (basin, stream) => streamOf(basin, stream).checkTail(),
     append: (basin, stream) => streamOf(basin, stream).append('x'),
-    read: (basin, stream) => streamOf(basin, stream).read({ seqNum: 0 }),
+    read: (basin, stream) => streamOf(basin, stream).readBatch({ seqNum: 0 }),
     trim: (basin, stream) => streamOf(basin, stream).trim(0),
     fence: (basin, stream) => streamOf(basin, stream).fence('mine'),
     'account-metrics': () => hw.metrics(lastHour('account-ops')),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Headwater, OPERATIONS } from '../../../src/index.ts'
+import { type Engine, OPERATIONS } from '../../../src/index.ts'
 import { type Cell, parseTable, type Row } from './cells.ts'
 import type { Performer } from './perform.ts'
 import { ACCOUNT_TABLE, BASIN_TABLE, ENSURE_TABLE, STREAM_TABLE } from './table.ts'
@@ -9,7 +9,7 @@ import { BASINS, exists, restore, STREAMS, snapshot, TOKEN_IDS } from './world.t
 /** A service that the table is run against. */
 export interface AccessService {
   /** Its engine, as the owner of the process sees it. */
-  readonly owner: Headwater
+  readonly owner: Engine
   /** Calls it with this token. */
   as(token: string): Performer
   /** Advances its time. */

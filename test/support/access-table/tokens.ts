@@ -1,4 +1,4 @@
-import type { AccessScopeInput, Headwater } from '../../../src/index.ts'
+import type { AccessScopeInput, Engine } from '../../../src/index.ts'
 import { OPERATIONS } from '../../../src/index.ts'
 
 const HOUR_MS = 3_600_000
@@ -110,7 +110,7 @@ export const TOKENS: Readonly<Record<string, TokenKind>> = {
 
 /** Makes a token of this kind: what its holder presents. `advance` moves the time of the engine on. */
 export async function makeToken(
-  owner: Headwater,
+  owner: Engine,
   name: string,
   advance: (ms: number) => Promise<void>,
 ): Promise<string> {

@@ -1,4 +1,4 @@
-import type { Headwater } from '../../../src/index.ts'
+import type { Engine } from '../../../src/index.ts'
 
 /** The resources of the table by their letters. Those with a capital letter exist. */
 export const BASINS = { A: 'acme-main', a: 'acme-gone', B: 'other-main', b: 'other-gone' } as const
@@ -27,10 +27,10 @@ function existing<Resource>(resources: Readonly<Record<string, Resource>>): Reso
 /**
  * Restores the initial resources: creates the missing ones and deletes all others. Each stream has a record.
  */
-export async function restore(owner: Headwater, settle: () => Promise<void>): Promise<void> {
+export async function restore(owner: Engine, settle: () => Promise<void>): Promise<void> {
   const basins: readonly string[] = existing(BASINS)
   for (const { name, state } of (await owner.listBasins()).items) {
-    if (!basins.includes(name) && state === 'active') await owner.deleteBasin(name)
+    if (!basins.includes(name) && state === 'active') await owner.basin(name).delete()
   }
   while ((await owner.listBasins()).items.some(({ state }) => state === 'deleting')) await settle()
   for (const name of basins) await owner.ensureBasin(name)
@@ -38,7 +38,7 @@ export async function restore(owner: Headwater, settle: () => Promise<void>): Pr
   for (const basin of basins) {
     const expected = streams.filter(([basinOfStream]) => basinOfStream === basin).map(([, name]) => name)
     for (const { name } of (await owner.basin(basin).listStreams()).items) {
-      if (!expected.includes(name)) await owner.basin(basin).deleteStream(name)
+      if (!expected.includes(name)) await owner.basin(basin).stream(name).delete()
     }
   }
   for (const [basin, name] of streams) {
@@ -53,18 +53,18 @@ export async function restore(owner: Headwater, settle: () => Promise<void>): Pr
 }
 
 /** Everything that a call can change, as text: it is equal before and after a call without effect. */
-export async function snapshot(owner: Headwater): Promise<string> {
+export async function snapshot(owner: Engine): Promise<string> {
   const basins = await Promise.all(
     (await owner.listBasins()).items.map(async (info) => {
       const basin = owner.basin(info.name, { autoCreate: false })
       const streams = await Promise.all(
         (await basin.listStreams()).items.map(async (stream) => [
           stream,
-          await basin.streamConfig(stream.name),
+          await basin.stream(stream.name).config(),
           await basin.stream(stream.name).checkTail(),
         ]),
       )
-      return [info, await owner.basinConfig(info.name), streams]
+      return [info, await owner.basin(info.name).config(), streams]
     }),
   )
   return JSON.stringify([basins, await owner.listAccessTokens(), await owner.defaultLocation()])

@@ -8,7 +8,9 @@ export const FILE_HEADER_BYTES = 48
 export const SYNCED_END_OFFSET = 32
 
 const MAGIC = 'HDWR'
-const VERSION = 4
+const VERSION = 5
+/** The first version that is still read: version 5 added the extensions of retention. */
+const VERSION_MIN = 4
 const FLAG_UNSYNCED = 1
 const KINDS = { journal: 'J', segment: 'S', checkpoint: 'C' } as const
 
@@ -81,8 +83,9 @@ export function decodeHeader(
   if (!isWhole || bytes.toString('latin1', 0, 5) !== MAGIC + KINDS[kind]) {
     throw corrupt(name, 0, `not a ${kind} header`)
   }
-  if (bytes[5] !== VERSION) {
-    const message = `${name} has format version ${bytes[5]}, but this version of headwater reads ${VERSION}`
+  const version = bytes[5]!
+  if (version < VERSION_MIN || version > VERSION) {
+    const message = `${name} has format version ${version}, but this version of headwater reads ${VERSION_MIN} to ${VERSION}`
     throw new StorageFailure('corrupt', message, { nothingWritten: true })
   }
   if (bytes.length < FILE_HEADER_BYTES) throw corrupt(name, bytes.length, 'truncated')

@@ -1,11 +1,17 @@
-import { reclaimablePoint } from '../../../../src/core/retention.ts'
+import {
+  extendedExpiry,
+  isExpired,
+  type RetentionExtension,
+  reclaimablePoint,
+} from '../../../../src/core/retention.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../../src/storage/contract.ts'
 import type { Committer } from '../journal/committer.ts'
+import type { Stage } from '../journal/stage.ts'
 import type { ChunkFacts } from '../segment/chunk.ts'
 import type { RunReader } from '../segment/run-reader.ts'
 import type { Change } from '../state/change.ts'
 import type { Log } from '../state/log.ts'
-import { earliest, type FreedRange, type Run } from '../state/segment.ts'
+import { earliestExpiry, type FreedRange, type Run } from '../state/segment.ts'
 import { coversRange } from '../state/seq-ranges.ts'
 import type { State } from '../state/state.ts'
 import type { UnresolvedRolls } from './unresolved-rolls.ts'
@@ -48,27 +54,27 @@ export class Reclaimer {
       plans.push(plan)
       planned.add(log)
     }
-    await this.#execute(plans)
-    const touched = plans.filter(({ log, ranges }) => ranges.length > 0 && this.#exists(log))
+    const executed = await this.#execute(plans)
+    more ||= executed.length < plans.length
+    const touched = executed.filter(({ log, ranges }) => ranges.length > 0 && this.#exists(log))
     return { more, logIds: touched.map(({ log }) => log.id) }
   }
 
-  async #execute(plans: readonly ReclaimPlan[]): Promise<void> {
-    const changes = plans
-      .filter(({ ranges }) => ranges.length > 0)
-      .map(
-        ({ log, ranges }): Extract<Change, { kind: 'free' }> => ({ kind: 'free', log: log.number, ranges }),
-      )
-    const ranges = changes.reduce((sum, change) => sum + change.ranges.length, 0)
+  /** Resolves to the plans that were executed: logs may have been deleted or extended since. */
+  async #execute(plans: readonly ReclaimPlan[]): Promise<readonly ReclaimPlan[]> {
+    const ranges = plans.reduce((sum, plan) => sum + plan.ranges.length, 0)
+    let executed = plans
     if (ranges > 0) {
-      // A log may have been deleted since.
-      await this.#committer.commit(
-        ranges * RANGE_BYTES,
-        (stage) => changes.filter(({ log }) => stage.holdsLog(log)),
-        true,
-      )
+      const stageAll = (stage: Stage): Change[] => {
+        executed = plans.filter(({ log, epoch }) => stage.holdsLog(log.number, epoch))
+        return executed
+          .filter((plan) => plan.ranges.length > 0)
+          .map((plan) => ({ kind: 'free', log: plan.log.number, ranges: plan.ranges }))
+      }
+      await this.#committer.commit(ranges * RANGE_BYTES, stageAll, true)
     }
-    for (const plan of plans) plan.finish()
+    for (const plan of executed) plan.finish()
+    return executed
   }
 
   /** Returns the same log until it is planned. */
@@ -94,6 +100,11 @@ function isDueAt(log: Log, { now, trimmedBefore }: ReclaimLimits): boolean {
   return nextTrim !== undefined && nextTrim <= trimmedBefore
 }
 
+interface RunExpiry {
+  minExpiry: number
+  keptUntil: number
+}
+
 interface Freeable {
   readonly firstSeqNum: number
   readonly endSeqNum: number
@@ -104,17 +115,22 @@ interface Freeable {
 /** Finds the blocks of one log that can be freed, up to a limit. */
 class ReclaimPlan {
   readonly log: Log
+  /** Of the log, as the plan was made. */
+  readonly epoch: number
   readonly ranges: FreedRange[] = []
   /** Whether more blocks can be freed than the limit allows. */
   hasMore = false
   readonly #now: number
   readonly #point: number
+  readonly #extensions: readonly RetentionExtension[] | undefined
   #left: number
-  /** When the remaining blocks of each run expire. */
-  readonly #expiries = new Map<Run, number | null>()
+  /** When the remaining blocks of each run expire, without and with the extensions. */
+  readonly #expiries = new Map<Run, RunExpiry>()
 
   private constructor(log: Log, limits: ReclaimLimits, blocksMax: number) {
     this.log = log
+    this.epoch = log.head.epoch
+    this.#extensions = log.head.extensions
     this.#now = limits.now
     this.#point = reclaimablePoint(log.head.trims, limits.trimmedBefore)
     this.#left = blocksMax
@@ -148,14 +164,18 @@ class ReclaimPlan {
 
   /** Updates the log once the ranges are freed, so that it is not examined again too early. */
   finish(): void {
-    for (const [run, minExpiry] of this.#expiries) run.minExpiry = minExpiry
+    for (const [run, { minExpiry, keptUntil }] of this.#expiries) {
+      run.minExpiry = minExpiry === Number.POSITIVE_INFINITY ? null : minExpiry
+      run.keptUntil = keptUntil
+    }
     this.log.updateNextExpiry()
     if (!this.hasMore) this.log.reclaimedPoint = Math.max(this.log.reclaimedPoint, this.#point)
   }
 
   async #takeRun(reader: RunReader, run: Run): Promise<void> {
     if (!this.#mayFree(run)) return
-    const isWhole = run.endSeqNum <= this.#point || this.#isExpired(run.maxExpiry)
+    const last = { firstSeqNum: run.firstSeqNum, expiresAt: run.maxExpiry }
+    const isWhole = run.endSeqNum <= this.#point || this.#hasExpired(last)
     if (isWhole && run.blocks <= this.#left) {
       this.#left -= run.blocks
       this.ranges.push({
@@ -172,22 +192,26 @@ class ReclaimPlan {
       this.hasMore ||= isWhole
       return
     }
-    let minExpiry: number | null = null
-    let last: FreedRange | undefined
+    const remaining: RunExpiry = { minExpiry: Number.POSITIVE_INFINITY, keptUntil: Number.POSITIVE_INFINITY }
+    const keep = (expiresAt: number | null, keptUntil: number | null) => {
+      remaining.minExpiry = Math.min(remaining.minExpiry, expiresAt ?? Number.POSITIVE_INFINITY)
+      remaining.keptUntil = Math.min(remaining.keptUntil, keptUntil ?? Number.POSITIVE_INFINITY)
+    }
+    let freed: FreedRange | undefined
     for (const chunk of await reader.chunks(run)) {
       if (coversRange(run.holes, { from: chunk.firstSeqNum, to: chunk.endSeqNum })) continue
       if (!this.#mayHold(chunk) || this.#left === 0) {
         this.hasMore ||= this.#mayHold(chunk)
-        minExpiry = earliest([minExpiry, chunk.minExpiry])
+        keep(chunk.minExpiry, earliestExpiry(chunk, this.#extensions))
         continue
       }
       for (const block of await reader.describe(this.log.number, run, chunk)) {
         if (coversRange(run.holes, { from: block.firstSeqNum, to: block.endSeqNum })) continue
-        if (this.#take(block)) last = this.#free(block, block.dataBytes, last)
-        else minExpiry = earliest([minExpiry, block.expiresAt])
+        if (this.#take(block)) freed = this.#free(block, block.dataBytes, freed)
+        else keep(block.expiresAt, extendedExpiry(block, this.#extensions))
       }
     }
-    this.#expiries.set(run, minExpiry)
+    this.#expiries.set(run, remaining)
   }
 
   #takeJournalBlocks(): void {
@@ -196,7 +220,7 @@ class ReclaimPlan {
   }
 
   #take(block: Freeable): boolean {
-    const isDue = this.#isExpired(block.expiresAt) || block.endSeqNum <= this.#point
+    const isDue = this.#hasExpired(block) || block.endSeqNum <= this.#point
     if (!isDue) return false
     if (this.#left === 0) {
       this.hasMore = true
@@ -225,14 +249,14 @@ class ReclaimPlan {
   }
 
   #mayFree(run: Run): boolean {
-    return run.liveFrom < this.#point || this.#isExpired(run.minExpiry)
+    return run.liveFrom < this.#point || this.log.expiryOf(run) <= this.#now
   }
 
   #mayHold(chunk: ChunkFacts): boolean {
-    return chunk.firstSeqNum < this.#point || this.#isExpired(chunk.minExpiry)
+    return chunk.firstSeqNum < this.#point || earliestExpiry(chunk, this.#extensions) <= this.#now
   }
 
-  #isExpired(expiresAt: number | null): boolean {
-    return expiresAt !== null && expiresAt <= this.#now
+  #hasExpired(block: { readonly firstSeqNum: number; readonly expiresAt: number | null }): boolean {
+    return isExpired(extendedExpiry(block, this.#extensions), this.#now)
   }
 }

@@ -1,5 +1,6 @@
 import { BATCH_RECORDS_MAX } from '../../../../src/model/limits.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
+import { mergedBlock } from '../../../../src/storage/merge-blocks.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import type { Files } from '../files/files.ts'
 import { JournalContents } from '../journal/journal-blocks.ts'
@@ -190,14 +191,5 @@ function* joinAdjacentBlocks(blocks: Iterable<StoredBlock>): Generator<StoredBlo
 }
 
 function united(parts: readonly StoredBlock[]): StoredBlock {
-  const first = parts[0]!
-  if (parts.length === 1) return first
-  const last = parts.at(-1)!
-  return {
-    ...first,
-    endSeqNum: last.endSeqNum,
-    lastTimestamp: last.lastTimestamp,
-    meteredBytes: parts.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
-    data: Buffer.concat(parts.map(({ data }) => data)),
-  }
+  return mergedBlock(parts, (data) => Buffer.concat(data))
 }

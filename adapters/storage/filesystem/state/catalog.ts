@@ -31,7 +31,7 @@ interface CatalogCollection {
 }
 
 /** The documents of all collections: those of the checkpoint, and those changed since. */
-export class Catalog {
+export class DirectoryCatalog {
   readonly #collections = new Map<Collection, CatalogCollection>()
 
   get(collection: Collection, key: string): Document | undefined {

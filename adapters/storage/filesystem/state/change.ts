@@ -1,7 +1,9 @@
+import type { RetentionExtension } from '../../../../src/core/retention.ts'
 import type { Collection, Head, LogStart, StoredBlock } from '../../../../src/storage/contract.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readBlock,
+  readExtensions,
   readHead,
   readList,
   readRanges,
@@ -9,6 +11,7 @@ import {
   readSegment,
   readStart,
   writeBlock,
+  writeExtensions,
   writeHead,
   writeRanges,
   writeRun,
@@ -46,6 +49,7 @@ export type Change =
       readonly start?: LogStart | undefined
     }
   | { readonly kind: 'set-epoch'; readonly log: number; readonly epoch: number }
+  | { readonly kind: 'extend'; readonly log: number; readonly extensions: readonly RetentionExtension[] }
   | { readonly kind: 'delete-log'; readonly log: number }
   | { readonly kind: 'free'; readonly log: number; readonly ranges: readonly FreedRange[] }
   | {
@@ -82,6 +86,7 @@ const KINDS = {
   free: 7,
   compact: 8,
   closed: 9,
+  extend: 10,
 } as const satisfies Record<Change['kind'], number>
 
 export function writeChange(writer: ByteWriter, change: Change): void {
@@ -112,6 +117,10 @@ export function writeChange(writer: ByteWriter, change: Change): void {
     case 'set-epoch':
       writer.varint(change.log)
       writer.varint(change.epoch)
+      return
+    case 'extend':
+      writer.varint(change.log)
+      writeExtensions(writer, change.extensions)
       return
     case 'delete-log':
       writer.varint(change.log)
@@ -202,6 +211,8 @@ function readChange(reader: ByteReader, data: Uint8Array): Change {
       }
     case KINDS['set-epoch']:
       return { kind: 'set-epoch', log: reader.varint(), epoch: reader.varint() }
+    case KINDS.extend:
+      return { kind: 'extend', log: reader.varint(), extensions: readExtensions(reader) }
     case KINDS['delete-log']:
       return { kind: 'delete-log', log: reader.varint() }
     case KINDS.free: {

@@ -1,4 +1,4 @@
-import type { Trim } from '../../../../src/core/retention.ts'
+import type { RetentionExtension, Trim } from '../../../../src/core/retention.ts'
 import type { Head, LogStart } from '../../../../src/storage/contract.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'
 import type { BlockFacts } from './log.ts'
@@ -31,6 +31,7 @@ export function readBlock(reader: ByteReader): BlockFacts {
   }
 }
 
+/** Leaves out the extensions, which appends do not change. */
 export function writeHead(writer: ByteWriter, head: Head): void {
   writer.varint(head.epoch)
   writer.varint(head.tail.seqNum)
@@ -46,6 +47,24 @@ export function writeHead(writer: ByteWriter, head: Head): void {
   }
 }
 
+export function writeExtensions(writer: ByteWriter, extensions: readonly RetentionExtension[]): void {
+  writer.varint(extensions.length)
+  for (const { below, after, until } of extensions) {
+    writer.varint(below)
+    writer.varint(after)
+    writer.optional(until)
+  }
+}
+
+export function readExtensions(reader: ByteReader): readonly RetentionExtension[] {
+  return readList(reader, () => ({
+    below: reader.varint(),
+    after: reader.varint(),
+    until: reader.optional(),
+  }))
+}
+
+/** Without the extensions, which belong to the log. */
 export function readHead(reader: ByteReader): Head {
   return {
     epoch: reader.varint(),

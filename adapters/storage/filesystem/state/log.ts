@@ -1,6 +1,6 @@
-import type { Trim } from '../../../../src/core/retention.ts'
+import { extendedExpiry, type Trim } from '../../../../src/core/retention.ts'
 import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
-import type { Run } from './segment.ts'
+import { earliestExpiry, type Run } from './segment.ts'
 
 /** A block without its data. */
 export type BlockFacts = Omit<StoredBlock, 'data'>
@@ -59,10 +59,16 @@ export class Log {
 
   /** Recomputes {@link nextExpiry} after blocks were freed. */
   updateNextExpiry(): void {
+    const { extensions } = this.head
     let next = Number.POSITIVE_INFINITY
-    for (const { minExpiry } of this.runs) next = Math.min(next, minExpiry ?? next)
-    for (const { expiresAt } of this.blocks) next = Math.min(next, expiresAt ?? next)
+    for (const run of this.runs) next = Math.min(next, this.expiryOf(run))
+    for (const block of this.blocks) next = Math.min(next, extendedExpiry(block, extensions) ?? next)
     this.nextExpiry = next
+  }
+
+  /** A lower bound of when blocks of a run expire; infinite if none does. */
+  expiryOf(run: Run): number {
+    return Math.max(earliestExpiry(run, this.head.extensions), run.keptUntil)
   }
 
   /** The time of the earliest trim that may still have blocks below it. */

@@ -1,3 +1,4 @@
+import { extendedExpiry, type RetentionExtension } from '../../../../src/core/retention.ts'
 import { addRange, type SeqRange, type SeqRanges } from './seq-ranges.ts'
 
 /** From this size on, moving a run closer to others does not make reads faster. */
@@ -126,6 +127,8 @@ export class Run implements RunFacts {
   liveBytes: number
   minExpiry: number | null
   holes: SeqRanges
+  /** No block that is not freed expires before it, because of extensions. Not persisted. */
+  keptUntil = 0
 
   constructor(home: Segment, facts: RunFacts) {
     this.home = home
@@ -175,6 +178,18 @@ export class Run implements RunFacts {
     this.liveBytes -= range.bytes
     this.home.liveBytes -= range.bytes
   }
+}
+
+/**
+ * A lower bound of when blocks expire that end at or before `endSeqNum`, none before `minExpiry` without the
+ * extensions; infinite if none does.
+ */
+export function earliestExpiry(
+  { endSeqNum, minExpiry }: Pick<RunFacts, 'endSeqNum' | 'minExpiry'>,
+  extensions: readonly RetentionExtension[] | undefined,
+): number {
+  const last = { firstSeqNum: endSeqNum - 1, expiresAt: minExpiry }
+  return extendedExpiry(last, extensions) ?? Number.POSITIVE_INFINITY
 }
 
 export function liveFromOf({ firstSeqNum, holes }: Pick<RunFacts, 'firstSeqNum' | 'holes'>): number {

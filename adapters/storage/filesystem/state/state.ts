@@ -1,6 +1,6 @@
-import { emptyHead } from '../../../../src/storage/contract.ts'
+import { emptyHead } from '../../../../src/storage/heads.ts'
 import { lowerBound } from '../../../../src/storage/ordered-list.ts'
-import { Catalog } from './catalog.ts'
+import { DirectoryCatalog } from './catalog.ts'
 import type { Change, CompactedRun, FramePlace } from './change.ts'
 import { type JournalBlock, Log, NO_BLOCKS } from './log.ts'
 import { Logs } from './logs.ts'
@@ -12,7 +12,7 @@ import { coversRange, type SeqRange, subtractRanges, uniteRanges } from './seq-r
  * durable.
  */
 export class State {
-  readonly catalog = new Catalog()
+  readonly catalog = new DirectoryCatalog()
   readonly segments = new Map<number, Segment>()
   readonly logs = new Logs(this.segments)
   /** Segments that may have no run left. */
@@ -42,7 +42,8 @@ export class State {
           meteredBytes,
           expiresAt,
         })
-        log.head = change.head
+        const { extensions } = log.head
+        log.head = extensions === undefined ? change.head : { ...change.head, extensions }
         return
       }
       case 'put': {
@@ -60,6 +61,11 @@ export class State {
       case 'set-epoch': {
         const log = this.log(change.log)
         log.head = { ...log.head, epoch: change.epoch }
+        return
+      }
+      case 'extend': {
+        const log = this.log(change.log)
+        log.head = { ...log.head, extensions: change.extensions }
         return
       }
       case 'delete-log':

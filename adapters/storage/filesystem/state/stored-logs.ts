@@ -1,8 +1,16 @@
 import type { Head } from '../../../../src/storage/contract.ts'
 import { ByteReader, ByteWriter } from '../files/bytes.ts'
-import { readHead, readList, readRun, writeHead, writeRun } from './field-codec.ts'
+import {
+  readExtensions,
+  readHead,
+  readList,
+  readRun,
+  writeExtensions,
+  writeHead,
+  writeRun,
+} from './field-codec.ts'
 import { Log, nextTrimOf } from './log.ts'
-import { liveFromOf, Run, type RunFacts, type Segment } from './segment.ts'
+import { earliestExpiry, liveFromOf, Run, type RunFacts, type Segment } from './segment.ts'
 import { itemAt, itemsOf, lowerBound, type StoredPage } from './stored-pages.ts'
 
 interface LogPage extends StoredPage {
@@ -142,6 +150,8 @@ export function writeLog(writer: ByteWriter, { number, id, head, runs }: LogFact
   writeHead(fields, head)
   fields.varint(runs.length)
   for (const run of runs) writeRun(fields, run)
+  const { extensions = [] } = head
+  if (extensions.length > 0) writeExtensions(fields, extensions)
   writer.varint(fields.length)
   writer.raw(fields.bytes)
 }
@@ -163,6 +173,7 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
     if (home === undefined) throw new RangeError(`segment ${facts.segment} does not exist`)
     return new Run(home, facts)
   })
+  if (fields.left > 0) log.head = { ...log.head, extensions: readExtensions(fields) }
   if (fields.left > 0) throw new RangeError('a log is longer than its fields')
   if (runs.length > 0) log.runs = runs
   for (const { meteredBytes } of runs) log.meteredBytes += meteredBytes
@@ -171,9 +182,12 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
 }
 
 /** A log in a checkpoint has no blocks in journals. */
-function dueOf({ trims }: Head, runs: readonly RunFacts[]): number | null {
+function dueOf({ trims, extensions }: Head, runs: readonly RunFacts[]): number | null {
   const [first] = runs
   let due = first && nextTrimOf(trims, liveFromOf(first))
-  for (const { minExpiry } of runs) if (minExpiry !== null) due = Math.min(due ?? minExpiry, minExpiry)
+  for (const run of runs) {
+    const expiry = earliestExpiry(run, extensions)
+    if (expiry < Number.POSITIVE_INFINITY) due = Math.min(due ?? expiry, expiry)
+  }
   return due ?? null
 }

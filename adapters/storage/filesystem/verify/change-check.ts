@@ -1,8 +1,9 @@
+import { extendedExpiry } from '../../../../src/core/retention.ts'
 import type { Head } from '../../../../src/storage/contract.ts'
 import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 import type { Change } from '../state/change.ts'
 import type { JournalBlock, Log } from '../state/log.ts'
-import type { FreedRange, Run } from '../state/segment.ts'
+import { earliestExpiry, type FreedRange, type Run } from '../state/segment.ts'
 import type { State } from '../state/state.ts'
 import { checkDocument } from './document-check.ts'
 
@@ -32,6 +33,11 @@ export function checkChange(state: State, change: Change): void {
     case 'create-log':
       if (change.log < state.nextLog) throw new RangeError(`log number ${change.log} was used before`)
       if (state.logs.withId(change.id) !== undefined) throw new RangeError(`log ${change.id} already exists`)
+      return
+    case 'extend':
+      if (change.extensions.length > EXTENSIONS_MAX) {
+        throw new RangeError(`${change.extensions.length} extensions of the retention are recorded`)
+      }
       return
     case 'free': {
       const log = state.logs.withNumber(change.log)
@@ -75,17 +81,18 @@ function checkBlocks({ head, blocks }: Log, range: FreedRange): void {
         `with ${range.meteredBytes} metered bytes, but has ${found}`,
     )
   }
-  const isKept = ({ endSeqNum, expiresAt }: JournalBlock): boolean =>
-    expiresAt === null && endSeqNum > head.trimPoint
+  const isKept = (block: JournalBlock): boolean =>
+    extendedExpiry(block, head.extensions) === null && block.endSeqNum > head.trimPoint
   if (freed.some(isKept)) throw lost(range)
 }
 
 /** The number of blocks is checked when the run is read. */
-function checkPart({ head }: Log, { endSeqNum, minExpiry }: Run, range: FreedRange): void {
-  if (range.to > endSeqNum) {
-    throw new RangeError(`the freed range ends at ${range.to}, after the end of its run at ${endSeqNum}`)
+function checkPart({ head }: Log, run: Run, range: FreedRange): void {
+  if (range.to > run.endSeqNum) {
+    throw new RangeError(`the freed range ends at ${range.to}, after the end of its run at ${run.endSeqNum}`)
   }
-  if (range.to > head.trimPoint && minExpiry === null) throw lost(range)
+  const neverExpires = earliestExpiry(run, head.extensions) === Number.POSITIVE_INFINITY
+  if (range.to > head.trimPoint && neverExpires) throw lost(range)
 }
 
 function lost({ from, to }: FreedRange): RangeError {
@@ -93,6 +100,7 @@ function lost({ from, to }: FreedRange): RangeError {
 }
 
 const TRIMS_MAX = 3
+const EXTENSIONS_MAX = 4
 
 /** Checks that a head is consistent. Throws `RangeError` if it is not. */
 export function checkHead({ tail, trimPoint, trims }: Head): void {

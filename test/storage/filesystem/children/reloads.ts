@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
-import { type Headwater, open } from '../../../../src/index.ts'
+import { type Engine, open } from '../../../../src/index.ts'
 import { type Clock, systemClock } from '../../../../src/runtime/clock.ts'
 import type { StorageContext, StorageSession } from '../../../../src/storage/contract.ts'
 
@@ -39,8 +39,8 @@ const clock: Clock = {
 
 let received = 0
 
-async function follow(hw: Headwater, onOpen: () => void): Promise<void> {
-  const session = hw.basin('my-basin').stream('log').readSession({ seqNum: 0 })
+async function follow(hw: Engine, onOpen: () => void): Promise<void> {
+  const session = hw.basin('my-basin').stream('log').follow({ seqNum: 0 })
   for await (const _ of session) {
     received++
     onOpen()

@@ -171,15 +171,33 @@ test('a damaged record of the synced end is reported by verify, and does not pre
   await session.close()
 })
 
-test('a file of another format version is named', async () => {
-  const { disk } = await journal('closed')
-  const other = changedDisk(disk, (_, content) => {
+/** The disk as another version of the format would have left it. */
+function withVersion(disk: SimulatedDisk, version: number): SimulatedDisk {
+  return changedDisk(disk, (_, content) => {
     const copy = Buffer.from(content)
-    copy[5] = 1
+    copy[5] = version
     copy.writeUInt32LE(crc32(copy.subarray(0, 28)), 28)
     return copy
   })
-  const message = `${JOURNAL} has format version 1, but this version of headwater reads 4`
+}
+
+test.each([3, 6])('a file of format version %d is named', async (version) => {
+  const { disk } = await journal('closed')
+  const other = withVersion(disk, version)
+  const message = `${JOURNAL} has format version ${version}, but this version of headwater reads 4 to 5`
   await expect(openSimulated(other, LARGE)).rejects.toMatchObject({ kind: 'corrupt', message })
   expect((await verifyFiles(other)).problems[0]?.problem).toBe(message)
+})
+
+test('a directory of format version 4 opens, and takes extensions of the retention', async () => {
+  const { disk } = await journal('closed')
+  const before = withVersion(disk, 4)
+  const session = await openSimulated(before, LARGE)
+  const extensions = [{ below: 3, after: 0, until: null }]
+  await session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2, extensions }])
+  await session.close()
+  const again = await openSimulated(before, LARGE)
+  expect(await again.head('a')).toMatchObject({ epoch: 2, tail: { seqNum: APPENDS }, extensions })
+  await again.close()
+  expect((await verifyFiles(before, { ofEngine: false })).problems).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ByteWriter } from '../../../../adapters/storage/filesystem/files/bytes.ts'
-import { Catalog } from '../../../../adapters/storage/filesystem/state/catalog.ts'
+import { DirectoryCatalog } from '../../../../adapters/storage/filesystem/state/catalog.ts'
 import { writeDocument } from '../../../../adapters/storage/filesystem/state/stored-documents.ts'
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
@@ -23,7 +23,7 @@ test.each([1, 2, 3, 4])('documents of a checkpoint with changes match a map (see
   const anyKey = () => letter() + letter() + letter()
   const model = new Map(Array.from({ length: 60 }, (_, i) => [anyKey(), i] as const))
   const stored = [...model].sort(([a], [b]) => compareUtf8(a, b))
-  const catalog = new Catalog()
+  const catalog = new DirectoryCatalog()
   for (let i = 0; i < stored.length; i += 7) catalog.addStored('settings', frameOf(stored.slice(i, i + 7)))
   expect(catalog.storedSize).toBe(model.size)
   for (let i = 0; i < 200; i++) {
@@ -49,7 +49,7 @@ test.each([1, 2, 3, 4])('documents of a checkpoint with changes match a map (see
 })
 
 test('a snapshot does not see later changes', () => {
-  const catalog = new Catalog()
+  const catalog = new DirectoryCatalog()
   catalog.addStored(
     'settings',
     frameOf([
@@ -77,7 +77,7 @@ test.each([
   ['from frame to frame', [[['b', 1]], [['a', 2]]]],
   ['that occur twice', [[['a', 1]], [['a', 2]]]],
 ] as const)('rejects documents out of order, %s', (_, frames) => {
-  const catalog = new Catalog()
+  const catalog = new DirectoryCatalog()
   const add = () => {
     for (const frame of frames) catalog.addStored('settings', frameOf(frame))
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Log } from '../../../../adapters/storage/filesystem/state/log.ts'
-import { emptyHead } from '../../../../src/storage/contract.ts'
+import { emptyHead } from '../../../../src/storage/heads.ts'
 
 const BLOCK = {
   journal: { number: 1, salt: 0 },

@@ -4,7 +4,7 @@ import { Log } from '../../../../adapters/storage/filesystem/state/log.ts'
 import { Logs } from '../../../../adapters/storage/filesystem/state/logs.ts'
 import { Segment } from '../../../../adapters/storage/filesystem/state/segment.ts'
 import { writeLog } from '../../../../adapters/storage/filesystem/state/stored-logs.ts'
-import { emptyHead } from '../../../../src/storage/contract.ts'
+import { emptyHead } from '../../../../src/storage/heads.ts'
 
 const SEGMENT = new Segment({ number: 1, salt: 0, bytes: 1_000_000, journal: 0 })
 const RUN = {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Change } from '../../../../adapters/storage/filesystem/state/change.ts'
 import { Run, type RunFacts } from '../../../../adapters/storage/filesystem/state/segment.ts'
 import { State } from '../../../../adapters/storage/filesystem/state/state.ts'
-import { emptyHead } from '../../../../src/storage/contract.ts'
+import { emptyHead } from '../../../../src/storage/heads.ts'
 
 /** So many that an operation in quadratic time would not end. */
 const COUNT = 100_000

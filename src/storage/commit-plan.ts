@@ -1,0 +1,136 @@
+import type { CatalogChange, Collection, Head } from './contract.ts'
+import { StorageConflict } from './errors.ts'
+import { emptyHead } from './heads.ts'
+
+type DocumentPut = Extract<CatalogChange, { readonly kind: 'put' }>
+
+/** A change with its value as JSON text, for storages that use it after their caller may have modified it. */
+export type SerializedChange =
+  | Exclude<CatalogChange, DocumentPut>
+  | (Omit<DocumentPut, 'value'> & { readonly text: string })
+
+/** Serializes the values of a commit. */
+export function serializeChanges(changes: readonly CatalogChange[]): readonly SerializedChange[] {
+  return changes.map((change) => {
+    if (change.kind !== 'put') return change
+    const { value, ...put } = change
+    return { ...put, text: JSON.stringify(value) }
+  })
+}
+
+/** What a commit rests on, of the documents. A storage that reads asynchronously loads it first. */
+export interface DocumentVersions {
+  /** Returns the version of a document, or undefined if there is none. */
+  versionOf(collection: Collection, key: string): number | undefined
+  /** Returns a version that no document has had. */
+  nextVersion(): number
+}
+
+/** What a commit rests on, of the logs. */
+export interface LogHeads {
+  /** Returns the head of a log, or undefined if there is none. Not modified. */
+  headOf(logId: string): Head | undefined
+  /**
+   * Returns whether anything of a deleted log with this id is still stored, so that the id cannot be used.
+   * Default: never.
+   */
+  hasRemains?(logId: string): boolean
+}
+
+/** The outcome of a commit for one document. */
+export interface DocumentUpdate {
+  /** Collection of the document. */
+  readonly collection: Collection
+  /** Key of the document. */
+  readonly key: string
+  /** The new value as JSON text, and its version; undefined if the document is deleted. */
+  readonly content: { readonly text: string; readonly version: number } | undefined
+}
+
+/** The outcome of a commit for one log. */
+export interface LogUpdate {
+  /** Id of the log. */
+  readonly logId: string
+  /** The new head; undefined if the log is deleted. */
+  readonly head: Head | undefined
+  /** Whether the log is created. Otherwise the head has another epoch, or the log is deleted. */
+  readonly isNew: boolean
+}
+
+/** The writes that a commit consists of. A storage makes all of them or none. */
+export interface CommitPlan {
+  /** At most one for each document. */
+  readonly documents: readonly DocumentUpdate[]
+  /** At most one for each log. */
+  readonly logs: readonly LogUpdate[]
+}
+
+/**
+ * Interprets the changes of a commit, in order: each sees the outcome of those before it. Throws
+ * {@link StorageConflict} if an expectation does not hold. Changes nothing itself.
+ */
+export function planCommit(
+  changes: readonly (CatalogChange | SerializedChange)[],
+  versions: DocumentVersions,
+  heads: LogHeads,
+): CommitPlan {
+  const documents = new Map<string, DocumentUpdate>()
+  const logs = new Map<string, LogUpdate>()
+  for (const change of changes) {
+    if ('logId' in change) planLog(logs, change, heads)
+    else planDocument(documents, change, versions)
+  }
+  return { documents: [...documents.values()], logs: [...logs.values()] }
+}
+
+type LogChange = Extract<SerializedChange, { readonly logId: string }>
+
+function planDocument(
+  documents: Map<string, DocumentUpdate>,
+  change: Exclude<CatalogChange | SerializedChange, LogChange>,
+  versions: DocumentVersions,
+): void {
+  const { kind, collection, key, expect } = change
+  // Unique, because names of collections do not contain U+0000.
+  const name = `${collection}\0${key}`
+  const update = documents.get(name)
+  const version = update ? update.content?.version : versions.versionOf(collection, key)
+  if (expect !== undefined && expect !== (version ?? null)) {
+    throw new StorageConflict(
+      `document ${JSON.stringify(key)} in ${collection} does not have the expected version`,
+    )
+  }
+  if (kind === 'put') {
+    const text = 'text' in change ? change.text : JSON.stringify(change.value)
+    const content = { text, version: versions.nextVersion() }
+    documents.set(name, { collection, key, content })
+  } else if (kind === 'delete' && version !== undefined) {
+    documents.set(name, { collection, key, content: undefined })
+  }
+}
+
+function planLog(logs: Map<string, LogUpdate>, change: LogChange, heads: LogHeads): void {
+  const { kind, logId } = change
+  const update = logs.get(logId)
+  const current = update ? update.head : heads.headOf(logId)
+  let isNew = update?.isNew === true
+  let head: Head | undefined
+  let problem: string | false | undefined
+  if (kind === 'create-log') {
+    problem = (update || current || heads.hasRemains?.(logId)) && 'already exists'
+    isNew = true
+    head = emptyHead(change.epoch, change.createdAt, change.start)
+  } else if (kind === 'set-epoch') {
+    problem = !current && 'does not exist'
+    const { epoch, extensions = current?.extensions } = change
+    head = current && { ...current, epoch, ...(extensions && { extensions }) }
+  } else if (current === undefined) {
+    return
+  } else {
+    const { expectSeqNum = current.tail.seqNum } = change
+    problem = expectSeqNum !== current.tail.seqNum && 'does not have the expected tail'
+  }
+  if (problem) throw new StorageConflict(`log ${logId} ${problem}`)
+  if (isNew && !head) logs.delete(logId)
+  else logs.set(logId, { logId, head, isNew })
+}

@@ -1,0 +1,228 @@
+import { concatBytes, lossyTextOf, utf8 } from '../../model/bytes.ts'
+import type { Collection, Head, StoredBlock } from '../contract.ts'
+import { StorageFailure } from '../errors.ts'
+
+/**
+ * The keys and values of `orderedKeyValueStorage`. Persisted: a change needs another {@link FORMAT}.
+ *
+ * | key | value |
+ * |---|---|
+ * | `f` | the format as a decimal number |
+ * | `c` collection 00 key | a document: its version, and its value as JSON |
+ * | `l` log | a log as JSON: its head, metered bytes, and where freeing ended; `null` once it is deleted |
+ * | `b` log end | a block: seven numbers (below), and its data if that is short |
+ * | `d` log end part | a part of the data of a longer block |
+ * | `t` time log | empty: at this time a trim, or at 0 the deletion, left blocks to free |
+ * | `x` time log end | a block that expires at this time: its metered bytes and number of parts |
+ *
+ * A log is its id in UTF-8 after two bytes with its length, and `end` the sequence number after a block.
+ * Numbers are float64, big-endian: that orders those that are not negative. The part has four bytes.
+ */
+export const FORMAT = '1'
+
+export const FORMAT_KEY: Uint8Array = utf8('f')
+
+/** The sequence number after the last record, and the times. */
+const NUMBER_BYTES = 8
+const HEADER_NUMBERS = 7
+const HEADER_BYTES = HEADER_NUMBERS * NUMBER_BYTES
+/** The position of the expiry among the numbers of a block. */
+const EXPIRY_INDEX = 5
+
+/** Longer data has a value of its own, so that looking for a block does not load it. */
+export const INLINE_BYTES_MAX = 16_384
+
+/** A log that exists. */
+export interface KeyValueLog {
+  readonly head: Head
+  /** Of the blocks that are not freed. */
+  readonly meteredBytes: number
+  /** Everything that ends at or below this sequence number was freed after a trim. */
+  readonly freedBelow: number
+}
+
+/** A block whose data may be stored in parts. */
+export interface BlockEntry extends StoredBlock {
+  /** The number of parts; 0 if `data` is complete. Otherwise `data` is empty. */
+  readonly parts: number
+}
+
+/** A block as the index of expiries names it. */
+export interface ExpiringBlock {
+  readonly logId: string
+  readonly endSeqNum: number
+  readonly expiresAt: number
+  readonly meteredBytes: number
+  readonly parts: number
+}
+
+/** The prefix of the documents of a collection. */
+export function collectionKey(collection: Collection): Uint8Array {
+  return utf8(`c${collection}\0`)
+}
+
+export function catalogKey(collection: Collection, key: string): Uint8Array {
+  return concatBytes([collectionKey(collection), utf8(key)])
+}
+
+export function encodeDocumentValue(text: string, version: number): Uint8Array {
+  return concatBytes([numbers(version), utf8(text)])
+}
+
+/** Throws `StorageFailure` of kind `corrupt` if the value is damaged. */
+export function decodeDocumentValue(value: Uint8Array): { readonly text: string; readonly version: number } {
+  if (value.length < NUMBER_BYTES) throw storeDamaged('a document is truncated')
+  return { text: lossyTextOf(value.subarray(NUMBER_BYTES)), version: numberAt(value, 0) }
+}
+
+/** Parses the value of a document. Throws `StorageFailure` of kind `corrupt` if it is damaged. */
+export function parseJson(text: string) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The parser's message quotes the text, which may be secret.
+    throw storeDamaged('a value is not JSON')
+  }
+}
+
+export function logKey(logId: string): Uint8Array {
+  return concatBytes([utf8('l'), logBytes(logId)])
+}
+
+export function encodeLog(log: KeyValueLog | undefined): Uint8Array {
+  return utf8(JSON.stringify(log ?? null))
+}
+
+/** Undefined for a deleted log. Throws `StorageFailure` of kind `corrupt` if the value is damaged. */
+export function decodeLog(value: Uint8Array): KeyValueLog | undefined {
+  const log = parseJson(lossyTextOf(value)) as KeyValueLog | null
+  if (log === null) return undefined
+  const isWhole = [log.head?.tail?.seqNum, log.meteredBytes, log.freedBelow].every(Number.isSafeInteger)
+  if (!isWhole || !Array.isArray(log.head.trims)) throw storeDamaged('the entry of a log is invalid')
+  return log
+}
+
+/** The key of the block of a log that ends at `endSeqNum`; infinity follows all blocks. */
+export function blockKey(logId: string, endSeqNum: number): Uint8Array {
+  return concatBytes([utf8('b'), logBytes(logId), numbers(endSeqNum)])
+}
+
+export function encodeBlock(block: StoredBlock, parts: number): Uint8Array {
+  const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, data } = block
+  const expiresAt = block.expiresAt ?? Number.POSITIVE_INFINITY
+  const header = numbers(
+    firstSeqNum,
+    endSeqNum,
+    firstTimestamp,
+    lastTimestamp,
+    meteredBytes,
+    expiresAt,
+    parts,
+  )
+  return parts === 0 ? concatBytes([header, data]) : header
+}
+
+/** The value of a block that expires at another time. */
+export function withExpiry(value: Uint8Array, expiresAt: number | null): Uint8Array {
+  const copy = value.slice()
+  copy.set(numbers(expiresAt ?? Number.POSITIVE_INFINITY), EXPIRY_INDEX * NUMBER_BYTES)
+  return copy
+}
+
+/** Throws `StorageFailure` of kind `corrupt` if the value is damaged. */
+export function decodeBlock(value: Uint8Array): BlockEntry {
+  if (value.length < HEADER_BYTES) throw storeDamaged('a block is truncated')
+  const [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, parts] = Array.from(
+    { length: HEADER_NUMBERS },
+    (_, index) => numberAt(value, index),
+  ) as [...[number, number, number, number, number, number, number]]
+  const counts = [firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, parts]
+  const isValid = counts.every((count) => Number.isSafeInteger(count) && count >= 0)
+  const data = value.subarray(HEADER_BYTES)
+  if (!isValid || firstSeqNum >= endSeqNum || Number.isNaN(expiresAt) || parts > 0 === data.length > 0) {
+    throw storeDamaged('the numbers of a block are invalid')
+  }
+  return {
+    firstSeqNum,
+    endSeqNum,
+    firstTimestamp,
+    lastTimestamp,
+    meteredBytes,
+    expiresAt: expiresAt === Number.POSITIVE_INFINITY ? null : expiresAt,
+    data,
+    parts,
+  }
+}
+
+export function partKey(logId: string, endSeqNum: number, part: number): Uint8Array {
+  const partBytes = new Uint8Array(4)
+  new DataView(partBytes.buffer).setUint32(0, part)
+  return concatBytes([utf8('d'), logBytes(logId), numbers(endSeqNum), partBytes])
+}
+
+/** The key that states that a log has blocks to free from this time on. */
+export function dueKey(time: number, logId: string): Uint8Array {
+  return concatBytes([utf8('t'), numbers(time), logBytes(logId)])
+}
+
+export function logIdOfDueKey(key: Uint8Array): string {
+  return logIdAt(key, 1 + NUMBER_BYTES).logId
+}
+
+export function expiryKey({ expiresAt, logId, endSeqNum }: Omit<ExpiringBlock, 'meteredBytes' | 'parts'>) {
+  return concatBytes([utf8('x'), numbers(expiresAt), logBytes(logId), numbers(endSeqNum)])
+}
+
+export function encodeExpiry({ meteredBytes, parts }: Pick<ExpiringBlock, 'meteredBytes' | 'parts'>) {
+  return numbers(meteredBytes, parts)
+}
+
+export function decodeExpiry(key: Uint8Array, value: Uint8Array): ExpiringBlock {
+  const { logId, end } = logIdAt(key, 1 + NUMBER_BYTES)
+  if (key.length !== end + NUMBER_BYTES || value.length !== 2 * NUMBER_BYTES) {
+    throw storeDamaged('an entry of the index of expiries is invalid')
+  }
+  const [expiresAt, endSeqNum] = [numberAt(key.subarray(1), 0), numberAt(key.subarray(end), 0)]
+  return { logId, endSeqNum, expiresAt, meteredBytes: numberAt(value, 0), parts: numberAt(value, 1) }
+}
+
+/** The range of an index (`t`, `x`) up to a time, inclusive. */
+export function indexRange(index: 't' | 'x', time: number) {
+  // Every key at this time is longer, and a log id of 65,535 bytes would be too long.
+  const to = concatBytes([utf8(index), numbers(Math.max(time, 0)), Uint8Array.of(0xff, 0xff)])
+  return { from: utf8(index), to }
+}
+
+/** The range of the blocks of a log that end after one sequence number, up to another, inclusive. */
+export function blockRange(logId: string, after: number, upTo = Number.POSITIVE_INFINITY) {
+  return { from: blockKey(logId, after + 1), to: concatBytes([blockKey(logId, upTo), Uint8Array.of(0)]) }
+}
+
+export function storeDamaged(problem: string): StorageFailure {
+  return new StorageFailure('corrupt', `the store is damaged: ${problem}`, { nothingWritten: true })
+}
+
+const LOG_ID_BYTES_MAX = 1_024
+
+function logBytes(logId: string): Uint8Array {
+  const id = utf8(logId)
+  if (id.length > LOG_ID_BYTES_MAX)
+    throw new RangeError(`a log id has ${id.length} bytes; at most 1,024 are possible`)
+  return concatBytes([Uint8Array.of(id.length >> 8, id.length & 0xff), id])
+}
+
+function logIdAt(key: Uint8Array, start: number): { readonly logId: string; readonly end: number } {
+  const end = start + 2 + ((key[start]! << 8) | key[start + 1]!)
+  return { logId: lossyTextOf(key.subarray(start + 2, end)), end }
+}
+
+function numbers(...values: number[]): Uint8Array {
+  const bytes = new Uint8Array(values.length * NUMBER_BYTES)
+  const view = new DataView(bytes.buffer)
+  for (const [index, value] of values.entries()) view.setFloat64(index * NUMBER_BYTES, value)
+  return bytes
+}
+
+function numberAt(bytes: Uint8Array, index: number): number {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getFloat64(index * NUMBER_BYTES)
+}

@@ -1,0 +1,93 @@
+import { concatBytes } from '../../model/bytes.ts'
+import { BlockCollector } from '../block-collector.ts'
+import { cutRecords, wantsPart } from '../block-pages.ts'
+import type { ReadRange, StoredBlock } from '../contract.ts'
+import { type BlockEntry, blockKey, blockRange, decodeBlock, partKey, storeDamaged } from './layout.ts'
+import type { LogEntries } from './log-entries.ts'
+import type { OrderedKeyValueStore } from './store.ts'
+
+/** The most blocks per scan: few at first, because those beyond the limits are read for nothing. */
+const BLOCKS_MAX = { first: 32, next: 128 }
+/** Smaller blocks are not worth searching for a record. */
+const CUT_BYTES_MIN = 4_096
+
+/** Reads the blocks of a log that a read wants; of the first one, only the records. */
+export async function readLogBlocks(
+  store: OrderedKeyValueStore,
+  logs: LogEntries,
+  logId: string,
+  range: ReadRange,
+): Promise<StoredBlock[]> {
+  const collector = new BlockCollector<BlockEntry>(range)
+  if (collector.isDone) return []
+  const { log } = await logs.current(logId)
+  if (log === undefined) return []
+  const { from } = range
+  let after =
+    'seqNum' in from ? from.seqNum : await seqNumAt(store, logId, from.timestamp, log.head.tail.seqNum)
+  for (let blocksMax = BLOCKS_MAX.first; !collector.isDone; blocksMax = BLOCKS_MAX.next) {
+    const limit = Math.max(1, Math.min(blocksMax, collector.recordsLeft))
+    const found = await store.scan({ ...blockRange(logId, after), limit })
+    for (const [, value] of found) {
+      const entry = decodeBlock(value)
+      after = entry.endSeqNum
+      const isLarge = entry.parts > 0 || entry.data.length > CUT_BYTES_MIN
+      const isCut = isLarge && collector.blocks.length === 0 && wantsPart(entry, range)
+      const block = isCut ? await cutBlock(store, logId, entry, range) : entry
+      if (block !== undefined) collector.add(block)
+    }
+    if (found.length < limit) break
+  }
+  const blocks = await Promise.all(collector.blocks.map((entry) => loadBlock(store, logId, entry)))
+  return blocks.filter((block) => block !== undefined)
+}
+
+/** Undefined if the block was freed meanwhile. */
+async function cutBlock(
+  store: OrderedKeyValueStore,
+  logId: string,
+  entry: BlockEntry,
+  range: ReadRange,
+): Promise<BlockEntry | undefined> {
+  const block = await loadBlock(store, logId, entry)
+  if (block === undefined) return undefined
+  return { ...(cutRecords(block.data, block.firstSeqNum, block.expiresAt, range) ?? block), parts: 0 }
+}
+
+/** Loads the data of a block. Undefined if it was freed meanwhile. */
+async function loadBlock(
+  store: OrderedKeyValueStore,
+  logId: string,
+  { parts, ...block }: BlockEntry,
+): Promise<StoredBlock | undefined> {
+  if (parts === 0) return block
+  const { endSeqNum } = block
+  const keys = Array.from({ length: parts }, (_, part) => partKey(logId, endSeqNum, part))
+  const found = await Promise.all(keys.map((key) => store.get(key)))
+  const data = found.filter((part) => part !== undefined)
+  if (data.length === parts) return { ...block, data: concatBytes(data) }
+  if ((await store.get(blockKey(logId, endSeqNum))) === undefined) return undefined
+  throw storeDamaged(`a part of a block of log ${logId} is missing`)
+}
+
+/**
+ * A sequence number in the first block that ends at or after the timestamp, by bisection: timestamps ascend,
+ * and an index would make every append slower.
+ */
+async function seqNumAt(
+  store: OrderedKeyValueStore,
+  logId: string,
+  timestamp: number,
+  tail: number,
+): Promise<number> {
+  let low = 0
+  let high = tail
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const [found] = await store.scan({ ...blockRange(logId, middle), limit: 1 })
+    const block = found && decodeBlock(found[1])
+    if (block === undefined || block.lastTimestamp >= timestamp) high = middle
+    else low = block.endSeqNum
+  }
+  return low
+}

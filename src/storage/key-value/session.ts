@@ -1,0 +1,143 @@
+import { concatBytes, lossyTextOf } from '../../model/bytes.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { serializeChanges } from '../commit-plan.ts'
+import type {
+  AppendRequest,
+  CatalogChange,
+  Collection,
+  Document,
+  Head,
+  ListRange,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  StorageSession,
+  StoredBlock,
+} from '../contract.ts'
+import { keyBounds } from '../document-keys.ts'
+import { StorageFailure } from '../errors.ts'
+import { GroupCommit } from '../group-commit.ts'
+import { copyHead } from '../heads.ts'
+import { SessionCalls } from '../session-calls.ts'
+import { appendGroup } from './append-group.ts'
+import { draftCommit } from './commit.ts'
+import { catalogKey, collectionKey, decodeDocumentValue, parseJson } from './layout.ts'
+import { LogEntries } from './log-entries.ts'
+import { readLogBlocks } from './log-reader.ts'
+import { reclaimBlocks } from './reclaim.ts'
+import type { OrderedKeyValueStore } from './store.ts'
+import { transact } from './transaction.ts'
+
+/** The most data of one batch, in bytes, unless a single append has more. */
+const GROUP_BYTES_MAX = 4 * 1024 * 1024
+
+/** One engine's access to a store. Writes run one after the other; appends that wait are one of them. */
+export class KeyValueSession implements StorageSession {
+  readonly #store: OrderedKeyValueStore
+  readonly #logs: LogEntries
+  readonly #calls = new SessionCalls()
+  readonly #writes = new SerialQueue()
+  readonly #appends: GroupCommit<AppendRequest>
+  readonly #onClosed: () => void
+  #isFull = false
+
+  constructor(
+    store: OrderedKeyValueStore,
+    options: { readonly isShared: boolean; readonly valueBytesMax: number; readonly onClosed: () => void },
+  ) {
+    const { isShared, valueBytesMax, onClosed } = options
+    this.#store = store
+    this.#logs = new LogEntries(store, !isShared)
+    this.#onClosed = onClosed
+    this.#appends = new GroupCommit(
+      (group) => this.#writes.run(() => appendGroup(store, this.#logs, valueBytesMax, group)),
+      ({ block }) => block.data.length,
+      GROUP_BYTES_MAX,
+    )
+  }
+
+  get(collection: Collection, key: string): Promise<Document | undefined> {
+    return this.#calls.run(async () => {
+      const value = await this.#store.get(catalogKey(collection, key))
+      return value && documentOf(key, value)
+    })
+  }
+
+  list(collection: Collection, range: ListRange): Promise<Document[]> {
+    return this.#calls.run(async () => {
+      const bounds = keyBounds(range)
+      if (bounds === undefined) return []
+      const prefix = collectionKey(collection)
+      const from = [prefix, bounds.from, new Uint8Array(bounds.isFromExcluded ? 1 : 0)]
+      const found = await this.#store.scan({
+        from: concatBytes(from),
+        to: concatBytes([prefix, bounds.to]),
+        limit: range.limit,
+      })
+      return found.map(([key, value]) => documentOf(lossyTextOf(key.subarray(prefix.length)), value))
+    })
+  }
+
+  commit(changes: readonly CatalogChange[]): Promise<void> {
+    return this.#calls.run(async () => {
+      const serialized = serializeChanges(changes)
+      await this.#writes.run(() =>
+        transact(this.#store, this.#logs, () => draftCommit(this.#store, this.#logs, serialized)),
+      )
+    })
+  }
+
+  head(logId: string): Promise<Head | undefined> {
+    return this.#calls.run(async () => {
+      const { log } = await this.#logs.current(logId)
+      return log && copyHead(log.head)
+    })
+  }
+
+  append(request: AppendRequest): Promise<void> {
+    return this.#calls.run(async () => {
+      try {
+        await this.#appends.add(request)
+        this.#isFull = false
+      } catch (error) {
+        if (StorageFailure.is(error) && error.kind === 'quota') this.#isFull = true
+        throw error
+      }
+    })
+  }
+
+  read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
+    return this.#calls.run(() => readLogBlocks(this.#store, this.#logs, logId, range))
+  }
+
+  reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
+    return this.#calls.run(() =>
+      reclaimBlocks(this.#store, this.#logs, limits, (batch) => this.#writes.run(batch)),
+    )
+  }
+
+  measure(logIds: readonly string[]): Promise<number[]> {
+    return this.#calls.run(() =>
+      Promise.all(logIds.map(async (logId) => (await this.#logs.current(logId)).log?.meteredBytes ?? 0)),
+    )
+  }
+
+  isFull(): boolean {
+    return this.#isFull
+  }
+
+  close(): Promise<void> {
+    return this.#calls.close(async () => {
+      try {
+        await this.#store.close()
+      } finally {
+        this.#onClosed()
+      }
+    })
+  }
+}
+
+function documentOf(key: string, value: Uint8Array): Document {
+  const { text, version } = decodeDocumentValue(value)
+  return { key, value: parseJson(text), version }
+}

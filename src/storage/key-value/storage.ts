@@ -1,0 +1,132 @@
+import { EMPTY_BYTES, lossyTextOf, utf8 } from '../../model/bytes.ts'
+import { invalid } from '../../model/errors.ts'
+import { assertOptions, type MembersOf, oneOf } from '../../model/validation.ts'
+import { trackExternalWork } from '../../runtime/clock.ts'
+import type { Storage, StorageManifest } from '../contract.ts'
+import { StorageFailure } from '../errors.ts'
+import { FORMAT, FORMAT_KEY } from './layout.ts'
+import { KeyValueSession } from './session.ts'
+import type { OrderedKeyValueStore } from './store.ts'
+
+/** Options of `orderedKeyValueStorage`. */
+export interface OrderedKeyValueOptions {
+  /** A short name for messages and test titles, such as `leveldb`. */
+  readonly name: string
+  /** The worst failure that a batch survives once `transact` has resolved. */
+  readonly durability: StorageManifest['durability']
+  /**
+   * Whether several engines may have the store open at the same time: then `transact` must check what a batch
+   * expects. Default: false.
+   */
+  readonly shared?: boolean
+  /**
+   * The longest value of the store in bytes, at least 65,536. Longer blocks are stored in parts. Default: no
+   * limit.
+   */
+  readonly valueBytesMax?: number
+  /** Opens the store, and creates it if it is missing. */
+  readonly open: () => Promise<OrderedKeyValueStore>
+}
+
+const ORDERED_KEY_VALUE_OPTIONS: MembersOf<OrderedKeyValueOptions> = {
+  name: 'string',
+  durability: oneOf(['none', 'process-crash', 'power-loss']),
+  shared: 'boolean',
+  valueBytesMax: 'number',
+  open: 'function',
+}
+
+const VALUE_BYTES_MIN = 65_536
+/** What a message quotes of a format that is not known. */
+const FORMAT_CHARACTERS_MAX = 20
+
+/**
+ * Creates a storage in an ordered key-value store, with everything that the contract requires. Does nothing
+ * until it is opened.
+ *
+ * An append writes two values, three if the records expire; appends that wait share a batch. Other engines
+ * are not notified of changes: they poll. Throws `invalid` for invalid options.
+ */
+export function orderedKeyValueStorage(options: OrderedKeyValueOptions): Storage {
+  assertOptions(options, ORDERED_KEY_VALUE_OPTIONS)
+  const { name, durability, shared = false, valueBytesMax = Number.MAX_SAFE_INTEGER, open } = options
+  if (name === undefined || durability === undefined || open === undefined) {
+    throw invalid('`name`, `durability` and `open` are required', 'options')
+  }
+  if (!(valueBytesMax >= VALUE_BYTES_MIN)) {
+    throw invalid(`\`valueBytesMax\` is ${valueBytesMax}; expected at least 65,536`, 'valueBytesMax')
+  }
+  let isOpen = false
+  return {
+    manifest: { name, durability, shared, notifications: 'none' },
+    async open() {
+      if (isOpen && !shared) throw failure('blocked', `another engine has this ${name} storage open`)
+      isOpen = true
+      try {
+        const store = await openStore(open, name)
+        return new KeyValueSession(store, {
+          isShared: shared,
+          valueBytesMax,
+          onClosed: () => {
+            isOpen = false
+          },
+        })
+      } catch (error) {
+        isOpen = false
+        throw error
+      }
+    },
+  }
+}
+
+async function openStore(open: OrderedKeyValueOptions['open'], name: string): Promise<OrderedKeyValueStore> {
+  const store = withFailures(await failing(open, name, true), name)
+  try {
+    const format = await formatOf(store)
+    if (format !== FORMAT) {
+      throw failure('blocked', `the store has format ${format}; this version of headwater reads ${FORMAT}`)
+    }
+    return store
+  } catch (error) {
+    await store.close().catch(() => {})
+    throw error
+  }
+}
+
+/** Reads the format of the store, which is this one if the store is new. */
+async function formatOf(store: OrderedKeyValueStore): Promise<string> {
+  const found = await store.get(FORMAT_KEY)
+  if (found !== undefined) return lossyTextOf(found).slice(0, FORMAT_CHARACTERS_MAX)
+  // If another engine creates the store at the same time, it may be of another version.
+  const puts = [[FORMAT_KEY, utf8(FORMAT)]] as const
+  const isCreated = await store.transact({ expected: [[FORMAT_KEY, undefined]], puts, deletes: [] })
+  return isCreated ? FORMAT : lossyTextOf((await store.get(FORMAT_KEY)) ?? EMPTY_BYTES)
+}
+
+/** The same store, whose errors are failures of a storage. Virtual clocks wait for its calls. */
+function withFailures(store: OrderedKeyValueStore, name: string): OrderedKeyValueStore {
+  return {
+    get: (key) => failing(() => store.get(key), name, true),
+    scan: (range) => failing(() => store.scan(range), name, true),
+    transact: (batch) => failing(() => store.transact(batch), name, false),
+    close: () => failing(() => store.close(), name, true),
+  }
+}
+
+async function failing<Result>(
+  work: () => Promise<Result>,
+  name: string,
+  nothingWritten: boolean,
+): Promise<Result> {
+  try {
+    return await trackExternalWork(work())
+  } catch (error) {
+    if (StorageFailure.is(error)) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new StorageFailure('io', `${name} failed: ${reason}`, { nothingWritten, cause: error })
+  }
+}
+
+function failure(kind: StorageFailure['kind'], message: string): StorageFailure {
+  return new StorageFailure(kind, message, { nothingWritten: true })
+}

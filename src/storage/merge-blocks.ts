@@ -1,0 +1,51 @@
+import { concatBytes } from '../model/bytes.ts'
+import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
+import type { AppendRequest, StoredBlock } from './contract.ts'
+
+/** Groups consecutive appends to a log whose blocks may be merged to one, as far as the contract allows. */
+export function mergeableAppends(requests: readonly AppendRequest[]): readonly AppendRequest[][] {
+  const groups: AppendRequest[][] = []
+  let size = { records: 0, meteredBytes: 0, bytes: 0 }
+  for (const request of requests) {
+    const { block } = request
+    const records = block.endSeqNum - block.firstSeqNum
+    const joined = {
+      records: size.records + records,
+      meteredBytes: size.meteredBytes + block.meteredBytes,
+      bytes: size.bytes + block.data.length,
+    }
+    const current = groups.at(-1) ?? []
+    const fits =
+      current[0]?.block.expiresAt === block.expiresAt &&
+      joined.records <= BATCH_RECORDS_MAX &&
+      joined.meteredBytes <= BATCH_METERED_BYTES_MAX &&
+      joined.bytes <= BATCH_ENCODED_BYTES_MAX
+    if (fits) current.push(request)
+    else groups.push([request])
+    size = fits ? joined : { records, meteredBytes: block.meteredBytes, bytes: block.data.length }
+  }
+  return groups
+}
+
+/**
+ * Merges consecutive blocks with the same `expiresAt`, at least one. Returns a single block as it is.
+ *
+ * @param join Concatenates their data. Default: copies it.
+ */
+export function mergedBlock(
+  blocks: readonly StoredBlock[],
+  join: (parts: readonly Uint8Array[]) => Uint8Array = concatBytes,
+): StoredBlock {
+  const first = blocks[0]!
+  if (blocks.length === 1) return first
+  const { endSeqNum, lastTimestamp } = blocks.at(-1)!
+  return {
+    firstSeqNum: first.firstSeqNum,
+    endSeqNum,
+    firstTimestamp: first.firstTimestamp,
+    lastTimestamp,
+    meteredBytes: blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+    expiresAt: first.expiresAt,
+    data: join(blocks.map(({ data }) => data)),
+  }
+}

@@ -1,0 +1,323 @@
+import { describe, expect, it } from 'vitest'
+import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { reclaimAll } from '../../../adapters/conformance/reclaim.ts'
+import type { StorageSession } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import type { OrderedKeyValueOptions } from '../../../src/storage/key-value/storage.ts'
+import type { OrderedKeyValueStore } from '../../../src/storage/key-value/store.ts'
+import { testClock } from '../../support/index.ts'
+import { OrderedMap, orderedMapStorage } from './ordered-map.ts'
+
+const CONTEXT = { clock: testClock(), onLogChanged() {} }
+const CONFLICT = { name: 'StorageConflict' }
+/** Too large to be beside the numbers of its block. */
+const LARGE = 20_000
+
+const openOn = (map: OrderedMap, options?: Partial<OrderedKeyValueOptions>): Promise<StorageSession> =>
+  orderedMapStorage(map, options).open(CONTEXT)
+
+/** A storage whose store has some methods replaced, which may call those of the map. */
+function openWith(
+  map: OrderedMap,
+  replace: (store: OrderedKeyValueStore) => Partial<OrderedKeyValueStore>,
+): Promise<StorageSession> {
+  return openOn(map, {
+    open: async () => {
+      const store = map.connect()
+      return { ...store, ...replace(store) }
+    },
+  })
+}
+
+const initial = (keys: [Uint8Array, Uint8Array][]) => keys.map(([key]) => String.fromCharCode(key[0]!)).sort()
+const puts = ({ batches }: OrderedMap) => batches.map((batch) => initial([...batch.puts] as never))
+
+describe('the writes', () => {
+  it('of an append are a block and a log, and an index entry if the records expire', async () => {
+    const map = new OrderedMap()
+    const writer = await LogWriter.create(await openOn(map), 'a')
+    map.batches.length = 0
+    await writer.append()
+    await writer.append({ expiresAt: NOW })
+    await writer.append({ count: 1, bodyBytes: LARGE })
+    expect(puts(map)).toEqual([
+      ['b', 'l'],
+      ['b', 'l', 'x'],
+      ['b', 'd', 'l'],
+    ])
+  })
+
+  it('of appends that wait share a batch, and blocks that may be merged are one', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map)
+    const writers = await Promise.all(['a', 'b'].map((logId) => LogWriter.create(session, logId)))
+    map.batches.length = 0
+    await Promise.all(writers.flatMap((writer) => Array.from({ length: 10 }, () => writer.append())))
+    expect(puts(map)).toEqual([['b', 'b', 'l', 'l']])
+    expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toHaveLength(10)
+  })
+
+  it('of large blocks have at most the longest value', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map, { valueBytesMax: 65_536 })
+    const writer = await LogWriter.create(session, 'a')
+    await writer.append({ count: 10, bodyBytes: LARGE })
+    const lengths = map.entries.map(([, value]) => value.length)
+    expect(Math.max(...lengths)).toBe(65_536)
+    expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toHaveLength(10)
+  })
+
+  it('leave nothing of logs that were deleted and reclaimed', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map)
+    const before = map.size
+    for (const logId of ['a', 'b']) {
+      const writer = await LogWriter.create(session, logId)
+      for (let i = 0; i < 150; i++) void writer.append({ expiresAt: NOW + i })
+      await writer.append({ bodyBytes: LARGE, trimPoint: 1 })
+    }
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
+    await session.commit([
+      { kind: 'delete-log', logId: 'a' },
+      { kind: 'delete-log', logId: 'b' },
+      { kind: 'delete', collection: 'streams', key: 'a' },
+    ])
+    await reclaimAll(session, { now: NOW + 50, trimmedBefore: NOW, blocksMax: 30 })
+    expect(map.size).toBe(before)
+  })
+
+  it('of a commit that changes nothing are none', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map)
+    map.batches.length = 0
+    await session.commit([
+      { kind: 'check', collection: 'streams', key: 'a', expect: null },
+      { kind: 'delete', collection: 'streams', key: 'a' },
+      { kind: 'delete-log', logId: 'a' },
+    ])
+    expect(map.batches).toEqual([])
+  })
+})
+
+describe('a shared store', () => {
+  const SHARED = { shared: true }
+
+  it('an append on the head that another engine left succeeds, and one on an older head conflicts', async () => {
+    const map = new OrderedMap()
+    const [one, other] = [await openOn(map, SHARED), await openOn(map, SHARED)]
+    const writer = await LogWriter.create(one, 'a')
+    await writer.append()
+    const stale = new LogWriter(one, 'a', writer.head)
+    const current = new LogWriter(other, 'a', writer.head)
+    await current.append()
+    await new LogWriter(one, 'a', current.head).append()
+    await expect(stale.append()).rejects.toMatchObject(CONFLICT)
+    expect(seqNumsOf(await other.read('a', WHOLE_LOG))).toEqual([0, 1, 2])
+  })
+
+  it('engines that write to other logs and free blocks meanwhile do not make an append fail', async () => {
+    const map = new OrderedMap()
+    const sessions = await Promise.all([0, 1, 2].map(() => openOn(map, SHARED)))
+    const first = await LogWriter.create(sessions[0]!, 'log')
+    const writers = await Promise.all(
+      sessions.map((session, index) => LogWriter.create(session, `log-${index}`)),
+    )
+    for (let round = 0; round < 20; round++) {
+      await Promise.all([
+        first.append({ expiresAt: NOW + round + 1 }),
+        ...writers.map((writer) => writer.append({ count: 2 })),
+        sessions[1]!.reclaim({ now: NOW + round, trimmedBefore: 0, blocksMax: 5 }),
+        sessions[2]!.reclaim({ now: NOW + round, trimmedBefore: 0, blocksMax: 5 }),
+      ])
+    }
+    await reclaimAll(sessions[2]!, { now: NOW + 19, trimmedBefore: 0, blocksMax: 5 })
+    expect(seqNumsOf(await sessions[1]!.read('log', WHOLE_LOG))).toEqual([19])
+    const [block] = await sessions[1]!.read('log', WHOLE_LOG)
+    expect(await sessions[2]!.measure(['log', 'log-1'])).toEqual([
+      block!.meteredBytes,
+      writers[1]!.written.reduce((sum, { block }) => sum + block.meteredBytes, 0),
+    ])
+  })
+
+  it('a store that never applies a batch fails instead of being asked for ever', async () => {
+    const map = new OrderedMap()
+    const writer = await LogWriter.create(await openOn(map), 'a')
+    const session = await openWith(map, () => ({ transact: async () => false }))
+    const append = new LogWriter(session, 'a', writer.head).append()
+    await expect(append).rejects.toMatchObject({ kind: 'io', nothingWritten: true })
+  })
+})
+
+describe('a store that fails', () => {
+  const lost = async () => {
+    throw new Error('connection lost')
+  }
+
+  it('reads had no effect, and the outcome of writes is unknown', async () => {
+    const map = new OrderedMap()
+    const writer = await LogWriter.create(await openOn(map), 'a')
+    const session = await openWith(map, ({ get }) => ({
+      get: async (key) => (key[0] === 'f'.charCodeAt(0) ? get(key) : lost()),
+      scan: lost,
+    }))
+    const message = 'ordered-map failed: connection lost'
+    for (const call of [session.head('a'), session.get('streams', 'a'), session.measure(['a'])]) {
+      await expect(call).rejects.toMatchObject({ kind: 'io', message, nothingWritten: true })
+    }
+    const writing = await openWith(map, () => ({ transact: lost }))
+    const append = new LogWriter(writing, 'a', writer.head).append()
+    await expect(append).rejects.toMatchObject({ kind: 'io', message, nothingWritten: false })
+  })
+
+  it('after an unknown outcome, the head is read again', async () => {
+    const map = new OrderedMap()
+    let isAnswerLost = false
+    const session = await openWith(map, ({ transact }) => ({
+      async transact(batch) {
+        const isApplied = await transact(batch)
+        if (isAnswerLost) await lost()
+        return isApplied
+      },
+    }))
+    const writer = await LogWriter.create(session, 'a')
+    await writer.append()
+    isAnswerLost = true
+    await expect(writer.append()).rejects.toMatchObject({ nothingWritten: false })
+    isAnswerLost = false
+    expect(await session.head('a')).toEqual(writer.head)
+    await writer.append()
+    expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toEqual([0, 1, 2])
+  })
+
+  it('a failure of a storage is passed on, and no space left is reported until an append succeeds', async () => {
+    const map = new OrderedMap()
+    let isFull = false
+    const session = await openWith(map, ({ transact }) => ({
+      async transact(batch) {
+        if (isFull) throw new StorageFailure('quota', 'full', { nothingWritten: true })
+        return transact(batch)
+      },
+    }))
+    const writer = await LogWriter.create(session, 'a')
+    const before = writer.head
+    expect(session.isFull?.()).toBe(false)
+    isFull = true
+    await expect(writer.append()).rejects.toMatchObject({ kind: 'quota', nothingWritten: true })
+    expect(session.isFull?.()).toBe(true)
+    isFull = false
+    await new LogWriter(session, 'a', before).append()
+    expect(session.isFull?.()).toBe(false)
+  })
+})
+
+describe('opening', () => {
+  it('is refused while another engine has an exclusive storage open, and possible after a failure', async () => {
+    const map = new OrderedMap()
+    let failures = 1
+    const storage = orderedMapStorage(map, {
+      open: async () => {
+        if (failures-- > 0) throw new Error('no such host')
+        return map.connect()
+      },
+    })
+    await expect(storage.open(CONTEXT)).rejects.toMatchObject({ kind: 'io', nothingWritten: true })
+    const session = await storage.open(CONTEXT)
+    await expect(storage.open(CONTEXT)).rejects.toMatchObject({ kind: 'blocked' })
+    await session.close()
+    await (await storage.open(CONTEXT)).close()
+  })
+
+  it('is refused if a newer version has written the store, which is closed again', async () => {
+    const map = new OrderedMap()
+    map.set(Uint8Array.of('f'.charCodeAt(0)), new TextEncoder().encode('2'))
+    let closed = 0
+    const opening = openWith(map, () => ({ close: async () => void closed++ }))
+    await expect(opening).rejects.toMatchObject({
+      kind: 'blocked',
+      message: 'the store has format 2; this version of headwater reads 1',
+    })
+    expect(closed).toBe(1)
+  })
+
+  it.each<[object, string]>([
+    [{ name: undefined }, '`name`, `durability` and `open` are required'],
+    [{ durability: 'forever' }, '`durability` must be one of none, process-crash, power-loss'],
+    [{ valueBytesMax: 1_000 }, '`valueBytesMax` is 1000; expected at least 65,536'],
+    [{ valueBytesMax: Number.NaN }, '`valueBytesMax` is NaN; expected at least 65,536'],
+    [{ sharde: true }, 'unknown member `sharde`; did you mean `shared`?'],
+  ])('rejects the options %j', (options, message) => {
+    expect(() => orderedMapStorage(new OrderedMap(), options)).toThrow(
+      expect.objectContaining({ code: 'invalid', message }),
+    )
+  })
+})
+
+describe('damage', () => {
+  const CORRUPT = { kind: 'corrupt', nothingWritten: true }
+
+  /** Changes the values whose key begins with a letter. */
+  function damage(
+    map: OrderedMap,
+    letter: string,
+    change: (value: Uint8Array) => Uint8Array | undefined,
+  ): void {
+    for (const [key, value] of map.entries) {
+      if (key[0] === letter.charCodeAt(0)) map.set(key, change(value))
+    }
+  }
+
+  const numberAt = (index: number, number: number) => (value: Uint8Array) => {
+    const copy = new Uint8Array(value)
+    new DataView(copy.buffer).setFloat64(8 * index, number)
+    return copy
+  }
+
+  it.each<[string, string, (value: Uint8Array) => Uint8Array | undefined]>([
+    ['a log that is not JSON', 'l', (value) => value.subarray(1)],
+    ['a log without a head', 'l', () => new TextEncoder().encode('{}')],
+    ['a block without its numbers', 'b', (value) => value.subarray(0, 30)],
+    ['a block that ends before it begins', 'b', numberAt(0, 50)],
+    ['a block with a number that is none', 'b', numberAt(4, Number.NaN)],
+    ['a block with data and parts', 'b', (value) => Uint8Array.of(...value, 1)],
+    ['a part that is missing', 'd', () => undefined],
+  ])('%s is reported when it is read', async (_, letter, change) => {
+    const map = new OrderedMap()
+    const writer = await LogWriter.create(await openOn(map), 'a')
+    await writer.append({ bodyBytes: LARGE })
+    damage(map, letter, change)
+    const session = await openOn(map)
+    await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
+  })
+
+  it('of a document is reported without quoting it', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map)
+    await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 'secret' }])
+    damage(map, 'c', (value) => value.subarray(0, value.length - 1))
+    const failure = await session.get('streams', 'a').catch((error: unknown) => error)
+    expect(failure).toMatchObject(CORRUPT)
+    expect(String(failure)).not.toContain('secret')
+    damage(map, 'c', (value) => value.subarray(0, 4))
+    await expect(session.list('streams', { prefix: '', after: '', limit: 1 })).rejects.toMatchObject(CORRUPT)
+  })
+
+  it('of one log does not stop the appends to others', async () => {
+    const map = new OrderedMap()
+    const [a, b] = await Promise.all(['a', 'b'].map(async (id) => LogWriter.create(await openOn(map), id)))
+    for (const [key, value] of map.entries) {
+      if (key.at(-1) === 'a'.charCodeAt(0) && key[0] === 'l'.charCodeAt(0)) map.set(key, value.subarray(1))
+    }
+    const session = await openOn(map)
+    const results = await Promise.allSettled([session.append(a!.request()), session.append(b!.request())])
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+  })
+
+  it('of the index of expiries is reported by reclaim', async () => {
+    const map = new OrderedMap()
+    const session = await openOn(map)
+    await (await LogWriter.create(session, 'a')).append({ expiresAt: NOW })
+    damage(map, 'x', () => new Uint8Array(3))
+    const reclaiming = session.reclaim({ now: NOW, trimmedBefore: 0, blocksMax: 1 })
+    await expect(reclaiming).rejects.toMatchObject(CORRUPT)
+  })
+})

@@ -1,0 +1,131 @@
+import { PGlite } from '@electric-sql/pglite'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createHandler } from '../../../adapters/http/index.ts'
+import { postgres } from '../../../adapters/storage/postgres/index.ts'
+import { virtualClock } from '../../../adapters/testing/index.ts'
+import { type Clock, type Engine, open, systemClock } from '../../../src/index.ts'
+import { usageMetrics } from '../../../src/usage/index.ts'
+import { newSchema } from './schemas.ts'
+
+const HOUR = 3_600_000
+
+let pglite: PGlite
+beforeAll(async () => {
+  pglite = await PGlite.create()
+})
+afterAll(() => pglite.close())
+
+/** A clock of a machine that is ahead of the database by this. */
+function clockAhead(byMs: number): Clock {
+  return { ...systemClock, now: () => Date.now() + byMs }
+}
+
+async function opened(schema: string, clock: Clock, clockOffsetMsMax?: number) {
+  const errors: string[] = []
+  const hw = await open({
+    storage: postgres({ client: pglite, schema, ...(clockOffsetMsMax && { clockOffsetMsMax }) }),
+    clock,
+    usage: usageMetrics(),
+    trimGraceMs: 0,
+    onBackgroundError: (error) => errors.push(String(error)),
+  })
+  onTestFinished(() => hw.close())
+  return { hw, errors, stream: hw.basin('basin').stream('stream') }
+}
+
+async function blocksOf(schema: string): Promise<number> {
+  const { rows } = await pglite.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM ${schema}.blocks`,
+  )
+  return rows[0]!.count
+}
+
+function page(hw: Engine, path: string): Promise<string> {
+  return createHandler(hw, { auth: 'none' })(new Request(`http://localhost${path}`)).then((reply) =>
+    reply.text(),
+  )
+}
+
+/** Far beyond the limit of an opening. */
+const ANY = Number.POSITIVE_INFINITY
+
+describe('a process whose clock is two hours ahead', () => {
+  test('neither deletes nor hides what others wrote, and stamps by the clock of the database', async () => {
+    const schema = newSchema()
+    const right = await opened(schema, systemClock)
+    await right.hw.createBasin('basin', { defaultStreamConfig: { retentionPolicy: { ageSeconds: 3_600 } } })
+    await right.stream.append('minutes old')
+    // It is elected once the other one is closed.
+    await right.hw.close()
+    const fast = await opened(schema, clockAhead(2 * HOUR), ANY)
+    // A trim is freed after the records that have expired.
+    const other = fast.hw.basin('basin').stream('other')
+    await other.append('x')
+    await other.trim(1)
+    await vi.waitUntil(async () => (await blocksOf(schema)) <= 2, { timeout: 60_000 })
+    expect((await fast.stream.readBatch({ seqNum: 0 })).records.map(({ body }) => body)).toEqual([
+      'minutes old',
+    ])
+    const before = Date.now()
+    const { end } = await fast.stream.append('x')
+    expect(Math.abs(end.timestamp - before)).toBeLessThan(HOUR)
+    const { rows } = await pglite.query<{ expires: string }>(
+      `SELECT expires_at AS expires FROM ${schema}.blocks WHERE expires_at IS NOT NULL`,
+    )
+    for (const { expires } of rows) expect(Math.abs(Number(expires) - before - HOUR)).toBeLessThan(HOUR)
+  })
+
+  test('does not keep what has expired if it is behind instead', async () => {
+    const schema = newSchema()
+    const { hw, stream } = await opened(schema, clockAhead(-2 * HOUR), ANY)
+    await hw.createBasin('basin', { defaultStreamConfig: { retentionPolicy: { ageSeconds: 1 } } })
+    await stream.append('x')
+    await vi.waitUntil(async () => (await stream.readBatch({ seqNum: 0 })).records.length === 0)
+  })
+
+  test('reports the offset', async () => {
+    const { hw, errors } = await opened(newSchema(), clockAhead(2 * HOUR), ANY)
+    const { clockOffsetMs } = hw.stats()
+    expect(Math.round(clockOffsetMs / HOUR)).toBe(-2)
+    expect(Math.abs(hw.now() - Date.now())).toBeLessThan(HOUR)
+    expect(errors).toEqual([
+      expect.stringMatching(
+        /^Error: the clock of this process is 7\d{6} ms ahead of that of the database: synchronize/,
+      ),
+    ])
+    expect(await page(hw, '/health')).toMatch(/^OK\nclock offset: -7\d{6} ms$/)
+    expect(await page(hw, '/metrics')).toMatch(/\nheadwater_clock_offset_seconds -7\d{3}(\.\d+)?\n/)
+  })
+
+  test('cannot open the storage, unless the limit permits it', async () => {
+    const clock = clockAhead(2 * HOUR)
+    const opening = open({ storage: postgres({ client: pglite, schema: newSchema() }), clock })
+    await expect(opening).rejects.toThrow(
+      /cannot be opened: the clock of this process is 7\d{6} ms ahead of .*; the limit is 300000 ms \(`clockOffsetMsMax`\)/,
+    )
+  })
+
+  test('measures again while it runs', async () => {
+    let aheadMs = 0
+    const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs }
+    const { hw, errors } = await opened(newSchema(), clock)
+    expect(hw.stats().clockOffsetMs).toBe(0)
+    aheadMs = -HOUR
+    await vi.waitUntil(() => Math.round(hw.stats().clockOffsetMs / HOUR) === 1)
+    expect(errors.length).toBe(1)
+    expect(errors[0]).toMatch(/the clock of this process is 3\d{6} ms behind that of the database/)
+  })
+})
+
+test('a virtual clock is not corrected', async () => {
+  const clock = virtualClock({ now: 1_000_000 })
+  const { hw, stream, errors } = await opened(newSchema(), clock)
+  expect((await stream.append('x')).end.timestamp).toBe(1_000_000)
+  expect([hw.now(), hw.stats().clockOffsetMs, errors]).toEqual([1_000_000, 0, []])
+})
+
+test('a clock that cannot be a limit is rejected', () => {
+  expect(() => postgres({ client: pglite, clockOffsetMsMax: -1 })).toThrow(
+    '`clockOffsetMsMax` must be a number of milliseconds, at least 0',
+  )
+})
