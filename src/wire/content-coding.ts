@@ -29,10 +29,13 @@ export function contentCodingOf(contentEncoding: string | null): ContentCoding |
 }
 
 /**
- * The coding of a unary response: the supported one that `Accept-Encoding` prefers, zstd on a tie, undefined
- * for none. Unlike in sessions, weights count.
+ * The coding of a unary response: the supported one that `Accept-Encoding` prefers, `preferred` on a tie,
+ * undefined for none. Unlike in sessions, weights count.
  */
-export function responseCodingOf(acceptEncoding: string | null): Compression | undefined {
+export function responseCodingOf(
+  acceptEncoding: string | null,
+  preferred: Compression = 'zstd',
+): Compression | undefined {
   let best: Compression | undefined
   let bestWeight = 0
   for (const item of (acceptEncoding ?? '').split(',')) {
@@ -40,7 +43,7 @@ export function responseCodingOf(acceptEncoding: string | null): Compression | u
     const coding = name === 'x-gzip' ? 'gzip' : name
     if (coding !== 'zstd' && coding !== 'gzip') continue
     const weight = weightOf(parameters)
-    if (weight > bestWeight || (weight === bestWeight && weight > 0 && coding === 'zstd')) {
+    if (weight > bestWeight || (weight === bestWeight && weight > 0 && coding === preferred)) {
       best = coding
       bestWeight = weight
     }

@@ -1,4 +1,5 @@
-import { HeadwaterError } from '../model/errors.ts'
+import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
+import { wireFieldOf } from './field-names.ts'
 import { tailJson } from './json-records.ts'
 
 /** An error on the wire: a response, a terminal frame or an SSE `error` event. */
@@ -16,9 +17,19 @@ export interface ErrorBody {
  */
 export function errorBody(error: unknown): ErrorBody {
   if (!HeadwaterError.is(error)) return { status: 500, text: codeAndMessage('other', 'internal error') }
-  // The protocol has no separate code for a full storage.
-  const code = error.code === 'storage_full' ? 'storage' : error.code
+  const code = WIRE_CODES[error.code] ?? error.code
   return { status: error.status, text: bareShape(error) ?? codeAndMessage(code, wireMessage(error)) }
+}
+
+/** Codes that the protocol does not distinguish, with the code that it has for them. */
+const WIRE_CODES: { readonly [Code in ErrorCode]?: ErrorCode } = {
+  append_discarded: 'other',
+  closed: 'unavailable',
+  encryption_key_invalid: 'bad_header',
+  storage_full: 'storage',
+  stream_deleted: 'unavailable',
+  undecodable_record: 'bad_json',
+  unsupported: 'unavailable',
 }
 
 function bareShape({ code, fencingToken, seqNum, tail }: HeadwaterError): string | undefined {
@@ -32,34 +43,6 @@ function bareShape({ code, fencingToken, seqNum, tail }: HeadwaterError): string
 
 function codeAndMessage(code: string, message: string): string {
   return JSON.stringify({ code, message })
-}
-
-const WIRE_FIELDS: Readonly<Record<string, string>> = {
-  autoPrefixStreams: 'auto_prefix_streams',
-  createStreamOnAppend: 'create_stream_on_append',
-  createStreamOnRead: 'create_stream_on_read',
-  'deleteOnEmpty.minAgeSeconds': 'delete_on_empty.min_age_secs',
-  encryptionKey: 'encryption-key',
-  expiresAt: 'expires_at',
-  fencingToken: 'fencing_token',
-  matchSeqNum: 'match_seq_num',
-  requestToken: 'request-token',
-  'retentionPolicy.ageSeconds': 'retention_policy.age',
-  'scope.accessTokens': 'scope.access_tokens',
-  seqNum: 'seq_num',
-  startAfter: 'start_after',
-  storageClass: 'storage_class',
-  streamCipher: 'stream_cipher',
-  tailOffset: 'tail_offset',
-  waitSeconds: 'wait',
-}
-
-/**
- * The name on the wire of a field of the API, as `match_seq_num` of `matchSeqNum`. Other names stay as they
- * are.
- */
-function wireFieldOf(field: string): string {
-  return WIRE_FIELDS[field] ?? field
 }
 
 /** The message of an error with the wire's name of its field. Messages quote the field in backticks. */

@@ -117,6 +117,11 @@ export class FrameDecoder {
     return this.#gathered.length
   }
 
+  /** Whether a frame has begun and is not complete. */
+  get isWithinFrame(): boolean {
+    return this.#prefixLength > 0
+  }
+
   /** Overwrites the payload of the last frame some time from now on. */
   reclaim(): void {
     if (this.#lastGathered.length > spare.length) spare = this.#lastGathered

@@ -26,7 +26,7 @@ import {
   unlessEmpty,
   withoutUndefined,
 } from './json-members.ts'
-import { badJson, type ParsedJson, readJson } from './json-reader.ts'
+import { badJson, JsonObject, type ParsedJson, readJson } from './json-reader.ts'
 
 /**
  * Decodes the form of a configuration (docs/protocol.md "Configuration"); `assertStreamConfig` and
@@ -42,6 +42,27 @@ export const streamConfigOf: Decoder<StreamConfigInput> = (value, name) => {
     deleteOnEmpty: nullable(object, 'delete_on_empty', deleteOnEmptyOf),
   })
 }
+
+/** The members of a stream configuration and of its groups. */
+const STREAM_CONFIG_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  '': ['storage_class', 'retention_policy', 'timestamping', 'delete_on_empty'],
+  timestamping: ['mode', 'uncapped'],
+  delete_on_empty: ['min_age_secs'],
+}
+
+/**
+ * Throws 400 `bad_json` for a member that no stream configuration has. `group` is the member with `value`.
+ */
+export function assertKnownMembers(value: ParsedJson, group = ''): void {
+  const known = STREAM_CONFIG_MEMBERS[group]
+  if (known === undefined || !(value instanceof JsonObject)) return
+  for (const [name, content] of value.members()) {
+    if (!known.includes(name)) throw badJson(`unknown member \`${name.slice(0, NAME_LENGTH_SHOWN)}\``, name)
+    assertKnownMembers(content, name)
+  }
+}
+
+const NAME_LENGTH_SHOWN = 40
 
 export const basinConfigOf: Decoder<BasinConfigInput> = (value, name) => {
   const object = objectOf(value, name)

@@ -9,7 +9,7 @@ import type { BasinInfo, LocationInfo, Page, StreamInfo } from '../model/info.ts
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../model/limits.ts'
 import type { Metric } from '../model/metrics.ts'
 import { basinNameProblem, locationNameProblem, streamNameProblem } from '../model/names.ts'
-import { basinConfigOf, streamConfigOf } from './json-config.ts'
+import { assertKnownMembers, basinConfigOf, streamConfigOf } from './json-config.ts'
 import { type Decoder, dateTimeText, keptStringOf, nullable, objectOf, required } from './json-members.ts'
 import { badJson, type JsonObject, type ParsedJson, readJson, readJsonText } from './json-reader.ts'
 
@@ -73,7 +73,7 @@ export function decodeEnsureStream(body: Uint8Array | undefined): StreamConfigIn
 
 /**
  * Decodes the header `svc-stream-config`: the configuration of a stream that an append or read creates.
- * Throws 400 `bad_header`, or 422 `invalid` for an invalid value.
+ * Throws 400 `bad_header`, also for unknown members, which would be lost; 422 `invalid` for an invalid value.
  */
 export function decodeStreamConfigHeader(text: string): StreamConfigInput {
   const config = headerConfig(text)
@@ -113,7 +113,10 @@ function assertName(problem: string | undefined, name: string): void {
 
 function headerConfig(text: string): StreamConfigInput {
   try {
-    return streamConfigOf(readJsonText(text), 'stream-config')
+    const value = readJsonText(text)
+    const config = streamConfigOf(value, 'stream-config')
+    assertKnownMembers(value)
+    return config
   } catch (error) {
     if (!HeadwaterError.is(error) || error.code !== 'bad_json') throw error
     throw new HeadwaterError('bad_header', `Invalid stream-config header: ${error.message}`, {
@@ -146,7 +149,7 @@ export function streamPageJson(page: Page<StreamInfo>): string {
 function basinInfoForm(info: BasinInfo): object {
   return {
     name: info.name,
-    scope: info.scope,
+    scope: info.location,
     location: info.location,
     state: info.state,
     created_at: dateTimeText(info.createdAt),

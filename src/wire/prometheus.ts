@@ -71,6 +71,9 @@ export interface OpenCounts {
   readonly waitingAppendBytes: number
   readonly cachedStreams: number
   readonly storageFull: boolean
+  readonly clockOffsetMs: number
+  readonly expiryPaused: boolean
+  readonly lostTails: number
 }
 
 /** Totals since the engine was opened. */
@@ -106,6 +109,9 @@ export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMe
     gauge('waiting_append_bytes', 'Metered bytes of the appends that wait for room', open.waitingAppendBytes),
     gauge('cached_streams', 'Streams in the cache', open.cachedStreams),
     gauge('storage_full', '1 while appends fail for lack of space in the storage', Number(open.storageFull)),
+    gauge('clock_offset_seconds', 'How far the storage clock is ahead', open.clockOffsetMs / 1000),
+    gauge('expiry_paused', '1 while a stepped clock is not confirmed', Number(open.expiryPaused)),
+    counter('lost_tails_total', 'Streams that lost records', open.lostTails),
     {
       name: 'headwater_operations_total',
       help: 'Control operations, by name',

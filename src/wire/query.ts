@@ -14,6 +14,7 @@ import { assertInteger } from '../model/validation.ts'
  */
 export function decodeReadQuery(search: string): ReadQuery {
   const parameters = new QueryParameters(search)
+  const wait = parameters.integer('wait', WAIT_SECONDS_MAX)
   const query = {
     seqNum: parameters.integer('seq_num'),
     timestamp: parameters.integer('timestamp'),
@@ -22,7 +23,7 @@ export function decodeReadQuery(search: string): ReadQuery {
     count: parameters.integer('count'),
     bytes: parameters.integer('bytes'),
     until: parameters.integer('until'),
-    waitSeconds: parameters.integer('wait', WAIT_SECONDS_MAX),
+    waitMs: wait === undefined ? undefined : wait * 1000,
   }
   const { seqNum, timestamp, tailOffset } = query
   if ([seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length > 1) {

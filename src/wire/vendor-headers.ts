@@ -20,6 +20,8 @@ const DEFAULT_HEADER_PREFIX = 'svc'
 export interface RequestHeaders {
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined
+  /** The names of all headers, in lower case. */
+  headerNames?(): readonly string[]
 }
 
 type HeaderNames = Readonly<Record<VendorHeader, string>>
@@ -77,8 +79,8 @@ export function headerPrefixOf(
 }
 
 /**
- * The prefix in a request's session content type or else in its vendor headers; the first accepted one if it
- * used several, undefined if it used none.
+ * The prefix in a request's session content type, or else in its vendor headers, or else in headers that only
+ * other versions of the protocol have; the first accepted one if it used several, undefined if it used none.
  */
 export function usedHeaderPrefix(
   headers: RequestHeaders,
@@ -89,7 +91,8 @@ export function usedHeaderPrefix(
     headerPrefixes.find((prefix) => contentType === sessionContentType(prefix)) ??
     headerPrefixes.find((prefix) =>
       VENDOR_HEADERS.some((header) => headers.header(vendorHeaderName(prefix, header)) !== undefined),
-    )
+    ) ??
+    headerPrefixes.find((prefix) => headers.headerNames?.().some((name) => name.startsWith(`${prefix}-`)))
   )
 }
 

@@ -26,6 +26,16 @@ const STATUSES: [ErrorCode, number][] = [
   ['unavailable', 503],
 ]
 
+const IN_PROCESS_ONLY: [ErrorCode, number, string][] = [
+  ['append_discarded', 500, 'other'],
+  ['closed', 503, 'unavailable'],
+  ['encryption_key_invalid', 400, 'bad_header'],
+  ['storage_full', 500, 'storage'],
+  ['stream_deleted', 503, 'unavailable'],
+  ['undecodable_record', 400, 'bad_json'],
+  ['unsupported', 503, 'unavailable'],
+]
+
 describe('errorBody', () => {
   it.each(STATUSES)('%s is %i with code and message', (code, status) => {
     expect(errorBody(new HeadwaterError(code, 'why'))).toEqual({
@@ -34,9 +44,21 @@ describe('errorBody', () => {
     })
   })
 
-  it('has a code on the wire for every code except those of 412, 416 and a full storage', () => {
-    expect(STATUSES.length + 4).toBe(Object.keys(ERROR_KINDS).length)
+  it('has a code on the wire for every code except those of 412 and 416', () => {
+    const codes = [...STATUSES, ...IN_PROCESS_ONLY].map(([code]) => code)
+    const bare = ['fencing_token_mismatch', 'seq_num_mismatch', 'range_not_satisfiable']
+    expect([...codes, ...bare].sort()).toEqual(Object.keys(ERROR_KINDS).sort())
   })
+
+  it.each(IN_PROCESS_ONLY)(
+    '%s is %i `%s`, which the protocol does not distinguish from it',
+    (code, status, onWire) => {
+      expect(errorBody(new HeadwaterError(code, 'why'))).toEqual({
+        status,
+        text: `{"code":"${onWire}","message":"why"}`,
+      })
+    },
+  )
 
   it.each([['token'], [''], ['"\n']])(
     'states the token %j of a fencing mismatch, without a code',
@@ -67,16 +89,9 @@ describe('errorBody', () => {
     })
   })
 
-  it('reports a full storage as `storage`, which is its code on the wire', () => {
-    expect(errorBody(new HeadwaterError('storage_full', 'why'))).toEqual({
-      status: 500,
-      text: '{"code":"storage","message":"why"}',
-    })
-  })
-
   it.each([
     ['matchSeqNum', '`match_seq_num` is wrong'],
-    ['waitSeconds', '`wait` is wrong'],
+    ['waitMs', '`wait` is wrong'],
     ['retentionPolicy.ageSeconds', '`retention_policy.age` is wrong'],
     ['timestamp', '`timestamp` is wrong'],
     ['limits.openSessions', '`limits.openSessions` is wrong'],

@@ -11,7 +11,6 @@ import {
 
 const basin: BasinInfo = {
   name: 'my-basin',
-  scope: 'aws:us-east-1',
   location: 'aws:us-east-1',
   state: 'active',
   createdAt: new Date('2026-01-02T03:04:05.678Z'),

@@ -96,7 +96,7 @@ describe('PUT of a basin', () => {
 describe('POST streams', () => {
   it.each([
     ['{"stream":"s"}', { stream: 's', config: {} }],
-    ['{"stream":"a/b \\u0000é","config":null}', { stream: 'a/b \0é', config: {} }],
+    ['{"stream":"a/b \\u0001é","config":null}', { stream: 'a/b \u0001é', config: {} }],
     [
       '{"stream":"s","config":{"storage_class":"standard"}}',
       { stream: 's', config: { storageClass: 'standard' } },

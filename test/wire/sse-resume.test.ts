@@ -13,12 +13,7 @@ describe('a read that continues after the last received event', () => {
     ['replaces a timestamp', { timestamp: 2 }, [9, 3, 30], { seqNum: 10 }],
     ['replaces a tail offset', { tailOffset: 2 }, [9, 3, 30], { seqNum: 10 }],
     ['keeps clamp', { clamp: true }, [9, 3, 30], { seqNum: 10, clamp: true }],
-    [
-      'keeps until and wait',
-      { until: 5, waitSeconds: 0 },
-      [9, 3, 30],
-      { seqNum: 10, until: 5, waitSeconds: 0 },
-    ],
+    ['keeps until and wait', { until: 5, waitMs: 0 }, [9, 3, 30], { seqNum: 10, until: 5, waitMs: 0 }],
     ['counts what was delivered', { count: 10, bytes: 100 }, [9, 3, 30], { seqNum: 10, count: 7, bytes: 70 }],
     ['has nothing left', { count: 3, bytes: 30 }, [9, 3, 30], { seqNum: 10, count: 0, bytes: 0 }],
     ['never has less than nothing', { count: 1, bytes: 1 }, [9, 3, 30], { seqNum: 10, count: 0, bytes: 0 }],

@@ -20,18 +20,6 @@ describe('events', () => {
     expect(id).toMatch(/^[0-9]+,[0-9]+,[0-9]+$/)
     expect(parseLastEventId(id)).toEqual(numbers)
   })
-
-  it.each([
-    ['Unicode line separators, which end no line', '"a\u2028b\u2029c\u0085d"', ['"a\u2028b\u2029c\u0085d"']],
-    ['line feeds', 'a\nb', ['a', 'b']],
-    ['carriage returns', 'a\rb\r', ['a', 'b', '']],
-    ['both, and what would be a field', 'a\r\ndata: b\n\nevent: x', ['a', 'data: b', '', 'event: x']],
-    ['nothing', '', ['']],
-  ])('carry data with %s', (_case, data, lines) => {
-    const event = errorEvent(data)
-    expect(event).toBe(`event: error\n${lines.map((line) => `data: ${line}\n`).join('')}\n`)
-    expect(event.indexOf('\n\n')).toBe(event.length - 2)
-  })
 })
 
 describe('parseLastEventId', () => {

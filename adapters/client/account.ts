@@ -1,0 +1,54 @@
+import type { CallOptions } from '../../src/api/call-options.ts'
+import {
+  type AccessTokenInfo,
+  type AccessTokenInput,
+  accessTokenPrefixProblem,
+  newAccessToken,
+} from '../../src/model/access.ts'
+import type { ListQuery, Page } from '../../src/model/info.ts'
+import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
+import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
+import { pageOf } from '../../src/wire/decode-resources.ts'
+import { accessTokenText } from '../../src/wire/encode-access-token.ts'
+import { metricsQueryParts, queryText } from '../../src/wire/encode-query.ts'
+import { recordOf, textOfJson } from '../../src/wire/response-json.ts'
+import { jsonCall, listSearch } from './calls.ts'
+import { assertMetricsQuery } from './metrics-query.ts'
+import type { Sender } from './sender.ts'
+
+/** What few apps use: access tokens and usage metrics. Loaded on first use. */
+
+export async function issueAccessToken(
+  sender: Sender,
+  token: AccessTokenInput,
+  { signal }: CallOptions,
+): Promise<string> {
+  // The clock of the server decides whether an expiry is in the past.
+  const text = accessTokenText(newAccessToken(token, Number.NEGATIVE_INFINITY))
+  const call = jsonCall('POST', '/access-tokens', { text, isRepeatable: false, signal })
+  return sender.json(call, (value) => {
+    return textOfJson(recordOf(value, 'access token').access_token, 'access_token')
+  })
+}
+
+export async function listAccessTokens(
+  sender: Sender,
+  query: ListQuery,
+  { signal }: CallOptions,
+): Promise<Page<AccessTokenInfo>> {
+  const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
+  return sender.json(call, (value) => pageOf(value, 'access_tokens', accessTokenInfoOf))
+}
+
+/** @param names The basin, or the basin and the stream, whose metrics are asked for; none for the account. */
+export async function metrics(
+  sender: Sender,
+  names: readonly string[],
+  query: MetricsQuery,
+  { signal }: CallOptions,
+): Promise<readonly Metric[]> {
+  assertMetricsQuery((['account', 'basin', 'stream'] as const)[names.length]!, query)
+  const path = ['/metrics', ...names.map(encodeURIComponent)].join('/')
+  const call = jsonCall('GET', `${path}${queryText(metricsQueryParts(query))}`, { signal })
+  return sender.json(call, metricsOf)
+}

@@ -1,0 +1,68 @@
+import { utf8 } from '../../src/model/bytes.ts'
+import { assertValid, invalid } from '../../src/model/errors.ts'
+import type { Provisioned, ProvisionResult } from '../../src/model/info.ts'
+import { LIST_QUERY, type ListQuery } from '../../src/model/info.ts'
+import { requestTokenProblem } from '../../src/model/names.ts'
+import { assertMembers } from '../../src/model/validation.ts'
+import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
+import { listQueryParts, queryText } from '../../src/wire/encode-query.ts'
+import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
+import { choiceOf } from '../../src/wire/response-json.ts'
+import { vendorHeader } from '../../src/wire/vendor-headers.ts'
+import type { Call, Reply } from './sender.ts'
+
+interface JsonCallOptions extends Pick<Call, 'basin' | 'vendor' | 'signal'> {
+  readonly text?: string
+  /** True by default, which is right for calls that change nothing. */
+  readonly isRepeatable?: boolean
+}
+
+/** A call whose body and response are JSON. */
+export function jsonCall(
+  method: Call['method'],
+  path: string,
+  { text, isRepeatable = true, ...others }: JsonCallOptions,
+): Call {
+  const body = text === undefined ? {} : { body: utf8(text), contentType: 'application/json' }
+  return { method, path, isRepeatable, ...others, ...body }
+}
+
+/** How a creation is told from another one when it is repeated. */
+export interface Creation {
+  /** The request token as the value of a header, whose characters stand for the bytes of UTF-8. */
+  readonly header: string
+  /** Whether only this call has the token. */
+  readonly isOwn: boolean
+}
+
+/** The request token of a creation: the given one, or a random one. Throws `invalid`. */
+export function creationOf(requestToken: string | undefined): Creation {
+  if (requestToken === undefined) return { header: idFrom(secureRandom), isOwn: true }
+  assertValid(requestTokenProblem(requestToken), 'requestToken')
+  if (/[\0\r\n]/.test(requestToken) || requestToken.trim() !== requestToken) {
+    throw invalid('`requestToken` must have no line breaks and no spaces at its ends', 'requestToken')
+  }
+  return { header: String.fromCharCode(...utf8(requestToken)), isOwn: false }
+}
+
+/** The result of a creation. A repetition of an own creation finds what the first attempt created. */
+export function provisionedOf<Info>(info: Info, reply: Reply, creation?: Creation): Provisioned<Info> {
+  const headers = { header: (name: string) => reply.headers.get(name) ?? undefined }
+  const sent = vendorHeader(headers, 'provision-result', HEADER_PREFIXES)
+  // Pages of other origins do not see the header of every server.
+  const result = sent === undefined ? 'created' : choiceOf(sent, 'provision-result', RESULTS)
+  return { result: creation?.isOwn === true ? 'created' : result, info }
+}
+
+const RESULTS: readonly ProvisionResult[] = ['created', 'updated', 'noop']
+
+/** The query of a list. Throws `invalid`, also for what `problemOf` finds. */
+export function listSearch(
+  query: ListQuery,
+  problemOf: (text: string, role: 'prefix' | 'start-after') => string | undefined,
+): string {
+  assertMembers(query, LIST_QUERY, 'query')
+  assertValid(problemOf(query.prefix ?? '', 'prefix'), 'prefix')
+  assertValid(problemOf(query.startAfter ?? '', 'start-after'), 'startAfter')
+  return queryText(listQueryParts(query))
+}

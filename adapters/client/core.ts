@@ -1,0 +1,73 @@
+import type { StreamContext } from '../../src/api/stream.ts'
+import { SharedSignal } from '../../src/runtime/abort.ts'
+import { RejectingQuota } from '../../src/runtime/quota.ts'
+import { SerialQueue } from '../../src/runtime/serial-queue.ts'
+import { closedError } from './errors.ts'
+import type { Settings } from './options.ts'
+import { EVENTS, type ReadForm } from './read-form.ts'
+import { Sender } from './sender.ts'
+
+/** What all handles of one client share. */
+export class ClientCore {
+  readonly settings: Settings
+  readonly closing = new SharedSignal()
+  readonly sender: Sender
+  readonly streamContext: StreamContext
+  /** How read sessions are sent: the forms to try, or the one that the server accepts. */
+  readonly readForms: { candidates: readonly ReadForm[] }
+  readonly #queues = new Map<string, { readonly queue: SerialQueue; users: number }>()
+  readonly #waitingBytes: RejectingQuota
+  /** Requests that run to their end although their caller may have left. */
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #onClose: (() => void)[] = []
+
+  constructor(settings: Settings) {
+    this.settings = settings
+    this.sender = new Sender(settings, this.closing)
+    // The public service accepts the last prefix, and every server events.
+    this.readForms = { candidates: [...[...settings.headerPrefixes].reverse(), EVENTS] }
+    this.#waitingBytes = new RejectingQuota('limits.appendWaitingBytes', settings.limits.appendWaitingBytes)
+    this.streamContext = {
+      clock: settings.clock,
+      closing: this.closing,
+      reserve: (meteredBytes) => {
+        this.#waitingBytes.acquire(meteredBytes)
+        let isHeld = true
+        return {
+          release: () => {
+            if (isHeld) this.#waitingBytes.release(meteredBytes)
+            isHeld = false
+          },
+        }
+      },
+    }
+  }
+
+  /** Runs the appends of one stream one after another, in the order of the calls. */
+  inOrder<Result>(stream: string, append: () => Promise<Result>): Promise<Result> {
+    const entry = this.#queues.get(stream) ?? { queue: new SerialQueue(), users: 0 }
+    this.#queues.set(stream, entry)
+    entry.users++
+    const result = entry.queue.runAtOnce(append)
+    const end = () => {
+      this.#running.delete(result)
+      if (--entry.users === 0) this.#queues.delete(stream)
+    }
+    this.#running.add(result)
+    result.then(end, end)
+    return result
+  }
+
+  /** Calls back when the client is closed. */
+  onClose(callback: () => void): void {
+    this.#onClose.push(callback)
+  }
+
+  /** Ends sessions and aborts requests. Resolves when nothing is under way any more. */
+  async close(): Promise<void> {
+    this.closing.abort(closedError())
+    this.sender.sessions.close()
+    for (const callback of this.#onClose.splice(0)) callback()
+    await Promise.allSettled(this.#running)
+  }
+}

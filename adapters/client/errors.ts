@@ -1,0 +1,137 @@
+import { type ErrorCode, type ErrorDetails, HeadwaterError } from '../../src/model/errors.ts'
+import { decodeError } from '../../src/wire/decode-error.ts'
+import { MalformedResponse } from '../../src/wire/response-json.ts'
+
+/** For calls of a client that is closed. */
+export function closedError(): HeadwaterError {
+  return new HeadwaterError('closed', 'the client is closed', { mayHaveEffects: false })
+}
+
+/** For an open read whose stream is deleted. */
+export function deletedUnderReadError(): HeadwaterError {
+  return new HeadwaterError('stream_deleted', 'the stream was deleted', { mayHaveEffects: false })
+}
+
+/** Returns the error with this value of `mayHaveEffects`. */
+export function withEffects(error: HeadwaterError, mayHaveEffects: boolean): HeadwaterError {
+  if (error.mayHaveEffects === mayHaveEffects) return error
+  const { code, message, field, tail, fencingToken, seqNum, cause } = error
+  const details: Record<string, unknown> = { field, tail, fencingToken, seqNum, cause }
+  for (const name in details) if (details[name] === undefined) delete details[name]
+  return new HeadwaterError(code, message, { ...details, mayHaveEffects } satisfies ErrorDetails)
+}
+
+/** A request that failed, and whether sending it again may help. */
+export interface Failure {
+  readonly error: HeadwaterError
+  readonly isTransient: boolean
+  /** How long the server asks to wait, in milliseconds. */
+  readonly retryAfterMs: number
+}
+
+/** For a response that the protocol does not allow. */
+export function unexpectedResponse(
+  problem: string,
+  mayHaveEffects: boolean,
+  cause?: unknown,
+): HeadwaterError {
+  return new HeadwaterError('other', `unexpected response from the server: ${problem}`, {
+    mayHaveEffects,
+    ...(cause !== undefined && { cause }),
+  })
+}
+
+/** Returns what `decode` returns. Throws `other` if the response is malformed. */
+export function decoded<Value>(mayHaveEffects: boolean, decode: () => Value): Value {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof MalformedResponse) throw unexpectedResponse(error.message, mayHaveEffects)
+    throw error
+  }
+}
+
+/** Statuses after which the same request may succeed. */
+const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
+
+/**
+ * The failure that an error response, a terminal frame or an `error` event reports.
+ *
+ * @param status The HTTP status; undefined for an `error` event.
+ * @param isSafe Whether the request changes nothing.
+ */
+export function failureOf(status: number | undefined, text: string, isSafe: boolean): Failure {
+  const received = decodeError(text)
+  if (received?.code === undefined) {
+    return ofStatus(status ?? 500, isSafe, received && `${received.message} (${received.sentCode})`)
+  }
+  const { code, message, sentCode: _, ...details } = received
+  const isKeyError = code === 'bad_header' && /encryption/i.test(message)
+  const error = new HeadwaterError(isKeyError ? 'encryption_key_invalid' : code, message, {
+    ...details,
+    ...(isKeyError && { field: 'encryptionKey' }),
+    ...(isSafe && { mayHaveEffects: false }),
+  })
+  const isTransient =
+    error.retryable && (status === undefined || TRANSIENT.includes(status) || status === 409)
+  return { error, isTransient, retryAfterMs: 0 }
+}
+
+const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  401: 'authn',
+  403: 'permission_denied',
+  422: 'invalid',
+  429: 'rate_limited',
+}
+
+/** Gateways, and servers without the body of an error. */
+function ofStatus(status: number, isSafe: boolean, sent: string | undefined): Failure {
+  const isTransient = TRANSIENT.includes(status)
+  const code = CODES_BY_STATUS[status] ?? (isTransient ? 'unavailable' : 'other')
+  const mayHaveEffects = !isSafe && (status >= 500 || status === 408)
+  const said = sent === undefined ? '' : `: ${sent}`
+  const hint = status >= 300 && status < 405 && code === 'other' ? '; check `url`' : ''
+  const error = new HeadwaterError(code, `the server responded with status ${status}${said}${hint}`, {
+    mayHaveEffects,
+  })
+  return { error, isTransient, retryAfterMs: 0 }
+}
+
+/** Errors of Node's `fetch` and sockets that come before the first byte of a request. */
+const NOT_SENT: readonly unknown[] = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]
+
+/** The failure of a request that got no response, or only a part of one. */
+export function connectionFailure(cause: unknown, isSafe: boolean): Failure {
+  if (HeadwaterError.is(cause)) {
+    return {
+      error: withEffects(cause, !isSafe && cause.mayHaveEffects),
+      isTransient: cause.retryable,
+      retryAfterMs: 0,
+    }
+  }
+  const inner = (Object(cause) as { cause?: unknown }).cause ?? cause
+  const { code, message } = Object(inner) as { code?: unknown; message?: unknown }
+  const wasSent = !NOT_SENT.includes(code)
+  const reason = typeof message === 'string' && message !== '' ? message : String(code ?? 'no response')
+  const error = new HeadwaterError('unavailable', `cannot reach the server: ${reason.slice(0, 500)}`, {
+    mayHaveEffects: !isSafe && wasSent,
+    cause,
+  })
+  return { error, isTransient: true, retryAfterMs: 0 }
+}
+
+/** Whether the error says that the basin or the stream does not exist. */
+export function isMissing(error: unknown): error is HeadwaterError {
+  return HeadwaterError.is(error) && (error.code === 'stream_not_found' || error.code === 'basin_not_found')
+}

@@ -1,0 +1,199 @@
+import type { AppendBatch } from '../../../src/model/append-input.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import type { AppendAck } from '../../../src/model/info.ts'
+import { SharedSignal } from '../../../src/runtime/abort.ts'
+import { decodeAppendAck } from '../../../src/wire/decode-records.ts'
+import { encodeAppendInput } from '../../../src/wire/encode-append.ts'
+import { encodeMessageFrame, FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
+import { mediaTypeEssence, sessionContentType } from '../../../src/wire/media-type.ts'
+import { MalformedResponse } from '../../../src/wire/response-json.ts'
+import { assertAck } from '../append-requests.ts'
+import type { ClientCore } from '../core.ts'
+import { connectionFailure, type Failure, failureOf, unexpectedResponse, withEffects } from '../errors.ts'
+import type { OpenResponse } from '../sender.ts'
+import type { StreamTarget } from '../stream-target.ts'
+
+/** Receives what a connection of an append session does. */
+export interface AppendLinkListener {
+  /** Called with each ack, in the order of the batches. */
+  onAck(ack: AppendAck): void
+  /**
+   * Called once with the reason, unless `end` was called. `isLost` if the session may be continued over
+   * another connection.
+   */
+  onEnd(error: HeadwaterError, isLost: boolean): void
+}
+
+/** One connection of an append session. */
+export class AppendLink {
+  readonly #core: ClientCore
+  readonly #opened: OpenResponse
+  readonly #body: RequestBody
+  /** Batches without an ack, in order. */
+  readonly #sent: Pick<AppendBatch, 'records' | 'matchSeqNum'>[] = []
+  #listener: AppendLinkListener | undefined
+  #isOver = false
+  #cancelTimer = () => {}
+
+  constructor(core: ClientCore, opened: OpenResponse, body: RequestBody) {
+    this.#core = core
+    this.#opened = opened
+    this.#body = body
+  }
+
+  /** Begins to receive acks. Call it once, before batches are sent. */
+  start(listener: AppendLinkListener): void {
+    this.#listener = listener
+    void this.#receive()
+  }
+
+  /** Sends a batch, whose bytes are copied. */
+  send(batch: AppendBatch): void {
+    const { records, matchSeqNum } = batch
+    this.#sent.push({ records, matchSeqNum })
+    if (this.#sent.length === 1) this.#awaitAck()
+    this.#body.write(encodeMessageFrame(encodeAppendInput(batch, batch)))
+  }
+
+  /** Ends the session: no further batches. */
+  end(): void {
+    this.#isOver = true
+    this.#cancelTimer()
+    this.#body.end()
+    // Without acks that are due, the server has nothing left to say.
+    this.#opened.exchange.end()
+  }
+
+  async #receive(): Promise<void> {
+    const { exchange, response } = this.#opened
+    const decoder = new FrameDecoder()
+    try {
+      for await (const chunk of exchange.chunks(response, true)) {
+        for (const frame of decoder.decode(chunk)) {
+          if (frame.kind === 'terminal') {
+            const { error, isTransient } = failureOf(frame.status, frame.body, false)
+            // The token has ended: what is not acknowledged may be stored.
+            const isRevoked = error.code === 'authn'
+            const isLost =
+              (isTransient && error.mayHaveEffects) || (isRevoked && this.#core.sender.renewToken())
+            this.#end(isRevoked ? withEffects(error, true) : error, isLost)
+            return
+          }
+          const message = frame.compression === undefined ? frame.payload : await this.#decompress(frame)
+          this.#ack(decodeAppendAck(message))
+        }
+      }
+      this.#end(connectionFailure(new Error('the response ended'), false).error, true)
+    } catch (error) {
+      this.#end(...this.#lost(error))
+    }
+  }
+
+  #ack(ack: AppendAck): void {
+    const batch = this.#sent.shift()
+    if (batch === undefined) throw new MalformedResponse('an acknowledgement of nothing')
+    assertAck(ack, batch)
+    this.#cancelTimer()
+    if (this.#sent.length > 0) this.#awaitAck()
+    this.#listener?.onAck(ack)
+  }
+
+  async #decompress({
+    compression,
+    payload,
+  }: {
+    compression: 'gzip' | 'zstd' | undefined
+    payload: Uint8Array
+  }) {
+    const { decompressFrame } = await import('../compressed-frames.ts')
+    return decompressFrame(compression!, payload, FRAME_PAYLOAD_MAX)
+  }
+
+  #lost(error: unknown): [error: HeadwaterError, isLost: boolean] {
+    const { closing } = this.#core
+    if (closing.aborted) return [connectionFailure(closing.reason, false).error, false]
+    const isMalformed =
+      error instanceof MalformedResponse || (HeadwaterError.is(error) && error.code === 'bad_frame')
+    if (isMalformed) return [unexpectedResponse((error as Error).message, true), false]
+    return [connectionFailure(error, false).error, true]
+  }
+
+  #end(error: HeadwaterError, isLost: boolean): void {
+    if (this.#isOver) return
+    this.end()
+    this.#listener?.onEnd(error, isLost)
+  }
+
+  #awaitAck(): void {
+    const { clock, requestTimeoutMs } = this.#core.settings
+    this.#cancelTimer = clock.schedule(requestTimeoutMs, () => {
+      const message = `no acknowledgement within ${Math.ceil(requestTimeoutMs / 1000)} seconds`
+      this.#end(new HeadwaterError('unavailable', message, { mayHaveEffects: true }), true)
+    })
+  }
+}
+
+/** A body that is written while the response is read. */
+class RequestBody {
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
+
+  /** Begins the body of an attempt, which replaces the one before. */
+  begin(): ReadableStream<Uint8Array> {
+    return new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#controller = controller
+      },
+      cancel: () => {
+        this.#controller = undefined
+      },
+    })
+  }
+
+  write(chunk: Uint8Array): void {
+    this.#controller?.enqueue(chunk)
+  }
+
+  end(): void {
+    try {
+      this.#controller?.close()
+    } catch {
+      // The request has failed.
+    }
+    this.#controller = undefined
+  }
+}
+
+/** Opens a connection. Resolves to undefined if the server takes no append sessions, or to the failure. */
+export async function openAppendLink(
+  core: ClientCore,
+  { path, basin, recordHeaders }: StreamTarget,
+): Promise<AppendLink | Failure | undefined> {
+  for (const prefix of [...core.settings.headerPrefixes].reverse()) {
+    const body = new RequestBody()
+    const contentType = sessionContentType(prefix)
+    const opened = await core.sender.open(
+      {
+        method: 'POST',
+        path: `${path}/records`,
+        basin: basin.name,
+        vendor: recordHeaders,
+        accept: 'application/protobuf',
+        contentType,
+        makeBody: () => body.begin(),
+        isRepeatable: true,
+      },
+      new SharedSignal(),
+    )
+    if (!('error' in opened)) {
+      const sent = mediaTypeEssence(opened.response.headers.get('content-type'))
+      if (sent === contentType) return new AppendLink(core, opened, body)
+      opened.exchange.end()
+      body.end()
+    } else {
+      body.end()
+      // A server that does not accept the prefix takes the request for one in JSON.
+      if (opened.error.code !== 'bad_json') return opened
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,239 @@
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  IncomingHttpHeaders,
+  OutgoingHttpHeaders,
+} from 'node:http2'
+
+// Not an import, which bundlers for browsers could not resolve. Loaded in Node only.
+const { connect: connectHttp2, constants } = process.getBuiltinModule('node:http2')
+
+/** How long the first answer of a server may take that shows whether it speaks HTTP/2, in milliseconds. */
+const PROBE_MS = 10_000
+/** Requests of one connection; further ones use another. Servers may allow fewer. */
+const STREAMS_MAX = 100
+/** How much may arrive before it is read, in bytes. */
+const STREAM_WINDOW_BYTES = 2 * 1024 * 1024
+const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
+/** How long an idle connection is kept, in milliseconds. */
+const IDLE_MS = 60_000
+
+/** Sends requests over HTTP/2, in both directions at once. */
+export interface Http2Transport {
+  /**
+   * Like `fetch`, but resolves to the response while the body of the request is still being sent. Resolves
+   * to undefined, before anything was sent, if the server does not speak HTTP/2.
+   */
+  fetch(request: Request): Promise<Response | undefined>
+  /** Ends all connections. */
+  close(): void
+}
+
+/** Makes a transport for the origin of one URL: with prior knowledge for `http:`, with ALPN for `https:`. */
+export function http2Transport(origin: string): Http2Transport {
+  return new Transport(origin)
+}
+
+interface Connection {
+  readonly session: ClientHttp2Session
+  streams: number
+}
+
+class Transport implements Http2Transport {
+  readonly #origin: string
+  readonly #connections = new Set<Connection>()
+  #opening: Promise<Connection | undefined> | undefined
+  #isSupported: boolean | undefined
+  #isClosed = false
+
+  constructor(origin: string) {
+    this.#origin = origin
+  }
+
+  async fetch(request: Request): Promise<Response | undefined> {
+    const connection = await this.#connection()
+    if (connection === undefined) return undefined
+    request.signal.throwIfAborted()
+    return exchange(this.#stream(connection, request), request)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { session } of this.#connections) session.destroy()
+  }
+
+  async #connection(): Promise<Connection | undefined> {
+    for (;;) {
+      if (this.#isSupported === false || this.#isClosed) return undefined
+      for (const connection of this.#connections) {
+        const { maxConcurrentStreams = STREAMS_MAX } = connection.session.remoteSettings
+        const most = Math.min(maxConcurrentStreams, STREAMS_MAX)
+        const { closed, destroyed } = connection.session
+        if (connection.streams < most && !closed && !destroyed) return connection
+      }
+      this.#opening ??= this.#open().finally(() => {
+        this.#opening = undefined
+      })
+      // Others may have used it up meanwhile.
+      if ((await this.#opening) === undefined) return undefined
+    }
+  }
+
+  /** Resolves to undefined, and remembers it, if the first server that is reached does not speak HTTP/2. */
+  #open(): Promise<Connection | undefined> {
+    const session = connectHttp2(this.#origin, {
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+    })
+    const connection: Connection = { session, streams: 0 }
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => session.destroy(new Error('no answer to HTTP/2')), PROBE_MS)
+      let isConnected = false
+      session.once('connect', () => {
+        isConnected = true
+        session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
+      })
+      session.once('remoteSettings', () => {
+        clearTimeout(timer)
+        this.#isSupported = true
+        if (this.#isClosed) session.destroy()
+        this.#connections.add(connection)
+        session.unref()
+        session.setTimeout(IDLE_MS, () => {
+          if (connection.streams === 0) session.close()
+        })
+        resolve(connection)
+      })
+      session.on('error', (error) => {
+        clearTimeout(timer)
+        const isOther =
+          isConnected || /APPLICATION_PROTOCOL|ERR_HTTP2/.test(String((error as NodeJS.ErrnoException).code))
+        if (!isOther || this.#isSupported) reject(error)
+        else {
+          this.#isSupported = false
+          resolve(undefined)
+        }
+      })
+      session.once('close', () => {
+        clearTimeout(timer)
+        this.#connections.delete(connection)
+        if (isConnected && this.#isSupported === undefined) this.#isSupported = false
+        resolve(undefined)
+      })
+    })
+  }
+
+  #stream(connection: Connection, request: Request): ClientHttp2Stream {
+    const url = new URL(request.url)
+    const headers: OutgoingHttpHeaders = {
+      ':method': request.method,
+      ':path': `${url.pathname}${url.search}`,
+    }
+    for (const [name, value] of request.headers) headers[name] = value
+    const { session } = connection
+    const stream = session.request(headers, { endStream: request.body === null })
+    if (connection.streams++ === 0) session.ref()
+    stream.once('close', () => {
+      if (--connection.streams === 0) session.unref()
+    })
+    return stream
+  }
+}
+
+/** Sends the body of the request and resolves to the response. */
+function exchange(stream: ClientHttp2Stream, request: Request): Promise<Response> {
+  const { signal } = request
+  const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
+  signal.addEventListener('abort', cancel, { once: true })
+  stream.once('close', () => signal.removeEventListener('abort', cancel))
+  if (request.body !== null) void pump(request.body, stream)
+  return new Promise((resolve, reject) => {
+    stream.once('response', (headers) => {
+      try {
+        resolve(responseOf(headers, stream))
+      } catch (error) {
+        cancel()
+        reject(error)
+      }
+    })
+    stream.on('error', reject)
+    stream.once('close', () => reject(signal.aborted ? signal.reason : lostConnection()))
+  })
+}
+
+async function pump(body: ReadableStream<Uint8Array>, stream: ClientHttp2Stream): Promise<void> {
+  const reader = body.getReader()
+  stream.once('close', () => reader.cancel().catch(() => {}))
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (stream.destroyed) return
+      if (done) break
+      if (!stream.write(value)) await new Promise((resolve) => onceAny(stream, ['drain', 'close'], resolve))
+    }
+    stream.end()
+  } catch {
+    stream.close(constants.NGHTTP2_CANCEL)
+  }
+}
+
+function onceAny(stream: ClientHttp2Stream, events: readonly string[], callback: (value?: unknown) => void) {
+  const done = () => {
+    for (const event of events) stream.off(event, done)
+    callback()
+  }
+  for (const event of events) stream.on(event, done)
+}
+
+function responseOf(incoming: IncomingHttpHeaders, stream: ClientHttp2Stream): Response {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(incoming)) {
+    if (name.startsWith(':') || value === undefined) continue
+    headers.set(name, Array.isArray(value) ? value.join(', ') : String(value))
+  }
+  const status = Number(incoming[':status'])
+  const hasBody = status !== 204 && status !== 205 && status !== 304
+  if (!hasBody) stream.resume()
+  return new Response(hasBody ? bodyOf(stream) : null, { status, headers })
+}
+
+/** The body of a response at the pace of its reader. It fails unless the server ends it. */
+function bodyOf(stream: ClientHttp2Stream): ReadableStream<Uint8Array> {
+  let isOver = false
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const fail = (error: unknown) => {
+          if (isOver) return
+          isOver = true
+          controller.error(error)
+        }
+        stream.pause()
+        stream.on('data', (chunk: Buffer) => {
+          if (isOver) return
+          // Not a `Buffer`, whose `slice` does not copy.
+          controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length))
+          if ((controller.desiredSize ?? 0) <= 0) stream.pause()
+        })
+        stream.once('end', () => {
+          if (isOver || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
+          isOver = true
+          controller.close()
+        })
+        stream.on('error', fail)
+        stream.once('close', () => fail(lostConnection()))
+      },
+      pull() {
+        stream.resume()
+      },
+      cancel() {
+        isOver = true
+        stream.close(constants.NGHTTP2_CANCEL)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function lostConnection(): Error {
+  return new Error('the connection was lost')
+}

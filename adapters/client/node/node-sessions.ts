@@ -1,0 +1,41 @@
+import type { SessionAppender } from '../../../src/api/append-session.ts'
+import type { AppendRequests } from '../append-requests.ts'
+import type { ClientCore } from '../core.ts'
+import { unexpectedResponse } from '../errors.ts'
+import { NotDuplex } from '../not-duplex.ts'
+import { pause, pauseMs } from '../retry.ts'
+import type { StreamTarget } from '../stream-target.ts'
+import { type AppendLink, openAppendLink } from './append-link.ts'
+import { StreamAppender } from './stream-appender.ts'
+
+/**
+ * Opens the appender of a session over HTTP/2. Resolves to undefined if the server does not speak it, or
+ * takes no append sessions.
+ */
+export async function openStreamAppender(
+  core: ClientCore,
+  target: StreamTarget,
+  requests: AppendRequests,
+): Promise<SessionAppender | undefined> {
+  const open = () => requests.creatingStream(() => openLink(core, target))
+  const link = await open()
+  if (link === undefined) return undefined
+  return new StreamAppender(link, requests, async () => {
+    const next = await open()
+    if (next === undefined) throw unexpectedResponse('it takes no append sessions any more', false)
+    return next
+  })
+}
+
+/** Opens a connection, again after transient failures. Resolves to undefined if the server takes none. */
+async function openLink(core: ClientCore, target: StreamTarget): Promise<AppendLink | undefined> {
+  const { clock, random, retries } = core.settings
+  for (let repetition = 1; ; repetition++) {
+    const opened = await openAppendLink(core, target)
+    if (opened === undefined || !('error' in opened)) return opened
+    const { error, isTransient, retryAfterMs } = opened
+    if (error.cause instanceof NotDuplex) return undefined
+    if (!isTransient || repetition > retries) throw error
+    await pause(clock, pauseMs(repetition, retryAfterMs, random()), [core.closing])
+  }
+}

@@ -1,0 +1,125 @@
+import type { SessionAppender } from '../../../src/api/append-session.ts'
+import { discardedError } from '../../../src/api/errors.ts'
+import type { AppendBatch } from '../../../src/model/append-input.ts'
+import { ownBytes } from '../../../src/model/append-input.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import type { AppendAck } from '../../../src/model/info.ts'
+import { AppendGroup } from '../append-group.ts'
+import type { AppendRequests } from '../append-requests.ts'
+import { withEffects } from '../errors.ts'
+import type { AppendLinkListener } from './append-link.ts'
+
+/** A connection of the session. */
+export interface BatchLink {
+  start(listener: AppendLinkListener): void
+  send(batch: AppendBatch): void
+  end(): void
+}
+
+interface Pending {
+  readonly batch: AppendBatch
+  readonly acked: (ack: AppendAck) => void
+  readonly failed: (error: unknown) => void
+  wasSent: boolean
+}
+
+/**
+ * Appends the batches of a session over one connection in both directions. If it is lost, the batches that
+ * may be stored are appended again where their conditions allow it; otherwise the session fails.
+ */
+export class StreamAppender implements SessionAppender {
+  readonly group = new AppendGroup()
+  readonly #requests: Pick<AppendRequests, 'append'>
+  readonly #open: () => Promise<BatchLink>
+  /** Batches without an ack, in order. */
+  readonly #pending: Pending[] = []
+  #link: BatchLink | undefined
+  #isReconnecting = false
+  #isReleased = false
+
+  /** @param open Opens another connection. */
+  constructor(link: BatchLink, requests: Pick<AppendRequests, 'append'>, open: () => Promise<BatchLink>) {
+    this.#requests = requests
+    this.#open = open
+    this.#use(link)
+  }
+
+  append(batch: AppendBatch, _reservation: unknown, started: () => void): Promise<AppendAck> {
+    return new Promise((acked, failed) => {
+      if (this.group.failed) {
+        failed(discardedError(this.group.failure))
+        return
+      }
+      const pending: Pending = { batch, acked, failed, wasSent: false }
+      this.#pending.push(pending)
+      if (this.#link !== undefined) this.#send(pending, this.#link)
+      else {
+        ownBytes(batch)
+        void this.#reconnect()
+      }
+      started()
+    })
+  }
+
+  release(): void {
+    this.#isReleased = true
+    this.#link?.end()
+    this.#link = undefined
+  }
+
+  #use(link: BatchLink): void {
+    this.#link = link
+    link.start({
+      onAck: (ack) => this.#pending.shift()?.acked(ack),
+      onEnd: (error, isLost) => this.#ended(link, error, isLost),
+    })
+    for (const pending of this.#pending) this.#send(pending, link)
+  }
+
+  #send(pending: Pending, link: BatchLink): void {
+    pending.wasSent = true
+    const { batch } = pending
+    link.send(batch)
+    // Kept to append it again, which takes a condition.
+    if (batch.matchSeqNum !== undefined) ownBytes(batch)
+  }
+
+  #ended(link: BatchLink, error: HeadwaterError, isLost: boolean): void {
+    if (this.#link !== link) return
+    this.#link = undefined
+    if (this.#isReleased) return
+    if (!isLost) this.#fail(error)
+    else if (this.#pending.length > 0) void this.#reconnect(error)
+  }
+
+  /** The first batch fails, and nothing is known to be stored of those behind it. */
+  #fail(error: unknown): void {
+    this.group.fail(error)
+    const [first, ...behind] = this.#pending.splice(0)
+    if (first === undefined) return
+    const isUnknown = first.wasSent && !(HeadwaterError.is(error) && !error.mayHaveEffects)
+    first.failed(HeadwaterError.is(error) ? withEffects(error, isUnknown) : error)
+    for (const { failed, wasSent } of behind) failed(isUnknown && wasSent ? error : discardedError(error))
+  }
+
+  /** Settles what may be stored, one batch at a time, then sends the others over another connection. */
+  async #reconnect(lost?: HeadwaterError): Promise<void> {
+    if (this.#isReconnecting) return
+    this.#isReconnecting = true
+    try {
+      for (let first = this.#pending[0]; first?.wasSent === true; first = this.#pending[0]) {
+        if (first.batch.matchSeqNum === undefined) throw lost
+        const ack = await this.#requests.append(first.batch, true)
+        this.#pending.shift()
+        first.acked(ack)
+      }
+      const link = await this.#open()
+      if (this.#isReleased) link.end()
+      else this.#use(link)
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isReconnecting = false
+    }
+  }
+}

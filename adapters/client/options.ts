@@ -1,0 +1,175 @@
+import { invalid } from '../../src/model/errors.ts'
+import { MIB } from '../../src/model/limits.ts'
+import { assertOptions, assertSignal, hasMethod, type MembersOf } from '../../src/model/validation.ts'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
+
+/** Limits of a client. Sizes are metered bytes. */
+export interface ClientLimits {
+  /**
+   * Bytes of all appends that are not acknowledged. Further appends reject with `rate_limited`, without
+   * effect. At least 1 MiB; 128 MiB by default.
+   */
+  readonly appendWaitingBytes: number
+  /** Bytes in flight of one append session. `submit` waits. At least 1 MiB; 8 MiB by default. */
+  readonly sessionInFlightBytes: number
+}
+
+/** Options of `connect`. */
+export interface ConnectOptions {
+  /**
+   * The address of the server or service: `https://streams.example`, or with the path at which a handler is
+   * mounted, `https://app.example/streams`. A final `/v1` makes no difference.
+   */
+  readonly url: string
+  /** The access token, if the server requires one. */
+  readonly token?: string | undefined
+  /**
+   * Returns the access token. It is called before the first request, and once for each request that the
+   * server rejects with 401.
+   */
+  readonly getToken?: (() => string | Promise<string>) | undefined
+  /**
+   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default,
+   * and HTTP/2 for sessions where the runtime has it.
+   */
+  readonly fetch?: ((request: Request) => Promise<Response>) | undefined
+  /** The prefix of protocol headers, `svc` or `s2`. By default both are sent. */
+  readonly headerPrefix?: string | undefined
+  /**
+   * Whether appends create a missing basin and stream, as in `open`. True by default. With a token that does
+   * not permit it, they reject with `stream_not_found` or `basin_not_found`.
+   */
+  readonly autoCreate?: boolean | undefined
+  /** The source of time; the system's by default. `headwater/testing` has a virtual clock. */
+  readonly clock?: Clock | undefined
+  /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
+  readonly random?: (() => number) | undefined
+  /** Closes the client when it aborts. */
+  readonly signal?: AbortSignal | undefined
+  /**
+   * How long a request may receive nothing before it fails, in milliseconds. 30,000 by default. A read that
+   * waits has as much in addition. Read sessions always have 30,000, because servers send heartbeats.
+   */
+  readonly requestTimeoutMs?: number | undefined
+  /** How often a request that is safe to repeat is sent again after a transient failure. 5 by default. */
+  readonly retries?: number | undefined
+  /**
+   * How often a read session is resumed in succession without receiving anything, before it fails. 20 by
+   * default, which takes about a minute; `Infinity` for ever.
+   */
+  readonly resumes?: number | undefined
+  /**
+   * Whether request bodies above 8 KiB are compressed, in Node, Bun and Deno. True by default, except for
+   * `localhost` and with a `fetch` of your own.
+   */
+  readonly compression?: boolean | undefined
+  /** Bounds of what the client holds in memory. */
+  readonly limits?: Partial<ClientLimits> | undefined
+}
+
+const CONNECT_OPTIONS: MembersOf<ConnectOptions> = {
+  url: 'string',
+  token: 'string',
+  getToken: 'function',
+  fetch: 'function',
+  headerPrefix: 'string',
+  autoCreate: 'boolean',
+  clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
+  random: 'function',
+  signal: assertSignal,
+  requestTimeoutMs: 'number',
+  retries: 'number',
+  resumes: 'number',
+  compression: 'boolean',
+  limits: { appendWaitingBytes: 'number', sessionInFlightBytes: 'number' },
+}
+
+/** Options with defaults applied. */
+export interface Settings {
+  /** Ends in `/v1`. */
+  readonly url: string
+  readonly getToken: () => string | undefined | Promise<string>
+  /** Whether another token may be had after a 401. */
+  readonly renewsToken: boolean
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly isRuntimeFetch: boolean
+  readonly headerPrefixes: readonly string[]
+  readonly autoCreate: boolean
+  readonly clock: Clock
+  readonly random: () => number
+  readonly requestTimeoutMs: number
+  readonly retries: number
+  readonly resumes: number
+  readonly compression: boolean
+  readonly limits: ClientLimits
+}
+
+/** Throws `invalid` for options that are not valid. Messages do not repeat URLs and tokens. */
+export function settingsOf(options: ConnectOptions): Settings {
+  assertOptions(options, CONNECT_OPTIONS)
+  const { token, getToken, fetch, headerPrefix, clock = systemClock, limits = {} } = options
+  const { requestTimeoutMs = 30_000, retries = 5, resumes = 20 } = options
+  const { appendWaitingBytes = 128 * MIB, sessionInFlightBytes = 8 * MIB } = limits
+  if (token !== undefined && getToken !== undefined) {
+    throw invalid('only one of `token` and `getToken` can be given', 'token')
+  }
+  if (token !== undefined && !isToken(token)) {
+    throw invalid('`token` must consist of visible ASCII characters', 'token')
+  }
+  if (headerPrefix !== undefined && !/^[a-z0-9]+$/.test(headerPrefix)) {
+    throw invalid('`headerPrefix` must consist of lower-case letters and digits', 'headerPrefix')
+  }
+  assertAtLeast({ requestTimeoutMs }, 1)
+  assertAtLeast({ retries, resumes }, 0)
+  assertAtLeast({ appendWaitingBytes, sessionInFlightBytes }, MIB)
+  const url = baseUrl(options.url)
+  return {
+    url,
+    getToken: getToken ?? (() => token),
+    renewsToken: getToken !== undefined,
+    // Called without a receiver, and looked up at each call, so that a replaced `fetch` is used.
+    fetch: fetch ?? ((request) => globalThis.fetch(request)),
+    isRuntimeFetch: fetch === undefined,
+    headerPrefixes: headerPrefix === undefined ? ['svc', 's2'] : [headerPrefix],
+    autoCreate: options.autoCreate ?? true,
+    clock,
+    random: options.random ?? Math.random,
+    requestTimeoutMs,
+    retries,
+    resumes,
+    compression: options.compression ?? (fetch === undefined && !isLocal(url)),
+    limits: { appendWaitingBytes, sessionInFlightBytes },
+  }
+}
+
+/** Whether the text can be sent as a token. */
+export function isToken(text: unknown): text is string {
+  return typeof text === 'string' && /^[!-~]+$/.test(text)
+}
+
+function isLocal(url: string): boolean {
+  return /^(localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname)
+}
+
+function assertAtLeast(values: Readonly<Record<string, number>>, least: number): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (!(value >= least)) throw invalid(`\`${name}\` must be at least ${least}, not ${value}`, name)
+  }
+}
+
+function baseUrl(text: string | undefined): string {
+  let url: URL
+  try {
+    url = new URL(text!)
+  } catch {
+    throw invalid("`url` must be an absolute URL, such as 'https://streams.example'", 'url')
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw invalid('`url` must begin with http: or https:', 'url')
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw invalid('`url` must not have a user, a query or a fragment; pass an access token as `token`', 'url')
+  }
+  const path = url.pathname.replace(/\/+$/, '')
+  return `${url.origin}${path.endsWith('/v1') ? path : `${path}/v1`}`
+}

@@ -1,0 +1,53 @@
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { StreamPosition } from '../../src/model/position.ts'
+import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
+import type { ReadBatch } from '../../src/storage/record-batch.ts'
+import { batchOf, decodeReadBatch } from '../../src/wire/decode-records.ts'
+import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
+import type { ClientCore } from './core.ts'
+import { decoded } from './errors.ts'
+import { ReadProgress } from './read-progress.ts'
+import type { StreamTarget } from './stream-target.ts'
+
+/** Reads one batch. Where the server has nothing to read, it is empty. */
+export async function readBatch(
+  { sender }: ClientCore,
+  { path, basin, recordHeaders }: StreamTarget,
+  query: ReadQuery,
+  signal: AbortSignal | undefined,
+): Promise<ReadBatch> {
+  assertReadQuery(query)
+  const parts = readQueryParts(query, 'unary')
+  try {
+    const { body } = await sender.send({
+      method: 'GET',
+      path: `${path}/records${queryText(parts)}`,
+      basin: basin.name,
+      vendor: recordHeaders,
+      accept: 'application/protobuf',
+      isRepeatable: true,
+      waitMs: Number(parts.wait ?? 0) * 1000,
+      signal,
+    })
+    return decoded(false, () => {
+      const received = decodeReadBatch(body)
+      new ReadProgress(query).take(received)
+      return batchOf(received)
+    })
+  } catch (error) {
+    const tail = emptyAt(query, error)
+    if (tail === undefined) throw error
+    return batchOf({ records: [], tail })
+  }
+}
+
+/**
+ * The tail of the stream if the error says that there is nothing to read, which is none to the library;
+ * undefined for other errors, and for a start beyond the tail.
+ */
+export function emptyAt({ seqNum, clamp }: ReadQuery, error: unknown): StreamPosition | undefined {
+  if (!HeadwaterError.is(error) || error.code !== 'range_not_satisfiable') return undefined
+  const { tail } = error
+  if (tail === undefined || (seqNum !== undefined && seqNum > tail.seqNum && clamp !== true)) return undefined
+  return tail
+}

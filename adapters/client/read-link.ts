@@ -1,0 +1,229 @@
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+import type { SharedSignal } from '../../src/runtime/abort.ts'
+import {
+  decodeReadBatch,
+  decodeReadBatchJson,
+  positionOf,
+  type ReceivedBatch,
+} from '../../src/wire/decode-records.ts'
+import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
+import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
+import { mediaTypeEssence, sessionContentType } from '../../src/wire/media-type.ts'
+import { integerOfJson, MalformedResponse, parseResponse, recordOf } from '../../src/wire/response-json.ts'
+import { EventParser, type ServerEvent } from '../../src/wire/sse-parser.ts'
+import type { ClientCore } from './core.ts'
+import {
+  connectionFailure,
+  deletedUnderReadError,
+  type Failure,
+  failureOf,
+  unexpectedResponse,
+} from './errors.ts'
+import { emptyAt } from './read-batch.ts'
+import { EVENTS, type ReadForm } from './read-form.ts'
+import type { Call, OpenResponse } from './sender.ts'
+import type { StreamTarget } from './stream-target.ts'
+
+/** What a read session receives: records, or a heartbeat without records. */
+export interface LinkEvent {
+  readonly received: ReceivedBatch
+  /** When a heartbeat was sent by the clock of the server, if that is known. */
+  readonly sentAt: number | undefined
+}
+
+/** One connection of a read session. */
+export interface ReadLink {
+  /**
+   * Resolves to undefined at the end of the response. Rejects with {@link LinkFailure}, and with the reason
+   * of a signal.
+   */
+  next(): Promise<LinkEvent | undefined>
+  close(): void
+}
+
+/** A connection that failed, or was not opened. */
+export class LinkFailure extends Error {
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super(failure.error.message)
+    this.failure = failure
+  }
+}
+
+/** Opens a connection in the first form that the server accepts: frames under a prefix, or events. */
+export async function openLink(
+  core: ClientCore,
+  target: StreamTarget,
+  query: ReadQuery,
+  signal: SharedSignal,
+): Promise<ReadLink | Failure> {
+  const { readForms, sender } = core
+  const { waitMs } = query
+  const isKnown = readForms.candidates.length === 1
+  // A server that does not accept the form reads once, which must not take as long as the read may wait.
+  const isProbe = !isKnown && waitMs !== 0 && readQueryParts(query, 'session').wait !== undefined
+  const sentQuery = isProbe ? unbounded(query) : query
+  let failure: Failure | undefined
+  for (const form of [...readForms.candidates]) {
+    const opened = await sender.open(readCall(target, sentQuery, form), signal)
+    if ('error' in opened) {
+      // A read that waits does not end for want of records, but one read does.
+      const isOneRead = waitMs !== 0 && emptyAt(query, opened.error) !== undefined
+      failure ??= opened
+      if (isOneRead && !isKnown) continue
+      return opened
+    }
+    const sent = mediaTypeEssence(opened.response.headers.get('content-type'))
+    if (sent === mediaTypeOf(form)) {
+      readForms.candidates = [form]
+      if (isProbe) {
+        opened.exchange.end()
+        return openLink(core, target, query, signal)
+      }
+      return new Link(opened, form === EVENTS ? events(opened) : frames(opened, core), signal, core)
+    }
+    opened.exchange.end()
+  }
+  return (
+    failure ?? {
+      error: unexpectedResponse('it is not a read session; check `url`', false),
+      isTransient: false,
+      retryAfterMs: 0,
+    }
+  )
+}
+
+/** A read with the same start that follows without an end. */
+function unbounded({ seqNum, timestamp, tailOffset, clamp }: ReadQuery): ReadQuery {
+  return { seqNum, timestamp, tailOffset, clamp, waitMs: Number.POSITIVE_INFINITY }
+}
+
+function mediaTypeOf(form: ReadForm): string {
+  return form === EVENTS ? 'text/event-stream' : sessionContentType(form)
+}
+
+function readCall({ path, basin, recordHeaders }: StreamTarget, query: ReadQuery, form: ReadForm): Call {
+  const common = {
+    method: 'GET',
+    path: `${path}/records${queryText(readQueryParts(query, 'session'))}`,
+    basin: basin.name,
+    isRepeatable: true,
+  } as const
+  return form === EVENTS
+    ? { ...common, accept: mediaTypeOf(form), vendor: { ...recordHeaders, format: 'base64' } }
+    : { ...common, accept: 'application/protobuf', contentType: mediaTypeOf(form), vendor: recordHeaders }
+}
+
+/** Reports failures of the events of a response. */
+class Link implements ReadLink {
+  readonly #opened: OpenResponse
+  readonly #events: AsyncGenerator<LinkEvent, void, undefined>
+  readonly #signal: SharedSignal
+  readonly #core: ClientCore
+
+  constructor(
+    opened: OpenResponse,
+    events: AsyncGenerator<LinkEvent, void, undefined>,
+    signal: SharedSignal,
+    core: ClientCore,
+  ) {
+    this.#opened = opened
+    this.#events = events
+    this.#signal = signal
+    this.#core = core
+  }
+
+  async next(): Promise<LinkEvent | undefined> {
+    try {
+      const { done, value } = await this.#events.next()
+      return done ? undefined : value
+    } catch (error) {
+      this.#signal.throwIfAborted()
+      this.#core.closing.throwIfAborted()
+      throw error instanceof LinkFailure ? error : new LinkFailure(failureOfLink(error))
+    }
+  }
+
+  close(): void {
+    this.#opened.exchange.end()
+    this.#events.return().catch(() => {})
+  }
+}
+
+function failureOfLink(error: unknown): Failure {
+  const problem =
+    error instanceof MalformedResponse || (HeadwaterError.is(error) && error.code === 'bad_frame')
+      ? error.message
+      : undefined
+  if (problem === undefined) return connectionFailure(error, true)
+  return { error: unexpectedResponse(problem, false), isTransient: false, retryAfterMs: 0 }
+}
+
+async function* frames(
+  { exchange, response }: OpenResponse,
+  core: ClientCore,
+): AsyncGenerator<LinkEvent, void, undefined> {
+  const decoder = new FrameDecoder()
+  for await (const chunk of exchange.chunks(response)) {
+    for (const frame of decoder.decode(chunk)) {
+      if (frame.kind === 'terminal') throw new LinkFailure(endOf(failureOf(frame.status, frame.body, true)))
+      yield { received: decodeReadBatch(await messageOf(frame, core)), sentAt: undefined }
+    }
+  }
+  if (decoder.isWithinFrame)
+    throw new LinkFailure(connectionFailure(new Error('the response broke off'), true))
+}
+
+async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promise<Uint8Array> {
+  const { compression, payload } = frame
+  if (compression === undefined) return payload
+  let decompress: typeof import('./compressed-frames.ts')['decompressFrame']
+  try {
+    decompress = (await import('./compressed-frames.ts')).decompressFrame
+    return await decompress(compression, payload, FRAME_PAYLOAD_MAX)
+  } catch (error) {
+    if (error instanceof MalformedResponse) throw error
+    // A content security policy may forbid the codec. Events are never compressed.
+    readForms.candidates = [EVENTS]
+    throw error
+  }
+}
+
+/** How a server ends a session whose stream is deleted: the protocol has no code for it. */
+const DELETED = /stream was deleted/
+
+function endOf(failure: Failure): Failure {
+  const { code, message } = failure.error
+  if (code !== 'unavailable' || !DELETED.test(message)) return failure
+  return { error: deletedUnderReadError(), isTransient: false, retryAfterMs: 0 }
+}
+
+async function* events({ exchange, response }: OpenResponse): AsyncGenerator<LinkEvent, void, undefined> {
+  const decoder = new TextDecoder()
+  const parser = new EventParser()
+  let isDone = false
+  for await (const chunk of exchange.chunks(response)) {
+    for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
+      if (event.event === 'error') throw new LinkFailure(endOf(failureOf(undefined, event.data, true)))
+      const decoded = linkEventOf(event)
+      if (decoded === 'done') isDone = true
+      else if (decoded !== undefined) yield decoded
+    }
+  }
+  if (!isDone) throw new LinkFailure(connectionFailure(new Error('the response broke off'), true))
+}
+
+/** Undefined for an event of a later version. */
+function linkEventOf({ event, data }: ServerEvent): LinkEvent | 'done' | undefined {
+  if (event === 'batch') return { received: decodeReadBatchJson(parseResponse(data)), sentAt: undefined }
+  if (event === 'ping') {
+    const { timestamp, tail } = recordOf(parseResponse(data), 'ping')
+    return {
+      received: { records: [], tail: positionOf(tail) },
+      sentAt: integerOfJson(timestamp, 'timestamp'),
+    }
+  }
+  return event === 'message' && data === '[DONE]' ? 'done' : undefined
+}

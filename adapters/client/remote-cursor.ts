@@ -1,0 +1,186 @@
+import type { ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
+import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
+import { SharedSignal } from '../../src/runtime/abort.ts'
+import { batchOf } from '../../src/wire/decode-records.ts'
+import type { ClientCore } from './core.ts'
+import { connectionFailure, decoded, deletedUnderReadError, isMissing } from './errors.ts'
+import { emptyAt } from './read-batch.ts'
+import { type LinkEvent, LinkFailure, openLink, type ReadLink } from './read-link.ts'
+import { ReadProgress } from './read-progress.ts'
+import { pause, pauseMs } from './retry.ts'
+import type { StreamTarget } from './stream-target.ts'
+
+/** Ends the requests of a cursor that is closed. */
+const CLOSED = new Error('closed')
+
+/** A connection of this age counts as a success without records too, in milliseconds. */
+const LASTING_MS = 10_000
+
+/**
+ * A read session over as many connections as it takes. Each continues after the last record that was
+ * received. It fails when the server says so, or after too many connections in succession that bring nothing.
+ */
+export class RemoteCursor implements RecordCursor {
+  readonly #core: ClientCore
+  readonly #target: StreamTarget
+  readonly #query: ReadQuery
+  readonly #heartbeats: boolean
+  readonly #progress: ReadProgress
+  readonly #closing = new SharedSignal()
+  #link: ReadLink | undefined
+  /** Received while the session was opened. */
+  #first: LinkEvent | undefined
+  #wasOpened = false
+  #connectedAt = 0
+  /** Failures since records were received, or since a connection lasted. */
+  #failures = 0
+  #renewedToken = false
+
+  private constructor(core: ClientCore, target: StreamTarget, query: ReadQuery, heartbeats: boolean) {
+    this.#core = core
+    this.#target = target
+    this.#query = query
+    this.#heartbeats = heartbeats
+    this.#progress = new ReadProgress(query)
+  }
+
+  /** Opens a session. Resolves to undefined if it ends at once. */
+  static async open(
+    core: ClientCore,
+    target: StreamTarget,
+    query: ReadQuery,
+    heartbeats: boolean,
+  ): Promise<RemoteCursor | undefined> {
+    assertReadQuery(query)
+    const cursor = new RemoteCursor(core, target, query, heartbeats)
+    try {
+      if (await cursor.#begin()) return cursor
+    } catch (error) {
+      cursor.close()
+      throw error
+    }
+    cursor.close()
+    return undefined
+  }
+
+  async next(): Promise<ReadEvent | undefined> {
+    try {
+      for (;;) {
+        const event = this.#first ?? (await this.#receive())
+        this.#first = undefined
+        if (event === undefined || this.#closing.aborted) break
+        const { received, sentAt } = event
+        if (received.records.length > 0) return { kind: 'batch', batch: batchOf(received) }
+        const { tail } = received
+        if (this.#heartbeats && tail !== undefined) {
+          return { kind: 'heartbeat', timestamp: sentAt ?? this.#core.settings.clock.now(), tail }
+        }
+      }
+    } catch (error) {
+      if (!this.#closing.aborted) {
+        this.close()
+        throw error
+      }
+    }
+    this.close()
+    return undefined
+  }
+
+  close(): void {
+    this.#closing.abort(CLOSED)
+    this.#drop()
+  }
+
+  /** Resolves to whether there is something to read. */
+  async #begin(): Promise<boolean> {
+    // A session that is lost before its start is known could not be continued from there.
+    if (!this.#progress.isLocated) {
+      this.#first = await this.#receive()
+      return this.#first !== undefined
+    }
+    for (;;) {
+      try {
+        return await this.#connect()
+      } catch (error) {
+        await this.#recover(error)
+      }
+    }
+  }
+
+  /** Resolves to the next event, over a new connection if need be; to undefined at the end of the read. */
+  async #receive(): Promise<LinkEvent | undefined> {
+    for (;;) {
+      try {
+        if (this.#progress.isComplete) return undefined
+        if (this.#link === undefined && !(await this.#connect())) return undefined
+        const event = await this.#link!.next()
+        if (event === undefined) {
+          this.#drop()
+          if (this.#mayEnd()) return undefined
+          throw new LinkFailure(connectionFailure(new Error('the response ended'), true))
+        }
+        decoded(false, () => this.#progress.take(event.received))
+        if (event.received.tail !== undefined) this.#progress.locate(event.received.tail)
+        if (event.received.records.length > 0 || this.#hasLasted()) {
+          this.#failures = 0
+          this.#renewedToken = false
+        }
+        return event
+      } catch (error) {
+        await this.#recover(error)
+      }
+    }
+  }
+
+  /** Whether the connection is worth more than one that is lost right after its first heartbeat. */
+  #hasLasted(): boolean {
+    return Math.abs(this.#core.settings.clock.now() - this.#connectedAt) >= LASTING_MS
+  }
+
+  /** Whether a server may end the read now. */
+  #mayEnd(): boolean {
+    const { waitMs, bytes, until } = this.#query
+    return waitMs !== Number.POSITIVE_INFINITY || bytes !== undefined || until !== undefined
+  }
+
+  /** Opens a connection. Resolves to false if there is nothing to read. */
+  async #connect(): Promise<boolean> {
+    const query = this.#progress.rest()
+    const opened = await openLink(this.#core, this.#target, query, this.#closing)
+    if (!('error' in opened)) {
+      this.#link = opened
+      this.#wasOpened = true
+      this.#connectedAt = this.#core.settings.clock.now()
+      return true
+    }
+    const { error } = opened
+    if (emptyAt(query, error) !== undefined) return false
+    // The stream was deleted, and there may be another one, without the records before.
+    const isGone = error.code === 'range_not_satisfiable' || isMissing(error)
+    if (this.#wasOpened && isGone) throw deletedUnderReadError()
+    throw new LinkFailure(opened)
+  }
+
+  /** Waits before the next connection. Throws if there must not be one. */
+  async #recover(error: unknown): Promise<void> {
+    this.#drop()
+    this.#closing.throwIfAborted()
+    if (!(error instanceof LinkFailure)) throw error
+    const { failure } = error
+    const { closing, sender, settings } = this.#core
+    if (failure.error.code === 'authn' && !this.#renewedToken && sender.renewToken()) {
+      this.#renewedToken = true
+      return
+    }
+    const most = this.#wasOpened ? settings.resumes : settings.retries
+    if (!failure.isTransient || this.#failures >= most) throw failure.error
+    this.#failures++
+    const ms = pauseMs(this.#failures, failure.retryAfterMs, settings.random())
+    await pause(settings.clock, ms, [closing, this.#closing])
+  }
+
+  #drop(): void {
+    this.#link?.close()
+    this.#link = undefined
+  }
+}

@@ -1,0 +1,120 @@
+import { CREATE_OPTIONS, type CreateOptions } from '../../src/api/basin.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../src/api/headwater.ts'
+import { type AccessTokenInfo, type AccessTokenInput, accessTokenIdProblem } from '../../src/model/access.ts'
+import { assertBasinConfig, type BasinConfigInput } from '../../src/model/config.ts'
+import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import type { BasinInfo, ListQuery, Page, Provisioned } from '../../src/model/info.ts'
+import type { AccountMetricSet, Metric, MetricsQuery } from '../../src/model/metrics.ts'
+import { basinNameProblem, basinPrefixProblem } from '../../src/model/names.ts'
+import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
+import { basinInfoOf, pageOf } from '../../src/wire/decode-resources.ts'
+import { createBasin, ensureBasin } from './basin-creation.ts'
+import { jsonCall, listSearch } from './calls.ts'
+import type { ClientCore } from './core.ts'
+import { loadAccount } from './load-account.ts'
+import { RemoteBasin } from './remote-basin.ts'
+
+/** A server, or the hosted service. */
+export class RemoteHeadwater extends Headwater {
+  readonly #core: ClientCore
+
+  constructor(core: ClientCore) {
+    super()
+    this.#core = core
+  }
+
+  override get closing(): AbortSignal {
+    return this.#core.closing.asAbortSignal()
+  }
+
+  override basin(name: string, options: BasinOptions = {}): RemoteBasin {
+    if (typeof name !== 'string') throw notText('basin')
+    assertMembers(options, BASIN_OPTIONS, 'options')
+    const autoCreate = options.autoCreate ?? this.#core.settings.autoCreate
+    return new RemoteBasin(this.#core, name, autoCreate)
+  }
+
+  override async createBasin(
+    name: string,
+    config: BasinConfigInput = {},
+    options: CreateOptions = {},
+  ): Promise<Provisioned<BasinInfo>> {
+    const signal = this.#begin(name, options, CREATE_OPTIONS)
+    assertBasinConfig(config)
+    return createBasin(this.#core.sender, name, config, { requestToken: options.requestToken, signal })
+  }
+
+  override async ensureBasin(
+    name: string,
+    config: BasinConfigInput = {},
+    options?: CallOptions,
+  ): Promise<Provisioned<BasinInfo>> {
+    const signal = this.#begin(name, options)
+    assertBasinConfig(config)
+    return ensureBasin(this.#core.sender, name, config, signal)
+  }
+
+  override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
+    const search = listSearch(query, basinPrefixProblem)
+    const call = jsonCall('GET', `/basins${search}`, { signal: signalOf(options) })
+    return this.#core.sender.json(call, (value) => pageOf(value, 'basins', basinInfoOf))
+  }
+
+  override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
+    const signal = this.#signalOf(options)
+    const { issueAccessToken } = await loadAccount()
+    return issueAccessToken(this.#core.sender, token, { signal })
+  }
+
+  override async listAccessTokens(
+    query: ListQuery = {},
+    options?: CallOptions,
+  ): Promise<Page<AccessTokenInfo>> {
+    const signal = this.#signalOf(options)
+    const { listAccessTokens } = await loadAccount()
+    return listAccessTokens(this.#core.sender, query, { signal })
+  }
+
+  override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {
+    assertText(id, 'tokenId')
+    const signal = this.#signalOf(options)
+    if (accessTokenIdProblem(id) !== undefined) {
+      throw new HeadwaterError('access_token_not_found', `access token \`${id}\` not found`)
+    }
+    const path = `/access-tokens/${encodeURIComponent(id)}`
+    await this.#core.sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
+  }
+
+  override async metrics(
+    query: MetricsQuery<AccountMetricSet>,
+    options?: CallOptions,
+  ): Promise<readonly Metric[]> {
+    const signal = this.#signalOf(options)
+    const { metrics } = await loadAccount()
+    return metrics(this.#core.sender, [], query, { signal })
+  }
+
+  override async close(options?: CallOptions): Promise<void> {
+    await unlessAborted(signalOf(options), this.#core.close())
+  }
+
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #begin(name: string, options: CallOptions | undefined, members = CREATE_OPTIONS): AbortSignal | undefined {
+    assertText(name, 'basin')
+    const signal = this.#signalOf(options, members)
+    assertValid(basinNameProblem(name), 'basin')
+    return signal
+  }
+
+  #signalOf(options: CallOptions | undefined, members?: typeof CREATE_OPTIONS): AbortSignal | undefined {
+    const signal = members === undefined ? signalOf(options) : signalOf(options, members)
+    signal?.throwIfAborted()
+    this.#core.closing.throwIfAborted()
+    return signal
+  }
+}

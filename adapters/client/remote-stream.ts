@@ -1,0 +1,158 @@
+import { type AppendOptions, AppendSession } from '../../src/api/append-session.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts'
+import { Stream } from '../../src/api/stream.ts'
+import { appendBatch, ownBytes, type RecordInput } from '../../src/model/append-input.ts'
+import { assertStreamConfig, type StreamConfig, type StreamReconfiguration } from '../../src/model/config.ts'
+import { assertValid } from '../../src/model/errors.ts'
+import type { AppendAck } from '../../src/model/info.ts'
+import type { Metric, MetricsQuery, StreamMetricSet } from '../../src/model/metrics.ts'
+import { streamNameProblem } from '../../src/model/names.ts'
+import type { StreamPosition } from '../../src/model/position.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+import { RedactedKey } from '../../src/model/redacted-key.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
+import type { ReadBatch } from '../../src/storage/record-batch.ts'
+import { streamConfigOf } from '../../src/wire/decode-resources.ts'
+import { streamChangeText } from '../../src/wire/encode-resources.ts'
+import { AppendRequests } from './append-requests.ts'
+import { jsonCall } from './calls.ts'
+import type { ClientCore } from './core.ts'
+import { loadAccount } from './load-account.ts'
+import { readBatch } from './read-batch.ts'
+import { RemoteCursor } from './remote-cursor.ts'
+import { openAppender } from './session-appender.ts'
+import type { StreamTarget } from './stream-target.ts'
+import { tailOf } from './tail.ts'
+
+/** A stream of a server. */
+export class RemoteStream extends Stream {
+  readonly #core: ClientCore
+  readonly #target: StreamTarget
+  readonly #appends: AppendRequests
+
+  constructor(core: ClientCore, target: StreamTarget) {
+    super(target.basin.name, target.name, core.streamContext)
+    this.#core = core
+    this.#target = target
+    this.#appends = new AppendRequests(core, target)
+  }
+
+  override equals(other: unknown): boolean {
+    if (!(other instanceof RemoteStream) || other.#core !== this.#core) return false
+    return other.#target.id === this.#target.id && RedactedKey.equal(other.#target.key, this.#target.key)
+  }
+
+  override append(
+    records: RecordInput | readonly RecordInput[],
+    options?: AppendOptions,
+  ): Promise<AppendAck> {
+    try {
+      const batch = appendBatch(records, options)
+      const signal = options?.signal
+      signal?.throwIfAborted()
+      this.#begin()
+      ownBytes(batch)
+      const reservation = this.#core.streamContext.reserve(batch.meteredBytes)
+      const acked = this.#core
+        .inOrder(this.#target.id, async () => {
+          signal?.throwIfAborted()
+          return this.#appends.append(batch)
+        })
+        .finally(() => reservation.release())
+      // The request goes on when the signal aborts: the next append must not overtake it.
+      return unlessAborted(signal, acked)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  override async appendSession(options?: CallOptions): Promise<AppendSession> {
+    const signal = signalOf(options)
+    signal?.throwIfAborted()
+    this.#begin()
+    const { settings, streamContext, closing } = this.#core
+    const opening = openAppender(this.#core, this.#target, this.#appends)
+    const appender = await unlessAborted(signal, opening, (late) => late.release())
+    return new AppendSession({
+      appender,
+      reserve: streamContext.reserve,
+      inFlightBytes: settings.limits.sessionInFlightBytes,
+      clock: settings.clock,
+      closing,
+      signal,
+      revoked: undefined,
+      check: () => {},
+      onEnd: () => {},
+    })
+  }
+
+  override async readUnary(
+    query: ReadQuery,
+    { signal, create }: CursorOptions & { readonly signal?: AbortSignal | undefined },
+  ): Promise<ReadBatch> {
+    signal?.throwIfAborted()
+    this.#begin()
+    return this.#reading(create, () => readBatch(this.#core, this.#target, query, signal))
+  }
+
+  override async openCursor(
+    query: ReadQuery,
+    { create, heartbeats }: CursorOptions,
+  ): Promise<RecordCursor | undefined> {
+    this.#begin()
+    return this.#reading(create, () =>
+      RemoteCursor.open(this.#core, this.#target, query, heartbeats === true),
+    )
+  }
+
+  override async checkTail(options?: CallOptions): Promise<StreamPosition> {
+    return tailOf(this.#core, this.#target, this.#begin(options))
+  }
+
+  override async config(options?: CallOptions): Promise<StreamConfig> {
+    return this.#core.sender.json(this.#jsonCall('GET', this.#begin(options)), streamConfigOf)
+  }
+
+  override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
+    const signal = this.#begin(options)
+    assertStreamConfig(change)
+    const call = { ...this.#jsonCall('PATCH', signal, streamChangeText(change)) }
+    return this.#core.sender.json(call, streamConfigOf)
+  }
+
+  override async delete(options?: CallOptions): Promise<void> {
+    const call = this.#jsonCall('DELETE', this.#begin(options))
+    // Not repeated after an unknown outcome: another stream may have the name by then.
+    await this.#core.sender.send({ ...call, isRepeatable: false })
+  }
+
+  override async metrics(
+    query: MetricsQuery<StreamMetricSet>,
+    options?: CallOptions,
+  ): Promise<readonly Metric[]> {
+    const signal = this.#begin(options)
+    const { metrics } = await loadAccount()
+    return metrics(this.#core.sender, [this.basinName, this.name], query, { signal })
+  }
+
+  #begin(options?: CallOptions): AbortSignal | undefined {
+    const signal = signalOf(options)
+    signal?.throwIfAborted()
+    this.#core.closing.throwIfAborted()
+    assertValid(streamNameProblem(this.name), 'stream')
+    this.#target.basin.assertName()
+    return signal
+  }
+
+  /** Reading creates the stream only if it is asked to. */
+  #reading<Result>(create: boolean | undefined, read: () => Promise<Result>): Promise<Result> {
+    if (create !== true) return read()
+    return new AppendRequests(this.#core, this.#target.creating()).creatingStream(read)
+  }
+
+  #jsonCall(method: 'GET' | 'PATCH' | 'DELETE', signal: AbortSignal | undefined, text?: string) {
+    const options = { basin: this.basinName, signal, ...(text !== undefined && { text }) }
+    return jsonCall(method, this.#target.path, options)
+  }
+}

@@ -1,0 +1,256 @@
+import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
+import { mediaTypeEssence } from '../../src/wire/media-type.ts'
+import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import {
+  closedError,
+  connectionFailure,
+  decoded,
+  type Failure,
+  failureOf,
+  unexpectedResponse,
+  withEffects,
+} from './errors.ts'
+import { Exchange } from './exchange.ts'
+import { isToken, type Settings } from './options.ts'
+import { RequestCompression } from './request-compression.ts'
+import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
+import { SessionFetch } from './session-fetch.ts'
+
+/** Read sessions are sent a heartbeat in half of this time, in milliseconds. */
+const SESSION_SILENCE_MS = 30_000
+
+/** A request of the protocol. */
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** After `/v1`, encoded, with the query. */
+  readonly path: string
+  readonly basin?: string | undefined
+  /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
+  readonly vendor?: Partial<Record<VendorHeader, string | undefined>>
+  readonly accept?: string
+  readonly contentType?: string
+  readonly body?: Uint8Array | undefined
+  /** Makes the body of an append session, for each attempt. */
+  readonly makeBody?: () => ReadableStream<Uint8Array>
+  /** Whether the call may be sent again although an earlier attempt may have had effects. */
+  readonly isRepeatable: boolean
+  /** How long the server may wait before it responds, in milliseconds. */
+  readonly waitMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A successful response. */
+export interface Reply {
+  readonly headers: Headers
+  readonly body: Uint8Array
+  /** Whether an earlier attempt of the same call may have had effects. */
+  readonly isRepeated: boolean
+}
+
+/** The outcome of a call. */
+export type Outcome =
+  | ({ readonly kind: 'reply' } & Reply)
+  | {
+      readonly kind: 'failed'
+      readonly error: HeadwaterError
+      /** Whether an attempt before the last one may have had effects. */
+      readonly isRepeated: boolean
+    }
+
+/** The response to a session request, whose body has not been read. */
+export interface OpenResponse {
+  readonly response: Response
+  readonly exchange: Exchange
+}
+
+/** An error of `getToken`, which callers receive as it is. */
+class TokenFailure {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** Sends requests with the access token, and repeats those that are safe to repeat. */
+export class Sender {
+  readonly settings: Settings
+  readonly closing: SharedSignal
+  readonly sessions: SessionFetch
+  readonly #compression: RequestCompression
+  #token: Promise<string | undefined> | undefined
+
+  constructor(settings: Settings, closing: SharedSignal) {
+    this.settings = settings
+    this.closing = closing
+    this.sessions = new SessionFetch(settings)
+    this.#compression = new RequestCompression(settings.compression)
+  }
+
+  /** Resolves to a successful response. Rejects with what the last attempt failed with. */
+  async send(call: Call): Promise<Reply> {
+    const outcome = await this.attempt(call)
+    if (outcome.kind === 'reply') return outcome
+    const { error, isRepeated } = outcome
+    throw isRepeated ? withEffects(error, true) : error
+  }
+
+  /** Sends a call and decodes the JSON of the response. */
+  async json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value> {
+    const reply = await this.send(call)
+    return decoded(call.method !== 'GET', () => decode(parseResponse(lossyTextOf(reply.body)), reply))
+  }
+
+  /** Sends a call until it succeeds, fails for good, or has been repeated too often. */
+  async attempt(call: Call): Promise<Outcome> {
+    const { clock, random, retries } = this.settings
+    const signals = [this.closing, call.signal]
+    let isRepeated = false
+    for (let repetition = 1; ; repetition++) {
+      const result = await this.#once(call)
+      if (!('error' in result)) return { kind: 'reply', ...result, isRepeated }
+      const { error, isTransient, retryAfterMs } = result
+      const maySendAgain = call.isRepeatable || !error.mayHaveEffects
+      if (!isTransient || !maySendAgain || repetition > retries) return { kind: 'failed', error, isRepeated }
+      isRepeated ||= error.mayHaveEffects
+      await pause(clock, pauseMs(repetition, retryAfterMs, random()), signals).catch((reason: unknown) => {
+        throw isRepeated && HeadwaterError.is(reason) ? withEffects(reason, true) : reason
+      })
+    }
+  }
+
+  /**
+   * Sends a session request once. Resolves to the open response, or to the failure.
+   *
+   * @param signal Ends the session.
+   */
+  async open(call: Call, signal: SharedSignal): Promise<OpenResponse | Failure> {
+    const exchange = new Exchange(this.settings.clock, SESSION_SILENCE_MS, [this.closing, signal])
+    const { sessions } = this
+    const fetch = call.makeBody === undefined ? sessions.fetch : sessions.duplex
+    try {
+      const response = await this.#authorized(call, exchange, fetch.bind(sessions))
+      if (response.ok) return { response, exchange }
+      const failure = await this.#failed(call, response, exchange)
+      exchange.end()
+      return failure
+    } catch (error) {
+      exchange.end()
+      return this.#lost(call, error, signal)
+    }
+  }
+
+  /** Forgets the token, so that the next request gets another. Returns whether there may be another. */
+  renewToken(): boolean {
+    if (this.settings.renewsToken) this.#token = undefined
+    return this.settings.renewsToken
+  }
+
+  async #once(call: Call): Promise<Omit<Reply, 'isRepeated'> | Failure> {
+    const { clock, requestTimeoutMs } = this.settings
+    const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
+    const exchange = new Exchange(clock, silenceMs, [this.closing, call.signal])
+    try {
+      const response = await this.#authorized(call, exchange, this.settings.fetch)
+      if (!response.ok) return await this.#failed(call, response, exchange)
+      return { headers: response.headers, body: await exchange.body(response) }
+    } catch (error) {
+      return this.#lost(call, error, call.signal)
+    } finally {
+      exchange.end()
+    }
+  }
+
+  /** Sends the request, and once more with another token if the server rejects the first. */
+  async #authorized(call: Call, exchange: Exchange, fetch: Settings['fetch']): Promise<Response> {
+    const transmit = async (token: string | undefined): Promise<Response> => {
+      const { method, body, makeBody } = call
+      const headers = this.#headers(call, token)
+      const compressed = await this.#compression.gzip(body)
+      if (compressed !== undefined) headers.set('content-encoding', 'gzip')
+      const content = { method, headers, body: makeBody?.() ?? compressed ?? body }
+      const response = await exchange.send(fetch, `${this.settings.url}${call.path}`, content)
+      if (response.status !== 415 || compressed === undefined) return response
+      this.#compression.disable()
+      await exchange.body(response)
+      return transmit(token)
+    }
+    const asked = this.#askForToken()
+    const token = await tokenOf(asked)
+    const response = await transmit(token)
+    if (response.status !== 401 || !this.settings.renewsToken) return response
+    // Another request may have got another token meanwhile.
+    if (this.#token === asked) this.renewToken()
+    const renewed = await tokenOf(this.#askForToken())
+    if (renewed === token) return response
+    await exchange.body(response)
+    return transmit(renewed)
+  }
+
+  #headers({ basin, vendor, accept, contentType }: Call, token: string | undefined): Headers {
+    const headers = new Headers({ accept: accept ?? 'application/json' })
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    if (contentType !== undefined) headers.set('content-type', contentType)
+    for (const [name, value] of Object.entries({ ...vendor, basin })) {
+      if (value === undefined) continue
+      for (const prefix of this.settings.headerPrefixes) {
+        headers.set(vendorHeaderName(prefix, name as VendorHeader), value)
+      }
+    }
+    return headers
+  }
+
+  #askForToken(): Promise<string | undefined> {
+    if (this.#token === undefined) {
+      const asked = (async () => this.settings.getToken())()
+      this.#token = asked
+      asked.catch(() => {
+        if (this.#token === asked) this.#token = undefined
+      })
+    }
+    return this.#token
+  }
+
+  async #failed(call: Call, response: Response, exchange: Exchange): Promise<Failure> {
+    const isSafe = call.method === 'GET'
+    const { status, headers, type } = response
+    if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+      const error = unexpectedResponse('it redirects; pass the final address as `url`', false)
+      return { error, isTransient: false, retryAfterMs: 0 }
+    }
+    const isJson = mediaTypeEssence(headers.get('content-type'))?.endsWith('json') ?? false
+    const body = isJson ? await exchange.body(response) : EMPTY_BYTES
+    return {
+      ...failureOf(status, lossyTextOf(body), isSafe),
+      retryAfterMs: retryAfterMsOf(headers, this.settings.clock.now()),
+    }
+  }
+
+  /** Throws the reason of a signal that ended the request. */
+  #lost(call: Call, error: unknown, signal: AnySignal | undefined): Failure {
+    if (error instanceof TokenFailure) throw error.error
+    if (signal?.aborted) throw signal.reason
+    const isSafe = call.method === 'GET'
+    if (this.closing.aborted) throw withEffects(closedError(), !isSafe)
+    if (error instanceof MalformedResponse) {
+      return { error: unexpectedResponse(error.message, !isSafe), isTransient: false, retryAfterMs: 0 }
+    }
+    return connectionFailure(error, isSafe)
+  }
+}
+
+async function tokenOf(asked: Promise<string | undefined>): Promise<string | undefined> {
+  let token: string | undefined
+  try {
+    token = await asked
+  } catch (error) {
+    throw new TokenFailure(error)
+  }
+  if (token === undefined || isToken(token)) return token
+  throw new TokenFailure(
+    new HeadwaterError('authn', 'an access token must consist of visible ASCII characters'),
+  )
+}

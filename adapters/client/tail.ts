@@ -1,0 +1,16 @@
+import type { StreamPosition } from '../../src/model/position.ts'
+import { positionOf } from '../../src/wire/decode-records.ts'
+import { recordOf } from '../../src/wire/response-json.ts'
+import { jsonCall } from './calls.ts'
+import type { ClientCore } from './core.ts'
+import type { StreamTarget } from './stream-target.ts'
+
+/** Resolves to the tail of a stream. */
+export function tailOf(
+  { sender }: ClientCore,
+  { basin, path, creationHeaders }: StreamTarget,
+  signal?: AbortSignal,
+): Promise<StreamPosition> {
+  const call = jsonCall('GET', `${path}/records/tail`, { basin: basin.name, vendor: creationHeaders, signal })
+  return sender.json(call, (value) => positionOf(recordOf(value, 'body').tail))
+}

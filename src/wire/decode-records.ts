@@ -1,0 +1,206 @@
+import { commandOf } from '../model/command.ts'
+import type { AppendAck } from '../model/info.ts'
+import { READ_RECORDS_MAX } from '../model/limits.ts'
+import { STREAM_START, type StreamPosition } from '../model/position.ts'
+import { type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+import {
+  BlockReader,
+  TAG_BODY,
+  TAG_HEADER,
+  TAG_NAME,
+  TAG_RECORD,
+  TAG_SEQ_NUM,
+  TAG_TIMESTAMP,
+  TAG_VALUE,
+} from '../storage/block-codec.ts'
+import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
+import { decodeBase64 } from './base64.ts'
+import {
+  integerOfJson,
+  type JsonRecord,
+  listOf,
+  MalformedResponse,
+  recordOf,
+  textOfJson,
+  unlessNull,
+} from './response-json.ts'
+
+/** The records of a response and, if it has one, the tail of the stream. */
+export interface ReceivedBatch {
+  readonly records: readonly SequencedRecord[]
+  readonly tail: StreamPosition | undefined
+}
+
+const TAG_TAIL = (2 << 3) | 2
+const TAG_START = (1 << 3) | 2
+const TAG_END = (2 << 3) | 2
+const TAG_ACK_TAIL = (3 << 3) | 2
+
+/**
+ * Decodes a `ReadBatch` message (docs/protocol.md "Protobuf messages") with views of `bytes`. Unknown fields
+ * are skipped. Throws {@link MalformedResponse}.
+ */
+export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
+  return decode(bytes, (reader) => {
+    const records: SequencedRecord[] = []
+    let tail: StreamPosition | undefined
+    eachField(reader, bytes.length, (tag) => {
+      if (tag === TAG_RECORD) records.push(readRecord(reader))
+      else if (tag === TAG_TAIL) tail = readPosition(reader)
+      else return false
+      if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
+      return true
+    })
+    return { records, tail }
+  })
+}
+
+/** Decodes an `AppendAck` message. Throws {@link MalformedResponse}. */
+export function decodeAppendAck(bytes: Uint8Array): AppendAck {
+  return decode(bytes, (reader) => {
+    let [start, end, tail] = [STREAM_START, STREAM_START, STREAM_START]
+    eachField(reader, bytes.length, (tag) => {
+      if (tag === TAG_START) start = readPosition(reader)
+      else if (tag === TAG_END) end = readPosition(reader)
+      else if (tag === TAG_ACK_TAIL) tail = readPosition(reader)
+      else return false
+      return true
+    })
+    return { start, end, tail }
+  })
+}
+
+/** Decodes the JSON form of a batch whose strings are base64. Throws {@link MalformedResponse}. */
+export function decodeReadBatchJson(value: unknown): ReceivedBatch {
+  const batch = recordOf(value, 'batch')
+  const records = listOf(batch.records, 'records')
+  if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
+  return {
+    records: records.map((record) => recordOfJson(recordOf(record, 'record'))),
+    tail: unlessNull(batch.tail, positionOf),
+  }
+}
+
+/** Decodes the JSON form of a position. Throws {@link MalformedResponse}. */
+export function positionOf(value: unknown): StreamPosition {
+  const { seq_num, timestamp } = recordOf(value, 'position')
+  return { seqNum: integerOfJson(seq_num, 'seq_num'), timestamp: integerOfJson(timestamp, 'timestamp') }
+}
+
+/** Makes a batch of records that were received. */
+export function batchOf({ records, tail }: ReceivedBatch): ReadBatch {
+  let meteredBytes = 0
+  for (const { headers, body } of records) meteredBytes += meteredBytesOf(headers, body)
+  const summary = { count: records.length, meteredBytes, lastSeqNum: records.at(-1)?.seqNum ?? -1 }
+  return new ReadBatch(RecordBatch.ofRecords(records), summary, tail)
+}
+
+function recordOfJson({ seq_num, timestamp, headers, body }: JsonRecord): SequencedRecord {
+  return withCommand(
+    integerOfJson(seq_num, 'seq_num'),
+    integerOfJson(timestamp, 'timestamp'),
+    listOf(headers ?? [], 'headers').map((header): Header => {
+      const [name, value] = listOf(header, 'headers')
+      return [base64Of(name, 'headers'), base64Of(value, 'headers')]
+    }),
+    base64Of(body ?? '', 'body'),
+  )
+}
+
+function base64Of(value: unknown, name: string): Uint8Array {
+  const bytes = decodeBase64(textOfJson(value, name))
+  if (bytes === undefined) throw new MalformedResponse(`\`${name}\` is not base64`)
+  return bytes
+}
+
+function decode<Message>(bytes: Uint8Array, read: (reader: BlockReader) => Message): Message {
+  try {
+    return read(new BlockReader(bytes))
+  } catch (error) {
+    if (error instanceof RangeError) throw new MalformedResponse('a protobuf message is malformed')
+    throw error
+  }
+}
+
+/** Reads the fields up to `end`. `read` returns false for a field that it does not know. */
+function eachField(reader: BlockReader, end: number, read: (tag: number) => boolean): void {
+  while (reader.offset < end) {
+    const tag = reader.varint()
+    if (!read(tag)) skipField(reader, tag)
+  }
+  reader.assertAt(end)
+}
+
+function skipField(reader: BlockReader, tag: number): void {
+  const type = tag & 7
+  if (type === 2) reader.skipBytes()
+  else if (type === 1 || type === 5) for (let left = type === 1 ? 8 : 4; left > 0; left--) reader.byte()
+  else if (type !== 0) throw new RangeError('unknown wire type')
+  // A varint of an unknown field may be a negative number, which takes ten bytes.
+  else
+    for (let left = 10; reader.byte() >= 0x80; left--) if (left === 1) throw new RangeError('a long varint')
+}
+
+function readRecord(reader: BlockReader): SequencedRecord {
+  const end = reader.end()
+  let seqNum = 0
+  let timestamp = 0
+  let headers: Header[] | undefined
+  let body: Uint8Array = NO_BYTES
+  eachField(reader, end, (tag) => {
+    if (tag === TAG_SEQ_NUM) seqNum = reader.varint()
+    else if (tag === TAG_TIMESTAMP) timestamp = reader.varint()
+    else if (tag === TAG_BODY) body = reader.bytes()
+    else if (tag === TAG_HEADER) {
+      headers ??= []
+      headers.push(readHeader(reader))
+    } else return false
+    return true
+  })
+  return withCommand(seqNum, timestamp, headers ?? NO_HEADERS, body)
+}
+
+const NO_BYTES: Uint8Array = new Uint8Array(0)
+const NO_HEADERS: readonly Header[] = []
+
+function readHeader(reader: BlockReader): Header {
+  const end = reader.end()
+  let name: Uint8Array = NO_BYTES
+  let value: Uint8Array = NO_BYTES
+  eachField(reader, end, (tag) => {
+    if (tag === TAG_NAME) name = reader.bytes()
+    else if (tag === TAG_VALUE) value = reader.bytes()
+    else return false
+    return true
+  })
+  return [name, value]
+}
+
+function readPosition(reader: BlockReader): StreamPosition {
+  const end = reader.end()
+  let seqNum = 0
+  let timestamp = 0
+  eachField(reader, end, (tag) => {
+    if (tag === TAG_SEQ_NUM) seqNum = reader.varint()
+    else if (tag === TAG_TIMESTAMP) timestamp = reader.varint()
+    else return false
+    return true
+  })
+  return { seqNum, timestamp }
+}
+
+function withCommand(
+  seqNum: number,
+  timestamp: number,
+  headers: readonly Header[],
+  body: Uint8Array,
+): SequencedRecord {
+  const command = headers.length === 1 ? commandOf(headers, body) : undefined
+  return command === undefined
+    ? { seqNum, timestamp, headers, body }
+    : { seqNum, timestamp, headers, body, command }
+}
+
+function tooManyRecords(): MalformedResponse {
+  return new MalformedResponse(`a batch has more than ${READ_RECORDS_MAX} records`)
+}

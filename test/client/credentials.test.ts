@@ -1,0 +1,193 @@
+import { inspect } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { connect } from '../../adapters/client/index.ts'
+import { outcomeOf } from '../support/index.ts'
+import { connectTo, connectUnreliably, failureOf, whileTimePasses } from './network.ts'
+
+const KEY = Buffer.alloc(32, 7).toString('base64')
+const OTHER_KEY = Buffer.alloc(32, 8).toString('base64')
+
+describe('access tokens', () => {
+  it('are asked for once, and once more when the server rejects one', async () => {
+    const { engine, hw, stream } = await tokenService()
+    expect(await outcomeOf(stream.append('a'))).toBe('ok')
+    expect(await outcomeOf(stream.checkTail())).toBe('ok')
+    expect(asked).toBe(1)
+    await engine.revokeAccessToken('token-1')
+    expect(await Promise.all([outcomeOf(stream.checkTail()), outcomeOf(hw.listBasins())])).toEqual([
+      'ok',
+      'ok',
+    ])
+    expect(asked).toBe(2)
+  })
+
+  it('that are rejected twice fail the request', async () => {
+    let calls = 0
+    const getToken = () => {
+      calls++
+      return 'wrong'
+    }
+    const { stream } = await connectUnreliably({ handler: { auth: 'token' }, getToken })
+    expect(await outcomeOf(stream.checkTail())).toBe('authn')
+    expect(calls).toBe(2)
+    expect(await outcomeOf(stream.checkTail())).toBe('authn')
+    expect(calls).toBe(3)
+  })
+
+  it('that end during a session are replaced', async () => {
+    const { clock, engine, stream, ofEngine } = await tokenService()
+    const following = stream.follow()[Symbol.asyncIterator]()
+    const next = following.next()
+    await clock.settle()
+    await engine.revokeAccessToken('token-1')
+    await clock.advance('5s')
+    await ofEngine.append('later')
+    expect((await whileTimePasses(clock, next)).value?.body).toBe('later')
+    expect(asked).toBe(2)
+    await following.return()
+  })
+
+  it('report an error of `getToken` as it is', async () => {
+    const problem = new Error('signed out')
+    const { stream, requests } = await connectUnreliably({ getToken: () => Promise.reject(problem) })
+    expect(await failureOf(stream.checkTail())).toBe(problem)
+    expect(await failureOf(stream.follow().toArray())).toBe(problem)
+    expect(requests).toHaveLength(0)
+  })
+
+  it('without the permission to create get the original error', async () => {
+    const { engine, ...service } = await connectUnreliably({
+      handler: { auth: 'token' },
+      getToken: () => token,
+    })
+    const token = await engine.issueAccessToken({
+      id: 'appender',
+      scope: { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['append', 'read', 'check-tail'] },
+    })
+    expect(await outcomeOf(service.stream.append('a'))).toBe('ok')
+    expect(await outcomeOf(service.hw.basin('basin').stream('missing').append('a'))).toBe('stream_not_found')
+    expect(await outcomeOf(service.hw.basin('missing').stream('s').append('a'))).toBe('basin_not_found')
+  })
+
+  it('are managed as in process', async () => {
+    const { hw, engine } = await connectUnreliably()
+    const token = await hw.issueAccessToken({
+      id: 'reader',
+      expiresAt: new Date(2_000_000_000_000),
+      scope: { streams: { prefix: 'a' }, opGroups: { stream: { read: true } } },
+    })
+    expect(token).toMatch(/^[!-~]{16,}$/)
+    const { items } = await hw.listAccessTokens()
+    const { items: expected } = await engine.listAccessTokens()
+    expect(items).toEqual(expected.map(({ expiresAtText: _, ...info }) => info))
+    await hw.revokeAccessToken('reader')
+    expect(await outcomeOf(hw.revokeAccessToken('reader'))).toBe('access_token_not_found')
+    expect(await outcomeOf(hw.issueAccessToken({ id: '', scope: {} }))).toBe('invalid')
+  })
+})
+
+let asked = 0
+
+/** A service that requires tokens, and a client whose `getToken` issues one at each call. */
+async function tokenService() {
+  asked = 0
+  const service = await connectUnreliably({
+    handler: { auth: 'token' },
+    getToken: async () => {
+      asked++
+      const all = { prefix: '' }
+      const ops = { read: true, write: true }
+      return service.engine.issueAccessToken({
+        id: `token-${asked}`,
+        scope: {
+          basins: all,
+          streams: all,
+          accessTokens: all,
+          opGroups: { account: ops, basin: ops, stream: ops },
+        },
+      })
+    },
+  })
+  return service
+}
+
+describe('encryption keys', () => {
+  it('are sent with requests for records only', async () => {
+    const { requests, hw, engine } = await connectUnreliably()
+    await engine.createBasin('sealed', { streamCipher: 'aes-256-gcm' })
+    const stream = hw.basin('sealed').stream('s', { encryptionKey: Buffer.alloc(32, 7) })
+    await stream.append('secret')
+    expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['secret'])
+    await stream.checkTail()
+    await stream.config()
+    const withKey = requests.filter(({ headers }) => headers.has('svc-encryption-key'))
+    for (const { url, headers } of withKey) {
+      expect(new URL(url).pathname).toBe('/v1/streams/s/records')
+      expect(headers.get('svc-encryption-key')).toBe(KEY)
+    }
+    expect(withKey.length).toBeGreaterThan(1)
+  })
+
+  it('that are missing, malformed or wrong are errors', async () => {
+    const { hw, engine } = await connectUnreliably()
+    await engine.createBasin('sealed', { streamCipher: 'aes-256-gcm' })
+    const basin = hw.basin('sealed')
+    await basin.stream('s', { encryptionKey: KEY }).append('secret')
+    const codes = await Promise.all(
+      [{}, { encryptionKey: 'short' }, { encryptionKey: `${KEY}\n` }, { encryptionKey: OTHER_KEY }].map(
+        (options) => outcomeOf(basin.stream('s', options).readBatch()),
+      ),
+    )
+    expect(codes).toEqual(['encryption_key_invalid', 'encryption_key_invalid', 'ok', 'decryption_failed'])
+    expect(await failureOf(basin.stream('s').append('x'))).toMatchObject({ field: 'encryptionKey' })
+  })
+})
+
+describe('secrets', () => {
+  it('are in no error', async () => {
+    const secrets = ['top-secret-path', 'top-secret-token', KEY]
+    const { clock, hw } = await connectTo(
+      () => {
+        throw new TypeError('fetch failed', {
+          cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }),
+        })
+      },
+      { url: 'http://localhost/top-secret-path', token: 'top-secret-token' },
+    )
+    const stream = hw.basin('basin').stream('stream', { encryptionKey: KEY })
+    const errors = [
+      await whileTimePasses(clock, failureOf(stream.append('a'))),
+      await whileTimePasses(clock, failureOf(stream.checkTail())),
+      await whileTimePasses(clock, failureOf(stream.follow().toArray())),
+      hw,
+      stream,
+    ]
+    for (const secret of secrets) expect(inspect(errors, { depth: 10 })).not.toContain(secret)
+  })
+
+  it.each([
+    ['http://user:top-secret@localhost/'],
+    ['http://localhost/?token=top-secret'],
+    ['http://localhost/#top-secret'],
+    ['ftp://top-secret'],
+    ['top-secret'],
+  ])('are not repeated when an address is rejected: %s', async (url) => {
+    const error = await failureOf(connect({ url }))
+    expect(error).toMatchObject({ code: 'invalid', field: 'url' })
+    expect(error.message).not.toContain('top-secret')
+  })
+
+  it.each<[object]>([
+    [{ token: 'a b' }],
+    [{ token: 'a', getToken: () => 'b' }],
+    [{ headerPrefix: 'X_' }],
+    [{ requestTimeoutMs: 0 }],
+    [{ retries: -1 }],
+    [{ limits: { sessionInFlightBytes: 5 } }],
+    [{ tokn: 'a' }],
+  ])('and other options are checked: %j', async (options) => {
+    expect(await failureOf(connect({ url: 'http://localhost', ...options }))).toMatchObject({
+      code: 'invalid',
+    })
+  })
+})

@@ -1,0 +1,194 @@
+import { createServer } from 'node:http'
+import {
+  type AddressInfo,
+  connect as connectTcp,
+  createServer as createTcpServer,
+  type Socket,
+} from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
+import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
+import { type Engine, open } from '../../src/index.ts'
+import { bodies, outcomeOf, testStorage } from '../support/index.ts'
+import { failureOf } from './network.ts'
+
+interface Server {
+  readonly engine: Engine
+  readonly server: NodeServer
+}
+
+async function startServer(): Promise<Server> {
+  const engine = await open({ storage: testStorage() })
+  await engine.ensureBasin('basin')
+  await engine.basin('basin').ensureStream('stream')
+  const server = await serve(engine, { port: 0, auth: 'none' })
+  onTestFinished(async () => {
+    await server.close({ graceMs: 0 })
+    await engine.close()
+  })
+  return { engine, server }
+}
+
+async function connected(url: string, options: Partial<ConnectOptions> = {}) {
+  const hw = await connect({ url, ...options })
+  onTestFinished(() => hw.close())
+  return { hw, stream: hw.basin('basin').stream('stream') }
+}
+
+/** A relay whose connections a test can cut, or make swallow what the server sends. */
+async function startRelay(port: number) {
+  const sockets = new Set<Socket>()
+  let swallows = false
+  const relay = createTcpServer((client) => {
+    const server = connectTcp(port, '127.0.0.1')
+    for (const socket of [client, server]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        server.destroy()
+      })
+    }
+    client.pipe(server)
+    server.on('data', (chunk) => {
+      if (!swallows) client.write(chunk)
+    })
+  })
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    relay.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+    cut: () => {
+      for (const socket of sockets) socket.destroy()
+    },
+    swallow: (value: boolean) => {
+      swallows = value
+    },
+  }
+}
+
+describe('sessions in Node', () => {
+  it('use HTTP/2, and end with the client', async () => {
+    const { server } = await startServer()
+    const { hw, stream } = await connected(server.url)
+    const session = await stream.appendSession()
+    const tickets = []
+    for (let i = 0; i < 50; i++) tickets.push(await session.submit(`${i}`))
+    await Promise.all(tickets.map((ticket) => ticket.ack()))
+    const following = failureOf(stream.follow().toArray())
+    await expect.poll(() => server.counts().requests).toBe(2)
+    await session.close()
+    await expect.poll(() => server.counts().requests).toBe(1)
+    await hw.close()
+    expect(await following).toMatchObject({ message: 'the client is closed' })
+    await expect.poll(() => server.counts().requests).toBe(0)
+  })
+
+  it('use as many connections as their number takes', async () => {
+    const { server } = await startServer()
+    const { stream } = await connected(server.url)
+    const iterators = Array.from({ length: 150 }, () => stream.follow().events())
+    await Promise.all(iterators.map((events) => events.next()))
+    expect(server.counts().requests).toBe(150)
+    await Promise.all(iterators.map((events) => events.return()))
+  })
+
+  it('use HTTP/1.1 where a server speaks nothing else', async () => {
+    const engine = await open({ storage: testStorage() })
+    const http = createServer(toNodeHandler(engine, { auth: 'none' }))
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+    onTestFinished(async () => {
+      http.closeAllConnections()
+      http.close()
+      await engine.close()
+    })
+    const { stream } = await connected(`http://127.0.0.1:${(http.address() as AddressInfo).port}`)
+    await stream.append('a')
+    const session = await stream.appendSession()
+    await session.submit('b')
+    await session.close()
+    const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
+    expect([(await following.next()).value?.body, (await following.next()).value?.body]).toEqual(['a', 'b'])
+    await following.return()
+  })
+
+  it('continue over another connection while nothing is in flight', async () => {
+    const { server, engine } = await startServer()
+    const relay = await startRelay(server.port)
+    const { stream } = await connected(relay.url)
+    const session = await stream.appendSession()
+    await (await session.submit('a')).ack()
+    relay.cut()
+    await expect.poll(() => server.counts().requests).toBe(0)
+    await (await session.submit('b')).ack()
+    await session.close()
+    expect(bodies(await engine.basin('basin').stream('stream').readBatch())).toEqual(['a', 'b'])
+  })
+
+  it('store batches with conditions once, although the connection is lost', async () => {
+    const { server, engine } = await startServer()
+    const relay = await startRelay(server.port)
+    const { stream } = await connected(relay.url)
+    const ofEngine = engine.basin('basin').stream('stream')
+    const session = await stream.appendSession()
+    relay.swallow(true)
+    const tickets = []
+    for (let i = 0; i < 5; i++) tickets.push(await session.submit(`${i}`, { matchSeqNum: i }))
+    await expect.poll(async () => (await ofEngine.checkTail()).seqNum).toBe(5)
+    relay.swallow(false)
+    relay.cut()
+    const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
+    expect(acks.map(({ start }) => start.seqNum)).toEqual([0, 1, 2, 3, 4])
+    await (await session.submit('more')).ack()
+    await session.close()
+    expect(bodies(await ofEngine.readBatch())).toEqual(['0', '1', '2', '3', '4', 'more'])
+  })
+
+  it('report an unknown outcome of batches without conditions', async () => {
+    const { server, engine } = await startServer()
+    const relay = await startRelay(server.port)
+    const { stream } = await connected(relay.url)
+    const session = await stream.appendSession()
+    relay.swallow(true)
+    const tickets = [await session.submit('a'), await session.submit('b')]
+    await expect.poll(async () => (await engine.basin('basin').stream('stream').checkTail()).seqNum).toBe(2)
+    relay.cut()
+    const errors = await Promise.all(tickets.map((ticket) => failureOf(ticket.ack())))
+    for (const error of errors) expect(error).toMatchObject({ code: 'unavailable', mayHaveEffects: true })
+    expect(await outcomeOf(session.close())).toBe('unavailable')
+  })
+
+  it('resume reads after a lost connection', async () => {
+    const { server } = await startServer()
+    const relay = await startRelay(server.port)
+    const { stream } = await connected(relay.url)
+    const following = stream.follow()[Symbol.asyncIterator]()
+    const seen: string[] = []
+    const reading = (async () => {
+      for (let i = 0; i < 6; i++) seen.push((await following.next()).value!.body)
+    })()
+    await expect.poll(() => server.counts().requests).toBe(1)
+    for (let i = 0; i < 6; i++) {
+      if (i % 2 === 0) relay.cut()
+      await stream.append(`${i}`, { matchSeqNum: i })
+    }
+    await reading
+    expect(seen).toEqual(['0', '1', '2', '3', '4', '5'])
+    await following.return()
+  })
+
+  it('create the stream, and fail with its errors', async () => {
+    const { server, engine } = await startServer()
+    const { hw } = await connected(server.url)
+    const session = await hw.basin('new-basin').stream('new').appendSession()
+    await (await session.submit('a')).ack()
+    await session.close()
+    expect(bodies(await engine.basin('new-basin').stream('new').readBatch())).toEqual(['a'])
+    const missing = hw.basin('new-basin', { autoCreate: false }).stream('missing')
+    expect(await outcomeOf(missing.appendSession())).toBe('stream_not_found')
+  })
+})

@@ -1,0 +1,199 @@
+import { describe, expect, it } from 'vitest'
+import type { ReadQuery, SequencedRecord } from '../../src/index.ts'
+import { encodeRecords } from '../../src/storage/block-codec.ts'
+import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/frame.ts'
+import { encodeAppendAck, encodeHeartbeat } from '../../src/wire/proto-records.ts'
+import { connectTo, failureOf, whileTimePasses } from './network.ts'
+
+const FRAMES = { 'content-type': 's2s/proto' }
+const PROTOBUF = { 'content-type': 'application/protobuf' }
+const NOT_JSON = '<html>'
+
+function json(value: unknown, status = 200): Response {
+  return Response.json(value, { status })
+}
+
+function record(seqNum: number, timestamp = 0, length = 1) {
+  return { seqNum, timestamp, headers: [], body: new Uint8Array(length) }
+}
+
+function bytes(data: Uint8Array): BodyInit {
+  return data as Uint8Array<ArrayBuffer>
+}
+
+describe('a response that the protocol does not allow', () => {
+  it.each<[string, () => Response]>([
+    ['HTML', () => new Response(NOT_JSON)],
+    ['another shape', () => json({ tail: 7 })],
+    ['a negative number', () => json({ tail: { seq_num: -1, timestamp: 0 } })],
+    ['a number beyond 2^53 - 1', () => new Response('{"tail":{"seq_num":9007199254740993,"timestamp":0}}')],
+    ['an empty body', () => new Response('')],
+    ['a redirect', () => new Response(null, { status: 302, headers: { location: 'http://else/' } })],
+    ['null', () => json(null)],
+  ])('is a typed error: %s', async (_, respond) => {
+    const { stream, requests } = await connectTo(respond)
+    expect(await failureOf(stream.checkTail())).toMatchObject({
+      code: 'other',
+      message: expect.stringMatching(/^unexpected response from the server: /),
+      mayHaveEffects: false,
+    })
+    expect(requests).toHaveLength(1)
+  })
+
+  it('is cut off at 16 MiB', async () => {
+    let isCancelled = false
+    const { stream } = await connectTo(() => {
+      const body = new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024)),
+        cancel: () => {
+          isCancelled = true
+        },
+      })
+      return new Response(body)
+    })
+    expect(await failureOf(stream.checkTail())).toMatchObject({ message: expect.stringMatching(/too long/) })
+    expect(isCancelled).toBe(true)
+  })
+
+  it.each<[string, Parameters<typeof encodeAppendAck>[0] | Uint8Array]>([
+    ['of another number of records', ack(0, 2, 2)],
+    ['of another position than the condition', ack(5, 6, 6)],
+    ['with a tail below its end', ack(0, 1, 0)],
+    ['that is not protobuf', new Uint8Array([0xff, 0xff])],
+  ])('never becomes an ack: %s', async (_, message) => {
+    const body = message instanceof Uint8Array ? message : encodeAppendAck(message)
+    const { stream } = await connectTo(() => new Response(bytes(body), { headers: PROTOBUF }))
+    expect(await failureOf(stream.append('a', { matchSeqNum: 0 }))).toMatchObject({
+      code: 'other',
+      mayHaveEffects: true,
+    })
+  })
+
+  it.each<[string, SequencedRecord[], ReadQuery?]>([
+    ['repeat', [record(0), record(0)]],
+    ['go back', [record(5), record(4)]],
+    ['are before the start', [record(0)], { seqNum: 1 }],
+    ['are too many', Array.from({ length: 1_001 }, (_, i) => record(i))],
+    ['are more than asked for', [record(0), record(1)], { count: 1 }],
+    ['have falling timestamps', [record(0, 2), record(1, 1)]],
+    ['are more bytes than asked for', [record(0, 0, 100)], { bytes: 50 }],
+    ['are after the end', [record(0, 5)], { until: 5 }],
+  ])('never becomes records that %s', async (_, records, query = {}) => {
+    const body = encodeRecords(records)
+    const { stream } = await connectTo(({ headers }) => {
+      const isSession = headers.get('content-type') === 's2s/proto'
+      const content = isSession ? encodeMessageFrame(body) : body
+      return new Response(bytes(content), { headers: isSession ? FRAMES : PROTOBUF })
+    })
+    const unexpected = { code: 'other', message: expect.stringMatching(/^unexpected response/) }
+    expect(await failureOf(stream.readBatch(query))).toMatchObject(unexpected)
+    expect(await failureOf(stream.read(query).toArray())).toMatchObject(unexpected)
+  })
+
+  it.each<[string, Uint8Array]>([
+    ['without content', new Uint8Array([0, 0, 0])],
+    ['longer than 2 MiB', new Uint8Array([0xff, 0xff, 0xff])],
+    ['with garbage', encodeMessageFrame(new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9]))],
+    ['with unknown compression', new Uint8Array([0, 0, 2, 0x60, 0])],
+    ['with damaged gzip', new Uint8Array([0, 0, 5, 0x40, 1, 2, 3, 4])],
+    ['with damaged zstd', new Uint8Array([0, 0, 5, 0x20, 1, 2, 3, 4])],
+    ['after a terminal frame', concat(encodeTerminalFrame(500, 'x'), new Uint8Array([1]))],
+  ])('ends a session that receives a frame %s', async (_, frame) => {
+    const { clock, stream } = await connectTo(() => new Response(bytes(frame), { headers: FRAMES }), {
+      resumes: 1,
+    })
+    const error = await whileTimePasses(clock, failureOf(stream.follow({ seqNum: 0 }).toArray()))
+    expect(error.code).toMatch(/^(other|unavailable)$/)
+  })
+
+  it('ends a session whose events are malformed', async () => {
+    const { stream } = await connectTo(({ headers }) =>
+      headers.get('accept') === 'text/event-stream'
+        ? new Response('event: batch\ndata: {"records":[{"seq_num":"0"}]}\n\n', {
+            headers: { 'content-type': 'text/event-stream' },
+          })
+        : json({ records: [] }),
+    )
+    expect(await failureOf(stream.follow({ seqNum: 0 }).toArray())).toMatchObject({ code: 'other' })
+  })
+
+  it('ends a session if no form of sessions is accepted', async () => {
+    const { stream, requests } = await connectTo(() => json({ records: [] }))
+    expect(await failureOf(stream.follow().toArray())).toMatchObject({
+      code: 'other',
+      message: 'unexpected response from the server: it is not a read session; check `url`',
+    })
+    expect(requests).toHaveLength(3)
+  })
+
+  it('quotes at most 1,000 characters of a message, without control characters', async () => {
+    const message = `\u001b[31m${'x'.repeat(100_000)}`
+    const { stream } = await connectTo(() => json({ code: 'invalid', message }, 422))
+    const error = await failureOf(stream.checkTail())
+    expect(error.message.length).toBeLessThan(1_010)
+    expect(error.message).not.toContain('\u001b')
+  })
+
+  it('is an error of its status without a known code', async () => {
+    const { clock, stream } = await connectTo(() => json({ code: 'hot_server', message: 'busy' }, 502), {
+      retries: 1,
+    })
+    expect(await whileTimePasses(clock, failureOf(stream.append('a')))).toMatchObject({
+      code: 'unavailable',
+      message: 'the server responded with status 502: busy (hot_server)',
+      mayHaveEffects: true,
+    })
+  })
+})
+
+describe('an error response', () => {
+  it('names fields as the library does', async () => {
+    const { stream } = await connectTo(() =>
+      json({ code: 'invalid', message: '`match_seq_num` must be smaller' }, 422),
+    )
+    expect(await failureOf(stream.append('a'))).toMatchObject({
+      code: 'invalid',
+      message: '`matchSeqNum` must be smaller',
+      field: 'matchSeqNum',
+    })
+  })
+
+  it('about the encryption key names it', async () => {
+    const { stream } = await connectTo(() =>
+      json({ code: 'bad_header', message: 'Missing encryption key header' }, 400),
+    )
+    expect(await failureOf(stream.append('a'))).toMatchObject({ field: 'encryptionKey' })
+  })
+})
+
+describe('sessions', () => {
+  it('deliver what came before a failure', async () => {
+    const body = concat(
+      encodeMessageFrame(encodeRecords([record(0)])),
+      encodeTerminalFrame(400, '{"code":"decryption_failed","message":"no"}'),
+    )
+    const { stream } = await connectTo(() => new Response(bytes(body), { headers: FRAMES }))
+    const records = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
+    expect((await records.next()).value?.seqNum).toBe(0)
+    expect(await failureOf(records.next())).toMatchObject({ code: 'decryption_failed' })
+  })
+
+  it('skip fields and events of later versions', async () => {
+    const unknown = new Uint8Array([(15 << 3) | 2, 2, 1, 1, (14 << 3) | 0, 0x85, 0x01])
+    const body = concat(
+      encodeMessageFrame(concat(encodeRecords([record(0)]), unknown)),
+      encodeMessageFrame(encodeHeartbeat({ seqNum: 1, timestamp: 0 })),
+    )
+    const { stream } = await connectTo(() => new Response(bytes(body), { headers: FRAMES }))
+    expect(await stream.read().toArray()).toHaveLength(1)
+  })
+})
+
+function ack(start: number, end: number, tail: number) {
+  const at = (seqNum: number) => ({ seqNum, timestamp: 1 })
+  return { start: at(start), end: at(end), tail: at(tail) }
+}
+
+function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(parts))
+}
