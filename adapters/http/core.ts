@@ -1,10 +1,12 @@
-import type { Headwater, Operation } from '../../src/index.ts'
+import type { Engine, Operation } from '../../src/index.ts'
+import { invalid } from '../../src/model/errors.ts'
 import { mistakeIn } from '../../src/model/validation.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { contentCodingOf } from '../../src/wire/content-coding.ts'
 import { assertAllowedOrigin, preflightReply } from './cors.ts'
 import type { Exchange } from './exchange.ts'
 import { finishReply } from './finish-reply.ts'
+import { hostRejection } from './hosts.ts'
 import type { Settings } from './options.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
 import { ApiRequest } from './request.ts'
@@ -15,19 +17,21 @@ import { type Method, type Methods, pageRoute, ROUTES } from './routes.ts'
 const CLIENT_LEFT = rejection(499, 'client_hangup', 'the client closed the request')
 /** Does not repeat the path, in which a client may have put a secret. */
 const NO_ENDPOINT = rejection(404, 'not_found', 'no endpoint has this path')
+/** `Headers` joins the values of repeated headers. */
+const TWO_HOSTS = rejection(400, 'bad_header', 'Invalid header `host`: the request has more than one')
 const SUPPORTED_CODINGS = 'gzip, zstd'
 
 /** The protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
-  readonly #owner: Headwater
+  readonly #owner: Engine
   readonly #settings: Settings
   readonly #router: Router<Methods>
 
-  /** Throws `RangeError` unless `hw` is an engine. */
-  constructor(hw: Headwater, settings: Settings) {
+  /** Throws `invalid` unless `hw` is an engine. */
+  constructor(hw: Engine, settings: Settings) {
     if (typeof hw?.onConnection !== 'function') {
       const example = '`createHandler(await open({ storage }))`'
-      throw new RangeError(`a handler needs an open engine: ${example}${mistakeIn(hw)}`)
+      throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
     }
     this.#owner = hw
     this.#settings = settings
@@ -42,6 +46,10 @@ export class HttpCore {
   /** Never throws or rejects: every failure is a reply. */
   handle(exchange: Exchange): MaybePromise<Reply> {
     const settings = this.#settings
+    if (exchange.host.includes(',')) return finishReply(TWO_HOSTS, exchange, settings)
+    const hosts = settings.allowedHosts ?? (settings.auth === 'none' && exchange.isLoopback ? [] : undefined)
+    const misdirected = hosts && hostRejection(exchange, hosts, settings.basinDomains)
+    if (misdirected) return finishReply(misdirected, exchange, settings)
     const preflight = exchange.method === 'OPTIONS' && preflightReply(exchange, settings.allowedOrigins)
     if (preflight) return preflight
     const match = this.#router.match(exchange.path, settings.prefix)
@@ -82,26 +90,19 @@ export class HttpCore {
    * before the body is read, as far as the address of the request names the resource; the engine checks every
    * call again.
    */
-  #authorize(request: ApiRequest, { operations }: Method): MaybePromise<Headwater> {
-    const { auth, allowedOrigins, publicMetrics } = this.#settings
+  #authorize(request: ApiRequest, { operations }: Method): MaybePromise<Engine> {
+    const { auth, allowedOrigins, publicMetrics, retention } = this.#settings
     const connection = request.exchange.connection ?? this.#settings.connection
+    const hw = this.#owner.onConnection(connection, retention)
     const isPublic = operations === 'public' || (operations === 'metrics' && publicMetrics)
     if (auth === 'none' && !isPublic) assertAllowedOrigin(request.exchange, allowedOrigins)
-    if (isPublic || auth === 'none') return this.#owner.onConnection(connection)
-    return this.#authenticate(
-      request,
-      operations === 'metrics' ? ['account-metrics'] : operations,
-      connection,
-    )
+    if (isPublic || auth === 'none') return hw
+    return this.#authenticate(request, operations === 'metrics' ? ['account-metrics'] : operations, hw)
   }
 
-  async #authenticate(
-    request: ApiRequest,
-    operations: readonly Operation[],
-    connection: object,
-  ): Promise<Headwater> {
+  async #authenticate(request: ApiRequest, operations: readonly Operation[], owner: Engine): Promise<Engine> {
     const token = (await this.#settings.getToken(request.exchange)) ?? ''
-    const hw = this.#owner.asHolder(token, connection)
+    const hw = owner.asHolder(token)
     await hw.checkPermission(operations, request.resource)
     request.caller = hw
     return hw

@@ -1,4 +1,4 @@
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { Check } from '../../src/model/validation.ts'
 import type { Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
@@ -10,9 +10,9 @@ const PREFLIGHT_MAX_AGE_SECONDS = 86_400
 const METHODS = 'GET, POST, PUT, PATCH, DELETE'
 
 /** The rule of the option `cors`. */
-export const assertCors: Check = (value, field, fail) => {
+export const assertCors: Check = (value, field) => {
   if (typeof value === 'boolean' || (Array.isArray(value) && value.every(isOrigin))) return
-  throw fail(`\`${field}\` must be true, false or an array of origins such as https://app.example`, field)
+  throw invalid(`\`${field}\` must be true, false or an array of origins such as https://app.example`, field)
 }
 
 /** Whether a text is an origin as browsers send it. */

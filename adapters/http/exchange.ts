@@ -12,6 +12,8 @@ export interface Exchange {
   readonly host: string
   /** The host in lower case and without its port. */
   readonly hostname: string
+  /** Whether the client connected to a loopback address. Undefined if the runtime does not expose it. */
+  readonly isLoopback?: boolean | undefined
   /** Aborts when the client leaves before the response is complete. */
   readonly signal: AbortSignal
   /**
@@ -26,6 +28,8 @@ export interface Exchange {
    * has one character per byte, and those of repeated headers are joined by `, `.
    */
   header(name: string): string | undefined
+  /** Returns the names of all headers, in lower case. */
+  headerNames(): readonly string[]
   /**
    * Reads the whole body if all of it was received; otherwise returns undefined. Throws if something else has
    * read the body. Absent in runtimes that do not know.

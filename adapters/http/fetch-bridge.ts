@@ -1,4 +1,4 @@
-import type { Headwater } from '../../src/index.ts'
+import type { Engine } from '../../src/index.ts'
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
@@ -11,16 +11,17 @@ import type { Reply, ReplyStream } from './reply.ts'
  * Returns a fetch handler that serves the protocol in any runtime and framework:
  *
  * ```ts
+ * const hw = await open({ storage: memory() })
  * const handler = createHandler(hw)
  * const token = await hw.createRootToken()
  * const headers = { authorization: `Bearer ${token}` }
  * const response = await handler(new Request('http://localhost/v1/basins', { headers }))
  * ```
  *
- * The handler never rejects: every failure is a response. Throws `RangeError` for invalid options.
+ * The handler never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createHandler(
-  hw: Headwater,
+  hw: Engine,
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
   const core = new HttpCore(hw, settingsOf(options))
@@ -33,6 +34,7 @@ export class FetchExchange implements Exchange {
   readonly method: string
   readonly path: string
   readonly query: string
+  readonly host: string
   readonly hostname: string
   readonly connection = undefined
 
@@ -43,11 +45,8 @@ export class FetchExchange implements Exchange {
     this.path = url.pathname
     this.query = url.search.slice(1)
     this.hostname = url.hostname
-  }
-
-  get host(): string {
     // Frameworks behind a proxy may build the URL from another host.
-    return this.header('host') ?? new URL(this.source.url).host
+    this.host = this.header('host') ?? url.host
   }
 
   get signal(): AbortSignal {
@@ -56,6 +55,10 @@ export class FetchExchange implements Exchange {
 
   header(name: string): string | undefined {
     return this.source.headers.get(name) ?? undefined
+  }
+
+  headerNames(): readonly string[] {
+    return [...this.source.headers.keys()]
   }
 
   async bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined> {

@@ -20,8 +20,7 @@ export function finishReply(reply: Reply, exchange: Exchange, settings: Settings
 
 /** Errors need the headers too: without them, a page cannot even read the status. */
 function withCors(reply: Reply, exchange: Exchange, { allowedOrigins, exposedHeaders }: Settings): Reply {
-  const { status, headers, body } = reply
-  return { status, headers: { ...headers, ...corsHeaders(exchange, allowedOrigins, exposedHeaders) }, body }
+  return { ...reply, headers: { ...reply.headers, ...corsHeaders(exchange, allowedOrigins, exposedHeaders) } }
 }
 
 async function withoutBody(reply: MaybePromise<Reply>): Promise<Reply> {
@@ -58,8 +57,10 @@ function negotiated(reply: WholeReply, exchange: Exchange, settings: Settings): 
     ...reply.headers,
     vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`,
   }
-  const plain = { status: reply.status, headers, body: reply.body }
-  const coding = responseCodingOf(exchange.header('accept-encoding') ?? null)
+  const plain = { ...reply, headers }
+  // With equal weights, the form that takes no WebAssembly; text is as small in it.
+  const preferred = reply.encodings && 'gzip'
+  const coding = responseCodingOf(exchange.header('accept-encoding') ?? null, preferred)
   return coding === undefined ? plain : compressed(plain, coding, exchange, settings)
 }
 
@@ -69,11 +70,14 @@ async function compressed(
   exchange: Exchange,
   settings: Settings,
 ): Promise<Reply> {
-  const { status, headers, body } = plain
+  const { status, headers, body, encodings = new Map<Compression, Promise<Uint8Array>>() } = plain
   try {
-    const bytes = await compress(coding, typeof body === 'string' ? utf8(body) : body)
-    return { status, headers: { ...headers, 'content-encoding': coding }, body: bytes }
+    let encoded = encodings.get(coding)
+    encoded ??= compress(coding, typeof body === 'string' ? utf8(body) : body)
+    encodings.set(coding, encoded)
+    return { status, headers: { ...headers, 'content-encoding': coding }, body: await encoded }
   } catch (error) {
+    encodings.delete(coding)
     // The codec of this runtime fails; the plain body is still a valid response.
     settings.onError(error, exchange)
     return plain

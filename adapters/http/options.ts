@@ -1,3 +1,5 @@
+import { assertRetention, type RetentionPolicy } from '../../src/model/config.ts'
+import { invalid } from '../../src/model/errors.ts'
 import { MIB } from '../../src/model/limits.ts'
 import { basinNameProblem } from '../../src/model/names.ts'
 import {
@@ -16,6 +18,7 @@ import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
+import { hostNameOf } from './hosts.ts'
 
 /** Options of a handler. */
 export interface HandlerOptions {
@@ -49,6 +52,13 @@ export interface HandlerOptions {
    * message.
    */
   readonly compression?: boolean
+  /**
+   * Names of hosts besides localhost, the basin domains and IP addresses: requests to any
+   * other host are rejected with 421. Default: none on a loopback address without authentication, where a web
+   * page could otherwise use the server by DNS rebinding, if the runtime exposes the address, as Node does;
+   * any host elsewhere.
+   */
+  readonly allowedHosts?: readonly string[]
   /** Requests to `{basin}.{domain}` address that basin, on any port. Default `['localhost']`. */
   readonly basinDomains?: readonly string[]
   /**
@@ -56,6 +66,12 @@ export interface HandlerOptions {
    * they are rejected.
    */
   readonly basin?: string
+  /**
+   * How long streams keep their records if neither the request that creates them nor their basin says:
+   * `'infinite'` or `{ ageSeconds }`. Basins that are created without a default retention get it as theirs.
+   * Default: 604,800 seconds.
+   */
+  readonly retention?: RetentionPolicy | undefined
   /** Limits of requests. */
   readonly limits?: HandlerLimits
   /**
@@ -101,11 +117,11 @@ export interface HtmlPage {
 export const HANDLER_LIMITS: MembersOf<HandlerLimits> = { bodyBytes: 'number', pendingBodyBytes: 'number' }
 
 /** Throws unless the value is an {@link HtmlPage}. */
-const assertPage: Check = (value, field, fail) => {
-  assertMembers(value, { html: 'string', contentSecurityPolicy: 'string' }, field, fail, `${field}.`)
+const assertPage: Check = (value, field) => {
+  assertMembers(value, { html: 'string', contentSecurityPolicy: 'string' }, field, `${field}.`)
   const { html, contentSecurityPolicy } = value as HtmlPage
-  assertText(html, `${field}.html`, fail)
-  assertText(contentSecurityPolicy, `${field}.contentSecurityPolicy`, fail)
+  assertText(html, `${field}.html`)
+  assertText(contentSecurityPolicy, `${field}.contentSecurityPolicy`)
 }
 
 /** The members of {@link HandlerOptions}. */
@@ -116,8 +132,10 @@ export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
   headerPrefixes: listOf(assertText),
   cors: assertCors,
   compression: 'boolean',
+  allowedHosts: listOf(assertText),
   basinDomains: listOf(assertText),
   basin: 'string',
+  retention: assertRetention,
   limits: HANDLER_LIMITS,
   prefix: 'string',
   page: assertPage,
@@ -136,8 +154,12 @@ export interface Settings {
   readonly compression: boolean
   /** The response headers that pages of other origins may read, as a list. */
   readonly exposedHeaders: string
+  /** Undefined is the default. */
+  readonly allowedHosts: readonly string[] | undefined
   readonly basinDomains: readonly string[]
   readonly basin: string | undefined
+  /** Undefined: the protocol's. */
+  readonly retention: RetentionPolicy | undefined
   readonly limits: Required<HandlerLimits>
   readonly pendingBodies: RejectingQuota
   /** Without a trailing slash; `''` if there is none. */
@@ -156,16 +178,19 @@ function encodedPath(prefix: string): string {
   return new URL(prefix.startsWith('/') ? prefix : `/${prefix}`, 'http://localhost').pathname
 }
 
-/** Throws `RangeError` for invalid options. */
+/** Throws `invalid` for invalid options. */
 export function settingsOf(options: HandlerOptions, members: Members = HANDLER_OPTIONS): Settings {
   assertOptions(options, members)
   const { auth = 'token', headerPrefixes = HEADER_PREFIXES, basinDomains = ['localhost'] } = options
   if (headerPrefixes.length === 0 || !headerPrefixes.every((prefix) => /^[a-z0-9]+$/.test(prefix))) {
-    throw new RangeError('headerPrefixes must be a non-empty list of lower-case letters and digits')
+    throw invalid(
+      'headerPrefixes must be a non-empty list of lower-case letters and digits',
+      'headerPrefixes',
+    )
   }
   const cors = options.cors ?? (auth === 'token' && options.getToken === undefined)
   const basinProblem = options.basin === undefined ? undefined : basinNameProblem(options.basin)
-  if (basinProblem !== undefined) throw new RangeError(basinProblem)
+  if (basinProblem !== undefined) throw invalid(basinProblem, 'basin')
   const limits = limitsOf(options.limits)
   const provisionResults = headerPrefixes.map((prefix) => vendorHeaderName(prefix, 'provision-result'))
   const onError = options.onError ?? logError
@@ -180,8 +205,10 @@ export function settingsOf(options: HandlerOptions, members: Members = HANDLER_O
     allowedOrigins: cors === true ? 'any' : cors || [],
     compression: options.compression ?? true,
     exposedHeaders: [...provisionResults, 'retry-after', 'retry-after-ms', 'allow'].join(', '),
+    allowedHosts: options.allowedHosts?.map(hostNameOf),
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     basin: options.basin,
+    retention: options.retention,
     limits,
     pendingBodies: new RejectingQuota('limits.pendingBodyBytes', limits.pendingBodyBytes),
     prefix: prefix === '' ? '' : encodedPath(prefix),
@@ -217,11 +244,13 @@ function logError(error: unknown): void {
 function limitsOf(limits: HandlerLimits = {}): Required<HandlerLimits> {
   const { bodyBytes = REQUEST_BODY_BYTES_MAX, pendingBodyBytes = 256 * MIB } = limits
   if (!(bodyBytes >= 0 && bodyBytes <= REQUEST_BODY_BYTES_MAX)) {
-    throw new RangeError(`limits.bodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${bodyBytes}`)
+    const message = `limits.bodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${bodyBytes}`
+    throw invalid(message, 'limits.bodyBytes')
   }
   if (!(pendingBodyBytes >= REQUEST_BODY_BYTES_MAX)) {
-    throw new RangeError(
+    throw invalid(
       `limits.pendingBodyBytes must be at least ${REQUEST_BODY_BYTES_MAX}, not ${pendingBodyBytes}`,
+      'limits.pendingBodyBytes',
     )
   }
   return { bodyBytes, pendingBodyBytes }

@@ -1,4 +1,5 @@
 import type { LATER, MaybePromise, Receiver } from '../../src/runtime/maybe-promise.ts'
+import type { Compression } from '../../src/wire/codec.ts'
 import { errorBody } from '../../src/wire/error-body.ts'
 
 /** A response in any runtime. */
@@ -7,6 +8,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** A stream is sent as it produces chunks. */
   readonly body?: string | Uint8Array | ReplyStream | undefined
+  /** For a body that is the same in each reply: its compressed forms, added when they are first needed. */
+  readonly encodings?: Map<Compression, Promise<Uint8Array>> | undefined
 }
 
 /** A body that is produced while it is sent. An async iterable is one. */

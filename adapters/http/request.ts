@@ -1,4 +1,4 @@
-import type { Headwater, Resource, Stream } from '../../src/index.ts'
+import type { Engine, EngineStream, Resource } from '../../src/index.ts'
 import { accessTokenIdProblem } from '../../src/model/access.ts'
 import { textOf } from '../../src/model/bytes.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
@@ -23,7 +23,7 @@ import type { RouteMatch } from './router.ts'
  * Replies to a request. `hw` is the engine with the caller's permissions, `owner` the engine with all of
  * them.
  */
-export type Endpoint = (request: ApiRequest, hw: Headwater, owner: Headwater) => Reply | Promise<Reply>
+export type Endpoint = (request: ApiRequest, hw: Engine, owner: Engine) => Reply | Promise<Reply>
 
 type NameProblem = (name: string) => string | undefined
 
@@ -32,7 +32,7 @@ export class ApiRequest {
   readonly exchange: Exchange
   readonly settings: Settings
   /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
-  caller: Headwater | undefined
+  caller: Engine | undefined
   readonly #match: RouteMatch<unknown>
   #basin: string | undefined
   #stream: string | undefined
@@ -88,7 +88,7 @@ export class ApiRequest {
   /** Decodes one segment of the path: percent-encoded UTF-8. Throws 400 `bad_path`. */
   pathParameter(parameter: 'basin' | 'stream' | 'id', problemOf: NameProblem): string {
     const segment = this.#match.parameters[parameter]!
-    const name = segment.includes('%') ? percentDecoded(segment) : segment
+    const name = segment.includes('%') ? unlessInvalid(() => decodeURIComponent(segment)) : segment
     const problem = name === undefined ? 'not percent-encoded UTF-8' : problemOf(name)
     if (name === undefined || problem !== undefined) {
       throw new HeadwaterError('bad_path', `Invalid \`${parameter}\` in the path: ${problem}`, {
@@ -104,9 +104,13 @@ export class ApiRequest {
     return this.#headerPrefix
   }
 
-  /** Whether the request itself used the prefix `s2`, whose clients rely on empty sessions at the tail. */
-  get usesS2Prefix(): boolean {
-    return this.headerPrefix === 's2' && usedHeaderPrefix(this.exchange, ['s2', 'svc']) === 's2'
+  /**
+   * How reads over HTTP differ from those in process. Clients that themselves use the prefix `s2` rely on
+   * empty sessions at the tail.
+   */
+  get readPolicy(): { readonly includesTrimmed: true; readonly allowsEmpty: 'session' | false } {
+    const usesS2Prefix = this.headerPrefix === 's2' && usedHeaderPrefix(this.exchange, ['s2', 'svc']) === 's2'
+    return { includesTrimmed: true, allowsEmpty: usesS2Prefix ? 'session' : false }
   }
 
   /**
@@ -158,7 +162,7 @@ export class ApiRequest {
    * allows that, with the configuration in the header `svc-stream-config`. Throws 400 `bad_path`, 400
    * `bad_header`, 422 `invalid`.
    */
-  streamOf(hw: Headwater, { takesKey = true } = {}): Stream {
+  streamOf(hw: Engine, { takesKey = true } = {}): EngineStream {
     const { basin, stream } = this
     const encryptionKey = takesKey ? this.#encryptionKey() : undefined
     const header = this.vendorHeader('stream-config')
@@ -215,14 +219,6 @@ function subdomain(hostname: string, domains: readonly string[]): string | undef
     if (!label.includes('.')) return label
   }
   return undefined
-}
-
-function percentDecoded(segment: string): string | undefined {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
-  }
 }
 
 function unlessInvalid<Value>(decode: () => Value): Value | undefined {

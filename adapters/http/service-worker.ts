@@ -1,5 +1,5 @@
-import type { Headwater } from '../../src/index.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import type { Engine } from '../../src/index.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { createHandler, FetchExchange, toResponse } from './fetch-bridge.ts'
 import { finishReply } from './finish-reply.ts'
@@ -42,11 +42,14 @@ interface FetchEvent {
  * cannot import code later, which tokens, ciphers and compression need. Listeners added later do not receive
  * the requests that it answers.
  *
- * The default of `prefix` is the path of the worker's scope. Throws `RangeError` for invalid options.
+ * The default of `prefix` is the path of the worker's scope. Throws `invalid` for invalid options.
  */
-export function serveFetchEvents(openEngine: () => Promise<Headwater>, options: HandlerOptions = {}): void {
+export function serveFetchEvents(openEngine: () => Promise<Engine>, options: HandlerOptions = {}): void {
   if (typeof openEngine !== 'function') {
-    throw new RangeError('serveFetchEvents needs a function: `serveFetchEvents(() => open({ storage }))`')
+    throw invalid(
+      'serveFetchEvents needs a function: `serveFetchEvents(() => open({ storage }))`',
+      'openEngine',
+    )
   }
   const worker = globalThis as unknown as ServiceWorker
   const mounted = { ...options, prefix: options.prefix ?? new URL(worker.registration.scope).pathname }

@@ -13,6 +13,8 @@ export interface ConnectionCounts {
   readonly requests: number
 }
 
+const NO_RESPONSES: ReadonlySet<NodeResponse> = new Set()
+
 /** Counts and closes everything that a server has open. */
 export class Connections {
   readonly #sockets = new Set<Socket>()
@@ -94,6 +96,11 @@ export class Connections {
     if (this.#isDraining) closeAfter(res)
     // Node reads on while no response has begun, and would accept any number of waiting requests.
     if (responses.size > PIPELINED_REQUESTS_MAX) socket.destroy()
+  }
+
+  /** The incomplete responses of an HTTP/1.1 connection. */
+  responsesOf(socket: Socket): ReadonlySet<NodeResponse> {
+    return this.#responses.get(socket) ?? NO_RESPONSES
   }
 
   /**

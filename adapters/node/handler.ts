@@ -1,4 +1,4 @@
-import type { Headwater } from '../../src/index.ts'
+import type { Engine } from '../../src/index.ts'
 import type { Members, MembersOf } from '../../src/model/validation.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
@@ -52,14 +52,14 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: (error?: 
  * ```
  *
  * With `next`, a request to any other path is passed on; without it, it is 404. Never throws on a request.
- * Throws `RangeError` for invalid options.
+ * Throws `invalid` for invalid options.
  */
-export function toNodeHandler(hw: Headwater, options: NodeHandlerOptions = {}): NodeHandler {
+export function toNodeHandler(hw: Engine, options: NodeHandlerOptions = {}): NodeHandler {
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
 /** Like {@link toNodeHandler}, for options that may have further members. */
-export function nodeHandlerOf(hw: Headwater, options: NodeHandlerOptions, members: Members): NodeHandler {
+export function nodeHandlerOf(hw: Engine, options: NodeHandlerOptions, members: Members): NodeHandler {
   const settings = settingsOf(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
   const core = new HttpCore(hw, settings)

@@ -1,5 +1,6 @@
 import type { ServerOptions } from 'node:http'
 import type { ServerOptions as Http2ServerOptions, ServerHttp2Session } from 'node:http2'
+import { invalid } from '../../src/model/errors.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -10,6 +11,8 @@ export const HANDSHAKE_MS = 10_000
 export const HEADERS_MS = 20_000
 /** How long an upload may continue after its response is complete. */
 export const LINGER_MS = 5_000
+/** How long earlier requests of a connection may take to be answered after one that is not HTTP. */
+export const ANSWER_MS = 30_000
 /** How long `close` waits for requests in flight. */
 export const SHUTDOWN_GRACE_MS = 10_000
 /**
@@ -92,8 +95,9 @@ export function widenConnectionWindow(session: ServerHttp2Session): void {
   if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
 }
 
-/** Checks a limit that is a duration. Throws `RangeError`. */
+/** Checks a limit that is a duration. Throws `invalid`. */
 export function durationOf(name: string, milliseconds: number): number {
   if (milliseconds >= 0) return milliseconds
-  throw new RangeError(`limits.${name} must be at least 0 milliseconds, not ${milliseconds}`)
+  const field = `limits.${name}`
+  throw invalid(`${field} must be at least 0 milliseconds, not ${milliseconds}`, field)
 }

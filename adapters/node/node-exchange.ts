@@ -25,8 +25,8 @@ export class NodeExchange implements Exchange {
     this.source = req
     this.#headers = req.headers
     this.#res = res
-    this.host = authorityOf(req)
-    const { hostname, path, query } = parseTarget(req.url ?? '/', this.host)
+    const { host, hostname, path, query } = parseTarget(req.url ?? '/', authorityOf(req))
+    this.host = host
     this.path = path
     this.query = query
     this.hostname = hostname
@@ -41,6 +41,10 @@ export class NodeExchange implements Exchange {
     return this.#signal
   }
 
+  get isLoopback(): boolean {
+    return LOOPBACK.test(this.source.socket.localAddress ?? '')
+  }
+
   get connection(): object {
     return http2StreamOf(this.#res)?.session ?? this.source.socket
   }
@@ -48,6 +52,10 @@ export class NodeExchange implements Exchange {
   header(name: string): string | undefined {
     const value = this.#headers[name]
     return Array.isArray(value) ? value.join(', ') : value
+  }
+
+  headerNames(): readonly string[] {
+    return Object.keys(this.#headers)
   }
 
   bytesIfReceived(): Uint8Array | undefined {
@@ -178,7 +186,10 @@ function plainBytes(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
 }
 
+const LOOPBACK = /^((::ffff:)?127\.|::1$)/
+
 interface Target {
+  readonly host: string
   readonly hostname: string
   readonly path: string
   readonly query: string
@@ -190,38 +201,65 @@ interface Target {
  * instead.
  */
 function parseTarget(target: string, authority: string): Target {
-  let hostname = hostnameOf(authority)
+  let host = authority
   let origin = target
   if (!target.startsWith('/') && target !== '*') {
-    const [, host, rest] = /^https?:\/\/([^/?#@\\]+)((?:[/?].*)?)$/is.exec(target) ?? []
-    if (host === undefined || !URL.canParse(`http://${host}`)) throw invalidTarget()
-    hostname = hostnameOf(host)
+    // RFC 9112, 3.2.2: an absolute target takes precedence over `host`.
+    const [, targetHost, rest] = /^https?:\/\/([^/?#@\\]+)((?:[/?].*)?)$/is.exec(target) ?? []
+    if (targetHost === undefined || hostnameOf(targetHost) === undefined) throw invalidTarget()
+    host = targetHost
     origin = rest!.startsWith('/') ? rest! : `/${rest}`
   }
+  const hostname = hostnameOf(host)
+  if (hostname === undefined) throw invalidHost('')
   const mark = origin.indexOf('?')
   const path = mark < 0 ? origin : origin.slice(0, mark)
   if (target.includes('#') || DOT_SEGMENT.test(path)) throw invalidTarget()
-  return { hostname, path, query: mark < 0 ? '' : origin.slice(mark + 1) }
+  return { host, hostname, path, query: mark < 0 ? '' : origin.slice(mark + 1) }
 }
 
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i
 
-/** RFC 9113, 8.3.1: `:authority` takes precedence over `host`. */
+/**
+ * Returns the host that a request is sent to. Throws 400 `bad_header` if it names several: of two headers,
+ * Node shows the first, and a proxy may have used the other (RFC 9112, 3.2; RFC 9113, 8.3.1).
+ */
 function authorityOf(req: NodeRequest): string {
-  return (req as Http2ServerRequest).authority || req.headers.host || 'localhost'
+  const { host } = req.headers
+  const authority = (req as Http2ServerRequest).authority
+  if (authority) {
+    if (host !== undefined && host.toLowerCase() !== authority.toLowerCase()) {
+      throw invalidHost(': differs from `:authority`')
+    }
+    return authority
+  }
+  const { rawHeaders } = req
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === 4 && name.toLowerCase() === 'host' && ++hosts > 1) {
+      throw invalidHost(': the request has more than one')
+    }
+  }
+  return host || 'localhost'
 }
 
-let lastHost = { authority: 'localhost', hostname: 'localhost' }
+let lastHost: { readonly host: string; readonly hostname: string | undefined } | undefined
 
-/** Remembers the last host, because most clients send the same one with every request. */
-function hostnameOf(authority: string): string {
-  if (authority !== lastHost.authority) {
-    if (!/^[^\s/?#@\\]+$/.test(authority) || !URL.canParse(`http://${authority}`)) {
-      throw new HeadwaterError('bad_header', 'Invalid header `host`', { field: 'host' })
-    }
-    lastHost = { authority, hostname: new URL(`http://${authority}`).hostname }
+/**
+ * Returns the name in a host, undefined if it is invalid. Remembers the last one, because most clients send
+ * the same one with every request.
+ */
+function hostnameOf(host: string): string | undefined {
+  if (host !== lastHost?.host) {
+    const isValid = /^[^\s/?#@\\,]+$/.test(host) && URL.canParse(`http://${host}`)
+    lastHost = { host, hostname: isValid ? new URL(`http://${host}`).hostname : undefined }
   }
   return lastHost.hostname
+}
+
+function invalidHost(problem: string): HeadwaterError {
+  return new HeadwaterError('bad_header', `Invalid header \`host\`${problem}`, { field: 'host' })
 }
 
 function invalidTarget(): HeadwaterError {

@@ -2,8 +2,10 @@ import type { Server as HttpServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { Headwater } from '../../src/index.ts'
-import { assertOptions, type MembersOf, unchecked } from '../../src/model/validation.ts'
+import type { Engine } from '../../src/index.ts'
+import { invalid } from '../../src/model/errors.ts'
+import { assertOptions, type Check, type MembersOf, unchecked } from '../../src/model/validation.ts'
+import { clientErrorListener } from './client-errors.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
 import {
   NODE_HANDLER_OPTIONS,
@@ -13,10 +15,12 @@ import {
   nodeHandlerOf,
 } from './handler.ts'
 import {
+  ANSWER_MS,
   durationOf,
   HANDSHAKE_MS,
   HEADERS_MS,
   HTTP2_OPTIONS,
+  LINGER_MS,
   limitFirstRequest,
   SHUTDOWN_GRACE_MS,
   widenConnectionWindow,
@@ -58,9 +62,14 @@ export interface ServeOptions extends NodeHandlerOptions, ListenOptions {
   readonly limits?: NodeHandlerLimits & NonNullable<ListenOptions['limits']>
 }
 
+const assertPort: Check = (port, field) => {
+  if (Number.isInteger(port) && (port as number) >= 0 && (port as number) <= 65_535) return
+  throw invalid(`\`${field}\` must be an integer from 0 to 65535, not ${port}`, field)
+}
+
 const SERVE_OPTIONS: MembersOf<ServeOptions> = {
   ...NODE_HANDLER_OPTIONS,
-  port: 'number',
+  port: assertPort,
   host: 'string',
   tls: { cert: unchecked, key: unchecked } satisfies MembersOf<TlsIdentity>,
   limits: { ...NODE_HANDLER_OPTIONS.limits, handshakeMs: 'number', headersMs: 'number' },
@@ -89,14 +98,19 @@ export interface NodeServer {
 
 /**
  * Serves an engine over HTTP/1.1 and HTTP/2 on one port: without TLS, it detects HTTP/2 with prior knowledge
- * by the first bytes, with TLS it negotiates by ALPN. Rejects with Node's error if it cannot listen
- * (`EADDRINUSE`, `EACCES`). Closing the server does not close the engine.
+ * by the first bytes, with TLS it negotiates by ALPN. Rejects with `invalid` for invalid options, and with
+ * Node's error if it cannot listen (`EADDRINUSE`, `EACCES`) or use the certificate. Closing the server does
+ * not close the engine.
  *
  * ```ts
+ * const hw = await open({ storage: filesystem('./data') })
  * const server = await serve(hw, { port: 8787 })
+ * console.log(server.url)
+ * await server.close()
+ * await hw.close()
  * ```
  */
-export async function serve(hw: Headwater, options: ServeOptions = {}): Promise<NodeServer> {
+export async function serve(hw: Engine, options: ServeOptions = {}): Promise<NodeServer> {
   return serveHandler(nodeHandlerOf(hw, options, SERVE_OPTIONS), options)
 }
 
@@ -113,6 +127,8 @@ export async function serveHandler(handler: NodeHandler, options: ListenOptions 
   }
   const http1 = createHttp1Server(onRequest, tls, { handshakeMs, headersMs })
   const http2 = createHttp2Server(HTTP2_OPTIONS, onRequest)
+  const responsesOf = (socket: Socket) => connections.responsesOf(socket)
+  http1.on('clientError', clientErrorListener({ responsesOf, answerMs: ANSWER_MS, lingerMs: LINGER_MS }))
   http2.on('session', (session) => {
     connections.sessionOpened(session)
     limitFirstRequest(session, headersMs)

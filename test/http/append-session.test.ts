@@ -77,7 +77,10 @@ describe('append session', () => {
 
   test('an ack has three positions even if they are 0', async () => {
     const service = await start()
-    await service.hw.basin(BASIN).reconfigureStream('s', { timestamping: { mode: 'client-require' } })
+    await service.hw
+      .basin(BASIN)
+      .stream('s')
+      .reconfigure({ timestamping: { mode: 'client-require' } })
     const upload = new Upload()
     // One record whose timestamp is 0.
     upload.write(encodeMessageFrame(new Uint8Array([10, 2, 8, 0])))
@@ -270,7 +273,7 @@ describe('a failing append session', () => {
     const reader = new BodyReader(await open(upload))
     upload.write(inputFrame(['a']))
     await clock.settle()
-    await hw.basin(BASIN).deleteStream('s')
+    await hw.basin(BASIN).stream('s').delete()
     upload.write(inputFrame(['b']))
     await reader.ended
     expect(await resultOf(reader.bytes)).toMatchObject({
@@ -287,7 +290,7 @@ describe('a failing append session', () => {
     const reader = new BodyReader(await open(upload))
     upload.write(inputFrame(['a']))
     await clock.settle()
-    await hw.basin(BASIN).deleteStream('s')
+    await hw.basin(BASIN).stream('s').delete()
     await hw.basin(BASIN).createStream('s')
     upload.write(inputFrame(['b']))
     await reader.ended
@@ -304,7 +307,10 @@ describe('a failing append session', () => {
     const reader = new BodyReader(await open(upload))
     upload.write(inputFrame(['a']))
     await clock.settle()
-    await hw.basin(BASIN).reconfigureStream('s', { timestamping: { mode: 'client-require' } })
+    await hw
+      .basin(BASIN)
+      .stream('s')
+      .reconfigure({ timestamping: { mode: 'client-require' } })
     upload.write(inputFrame(['b']))
     await reader.ended
     expect(await resultOf(reader.bytes)).toMatchObject({ acks: [1], error: { status: 422, code: 'invalid' } })

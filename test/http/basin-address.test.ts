@@ -25,6 +25,21 @@ describe('the basin of a request', () => {
       { basin: null, headers: { 's2-format': 'raw' } },
       'Missing header `s2-basin`',
     ],
+    [
+      'neither, in a session of the other word',
+      { basin: null, headers: { 'content-type': 's2s/proto' } },
+      'Missing header `s2-basin`',
+    ],
+    [
+      'neither, with any header of the other word',
+      { basin: null, headers: { 's2-request-id': '7', 's22-x': '1' } },
+      'Missing header `s2-basin`',
+    ],
+    [
+      'neither, with headers of no word',
+      { basin: null, headers: { 's22-x': '1', s2: '1' } },
+      'Missing header `svc-basin`',
+    ],
     ['a bad name', { basin: 'NO' }, 'Invalid header `svc-basin`: basin name must begin with'],
     ['an empty name', { basin: '' }, 'Invalid header `svc-basin`: basin name must not be empty'],
     ['not UTF-8', { basin: null, headers: { 's2-basin': 'b\xff' } }, 'Invalid header `s2-basin`: '],

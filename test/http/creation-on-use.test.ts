@@ -86,6 +86,28 @@ describe('svc-stream-config', () => {
     }
   })
 
+  test('accepts all members of a configuration, and names an unknown one', async () => {
+    const { call } = await startWith({ create_stream_on_append: true })
+    const config = {
+      storage_class: 'standard',
+      retention_policy: { age: 60 },
+      timestamping: { mode: 'arrival', uncapped: true },
+      delete_on_empty: { min_age_secs: 5 },
+    }
+    const append = (name: string, config: object) =>
+      call('POST', `/v1/streams/${name}/records`, {
+        ...APPEND[2],
+        headers: { 'svc-stream-config': JSON.stringify(config) },
+      })
+    expect((await append('a', config)).status).toBe(200)
+    expect(await (await call('GET', '/v1/streams/a')).json()).toEqual(config)
+    expect(await errorOf(await append('b', { ...config, retention: 1 }))).toEqual({
+      status: 400,
+      code: 'bad_header',
+      message: 'Invalid stream-config header: unknown member `retention`',
+    })
+  })
+
   test('does not change an existing stream', async () => {
     const { call } = await startWith({ create_stream_on_append: true })
     await call('PUT', '/v1/streams/a')
@@ -128,17 +150,17 @@ describe('svc-stream-config', () => {
 
     test('is ignored if the stream exists', async () => {
       const { call, headers, hw } = await start()
-      await hw.basin(BASIN).createStream('t')
+      await hw.basin(BASIN).createStream('t', { retentionPolicy: { ageSeconds: 604_800 } })
       expect((await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })).status).toBe(200)
       expect((await call('GET', '/v1/streams/t/records/tail', { headers })).status).toBe(200)
-      expect(await hw.basin(BASIN).streamConfig('t')).toMatchObject({
+      expect(await hw.basin(BASIN).stream('t').config()).toMatchObject({
         retentionPolicy: { ageSeconds: 604_800 },
       })
     })
 
     test('does not change the 404 of a missing stream if the basin creates none', async () => {
       const { call, headers, hw } = await start()
-      await hw.reconfigureBasin(BASIN, { createStreamOnAppend: false })
+      await hw.basin(BASIN).reconfigure({ createStreamOnAppend: false })
       const response = await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })
       expect(await errorOf(response)).toMatchObject({ status: 404, code: 'stream_not_found' })
     })
@@ -149,6 +171,9 @@ describe('svc-stream-config', () => {
     ['[]', 400, 'bad_header'],
     ['', 400, 'bad_header'],
     ['{"storage_class":"gold"}', 400, 'bad_header'],
+    ['{"retention":{"age":60}}', 400, 'bad_header'],
+    ['{"timestamping":{"mode":"arrival","capped":true}}', 400, 'bad_header'],
+    ['{"delete_on_empty":{"age":60}}', 400, 'bad_header'],
     ['{"retention_policy":{"age":0}}', 422, 'invalid'],
   ])('malformed: %s', async (config, status, code) => {
     const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })

@@ -45,5 +45,5 @@ test.each([
   ['two of one name', ['a', 'a']],
   ['a name that is none', ['a b']],
 ])('open rejects %s', async (_, locations) => {
-  await expect(startService({}, { locations })).rejects.toThrow(RangeError)
+  await expect(startService({}, { locations })).rejects.toThrow(expect.objectContaining({ code: 'invalid' }))
 })

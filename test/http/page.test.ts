@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createHandler, type HtmlPage } from '../../adapters/http/index.ts'
-import { startService } from './support.ts'
+import type { Compression } from '../../src/wire/codec.ts'
+import * as compression from '../../src/wire/compression.ts'
+import { bytesOf, startService } from './support.ts'
 
 const PAGE: HtmlPage = {
   html: '<!doctype html><title>ü</title>',
@@ -44,6 +46,34 @@ test('the page is sent again only after it has changed', async () => {
   expect((await revalidate(etag, { ...PAGE, html: '<!doctype html><title>new</title>' })).status).toBe(200)
 })
 
+test('a page is compressed once for each coding, when it is first requested', async () => {
+  const { with: withOptions } = await startService()
+  const page = { ...PAGE, html: `<!doctype html>${'<p>text</p>'.repeat(1000)}` }
+  const call = withOptions({ page })
+  const compressed = vi.spyOn(compression, 'compress')
+  onTestFinished(() => compressed.mockRestore())
+  const request = async (accepted: string) => {
+    const response = await call('GET', '/', { basin: null, headers: { 'accept-encoding': accepted } })
+    const coding = response.headers.get('content-encoding')
+    const bytes = await bytesOf(response)
+    const limits = { bytesMax: 100_000, code: 'other' } as const
+    const plain = coding === null ? bytes : await compression.decompress(coding as Compression, bytes, limits)
+    expect(new TextDecoder().decode(plain)).toBe(page.html)
+    expect(response.headers.get('vary')).toBe('accept-encoding')
+    return coding
+  }
+  const concurrent = await Promise.all([request('gzip, deflate, br, zstd'), request('gzip')])
+  expect(concurrent).toEqual(['gzip', 'gzip'])
+  for (const [accepted, coding] of [
+    ['gzip', 'gzip'],
+    ['zstd', 'zstd'],
+    ['gzip;q=0.5, zstd', 'zstd'],
+    ['br', null],
+  ] as const)
+    expect(await request(accepted)).toBe(coding)
+  expect(compressed.mock.calls.map(([coding]) => coding)).toEqual(['gzip', 'zstd'])
+})
+
 test.each(['/', '/streams', '/streams/'])('the page is served after a prefix: %s', async (path) => {
   const { call } = await startService({ prefix: '/streams', page: PAGE })
   expect((await call('GET', path)).headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -62,5 +92,7 @@ test.each([
   ['<!doctype html>', '`page` must be a plain object'],
 ])('rejects %j as a page', async (page, message) => {
   const { hw } = await startService()
-  expect(() => createHandler(hw, { page: page as HtmlPage })).toThrow(new RangeError(message))
+  expect(() => createHandler(hw, { page: page as HtmlPage })).toThrow(
+    expect.objectContaining({ code: 'invalid', message }),
+  )
 })

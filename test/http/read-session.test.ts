@@ -111,7 +111,7 @@ describe('binary read session', () => {
     const { read, clock, hw } = await start()
     const reader = new BodyReader(await read(''))
     await clock.settle()
-    await hw.basin(BASIN).deleteStream('s')
+    await hw.basin(BASIN).stream('s').delete()
     await reader.ended
     const last = (await framesOf(reader.bytes)).at(-1)!
     expect(last).toMatchObject({ kind: 'terminal', status: 503 })

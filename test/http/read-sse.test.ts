@@ -41,6 +41,17 @@ describe('SSE', () => {
     expectNothingOpen()
   })
 
+  test('writes records with line breaks in one line', async () => {
+    const { read, stream } = await start()
+    const body = 'a\r\nb\rc\n\nevent: error\ndata: x\n\n\u2028'
+    await stream.append(body)
+    const events = parseSse(await (await read('?seq_num=3&count=1')).text())
+    expect(events.map(({ event, data }) => [event, event && JSON.parse(data).records[0].body])).toEqual([
+      ['batch', body],
+      [undefined, undefined],
+    ])
+  })
+
   test('follows with a ping on reaching the tail, live batches with tails, and cumulative ids', async () => {
     const { read, clock, stream, hw, expectNothingOpen } = await start()
     const reader = new BodyReader(await read('?seq_num=1'))
@@ -156,7 +167,7 @@ describe('SSE', () => {
     const { read, clock, hw, expectNothingOpen } = await start()
     const reader = new BodyReader(await read(''))
     await clock.settle()
-    await hw.basin(BASIN).deleteStream('s')
+    await hw.basin(BASIN).stream('s').delete()
     await reader.ended
     const last = parseSse(reader.text).at(-1)!
     expect(last.event).toBe('error')

@@ -11,7 +11,7 @@ import {
 } from './support.ts'
 
 /** The 416 table (docs/protocol.md "Out of range"), over every kind of read. */
-type Stream = 'empty' | 'three' | 'trimmed' | 'expired'
+type Stream = 'empty' | 'three' | 'just trimmed' | 'trimmed' | 'expired'
 /** How many records there are, or 416; without waiting and with. */
 type Row = readonly [stream: Stream, query: string, now: number | 416, waiting: number | 416]
 
@@ -26,6 +26,9 @@ const ROWS: readonly Row[] = [
   ['three', 'timestamp=150', 2, 2],
   ['three', 'timestamp=301', 416, 416],
   ['empty', 'seq_num=0', 416, 0],
+  ['just trimmed', 'seq_num=0', 4, 4],
+  ['just trimmed', 'tail_offset=1', 1, 1],
+  ['just trimmed', 'seq_num=4', 416, 0],
   ['trimmed', 'seq_num=0', 416, 0],
   ['trimmed', 'seq_num=5', 416, 416],
   ['expired', 'timestamp=0', 416, 0],
@@ -45,12 +48,13 @@ async function start(kind: Stream): Promise<Service> {
   const stream = basin.stream('s')
   if (kind !== 'empty') {
     if (kind === 'expired') {
-      await basin.reconfigureStream('s', { retentionPolicy: { ageSeconds: 1 } })
+      await basin.stream('s').reconfigure({ retentionPolicy: { ageSeconds: 1 } })
     }
     await stream.append([100, 200, 300].map((timestamp) => ({ body: 'x', timestamp })))
-    // Both have a tail of 4.
+    // All of these have a tail of 4.
     if (kind === 'expired') await stream.append({ body: 'x', timestamp: 300 })
-    if (kind === 'trimmed') await stream.trim(Number.MAX_SAFE_INTEGER)
+    if (kind === 'just trimmed' || kind === 'trimmed') await stream.trim(Number.MAX_SAFE_INTEGER)
+    if (kind === 'trimmed') await service.clock.advance('10s')
     if (kind === 'expired') await service.clock.advance('2s')
   }
   return service

@@ -46,7 +46,7 @@ describe('names in paths', () => {
     expect(created.status).toBe(201)
     expect(await created.json()).toMatchObject({ name: 'a/b é/records' })
     expect((await call('GET', '/v1/streams/a%2Fb%20%C3%A9%2Frecords/records/tail')).status).toBe(200)
-    expect(await hw.basin('test-basin').streamConfig('a/b é/records')).toBeDefined()
+    expect(await hw.basin('test-basin').stream('a/b é/records').config()).toBeDefined()
   })
 
   test.each([
@@ -113,7 +113,7 @@ describe('options', () => {
     null as never,
   ])('are rejected if they are invalid: %o', async (options) => {
     const { hw } = await startService()
-    expect(() => createHandler(hw, options)).toThrow(RangeError)
+    expect(() => createHandler(hw, options)).toThrow(expect.objectContaining({ code: 'invalid' }))
   })
 
   test('accept only the configured header prefixes', async () => {
@@ -137,7 +137,10 @@ describe('options', () => {
     ['the function', () => {}, '; got the function itself: call it'],
   ])('reject %s in place of an engine', (_, hw, hint) => {
     expect(() => createHandler(hw as never)).toThrow(
-      new RangeError(`a handler needs an open engine: \`createHandler(await open({ storage }))\`${hint}`),
+      expect.objectContaining({
+        code: 'invalid',
+        message: `a handler needs an open engine: \`createHandler(await open({ storage }))\`${hint}`,
+      }),
     )
   })
 })

@@ -1,13 +1,13 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type HandlerOptions, serveFetchEvents } from '../../adapters/http/index.ts'
-import { type Headwater, open } from '../../src/index.ts'
+import { type Engine, open } from '../../src/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
 import { BASIN, RECORDS, startWithStream } from './support.ts'
 
 const ORIGIN = 'https://app.example'
 
 interface WorkerOptions extends HandlerOptions {
-  readonly openEngine: () => Promise<Headwater>
+  readonly openEngine: () => Promise<Engine>
   /** The path of the worker's scope. */
   readonly scope?: string
 }
@@ -138,7 +138,7 @@ describe('in a service worker', () => {
   })
 
   test('reopens an engine that was closed', async () => {
-    const engines: Headwater[] = []
+    const engines: Engine[] = []
     const openEngine = async () => {
       const hw = await open({ storage: testStorage(), clock: testClock() })
       engines.push(hw)
@@ -154,7 +154,9 @@ describe('in a service worker', () => {
 
   test('rejects invalid options before the first request', async () => {
     const openEngine = () => Promise.reject(new Error('not asked for'))
-    expect(() => startWorker({ openEngine, headerPrefixes: [] })).toThrow(RangeError)
+    expect(() => startWorker({ openEngine, headerPrefixes: [] })).toThrow(
+      expect.objectContaining({ code: 'invalid' }),
+    )
     expect(() => startWorker({ openEngine, basin: 'NO' })).toThrow('basin name must begin')
   })
 })

@@ -140,3 +140,24 @@ describe('the configuration, deletion and listing of streams', () => {
     expect((await errorOf(await call('GET', `/v1/streams?prefix=${'x'.repeat(513)}`))).code).toBe('bad_query')
   })
 })
+
+test('names and prefixes with U+0000 are rejected', async () => {
+  const { call, hw } = await startWithStream()
+  const json = { stream: 'a\0' }
+  const problems = [
+    await errorOf(await call('PUT', '/v1/streams/a%00')),
+    await errorOf(await call('POST', '/v1/streams', { json })),
+    await errorOf(await call('GET', '/v1/streams?prefix=a%00')),
+    await errorOf(await call('DELETE', '/v1/access-tokens/a%00')),
+  ]
+  expect(problems).toMatchObject([
+    { status: 400, code: 'bad_path', message: expect.stringContaining('must not contain U+0000') },
+    { status: 400, code: 'bad_json' },
+    { status: 400, code: 'bad_query' },
+    { status: 400, code: 'bad_path' },
+  ])
+  expect((await call('GET', '/v1/streams?start_after=a%00')).status).toBe(200)
+  const basin = hw.basin(BASIN)
+  await expect(basin.createStream('a\0')).rejects.toMatchObject({ code: 'invalid' })
+  await expect(basin.listStreams({ prefix: '\0' })).rejects.toMatchObject({ code: 'invalid' })
+})

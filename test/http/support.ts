@@ -2,7 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf'
 import { onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import type { VirtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, type OpenOptions, open } from '../../src/index.ts'
+import { type Engine, type OpenOptions, open } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { type Frame, FrameDecoder, messageOf } from '../../src/wire/frame.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
@@ -25,7 +25,7 @@ export interface CallOptions {
 type Call = (method: string, path: string, options?: CallOptions) => Promise<Response>
 
 export interface Service {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly clock: VirtualClock
   readonly call: Call
   readonly errors: unknown[]
@@ -59,7 +59,8 @@ export async function startWithStream(
   engine: Partial<OpenOptions> = {},
 ): Promise<Service> {
   const service = await startService(options, engine)
-  await service.hw.createBasin(BASIN)
+  // With the defaults of a request.
+  await service.hw.onConnection({}).createBasin(BASIN)
   await service.hw.basin(BASIN).createStream('s', { timestamping: { uncapped: true } })
   return service
 }

@@ -24,8 +24,8 @@ test('HTTP/2: an append whose upload is cut off with its connection stores nothi
 
 test('HTTP/2: a PUT whose body never arrives does not reset the configuration', async () => {
   const { url, hw, node } = await server()
-  const config = () => hw.basin(BASIN).streamConfig('s')
-  await hw.basin(BASIN).reconfigureStream('s', { retentionPolicy: 'infinite' })
+  const config = () => hw.basin(BASIN).stream('s').config()
+  await hw.basin(BASIN).stream('s').reconfigure({ retentionPolicy: 'infinite' })
   const session = await http2Client(url)
   const stream = session.request(
     { ':method': 'PUT', ':path': '/v1/streams/s', 'svc-basin': BASIN, 'content-type': 'application/json' },
@@ -48,7 +48,7 @@ test.each(['content-length: 100', 'transfer-encoding: chunked'])(
         ? `5\r\n${MESSAGE.toString('latin1')}\r\n`
         : MESSAGE.toString('latin1')
       raw.send(
-        `POST ${R} HTTP/1.1\r\nhost: x\r\nsvc-basin: ${BASIN}\r\ncontent-type: application/protobuf\r\n${framing}\r\n\r\n${chunk}`,
+        `POST ${R} HTTP/1.1\r\nhost: localhost\r\nsvc-basin: ${BASIN}\r\ncontent-type: application/protobuf\r\n${framing}\r\n\r\n${chunk}`,
       )
       await until(() => node.counts().requests === 1)
       if (i % 2 === 0) raw.socket.end()
@@ -71,7 +71,7 @@ test.each([
   const bodies = ['{"records":[{"body":"a"}]}', '{', `{"records":[${' '.repeat(100)}]}`, '']
   const raw = new Raw(port)
   for (const body of bodies) {
-    const head = `POST ${R} HTTP/1.1\r\nhost: x\r\nsvc-basin: ${BASIN}\r\ncontent-type: application/json\r\n`
+    const head = `POST ${R} HTTP/1.1\r\nhost: localhost\r\nsvc-basin: ${BASIN}\r\ncontent-type: application/json\r\n`
     const request = `${head}${body === '' ? AS_IS(body) : framed(body)}`
     raw.send(request)
     const together = await raw.response()

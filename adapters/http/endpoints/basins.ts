@@ -33,15 +33,15 @@ export const ensureBasin: Endpoint = async (request, hw) => {
 }
 
 export const getBasinConfig: Endpoint = async (request, hw) =>
-  jsonReply(basinConfigJson(await hw.basinConfig(request.basin)))
+  jsonReply(basinConfigJson(await hw.basin(request.basin).storedConfig()))
 
 export const reconfigureBasin: Endpoint = async (request, hw) => {
   const { basin } = request
   const change = decodeBasinReconfiguration(await jsonBody(request))
-  return jsonReply(basinConfigJson(await hw.reconfigureBasin(basin, change)))
+  return jsonReply(basinConfigJson(await hw.basin(basin).reconfigureStored(change)))
 }
 
 export const deleteBasin: Endpoint = async (request, hw) => {
-  await hw.deleteBasin(request.basin)
+  await hw.basin(request.basin).delete()
   return { status: 202 }
 }

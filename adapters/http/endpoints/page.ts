@@ -1,6 +1,7 @@
 import { utf8 } from '../../../src/model/bytes.ts'
 import { encodeBase64 } from '../../../src/wire/base64.ts'
 import type { HtmlPage } from '../options.ts'
+import type { Reply } from '../reply.ts'
 import type { Endpoint } from '../request.ts'
 
 /**
@@ -14,6 +15,7 @@ export function servePage({ html, contentSecurityPolicy }: HtmlPage): Endpoint {
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
   }
+  const encodings: Reply['encodings'] = new Map()
   let etag: Promise<string> | undefined
   return async ({ exchange }) => {
     etag ??= etagOf(html)
@@ -27,6 +29,7 @@ export function servePage({ html, contentSecurityPolicy }: HtmlPage): Endpoint {
       status: 200,
       headers: { ...headers, etag: tag, 'content-type': 'text/html; charset=utf-8' },
       body: html,
+      encodings,
     }
   }
 }

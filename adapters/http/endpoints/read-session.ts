@@ -1,6 +1,12 @@
-import type { ReadBatch, ReadCursor, ReadEvent, ReadQuery, Stream } from '../../../src/index.ts'
+import type { EngineStream, ReadBatch, ReadCursor, ReadEvent, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { isPromise, LATER, type MaybePromise, type Receiver } from '../../../src/runtime/maybe-promise.ts'
+import {
+  andThen,
+  isPromise,
+  LATER,
+  type MaybePromise,
+  type Receiver,
+} from '../../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
 import { type ErrorBody, errorBody } from '../../../src/wire/error-body.ts'
 import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/frame.ts'
@@ -13,25 +19,30 @@ import { type Reply, type ReplyChunks, type ReplyStream, streamReply } from '../
 import type { ApiRequest } from '../request.ts'
 
 /** Opens a binary read session. It ends with the body; a terminal frame reports a failure. */
-export async function frameStream(request: ApiRequest, stream: Stream, query: ReadQuery): Promise<Reply> {
+export function frameStream(request: ApiRequest, stream: EngineStream, query: ReadQuery): Promise<Reply> {
   const encoding = frameEncoding(sessionCompressionOf(request.exchange.header('accept-encoding') ?? null))
-  const body = new SessionBody(await openCursor(request, stream, query), encoding, request)
-  return streamReply(sessionContentType(request.headerPrefix), body)
+  return openSession(request, stream, query, sessionContentType(request.headerPrefix), encoding)
 }
 
 /** Opens a read session by Server-Sent Events. */
-export async function eventStream(
+export function eventStream(
   request: ApiRequest,
-  stream: Stream,
+  stream: EngineStream,
   query: ReadQuery,
   format: DataFormat,
 ): Promise<Reply> {
-  const body = new SessionBody(await openCursor(request, stream, query), new EventEncoding(format), request)
-  return streamReply('text/event-stream', body)
+  return openSession(request, stream, query, 'text/event-stream', eventEncoding(format))
 }
 
-function openCursor(request: ApiRequest, stream: Stream, query: ReadQuery): Promise<ReadCursor | undefined> {
-  return stream.openRead(query, { heartbeats: true, allowsEmpty: request.usesS2Prefix })
+async function openSession(
+  request: ApiRequest,
+  stream: EngineStream,
+  query: ReadQuery,
+  contentType: string,
+  encoding: SessionEncoding,
+): Promise<Reply> {
+  const cursor = await stream.openCursor(query, { heartbeats: true, ...request.readPolicy })
+  return streamReply(contentType, new SessionBody(cursor, encoding, request))
 }
 
 /** How the events of a read session are written. */
@@ -56,26 +67,19 @@ function frameEncoding(compression: Compression | undefined): SessionEncoding {
 
 const DONE_CHUNK = utf8(DONE_EVENT)
 
-class EventEncoding implements SessionEncoding {
-  readonly end = DONE_CHUNK
-  readonly #format: DataFormat
-  #count = 0
-  #bytes = 0
-
-  constructor(format: DataFormat) {
-    this.#format = format
-  }
-
-  event(event: ReadEvent): Uint8Array {
-    if (event.kind === 'heartbeat') return utf8(pingEvent(pingJson(event.timestamp, event.tail)))
-    const { batch } = event
-    this.#count += batch.count
-    this.#bytes += batch.meteredBytes
-    return sharedBatchEvent(batch, this.#format, this.#count, this.#bytes)
-  }
-
-  failure({ text }: ErrorBody): Uint8Array {
-    return utf8(errorEvent(text))
+function eventEncoding(format: DataFormat): SessionEncoding {
+  let count = 0
+  let bytes = 0
+  return {
+    event(event) {
+      if (event.kind === 'heartbeat') return utf8(pingEvent(pingJson(event.timestamp, event.tail)))
+      const { batch } = event
+      count += batch.count
+      bytes += batch.meteredBytes
+      return sharedBatchEvent(batch, format, count, bytes)
+    },
+    failure: ({ text }) => utf8(errorEvent(text)),
+    end: DONE_CHUNK,
   }
 }
 
@@ -107,7 +111,6 @@ function sharedBatchEvent(
 type Chunk = IteratorResult<Uint8Array, undefined>
 
 const DONE = { done: true, value: undefined } as const
-const NO_PARTS: readonly Uint8Array[] = []
 
 /**
  * The body of a read session. Each `next` writes one event and nothing is read ahead, so the client sets the
@@ -119,7 +122,7 @@ class SessionBody implements ReplyStream, ReplyChunks {
   readonly #encoding: SessionEncoding
   readonly #request: ApiRequest
   /** The parts of the last event that are not written yet. */
-  #parts: readonly Uint8Array[] = NO_PARTS
+  #parts: readonly Uint8Array[] = []
   #isOver = false
   #receive: Receiver<Chunk> | undefined
 
@@ -148,11 +151,12 @@ class SessionBody implements ReplyStream, ReplyChunks {
     this.#receive!(this.#afterEvent(event))
 
   #afterEvent(event: MaybePromise<ReadEvent | undefined>): MaybePromise<Chunk> {
-    if (!isPromise(event)) return this.#chunkOf(event)
-    return event.then(
-      (event) => this.#chunkOf(event),
-      (error: unknown) => this.#failure(error),
-    )
+    try {
+      const chunk = andThen(event, (event) => this.#chunkOf(event))
+      return isPromise(chunk) ? chunk.catch((error: unknown) => this.#failure(error)) : chunk
+    } catch (error) {
+      return this.#failure(error)
+    }
   }
 
   async return(): Promise<Chunk> {
@@ -166,16 +170,7 @@ class SessionBody implements ReplyStream, ReplyChunks {
 
   #chunkOf(event: ReadEvent | undefined): MaybePromise<Chunk> {
     if (event === undefined) return this.#last(this.#encoding.end)
-    try {
-      const encoded = this.#encoding.event(event)
-      if (!isPromise(encoded)) return this.#begin(encoded)
-      return encoded.then(
-        (chunk) => this.#begin(chunk),
-        (error: unknown) => this.#failure(error),
-      )
-    } catch (error) {
-      return this.#failure(error)
-    }
+    return andThen(this.#encoding.event(event), (encoded) => this.#begin(encoded))
   }
 
   #begin(encoded: Uint8Array | readonly Uint8Array[]): Chunk {
@@ -191,15 +186,14 @@ class SessionBody implements ReplyStream, ReplyChunks {
   }
 
   #failure(error: unknown): Chunk {
-    if (this.#isOver) return DONE
-    this.#request.report(error)
+    if (!this.#isOver) this.#request.report(error)
     return this.#last(this.#encoding.failure(errorBody(error)))
   }
 
-  #last(chunk: Uint8Array | undefined): Chunk {
+  #last(value: Uint8Array | undefined): Chunk {
     const isOver = this.#isOver
     this.#close()
-    return isOver || chunk === undefined ? DONE : { done: false, value: chunk }
+    return isOver || value === undefined ? DONE : { done: false, value }
   }
 
   #close(): void {

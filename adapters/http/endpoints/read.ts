@@ -25,11 +25,11 @@ export const read: Endpoint = async (request, hw) => {
   if (form === 'event-stream') return eventStream(request, stream, resumed(request, meaning), format)
   const query = meaning()
   // Only a read that waits outlasts its client by much.
-  const signal = query.waitSeconds ? request.exchange.signal : undefined
-  const batch = await stream.readBatch(query, { signal, allowsEmpty: request.usesS2Prefix })
+  const signal = query.waitMs ? request.exchange.signal : undefined
+  const batch = await stream.readUnary(query, { signal, ...request.readPolicy })
   if (form === 'protobuf') return protobufReply(encodeReadBatch(batch))
   // Readers that wait receive the same live batch.
-  return jsonReply(query.waitSeconds ? sharedBatchJson(batch, format) : readBatchJson(batch, format))
+  return jsonReply(query.waitMs ? sharedBatchJson(batch, format) : readBatchJson(batch, format))
 }
 
 /** A reconnecting `EventSource` continues after the last event it has received. */

@@ -1,4 +1,4 @@
-import type { Basin, Headwater } from '../../../src/index.ts'
+import type { Engine, EngineBasin } from '../../../src/index.ts'
 import { streamPrefixProblem } from '../../../src/model/names.ts'
 import { decodeStreamReconfiguration, streamConfigJson } from '../../../src/wire/json-config.ts'
 import { tailJson } from '../../../src/wire/json-records.ts'
@@ -38,25 +38,25 @@ export const ensureStream: Endpoint = async (request, hw) => {
 
 export const getStreamConfig: Endpoint = async (request, hw) => {
   const basin = basinOf(request, hw)
-  return jsonReply(streamConfigJson(await basin.streamConfig(request.stream)))
+  return jsonReply(streamConfigJson(await basin.stream(request.stream).storedConfig()))
 }
 
 export const reconfigureStream: Endpoint = async (request, hw) => {
   const basin = basinOf(request, hw)
   const { stream } = request
   const change = decodeStreamReconfiguration(await jsonBody(request))
-  return jsonReply(streamConfigJson(await basin.reconfigureStream(stream, change)))
+  return jsonReply(streamConfigJson(await basin.stream(stream).reconfigureStored(change)))
 }
 
 export const deleteStream: Endpoint = async (request, hw) => {
   const basin = basinOf(request, hw)
-  await basin.deleteStream(request.stream)
+  await basin.stream(request.stream).delete()
   return { status: 202 }
 }
 
 export const checkTail: Endpoint = async (request, hw) =>
   jsonReply(tailJson(await request.streamOf(hw, { takesKey: false }).checkTail()))
 
-function basinOf(request: ApiRequest, hw: Headwater): Basin {
+function basinOf(request: ApiRequest, hw: Engine): EngineBasin {
   return hw.basin(request.basin, { autoCreate: false })
 }
