@@ -8,7 +8,11 @@ const WRONG_TAG = 'ciphertext cannot be decrypted using that key'
  * Loads the cipher `aegis-256` for `open({ ciphers: [await aegis256()] })`. It is implemented by libsodium in
  * WebAssembly (the peer dependency `libsodium-wrappers`).
  *
- * Rejects with `unavailable` in a page that does not permit WebAssembly, and with the error of `import()` if
+ * ```ts
+ * const hw = await open({ storage: memory(), ciphers: [await aegis256()] })
+ * ```
+ *
+ * Rejects with `unsupported` in a page that does not permit WebAssembly, and with the error of `import()` if
  * `libsodium-wrappers` is not installed.
  */
 export async function aegis256(): Promise<CipherSuite> {
@@ -36,7 +40,7 @@ function requireWebAssembly(): void {
   try {
     new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0))
   } catch (cause) {
-    throw new HeadwaterError('unavailable', 'aegis-256 needs WebAssembly, which this page does not permit', {
+    throw new HeadwaterError('unsupported', 'aegis-256 needs WebAssembly, which this page does not permit', {
       cause,
     })
   }

@@ -1,10 +1,11 @@
 import { durationMs } from './arguments.ts'
 import { jsonObject } from './client.ts'
 import { CliError, quoteArg, validateArgument } from './errors.ts'
+import { parseRetention, retentionForm } from './retention.ts'
 
 /** Options that set the configuration of a basin or a stream. */
 export const CONFIG_DEFINITIONS = {
-  retention: { type: 'string', description: 'How long records are kept: 12h, 7d, ... or infinite' },
+  retention: { type: 'string', description: 'How long records are kept: 12h, 30d, ... or forever' },
   'storage-class': { type: 'string', description: 'standard or express' },
   timestamping: { type: 'string', description: 'client-prefer, client-require or arrival' },
   uncapped: { type: 'string', description: 'Whether timestamps may lie in the future: true or false' },
@@ -65,13 +66,13 @@ function streamConfig(values: ConfigValues): object {
   const uncapped = optional('uncapped', values.uncapped, (text) => flag(text, '--uncapped'))
   const timestamping = { ...mode, ...uncapped }
   return {
-    ...optional('retention_policy', values.retention, retentionOf),
+    ...optional('retention_policy', values.retention, (text) => retentionForm(parseRetention(text))),
     ...optional('storage_class', values['storage-class'], (text) =>
       choice(text, '--storage-class', ['standard', 'express']),
     ),
     ...(Object.keys(timestamping).length > 0 && { timestamping }),
     ...optional('delete_on_empty', values['delete-on-empty'], (text) =>
-      text === 'off' ? { min_age_secs: 0 } : { min_age_secs: secondsOf(text, '--delete-on-empty', 'off') },
+      text === 'off' ? { min_age_secs: 0 } : { min_age_secs: secondsOf(text) },
     ),
   }
 }
@@ -82,22 +83,18 @@ function optional(member: string, text: string | undefined, parse: (text: string
   return { [member]: text === 'default' ? null : parse(text) }
 }
 
-function retentionOf(text: string): object {
-  return text === 'infinite' ? { infinite: {} } : { age: secondsOf(text, '--retention', 'infinite') }
-}
-
 function cipherOf(text: string): string | null {
   return text === 'none' || text === 'default'
     ? null
     : choice(text, '--cipher', ['aes-256-gcm', 'aegis-256', 'none'])
 }
 
-function secondsOf(text: string, option: string, other: string): number {
+function secondsOf(text: string): number {
   const ms = durationMs(text)
   if (ms !== undefined) return ms / 1000
   throw new CliError(
     2,
-    `invalid duration ${quoteArg(text)}; \`${option}\` must be a positive integer with s, m, h or d, such as 12h, or \`${other}\``,
+    `invalid duration ${quoteArg(text)}; \`--delete-on-empty\` must be a positive integer with s, m, h or d, such as 12h, or \`off\``,
   )
 }
 

@@ -1,7 +1,8 @@
-import { type Headwater, HeadwaterError } from '../../src/index.ts'
+import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import type { Client } from './client.ts'
 import { CliError, ServiceError } from './errors.ts'
+import { retentionText } from './retention.ts'
 import { nameText, type ResourceName, resourcePath, type StreamName } from './stream-name.ts'
 
 /** How missing resources are found and created: over HTTP, or in an engine of this process. */
@@ -10,6 +11,8 @@ export interface Creator {
   /** Resolves to whether it did not exist. */
   createBasin(): Promise<boolean>
   createStream(): Promise<boolean>
+  /** Resolves to the retention of the stream; undefined if the caller cannot find out. */
+  retention(): Promise<RetentionPolicy | undefined>
 }
 
 /**
@@ -34,10 +37,17 @@ export async function createMissing(
   }
   try {
     if (missing === 'basin' && (await creator.createBasin())) report(`Created basin ${name.basin}`)
-    if (await creator.createStream()) report(`Created stream ${nameText(name)}`)
+    if (await creator.createStream()) report(creationText(name, await creator.retention()))
   } catch (error) {
     if (!isDenied(error)) throw error
   }
+}
+
+/** Says what was created, and how long it keeps records. */
+export function creationText(name: ResourceName, retention: RetentionPolicy | undefined): string {
+  const [what, keeper] = name.stream === undefined ? ['basin', 'its streams keep'] : ['stream', 'it keeps']
+  const kept = retention === undefined ? '' : `; ${keeper} records ${retentionText(retention)}`
+  return `Created ${what} ${nameText(name)}${kept}`
 }
 
 /** Creates through the HTTP API. */
@@ -46,11 +56,12 @@ export function serviceCreator(client: Client, name: StreamName): Creator {
     missingPart: () => missingPart(client, name),
     createBasin: async () => (await createResource(client, { basin: name.basin })) !== undefined,
     createStream: async () => (await createResource(client, name)) !== undefined,
+    retention: () => retentionOf(client, name),
   }
 }
 
 /** Creates in an engine without the HTTP API, whose code takes longer to load than one append. */
-export function engineCreator(engine: Headwater, { basin, stream }: StreamName): Creator {
+export function engineCreator(engine: Engine, { basin, stream }: StreamName): Creator {
   const isMissing = (error: unknown): 'basin' | 'stream' | undefined => {
     if (!HeadwaterError.is(error)) throw error
     if (error.code === 'basin_not_found') return 'basin'
@@ -70,10 +81,12 @@ export function engineCreator(engine: Headwater, { basin, stream }: StreamName):
     missingPart: () =>
       engine
         .basin(basin)
-        .streamConfig(stream)
+        .stream(stream)
+        .config()
         .then(() => undefined, isMissing),
     createBasin: () => unlessExists(engine.createBasin(basin)),
     createStream: () => unlessExists(engine.basin(basin).createStream(stream)),
+    retention: async () => (await engine.basin(basin).stream(stream).config()).retentionPolicy,
   }
 }
 
@@ -108,6 +121,28 @@ export async function createResource(
     return await client.text({ method: 'PUT', path: resourcePath(name), body: JSON.stringify({ config }) })
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'resource_already_exists') return undefined
+    throw error
+  }
+}
+
+/**
+ * Resolves to the retention of a stream, or that of the new streams of a basin. Undefined if the caller may
+ * not ask, or the server does not tell: the resource exists all the same.
+ */
+export async function retentionOf(client: Client, name: ResourceName): Promise<RetentionPolicy | undefined> {
+  const { basin, stream } = name
+  const { basinConfigOf, streamConfigOf } = await import('../../src/wire/json-config.ts')
+  const { SYSTEM_STREAM_CONFIG } = await import('../../src/core/config.ts')
+  try {
+    const call = { method: 'GET', path: resourcePath(name), ...(stream !== undefined && { basin }) } as const
+    const config = await client.json(call, (object) =>
+      stream === undefined
+        ? basinConfigOf(object, 'config').defaultStreamConfig
+        : streamConfigOf(object, 'config'),
+    )
+    return config?.retentionPolicy ?? SYSTEM_STREAM_CONFIG.retentionPolicy
+  } catch (error) {
+    if (error instanceof CliError) return undefined
     throw error
   }
 }

@@ -1,8 +1,9 @@
 import { rootTokenProblem } from '../../src/engine/service/tokens/token-format.ts'
-import { type Headwater, HeadwaterError } from '../../src/index.ts'
-import { hasStreamResetLimits } from '../node/limits.ts'
+import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
+import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../node/limits.ts'
 import type { CliContext } from './context.ts'
 import { CliError } from './errors.ts'
+import { retentionText } from './retention.ts'
 
 export const ROOT_TOKEN_VARIABLE = 'HEADWATER_ROOT_TOKEN'
 
@@ -41,10 +42,7 @@ export function checkRootToken(given: GivenRootToken): void {
  *
  * @throws CliError with exit code 2 for a token that was issued on this storage.
  */
-export async function establishRootToken(
-  hw: Headwater,
-  given: GivenRootToken | undefined,
-): Promise<RootToken> {
+export async function establishRootToken(hw: Engine, given: GivenRootToken | undefined): Promise<RootToken> {
   if (given === undefined) {
     const token = await hw.createRootToken()
     return token === undefined ? { source: 'stored' } : { source: 'new', token }
@@ -66,6 +64,8 @@ export interface WelcomeDetails {
   readonly url: string
   /** A one-line description. */
   readonly storage: string
+  /** How long new streams keep records by default. */
+  readonly retention: RetentionPolicy
   /** The version of Node. */
   readonly node: string
   /** `open` without authentication, else where the root token comes from. */
@@ -75,7 +75,7 @@ export interface WelcomeDetails {
 /**
  * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
  */
-export function welcome({ url, storage, access, node }: WelcomeDetails): string[] {
+export function welcome({ url, storage, retention, access, node }: WelcomeDetails): string[] {
   const authorization = authorizationOption(access)
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
@@ -83,6 +83,7 @@ export function welcome({ url, storage, access, node }: WelcomeDetails): string[
   return [
     `headwater listens on ${url}`,
     `Storage: ${storage}`,
+    `Retention: new streams keep records ${retentionText(retention)} by default`,
     ...nodeLines(node),
     ...accessLines(access),
     '',
@@ -96,7 +97,8 @@ export function welcome({ url, storage, access, node }: WelcomeDetails): string[
 
 function nodeLines(version: string): string[] {
   if (hasStreamResetLimits(version)) return []
-  return [`Node ${version}: use 22.10 or later if HTTP/2 clients cancel many requests (docs/limits.md)`]
+  const problem = `ends an HTTP/2 connection after ${STREAM_RESETS_OF_OLD_NODE} requests that its client cancels`
+  return [`Node ${version} ${problem}: use Node 22.10 or later (docs/limits.md)`]
 }
 
 function authorizationOption(access: WelcomeDetails['access']): string {

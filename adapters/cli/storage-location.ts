@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { type Headwater, open, type Storage } from '../../src/index.ts'
+import { type Engine, type OpenOptions, open, type Storage } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import type { CliContext, StorageFactory } from './context.ts'
 import { CliError, printable, quoteArg, quotePath } from './errors.ts'
@@ -101,7 +101,7 @@ export function describeStorage(location: StorageLocation): string {
 export async function withEngine<Result>(
   location: StorageLocation,
   context: CliContext,
-  use: (hw: Headwater) => Promise<Result>,
+  use: (hw: Engine) => Promise<Result>,
 ): Promise<Result> {
   const onBackgroundError = (error: unknown) => context.printError(printable(String(error)))
   const { storages, clock } = context
@@ -121,13 +121,16 @@ export async function withEngine<Result>(
 
 /** Opens an engine that owns the storage, for a server. Creates a missing directory. */
 export async function openEngine(
-  location: StorageLocation,
+  {
+    location,
+    locations,
+  }: { readonly location: StorageLocation; readonly locations: OpenOptions['locations'] },
   { storages, clock }: Pick<CliContext, 'storages' | 'clock'>,
   onBackgroundError: (error: unknown) => void,
-): Promise<Headwater> {
+): Promise<Engine> {
   const ciphers = await optionalCiphers(onBackgroundError)
   const storage = storageOf(location, storages)
-  return open({ storage, clock, ciphers, usage: usageMetrics(), onBackgroundError })
+  return open({ storage, clock, ciphers, locations, usage: usageMetrics(), onBackgroundError })
 }
 
 function storageOf(location: StorageLocation, storages: StorageFactory): Storage {

@@ -1,5 +1,5 @@
 import { TOKEN_CHARACTERS_MAX } from '../../src/engine/service/tokens/token-format.ts'
-import type { Headwater } from '../../src/index.ts'
+import type { Engine } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { Client } from './client.ts'
 import { type CliContext, stopSignal } from './context.ts'
@@ -167,7 +167,7 @@ interface Use {
 export async function withClient<Result>(
   { target, mustExist = true, encryptionKey }: Use,
   context: CliContext,
-  use: (client: Client, engine: Headwater | undefined) => Promise<Result>,
+  use: (client: Client, engine: Engine | undefined) => Promise<Result>,
 ): Promise<Result> {
   const { clock } = context
   const stop = stopSignal(context)
@@ -179,7 +179,7 @@ export async function withClient<Result>(
         // Loaded for the first request: some commands make none.
         const handler = lazily(async () => {
           const { createHandler } = await import('../http/index.ts')
-          return createHandler(hw, { auth: 'none', compression: false })
+          return createHandler(hw, { auth: 'none', compression: false, retention: 'infinite' })
         })
         const fetch = async (request: Request) => (await handler())(request)
         return use(new Client({ ...options, fetch, url: IN_PROCESS_URL, name: 'the storage' }), hw)

@@ -136,7 +136,7 @@ async function connect<Result>(
       fetch: createHandler(hw, { auth: 'none' }),
       url: IN_PROCESS_URL,
       name: 'the storage',
-      restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
+      restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
     })
     return use(service, signal)
   })

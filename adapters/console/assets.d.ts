@@ -1,11 +1,10 @@
-/** A script with everything that it imports, minified: see `scripts/bundled-assets.mjs`. */
-declare module '*?bundle' {
-  const bundle: {
-    readonly script: string
-    /** For a content security policy: `sha256-…`. */
-    readonly hash: string
-  }
-  export default bundle
+/**
+ * A function that holds a module with everything that it imports, minified, and returns its exports: see
+ * `scripts/bundled-assets.mjs`. It refers to nothing outside itself, so its text is a script.
+ */
+declare module '*?function' {
+  const program: () => unknown
+  export default program
 }
 
 /** The text of a style sheet, minified. */

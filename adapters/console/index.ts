@@ -1,1 +1,21 @@
-export { type ConsoleOptions, mountConsole } from './mount.tsx'
+/// <reference path="./assets.d.ts" />
+import type { ConsoleOptions } from './options.ts'
+import consoleProgram from './program.ts?function'
+
+export type { ConsoleOptions } from './options.ts'
+
+let program: typeof import('./program.ts') | undefined
+
+/**
+ * Shows the console inside an element, and returns a function that removes it. Its styles and those of the
+ * page do not affect each other. Throws `RangeError` for invalid options.
+ *
+ * ```ts
+ * const handler = createHandler(hw, { auth: 'none' })
+ * const remove = mountConsole(document.body, { fetch: handler })
+ * ```
+ */
+export function mountConsole(element: Element, options: ConsoleOptions): () => void {
+  program ??= consoleProgram() as typeof import('./program.ts')
+  return program.mountConsole(element, options)
+}

@@ -1,66 +1,18 @@
 /// <reference path="./assets.d.ts" />
+
 import { render } from 'preact'
 import chartStyles from 'uplot/dist/uPlot.min.css?text'
-import { assertOptions, assertText, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { Credentials } from './access.ts'
 import { Client } from './api/client.ts'
 import { App } from './app.tsx'
+import { assertConsoleOptions, type ConsoleOptions } from './options.ts'
 import baseStyles from './styles/base.css?text'
 import controlStyles from './styles/controls.css?text'
 import formStyles from './styles/forms.css?text'
 import partStyles from './styles/parts.css?text'
 import viewStyles from './styles/views.css?text'
 
-/** Options of the console. */
-export interface ConsoleOptions {
-  /**
-   * Sends a request: `createHandler(hw, { auth: 'none' })` for an engine in this page, `fetch` for a server,
-   * or any function of that shape.
-   */
-  readonly fetch: (request: Request) => Promise<Response>
-  /**
-   * The address of the server, such as `https://streams.example`. Default: none, for an engine in this page,
-   * and no curl commands are offered.
-   */
-  readonly url?: string
-  /**
-   * The address of the server's basins if each has a host of its own, such as `https://{basin}.example`.
-   * Default: `url`, with the basin in a header.
-   */
-  readonly basinUrl?: string
-  /** The prefix of protocol headers: `svc` or `s2`. Default `svc`. */
-  readonly headerPrefix?: string
-  /** The colours. Default `system`: those of the browser. */
-  readonly theme?: 'system' | 'light' | 'dark'
-}
-
-const OPTIONS: MembersOf<ConsoleOptions> = {
-  fetch: 'function',
-  url: assertText,
-  basinUrl: assertText,
-  headerPrefix: assertText,
-  theme: oneOf(['system', 'light', 'dark']),
-}
-
-/** Throws `RangeError` for invalid options. */
-function assertConsoleOptions(options: ConsoleOptions): void {
-  assertOptions(options, OPTIONS)
-  if (options.fetch === undefined) throw new RangeError('`fetch` is required, such as `createHandler(hw)`')
-  for (const name of ['url', 'basinUrl'] as const) {
-    const value = options[name]?.replace('{basin}', 'basin')
-    if (value !== undefined && !/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : '')) {
-      throw new RangeError(`\`${name}\` must be an http or https URL, not ${JSON.stringify(options[name])}`)
-    }
-  }
-  if (options.headerPrefix !== undefined && !/^[a-z0-9]+$/.test(options.headerPrefix)) {
-    throw new RangeError('`headerPrefix` must be lower-case letters and digits')
-  }
-}
-
-/**
- * Shows the console inside an element, and returns a function that removes it. Its styles and those of the
- * page do not affect each other. Throws `RangeError` for invalid options.
- */
+/** Shows the console inside an element, and returns a function that removes it. */
 export function mountConsole(element: Element, options: ConsoleOptions): () => void {
   assertConsoleOptions(options)
   return mount(element, options, false)

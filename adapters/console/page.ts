@@ -1,8 +1,17 @@
 /// <reference path="./assets.d.ts" />
+import { utf8 } from '../../src/model/bytes.ts'
+import { encodeBase64 } from '../../src/wire/base64.ts'
 import type { HtmlPage } from '../http/index.ts'
-import bundle from './page-script.ts?bundle'
+import consoleProgram from './program.ts?function'
+import { sha256 } from './sha256.ts'
 
-const HTML = `<!doctype html>
+/**
+ * The text of the program as it runs here, which a bundler may have changed. esbuild calls `__name` for each
+ * function if it is asked to keep their names.
+ */
+const scriptOfPage = () => `const __name = (named) => named;\n(${consoleProgram})().showPage()`
+
+const htmlOf = (script: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -13,26 +22,36 @@ const HTML = `<!doctype html>
 </head>
 <body>
 <noscript>The headwater server is running. Its console needs JavaScript; docs/server.md shows how to use the server with curl.</noscript>
-<script type="module">${bundle.script}</script>
+<script type="module">${script}</script>
 </body>
 </html>
 `
 
-const PAGE: HtmlPage = {
-  html: HTML,
-  contentSecurityPolicy: [
-    `default-src 'none'`,
-    `script-src '${bundle.hash}'`,
-    `connect-src 'self'`,
-    'img-src data:',
-    ...[`base-uri 'none'`, `form-action 'none'`, `frame-ancestors 'none'`],
-  ].join('; '),
-}
+let page: HtmlPage | undefined
 
 /**
  * Returns the console as a page for the option `page` of `createHandler` and `serve`. It is one document that
  * loads nothing else and connects only to the server that it came from.
+ *
+ * ```ts
+ * const handler = createHandler(hw, { page: consolePage() })
+ * ```
  */
 export function consolePage(): HtmlPage {
-  return PAGE
+  page ??= createPage()
+  return page
+}
+
+function createPage(): HtmlPage {
+  const script = scriptOfPage()
+  return {
+    html: htmlOf(script),
+    contentSecurityPolicy: [
+      `default-src 'none'`,
+      `script-src 'sha256-${encodeBase64(sha256(utf8(script)))}'`,
+      `connect-src 'self'`,
+      'img-src data:',
+      ...[`base-uri 'none'`, `form-action 'none'`, `frame-ancestors 'none'`],
+    ].join('; '),
+  }
 }

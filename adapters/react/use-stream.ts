@@ -1,15 +1,16 @@
 import { useState, useSyncExternalStore } from 'react'
 import type { ReadQuery, RecordAs, RecordFormat, Stream } from '../../src/index.ts'
+import { invalid } from '../../src/model/errors.ts'
 
 /**
- * Reads a stream as `stream.readSession(query)` does, and renders the component as records arrive, at most
+ * Follows a stream as `stream.follow(query)` does, and renders the component as records arrive, at most
  * once a frame. Without a stream, and on a server, returns no records and the status `loading`.
  *
  * The session is opened when the component is mounted and ends when it is unmounted. Handles, `query` and
  * `options` are compared by value, so they can be created while rendering. If they change, the records are
  * dropped and another session is opened.
  *
- * Throws `RangeError` for an invalid `maxRecords`; all other failures are in `error`.
+ * Throws `invalid` for an invalid `maxRecords`; all other failures are in `error`.
  *
  * ```tsx
  * const { records, status, error } = useStream(hw.basin('my-app').stream('chats/42'), { tailOffset: 50 })
@@ -57,16 +58,18 @@ export interface StreamView<Item> {
 
 /** Options of {@link useStream}. */
 export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
-  /** The type of bodies and headers, as for `readSession`. Default `'string'`. */
+  /** The type of bodies and headers, as for `follow`. Default `'string'`. */
   readonly as?: Format | undefined
+  /** Whether a missing stream is created instead of failing with `stream_not_found`. Default false. */
+  readonly create?: boolean | undefined
   /** How many of the latest records are kept, at least 1. Default 1,000; `Infinity` keeps all. */
   readonly maxRecords?: number | undefined
 }
 
 /** What {@link useStream} needs of a stream. */
 export interface RecordSource<Item> {
-  /** Makes a session that the signal ends. */
-  readSession(
+  /** Makes a session that follows, and that the signal ends. */
+  follow(
     query: ReadQuery,
     options: { readonly signal: AbortSignal },
   ): {
@@ -102,10 +105,10 @@ class StreamStore<Item> {
   #onChange: (() => void) | undefined
   #session: AbortController | undefined
 
-  /** Throws `RangeError` for an invalid option. */
+  /** Throws `invalid` for an invalid option. */
   constructor(stream: RecordSource<Item> | undefined, query: ReadQuery, options: UseStreamOptions) {
     const { maxRecords = RECORDS_MAX } = options
-    if (!(maxRecords >= 1)) throw new RangeError(`maxRecords must be at least 1, not ${maxRecords}`)
+    if (!(maxRecords >= 1)) throw invalid(`maxRecords must be at least 1, not ${maxRecords}`, 'maxRecords')
     this.#stream = stream
     this.#query = query
     this.#options = options
@@ -153,7 +156,7 @@ class StreamStore<Item> {
     try {
       // The session rejects options that it does not know.
       const { maxRecords: _, ...options } = this.#options
-      for await (const event of stream.readSession(this.#query, { ...options, signal }).events()) {
+      for await (const event of stream.follow(this.#query, { ...options, signal }).events()) {
         if (event.kind === 'batch') {
           records.push(...event.batch.records)
           if (records.length > 2 * this.#maxRecords) records.splice(0, records.length - this.#maxRecords)

@@ -1,3 +1,5 @@
+import { invalid } from '../../src/model/errors.ts'
+
 const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 /** Limits the text of an error. */
@@ -5,12 +7,12 @@ const SHOWN_CHARACTERS_MAX = 100
 
 /**
  * Parses `'500ms'`, `'60s'`, `'2m'`, `'1h'`, `'7d'` (decimals allowed) or a number of milliseconds. Throws
- * `RangeError`.
+ * `invalid`.
  */
 export function durationMs(duration: number | string): number {
   const ms = typeof duration === 'number' ? duration : parse(duration)
   if (!(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER)) {
-    throw new RangeError(`invalid duration: ${String(duration).slice(0, SHOWN_CHARACTERS_MAX)}`)
+    throw invalid(`invalid duration: ${String(duration).slice(0, SHOWN_CHARACTERS_MAX)}`, 'duration')
   }
   return ms
 }

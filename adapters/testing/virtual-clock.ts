@@ -1,3 +1,4 @@
+import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, type MembersOf, millisecondsOf, unchecked } from '../../src/model/validation.ts'
 import { awaitExternalWork, type Clock } from '../../src/runtime/clock.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
@@ -18,7 +19,7 @@ export interface VirtualClock extends Clock {
    * code that they woke runs, and timers that it schedules within the span fire too. Concurrent calls are
    * queued.
    *
-   * Rejects with `RangeError` for an invalid duration, with the error of a callback (the time stays there),
+   * Rejects with `invalid` for an invalid duration, with the error of a callback (the time stays there),
    * and with `Error` if timers re-arm without delay forever.
    */
   advance(duration: number | string): Promise<void>
@@ -46,12 +47,20 @@ const SETTLE_ROUNDS_MAX = 100
 const GENERATIONS_MAX = 10_000
 const START_MS = Date.UTC(2025, 0, 1)
 
-/** Creates a {@link VirtualClock}. Throws `RangeError` for an invalid start time. */
+/**
+ * Creates a {@link VirtualClock}. Throws `invalid` for an invalid start time.
+ *
+ * ```ts
+ * const clock = virtualClock({ now: Date.UTC(2030, 0, 1) })
+ * const hw = await open({ storage: memory(), clock })
+ * await clock.advance('7d')
+ * ```
+ */
 export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
   assertOptions(options, { now: unchecked } satisfies MembersOf<VirtualClockOptions>)
   const timers = new OrderedList<Timer>((a, b) => a.dueMs - b.dueMs || a.serial - b.serial)
   let nowMs = millisecondsOf(options.now ?? START_MS)
-  if (!Number.isFinite(nowMs)) throw new RangeError(`invalid start time: ${options.now}`)
+  if (!Number.isFinite(nowMs)) throw invalid(`invalid start time: ${options.now}`, 'now')
   let serial = 0
   /** The generation of the timer that fired last. */
   let generation = 0
@@ -82,10 +91,12 @@ export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
   }
 
   return {
+    isVirtual: true,
+
     now: () => nowMs,
 
     schedule(delayMs, callback) {
-      if (Number.isNaN(delayMs)) throw new RangeError('invalid delay: NaN')
+      if (Number.isNaN(delayMs)) throw invalid('invalid delay: NaN', 'delayMs')
       const dueMs = nowMs + Math.max(delayMs, 0)
       const timer = { dueMs, serial: serial++, generation: dueMs > nowMs ? 0 : generation + 1, callback }
       timers.add(timer)

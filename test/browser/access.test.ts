@@ -5,7 +5,7 @@ import { inChromium, scriptIn } from './support.ts'
 
 /** Not a local address, so the page is not a secure context. The test answers the requests itself. */
 const INSECURE = 'http://insecure.test'
-const NO_TOKENS = '503 unavailable: access tokens need WebCrypto, which insecure pages lack: use https'
+const NO_TOKENS = '503 unsupported: access tokens need WebCrypto, which insecure pages lack: use https'
 const NO_CIPHER =
   '422 invalid: `streamCipher` aes-256-gcm is not available: WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
 

@@ -38,7 +38,12 @@ inChromium('encryption in a browser', (browser) => {
       expect(rest).toEqual({
         end: 1,
         listed: cipher,
-        refusals: ['400 decryption_failed', '400 decryption_failed', '400 bad_header', '400 bad_header'],
+        refusals: [
+          '400 decryption_failed',
+          '400 decryption_failed',
+          '400 encryption_key_invalid',
+          '400 encryption_key_invalid',
+        ],
         tail: 1,
       })
     })
@@ -62,8 +67,8 @@ inChromium('encryption in a browser', (browser) => {
     })
   })
 
-  it('aegis256() rejects with `unavailable` in a page that permits no WebAssembly', async () => {
+  it('aegis256() rejects with `unsupported` in a page that permits no WebAssembly', async () => {
     const { aegisWithoutWebAssembly } = await inPage('sources')('/')
-    expect(await aegisWithoutWebAssembly()).toMatch(/^unavailable: .*WebAssembly/)
+    expect(await aegisWithoutWebAssembly()).toMatch(/^unsupported: .*WebAssembly/)
   })
 })

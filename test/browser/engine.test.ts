@@ -58,7 +58,7 @@ inChromium('the engine in a browser', (browser) => {
   it.each(places)('in %s: ends open calls when it closes', async (_, __, load) => {
     const { close } = await load()
     expect(await close()).toEqual({
-      codes: ['unavailable', 'unavailable', 'unavailable'],
+      codes: ['closed', 'closed', 'closed'],
       left: { openReads: 0, waitingReads: 0, pendingAppends: 0 },
     })
   })

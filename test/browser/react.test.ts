@@ -47,7 +47,7 @@ inChromium('useStream', (browser) => {
       ended: { bodies: ['a', 'b'], status: 'ended' },
       failed: { bodies: [], status: 'error', code: 'basin_not_found' },
       invalid: { bodies: [], status: 'error', code: 'invalid' },
-      closed: { bodies: ['a', 'b', 'c'], status: 'error', code: 'unavailable' },
+      closed: { bodies: ['a', 'b', 'c'], status: 'error', code: 'closed' },
     })
   })
 

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import type { HandlerOptions, Exchange as ServedExchange } from '../../adapters/http/index.ts'
 import type { NodeServer } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type Headwater, open } from '../../src/index.ts'
+import { type Engine, open } from '../../src/index.ts'
 import { serveObserved } from '../support/observed-server.ts'
+import { openCountsOf } from '../support/open-counts.ts'
 import { reservedPort } from '../support/port.ts'
 import type { Variant } from './bundle.ts'
 import {
@@ -147,7 +148,7 @@ interface Exchange {
 
 /** An engine behind a server with a separate origin. */
 export interface Service {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly url: string
   readonly exchanges: readonly Exchange[]
   /** The address of a basin by subdomain, because `EventSource` cannot send headers. */
@@ -174,10 +175,7 @@ export async function startService(options: HandlerOptions = { auth: 'none', cor
   const listen = (): Promise<NodeServer> => serveObserved(hw, { ...options, port, onError }, { onReply })
   let server = await listen()
   const { url } = server
-  const openNow = () => {
-    const { cachedStreams: _, storageFull: __, ...stats } = hw.stats()
-    return { ...stats, requests: server.counts().requests }
-  }
+  const openNow = () => ({ ...openCountsOf(hw), requests: server.counts().requests })
   const idle = () => expect.poll(() => Object.entries(openNow()).filter(([, count]) => count > 0)).toEqual([])
   onTestFinished(async () => {
     // Closing the engine ends the sessions that the server would wait for.

@@ -51,7 +51,7 @@ async function server(respond: Respond = (send) => send()) {
   const records = async () => {
     const { seqNum } = await stream.checkTail()
     if (seqNum === 0) return []
-    return (await stream.read({ seqNum: 0, count: seqNum })).records.map(({ body }) => body)
+    return (await stream.readBatch({ seqNum: 0, count: seqNum })).records.map(({ body }) => body)
   }
   return { hw, stream, fetch, arrivals, inFlight, records }
 }
@@ -160,7 +160,10 @@ describe('append to a server', () => {
       if (index === 0) await input
       return send()
     })
-    await hw.basin('app').reconfigureStream('s', { timestamping: { mode: 'client-require' } })
+    await hw
+      .basin('app')
+      .stream('s')
+      .reconfigure({ timestamping: { mode: 'client-require' } })
     const record = (body: string, timestamp?: number) => `${JSON.stringify({ body, timestamp })}\n`
     const lines = [record('a', 1), record('b', 2), record('c', 3), record('d'), record('e', 5)]
     const writer = append(lines, fetch, '--json')

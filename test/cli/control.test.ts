@@ -3,10 +3,12 @@ import { virtualClock } from '../../adapters/testing/index.ts'
 import { resultOf, service } from './run.ts'
 import { TARGETS } from './targets.ts'
 
-describe.each(TARGETS)('on %s', (_, makeTarget) => {
+describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
   it('create, ls and delete work on basins and streams', async () => {
     const { command } = await makeTarget()
-    expect((await command('create app')).err).toEqual(['Created basin app'])
+    expect((await command('create app')).err).toEqual([
+      `Created basin app; its streams keep records ${retention.text}`,
+    ])
     const { out } = await command('create app-logs --json')
     expect(JSON.parse(out[0]!)).toMatchObject({ name: 'app-logs', state: 'active' })
     expect((await command('create app')).err).toEqual(['headwater: basin `app` already exists'])
@@ -40,7 +42,9 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
   it('config changes and prints the configuration of a stream', async () => {
     const { command } = await makeTarget()
     await command('create app')
-    await command('create app/s --retention infinite')
+    expect((await command('create app/s --retention forever')).err).toEqual([
+      'Created stream app/s; it keeps records forever',
+    ])
     const settings = async (words: string) =>
       Object.fromEntries((await command(words)).out.map((line) => line.split(/ {2,}/) as [string, string]))
     expect(await settings('config app/s')).toEqual({
@@ -60,7 +64,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
     })
     expect(await settings('config app/s --retention default --delete-on-empty off')).toMatchObject({
       storage_class: 'standard',
-      'retention_policy.age': '604800',
+      ...retention.setting,
       'delete_on_empty.min_age_secs': '0',
     })
     const { out } = await command(['config', 'app/s', '--json', '--config', '{"storage_class":"express"}'])
@@ -141,7 +145,7 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     ['tail a/b -fnx', 'invalid `--lines` `x`'],
     ['tail a/b -fx', 'unknown option `-fx`'],
     ['ls a/b --prefix c', '`--prefix` cannot be combined with BASIN/PREFIX'],
-    ['create a --retention 5', 'invalid duration `5`; `--retention` must be'],
+    ['create a --retention 5', 'invalid retention `5`; `--retention` must be'],
     ['create a/b --cipher none', '`--cipher` is a setting of basins, not of streams'],
     ['config a --storage-class slow', 'invalid value `slow`; `--storage-class` must be standard or express'],
     ['config a --config []', '`--config`: '],

@@ -1,7 +1,7 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
-import { type Headwater, open, type Storage } from '../../src/index.ts'
+import { type Engine, open, type Storage } from '../../src/index.ts'
 import { testStorage } from '../support/index.ts'
 import { run, testStorages } from './run.ts'
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => pglite.close())
 
-async function using<Result>(storage: Storage, use: (hw: Headwater) => Promise<Result>): Promise<Result> {
+async function using<Result>(storage: Storage, use: (hw: Engine) => Promise<Result>): Promise<Result> {
   const hw = await open({ storage })
   try {
     return await use(hw)
@@ -27,8 +27,8 @@ function contentsOf(storage: Storage, name = 'a') {
   return using(storage, async (hw) => {
     const stream = hw.basin('basin').stream(name)
     const tail = await stream.checkTail()
-    const { records } = await stream.read({ seqNum: 0, clamp: true })
-    const config = await hw.basin('basin').streamConfig(name)
+    const { records } = await stream.readBatch({ seqNum: 0, clamp: true })
+    const config = await hw.basin('basin').stream(name).config()
     return { tail, records, config }
   })
 }

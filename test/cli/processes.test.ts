@@ -54,7 +54,8 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
       code: 0,
       stdout: '',
       stderr:
-        'Created basin app\nCreated stream app/s\nAppended 20,000 records to app/s: sequence number 0 to 19999\n',
+        'Created basin app\nCreated stream app/s; it keeps records forever\n' +
+        'Appended 20,000 records to app/s: sequence number 0 to 19999\n',
     })
     const read = 'set -o pipefail; headwater read app/s --storage ./piped'
     expect((await shell(`${read} | sha256sum`)).stdout).toBe((await shell('seq 20000 | sha256sum')).stdout)

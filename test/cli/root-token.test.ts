@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { welcome } from '../../adapters/cli/root-token.ts'
+import { hasStreamResetLimits } from '../../adapters/node/limits.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
@@ -32,8 +33,24 @@ it.each([
   ['20.20.2', 1],
   ['22.10.0', 0],
 ])('the welcome on Node %s recommends a newer one in %i lines', (node, count) => {
-  const lines = welcome({ url: 'http://127.0.0.1:8787', storage: 'memory', access: 'open', node })
-  expect(lines.filter((line) => line.startsWith(`Node ${node}: use 22.10 or later`))).toHaveLength(count)
+  const lines = welcome({
+    url: 'http://127.0.0.1:8787',
+    storage: 'memory',
+    retention: 'infinite',
+    access: 'open',
+    node,
+  })
+  const advice =
+    `Node ${node} ends an HTTP/2 connection after 1000 requests that its client cancels: ` +
+    'use Node 22.10 or later (docs/limits.md)'
+  expect(lines.filter((line) => line === advice)).toHaveLength(count)
+})
+
+it('the server recommends a newer Node if it runs on an old one', async () => {
+  const { node } = process.versions
+  const { text, err } = await started(['--storage', 'memory'])
+  const isRecommended = text.includes(`Node ${node} ends an HTTP/2 connection after 1000 requests`)
+  expect([isRecommended, err]).toEqual([!hasStreamResetLimits(node), []])
 })
 
 describe('the root token', () => {
@@ -44,7 +61,7 @@ describe('the root token', () => {
     expect(first.text).toMatch(/not shown again/)
     expect(first.text).toMatch(/HEADWATER_ROOT_TOKEN/)
     const isAboutNode = (line: string) => line.startsWith('Node ')
-    expect(first.text.split('\n').filter((line) => !isAboutNode(line))).toHaveLength(10)
+    expect(first.text.split('\n').filter((line) => !isAboutNode(line))).toHaveLength(11)
     expect(first.curl).toHaveLength(3)
     for (const line of first.curl) expect(line).toContain(` -H 'authorization: Bearer ${token}'`)
     expect([await first.status(), await first.status('wrong'), await first.status(token)]).toEqual([

@@ -5,7 +5,7 @@ import type { CliContext, StorageFactory } from '../../adapters/cli/context.ts'
 import { runCli } from '../../adapters/cli/run.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type Headwater, open, systemClock } from '../../src/index.ts'
+import { type Engine, open, systemClock } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 
@@ -144,7 +144,7 @@ export function counted(storage: Storage, beforeClose = async () => {}) {
 
 /** A service that requires tokens unless it is `open`, called without a socket. */
 export async function service(options: { open?: boolean; clock?: CliContext['clock'] } = {}): Promise<{
-  hw: Headwater
+  hw: Engine
   requests: Request[]
   world: Pick<CliContext, 'fetch' | 'clock'>
 }> {

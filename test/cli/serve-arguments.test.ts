@@ -63,6 +63,20 @@ describe('headwater serve', () => {
       ['--no-auth', '--root-token', 'x'],
       '`--root-token` cannot be combined with `--no-auth`, which requires no token',
     ],
+    [['--allowed-host'], `\`--allowed-host\` requires a value; ${HELP}`],
+    [
+      ['--allowed-host', 'a:80'],
+      'invalid value `a:80` of `--allowed-host`; it must be the name of a host without a port',
+    ],
+    [
+      ['--allowed-host='],
+      'invalid value `` of `--allowed-host`; it must be the name of a host without a port',
+    ],
+    [
+      ['--location', 'a', '--location', 'b c'],
+      'invalid value `b c` of `--location`; it must be 1 to 64 letters, digits, colons, hyphens and dots',
+    ],
+    [['--location', 'a', '--location=a'], '`--location` names `a` twice'],
   ])('rejects %j', async (args, message) => {
     const { storage, counts } = counted(memory())
     const result = await resultOf(['serve', ...args], { storages: testStorages({ storage }) })
@@ -77,9 +91,12 @@ describe('headwater serve', () => {
       location: { kind: 'directory', path: './data' },
       auth: true,
       allowedOrigins: undefined,
+      allowedHosts: undefined,
+      locations: undefined,
       rootToken: undefined,
       tls: undefined,
       log: undefined,
+      retention: undefined,
       publicMetrics: false,
     })
   })
@@ -91,9 +108,12 @@ describe('headwater serve', () => {
       HEADWATER_STORAGE: './elsewhere',
       HEADWATER_NO_AUTH: 'true',
       HEADWATER_ALLOW_ORIGIN: 'http://localhost:3000',
+      HEADWATER_ALLOWED_HOST: 'streams.internal,streams.example',
+      HEADWATER_LOCATION: 'eu,us',
       HEADWATER_TLS_CERT: 'cert.pem',
       HEADWATER_TLS_KEY: 'key.pem',
       HEADWATER_LOG: 'json',
+      HEADWATER_RETENTION: '30d',
       HEADWATER_PUBLIC_METRICS: 'true',
     }
     const fromEnvironment = {
@@ -102,18 +122,31 @@ describe('headwater serve', () => {
       location: { kind: 'directory', path: './elsewhere' },
       auth: false,
       allowedOrigins: ['http://localhost:3000'],
+      allowedHosts: ['streams.internal', 'streams.example'],
+      locations: ['eu', 'us'],
       tls: { cert: 'cert.pem', key: 'key.pem' },
       log: 'json',
+      retention: { ageSeconds: 2_592_000 },
       publicMetrics: true,
     }
     expect(parseServeArguments([], { env })).toMatchObject(fromEnvironment)
-    const args = ['--auth', '--port', '80', '--dir', 'd', '--log=text', '--no-public-metrics']
+    const args = [
+      '--auth',
+      '--port',
+      '80',
+      '--dir',
+      'd',
+      '--log=text',
+      '--retention=forever',
+      '--no-public-metrics',
+    ]
     expect(parseServeArguments(args, { env })).toMatchObject({
       ...fromEnvironment,
       auth: true,
       port: 80,
       location: { kind: 'directory', path: 'd' },
       log: 'text',
+      retention: 'infinite',
       publicMetrics: false,
     })
     expect(
@@ -140,6 +173,13 @@ describe('headwater serve', () => {
       out: [],
       err: [`headwater: ${message}`],
     })
+  })
+
+  it('accepts several hosts and locations, in the order of their options', () => {
+    const args = ['--location', 'eu', '--allowed-host=a', '--location=us', '--allowed-host', 'b.example']
+    const env = { HEADWATER_LOCATION: 'other', HEADWATER_ALLOWED_HOST: 'other' }
+    const expected = { locations: ['eu', 'us'], allowedHosts: ['a', 'b.example'] }
+    expect(parseServeArguments(args, { env })).toMatchObject(expected)
   })
 
   it('rejects options that contradict each other', async () => {

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:http2'
-import { get } from 'node:https'
+import { get as getSecurely } from 'node:https'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -49,6 +50,28 @@ describe('headwater serve', () => {
     const url = await ready()
     expect((await fetch(`${url}/v1/basins`, { headers: { origin } })).status).toBe(status)
     expect((await fetch(`${url}/v1/basins`, { headers: { origin: url } })).status).toBe(200)
+  })
+
+  it('without authentication, accepts only the hosts of `--allowed-host` besides localhost', async () => {
+    const statusFor = async (args: readonly string[]) => {
+      const { port } = new URL(await run([...NO_AUTH, ...args]).ready())
+      const response = await new Promise<IncomingMessage>((resolve) => {
+        get({ port, path: '/v1/basins', headers: { host: 'streams.internal' } }, resolve)
+      })
+      response.resume()
+      return response.statusCode
+    }
+    expect(await statusFor([])).toBe(421)
+    expect(await statusFor(['--allowed-host', 'other.internal', '--allowed-host', 'streams.internal'])).toBe(
+      200,
+    )
+  })
+
+  it('has the locations of `--location`, the first being the default', async () => {
+    const url = await run([...NO_AUTH, '--storage', 'memory', '--location', 'eu', '--location', 'us']).ready()
+    const json = async (path: string) => (await fetch(`${url}${path}`)).json()
+    expect(await json('/v1/locations')).toMatchObject([{ name: 'eu' }, { name: 'us' }])
+    expect(await json('/v1/locations/default')).toMatchObject({ name: 'eu' })
   })
 
   it('stops immediately at a second signal, but not at a repetition of the first', async () => {
@@ -164,7 +187,10 @@ describe('headwater serve', () => {
     const { ready } = run([...NO_AUTH, '--tls-cert', CERT, '--tls-key', KEY])
     const url = await ready()
     expect(url).toMatch(/^https:/)
-    const [response] = await once(get(`${url}/health`, { ca: readFileSync(CERT), agent: false }), 'response')
+    const [response] = await once(
+      getSecurely(`${url}/health`, { ca: readFileSync(CERT), agent: false }),
+      'response',
+    )
     expect(response.statusCode).toBe(200)
     response.resume()
   })
@@ -180,6 +206,26 @@ describe('headwater serve', () => {
     })
     expect([await exitCode, err]).toEqual([1, [expect.stringContaining(message)]])
     expect(counts.opened).toBe(0)
+  })
+
+  it.each([
+    [[], 'for 7 days', { age: 604_800 }, null],
+    [['--retention', 'forever'], 'forever', { infinite: {} }, { infinite: {} }],
+    [['--retention', '30d'], 'for 30 days', { age: 2_592_000 }, { age: 2_592_000 }],
+    [['--retention', '3600s'], 'for 1 hour', { age: 3_600 }, { age: 3_600 }],
+  ])('with %j keeps records %s by default, and says so', async (options, text, own, inherited) => {
+    const { ready, out } = run([...NO_AUTH, ...options])
+    const url = await ready()
+    expect(out).toContain(`Retention: new streams keep records ${text} by default`)
+    const headers = { 'content-type': 'application/json', 'svc-basin': 'my-basin' }
+    const put = (path: string) => fetch(`${url}/v1/${path}`, { method: 'PUT', headers })
+    const config = async (path: string) => (await fetch(`${url}/v1/${path}`, { headers })).json()
+    await put('basins/my-basin')
+    await put('streams/s')
+    expect(await config('streams/s')).toMatchObject({ retention_policy: own })
+    expect(await config('basins/my-basin')).toMatchObject({
+      default_stream_config: { retention_policy: inherited },
+    })
   })
 
   it.each([

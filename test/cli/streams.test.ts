@@ -1,11 +1,12 @@
 import { describe, expect, it, vi } from 'vitest'
+import { systemClock } from '../../src/index.ts'
 import { byteOutput, resultOf, run, service } from './run.ts'
 import { TARGETS } from './targets.ts'
 import { fakeTerminal } from './terminal.ts'
 
 const DONE = { exitCode: 0, out: [], err: [] }
 
-describe.each(TARGETS)('on %s', (_, makeTarget) => {
+describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
   it('append creates a missing basin and stream, reports it, and appends the lines of its input', async () => {
     const { command } = await makeTarget()
     expect(await command('append app-logs/web/1', 'one\ntwo\n\nthree')).toMatchObject({
@@ -13,7 +14,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
       out: [],
       err: [
         'Created basin app-logs',
-        'Created stream app-logs/web/1',
+        `Created stream app-logs/web/1; it keeps records ${retention.text}`,
         'Appended 4 records to app-logs/web/1: sequence number 0 to 3',
       ],
     })
@@ -193,10 +194,12 @@ describe.each(TARGETS)('on %s', (_, makeTarget) => {
   })
 
   it('trim removes records; read prints commands only with --json', async () => {
-    const { command } = await makeTarget()
+    let aheadMs = 0
+    const { command } = await makeTarget({ ...systemClock, now: () => systemClock.now() + aheadMs })
     await command('append a/b', '0\n1\n2\n')
     const { out } = await command('trim a/b 2 --json')
     expect(JSON.parse(out[0]!)).toMatchObject({ start: { seq_num: 3 } })
+    aheadMs = 10_000
     expect((await command('read a/b')).written).toEqual(['2'])
     const commands = (await command('read a/b --json')).written.map((line) => JSON.parse(line).headers)
     expect(commands).toEqual([[], [['', 'trim']]])
@@ -373,7 +376,7 @@ describe('with a server', () => {
     await vi.waitUntil(() => lines().length === 1)
     cut(true)
     await vi.waitUntil(() => err.length === 1)
-    await hw.basin('app').deleteStream('s')
+    await hw.basin('app').stream('s').delete()
     restore()
     expect(await exitCode).toBe(1)
     expect(err.at(-1)).toContain('stream_not_found')

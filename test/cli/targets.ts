@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { type Clock, systemClock } from '../../src/index.ts'
 import { byteOutput, type Result, resultOf, service, testStorages } from './run.ts'
 
 /** A storage or a server, which keeps its data from one command to the next. */
@@ -35,19 +36,20 @@ function testTarget(options: readonly string[], world: Partial<CliContext>): Tes
   }
 }
 
-async function serverTarget(): Promise<TestTarget> {
-  const { world } = await service({ open: true })
+async function serverTarget(clock: Clock = systemClock): Promise<TestTarget> {
+  const { world } = await service({ open: true, clock })
   return testTarget([], world)
 }
 
 /** The directory exists; its storage is in memory. */
-async function storageTarget(): Promise<TestTarget> {
+async function storageTarget(clock: Clock = systemClock): Promise<TestTarget> {
   const directory = tmpdir()
   const storages = testStorages({ directories: new Map([[directory, memory()]]) })
-  return testTarget(['--storage', directory], { storages })
+  return testTarget(['--storage', directory], { storages, clock })
 }
 
+/** With the retention that a target gives by default. */
 export const TARGETS = [
-  ['a storage', storageTarget],
-  ['a server', serverTarget],
+  ['a storage', storageTarget, { text: 'forever', setting: { 'retention_policy.infinite': 'yes' } }],
+  ['a server', serverTarget, { text: 'for 7 days', setting: { 'retention_policy.age': '604800' } }],
 ] as const

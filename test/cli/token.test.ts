@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, open, type Storage } from '../../src/index.ts'
+import { type Engine, open, type Storage } from '../../src/index.ts'
 import { counted, ROOT_TOKEN, resultOf, service, testStorages } from './run.ts'
 
 interface Place {
@@ -13,7 +13,7 @@ interface Place {
   readonly options: readonly string[]
   readonly world: Partial<CliContext>
   /** Runs `look` with an engine on the same storage. */
-  inspect<Result>(look: (hw: Headwater) => Promise<Result>): Promise<Result>
+  inspect<Result>(look: (hw: Engine) => Promise<Result>): Promise<Result>
 }
 
 let directory: string

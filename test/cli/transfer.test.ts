@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type NodeServer, serve, serveHandler } from '../../adapters/node/serve.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { fenceRecord, type Headwater, open, trimRecord } from '../../src/index.ts'
+import { type Engine, fenceRecord, open, systemClock, trimRecord } from '../../src/index.ts'
 import { contentOf } from '../transfer/support.ts'
 import { ended, program } from './program.ts'
 import { resultOf } from './run.ts'
@@ -33,7 +33,7 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
 }
 
 /** Fills an engine with one stream of each kind. */
-async function fill(hw: Headwater): Promise<void> {
+async function fill(hw: Engine): Promise<void> {
   await hw.createBasin('plain-basin', { createStreamOnAppend: true })
   const plain = hw.basin('plain-basin')
   await plain.createStream('events', { timestamping: { mode: 'client-require', uncapped: true } })
@@ -57,10 +57,10 @@ describe('headwater export and import', () => {
   let source: string
   let whole: string
   let nowhere: string
-  const services: { hw: Headwater; server: NodeServer }[] = []
+  const services: { hw: Engine; server: NodeServer }[] = []
 
-  async function service(): Promise<{ hw: Headwater; url: string }> {
-    const hw = await open({ storage: memory(), autoCreate: false })
+  async function service(): Promise<{ hw: Engine; url: string }> {
+    const hw = await open({ storage: memory(), autoCreate: false, trimGraceMs: 0 })
     await hw.setRootToken(ROOT_TOKEN)
     const server = await serve(hw)
     services.push({ hw, server })
@@ -73,7 +73,9 @@ describe('headwater export and import', () => {
     const closed = await serveHandler(() => {})
     nowhere = closed.url
     await closed.close()
-    const hw = await open({ storage: filesystem(source), autoCreate: false })
+    // The grace period of its trim is over when the exports begin.
+    const clock = { ...systemClock, now: () => systemClock.now() - 60_000 }
+    const hw = await open({ storage: filesystem(source), autoCreate: false, clock })
     await fill(hw)
     await hw.close()
     const { code, out, err } = await ended(headwater.start(['export', '--dir', source], KEYS))

@@ -69,7 +69,7 @@ describeInChromium('a server that fails', () => {
     const page = await served.open(fragment)
     await expect.poll(() => bodies(page)).toEqual(['first', 'second'])
     const [, , name] = fragment.split('/') as [string, string, string]
-    await served.hw.basin(name).deleteStream('logs')
+    await served.hw.basin(name).stream('logs').delete()
     await page.getByRole('alert').getByText(`stream \`logs\` in basin \`${name}\` not found`).waitFor()
     await page.getByText('Stopped').waitFor()
     await expect.poll(() => bodies(page)).toEqual(['first', 'second'])

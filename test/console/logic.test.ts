@@ -5,7 +5,7 @@ import { EventParser } from '../../adapters/console/api/sse.ts'
 import { type ConsoleOptions, mountConsole } from '../../adapters/console/index.ts'
 import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
-import { trimEffect } from '../../adapters/console/stream/commands.ts'
+import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/commands.ts'
 import { fixedStart, follow } from '../../adapters/console/stream/follow.ts'
 import { decodeText, renderBody } from '../../adapters/console/stream/record.ts'
 import { BYTES_MAX, RECORDS_MAX, RecordBuffer } from '../../adapters/console/stream/record-buffer.ts'
@@ -144,6 +144,18 @@ describe('the stated effect of a trim', () => {
   ])('before %i', (seqNum, effect) => {
     expect(trimEffect(extent, seqNum)).toBe(effect)
   })
+})
+
+it.each([
+  [0, 10],
+  [10, 10],
+  [15, 15],
+  [20, undefined],
+  [21, undefined],
+])('an extent after a trim to %i begins at %s', (trimPoint, first) => {
+  const tail = { seq_num: 20, timestamp: 0 }
+  expect(withoutTrimmed({ first: 10, tail }, trimPoint)).toEqual({ first, tail })
+  expect(withoutTrimmed({ first: undefined, tail }, trimPoint)).toEqual({ first: undefined, tail })
 })
 
 describe('the scope of a token in words', () => {
@@ -335,5 +347,5 @@ it.each([
   [{ fetch, uri: '' }, 'unknown member `uri`; did you mean `url`?'],
 ])('rejects the options %j', (options, message) => {
   const mount = () => mountConsole({} as Element, options as unknown as ConsoleOptions)
-  expect(mount).toThrow(new RangeError(message))
+  expect(mount).toThrow(expect.objectContaining({ code: 'invalid', message }))
 })

@@ -76,7 +76,7 @@ describeInChromium('the console', () => {
     await dialog.getByLabel('Retention').selectOption('Forever')
     await dialog.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { name: 'created-here' }).waitFor()
-    expect(await served.hw.basinConfig('created-here')).toMatchObject({
+    expect(await served.hw.basin('created-here').config()).toMatchObject({
       createStreamOnAppend: true,
       createStreamOnRead: true,
       streamCipher: 'aes-256-gcm',
@@ -92,7 +92,7 @@ describeInChromium('the console', () => {
     await page.getByLabel('By appends').uncheck()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved', { exact: true }).waitFor()
-    expect(await served.hw.basinConfig('created-here')).toMatchObject({
+    expect(await served.hw.basin('created-here').config()).toMatchObject({
       createStreamOnAppend: false,
       streamCipher: null,
       defaultStreamConfig: { retentionPolicy: { ageSeconds: 3 * 86_400 } },
@@ -124,7 +124,7 @@ describeInChromium('the console', () => {
     await dialog.getByLabel('Empty for', { exact: true }).fill('2')
     await dialog.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { name: 'täglich/1' }).waitFor()
-    expect(await basin.streamConfig('täglich/1')).toMatchObject({
+    expect(await basin.stream('täglich/1').storedConfig()).toMatchObject({
       storageClass: 'standard',
       timestamping: { mode: 'client-require' },
       deleteOnEmpty: { minAgeSeconds: 7200 },
@@ -134,7 +134,7 @@ describeInChromium('the console', () => {
     await page.getByLabel('Future timestamps').selectOption('Allowed')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved', { exact: true }).waitFor()
-    expect(await basin.streamConfig('täglich/1')).toMatchObject({
+    expect(await basin.stream('täglich/1').storedConfig()).toMatchObject({
       storageClass: 'standard',
       timestamping: { mode: 'client-prefer', uncapped: true },
     })
@@ -254,7 +254,7 @@ describeInChromium('the console', () => {
     await page.getByLabel('Sequence number').fill('3')
     await page.getByRole('button', { name: 'Append', exact: true }).click()
     await page.getByText('Appended 3 records: 3 to 5').waitFor()
-    const { records } = await stream.read({ seqNum: 0 })
+    const { records } = await stream.readBatch({ seqNum: 0 })
     expect(records.map(({ body }) => body)).toEqual([
       'first',
       'second',
@@ -286,12 +286,12 @@ describeInChromium('the console', () => {
     await page.getByText('Removes 1 record: 0 to 0. 4 records and the trim command remain').waitFor()
     await page.getByLabel('First record to keep').fill('3')
     await page.getByText('Removes 3 records: 0 to 2.').waitFor()
-    expect((await stream.read({ seqNum: 0 })).records).toHaveLength(5)
+    expect((await stream.readBatch({ seqNum: 0 })).records).toHaveLength(5)
     await page.getByRole('button', { name: 'Trim' }).click()
     await page.getByRole('dialog').getByText('This cannot be undone').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Trim' }).click()
     await page.getByText('The stream holds 3 up to its tail, 6').waitFor()
-    expect((await stream.read({ seqNum: 0 })).records[0]!.seqNum).toBe(3)
+    expect((await stream.readBatch({ seqNum: 0 })).records[0]!.seqNum).toBe(3)
   })
 
   it('reads and appends with an encryption key, which stays in memory', async () => {

@@ -4,14 +4,14 @@ import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { consolePage } from '../../adapters/console/page.ts'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type Headwater, open } from '../../src/index.ts'
+import { type Engine, open } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
 
 export const ROOT_TOKEN = 'the-root-token-of-the-console-test'
 
 export interface Served {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly url: string
   readonly context: BrowserContext
   /** Opens the console at a fragment, without a token unless it is given. */
@@ -24,7 +24,7 @@ export interface Served {
  */
 export function servedConsole({ auth = 'none' }: { readonly auth?: 'none' | 'token' } = {}): Served {
   const browser = restartableBrowser()
-  let hw: Headwater
+  let hw: Engine
   let server: NodeServer
   beforeAll(async () => {
     hw = await open({ storage: memory(), usage: usageMetrics() })

@@ -149,7 +149,7 @@ describe('a session with the permission to append only', () => {
     await session.close().catch(() => {})
     await stream.close()
     const owned = hw.basin('acme-main').stream('logs/main')
-    const { records } = await owned.read({ seqNum: 0 }, { as: 'bytes' })
+    const { records } = await owned.readBatch({ seqNum: 0 }, { as: 'bytes' })
     expect(records.map(({ body }) => new TextDecoder().decode(body))).toEqual(['a record', 'before'])
     expect((await owned.checkTail()).seqNum).toBe(2)
     await expect.poll(() => hw.stats()).toMatchObject({ openReads: 0, pendingAppends: 0 })

@@ -3,6 +3,9 @@ import type { Performer } from '../support/access-table/perform.ts'
 import { clientOf } from './support.ts'
 
 /** Calls a service through the published client. Lists are read page by page. */
+/** The configuration of a basin that was created in process. */
+const FOREVER = { defaultStreamConfig: { retentionPolicy: { infinite: {} } } } as const
+
 export function byClient(url: string, token: string, now: () => number): Performer {
   const s2 = clientOf(url, { retry: { maxAttempts: 1 } }, token)
   const streamsOf = (basin: string) => s2.basin(basin).streams
@@ -37,7 +40,7 @@ export function byClient(url: string, token: string, now: () => number): Perform
     'get-default-location': () => s2.locations.getDefault(),
     'set-default-location': () => s2.locations.setDefault({ location: 'aws:us-east-1' }),
     'ensure-basin': (basin, config) =>
-      s2.basins.ensure({ basin, config: config === 'same' ? {} : { createStreamOnAppend: true } }),
+      s2.basins.ensure({ basin, config: config === 'same' ? FOREVER : { createStreamOnAppend: true } }),
     'ensure-stream': (basin, stream, config) =>
       streamsOf(basin).ensure({ stream, config: config === 'same' ? {} : { storageClass: 'standard' } }),
   }

@@ -71,14 +71,15 @@ it('tokens, encrypted records and usage survive a restart, and no secret is on t
   onTestFinished(() => second.close())
   expect(await throughput(second)).toEqual(before)
   const view = second.as(token).basin('vault')
-  const read = (encryptionKey?: Uint8Array) => view.stream('letters', { encryptionKey }).read({ seqNum: 0 })
+  const read = (encryptionKey?: Uint8Array) =>
+    view.stream('letters', { encryptionKey }).readBatch({ seqNum: 0 })
   expect((await read(KEY)).records.map(({ body }) => body)).toEqual([
     'the plain body',
     'again',
     'a-fencing-token',
   ])
   await expect(read(new Uint8Array(32))).rejects.toMatchObject({ code: 'decryption_failed' })
-  await expect(read()).rejects.toMatchObject({ code: 'bad_header' })
+  await expect(read()).rejects.toMatchObject({ code: 'encryption_key_invalid' })
   await expect(view.stream('letters', { encryptionKey: KEY }).append('x')).rejects.toMatchObject({
     code: 'permission_denied',
   })

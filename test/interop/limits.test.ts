@@ -15,7 +15,7 @@ describe.each(TRANSPORTS)('by $name', async (transport) => {
 
   /** Occupies the only session, and ends it when the client retries after a rejection. */
   async function occupy(stream: string): Promise<() => number> {
-    const cursor = await hw.basin(basin.name).stream(stream).openRead({ seqNum: 0 })
+    const cursor = await hw.basin(basin.name).stream(stream).openCursor({ seqNum: 0 }, {})
     onTestFinished(() => cursor!.close())
     let requests = 0
     onRecords = () => {

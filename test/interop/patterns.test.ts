@@ -1,6 +1,7 @@
 import { AppendInput, AppendRecord, type S2Stream } from '@s2-dev/streamstore'
 import { serialization } from '@s2-dev/streamstore-patterns'
 import { describe, expect, it } from 'vitest'
+import { testClock } from '../support/index.ts'
 import { all, longText, take } from './records.ts'
 import { basinOfFile, serviceOfFile, TRANSPORTS } from './support.ts'
 
@@ -18,7 +19,7 @@ const {
   SerializingAppendSession,
 } = serialization
 
-const { server } = await serviceOfFile()
+const { server } = await serviceOfFile({ clock: testClock() })
 
 interface Message {
   readonly id: number
@@ -90,6 +91,26 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     for await (const message of reader as ReadableStream<Message> & AsyncIterable<Message>)
       received.push(message)
     expect(received).toEqual(messages)
+  })
+
+  it('carry a response whose stream is trimmed and fenced while its reader still connects', async () => {
+    const messages = Array.from({ length: 5 }, (_, id) => ({ id, text: `chunk ${id}` }))
+    for (let i = 0; i < 100; i++) {
+      const stream = await basin.stream()
+      const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
+        dedupeSeq: 0,
+      })
+      const connecting = upTo(stream, messages.length)
+      await Promise.all(messages.map((message) => writer.submit(message)))
+      await writer.close()
+      const end = [AppendRecord.trim(Number.MAX_SAFE_INTEGER), AppendRecord.fence('ended')]
+      await stream.append(AppendInput.create(end))
+      const late = upTo(stream, messages.length)
+      for (const session of [connecting, late]) {
+        const reader = new DeserializingReadSession(await session, decode)
+        expect(await readMessages(reader, messages.length)).toEqual(messages)
+      }
+    }
   })
 
   it('drop repeated messages, and restart with the next writer', async () => {

@@ -1,6 +1,7 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { afterEach, describe, expect, it } from 'vitest'
-import { testStorage } from '../support/index.ts'
+import type { Clock } from '../../src/index.ts'
+import { testClock, testStorage } from '../support/index.ts'
 import { reservedPort } from '../support/port.ts'
 import { bodies, strings, stringWhen, take } from './records.ts'
 import {
@@ -28,10 +29,10 @@ afterEach(async () => {
 })
 
 describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
-  async function start() {
+  async function start(engine: { clock?: Clock } = {}) {
     const storage = testStorage()
     const port = await reservedPort()
-    open.service = await startService({ storage, port })
+    open.service = await startService({ storage, port, ...engine })
     open.basin = await basinOn(open.service.server.url, transport, { retry })
     return {
       basin: open.basin,
@@ -40,10 +41,10 @@ describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
       },
       async restart() {
         await open.service!.close()
-        open.service = await startService({ storage, port })
+        open.service = await startService({ storage, port, ...engine })
       },
       async startAgain() {
-        open.service = await startService({ storage, port })
+        open.service = await startService({ storage, port, ...engine })
       },
     }
   }
@@ -94,13 +95,15 @@ describe.each(TRANSPORTS)('a restart of the service by $name', (transport) => {
   })
 
   it('keeps configurations, fencing tokens and trim points', async () => {
-    const { basin, restart } = await start()
+    const clock = testClock()
+    const { basin, restart } = await start({ clock })
     const stream = await basin.stream('a', 'b')
     await stream.append(AppendInput.create([AppendRecord.fence('mine'), AppendRecord.trim(1)]))
     await restart()
     await expect(stream.append(stringWhen('x', { fencingToken: '' }))).rejects.toMatchObject({
       expectedFencingToken: 'mine',
     })
+    await clock.advance('10s')
     const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
     expect(records.map(({ seqNum }) => seqNum)).toEqual([1, 2, 3])
     expect(await basin.basin.streams.getConfig({ stream: stream.name })).toMatchObject({

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { type Headwater, open, type Storage } from '../../src/index.ts'
+import { type Engine, open, type Storage } from '../../src/index.ts'
 import { type Run, resultOf, run, testStorages } from '../cli/run.ts'
 import { testClock, testStorage } from '../support/index.ts'
 import { collect } from './secrets/collect.ts'
@@ -168,7 +168,7 @@ describe('the command', () => {
   })
 })
 
-async function openEngine(): Promise<Headwater> {
+async function openEngine(): Promise<Engine> {
   const hw = await open({ storage: testStorage() })
   onTestFinished(() => hw.close())
   return hw

@@ -2,18 +2,19 @@ import { S2, type S2ClientOptions, S2Environment, type S2Stream } from '@s2-dev/
 import { afterAll, expect, vi } from 'vitest'
 import type { Exchange } from '../../adapters/http/index.ts'
 import type { NodeServer } from '../../adapters/node/index.ts'
-import { type Clock, type EngineLimits, type Headwater, open } from '../../src/index.ts'
+import { type Clock, type Engine, type EngineLimits, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { testStorage } from '../support/index.ts'
 import { serveObserved } from '../support/observed-server.ts'
+import { openCountsOf } from '../support/open-counts.ts'
 import { strings } from './records.ts'
 
 type ClientOptions = Omit<Partial<S2ClientOptions>, 'accessToken' | 'endpoints'>
 
 /** An engine behind a server on a real port. */
 export interface Service {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly server: NodeServer
   /** Unexpected errors of the handler and the server. */
   readonly errors: unknown[]
@@ -159,8 +160,7 @@ export async function until(condition: () => boolean): Promise<void> {
 }
 
 export function openCounts({ hw, server }: Pick<Service, 'hw' | 'server'>) {
-  const { cachedStreams: _, storageFull: __, ...stats } = hw.stats()
-  return { ...stats, requests: server.counts().requests }
+  return { ...openCountsOf(hw), requests: server.counts().requests }
 }
 
 /** Waits until no read, append or request is open. */

@@ -21,7 +21,9 @@ test('renders on a server without records and without a session', async () => {
 
 test.each([0, -1, Number.NaN])('rejects maxRecords %d', (maxRecords) => {
   const render = () => renderToString(createElement(Reader, { maxRecords }))
-  expect(render).toThrow(new RangeError(`maxRecords must be at least 1, not ${maxRecords}`))
+  expect(render).toThrow(
+    expect.objectContaining({ code: 'invalid', message: `maxRecords must be at least 1, not ${maxRecords}` }),
+  )
 })
 
 test('handles are equal if they make the same calls', async () => {

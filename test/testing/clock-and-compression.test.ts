@@ -5,12 +5,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, open, type Stream } from '../../src/index.ts'
+import { type Engine, open, type Stream } from '../../src/index.ts'
 
 const RECORDS = 'http://localhost/v1/streams/stream/records'
 
 let clock: VirtualClock
-let hw: Headwater
+let hw: Engine
 let stream: Stream
 
 beforeEach(async () => {

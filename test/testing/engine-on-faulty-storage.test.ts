@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type FaultyStorageOptions, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
-import { type Headwater, HeadwaterError, open, type Stream } from '../../src/index.ts'
+import { type Engine, HeadwaterError, open, type Stream } from '../../src/index.ts'
 
-const opened: Headwater[] = []
+const opened: Engine[] = []
 
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((hw) => hw.close()))
@@ -32,7 +32,7 @@ const codeOf = (call: Promise<unknown>) =>
 async function bodies(stream: Stream): Promise<string[]> {
   const { seqNum } = await stream.checkTail()
   const all: string[] = []
-  for await (const batch of stream.readSession({ seqNum: 0, count: seqNum }).batches())
+  for await (const batch of stream.read({ seqNum: 0, count: seqNum }).batches())
     all.push(...batch.records.map(({ body }) => body))
   return all
 }
@@ -65,7 +65,7 @@ describe('an engine on a faulty storage', () => {
     const other = await engine()
     const received: string[] = []
     stream
-      .readSession({ seqNum: 0 })
+      .follow({ seqNum: 0 })
       .records$.subscribe({ next: ({ body }) => void received.push(body), error: () => {} })
     await clock.settle()
     storage.duplicateNotifications()
@@ -80,7 +80,7 @@ describe('an engine on a faulty storage', () => {
     const other = await engine()
     const received: string[] = []
     stream
-      .readSession({ seqNum: 0 })
+      .follow({ seqNum: 0 })
       .records$.subscribe({ next: ({ body }) => void received.push(body), error: () => {} })
     await other.stream.append('before')
     storage.delay('append', '1s', { after: true, nth: 1 })
@@ -111,8 +111,8 @@ describe('an engine on a faulty storage', () => {
     const inFlight = codeOf(stream.append('in flight'))
     await clock.settle()
     await storage.crash()
-    expect(await inFlight).toMatch(/storage|unavailable/)
-    expect(await codeOf(stream.append('too late'))).toMatch(/storage|unavailable/)
+    expect(await inFlight).toMatch(/storage|closed/)
+    expect(await codeOf(stream.append('too late'))).toMatch(/storage|closed/)
     storage.heal()
     const reopened = await engine()
     expect(await bodies(reopened.stream)).toEqual(['acknowledged'])

@@ -12,13 +12,13 @@ import {
   inProcessService,
   virtualClock,
 } from '../../adapters/testing/index.ts'
-import { type Clock, type Headwater, open } from '../../src/index.ts'
+import { type Clock, type Engine, open } from '../../src/index.ts'
 import { strings } from '../interop/records.ts'
 
 const realFetch = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
 
 const services: InProcessService[] = []
-const engines: Headwater[] = []
+const engines: Engine[] = []
 
 afterEach(async () => {
   for (const service of services.splice(0)) service.close()

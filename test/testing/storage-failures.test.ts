@@ -122,7 +122,9 @@ describe('the failing call', () => {
   })
 
   test.each([0, -1, 1.5, Number.NaN])('cannot be call number %s', (nth) => {
-    expect(() => faultyStorage(memory()).fail('head', { nth })).toThrow(RangeError)
+    expect(() => faultyStorage(memory()).fail('head', { nth })).toThrow(
+      expect.objectContaining({ code: 'invalid' }),
+    )
   })
 })
 
@@ -142,8 +144,12 @@ describe('a conflict', () => {
 
   test('is possible only for commits and appends without `after`', () => {
     const storage = faultyStorage(memory())
-    expect(() => storage.fail('read', { kind: 'conflict' })).toThrow(RangeError)
-    expect(() => storage.fail('append', { kind: 'conflict', after: true })).toThrow(RangeError)
+    expect(() => storage.fail('read', { kind: 'conflict' })).toThrow(
+      expect.objectContaining({ code: 'invalid' }),
+    )
+    expect(() => storage.fail('append', { kind: 'conflict', after: true })).toThrow(
+      expect.objectContaining({ code: 'invalid' }),
+    )
   })
 
   test('of the storage itself takes precedence over a lost result', async () => {

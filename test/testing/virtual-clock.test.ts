@@ -35,7 +35,7 @@ describe('the virtual clock', () => {
     'rejects an advance by %s',
     async (duration) => {
       const clock = virtualClock({ now: 0 })
-      await expect(clock.advance(duration)).rejects.toThrow(RangeError)
+      await expect(clock.advance(duration)).rejects.toThrow(expect.objectContaining({ code: 'invalid' }))
       expect(clock.now()).toBe(0)
     },
   )
@@ -154,7 +154,7 @@ describe('the virtual clock', () => {
   })
 
   test.each([Number.NaN, new Date('never'), Number.POSITIVE_INFINITY])('rejects a start at %s', (now) => {
-    expect(() => virtualClock({ now })).toThrow(RangeError)
+    expect(() => virtualClock({ now })).toThrow(expect.objectContaining({ code: 'invalid' }))
   })
 
   test('keeps a timer armed that is never due', async () => {
@@ -162,7 +162,7 @@ describe('the virtual clock', () => {
     clock.schedule(Number.POSITIVE_INFINITY, () => {})
     await clock.advance('365d')
     expect(clock.pending).toBe(1)
-    expect(() => clock.schedule(Number.NaN, () => {})).toThrow(RangeError)
+    expect(() => clock.schedule(Number.NaN, () => {})).toThrow(expect.objectContaining({ code: 'invalid' }))
   })
 
   test('works without the timers of the test runner', async () => {

@@ -24,7 +24,7 @@ async function recreate(
   source: Endpoint,
   { batches, waitMs }: { batches: number; waitMs: number },
 ): Promise<void> {
-  await basinOf(source).deleteStream('s')
+  await basinOf(source).stream('s').delete()
   await source.clock.advance(waitMs)
   await basinOf(source).createStream('s')
   for (let i = 0; i < batches; i++) await basinOf(source).stream('s').append(thousandBodies('new'))
@@ -134,7 +134,8 @@ describe('an export continues with the other streams if', () => {
       wrapFetch: (fetch) => async (request) => {
         if (request.url.includes(part))
           await basinOf(source)
-            .deleteStream('s')
+            .stream('s')
+            .delete()
             .catch(() => {})
         return fetch(request)
       },
@@ -151,7 +152,10 @@ describe('an export continues with the other streams if', () => {
       wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         if (request.url.endsWith(path)) {
-          await source.hw.deleteBasin('basin-a').catch(() => {})
+          await source.hw
+            .basin('basin-a')
+            .delete()
+            .catch(() => {})
           await source.clock.advance('3m')
         }
         return answer
@@ -172,7 +176,7 @@ describe('in a basin that creates streams on read', () => {
     const source = await withStreams({ config })
     await basinOf(source).stream('s').append(['x', 'y'])
     const text = await exported(source.service)
-    await basinOf(source).deleteStream('s')
+    await basinOf(source).stream('s').delete()
     const partial = text.slice(0, text.indexOf('{"seq_num":1,'))
     await expect(resumedExport(source, partial)).rejects.toThrow('was deleted and created again')
     expect((await basinOf(source).listStreams()).items).toMatchObject([{ name: 't' }])
@@ -185,7 +189,8 @@ describe('in a basin that creates streams on read', () => {
         const answer = await fetch(request)
         if (request.url.includes('/streams?prefix=&'))
           await basinOf(source)
-            .deleteStream('s')
+            .stream('s')
+            .delete()
             .catch(() => {})
         return answer
       },

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { fenceRecord, type Headwater } from '../../src/index.ts'
+import { type Engine, fenceRecord } from '../../src/index.ts'
 import { deferred } from '../support/index.ts'
 import { contentOf, type Endpoint, exported, imported, openEndpoint, STRIDE } from './support.ts'
 
@@ -12,11 +12,11 @@ async function withGaps(): Promise<string> {
   const basin = hw.basin('basin-a')
   await basin.createStream('s', { retentionPolicy: { ageSeconds: 1 } })
   await basin.stream('s').append([fenceRecord('me')])
-  await basin.reconfigureStream('s', { retentionPolicy: 'infinite' })
+  await basin.stream('s').reconfigure({ retentionPolicy: 'infinite' })
   await basin.stream('s').append(['a', 'b', 'c'])
-  await basin.reconfigureStream('s', { retentionPolicy: { ageSeconds: 1 } })
+  await basin.stream('s').reconfigure({ retentionPolicy: { ageSeconds: 1 } })
   await basin.stream('s').append(['gone', 'gone'])
-  await basin.reconfigureStream('s', { retentionPolicy: 'infinite' })
+  await basin.stream('s').reconfigure({ retentionPolicy: 'infinite' })
   await basin.stream('s').append(['d', 'e'])
   await clock.advance('5s')
   return exported(service)
@@ -30,7 +30,7 @@ async function emptyTarget(): Promise<Endpoint> {
 }
 
 const isWrite = ({ method, url }: Request) => method !== 'GET' && url.includes('/streams/')
-const handlerOf = (hw: Headwater) => createHandler(hw, { auth: 'none' })
+const handlerOf = (hw: Engine) => createHandler(hw, { auth: 'none' })
 
 describe('two concurrent imports', () => {
   it('never succeed with records that may expire, in any order of their requests', async () => {
@@ -93,26 +93,30 @@ describe('two concurrent imports', () => {
     )
     expect(await second).toContain('another client appends to it: its tail is 1, not 0')
     await target.clock.advance('5s')
-    const { records } = await target.hw.basin('basin-a').stream('s').read({ seqNum: 0 })
+    const { records } = await target.hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
     expect(records.map(({ body }) => body)).toEqual(['a', 'b', 'c'])
   })
 })
 
 describe('an import fails when its stream', () => {
   const changes: [string, RegExp, (target: Endpoint) => Promise<unknown>][] = [
-    ['is deleted', /was deleted during the import/, ({ hw }) => hw.basin('basin-a').deleteStream('s')],
+    ['is deleted', /was deleted during the import/, ({ hw }) => hw.basin('basin-a').stream('s').delete()],
     [
       'is deleted and created again',
       /was reconfigured during the import/,
       async ({ hw }) => {
-        await hw.basin('basin-a').deleteStream('s')
+        await hw.basin('basin-a').stream('s').delete()
         await hw.basin('basin-a').createStream('s')
       },
     ],
     [
       'is reconfigured',
       /was reconfigured during the import/,
-      ({ hw }) => hw.basin('basin-a').reconfigureStream('s', { retentionPolicy: { ageSeconds: 1 } }),
+      ({ hw }) =>
+        hw
+          .basin('basin-a')
+          .stream('s')
+          .reconfigure({ retentionPolicy: { ageSeconds: 1 } }),
     ],
   ]
 
@@ -145,7 +149,7 @@ describe('an import fails when its stream', () => {
     const target: Endpoint = await openEndpoint({
       wrapFetch: (fetch) => async (request) => {
         if (request.method === 'PUT' && isWrite(request) && --writes === 0)
-          await target.hw.basin('basin-a').deleteStream('s')
+          await target.hw.basin('basin-a').stream('s').delete()
         return fetch(request)
       },
     })

@@ -168,7 +168,7 @@ describe('an interrupted export', () => {
     const path = newPath()
     await writeFile(path, complete.slice(0, complete.indexOf('{"seq_num":1')))
     const basin = endpoint.hw.basin('basin-a')
-    await basin.deleteStream('s1')
+    await basin.stream('s1').delete()
     await expect(resumeExportFile(path, false).then((file) => finish(file, endpoint))).rejects.toThrow(
       'was deleted and created again',
     )

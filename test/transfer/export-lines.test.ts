@@ -35,10 +35,10 @@ describe('an export', () => {
     ])
     const T = source.clock.now()
     const config =
-      '{"storage_class":"express","retention_policy":{"age":604800},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
+      '{"storage_class":"express","retention_policy":{"infinite":{}},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
     expect((await exported(source.service)).split('\n')).toEqual([
       '{"headwater_export":1,"exported_at":"2030-01-01T00:00:00Z","basins":"*","streams":"*"}',
-      '{"basin":"basin-a","config":{"default_stream_config":{"storage_class":"express","retention_policy":null,"timestamping":null,"delete_on_empty":null},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
+      '{"basin":"basin-a","config":{"default_stream_config":{"storage_class":"express","retention_policy":{"infinite":{}},"timestamping":null,"delete_on_empty":null},"stream_cipher":null,"create_stream_on_append":false,"create_stream_on_read":false}}',
       `{"stream":"s","basin":"basin-a","config":${config},"cipher":null,"created_at":"2025-01-01T00:00:00Z","start":0,"tail":{"seq_num":4,"timestamp":${T}},"fencing_token":"me"}`,
       `{"seq_num":0,"timestamp":${T},"body":"text"}`,
       `{"seq_num":1,"timestamp":${T},"headers":[["n","v"]],"body_base64":"/wA="}`,
@@ -100,14 +100,15 @@ describe('an export', () => {
       if (stream === 's')
         await source.hw
           .basin('basin-a')
-          .deleteStream('t')
+          .stream('t')
+          .delete()
           .catch(() => {})
     }
     expect(text).not.toContain('"stream":"t"')
     expect(entries(text).at(-1)).toEqual({ export_end: { basins: 1, streams: 1, records: 3000 } })
     const running = exportLines(source.service, EVERYTHING, NOW)
     for (let i = 0; i < 4; i++) await running.next()
-    await source.hw.basin('basin-a').deleteStream('s')
+    await source.hw.basin('basin-a').stream('s').delete()
     await expect(
       (async () => {
         for await (const _ of running);
@@ -147,7 +148,7 @@ describe('an export', () => {
     await streamOf(source).append(['x'])
     await exported(source.service)
     expect((await streamOf(source).checkTail()).seqNum).toBe(1)
-    expect((await streamOf(source).read({ seqNum: 0 })).count).toBe(1)
+    expect((await streamOf(source).readBatch({ seqNum: 0 })).count).toBe(1)
   })
 
   it('requires the key of an encrypted stream', async () => {

@@ -242,7 +242,7 @@ describe('an import accepts', () => {
     const lines = instead(4, record({ later: true }))
     const input = Buffer.concat(lines.map((line) => gzipSync(`${line}\n`)))
     expect(await imported(service, input)).toEqual({ basins: 1, streams: 1, records: 2 })
-    const { records: text } = await hw.basin('basin-a').stream('s').read({ seqNum: 0 })
+    const { records: text } = await hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
     expect(text).toMatchObject([
       { seqNum: 0, timestamp: 5, body: 'x' },
       { seqNum: 1, timestamp: 9, body: 'x' },
@@ -263,7 +263,7 @@ describe('an import accepts', () => {
       '{"export_end":{"basins":1,"streams":1,"records":1}}',
     ]
     await imported(service, `${lines.join('\n')}\n`)
-    const { records: text } = await hw.basin('basin-a').stream('s').read({ seqNum: 0 })
+    const { records: text } = await hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
     expect(text.map(({ seqNum }) => seqNum)).toEqual([start])
   })
 
@@ -280,7 +280,7 @@ describe('an import accepts', () => {
         '{"export_end":{"basins":1,"streams":1,"records":1}}',
       ]
       await imported(service, `${lines.join('\n')}\n`)
-      const { records: text } = await hw.basin('basin-a').stream('s').read({ seqNum: 0 })
+      const { records: text } = await hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
       expect(text[0]!.body === body).toBe(true)
     }
   })

@@ -16,16 +16,16 @@ async function completeExport(): Promise<string> {
     { body: 'a', timestamp: 3 },
     { body: 'b', timestamp: 5 },
   ])
-  await basin.reconfigureStream('gaps', { retentionPolicy: { ageSeconds: 1 } })
+  await basin.stream('gaps').reconfigure({ retentionPolicy: { ageSeconds: 1 } })
   await gaps.append([
     { ...fenceRecord('lost'), timestamp: 6 },
     { body: 'gone', timestamp: 7 },
   ])
-  await basin.reconfigureStream('gaps', { retentionPolicy: 'infinite' })
+  await basin.stream('gaps').reconfigure({ retentionPolicy: 'infinite' })
   await gaps.append([{ body: Uint8Array.of(0xfe), timestamp: 9 }])
-  await basin.reconfigureStream('gaps', { retentionPolicy: { ageSeconds: 1 } })
+  await basin.stream('gaps').reconfigure({ retentionPolicy: { ageSeconds: 1 } })
   await gaps.append([{ body: 'gone', timestamp: 11 }])
-  await basin.reconfigureStream('gaps', { retentionPolicy: 'infinite' })
+  await basin.stream('gaps').reconfigure({ retentionPolicy: 'infinite' })
   await basin.createStream('none')
   await basin.createStream('trimmed', { deleteOnEmpty: { minAgeSeconds: 600 } })
   await basin.stream('trimmed').append(['x', 'y', fenceRecord('me'), trimRecord(3), 'kept'])
@@ -34,7 +34,7 @@ async function completeExport(): Promise<string> {
   await hw.createBasin('basin-b', { streamCipher: 'aes-256-gcm', createStreamOnRead: true })
   await hw.basin('basin-b').createStream('sealed')
   await hw.basin('basin-b').stream('sealed', { encryptionKey: KEY }).append(['secret', 'more'])
-  await hw.reconfigureBasin('basin-b', { streamCipher: null })
+  await hw.basin('basin-b').reconfigure({ streamCipher: null })
   await clock.advance('2s')
   return exported(service)
 }
@@ -181,7 +181,7 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
     await expect(imported(target.service, text, { resume: true })).rejects.toThrow(
       'its records are not those of the export',
     )
-    expect((await target.hw.basin('basin-a').stream('gaps').read({ seqNum: 0 })).records).toMatchObject([
+    expect((await target.hw.basin('basin-a').stream('gaps').readBatch({ seqNum: 0 })).records).toMatchObject([
       { body: 'mine' },
     ])
     const other = await openEndpoint({ kind })

@@ -44,7 +44,7 @@ async function beginningAt1001(token: string): Promise<string> {
   await basin.createStream('s', { retentionPolicy: { ageSeconds: 1 } })
   await basin.stream('s').append(Array.from({ length: 1000 }, () => 'x'))
   await basin.stream('s').append([fenceRecord(token)])
-  await basin.reconfigureStream('s', { retentionPolicy: 'infinite' })
+  await basin.stream('s').reconfigure({ retentionPolicy: 'infinite' })
   await basin.stream('s').append('kept')
   await clock.advance('5s')
   return exported(service)

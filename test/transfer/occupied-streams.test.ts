@@ -53,7 +53,7 @@ describe('the check for streams that already have records', () => {
     await source.hw.createBasin('basin-a', { createStreamOnRead: true, streamCipher: 'aes-256-gcm' })
     await source.hw.basin('basin-a').createStream('sealed')
     await source.hw.basin('basin-a').stream('sealed', { encryptionKey: KEY }).append('x')
-    await source.hw.reconfigureBasin('basin-a', { streamCipher: null })
+    await source.hw.basin('basin-a').reconfigure({ streamCipher: null })
     const text = await exported(source.service)
     const target = await openEndpoint()
     await target.hw.createBasin('basin-a', { createStreamOnRead: true })

@@ -97,14 +97,14 @@ async function build({ hw, clock }: Endpoint, world: World): Promise<void> {
         if ('sleepSeconds' in step) await clock.advance(step.sleepSeconds * 1000)
         else if ('configure' in step) await basin.ensureStream(stream, step.configure)
         else {
-          const { timestamping } = await basin.streamConfig(stream)
+          const { timestamping } = await basin.stream(stream).config()
           const required = timestamping.mode === 'client-require' ? 7 : undefined
           const inputs = step.append.map((input) => ({ ...input, timestamp: input.timestamp ?? required }))
           await basin.stream(stream, { encryptionKey: KEY }).append(inputs)
         }
       }
     }
-    await hw.reconfigureBasin(name, later)
+    await hw.basin(name).reconfigure(later)
   }
 }
 

@@ -22,7 +22,7 @@ it('a slow import is not interrupted by delete-on-empty', async () => {
   })
   await imported(target.service, text)
   expect(await target.hw.basin('basin-a').stream('s').checkTail()).toMatchObject({ seqNum: 1000 })
-  expect((await target.hw.basin('basin-a').streamConfig('s')).deleteOnEmpty).toEqual({ minAgeSeconds: 60 })
+  expect((await target.hw.basin('basin-a').stream('s').config()).deleteOnEmpty).toEqual({ minAgeSeconds: 60 })
 })
 
 it('an import reports its progress', async () => {

@@ -11,7 +11,7 @@ async function exportOfPlainStream(): Promise<string> {
   await hw.createBasin('basin-a')
   await hw.basin('basin-a').createStream('plain')
   await hw.basin('basin-a').stream('plain').append('x')
-  await hw.reconfigureBasin('basin-a', { streamCipher: 'aes-256-gcm' })
+  await hw.basin('basin-a').reconfigure({ streamCipher: 'aes-256-gcm' })
   return exported(service)
 }
 
@@ -55,7 +55,7 @@ describe('an import of streams whose cipher differs from that of their basin', (
     expect(target.requests.filter((request) => request.startsWith('PUT'))).toEqual([])
     await imported(target.service, text, { resume: true })
     expect(await ciphersIn(target)).toMatchObject({ plain: null })
-    expect((await target.hw.basinConfig('basin-a')).streamCipher).toBe('aes-256-gcm')
+    expect((await target.hw.basin('basin-a').config()).streamCipher).toBe('aes-256-gcm')
   })
 
   it('restores the cipher of the basin after a signal at any request', async () => {
@@ -79,7 +79,10 @@ describe('an import of streams whose cipher differs from that of their basin', (
         await imported(service, text).catch((error: unknown) =>
           expect(error).toMatchObject({ kind: 'aborted' }),
         )
-        const config = await target.hw.basinConfig('basin-a').catch(() => undefined)
+        const config = await target.hw
+          .basin('basin-a')
+          .config()
+          .catch(() => undefined)
         if (config !== undefined) expect(config.streamCipher, `request ${stopAt}`).toBe('aes-256-gcm')
       }
     }

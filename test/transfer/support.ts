@@ -7,7 +7,7 @@ import { type ImportOptions, importLines } from '../../adapters/transfer/import-
 import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
 import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts'
-import { type Clock, type Headwater, open } from '../../src/index.ts'
+import { type Clock, type Engine, open } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { STORAGE_KIND, testClock, testStorage } from '../support/index.ts'
@@ -21,7 +21,7 @@ export const NOW = Date.UTC(2030, 0, 1)
 export type Kind = 'directory' | 'address'
 
 export interface Endpoint {
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly clock: VirtualClock
   readonly service: Service
   /** All requests, as `PUT /v1/basins/b`. */
@@ -42,7 +42,8 @@ export async function openEndpoint(
     storage = testStorage(),
     wrapFetch = (fetch) => fetch,
   } = options
-  const hw = await open({ storage, clock, autoCreate: false })
+  // A trim applies to the next export at once.
+  const hw = await open({ storage, clock, autoCreate: false, trimGraceMs: 0 })
   onTestFinished(() => hw.close())
   const requests: string[] = []
   const handler = createHandler(hw, { auth: 'none' })
@@ -68,7 +69,7 @@ export async function openEndpoint(
       clock: immediateClock(),
       signal: new AbortController().signal,
       ...(kind === 'directory' && {
-        restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
+        restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
       }),
       ...more,
     })

@@ -7,7 +7,7 @@ const NAMES = [
   '%2e%2e',
   '%',
   '__proto__',
-  '\u0000',
+  '\u0001',
   ' ',
   'a b',
   '\u{1f600}',
@@ -74,7 +74,7 @@ it('a token with auto-prefix exports and imports names without the prefix', asyn
   const service = withOptions({ fetch: createHandler(hw), token })
   const text = await exported(service)
   expect([...text.matchAll(/"stream":"([^"]*)"/g)].map(([, name]) => name)).toEqual(['a', 'b'])
-  for (const name of ['u1/a', 'u1/b']) await basin.deleteStream(name)
+  for (const name of ['u1/a', 'u1/b']) await basin.stream(name).delete()
   await imported(service, text)
   expect(contentOf(await exported(service))).toBe(contentOf(text))
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Headwater } from '../../../src/index.ts'
+import type { Engine } from '../../../src/index.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { RECORD_METERED_BYTES } from '../../../src/model/record.ts'
 import { appendRecords } from '../append-records.ts'
@@ -105,7 +105,7 @@ export const BENCH = command({
 
 interface Bench {
   readonly client: Client
-  readonly engine: Headwater | undefined
+  readonly engine: Engine | undefined
   readonly name: StreamName
   readonly load: Load
   readonly bar: ProgressBar

@@ -24,7 +24,8 @@ export const CONFIG = command({
   name: 'config',
   description: 'Print or change the configuration of a basin or a stream',
   notes: [
-    'Options change settings; the others keep their values. Prints the resulting configuration.',
+    'Options change settings; the others keep their values. Prints the resulting configuration. A longer',
+    'retention keeps the records that are stored; a shorter one applies to later records.',
     ...CONFIG_NOTES,
     ...NAME_NOTES,
     ...TARGET_NOTES,

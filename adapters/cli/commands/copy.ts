@@ -135,7 +135,7 @@ function withOptions<Result>(
       fetch: createHandler(hw, { auth: 'none' }),
       url: IN_PROCESS_URL,
       name: 'the storage',
-      restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
+      restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
     }),
   )
 }

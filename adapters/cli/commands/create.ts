@@ -2,7 +2,7 @@ import { parseArguments } from '../arguments.ts'
 import { command } from '../command.ts'
 import { CONFIG_DEFINITIONS, CONFIG_NOTES, parseConfig } from '../config-options.ts'
 import type { CliContext } from '../context.ts'
-import { createResource } from '../create-missing.ts'
+import { createResource, creationText, retentionOf } from '../create-missing.ts'
 import { CliError, quoteName } from '../errors.ts'
 import { NAME_NOTES, nameText, parseResourceName } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
@@ -26,6 +26,8 @@ export const CREATE = command({
   description: 'Create a basin or a stream',
   notes: [
     'Example: headwater create app-logs/web/1 --retention 30d',
+    'A stream without a retention has that of its basin, else that of the server (serve --retention), or in a',
+    'storage (--storage) keeps its records forever.',
     ...CONFIG_NOTES,
     ...NAME_NOTES,
     ...TARGET_NOTES,
@@ -38,6 +40,6 @@ export const CREATE = command({
       const what = name.stream === undefined ? 'basin' : 'stream'
       if (info === undefined) throw new CliError(1, `${what} ${quoteName(nameText(name))} already exists`)
       if (json) context.print(info)
-      else context.printError(`Created ${what} ${nameText(name)}`)
+      else context.printError(creationText(name, await retentionOf(client, name)))
     }),
 })

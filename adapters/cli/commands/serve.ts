@@ -2,18 +2,21 @@ import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
-import type { Headwater } from '../../../src/index.ts'
+import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
+import type { Engine, RetentionPolicy } from '../../../src/index.ts'
+import { locationNameProblem } from '../../../src/model/names.ts'
 import { consolePage } from '../../console/page.ts'
 import { isOrigin } from '../../http/cors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
-import { parseArguments, withEnvironment } from '../arguments.ts'
+import { parseArguments, takeRepeated, withEnvironment } from '../arguments.ts'
 import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
 import { type LogFormat, withRequestLog } from '../request-log.ts'
+import { parseRetention } from '../retention.ts'
 import {
   checkRootToken,
   establishRootToken,
@@ -51,6 +54,15 @@ const SERVE_DEFINITIONS = {
     description:
       'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or none with --no-auth',
   },
+  'allowed-host': {
+    type: 'string',
+    description:
+      'Name besides localhost and IP addresses that clients use for the server; may be repeated. Default: any, or none with --no-auth on a loopback address',
+  },
+  location: {
+    type: 'string',
+    description: 'Location of basins; may be repeated, the first is the default. Default: aws:us-east-1',
+  },
   'root-token': { type: 'string', description: 'Set the root token; see below' },
   'tls-cert': {
     type: 'string',
@@ -58,6 +70,10 @@ const SERVE_DEFINITIONS = {
   },
   'tls-key': { type: 'string', description: 'File with the private key of the certificate, in PEM' },
   log: { type: 'string', description: 'Log each request on a line of standard output: text or json' },
+  retention: {
+    type: 'string',
+    description: 'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
+  },
   'public-metrics': {
     type: 'boolean',
     default: false,
@@ -75,6 +91,8 @@ const SERVE_NOTES = [
   'characters. Prefer the variable: other users of the machine can see options in the process list.',
   'Every other option can be set by a variable, too: HEADWATER_ and its name in upper case, such as',
   'HEADWATER_PORT=9000, HEADWATER_TLS_CERT=cert.pem or HEADWATER_NO_AUTH=true. Options win.',
+  '--retention applies to streams that requests create without one, in basins without a default. Existing',
+  'streams keep theirs.',
   'Log lines have the time, method, path, basin, status and duration of a request, and no secrets. With',
   '--log json, standard output has only log lines.',
 ]
@@ -86,10 +104,16 @@ export interface ServeArguments {
   readonly auth: boolean
   /** The option `cors` of the handler; undefined is its default. */
   readonly allowedOrigins: true | readonly string[] | undefined
+  /** The option `allowedHosts` of the handler. */
+  readonly allowedHosts: readonly string[] | undefined
+  /** The option `locations` of the engine. */
+  readonly locations: readonly string[] | undefined
   readonly rootToken: string | undefined
   /** The files of certificate and key. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly log: LogFormat | undefined
+  /** Of what requests create without a retention; undefined is the default of the handler. */
+  readonly retention: RetentionPolicy | undefined
   readonly publicMetrics: boolean
 }
 
@@ -110,8 +134,10 @@ export function parseServeArguments(
 }
 
 function parseServe(args: readonly string[]): ServeArguments {
-  const parsed = parseArguments(args, SERVE_DEFINITIONS, 'serve')
-  const { port, host, auth, log, 'allow-origin': origins, 'root-token': rootToken } = parsed
+  const hosts = takeRepeated(args, '--allowed-host')
+  const locations = takeRepeated(hosts.rest, '--location')
+  const parsed = parseArguments(locations.rest, SERVE_DEFINITIONS, 'serve')
+  const { port, host, auth, log, retention, 'allow-origin': origins, 'root-token': rootToken } = parsed
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
     throw new CliError(2, `invalid port ${quoteArg(port)}; \`--port\` must be a number from 0 to 65535`)
   }
@@ -131,11 +157,40 @@ function parseServe(args: readonly string[]): ServeArguments {
     location,
     auth,
     allowedOrigins: origins === undefined ? undefined : parseOrigins(origins),
+    allowedHosts: listOf(hosts.values, 'allowed-host', isHostName, 'the name of a host without a port'),
+    locations: listOf(locations.values, 'location', isLocationName, LOCATION_RULE),
     rootToken,
     tls: cert && key ? { cert, key } : undefined,
     log,
+    retention: retention === undefined ? undefined : parseRetention(retention),
     publicMetrics: parsed['public-metrics'],
   }
+}
+
+const LOCATION_RULE = '1 to 64 letters, digits, colons, hyphens and dots'
+
+function isHostName(text: string): boolean {
+  return /^[a-z0-9_.-]+$/i.test(text)
+}
+
+function isLocationName(text: string): boolean {
+  return locationNameProblem(text) === undefined
+}
+
+/** Returns the values of an option that may be repeated; in a variable they are separated by commas. */
+function listOf(
+  values: readonly string[],
+  option: string,
+  isValid: (value: string) => boolean,
+  rule: string,
+): readonly string[] | undefined {
+  const all = values.flatMap((value) => value.split(','))
+  const wrong = all.find((value) => !isValid(value))
+  if (wrong !== undefined)
+    throw new CliError(2, `invalid value ${quoteArg(wrong)} of \`--${option}\`; it must be ${rule}`)
+  const twice = all.find((value, index) => all.indexOf(value) < index)
+  if (twice !== undefined) throw new CliError(2, `\`--${option}\` names ${quoteArg(twice)} twice`)
+  return all.length === 0 ? undefined : all
 }
 
 function parseOrigins(text: string): true | readonly string[] {
@@ -157,7 +212,7 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   const tls = args.tls && (await readIdentity(args.tls))
   // Standard output is for log lines that a program can parse.
   const print = args.log === 'json' ? context.printError : context.print
-  const hw = await openEngine(args.location, context, onError)
+  const hw = await openEngine(args, context, onError)
   const stop = stopSignal(context)
   let admitRequests!: () => void
   const rootTokenInForce = new Promise<void>((resolve) => {
@@ -170,7 +225,9 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
     const access = args.auth ? await establishRootToken(hw, given) : 'open'
     admitRequests()
     const storage = describeStorage(args.location)
-    for (const line of welcome({ url: server.url, storage, access, node: process.versions.node })) print(line)
+    const retention = args.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy
+    const node = process.versions.node
+    for (const line of welcome({ url: server.url, storage, retention, access, node })) print(line)
     for (const line of warnings(args, given)) context.printError(line)
     if (!stop.signal.aborted) {
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
@@ -187,7 +244,7 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
 }
 
 /** Closes both concurrently: open read sessions end with the engine, not within the server's grace period. */
-async function closeAll(server: NodeServer | undefined, hw: Headwater): Promise<void> {
+async function closeAll(server: NodeServer | undefined, hw: Engine): Promise<void> {
   await Promise.all([server?.close(), hw.close()])
 }
 
@@ -236,13 +293,13 @@ async function readPem(path: string, option: string): Promise<Buffer> {
 }
 
 async function listen(
-  hw: Headwater,
+  hw: Engine,
   args: Omit<ServeArguments, 'tls'> & { readonly tls: TlsIdentity | undefined },
   rootTokenInForce: Promise<void>,
   onError: (error: unknown) => void,
   context: CliContext,
 ): Promise<NodeServer> {
-  const { host, port, tls, log, auth: requiresToken, allowedOrigins, publicMetrics } = args
+  const { host, port, tls, log, auth: requiresToken, allowedOrigins, allowedHosts, retention } = args
   const auth = requiresToken ? 'token' : 'none'
   const getToken = async (exchange: Exchange) => {
     await rootTokenInForce
@@ -250,7 +307,16 @@ async function listen(
   }
   try {
     const cors = allowedOrigins ?? requiresToken
-    const handler = toNodeHandler(hw, { auth, getToken, cors, publicMetrics, page: consolePage(), onError })
+    const handler = toNodeHandler(hw, {
+      auth,
+      getToken,
+      cors,
+      retention,
+      publicMetrics: args.publicMetrics,
+      page: consolePage(),
+      onError,
+      ...(allowedHosts && { allowedHosts }),
+    })
     const logged = log === undefined ? handler : withRequestLog(handler, log, context)
     return await serveHandler(logged, { host, port, ...(tls && { tls }) })
   } catch (error) {

@@ -32,6 +32,7 @@ export function DurationField(props: {
 export function StreamConfigFields(props: {
   readonly fields: StreamFields
   readonly inherited: string
+  readonly retentionHint?: string
   readonly onChange: (fields: StreamFields) => void
 }) {
   const { fields, onChange } = props
@@ -43,6 +44,7 @@ export function StreamConfigFields(props: {
     <div class="fields">
       <SelectField
         label="Retention"
+        hint={props.retentionHint}
         value={fields.retention}
         options={[inherited, ['age', 'For a time'], ['infinite', 'Forever']]}
         onChange={set('retention')}
@@ -116,6 +118,7 @@ export function BasinConfigFields(props: {
         <StreamConfigFields
           fields={fields.streams}
           inherited="Server default"
+          retentionHint="The server default is 7 days, unless the server was started with another one."
           onChange={(streams) => onChange({ ...fields, streams })}
         />
       </fieldset>

@@ -66,6 +66,12 @@ export async function extentOf(
   }
 }
 
+/** What a stream holds without the records below `trimPoint`, which reads still return for a few seconds. */
+export function withoutTrimmed({ first, tail }: Extent, trimPoint: number): Extent {
+  const remaining = first === undefined ? tail.seq_num : Math.max(first, trimPoint)
+  return { first: remaining < tail.seq_num ? remaining : undefined, tail }
+}
+
 /** What a trim would do, in words. */
 export function trimEffect({ first, tail }: Extent, seqNum: number): string {
   if (first === undefined) return 'The stream holds no records: nothing is removed.'

@@ -7,7 +7,7 @@ import { CurlButton } from '../ui/copy.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
-import { extentOf, fenceCall, fenceEffect, trimCall, trimEffect } from './commands.ts'
+import { extentOf, fenceCall, fenceEffect, trimCall, trimEffect, withoutTrimmed } from './commands.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 import type { StreamTarget } from './follow.ts'
 
@@ -95,10 +95,12 @@ function Trim({ target, version, onDone }: CommandProps & { readonly version: nu
   const { client, announce } = useConsole()
   const [text, setText] = useState('')
   const [isConfirming, setConfirming] = useState(false)
+  const [trimPoint, setTrimPoint] = useState(0)
   const extent = useLoad((signal) => extentOf(client, target, signal), [version])
+  const held = extent.data && withoutTrimmed(extent.data, trimPoint)
   const seqNum = /^[0-9]+$/.test(text.trim()) ? Number(text) : undefined
   const isValid = seqNum !== undefined && Number.isSafeInteger(seqNum)
-  const effect = isValid && extent.data !== undefined ? trimEffect(extent.data, seqNum) : undefined
+  const effect = isValid && held !== undefined ? trimEffect(held, seqNum) : undefined
   return (
     <>
       <form
@@ -116,9 +118,9 @@ function Trim({ target, version, onDone }: CommandProps & { readonly version: nu
           label="First record to keep"
           problem={text === '' || isValid ? undefined : 'A whole number from 0 to 2^53 - 1'}
           hint={
-            extent.data === undefined
+            held === undefined
               ? 'A sequence number'
-              : `The stream holds ${extent.data.first ?? extent.data.tail.seq_num} up to its tail, ${extent.data.tail.seq_num}`
+              : `The stream holds ${held.first ?? held.tail.seq_num} up to its tail, ${held.tail.seq_num}`
           }
           isNumber
           value={text}
@@ -141,8 +143,9 @@ function Trim({ target, version, onDone }: CommandProps & { readonly version: nu
           action="Trim"
           onClose={() => setConfirming(false)}
           onConfirm={async () => {
-            await client.json<AppendAck>(trimCall(target, seqNum))
-            announce('Trimmed')
+            const { end } = await client.json<AppendAck>(trimCall(target, seqNum))
+            setTrimPoint(Math.min(seqNum, end.seq_num))
+            announce('Trimmed; the records disappear within seconds')
             setConfirming(false)
             setText('')
             onDone()

@@ -68,7 +68,12 @@ export function StreamView(props: {
             }}
           >
             {(fields, onChange) => (
-              <StreamConfigFields fields={fields} inherited="Basin default" onChange={onChange} />
+              <StreamConfigFields
+                fields={fields}
+                inherited="Basin default"
+                retentionHint="A longer time also keeps the records that are stored. A shorter one applies to later records."
+                onChange={onChange}
+              />
             )}
           </ConfigForm>
           <Deletion

@@ -1,3 +1,4 @@
+import { invalid } from '../../../src/model/errors.ts'
 import type { MembersOf } from '../../../src/model/validation.ts'
 import type { Clock } from '../../../src/runtime/clock.ts'
 
@@ -21,10 +22,10 @@ interface Planned<Args extends readonly unknown[], Fault> extends FaultPoint<Arg
 export class FaultPoints<Args extends readonly unknown[], Fault> {
   #planned: Planned<Args, Fault>[] = []
 
-  /** Throws `RangeError` unless `nth` is a positive integer. */
+  /** Throws `invalid` unless `nth` is a positive integer. */
   add(fault: Fault, { nth, when }: FaultPoint<Args>): void {
     if (nth !== undefined && !(Number.isSafeInteger(nth) && nth >= 1)) {
-      throw new RangeError(`nth must be a positive integer, not ${nth}`)
+      throw invalid(`nth must be a positive integer, not ${nth}`, 'nth')
     }
     this.#planned.push({ fault, seen: 0, ...(nth && { nth }), ...(when && { when }) })
   }

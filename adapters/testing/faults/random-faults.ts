@@ -1,3 +1,4 @@
+import { invalid } from '../../../src/model/errors.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { durationMs } from '../duration.ts'
 
@@ -19,26 +20,26 @@ function fnv1a(text: string): number {
   return hash >>> 0
 }
 
-/** Throws `RangeError` unless these are probabilities with a sum of at most 1. */
+/** Throws `invalid` unless these are probabilities with a sum of at most 1. */
 export function checkProbabilities(name: string, rates: Readonly<Record<string, number | undefined>>): void {
   let sum = 0
   for (const [rate, probability = 0] of Object.entries(rates)) {
     if (!(probability >= 0 && probability <= 1)) {
-      throw new RangeError(`${name}.${rate} must be from 0 to 1, not ${probability}`)
+      throw invalid(`${name}.${rate} must be from 0 to 1, not ${probability}`, `${name}.${rate}`)
     }
     sum += probability
   }
   // Ten rates of 0.1 add up to a little more than 1.
   if (sum > 1 + 1e-9)
-    throw new RangeError(`${name}: ${Object.keys(rates).join(', ')} must not exceed 1 in total: ${sum}`)
+    throw invalid(`${name}: ${Object.keys(rates).join(', ')} must not exceed 1 in total: ${sum}`, name)
 }
 
-/** Throws `RangeError` unless this is a range of durations. */
+/** Throws `invalid` unless this is a range of durations. */
 export function checkDelay(name: string, delay: DelayRange | undefined): void {
   if (delay === undefined) return
   const [from, to] = delay.map(durationMs)
   if (!(from! <= to!))
-    throw new RangeError(`${name}.delay must be from a shorter to a longer time, not ${delay}`)
+    throw invalid(`${name}.delay must be from a shorter to a longer time, not ${delay}`, `${name}.delay`)
 }
 
 /** Draws a delay in whole milliseconds; 0 without a range. */

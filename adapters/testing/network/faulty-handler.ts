@@ -1,3 +1,4 @@
+import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, hasMethod, type MembersOf, unchecked } from '../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import { durationMs } from '../duration.ts'
@@ -60,7 +61,7 @@ export interface FaultyHandler {
   delay(duration: number | string, options?: RequestDelayOptions): void
   /** Ends all faults: planned ones, {@link rates} and delays. */
   heal(): void
-  /** Random faults from now on. Setting invalid rates throws `RangeError`. */
+  /** Random faults from now on. Setting invalid rates throws `invalid`. */
   rates: HandlerRates
   /** The latest 10,000 injected faults. */
   readonly log: readonly HandlerFault[]
@@ -74,10 +75,19 @@ const FAULTY_HANDLER_OPTIONS: MembersOf<FaultyHandlerOptions> = {
 const DELAY_OPTIONS: MembersOf<RequestDelayOptions> = { ...FAULT_POINT, after: 'boolean' }
 const RESPONSE_OPTIONS: MembersOf<ResponseOptions> = { ...FAULT_POINT, code: 'string', headers: unchecked }
 
-/** Wraps a handler in a {@link FaultyHandler}. Without faults it behaves like the handler. */
+/**
+ * Wraps a handler in a {@link FaultyHandler}. Without faults it behaves like the handler.
+ *
+ * ```ts
+ * const handler = faultyHandler(createHandler(hw, { auth: 'none' }))
+ * handler.loseResponse({ nth: 2 })
+ * handler.delay('2s')
+ * const response = await handler(new Request('http://localhost/v1/basins'))
+ * ```
+ */
 export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = {}): FaultyHandler {
   assertOptions(options, FAULTY_HANDLER_OPTIONS)
-  if (typeof handler !== 'function') throw new RangeError('faultyHandler needs a handler, a function')
+  if (typeof handler !== 'function') throw invalid('faultyHandler needs a handler, a function', 'handler')
   const { seed = 1, rates = {}, clock = systemClock } = options
   const plan = new HandlerFaultPlan(seed)
   plan.rates = rates
@@ -146,7 +156,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     loseResponse: (point = {}) => plan.add({ fault: 'loseResponse' }, point),
     cut(afterBytes, point = {}) {
       if (!(Number.isSafeInteger(afterBytes) && afterBytes >= 0)) {
-        throw new RangeError(`afterBytes must be a non-negative integer, not ${afterBytes}`)
+        throw invalid(`afterBytes must be a non-negative integer, not ${afterBytes}`, 'afterBytes')
       }
       plan.add({ fault: 'cut', afterBytes }, point)
     },
@@ -155,7 +165,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
       assertOptions(options, RESPONSE_OPTIONS)
       const { code = 'unavailable', headers = {}, ...point } = options
       if (!(status >= 400 && status <= 599))
-        throw new RangeError(`status must be from 400 to 599, not ${status}`)
+        throw invalid(`status must be from 400 to 599, not ${status}`, 'status')
       plan.add({ fault: 'respond', status, code, headers }, point)
     },
     delay(duration, options = {}) {

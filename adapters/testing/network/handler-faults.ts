@@ -3,7 +3,6 @@ import {
   assertOptions,
   listOf,
   type MembersOf,
-  rangeError,
   unchecked,
 } from '../../../src/model/validation.ts'
 import { FAULT_POINT, FaultLog, type FaultPoint, FaultPoints } from '../faults/planned-faults.ts'
@@ -110,7 +109,7 @@ export class HandlerFaultPlan {
   }
 
   set rates(rates: HandlerRates) {
-    assertMembers(rates, RATES, 'rates', rangeError, 'rates.')
+    assertMembers(rates, RATES, 'rates', 'rates.')
     const { delay, ...probabilities } = rates
     checkProbabilities('rates', probabilities)
     checkDelay('rates', delay)

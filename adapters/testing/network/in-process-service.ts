@@ -1,3 +1,4 @@
+import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf } from '../../../src/model/validation.ts'
 import type { Handler } from './faulty-handler.ts'
 import { fetchFailed, relayedResponse } from './relayed-response.ts'
@@ -37,15 +38,17 @@ let services = 0
  * open at the same time and can be closed in any order.
  *
  * ```ts
+ * import { S2 } from '@s2-dev/streamstore'
+ *
  * const service = inProcessService(createHandler(hw, { auth: 'none' }))
  * const s2 = service.connect(S2)
- * // ...
+ * for await (const basin of s2.basins.listAll()) console.log(basin.name)
  * service.close()
  * ```
  */
 export function inProcessService(handler: Handler, options: InProcessServiceOptions = {}): InProcessService {
   assertOptions(options, { accessToken: 'string' } satisfies MembersOf<InProcessServiceOptions>)
-  if (typeof handler !== 'function') throw new RangeError('inProcessService needs a handler, a function')
+  if (typeof handler !== 'function') throw invalid('inProcessService needs a handler, a function', 'handler')
   // `.invalid` never resolves, and `fetch` refuses port 1, so a request after `close` does not reach the
   // network.
   const url = `http://headwater-${++services}.invalid:1`

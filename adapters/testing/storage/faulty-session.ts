@@ -3,6 +3,7 @@ import type {
   AppendRequest,
   CatalogChange,
   Collection,
+  HeadIdentity,
   ListRange,
   ReadRange,
   ReclaimLimits,
@@ -30,6 +31,9 @@ interface PendingCall {
 export class FaultySession implements StorageSession {
   /** Absent if the storage has none, because engines distinguish the two. */
   readonly electForBackgroundWork?: NonNullable<StorageSession['electForBackgroundWork']>
+  /** As the storage has it. Reading a clock does not fail. */
+  readonly now?: NonNullable<StorageSession['now']>
+  readonly clockOffsetMs?: NonNullable<StorageSession['clockOffsetMs']>
   readonly #inner: StorageSession
   readonly #clock: Clock
   readonly #plan: StorageFaultPlan
@@ -60,6 +64,8 @@ export class FaultySession implements StorageSession {
     if (inner.electForBackgroundWork !== undefined) {
       this.electForBackgroundWork = inner.electForBackgroundWork.bind(inner)
     }
+    if (inner.now !== undefined) this.now = inner.now.bind(inner)
+    if (inner.clockOffsetMs !== undefined) this.clockOffsetMs = inner.clockOffsetMs.bind(inner)
     this.#inner = inner
     this.#clock = storage.clock
     this.#plan = storage.plan
@@ -80,8 +86,8 @@ export class FaultySession implements StorageSession {
     return this.#call('commit', [changes], () => this.#inner.commit(changes))
   }
 
-  head(logId: string) {
-    return this.#call('head', [logId], () => this.#inner.head(logId))
+  head(logId: string, known?: HeadIdentity) {
+    return this.#call('head', [logId], () => this.#inner.head(logId, known))
   }
 
   append(request: AppendRequest) {

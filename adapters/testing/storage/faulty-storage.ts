@@ -1,11 +1,5 @@
-import {
-  assertOptions,
-  hasMethod,
-  type MembersOf,
-  oneOf,
-  rangeError,
-  unchecked,
-} from '../../../src/model/validation.ts'
+import { invalid } from '../../../src/model/errors.ts'
+import { assertOptions, hasMethod, type MembersOf, oneOf, unchecked } from '../../../src/model/validation.ts'
 import type {
   Storage,
   StorageContext,
@@ -50,7 +44,7 @@ export interface FaultyStorageOptions {
  */
 export interface FaultyStorage extends Storage {
   /**
-   * Makes calls of the operation fail: all from now on, or those selected by the options. Throws `RangeError`
+   * Makes calls of the operation fail: all from now on, or those selected by the options. Throws `invalid`
    * for invalid options.
    */
   fail<Operation extends StorageOperation>(operation: Operation, options?: FailOptions<Operation>): void
@@ -71,14 +65,14 @@ export interface FaultyStorage extends Storage {
   /** Makes reads return only their first block. */
   tearReads(point?: FaultPoint<StorageArguments<'read'>>): void
   /**
-   * Drops notifications: engines discover changes by polling. Throws `RangeError` for `reliable`
+   * Drops notifications: engines discover changes by polling. Throws `invalid` for `reliable`
    * notifications.
    */
   dropNotifications(): void
   /** Sends each notification twice. */
   duplicateNotifications(): void
   /**
-   * Delays notifications by milliseconds or by `'500ms'`, `'2s'`. Throws `RangeError` for `reliable`
+   * Delays notifications by milliseconds or by `'500ms'`, `'2s'`. Throws `invalid` for `reliable`
    * notifications.
    */
   delayNotifications(duration: number | string): void
@@ -94,13 +88,21 @@ export interface FaultyStorage extends Storage {
   crash(): Promise<void>
   /** Ends all faults: planned ones, {@link rates}, delays and a lost connection. */
   heal(): void
-  /** Random faults from now on. Setting invalid rates throws `RangeError`. */
+  /** Random faults from now on. Setting invalid rates throws `invalid`. */
   rates: StorageRates
   /** The latest 10,000 injected faults. */
   readonly log: readonly StorageFault[]
 }
 
-const INJECTED_KINDS: readonly InjectedKind[] = ['io', 'quota', 'closed', 'blocked', 'corrupt', 'conflict']
+const INJECTED_KINDS: readonly InjectedKind[] = [
+  'io',
+  'quota',
+  'closed',
+  'blocked',
+  'denied',
+  'corrupt',
+  'conflict',
+]
 const DELAY_OPTIONS = { ...FAULT_POINT, after: 'boolean' } satisfies MembersOf<DelayOptions<'read'>>
 const FAIL_OPTIONS: MembersOf<FailOptions<'read'>> = {
   ...DELAY_OPTIONS,
@@ -112,10 +114,19 @@ const FAULTY_STORAGE_OPTIONS: MembersOf<FaultyStorageOptions> = {
   notifications: oneOf(['none', 'hint', 'reliable']),
 }
 
-/** Wraps a storage in a {@link FaultyStorage}. Without faults it behaves like the storage. */
+/**
+ * Wraps a storage in a {@link FaultyStorage}. Without faults it behaves like the storage.
+ *
+ * ```ts
+ * const storage = faultyStorage(memory())
+ * const hw = await open({ storage, clock: virtualClock() })
+ * storage.fail('append', { kind: 'quota', nth: 3 })
+ * storage.delay('read', '2s')
+ * ```
+ */
 export function faultyStorage(storage: Storage, options: FaultyStorageOptions = {}): FaultyStorage {
   assertOptions(options, FAULTY_STORAGE_OPTIONS)
-  hasMethod('open', 'a storage, such as `memory()`')(storage, 'storage', rangeError)
+  hasMethod('open', 'a storage, such as `memory()`')(storage, 'storage')
   return new StorageWithFaults(storage, options)
 }
 
@@ -193,7 +204,7 @@ class StorageWithFaults implements FaultyStorage {
     assertOptions(options, FAIL_OPTIONS)
     const { kind = 'io', after = false } = options
     if (kind === 'conflict' && (after || !['commit', 'append'].includes(operation))) {
-      throw new RangeError('kind `conflict` requires `commit` or `append` without `after`')
+      throw invalid('kind `conflict` requires `commit` or `append` without `after`', 'kind')
     }
     this.#plan.add(operation, { fault: 'failure', kind, after }, options as FaultPoint<readonly unknown[]>)
   }
@@ -273,7 +284,7 @@ class StorageWithFaults implements FaultyStorage {
 
   #checkUnreliable(): void {
     if (this.manifest.notifications !== 'reliable') return
-    throw new RangeError('`reliable` notifications cannot be dropped or delayed')
+    throw invalid('`reliable` notifications cannot be dropped or delayed')
   }
 }
 

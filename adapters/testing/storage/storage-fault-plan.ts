@@ -3,7 +3,6 @@ import {
   listOf,
   type Members,
   type MembersOf,
-  rangeError,
   unchecked,
   unknownMember,
 } from '../../../src/model/validation.ts'
@@ -62,14 +61,14 @@ export class StorageFaultPlan {
   }
 
   set rates(rates: StorageRates) {
-    assertMembers(rates, STORAGE_RATES, 'rates', rangeError, 'rates.')
+    assertMembers(rates, STORAGE_RATES, 'rates', 'rates.')
     for (const [operation, given] of Object.entries(rates)) checkRates(operation, given)
     this.#rates = rates
   }
 
   add(operation: StorageOperation, fault: PlannedFault, point: FaultPoint<readonly unknown[]>): void {
     if (!STORAGE_OPERATIONS.includes(operation)) {
-      throw unknownMember(operation, operation, STORAGE_RATES, rangeError)
+      throw unknownMember(operation, operation, STORAGE_RATES)
     }
     let points = this.#points.get(operation)
     if (points === undefined) {

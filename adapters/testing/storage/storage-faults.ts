@@ -8,7 +8,14 @@ export type StorageOperation =
   | 'open'
   | Exclude<
       keyof StorageSession,
-      'close' | 'allocate' | 'check' | 'isFull' | 'electForBackgroundWork' | 'isExclusive'
+      | 'close'
+      | 'allocate'
+      | 'check'
+      | 'isFull'
+      | 'electForBackgroundWork'
+      | 'isExclusive'
+      | 'now'
+      | 'clockOffsetMs'
     >
 
 const OPERATIONS: Readonly<Record<StorageOperation, true>> = {

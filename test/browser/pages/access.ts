@@ -1,6 +1,6 @@
 import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type AccessScopeInput, type Headwater, HeadwaterError, open } from '../../../src/index.ts'
+import { type AccessScopeInput, type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { EventReader } from './event-reader.ts'
 
@@ -20,7 +20,7 @@ async function start() {
   return hw
 }
 
-function issueReader(hw: Headwater): Promise<string> {
+function issueReader(hw: Engine): Promise<string> {
   return hw.issueAccessToken({ id: 'reader', autoPrefixStreams: true, scope: READER })
 }
 
@@ -54,7 +54,7 @@ export async function holder() {
   const following = refusal(
     tenant
       .stream('orders')
-      .readSession({ seqNum: 0 })
+      .follow({ seqNum: 0 })
       .records$.forEach(({ body }) => {
         bodies.push(body)
         if (bodies.length === 1) void hw.basin(BASIN).stream('tenant/orders').append('live')
@@ -137,7 +137,7 @@ export async function insecure() {
   const stream = hw.basin(BASIN).stream('plain')
   const bodies: string[] = []
   await stream.append('a')
-  for await (const { records: text } of stream.readSession({ seqNum: 0 }).batches()) {
+  for await (const { records: text } of stream.follow({ seqNum: 0 }).batches()) {
     bodies.push(...text.map(({ body }) => body))
     if (bodies.length === 1) await stream.append('b')
     if (bodies.length === 2) break
@@ -146,7 +146,7 @@ export async function insecure() {
   const refusals = {
     create: await refusalWithMessage(hw.createBasin('vault', { streamCipher })),
     ensure: await refusalWithMessage(hw.ensureBasin('vault', { streamCipher })),
-    reconfigure: await refusalWithMessage(hw.reconfigureBasin(BASIN, { streamCipher })),
+    reconfigure: await refusalWithMessage(hw.basin(BASIN).reconfigure({ streamCipher })),
     issue: await refusalWithMessage(hw.issueAccessToken({ id: 'x', scope: READER })),
     createRoot: await refusalWithMessage(hw.createRootToken()),
     setRoot: await refusalWithMessage(hw.setRootToken('a-root-token-of-a-test')),
@@ -160,7 +160,7 @@ export async function insecure() {
   const openHandler = createHandler(hw, { auth: 'none' })
   const listed = (await openHandler(new Request('http://localhost/v1/basins'))).status
   const basins = (await hw.listBasins()).items.map(({ name }) => name)
-  const { streamCipher: kept } = await hw.basinConfig(BASIN)
+  const { streamCipher: kept } = await hw.basin(BASIN).config()
   await hw.close()
   return {
     isSecureContext,

@@ -35,18 +35,18 @@ export async function roundTrip(cipher: Cipher) {
   const { hw, letters } = await openEncrypted(cipher)
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
   const ack = await letters(KEY).append({ headers: [[body, body.toReversed()]], body, timestamp: 1 })
-  const { records } = await letters(KEY).read({ seqNum: 0 }, { as: 'bytes' })
+  const { records } = await letters(KEY).readBatch({ seqNum: 0 }, { as: 'bytes' })
   const [record] = records
   const [[name, value]] = record!.headers as [[Uint8Array, Uint8Array]]
   const { cipher: listed } = (await hw.basin('vault').listStreams()).items[0]!
   const refusals = [
-    await refusal(letters(new Uint8Array(32)).read({ seqNum: 0 })),
+    await refusal(letters(new Uint8Array(32)).readBatch({ seqNum: 0 })),
     await refusal(
       letters(new Uint8Array(32))
-        .readSession({ seqNum: 0 }, { as: 'bytes' })
+        .follow({ seqNum: 0 }, { as: 'bytes' })
         .records$.forEach(() => {}),
     ),
-    await refusal(letters(new Uint8Array(31)).read({ seqNum: 0 })),
+    await refusal(letters(new Uint8Array(31)).readBatch({ seqNum: 0 })),
     await refusal(letters().append('x')),
   ]
   const tail = (await letters().checkTail()).seqNum
@@ -64,10 +64,10 @@ export async function follow(cipher: Cipher) {
   const bodies: string[] = []
   const wrongKey = refusal(
     letters(new Uint8Array(32))
-      .readSession({ tailOffset: 0 }, { as: 'bytes' })
+      .follow({ tailOffset: 0 }, { as: 'bytes' })
       .records$.forEach(() => {}),
   )
-  for await (const { records: text } of letters(KEY).readSession({ seqNum: 0 }).batches()) {
+  for await (const { records: text } of letters(KEY).follow({ seqNum: 0 }).batches()) {
     bodies.push(...text.map(({ seqNum, body }) => `${seqNum} ${body}`))
     if (bodies.length === 2) await letters(KEY).append(['c', 'd'])
     if (bodies.length === 4) await letters(KEY).append('e')
@@ -100,7 +100,7 @@ export async function appendInOrder(cipher: Cipher, appends: number) {
   const bodies = Array.from({ length: appends }, (_, i) => `${i}`.padEnd(i % 20 === 0 ? 200_000 : 3, '.'))
   const acks = await Promise.all(bodies.map((body) => stream.append(body)))
   const read: string[] = []
-  for await (const { records: text } of stream.readSession({ seqNum: 0, count: appends }).batches()) {
+  for await (const { records: text } of stream.read({ seqNum: 0, count: appends }).batches()) {
     read.push(...text.map(({ body }) => body))
   }
   const { pendingAppends, appendBytesInFlight } = hw.stats()

@@ -57,8 +57,8 @@ export async function everyByte() {
   const { hw, stream } = await openStream()
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
   await stream.append({ body, headers: [[body, body.toReversed()]], timestamp: 1 })
-  const { records } = await stream.read({ seqNum: 0 }, { as: 'bytes' })
-  const [text] = await firstValueFrom(stream.readSession({ seqNum: 0, count: 1 }).records$.pipe(toArray()))
+  const { records } = await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
+  const [text] = await firstValueFrom(stream.read({ seqNum: 0, count: 1 }).records$.pipe(toArray()))
   await hw.close()
   const [record] = records
   const [[name, value]] = record!.headers as [[Uint8Array, Uint8Array]]
@@ -75,7 +75,7 @@ export async function follow() {
   const observed = new Promise<string[]>((resolve, reject) => {
     const bodies: string[] = []
     const subscription = stream
-      .readSession({ seqNum: 0 })
+      .follow({ seqNum: 0 })
       .records$.pipe(take(5))
       .subscribe({
         next: ({ seqNum, body }) => {
@@ -91,7 +91,7 @@ export async function follow() {
   })
   const iterate = async () => {
     const batches: number[][] = []
-    for await (const { records } of stream.readSession({ seqNum: 1 }, { as: 'bytes' }).batches()) {
+    for await (const { records } of stream.follow({ seqNum: 1 }, { as: 'bytes' }).batches()) {
       batches.push(records.map(({ seqNum }) => seqNum))
       loop.open()
       if (records.at(-1)!.seqNum === 4) break
@@ -112,8 +112,8 @@ export async function trim() {
   const { hw, stream } = await openStream()
   await stream.append(['a', 'b', 'c'])
   await stream.trim(2)
-  const { records } = await stream.read({ seqNum: 0 }, { as: 'bytes' })
-  const beyond = await refusal(stream.read({ seqNum: 4 }))
+  const { records } = await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
+  const beyond = await refusal(stream.readBatch({ seqNum: 5 }))
   await hw.close()
   return { seqNums: records.map(({ seqNum }) => seqNum), beyond }
 }
@@ -124,11 +124,11 @@ export async function close() {
   await stream.append('a')
   const history = gate()
   const observed = refusal(
-    stream.readSession({ seqNum: 0 }, { as: 'bytes' }).records$.forEach(() => {
+    stream.follow({ seqNum: 0 }, { as: 'bytes' }).records$.forEach(() => {
       history.open()
     }),
   )
-  const polled = refusal(stream.read({ waitSeconds: 60 }))
+  const polled = refusal(stream.readBatch({ tailOffset: 0, waitMs: 60_000 }))
   const session = await stream.appendSession()
   const ticket = await session.submit(['b', 'c'])
   await Promise.all([history.opened, ticket.ack()])

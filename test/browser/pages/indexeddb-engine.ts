@@ -1,8 +1,8 @@
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Headwater, HeadwaterError, open, systemClock } from '../../../src/index.ts'
+import { type Engine, HeadwaterError, open, systemClock } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 
-let hw: Headwater | undefined
+let hw: Engine | undefined
 
 /** `speed` divides all delays. */
 export async function openEngine(name: string, speed = 1): Promise<void> {
@@ -31,7 +31,7 @@ export async function readAll(name?: string): Promise<string[]> {
   const { seqNum } = await stream(name).checkTail()
   let from = 0
   while (from < seqNum) {
-    const { records: text } = await stream(name).read({ seqNum: from })
+    const { records: text } = await stream(name).readBatch({ seqNum: from })
     bodies.push(...text.map(({ body }) => body))
     from = text.at(-1)!.seqNum + 1
   }

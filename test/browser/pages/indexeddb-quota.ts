@@ -4,7 +4,7 @@ import {
   type StorageUsage,
   trimWhenLow,
 } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Headwater, HeadwaterError, open } from '../../../src/index.ts'
+import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 
 const storage = indexedDb('quota')
@@ -12,7 +12,7 @@ const storage = indexedDb('quota')
 export type { LowSpace }
 
 const events: LowSpace[] = []
-let hw: Headwater
+let hw: Engine
 
 const stream = () => hw.basin('b').stream('log')
 
@@ -49,7 +49,7 @@ export async function storedRecords(): Promise<[seqNum: number, bytes: number][]
   const { seqNum } = await stream().checkTail()
   const records: [number, number][] = []
   for (let from = 0; from < seqNum; ) {
-    const batch = await stream().read({ seqNum: from }, { as: 'bytes' })
+    const batch = await stream().readBatch({ seqNum: from }, { as: 'bytes' })
     for (const record of batch.records) records.push([record.seqNum, record.body.length])
     from = batch.lastSeqNum + 1
   }

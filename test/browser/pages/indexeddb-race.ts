@@ -1,7 +1,7 @@
 import { type Durability, indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Headwater, HeadwaterError, open } from '../../../src/index.ts'
+import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 
-let hw: Headwater
+let hw: Engine
 
 export async function openEngine(name: string, durability: Durability): Promise<void> {
   hw = await open({ storage: indexedDb(name, { durability }) })
@@ -77,7 +77,7 @@ export async function readAll(stream: string): Promise<string[]> {
   const log = hw.basin('b').stream(stream)
   const { seqNum } = await log.checkTail()
   const all: string[] = []
-  for await (const batch of log.readSession({ seqNum: 0, count: seqNum }).batches()) {
+  for await (const batch of log.read({ seqNum: 0, count: seqNum }).batches()) {
     for (const { headers, body } of batch.records) all.push(headers.length > 0 ? `fence ${body}` : body)
   }
   return all

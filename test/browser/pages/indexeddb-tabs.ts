@@ -1,8 +1,8 @@
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Clock, type Headwater, open, systemClock } from '../../../src/index.ts'
+import { type Clock, type Engine, open, systemClock } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 
-let hw: Headwater
+let hw: Engine
 let session: StorageSession
 const reported: boolean[] = []
 const bodies: string[] = []
@@ -29,7 +29,7 @@ export async function append(body: string): Promise<number> {
 
 /** Follows the stream from its first record. */
 export async function follow(): Promise<void> {
-  const reading = await hw.basin('b').stream('log').openRead({ seqNum: 0 })
+  const reading = await hw.basin('b').stream('log').openCursor({ seqNum: 0 }, {})
   const on = async () => {
     for (;;) {
       const event = await reading!.next()

@@ -3,7 +3,7 @@ import { createRoot, hydrateRoot, type Root } from 'react-dom/client'
 import { renderToString } from 'react-dom/server'
 import { type RecordSource, type StreamView, useStream } from '../../../adapters/react/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type Headwater, HeadwaterError, open, type ReadQuery, type TextRecord } from '../../../src/index.ts'
+import { type Engine, HeadwaterError, open, type ReadQuery, type TextRecord } from '../../../src/index.ts'
 
 interface Props {
   readonly stream: RecordSource<TextRecord> | undefined
@@ -99,9 +99,9 @@ function Reader(props: Props & { readonly onRender: OnRender }) {
 function counted(stream: RecordSource<TextRecord>) {
   const counts = { sessions: 0 }
   const source: RecordSource<TextRecord> = {
-    readSession(query, options) {
+    follow(query, options) {
       counts.sessions++
-      return stream.readSession(query, options)
+      return stream.follow(query, options)
     },
   }
   return { source, counts }
@@ -115,7 +115,7 @@ async function openChat(...bodies: readonly string[]) {
 }
 
 /** The number of sessions that stay open. */
-async function openReads(hw: Headwater): Promise<number> {
+async function openReads(hw: Engine): Promise<number> {
   for (let turn = 0; turn < 100 && hw.stats().openReads > 0; turn++) {
     await new Promise((resolve) => setTimeout(resolve))
   }
@@ -144,8 +144,8 @@ export async function renderAgain() {
   const { hw, stream } = await openChat('a')
   const handle = () => hw.basin('my-app').stream('chat')
   let sessions = 0
-  const original = stream.constructor.prototype.readSession
-  stream.constructor.prototype.readSession = function (...args: unknown[]) {
+  const original = stream.constructor.prototype.follow
+  stream.constructor.prototype.follow = function (...args: unknown[]) {
     sessions++
     return original.apply(this, args)
   }
@@ -160,7 +160,7 @@ export async function renderAgain() {
   mounted.update({ stream: handle(), query: { seqNum: 9 } })
   const { bodies } = await mounted.until(({ bodies }) => bodies.length === 2)
   mounted.unmount()
-  stream.constructor.prototype.readSession = original
+  stream.constructor.prototype.follow = original
   await hw.close()
   return { unchanged, changed: sessions, bodies }
 }
@@ -192,7 +192,7 @@ export async function changeStream() {
  */
 export async function burst(count: number) {
   const source: RecordSource<TextRecord> = {
-    readSession: () => ({
+    follow: () => ({
       async *events() {
         for (let seqNum = 0; seqNum < count; seqNum++) {
           if (seqNum % 10 === 0) await new Promise((resolve) => setTimeout(resolve))

@@ -1,6 +1,6 @@
 import { serveFetchEvents } from '../../../adapters/http/index.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { type Headwater, open } from '../../../src/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 
 /** The used part of a service worker's global scope, whose types conflict with those of pages. */
@@ -18,7 +18,7 @@ const scope = globalThis as unknown as Scope
 /** Messages from pages, besides the protocol. */
 export type Query = 'stats' | 'root-token'
 
-let opening: Promise<Headwater> | undefined
+let opening: Promise<Engine> | undefined
 const engine = () => {
   opening ??= open({ storage: indexedDb('service-worker'), usage: usageMetrics() })
   return opening

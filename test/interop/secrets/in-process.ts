@@ -1,4 +1,4 @@
-import type { Headwater } from '../../../src/index.ts'
+import type { Engine } from '../../../src/index.ts'
 import type { Evidence } from './evidence.ts'
 import { FAILURES } from './failing-calls.ts'
 import { BASIN, EVERYTHING, KEYS, SEALED_TEXTS } from './material.ts'
@@ -9,29 +9,29 @@ import { STORAGE_METHODS, type WatchedStorage } from './watched-storage.ts'
  * while it fails.
  */
 export async function failInProcess(
-  hw: Headwater,
+  hw: Engine,
   token: string,
   watched: WatchedStorage,
   evidence: Evidence,
 ): Promise<void> {
   const failed = (source: string) => (error: unknown) => evidence.add('errors', source, error)
   const callers = { owner: hw, holder: hw.as(token), stranger: hw.as(`${token.slice(0, -8)}AAAAAAA=`) }
-  const calls = (caller: Headwater): readonly Promise<unknown>[] =>
+  const calls = (caller: Engine): readonly Promise<unknown>[] =>
     Object.values(KEYS).flatMap((encryptionKey) => {
       const stream = caller.basin(BASIN, { autoCreate: false }).stream('letters', { encryptionKey })
       return [
         stream.append(SEALED_TEXTS['a sealed body'], { matchSeqNum: 99 }),
         stream.append({ headers: [['', SEALED_TEXTS['a sealed body']]] }),
         stream.append({ headers: [[SEALED_TEXTS['the name of a sealed header'], 'v']], timestamp: -1 }),
-        stream.read({ seqNum: 0 }),
-        stream.read({ seqNum: 99 }),
+        stream.readBatch({ seqNum: 0 }),
+        stream.readBatch({ seqNum: 99 }),
         caller.issueAccessToken({ id: 'fine', scope: EVERYTHING }),
         caller.issueAccessToken({ id: 'x', expiresAt: new Date(0), scope: {} }),
         caller.listAccessTokens({ prefix: 'x', limit: -1 }),
         caller.basin(BASIN, { autoCreate: false }).listStreams(),
       ]
     })
-  const settle = async (source: string, caller: Headwater) => {
+  const settle = async (source: string, caller: Engine) => {
     await Promise.all(calls(caller).map((call) => call.catch(failed(source))))
   }
   let failures = 0
@@ -45,7 +45,7 @@ export async function failInProcess(
 }
 
 /** Objects that an app may log, with their content. */
-export async function inspectHandles(hw: Headwater, token: string, evidence: Evidence): Promise<void> {
+export async function inspectHandles(hw: Engine, token: string, evidence: Evidence): Promise<void> {
   const holder = hw.as(token)
   for (const [who, caller] of Object.entries({ owner: hw, holder })) {
     const basin = caller.basin(BASIN)
@@ -54,7 +54,7 @@ export async function inspectHandles(hw: Headwater, token: string, evidence: Evi
     const producer = stream.producer()
     const session = await stream.appendSession()
     const ticket = await session.submit(SEALED_TEXTS['a sealed body'])
-    const read = stream.readSession({ seqNum: 0 })
+    const read = stream.follow({ seqNum: 0 })
     const handles = {
       engine: caller,
       basin,

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
 import { serve } from '../../../adapters/node/index.ts'
-import { type Headwater, open } from '../../../src/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
 import { testClock } from '../../support/index.ts'
 import { collect } from './collect.ts'
 import {
@@ -19,17 +19,17 @@ import { RecordingClient } from './misplaced-secrets.ts'
 import { watchedStorage } from './watched-storage.ts'
 
 /** Records of each stream; the encrypted ones also have a header. */
-async function fill(hw: Headwater): Promise<void> {
+async function fill(hw: Engine): Promise<void> {
   await hw.createBasin(BASIN)
   const encryptionKey = KEYS['the right key']
   const [body, name, value] = Object.values(SEALED_TEXTS)
   for (const [stream, streamCipher] of Object.entries(SEALED)) {
-    await hw.reconfigureBasin(BASIN, { streamCipher })
+    await hw.basin(BASIN).reconfigure({ streamCipher })
     await hw.basin(BASIN).createStream(stream)
     const sealed = hw.basin(BASIN).stream(stream, { encryptionKey })
     await sealed.append({ headers: [[name!, value!]], body: body! })
   }
-  await hw.reconfigureBasin(BASIN, { streamCipher: null })
+  await hw.basin(BASIN).reconfigure({ streamCipher: null })
   await hw.basin(BASIN).createStream('plain')
   const [plainBody, plainValue] = Object.values(PLAIN_TEXTS)
   await hw
@@ -39,7 +39,7 @@ async function fill(hw: Headwater): Promise<void> {
 }
 
 /** Tokens of every kind. */
-async function tokensOf(hw: Headwater): Promise<Record<string, string>> {
+async function tokensOf(hw: Engine): Promise<Record<string, string>> {
   const scope = EVERYTHING
   const limited = { ...scope, streams: { exact: 'elsewhere' } }
   const issued = await hw.issueAccessToken({ id: 'fine', scope })

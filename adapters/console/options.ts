@@ -1,0 +1,48 @@
+import { invalid } from '../../src/model/errors.ts'
+import { assertOptions, assertText, type MembersOf, oneOf } from '../../src/model/validation.ts'
+
+/** Options of the console. */
+export interface ConsoleOptions {
+  /**
+   * Sends a request: `createHandler(hw, { auth: 'none' })` for an engine in this page, `fetch` for a server,
+   * or any function of that shape.
+   */
+  readonly fetch: (request: Request) => Promise<Response>
+  /**
+   * The address of the server, such as `https://streams.example`. Default: none, for an engine in this page,
+   * and no curl commands are offered.
+   */
+  readonly url?: string
+  /**
+   * The address of the server's basins if each has a host of its own, such as `https://{basin}.example`.
+   * Default: `url`, with the basin in a header.
+   */
+  readonly basinUrl?: string
+  /** The prefix of protocol headers: `svc` or `s2`. Default `svc`. */
+  readonly headerPrefix?: string
+  /** The colours. Default `system`: those of the browser. */
+  readonly theme?: 'system' | 'light' | 'dark'
+}
+
+const OPTIONS: MembersOf<ConsoleOptions> = {
+  fetch: 'function',
+  url: assertText,
+  basinUrl: assertText,
+  headerPrefix: assertText,
+  theme: oneOf(['system', 'light', 'dark']),
+}
+
+/** Throws `invalid` for invalid options. */
+export function assertConsoleOptions(options: ConsoleOptions): void {
+  assertOptions(options, OPTIONS)
+  if (options.fetch === undefined) throw invalid('`fetch` is required, such as `createHandler(hw)`', 'fetch')
+  for (const name of ['url', 'basinUrl'] as const) {
+    const value = options[name]?.replace('{basin}', 'basin')
+    if (value !== undefined && !/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : '')) {
+      throw invalid(`\`${name}\` must be an http or https URL, not ${JSON.stringify(options[name])}`, name)
+    }
+  }
+  if (options.headerPrefix !== undefined && !/^[a-z0-9]+$/.test(options.headerPrefix)) {
+    throw invalid('`headerPrefix` must be lower-case letters and digits', 'headerPrefix')
+  }
+}
