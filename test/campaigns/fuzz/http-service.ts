@@ -1,10 +1,11 @@
 import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
-import { type Headwater, open } from '../../../src/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
+import { openCountsOf } from '../../support/open-counts.ts'
 import { equal } from './harness/equal.ts'
 import { AUTHORITY, type HttpRequest } from './http-requests.ts'
 
@@ -58,8 +59,7 @@ export async function exchanges(
     await prepare(hw)
     for (const request of requests) made.push(await exchange(handler, request, clock))
     for (let turn = 0; turn < TURNS; turn++) await macrotask()
-    const { cachedStreams: _, storageFull: __, ...left } = hw.stats()
-    equal(left, NOTHING_OPEN, 'what is left open')
+    equal(openCountsOf(hw), NOTHING_OPEN, 'what is left open')
   } finally {
     await hw.close()
   }
@@ -68,7 +68,7 @@ export async function exchanges(
   return made
 }
 
-async function prepare(hw: Headwater): Promise<void> {
+async function prepare(hw: Engine): Promise<void> {
   await hw.setRootToken(ROOT_TOKEN)
   await hw.createBasin('my-basin', { createStreamOnAppend: true })
   await hw.createBasin('sealed-basin', { streamCipher: 'aes-256-gcm', createStreamOnAppend: true })

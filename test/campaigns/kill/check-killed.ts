@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { encodeRecords } from '../../../src/storage/block-codec.ts'
-import { emptyHead, type Head, type StorageSession } from '../../../src/storage/contract.ts'
+import type { Head, StorageSession } from '../../../src/storage/contract.ts'
+import { emptyHead } from '../../../src/storage/heads.ts'
 import { headAfter, LOG_IDS, placeAt, recordsOf } from './children/blocks.ts'
 
 type Existence = 'there' | 'gone' | 'unknown'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
-import { type Headwater, HeadwaterError, open } from '../../../src/index.ts'
+import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { temporaryDirectory } from '../../storage/filesystem/directories.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
@@ -52,7 +52,7 @@ test(`a new engine reads everything that a killed one acknowledged (${rounds} ro
 }, 3_600_000)
 
 /** Resolves to the tail. */
-async function checkStream(hw: Headwater, name: string, atLeast: number): Promise<number> {
+async function checkStream(hw: Engine, name: string, atLeast: number): Promise<number> {
   // The writer was killed before it created the stream.
   if (atLeast === 0 && !(await exists(hw, name))) return 0
   const stream = hw.basin(BASIN, { autoCreate: false }).stream(name)
@@ -63,7 +63,7 @@ async function checkStream(hw: Headwater, name: string, atLeast: number): Promis
   let expected = trimPointOf(tail)
   if (expected === tail) return tail
   for await (const { records } of stream
-    .readSession({ seqNum: 0, count: tail - expected }, { as: 'bytes' })
+    .read({ seqNum: 0, count: tail - expected }, { as: 'bytes' })
     .batches()) {
     for (const { seqNum, body } of records) {
       expect(seqNum).toBe(expected++)
@@ -75,7 +75,7 @@ async function checkStream(hw: Headwater, name: string, atLeast: number): Promis
 }
 
 /** The creations and deletions in the output of a writer. */
-async function checkShortStreams(hw: Headwater, lines: readonly string[]): Promise<void> {
+async function checkShortStreams(hw: Engine, lines: readonly string[]): Promise<void> {
   const last = new Map<string, string>()
   for (const line of lines) {
     const [kind = '', name = ''] = line.split(' ')
@@ -87,7 +87,7 @@ async function checkShortStreams(hw: Headwater, lines: readonly string[]): Promi
   }
 }
 
-async function exists(hw: Headwater, name: string): Promise<boolean> {
+async function exists(hw: Engine, name: string): Promise<boolean> {
   const { items } = await hw.basin(BASIN).listStreams({ prefix: name, limit: 1000 })
   return items.some((stream) => stream.name === name)
 }

@@ -1,4 +1,4 @@
-import { type Headwater, open, type Stream } from '../../../src/index.ts'
+import { type Engine, open, type Stream } from '../../../src/index.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { EngineClient } from './clients/engine-client.ts'
 import { engineSession } from './clients/engine-session.ts'
@@ -12,7 +12,7 @@ const BASIN = 'linearizability'
  * session per stream; some read in pages, others by sessions.
  */
 export async function openEngines(storage: Storage, count: number): Promise<OpenTarget> {
-  const engines: Headwater[] = []
+  const engines: Engine[] = []
   for (let i = 0; i < count; i++) engines.push(await open({ storage }))
   const sessions = new Map<string, PipelinedAppends>()
   const sessionOf = (stream: Stream, engine: number) => {

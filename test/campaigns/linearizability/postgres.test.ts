@@ -2,7 +2,7 @@ import { Agent } from 'node:http'
 import { setInterval } from 'node:timers/promises'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'
-import { type Headwater, open } from '../../../src/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from '../../storage/postgres/cluster.ts'
 import { Services } from '../processes/services.ts'
@@ -20,7 +20,7 @@ const KILL_EVERY_MS = 350
 describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
   let cluster: Cluster
   let services: Services
-  let hw: Headwater
+  let hw: Engine
   const agent = new Agent({ keepAlive: true })
   beforeAll(async () => {
     cluster = await Cluster.start()

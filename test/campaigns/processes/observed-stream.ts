@@ -73,7 +73,7 @@ export class ObservedStream {
     const records = this.#newFollower()
     while (!signal.aborted) {
       try {
-        const session = stream.readSession({ seqNum: records.length }, { signal })
+        const session = stream.follow({ seqNum: records.length }, { signal })
         for await (const { seqNum, timestamp, headers, body } of session) {
           add(records, { seqNum, timestamp, text: textOf({ headers, body }) })
         }

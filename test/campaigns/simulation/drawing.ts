@@ -53,6 +53,6 @@ export function drawQuery(
     ...(prng.chance(0.2) && { count: prng.below(12) }),
     ...(prng.chance(0.15) && { bytes: prng.below(300) }),
     ...(until !== undefined && { until }),
-    ...(prng.chance(kind === 'unary' ? 0.4 : 0.3) && { waitSeconds: prng.pick([0, 0, 1, 5, 70]) }),
+    ...(prng.chance(kind === 'unary' ? 0.4 : 0.3) && { waitMs: prng.pick([0, 0, 1_000, 5_000, 70_000]) }),
   }
 }

@@ -1,22 +1,35 @@
 import type { Clock } from '../../../src/index.ts'
 
-/** The earliest and the latest time that a clock showed during a period. */
+/** The earliest and the latest time that an engine used during a period. */
 export interface ClockWindow {
   min: number
   max: number
 }
 
-/** The clock of one engine. It may be ahead or behind, may be set, and stops when the engine crashes. */
+/** How often an engine compares its clock with that of the storage, in milliseconds. */
+const MEASURE_MS = 5_000
+
+/**
+ * The clock of one engine. It may be ahead or behind, may be set, and stops when the engine crashes. If the
+ * storage has a clock, the engine corrects its own one by the offset that it measured last.
+ */
 export class EngineClock implements Clock {
   readonly #time: Clock
+  readonly #hasSharedClock: boolean
   #offsetMs: number
+  /** The part of the offset that nobody may delete by. */
+  #leapMs = 0
+  #correctionMs = 0
+  #measuredAt = Number.NEGATIVE_INFINITY
   readonly #timers = new Set<() => void>()
   readonly #windows = new Set<ClockWindow>()
   #isStopped = false
 
-  constructor(time: Clock, offsetMs: number) {
+  constructor(time: Clock, offsetMs: number, hasSharedClock: boolean) {
     this.#time = time
     this.#offsetMs = offsetMs
+    this.#hasSharedClock = hasSharedClock
+    this.measure()
   }
 
   get armed(): number {
@@ -25,6 +38,30 @@ export class EngineClock implements Clock {
 
   now(): number {
     return this.#time.now() + this.#offsetMs
+  }
+
+  /** The time that the engine uses. */
+  get engineTime(): number {
+    return this.now() + this.correctionMs
+  }
+
+  /** The time by which the engine may delete. */
+  get deletionTime(): number {
+    return this.#hasSharedClock ? this.#time.now() : this.engineTime - this.#leapMs
+  }
+
+  /** How far the clock of the storage was ahead when it was read last. */
+  get correctionMs(): number {
+    if (this.#time.now() - this.#measuredAt >= MEASURE_MS) this.measure()
+    return this.#correctionMs
+  }
+
+  /** Reads the clock of the storage, if it has one. */
+  measure(): number {
+    const now = this.#time.now()
+    this.#measuredAt = now
+    if (this.#hasSharedClock) this.#change(() => (this.#correctionMs = now - this.now()))
+    return now
   }
 
   schedule(delayMs: number, callback: () => void): () => void {
@@ -43,13 +80,17 @@ export class EngineClock implements Clock {
 
   /** Sets the clock forward or back by this amount. */
   step(byMs: number): void {
-    this.#widen()
-    this.#offsetMs += byMs
-    this.#widen()
+    this.#change(() => (this.#offsetMs += byMs))
+  }
+
+  /** Sets the clock to another year, or back to the right one. */
+  leap(toMs: number): void {
+    this.step(toMs - this.#leapMs)
+    this.#leapMs = toMs
   }
 
   watch(): ClockWindow {
-    const now = this.now()
+    const now = this.engineTime
     const window = { min: now, max: now }
     this.#windows.add(window)
     return window
@@ -65,8 +106,14 @@ export class EngineClock implements Clock {
     for (const cancel of [...this.#timers]) cancel()
   }
 
+  #change(change: () => void): void {
+    this.#widen()
+    change()
+    this.#widen()
+  }
+
   #widen(): void {
-    const now = this.now()
+    const now = this.now() + this.#correctionMs
     for (const window of this.#windows) {
       window.min = Math.min(window.min, now)
       window.max = Math.max(window.max, now)

@@ -1,6 +1,8 @@
 import type { World } from './world.ts'
 
 const CLOCK_STEPS_MS = [-5_000, -50, 50, 5_000]
+const YEAR_MS = 365 * 86_400_000
+const CLOCK_LEAPS_MS = [-YEAR_MS, 0, YEAR_MS]
 
 /**
  * Faults of engines: they crash, are closed and opened, and lose their connection, and their clocks are set.
@@ -25,6 +27,10 @@ export class EngineFaults {
     if (settings.clockSteps && kind < 0.3) {
       history.add(engine.name, 'clock is set', { byMs, latestTime: this.#world.latestTime })
       engine.clock.step(byMs)
+    } else if (settings.clockLeaps && kind < 0.4) {
+      const toMs = scheduler.pick(CLOCK_LEAPS_MS)
+      history.add(engine.name, 'clock leaps', { toMs, latestTime: this.#world.latestTime })
+      engine.clock.leap(toMs)
     } else if (kind < 0.45) {
       history.add(engine.name, 'closes', { latestTime: this.#world.latestTime })
       engine.close()

@@ -1,4 +1,5 @@
 import type { Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import type { EngineClock } from './engine-clock.ts'
 import type { HeldCalls } from './held-calls.ts'
 
 export interface Holding {
@@ -20,9 +21,12 @@ export class HeldStorage implements Storage {
   readonly #inner: Storage
   readonly #engine: string
   readonly #holding: Holding
+  readonly #sharedClock: EngineClock | undefined
   #session: HeldSession | undefined
 
-  constructor(inner: Storage, engine: string, holding: Holding) {
+  /** `sharedClock` measures the clock of the storage; undefined if it has none. */
+  constructor(inner: Storage, engine: string, holding: Holding, sharedClock: EngineClock | undefined) {
+    this.#sharedClock = sharedClock
     this.manifest = inner.manifest
     this.#inner = inner
     this.#engine = engine
@@ -35,7 +39,12 @@ export class HeldStorage implements Storage {
   }
 
   async open(context: StorageContext): Promise<StorageSession> {
-    this.#session = new HeldSession(await this.#inner.open(context), this.#engine, this.#holding)
+    this.#session = new HeldSession(
+      await this.#inner.open(context),
+      this.#engine,
+      this.#holding,
+      this.#sharedClock,
+    )
     return this.#session
   }
 }
@@ -47,7 +56,14 @@ class HeldSession implements StorageSession {
   #inFlight = 0
   #idle: (() => void) | undefined
 
-  constructor(inner: StorageSession, engine: string, holding: Holding) {
+  readonly now?: NonNullable<StorageSession['now']>
+  readonly clockOffsetMs?: NonNullable<StorageSession['clockOffsetMs']>
+
+  constructor(inner: StorageSession, engine: string, holding: Holding, sharedClock: EngineClock | undefined) {
+    if (sharedClock !== undefined) {
+      this.now = () => this.#hold('now', async () => sharedClock.measure())
+      this.clockOffsetMs = () => sharedClock.correctionMs
+    }
     this.#inner = inner
     this.#engine = engine
     this.#holding = holding

@@ -1,3 +1,4 @@
+import { extendedExpiry } from '../../../src/core/retention.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { Document, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../../src/storage/documents.ts'
@@ -13,8 +14,10 @@ export interface ObserverOptions {
   readonly streams: readonly string[]
   readonly trimGraceMs: number
   readonly onFreed: (stream: string, seqNum: number) => void
-  /** The latest time that any clock has shown. */
+  /** The latest time that any engine has used. */
   readonly latestTime: () => number
+  /** The latest time by which any engine may have deleted what has expired. */
+  readonly deletionTime: () => number
 }
 
 /**
@@ -58,10 +61,10 @@ export class Observer {
         if (known.isFreed) throw new Violation(`record ${seqNum}, which was freed, stays away`, 'the record')
       }
     }
-    const { trimGraceMs, latestTime } = this.#options
+    const { trimGraceMs, latestTime, deletionTime } = this.#options
     for (const record of log.records) {
       if (stored.has(record.seqNum) || record.isFreed) continue
-      checkFreed(record, history, trimGraceMs, latestTime())
+      checkFreed(record, history, trimGraceMs, { latestTime: latestTime(), deletionTime: deletionTime() })
       record.isFreed = true
       this.#options.onFreed(history.name, record.seqNum)
     }
@@ -72,7 +75,7 @@ export class Observer {
     const document = await this.#session.get('streams', streamKey(this.#options.basin, name))
     const logId = documentOf(document)?.logId
     if (now.log !== undefined && logId !== now.log.id) {
-      checkDeletion(history, this.#options.latestTime())
+      checkDeletion(history, this.#options.deletionTime())
       history.remove()
     }
     if (document === undefined) return
@@ -90,6 +93,7 @@ export class Observer {
     const blocks = head.tail.seqNum === known ? [] : await this.#blocks(logId, known, head.tail.seqNum)
     // Storages may merge blocks; records checked before are skipped.
     for (const block of blocks) checkBlock(history, this.attempts, block, head, this.#options.latestTime())
+    extendRecords(history.now.log!, head, this.#options.deletionTime())
     checkHead(history, head)
   }
 
@@ -103,6 +107,16 @@ export class Observer {
       seqNum = more.at(-1)!.endSeqNum
     }
     return blocks
+  }
+}
+
+/** Records live longer if the retention was lengthened while they were stored. */
+function extendRecords({ records }: StoredLog, { extensions }: Head, deletionTime: number): void {
+  for (const record of records) {
+    const { seqNum, extendedTo } = record
+    record.extendedTo = extendedExpiry({ firstSeqNum: seqNum, expiresAt: extendedTo }, extensions)
+    const isExtended = record.extendedTo !== extendedTo
+    if (isExtended && extendedTo !== null && extendedTo <= deletionTime) record.mayBeFreed = true
   }
 }
 

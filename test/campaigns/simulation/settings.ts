@@ -35,6 +35,10 @@ export interface Settings {
   readonly skewMs: number
   /** Whether clocks are set while they are in use. */
   readonly clockSteps: boolean
+  /** Whether clocks leap by years, and back. */
+  readonly clockLeaps: boolean
+  /** Whether the storage has a clock that the engines share, whatever their own clocks show. */
+  readonly hasSharedClock: boolean
   /** Whether some bodies are large enough to reach limits in bytes. */
   readonly largeBodies: boolean
 }
@@ -42,7 +46,7 @@ export interface Settings {
 export function settingsOf(prng: Prng): Settings {
   const isShared = prng.chance(0.65)
   const skews = prng.chance(0.3)
-  return {
+  const settings = {
     engines: isShared ? 1 + prng.below(3) : 1,
     isShared,
     notifications: isShared ? prng.pick(['reliable', 'hint', 'hint', 'none'] as const) : 'none',
@@ -70,7 +74,10 @@ export function settingsOf(prng: Prng): Settings {
     skewMs: skews ? prng.pick([20, 2_000, 60_000]) : 0,
     clockSteps: prng.chance(0.3),
     largeBodies: prng.chance(0.1),
+    clockLeaps: prng.chance(0.2),
   }
+  const hasSharedClock = isShared && prng.chance(0.3)
+  return { ...settings, hasSharedClock, ...(hasSharedClock && { skewMs: prng.pick([0, 2_000, 7_200_000]) }) }
 }
 
 export function drawConfig(prng: Prng): StreamConfigInput {

@@ -1,5 +1,5 @@
 import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/index.ts'
-import { type Headwater, open, type Stream } from '../../../src/index.ts'
+import { type Engine, open, type Stream } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { type ClockWindow, EngineClock } from './engine-clock.ts'
@@ -20,7 +20,7 @@ export interface Call<Result> {
 export class SimulatedEngine {
   readonly name: string
   readonly clock: EngineClock
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly #world: World
   readonly #faulty: FaultyStorage
   readonly #held: HeldStorage
@@ -32,7 +32,7 @@ export class SimulatedEngine {
     name: string,
     parts: {
       readonly clock: EngineClock
-      readonly hw: Headwater
+      readonly hw: Engine
       readonly faulty: FaultyStorage
       readonly held: HeldStorage
     },
@@ -47,11 +47,12 @@ export class SimulatedEngine {
 
   static async open(world: World, name: string, storage: Storage): Promise<SimulatedEngine> {
     const { settings, scheduler } = world
-    const held = new HeldStorage(storage, name, world.holding)
     const { notifications } = settings
-    const faulty = faultyStorage(held, { seed: scheduler.below(2 ** 31), notifications })
+    const seed = scheduler.below(2 ** 31)
     const skewMs = settings.skewMs === 0 ? 0 : scheduler.below(2 * settings.skewMs + 1) - settings.skewMs
-    const clock = new EngineClock(world.time, skewMs)
+    const clock = new EngineClock(world.time, skewMs, world.hasSharedClock)
+    const held = new HeldStorage(storage, name, world.holding, world.hasSharedClock ? clock : undefined)
+    const faulty = faultyStorage(held, { seed, notifications })
     // A generator of its own, so that draws of the engine do not affect those of the scheduler.
     const random = new Prng(scheduler.below(2 ** 31))
     const hw = await open({
@@ -167,6 +168,7 @@ export class SimulatedEngine {
   }
 
   heal(): void {
+    this.clock.leap(0)
     this.#faulty.heal()
   }
 }

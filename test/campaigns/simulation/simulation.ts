@@ -1,5 +1,6 @@
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
+import { openCountsOf } from '../../support/open-counts.ts'
 import type { Actor } from './actors/actor.ts'
 import { Appending } from './actors/appending.ts'
 import { Controller } from './actors/controller.ts'
@@ -140,7 +141,7 @@ class Simulation {
     for (const actor of this.#actors) if (actor instanceof Follower) actor.leave()
     await this.#releaseAll()
     for (const { name, hw } of world.open) {
-      const { cachedStreams: _, storageFull: __, ...held } = hw.stats()
+      const held = openCountsOf(hw)
       if (Object.values(held).some((count) => count > 0))
         throw new Violation('an idle engine holds nothing', `${name}: ${JSON.stringify(held)}`)
     }
@@ -167,7 +168,7 @@ class Simulation {
     const { open, scheduler } = this.#world
     const engine = scheduler.pick(open)
     const id = this.#world.nextAttemptId()
-    const records = [dataRecord(id, 0, engine.clock.now(), 0)]
+    const records = [dataRecord(id, 0, engine.clock.engineTime, 0)]
     this.#appending.begin(
       { actor: 'last', engine, stream, id, records, conditions: {} },
       () => engine.stream(stream).append(records.map(inputOf)),

@@ -4,8 +4,12 @@ import type { SequencedRecord } from '../../../src/index.ts'
 export interface StoredRecord extends SequencedRecord {
   readonly meteredBytes: number
   readonly expiresAt: number | null
+  /** When it expires if a longer retention applies to it. At or after `expiresAt`. */
+  extendedTo: number | null
   /** The end of the append that it belongs to. */
   readonly appendEnd: number
+  /** Whether it had expired by some clock before it was extended, so that it may be freed. */
+  mayBeFreed: boolean
   /** Whether the storage has freed it. */
   isFreed: boolean
 }

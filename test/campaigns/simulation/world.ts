@@ -15,6 +15,8 @@ import { Violation } from './violation.ts'
 export interface Sabotage {
   readonly storage?: (storage: Storage, prng: Prng) => Storage
   readonly stream?: (stream: Stream, prng: Prng) => Stream
+  /** Whether engines do not use the clock of the storage. */
+  readonly ignoresSharedClock?: boolean
 }
 
 /** Everything that a run consists of. */
@@ -33,6 +35,7 @@ export class World {
   readonly #storage: Storage
   readonly #sabotage: Sabotage
   #latestTime = 0
+  #deletionTime = 0
   #engineNumber = 0
   #attemptNumber = 0
 
@@ -50,7 +53,15 @@ export class World {
     const onFreed = (stream: string, seqNum: number) =>
       this.history.add('storage', 'freed', { stream, seqNum })
     const { basin } = this
-    this.observer = new Observer(parts.observed, { basin, streams, trimGraceMs, onFreed, latestTime })
+    const deletionTime = () => this.#latestDeletionTime()
+    this.observer = new Observer(parts.observed, {
+      basin,
+      streams,
+      trimGraceMs,
+      onFreed,
+      latestTime,
+      deletionTime,
+    })
   }
 
   static async create(settings: Settings, scheduler: Prng, sabotage: Sabotage = {}): Promise<World> {
@@ -68,12 +79,28 @@ export class World {
     }
   }
 
-  /** The latest time that any clock has shown. Read before a clock is set or stops. */
+  /** Whether engines use the clock of the storage. */
+  get hasSharedClock(): boolean {
+    return this.settings.hasSharedClock && this.#sabotage.ignoresSharedClock !== true
+  }
+
+  /** The latest time that any engine has used. Read before a clock is set or stops. */
   get latestTime(): number {
-    for (const { clock, hasEnded } of this.engines) {
-      if (!hasEnded) this.#latestTime = Math.max(this.#latestTime, clock.now())
-    }
+    this.#lookAtClocks()
     return this.#latestTime
+  }
+
+  #latestDeletionTime(): number {
+    this.#lookAtClocks()
+    return this.settings.hasSharedClock ? this.time.now() : this.#deletionTime
+  }
+
+  #lookAtClocks(): void {
+    for (const { clock, hasEnded } of this.engines) {
+      if (hasEnded) continue
+      this.#latestTime = Math.max(this.#latestTime, clock.engineTime)
+      this.#deletionTime = Math.max(this.#deletionTime, clock.deletionTime)
+    }
   }
 
   get violation(): Violation | undefined {

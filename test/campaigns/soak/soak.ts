@@ -91,7 +91,7 @@ interface Records {
 }
 
 function localRecords(stream: Stream): Records {
-  const iterator = stream.readSession({ seqNum: 0 }).batches()
+  const iterator = stream.follow({ seqNum: 0 }).batches()
   return {
     next: async () => {
       const { done, value } = await iterator.next()

@@ -6,10 +6,11 @@ import { createHandler } from '../../../../adapters/http/index.ts'
 import { type NodeServer, serve } from '../../../../adapters/node/index.ts'
 import { memory } from '../../../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../../../adapters/testing/index.ts'
-import { type Headwater, open, type RecordInput, type Stream } from '../../../../src/index.ts'
+import { type Engine, open, type RecordInput, type Stream } from '../../../../src/index.ts'
 import { macrotask } from '../../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import type { Storage } from '../../../../src/storage/contract.ts'
+import { openCountsOf } from '../../../support/open-counts.ts'
 import { DirectoryThatFills } from './directory-that-fills.ts'
 import { MemoryThatFills } from './memory-that-fills.ts'
 import { type Counts, countsOf, type Watched } from './snapshot.ts'
@@ -29,7 +30,7 @@ const MEMORY_APPEND_BYTES = 400
 export class World {
   readonly storage: FillingStorage
   readonly clock: VirtualClock
-  readonly hw: Headwater
+  readonly hw: Engine
   readonly server: NodeServer
   readonly handler: (request: Request) => Promise<Response>
   readonly random: Prng
@@ -126,10 +127,11 @@ export class World {
   counts(): Counts {
     const watched: Watched = {
       signals: [this.lasting, this.hw.closing],
-      counts: () => {
-        const { cachedStreams: _, storageFull: __, ...open } = this.hw.stats()
-        return { ...open, ...this.server.counts(), timers: this.clock.pending }
-      },
+      counts: () => ({
+        ...openCountsOf(this.hw),
+        ...this.server.counts(),
+        timers: this.clock.pending,
+      }),
     }
     return countsOf(watched)
   }

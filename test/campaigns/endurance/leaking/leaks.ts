@@ -41,7 +41,7 @@ export const LEAKS: readonly Scenario[] = [
   leaking('a session', (world) => world.stream().appendSession()),
   leaking('a reader that waits', async (world) => {
     const { waitingReads } = world.hw.stats()
-    const cursor = await world.stream('silent').openRead()
+    const cursor = await world.stream('silent').openCursor({}, { create: true })
     void Promise.resolve(cursor!.next()).catch(() => {})
     await world.until(() => world.hw.stats().waitingReads > waitingReads)
   }),

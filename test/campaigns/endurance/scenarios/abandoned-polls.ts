@@ -23,7 +23,7 @@ const inProcess: Polls = (world, count) => {
   const own = each(count, () => new AbortController())
   const polls = own.map(({ signal }, index) => {
     const options = [{ signal }, { signal: controller.signal }, {}][index % 3]!
-    return stream.read({ waitSeconds: 60 }, options).catch(() => {})
+    return stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { ...options, create: true }).catch(() => {})
   })
   return async () => {
     for (const controller of own) controller.abort()

@@ -17,7 +17,7 @@ const RECORDS = '/v1/streams/stream/records'
 
 function iterated(world: World, seqNum: number, signal?: AbortSignal) {
   const options = signal === undefined ? { signal: world.lasting } : { signal }
-  const iterator = world.stream().readSession({ seqNum }, options).batches()
+  const iterator = world.stream().follow({ seqNum }, options).batches()
   return {
     async next(): Promise<number[]> {
       const { done, value } = await iterator.next()
@@ -65,7 +65,7 @@ export const LOCAL_FOLLOWERS: readonly StartFollower[] = [
     let wake = () => {}
     const subscription = world
       .stream()
-      .readSession({ seqNum }, { as: 'bytes' })
+      .follow({ seqNum }, { as: 'bytes' })
       .records$.subscribe((record) => {
         received.push(record.seqNum)
         wake()
@@ -84,7 +84,7 @@ export const LOCAL_FOLLOWERS: readonly StartFollower[] = [
   },
   // Uses a cursor with heartbeats.
   (world, seqNum) => {
-    const opening = world.stream().openRead({ seqNum }, { heartbeats: true })
+    const opening = world.stream().openCursor({ seqNum }, { heartbeats: true })
     return {
       async next() {
         const event = await (await opening)!.next()

@@ -25,7 +25,7 @@ async function round(world: World, { many }: Scale, number: number): Promise<voi
   })
   // Followers must not see any of it.
   const controller = new AbortController()
-  const waiting = streams[0]!.read({ seqNum: tails[0]!, waitSeconds: 60 }, { signal: controller.signal })
+  const waiting = streams[0]!.readBatch({ seqNum: tails[0]!, waitMs: 60_000 }, { signal: controller.signal })
   const codes = await Promise.all(attempts)
   world.sample(await bytesInUse())
   const unexpected = codes.filter((code) => code !== 'storage_full: quota' && code !== 'storage: quota')
@@ -57,7 +57,7 @@ async function checkIntact(
   for (const [index, stream] of streams.entries()) {
     const { seqNum: tail } = await stream.checkTail()
     if (tail !== tails[index]) throw new Error(`the tail is ${tail} and was ${tails[index]}`)
-    const batch = await stream.read({ seqNum: tail - 1 })
+    const batch = await stream.readBatch({ seqNum: tail - 1 })
     if (batch.records.map((record) => record.body).join() !== body)
       throw new Error('another record than before')
   }

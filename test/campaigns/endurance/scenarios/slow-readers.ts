@@ -18,14 +18,14 @@ type Stuck = (world: World, seqNum: number) => Promise<() => void>
 
 const STUCK_IN_PROCESS: readonly Stuck[] = [
   async (world, seqNum) => {
-    const cursor = await world.stream('slow').openRead({ seqNum }, { heartbeats: true })
+    const cursor = await world.stream('slow').openCursor({ seqNum }, { heartbeats: true, create: true })
     await cursor!.next()
     return () => cursor!.close()
   },
   async (world, seqNum) => {
     const iterator = world
       .stream('slow')
-      .readSession({ seqNum }, { signal: world.lasting })
+      .follow({ seqNum }, { signal: world.lasting })
       [Symbol.asyncIterator]()
     // It received one batch and returns only to leave.
     const first = iterator.next()

@@ -52,7 +52,7 @@ export const encryptionKey = target({
   encode: encodeBase64,
   decode: (input: string) => new EncryptionKey(input).bytes,
   means: (key) => key,
-  refuses: headwaterError('bad_header'),
+  refuses: headwaterError('encryption_key_invalid'),
   verify(key, input) {
     equal(key.length, 32, 'the length of a key')
     equal(encodeBase64(key), input.trim(), 'the text again')

@@ -26,10 +26,13 @@ export const events = target({
   name: 'events',
   models: text,
   encode: (of) => of,
-  decode: (input: string) => [errorEvent(input), batchEvent({ lastSeqNum: 1, count: 2, bytes: 3 }, input)],
+  decode: (input: string) => [
+    errorEvent(JSON.stringify(input)),
+    batchEvent({ lastSeqNum: 1, count: 2, bytes: 3 }, JSON.stringify(input)),
+  ],
   refuses: nothing,
   verify([error, batch], input) {
-    const data = input.replaceAll(/\r\n|\r/g, '\n')
+    const data = JSON.stringify(input)
     equal(parsed(error!), [{ event: 'error', id: undefined, data }], 'what a client reads')
     equal(parsed(batch!), [{ event: 'batch', id: '1,2,3', data }], 'what a client reads')
   },

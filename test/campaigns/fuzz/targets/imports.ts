@@ -6,7 +6,7 @@ import { importLines } from '../../../../adapters/transfer/import-lines.ts'
 import { linesOf } from '../../../../adapters/transfer/lines.ts'
 import { EVERYTHING } from '../../../../adapters/transfer/name-filter.ts'
 import { Service } from '../../../../adapters/transfer/service.ts'
-import { type Clock, type Headwater, open } from '../../../../src/index.ts'
+import { type Clock, type Engine, open } from '../../../../src/index.ts'
 import { utf8 } from '../../../../src/model/bytes.ts'
 import { macrotask } from '../../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
@@ -41,7 +41,7 @@ async function imported(lines: string): Promise<ExportCounts> {
   }
 }
 
-function serviceOf(hw: Headwater): Service {
+function serviceOf(hw: Engine): Service {
   const handler = createHandler(hw, { auth: 'none' })
   const interruption = new AbortController()
   let requests = 0
@@ -55,7 +55,7 @@ function serviceOf(hw: Headwater): Service {
     encryptionKey: KEY,
     clock: IMMEDIATE_CLOCK,
     signal: interruption.signal,
-    restoreStream: ({ basin, name }, restored) => hw.basin(basin).restoreStream(name, restored),
+    restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
   })
 }
 

@@ -41,7 +41,7 @@ const readQuery: fc.Arbitrary<ReadQuery> = fc
       count: optional(integer),
       bytes: optional(integer),
       until: optional(integer),
-      waitSeconds: optional(fc.nat(WAIT_SECONDS_MAX)),
+      waitMs: optional(fc.nat(WAIT_SECONDS_MAX).map((seconds) => seconds * 1000)),
     }),
   )
   .map(([start, position, rest]) => (start === 'none' ? rest : { ...rest, [start]: position }))
@@ -60,7 +60,7 @@ function readSearch(query: ReadQuery): string {
     count: written(query.count),
     bytes: written(query.bytes),
     until: written(query.until),
-    wait: query.waitSeconds,
+    wait: query.waitMs === undefined ? undefined : query.waitMs / 1000,
   })
 }
 

@@ -6,7 +6,6 @@ import { concatBytes, utf8 } from '../../../../src/model/bytes.ts'
 import { EncryptionKey } from '../../../../src/model/encryption-key.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../../../src/model/record.ts'
 import { nodeCrypto } from '../../../../src/runtime/node-crypto.ts'
-import { decodeRecords } from '../../../../src/storage/block-codec.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import {
   decodeSegments,
@@ -21,6 +20,7 @@ import { outcomeOf } from '../harness/outcome.ts'
 import { headwaterError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { sequence } from '../models.ts'
+import { recordsOf } from './blocks.ts'
 
 const KEY = new EncryptionKey(new Uint8Array(32).fill(7))
 const NAMES = utf8('basin and stream')
@@ -81,7 +81,7 @@ export const encryptedBlock = target({
   verify(blocks) {
     for (const block of blocks) {
       checkNumbers(block)
-      const records = decodeRecords(block.data)
+      const records = recordsOf(block.data)
       const seqNums = records.map(({ seqNum }) => seqNum)
       equal(
         seqNums,

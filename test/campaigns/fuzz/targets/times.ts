@@ -3,7 +3,7 @@ import { expiryText } from '../../../../adapters/cli/token-scope.ts'
 import { durationMs } from '../../../../adapters/testing/duration.ts'
 import { dateTimeOf, dateTimeText } from '../../../../src/wire/json-members.ts'
 import { equal, ok } from '../harness/equal.ts'
-import { headwaterError, rangeError, usageError } from '../harness/refusals.ts'
+import { headwaterError, usageError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 
 const YEAR_0 = Date.UTC(2000, 0, 1) - 2000 * 365.2425 * 86_400_000
@@ -57,7 +57,7 @@ export const durations = target({
   encode: ([count, unit]) => `${count}${unit}`,
   decode: (input: string) => durationMs(input),
   means: ([count, unit]) => count * { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit],
-  refuses: rangeError,
+  refuses: headwaterError('invalid'),
   verify: (ms) => ok(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER, `${ms} is no duration`),
   words: ['ms', 's', 'm', 'h', 'd', '.', '.5', ' ', '-'],
 })

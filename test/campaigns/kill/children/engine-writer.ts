@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
-import { type Headwater, open } from '../../../../src/index.ts'
+import { type Engine, open } from '../../../../src/index.ts'
 import { BASIN, recordAt, STREAMS } from './stream-records.ts'
 
 /**
@@ -21,7 +21,7 @@ async function run(): Promise<void> {
 }
 
 /** As many appends in flight as the session admits. */
-async function write(hw: Headwater, name: string): Promise<void> {
+async function write(hw: Engine, name: string): Promise<void> {
   await hw.basin(BASIN).ensureStream(name)
   const stream = hw.basin(BASIN).stream(name)
   let { seqNum } = await stream.checkTail()
@@ -37,7 +37,7 @@ async function write(hw: Headwater, name: string): Promise<void> {
   }
 }
 
-async function createAndDelete(hw: Headwater): Promise<void> {
+async function createAndDelete(hw: Engine): Promise<void> {
   for (let serial = 0; ; serial++) {
     const name = `short-${round}-${serial}`
     print(`creating ${name}`)
@@ -46,7 +46,7 @@ async function createAndDelete(hw: Headwater): Promise<void> {
     await hw.basin(BASIN).stream(name).append('one')
     if (serial % 3 === 0) continue
     print(`deleting ${name}`)
-    await hw.basin(BASIN).deleteStream(name)
+    await hw.basin(BASIN).stream(name).delete()
     print(`deleted ${name}`)
   }
 }

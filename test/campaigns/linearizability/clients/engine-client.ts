@@ -76,21 +76,18 @@ export function failedAppend(error: unknown): AppendOutcome {
 async function readPages(stream: Stream): Promise<ReadOutcome> {
   const hashes: bigint[] = []
   for (;;) {
-    try {
-      const { records } = await stream.read({ seqNum: hashes.length }, { as: 'bytes' })
-      if (records.length === 0) throw new Error('a page without records, and no word of the tail')
-      for (const { body } of records) hashes.push(recordHash(body))
-    } catch (error) {
-      if (HeadwaterError.is(error) && error.tail !== undefined) return contentsOf(hashes, error.tail.seqNum)
-      throw error
-    }
+    const { records, tail } = await stream.readBatch({ seqNum: hashes.length }, { as: 'bytes' })
+    for (const { body } of records) hashes.push(recordHash(body))
+    if (records.length > 0) continue
+    if (tail === undefined) throw new Error('a page without records, and no word of the tail')
+    return contentsOf(hashes, tail.seqNum)
   }
 }
 
 /** A heartbeat means that everything before the tail has been delivered. */
 async function readSession(stream: Stream): Promise<ReadOutcome> {
   const hashes: bigint[] = []
-  for await (const event of stream.readSession({ seqNum: 0 }, { as: 'bytes' }).events()) {
+  for await (const event of stream.follow({ seqNum: 0 }, { as: 'bytes', create: true }).events()) {
     if (event.kind === 'heartbeat') return contentsOf(hashes, event.tail.seqNum)
     for (const { body } of event.batch.records) hashes.push(recordHash(body))
   }

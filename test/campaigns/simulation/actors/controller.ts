@@ -74,9 +74,9 @@ export class Controller implements Actor {
     }
     const created = (result: string) =>
       result === 'created' ? expectObserved(result, isNew, 'records') : expectObserved(result, exists)
-    if (kind === 'config') this.#call(kind, engine, history, basin.streamConfig(name), expectConfig)
+    if (kind === 'config') this.#call(kind, engine, history, basin.stream(name).storedConfig(), expectConfig)
     else if (kind === 'reconfigure')
-      this.#call(kind, engine, history, basin.reconfigureStream(name, config), expectConfig)
+      this.#call(kind, engine, history, basin.stream(name).reconfigureStored(config), expectConfig)
     else if (kind === 'ensure') {
       this.#call(kind, engine, history, basin.ensureStream(name, config), ({ result }) => created(result))
     } else
@@ -104,7 +104,7 @@ export class Controller implements Actor {
       if (!mayHaveEffects) history.deletions.delete(deletion)
     }
     const basin = engine.hw.basin(this.#world.basin)
-    this.#call('delete', engine, history, basin.deleteStream(history.name), deleted, failed)
+    this.#call('delete', engine, history, basin.stream(history.name).delete(), deleted, failed)
   }
 
   #list(engine: SimulatedEngine): void {

@@ -1,4 +1,4 @@
-import { HeadwaterError, type ReadCursor, type ReadEvent, type ReadQuery } from '../../../../src/index.ts'
+import { HeadwaterError, type ReadEvent, type ReadQuery, type RecordCursor } from '../../../../src/index.ts'
 import { checkFailure } from '../checks/check-failure.ts'
 import { FollowedRead, rejectionContradiction } from '../checks/followed-read.ts'
 import { drawQuery } from '../drawing.ts'
@@ -12,7 +12,7 @@ interface Following {
   readonly engine: SimulatedEngine
   readonly stream: string
   readonly query: ReadQuery
-  readonly cursor: ReadCursor
+  readonly cursor: RecordCursor
   readonly read: FollowedRead
   readonly mayFail: boolean
   readonly since: number
@@ -78,7 +78,7 @@ export class Follower implements Actor {
       opening.stop()
       lines.add(this.name, event, details)
     }
-    engine.call(engine.stream(stream).openRead(query, { heartbeats: scheduler.chance(0.5) }), {
+    engine.call(engine.stream(stream).openCursor(query, { heartbeats: scheduler.chance(0.5) }), {
       done: (cursor) => {
         opened('opened')
         if (cursor === undefined) throw new Violation('a session, or an error', 'neither')

@@ -71,7 +71,7 @@ export class ProducerWriter implements Actor {
     if (this.#inFlight >= IN_FLIGHT_MAX) return
     const { engine, stream, producer, group, fencingToken } = open
     const id = this.#world.nextAttemptId()
-    const records = [dataRecord(id, 0, engine.clock.now(), 0)]
+    const records = [dataRecord(id, 0, engine.clock.engineTime, 0)]
     const conditions = fencingToken === undefined ? {} : { fencingToken }
     const { attempts } = this.#world.observer
     this.#inFlight++

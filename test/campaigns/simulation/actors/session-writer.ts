@@ -94,7 +94,7 @@ export class SessionWriter implements Actor {
     const records = drawBatch({
       prng: scheduler,
       id,
-      now: engine.clock.now(),
+      now: engine.clock.engineTime,
       tail,
       largeBodies: settings.largeBodies,
     })

@@ -37,7 +37,7 @@ export class Writer implements Actor {
     const records = drawBatch({
       prng: scheduler,
       id,
-      now: engine.clock.now(),
+      now: engine.clock.engineTime,
       tail,
       largeBodies: settings.largeBodies,
     })

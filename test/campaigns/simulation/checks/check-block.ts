@@ -49,6 +49,8 @@ export function checkBlock(
         ...record,
         meteredBytes: sent.meteredBytes,
         expiresAt: block.expiresAt,
+        extendedTo: block.expiresAt,
+        mayBeFreed: false,
         appendEnd: block.endSeqNum,
         isFreed: false,
       })

@@ -35,8 +35,10 @@ function reasonMissing(
   switch (code) {
     case 'storage':
       return mayFail ? undefined : 'the storage fails'
-    case 'unavailable':
-      return isClosing || isReplaced || isMissing ? undefined : 'the engine closes or the stream is deleted'
+    case 'closed':
+      return isClosing ? undefined : 'the engine closes'
+    case 'stream_deleted':
+      return isReplaced || isMissing ? undefined : 'the stream is deleted'
     case 'stream_not_found':
       return isMissing ? undefined : 'there is no stream'
     case 'stream_deletion_pending':

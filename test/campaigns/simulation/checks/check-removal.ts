@@ -4,18 +4,18 @@ import { Violation } from '../violation.ts'
 
 /** Records are freed only after they expired, or a grace after they were trimmed. */
 export function checkFreed(
-  { seqNum, expiresAt }: StoredRecord,
+  { seqNum, extendedTo, mayBeFreed }: StoredRecord,
   { moments, now }: StreamHistory,
   trimGraceMs: number,
-  latestTime: number,
+  { latestTime, deletionTime }: { readonly latestTime: number; readonly deletionTime: number },
 ): void {
-  if (expiresAt !== null && expiresAt <= latestTime) return
+  if (mayBeFreed || (extendedTo !== null && extendedTo <= deletionTime)) return
   // The first trim beyond it may come from an engine whose clock is ahead.
   const trims = moments.filter(({ log, trimPoint }) => log === now.log && trimPoint > seqNum)
   if (trims.some(({ trimmedAt }) => trimmedAt + trimGraceMs <= latestTime)) return
   throw new Violation(
-    `record ${seqNum} is there: it expires at ${expiresAt}, and was trimmed at ${trims[0]?.trimmedAt}`,
-    `at ${latestTime} it is gone`,
+    `record ${seqNum} is there: it expires at ${extendedTo}, and was trimmed at ${trims[0]?.trimmedAt}`,
+    `at ${deletionTime} it is gone`,
   )
 }
 
@@ -27,7 +27,7 @@ export function checkDeletion({ name, now, deletions }: StreamHistory, latestTim
   if (deletions.size > 0) return
   const minAgeMs = (now.config?.deleteOnEmpty.minAgeSeconds ?? 0) * 1000
   const left = now.log!.records.find(
-    ({ seqNum, expiresAt }) => seqNum >= now.trimPoint && !(expiresAt !== null && expiresAt <= latestTime),
+    ({ seqNum, extendedTo }) => seqNum >= now.trimPoint && !(extendedTo !== null && extendedTo <= latestTime),
   )
   if (minAgeMs > 0 && left === undefined && now.writtenAt + minAgeMs <= latestTime) return
   throw new Violation(

@@ -63,10 +63,11 @@ export function visibilityIn(
   { trimPoint, state }: Moment,
   clock: ClockWindow,
 ): (record: StoredRecord) => Visibility {
-  return ({ seqNum, expiresAt, isFreed }) => {
+  return ({ seqNum, expiresAt, extendedTo, isFreed }) => {
     if (seqNum < trimPoint) return 'never'
     // A later append of an engine with a slow clock may have been delivered live.
-    if (expiresAt !== null && expiresAt <= clock.min && seqNum < state.tail) return 'never'
+    if (extendedTo !== null && extendedTo <= clock.min && seqNum < state.tail) return 'never'
+    // The read may have seen the stream before the retention was lengthened.
     return isFreed || (expiresAt !== null && expiresAt <= clock.max) ? 'may' : 'must'
   }
 }

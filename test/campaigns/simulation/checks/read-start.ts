@@ -24,8 +24,8 @@ export function startOf(query: ReadQuery, { log, state, tailTimestamp }: Moment)
 
 /** Returns how long the read waits at the tail, in milliseconds (rules 5 to 8). */
 export function waitOf(query: ReadQuery, kind: 'unary' | 'session'): number {
-  const { waitSeconds, count, bytes, until } = query
-  if (kind === 'unary') return Math.min(waitSeconds ?? 0, 60) * 1000
-  if (waitSeconds !== undefined) return waitSeconds * 1000
+  const { waitMs, count, bytes, until } = query
+  if (kind === 'unary') return Math.min(waitMs ?? 0, 60_000)
+  if (waitMs !== undefined) return waitMs
   return count === undefined && bytes === undefined && until === undefined ? Number.POSITIVE_INFINITY : 0
 }
