@@ -1,5 +1,5 @@
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
-import { type Headwater, open, type Stream } from '../../src/index.ts'
+import { type Engine, open, type Stream } from '../../src/index.ts'
 import { openBare } from './bare.ts'
 import { Rows } from './dexie-rows.ts'
 
@@ -92,7 +92,7 @@ async function withStream(work: (stream: Stream) => Promise<() => Promise<void>>
   return { turn: await work(stream), close: () => headwater.close() }
 }
 
-function openOurs(): Promise<Headwater> {
+function openOurs(): Promise<Engine> {
   return open({
     storage: indexedDb('bench'),
     onBackgroundError: (error) => {
@@ -121,7 +121,7 @@ async function appendBatches(stream: Stream, count: number): Promise<void> {
 
 async function readAll(stream: Stream, seqNum: number, count: number): Promise<number> {
   let bytes = 0
-  for await (const batch of stream.readSession({ seqNum, count }, { as: 'bytes' }).batches()) {
+  for await (const batch of stream.read({ seqNum, count }, { as: 'bytes' }).batches()) {
     for (const { body } of batch.records) bytes += body.length
   }
   return bytes

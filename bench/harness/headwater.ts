@@ -13,7 +13,7 @@ const load = <Module>(name: string): Promise<Module> =>
 export const loadNode = () => load<typeof Node>('node')
 
 /** In memory if no directory is given. */
-export async function openHeadwater(directory?: string): Promise<Core.Headwater> {
+export async function openHeadwater(directory?: string): Promise<Core.Engine> {
   const { open } = await load<typeof Core>('index')
   const storage =
     directory === undefined
@@ -22,13 +22,13 @@ export async function openHeadwater(directory?: string): Promise<Core.Headwater>
   return open({ storage, onBackgroundError: failLoudly })
 }
 
-export async function openPostgres(connectionString: string): Promise<Core.Headwater> {
+export async function openPostgres(connectionString: string): Promise<Core.Engine> {
   const { open } = await load<typeof Core>('index')
   const { postgres } = await load<typeof Postgres>('postgres')
   return open({ storage: postgres({ connectionString }), onBackgroundError: failLoudly })
 }
 
-export function streamNumber(headwater: Core.Headwater, number: number): Core.Stream {
+export function streamNumber(headwater: Core.Engine, number: number): Core.Stream {
   return headwater.basin('my-basin').stream(`streams/${number}`)
 }
 

@@ -43,7 +43,7 @@ host({
   read: async ({ suite, records, bytes }: Shape) => {
     const stream = await streamOf(suite)
     for (const body of bodiesFrom(0, records, bytes)) await stream.append(body)
-    return repeated(() => stream.read({ seqNum: 0 }, { as: 'bytes' }))
+    return repeated(() => stream.readBatch({ seqNum: 0 }, { as: 'bytes' }))
   },
 })
 

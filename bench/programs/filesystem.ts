@@ -90,7 +90,7 @@ host({
     return {
       turn: () =>
         readAll(place.size, async (use) => {
-          const session = stream.readSession({ seqNum: 0, count: place.size }, { as: 'bytes' })
+          const session = stream.read({ seqNum: 0, count: place.size }, { as: 'bytes' })
           for await (const batch of session.batches()) for (const { body } of batch.records) use(body)
         }),
       close,
@@ -138,7 +138,7 @@ host({
         for (let i = 0; i < count; i++) {
           const target = (i * STRIDE) % place.size
           const start = by === 'timestamp' ? { timestamp: timestampOf(target) } : { seqNum: target }
-          const batch = await stream.read({ ...start, count: records }, { as: 'bytes' })
+          const batch = await stream.readBatch({ ...start, count: records }, { as: 'bytes' })
           expectFirst(batch.records[0]?.seqNum, target)
         }
       },

@@ -1,4 +1,4 @@
-import type { Headwater } from '../../src/index.ts'
+import type { Engine } from '../../src/index.ts'
 import { loadNode, openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
 import { bodiesFrom, recordsOfBatch, textOf } from '../harness/records.ts'
@@ -16,9 +16,10 @@ host({
       await streamNumber(headwater, 1).append('for sessions')
     }),
 
-  /** With `size` records of `bytes` bytes, in full batches. */
+  /** With `size` records of `bytes` bytes, in full batches, and another stream. */
   'filled server': ({ size, bytes, ...storage }: Storage & { size: number; bytes: number }) =>
     serveFilled(storage, async (headwater) => {
+      await streamNumber(headwater, 0).append(Array.from({ length: 100 }, () => 'short'))
       const each = recordsOfBatch(bytes)
       for (let first = 0; first < size; first += each) {
         await streamNumber(headwater, 1).append(bodiesFrom(first, Math.min(each, size - first), bytes))
@@ -28,7 +29,7 @@ host({
 
 async function serveFilled(
   { directory, onDisk = false }: Storage,
-  fill: (headwater: Headwater) => Promise<void>,
+  fill: (headwater: Engine) => Promise<void>,
 ): Promise<Prepared> {
   const { serve } = await loadNode()
   const headwater = await openHeadwater(onDisk ? directory : undefined)

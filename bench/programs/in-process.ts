@@ -80,7 +80,7 @@ host({
         deliveries = new Deliveries()
         const stream = streamNumber(headwater, 0)
         for (let i = 0; i < followers; i++) {
-          const { records$ } = stream.readSession({ seqNum: 0 }, { as: 'bytes' })
+          const { records$ } = stream.follow({ seqNum: 0 }, { as: 'bytes' })
           // Closing the engine ends the sessions with an error.
           records$.subscribe({ next: deliveries.add, error: () => {} })
         }
@@ -132,7 +132,7 @@ host({
       async turn(count) {
         for (let i = 0; i < count; i++) {
           const seqNum = (i * STRIDE) % size
-          const { records } = await stream.read({ seqNum, count: 1 }, { as: 'bytes' })
+          const { records } = await stream.readBatch({ seqNum, count: 1 }, { as: 'bytes' })
           expectSeqNum(records[0]!.seqNum, seqNum)
         }
       },

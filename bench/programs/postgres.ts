@@ -85,7 +85,7 @@ host({
       return {
         async turn() {
           let records = 0
-          const session = stream.readSession({ seqNum: 0, count: size }, { as: 'bytes' })
+          const session = stream.read({ seqNum: 0, count: size }, { as: 'bytes' })
           for await (const batch of session.batches()) records += batch.records.length
           return records
         },

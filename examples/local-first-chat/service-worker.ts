@@ -7,5 +7,5 @@ import { BASIN, storage } from './src/storage.ts'
 declare const OWN_FILES: OwnFiles
 
 // Serves the wire protocol to pages of this origin: `fetch('/v1/streams?prefix=rooms/')`.
-serveFetchEvents(() => open({ storage }), { auth: 'none', basin: BASIN })
+serveFetchEvents(() => open({ storage }), { auth: 'none', basin: BASIN, retention: 'infinite' })
 serveOwnFiles(OWN_FILES)

@@ -1,5 +1,5 @@
 import { S2, type S2Basin } from '@s2-dev/streamstore'
-import { type Headwater, open } from 'headwater'
+import { type Engine, open } from 'headwater'
 import { createHandler } from 'headwater/http'
 import { memory } from 'headwater/memory'
 import {
@@ -25,9 +25,9 @@ export class Shop {
   readonly basin: S2Basin
   readonly #service: ReturnType<typeof inProcessService>
   readonly #stops: (() => Promise<unknown>)[] = []
-  #hw: Headwater
+  #hw: Engine
 
-  private constructor(storage: FaultyStorage, hw: Headwater, clock: VirtualClock, seed: number) {
+  private constructor(storage: FaultyStorage, hw: Engine, clock: VirtualClock, seed: number) {
     this.storage = storage
     this.clock = clock
     this.#hw = hw
@@ -73,7 +73,7 @@ export class Shop {
   shipped(count: number): Promise<Shipment[]> {
     return firstValueFrom(
       this.#stream('shipments')
-        .readSession({ seqNum: 0 })
+        .follow({ seqNum: 0 }, { create: true })
         .records$.pipe(
           // Commands have one header with an empty name.
           filter(({ headers }) => headers.length === 0),
@@ -88,7 +88,7 @@ export class Shop {
   async shipmentCount(): Promise<number> {
     const { seqNum } = await this.#stream('shipments').checkTail()
     if (seqNum === 0) return 0
-    const { records } = await this.#stream('shipments').read({ seqNum: 0 })
+    const { records } = await this.#stream('shipments').readBatch()
     return records.filter(({ headers }) => headers.length === 0).length
   }
 

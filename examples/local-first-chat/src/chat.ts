@@ -1,4 +1,4 @@
-import { type Basin, open, type Storage, type Stream } from 'headwater'
+import { type Basin, type OpenOptions, open, type Stream } from 'headwater'
 import { defer, merge, type Observable, Subject, startWith, switchMap } from 'rxjs'
 import { Room } from './room.ts'
 
@@ -22,10 +22,11 @@ export class Chat {
     this.#additions = basin.stream('added-rooms')
   }
 
-  static async open(storage: Storage, basinName: string): Promise<Chat> {
-    const hw = await open({ storage })
+  static async open(options: OpenOptions, basinName: string): Promise<Chat> {
+    const hw = await open(options)
     try {
-      await hw.ensureBasin(basinName)
+      // Messages are kept forever, also in rooms that the service worker creates.
+      await hw.ensureBasin(basinName, { defaultStreamConfig: { retentionPolicy: 'infinite' } })
       // Following a wrong address must not create a room.
       const basin = hw.basin(basinName, { autoCreate: false })
       await basin.ensureStream('added-rooms')
@@ -57,7 +58,7 @@ export class Chat {
     // The tail is read before the first list, so that no new room is missed.
     return defer(() => this.#additions.checkTail()).pipe(
       switchMap(({ seqNum }) =>
-        merge(this.#additions.readSession({ seqNum }).records$, this.#refresh).pipe(startWith(undefined)),
+        merge(this.#additions.follow({ seqNum }).records$, this.#refresh).pipe(startWith(undefined)),
       ),
       switchMap(() => this.#roomNames()),
     )

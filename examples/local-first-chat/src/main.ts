@@ -17,7 +17,7 @@ const MEASURE_MS = 1_000
 const alert = new Alert()
 
 async function start(): Promise<void> {
-  const chat = await Chat.open(storage, BASIN)
+  const chat = await Chat.open({ storage }, BASIN)
   const positions = new ReadPositions()
   const conversation = new Conversation(positions, alert, leave)
   const storageView = new StorageView()

@@ -7,6 +7,7 @@ const STORAGE: Readonly<Record<StorageFailureKind, string>> = {
     'The storage of this page is full. Your messages are safe, but new ones cannot be stored until there is space.',
   blocked: 'Another tab with an older version of this page blocks the storage. Close that tab and try again.',
   closed: 'The storage was closed. Reload the page.',
+  denied: 'This page may not write to its storage.',
   corrupt: 'The stored data is damaged and cannot be read.',
 }
 

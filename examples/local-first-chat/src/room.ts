@@ -28,12 +28,12 @@ export class Room {
 
   /** Emits the history from a position on, then the messages of all tabs. */
   entriesFrom(seqNum: number): Observable<Entry> {
-    return this.#stream.readSession({ seqNum }).records$.pipe(map(entryOf))
+    return this.#stream.follow({ seqNum }).records$.pipe(map(entryOf))
   }
 
   /** Emits the latest messages, then new ones. */
   latestMessages(): Observable<Message> {
-    const { records$ } = this.#stream.readSession({ tailOffset: 1 + COMMANDS_MAX })
+    const { records$ } = this.#stream.follow({ tailOffset: 1 + COMMANDS_MAX })
     return records$.pipe(
       map((record) => entryOf(record).message),
       filter((message) => message !== undefined),
@@ -44,7 +44,7 @@ export class Room {
   async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
     const first = Math.max(0, seqNum - count)
     const entries: Entry[] = []
-    for await (const record of this.#stream.readSession({ seqNum: first, count: seqNum - first })) {
+    for await (const record of this.#stream.read({ seqNum: first, count: seqNum - first })) {
       entries.push(entryOf(record))
     }
     // If the oldest were trimmed, the read started later.
