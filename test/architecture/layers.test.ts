@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { violations } from './rules.ts'
+import { STORAGE_EXCEPTIONS, violations } from './rules.ts'
 import { parseModule, readSources } from './source-module.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -28,6 +28,17 @@ describe('the sources', () => {
 
   it('obey the rules', () => {
     expect(violationsOf(sources)).toEqual([])
+  })
+
+  it('need every exception for storages', () => {
+    const modules = [...sources].map(([path, text]) => parseModule(path, text))
+    const unused = STORAGE_EXCEPTIONS.filter(
+      ({ files, target }) =>
+        !modules.some(
+          ({ path, imports }) => path.startsWith(files) && imports.some((one) => one.target === target),
+        ),
+    )
+    expect(unused).toEqual([])
   })
 })
 
@@ -84,7 +95,12 @@ describe('the architecture rules', () => {
     ['src/core/a.ts', "import type { X } from 'rxjs'", ['src/core/a.ts imports the package rxjs']],
     ['src/engine/a.ts', "import type { X } from 'rxjs'", []],
     ['src/engine/a.ts', "import { X } from 'rxjs'", ['src/engine/a.ts imports more than types of rxjs']],
-    ['src/runtime/a.ts', "import { X } from 'rxjs/internal/X'", []],
+    [
+      'src/runtime/a.ts',
+      "import { X } from 'rxjs/internal/X'",
+      ['src/runtime/a.ts imports more than types of rxjs/internal/X'],
+    ],
+    ['src/runtime/observable.ts', "export { Observable } from 'rxjs'", []],
   ])('check imports: %s with %j', (path, text, expected) => {
     expect(violationsOf([[path, text]])).toEqual(expected)
   })
@@ -133,6 +149,32 @@ describe('the architecture rules', () => {
   ])('forbid Node modules in browser code: %s with %j', (layer, text, brought) => {
     const expected = brought === undefined ? [] : [`${layer}/a.ts brings ${brought} into the browser`]
     expect(violationsOf([[`${layer}/a.ts`, text]])).toEqual(expected)
+  })
+
+  it.each<[string, string | undefined]>([
+    ["import { head } from '../../../src/storage/contract.ts'", undefined],
+    ["import { type Head } from '../../../src/storage/contract.ts'", undefined],
+    ["import type { Head, Other } from '../../../src/storage/contract.ts'", undefined],
+    ["import { codec } from '../../../src/storage/index.ts'", undefined],
+    ["import { other } from '../../../src/storage/contract.ts'", 'other of src/storage/contract.ts'],
+    ["import { Typed } from '../../../src/model/typed.ts'", 'Typed of src/model/typed.ts'],
+    ["import { type Typed } from '../../../src/model/typed.ts'", undefined],
+    ["import * as contract from '../../../src/storage/contract.ts'", '* of src/storage/contract.ts'],
+    ["import type { Stream } from '../../../src/engine/api/x.ts'", 'Stream of src/engine/api/x.ts'],
+    ["const x = import('../../../src/index.ts')", '* of src/index.ts'],
+  ])('allow a storage only what headwater/storage exports: %s', (text, name) => {
+    const kit = [
+      "export type * from './contract.ts'",
+      "export { head } from './contract.ts'",
+      "export { type Typed } from '../model/typed.ts'",
+    ].join('\n')
+    const path = 'adapters/storage/memory/a.ts'
+    const sources = [
+      ['src/storage/index.ts', kit],
+      [path, text],
+    ] as const
+    const expected = `${path} imports ${name}, which headwater/storage does not export`
+    expect(violationsOf(sources)).toEqual(name === undefined ? [] : [expected])
   })
 
   it('follow imports of browser code through other modules', () => {

@@ -11,24 +11,27 @@ const SRC_LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/core': ['src/model'],
   'src/runtime': ['src/model'],
   'src/storage': ['src/runtime', 'src/core', 'src/model'],
-  'src/engine/log': ['src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/api': ['src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/engine/log': ['src/api', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/engine/encryption': ['src/engine/log', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
-  'src/engine/service': ['src/engine/log', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/engine/service': ['src/engine/log', 'src/api', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/engine/api': [
     'src/engine/service',
     'src/engine/log',
+    'src/api',
     'src/storage',
     'src/runtime',
     'src/core',
     'src/model',
   ],
-  'src/engine': ['src/engine/', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/engine': ['src/engine/', 'src/api', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/usage': ['src/engine/service', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/wire': ['src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/index.ts': [
     'src/wire',
     'src/engine',
     'src/engine/',
+    'src/api',
     'src/storage',
     'src/runtime',
     'src/core',
@@ -47,6 +50,8 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/aegis-256': [],
   'adapters/react': [],
   'adapters/browser': ['adapters/storage/'],
+  'adapters/client/node': ['adapters/client'],
+  'adapters/client': ['adapters/client/node'],
   'adapters/http': [],
   'adapters/node': ['adapters/http'],
   'adapters/console': ['adapters/http'],
@@ -68,6 +73,15 @@ const ON_PUBLIC_API: readonly string[] = [
   'adapters/console',
 ]
 const PUBLIC_LAYERS: readonly string[] = ['src/index.ts', 'src/wire', 'src/runtime', 'src/model']
+/** What a client may import of `src`: nothing of the engine, which would make it several times as large. */
+const CLIENT_LAYERS: readonly string[] = [
+  'src/api',
+  'src/wire',
+  'src/storage',
+  'src/runtime',
+  'src/core',
+  'src/model',
+]
 /** Layers of pure functions: no packages, clocks, randomness or asynchrony. */
 const PURE_LAYERS = ['src/model', 'src/core']
 /** All of `src` runs in a browser, and these adapters. */
@@ -77,6 +91,7 @@ const BROWSER_LAYERS = [
     'adapters/storage/memory',
     'adapters/storage/indexeddb',
     'adapters/storage/durable-object',
+    'adapters/client',
     'adapters/http',
     'adapters/testing',
     'adapters/aegis-256',
@@ -85,9 +100,12 @@ const BROWSER_LAYERS = [
     'adapters/browser',
   ],
 ]
+/** A layer that browsers never load, although others import it: only by `import()`, in Node. */
+const NODE_LAYER = 'adapters/client/node'
 const SERVER_PACKAGES = ['citty', 'pg', ...builtinModules]
-/** Loaded for their types only: `src/runtime/observable.ts`. */
+/** Loaded for their types only, but for the modules that choose how to load them. */
 const TYPE_PACKAGES = ['rxjs']
+const LOADS_TYPE_PACKAGES = ['src/runtime/observable.ts', 'src/runtime/observable-node.ts']
 const LINES_MAX = 400
 /**
  * The number of modules of a layer that may be part of an import cycle; 0 for all others. These numbers may
@@ -95,6 +113,59 @@ const LINES_MAX = 400
  */
 const CYCLE_MODULES_MAX: Readonly<Record<string, number>> = {}
 const GENERATED = 'src/wire/gen/'
+const STORAGES = 'adapters/storage/'
+/** What a storage can be made of: its module is `headwater/storage`. */
+const STORAGE_KIT = 'src/storage/index.ts'
+/**
+ * Further modules of `src` that files of the built-in storages may import, each with the reason why it is not
+ * part of {@link STORAGE_KIT}.
+ */
+export const STORAGE_EXCEPTIONS: readonly {
+  readonly files: string
+  readonly target: string
+  readonly reason: string
+}[] = [
+  {
+    files: 'adapters/storage/filesystem/verify/document-check.ts',
+    target: 'src/storage/documents.ts',
+    reason: 'Verification checks the documents of the engine, which are opaque to a storage.',
+  },
+  {
+    files: 'adapters/storage/filesystem/verify/document-check.ts',
+    target: 'src/model/names.ts',
+    reason: 'Verification checks the names in the documents of the engine.',
+  },
+  {
+    files: 'adapters/storage/filesystem/verify/',
+    target: 'src/storage/sealed-block.ts',
+    reason: 'Verification decodes blocks, which are opaque to a storage.',
+  },
+  {
+    files: 'adapters/storage/filesystem/verify/',
+    target: 'src/storage/block-codec.ts',
+    reason: 'Verification decodes blocks, which are opaque to a storage.',
+  },
+  {
+    files: 'adapters/storage/filesystem/verify/',
+    target: 'src/model/record.ts',
+    reason: 'Verification meters the records of blocks.',
+  },
+  {
+    files: 'adapters/storage/filesystem/verify/scan.ts',
+    target: 'src/model/config.ts',
+    reason: 'Verification checks that the blocks of a stream have its cipher.',
+  },
+  {
+    files: 'adapters/storage/filesystem/verify/verify-directory.ts',
+    target: 'src/model/validation.ts',
+    reason: 'It takes an `AbortSignal`, which the options of a storage do not.',
+  },
+  {
+    files: 'adapters/storage/indexeddb/space.ts',
+    target: 'src/runtime/observable.ts',
+    reason: 'It is the class of RxJS, which others import from there.',
+  },
+]
 
 /** Describes every violation of the architecture rules. */
 export function violations(modules: readonly SourceModule[]): string[] {
@@ -105,6 +176,7 @@ export function violations(modules: readonly SourceModule[]): string[] {
     ...modules.flatMap(lengthViolations),
     ...cycleViolations(modules),
     ...browserViolations(modules),
+    ...storageViolations(modules),
   ]
 }
 
@@ -120,6 +192,7 @@ function isPackage(target: string): boolean {
 function mayImport(from: string, to: string): boolean {
   if (from === to) return true
   if (!(from in SRC_LAYERS) && to in SRC_LAYERS) {
+    if (from.startsWith('adapters/client')) return CLIENT_LAYERS.includes(to)
     return !ON_PUBLIC_API.includes(from) || PUBLIC_LAYERS.includes(to)
   }
   const targets = SRC_LAYERS[from] ?? ADAPTERS[from]!
@@ -142,8 +215,9 @@ function purityViolations({ path, impurities }: SourceModule): string[] {
 }
 
 function typePackageViolations({ path, imports }: SourceModule): string[] {
+  if (LOADS_TYPE_PACKAGES.includes(path)) return []
   return imports
-    .filter(({ target, isTypeOnly }) => !isTypeOnly && TYPE_PACKAGES.includes(target))
+    .filter(({ target, isTypeOnly }) => !isTypeOnly && TYPE_PACKAGES.includes(target.split('/')[0]!))
     .map(({ target }) => `${path} imports more than types of ${target}`)
 }
 
@@ -173,6 +247,40 @@ function browserViolations(modules: readonly SourceModule[]): string[] {
   )
 }
 
+/** A storage imports only what authors of other storages can import, so that the kit is complete. */
+function storageViolations(modules: readonly SourceModule[]): string[] {
+  const kit = modules.find(({ path }) => path === STORAGE_KIT)
+  if (kit === undefined) return []
+  const isInKit = (target: string, { name, isTypeOnly }: SourceModule['imports'][number]['names'][number]) =>
+    kit.reExports
+      .filter((exported) => exported.target === target)
+      .flatMap(({ names }) => names)
+      .some(
+        (exported) =>
+          (exported.name === name || exported.name === '*') && (isTypeOnly || !exported.isTypeOnly),
+      )
+  return modules
+    .filter(({ path }) => path.startsWith(STORAGES))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target }) => target.startsWith('src/') && target !== STORAGE_KIT)
+        .filter(({ target }) => !isException(path, target))
+        .flatMap(({ target, names }) =>
+          names
+            .filter((name) => !isInKit(target, name))
+            .map(
+              ({ name }) => `${path} imports ${name} of ${target}, which headwater/storage does not export`,
+            ),
+        ),
+    )
+}
+
+function isException(path: string, target: string): boolean {
+  return STORAGE_EXCEPTIONS.some(
+    ({ files, target: exception }) => path.startsWith(files) && target === exception,
+  )
+}
+
 function isServerOnly(target: string): boolean {
   if (target.startsWith('node:')) return true
   return isPackage(target) && SERVER_PACKAGES.some((name) => target === name || target.startsWith(`${name}/`))
@@ -188,7 +296,10 @@ function reachable(
     const module = byPath.get(path)
     if (module === undefined || visited.has(module)) continue
     visited.add(module)
-    for (const { target, isTypeOnly } of module.imports) if (!isTypeOnly) waiting.push(target)
+    for (const { target, isTypeOnly, isDynamic } of module.imports) {
+      const isOnlyInNode = isDynamic === true && layerOf(target) === NODE_LAYER
+      if (!isTypeOnly && !isOnlyInNode) waiting.push(target)
+    }
   }
   return [...visited]
 }

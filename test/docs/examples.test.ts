@@ -22,7 +22,7 @@ describe.each(all.filter(({ examples }) => examples.length > 0))('$page', ({ pag
     'the example in line $line prints the documented output',
     async ({ line, code, output }) => {
       const file = join(directory, `${page.replaceAll('/', '-')}-${line}.mjs`)
-      await writeFile(file, (await transform(code, { loader: 'ts' })).code)
+      await writeFile(file, (await transform(code, { loader: 'ts', target: 'es2022' })).code)
       const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
         // Some keep files where they run.
         cwd: await mkdtemp(join(directory, 'run-')),
