@@ -27,7 +27,7 @@ export function jsonCall(
   return { method, path, isRepeatable, ...others, ...body }
 }
 
-/** How a creation is told from another one when it is repeated. */
+/** The header that identifies a creation, so that a repetition has no further effect. */
 export interface Creation {
   /** The request token as the value of a header, whose characters stand for the bytes of UTF-8. */
   readonly header: string

@@ -17,7 +17,7 @@ export class EngineClock implements Clock {
   readonly #time: Clock
   readonly #hasSharedClock: boolean
   #offsetMs: number
-  /** The part of the offset that nobody may delete by. */
+  /** The part of the offset by which nothing may be deleted. */
   #leapMs = 0
   #correctionMs = 0
   #measuredAt = Number.NEGATIVE_INFINITY

@@ -37,7 +37,7 @@ const OPENED = [
 const failNext = () => storage.failNext('append', { kind: 'io' })
 
 describe.each(OPENED)('disposing of %s', (_, opened) => {
-  it('rejects with the failure of an append whose ticket nobody awaits', async () => {
+  it('rejects with the failure of an append whose ticket is not awaited', async () => {
     failNext()
     const write = async () => {
       await using writer = await opened()
@@ -160,7 +160,7 @@ it('disposing of a producer rejects with the failure of a batch that `flush` has
   await expect(write()).rejects.toMatchObject({ code: 'storage' })
 })
 
-it('tickets that nobody awaits cause no unhandled rejection', async () => {
+it('tickets that are not awaited cause no unhandled rejection', async () => {
   storage.fail('append', { kind: 'io' })
   const session = await stream.appendSession()
   for (const body of ['a', 'b', 'c']) await session.submit(body).catch(() => {})

@@ -129,7 +129,7 @@ it('no engine acknowledges an append that begins after the deletion of its basin
   const storage = testStorage({ shared: true })
   engine = await openEngine({ storage })
   const { hw, clock } = engine
-  // It learns of nothing by itself.
+  // No notification reaches it.
   const other = await open({ storage: silent(storage, 'none'), clock, autoCreate: false })
   const names = Array.from({ length: 250 }, (_, i) => `stream-${i}`)
   for (const name of names) await hw.basin('basin').createStream(name)
