@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from '../../storage/postgres/cluster.ts'
+import { HAS_PGBOUNCER, PgBouncer, withoutPgBouncer } from '../../storage/postgres/pgbouncer.ts'
 import { WireProxy } from '../../storage/postgres/wire-proxy.ts'
 import { campaignOf } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
@@ -18,14 +19,36 @@ const TRIM_GRACE_MS = 300
 /** Frequent trims double the grace period. The rest is for clocks. */
 const GRACE = { trimMs: 2 * TRIM_GRACE_MS + 500, expiryMs: 250 }
 describe.runIf(HAS_POSTGRES)(`streams that three processes delete and create again${withoutPostgres}`, () => {
-  it(`show no record of a former one, and all others, while the database fails (${rounds} rounds)`, {
-    timeout: 300_000 + rounds * 60_000,
-  }, async () => {
+  const timeout = 300_000 + rounds * 60_000
+  it(
+    `show no record of a former one, and all others, while the database fails (${rounds} rounds)`,
+    {
+      timeout,
+    },
+    () => run(async (cluster) => cluster),
+  )
+
+  it.runIf(HAS_PGBOUNCER)(
+    `do the same behind a pooler in transaction mode${withoutPgBouncer}`,
+    {
+      timeout,
+    },
+    () =>
+      run(async (cluster) => {
+        const pooler = await PgBouncer.start(cluster.port)
+        onTestFinished(() => pooler.dispose())
+        return pooler
+      }),
+  )
+
+  /** `front` is what the proxy connects to. */
+  async function run(front: (cluster: Cluster) => Promise<{ readonly port: number }>): Promise<void> {
     const prng = new Prng(seed)
     const faults = new StatementFaults(new Prng(seed + 1))
     const cluster = await Cluster.start()
     onTestFinished(() => cluster.dispose())
-    const proxy = await WireProxy.start({ port: () => cluster.port, actionOf: () => faults.next() })
+    const { port } = await front(cluster)
+    const proxy = await WireProxy.start({ port: () => port, actionOf: () => faults.next() })
     onTestFinished(() => proxy.close())
     const services = await Services.start(proxy.connectionString, PROCESSES, TRIM_GRACE_MS)
     onTestFinished(() => services.stop())
@@ -88,5 +111,5 @@ describe.runIf(HAS_POSTGRES)(`streams that three processes delete and create aga
     }
     expect(acknowledged).toBeGreaterThan(rounds)
     progress.close(`${acknowledged} appends acknowledged, faults: ${JSON.stringify(faults.counts)}`)
-  })
+  }
 })
