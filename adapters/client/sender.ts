@@ -13,11 +13,11 @@ import {
   unexpectedResponse,
   withEffects,
 } from './errors.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type IncomingResponse, type Transport } from './exchange.ts'
 import { isToken, type Settings } from './options.ts'
 import { RequestCompression } from './request-compression.ts'
 import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
-import { SessionFetch } from './session-fetch.ts'
+import { SessionFetch, type Upload } from './session-fetch.ts'
 
 /** Read sessions are sent a heartbeat in half of this time, in milliseconds. */
 const SESSION_SILENCE_MS = 30_000
@@ -33,8 +33,8 @@ export interface Call {
   readonly accept?: string
   readonly contentType?: string
   readonly body?: Uint8Array | undefined
-  /** Makes the body of an append session, for each attempt. */
-  readonly makeBody?: () => ReadableStream<Uint8Array>
+  /** Receives the stream of each attempt to open an append session, whose body it writes. */
+  readonly upload?: Upload
   /** Whether the call may be sent again although an earlier attempt may have had effects. */
   readonly isRepeatable: boolean
   /** How long the server may wait before it responds, in milliseconds. */
@@ -44,7 +44,7 @@ export interface Call {
 
 /** A successful response. */
 export interface Reply {
-  readonly headers: Headers
+  readonly headers: Pick<Headers, 'get'>
   readonly body: Uint8Array
   /** Whether an earlier attempt of the same call may have had effects. */
   readonly isRepeated: boolean
@@ -62,7 +62,7 @@ export type Outcome =
 
 /** The response to a session request, whose body has not been read. */
 export interface OpenResponse {
-  readonly response: Response
+  readonly response: IncomingResponse
   readonly exchange: Exchange
 }
 
@@ -130,9 +130,11 @@ export class Sender {
   async open(call: Call, signal: SharedSignal): Promise<OpenResponse | Failure> {
     const exchange = new Exchange(this.settings.clock, SESSION_SILENCE_MS, [this.closing, signal])
     const { sessions } = this
-    const fetch = call.makeBody === undefined ? sessions.fetch : sessions.duplex
+    const { upload } = call
     try {
-      const response = await this.#authorized(call, exchange, fetch.bind(sessions))
+      const response = await this.#authorized(call, exchange, (request) =>
+        upload === undefined ? sessions.fetch(request) : sessions.duplex(request, upload),
+      )
       if (response.ok) return { response, exchange }
       const failure = await this.#failed(call, response, exchange)
       exchange.end()
@@ -154,7 +156,7 @@ export class Sender {
     const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
     const exchange = new Exchange(clock, silenceMs, [this.closing, call.signal])
     try {
-      const response = await this.#authorized(call, exchange, this.settings.fetch)
+      const response = await this.#authorized(call, exchange, (request) => this.sessions.unary(request))
       if (!response.ok) return await this.#failed(call, response, exchange)
       return { headers: response.headers, body: await exchange.body(response) }
     } catch (error) {
@@ -165,14 +167,14 @@ export class Sender {
   }
 
   /** Sends the request, and once more with another token if the server rejects the first. */
-  async #authorized(call: Call, exchange: Exchange, fetch: Settings['fetch']): Promise<Response> {
-    const transmit = async (token: string | undefined): Promise<Response> => {
-      const { method, body, makeBody } = call
+  async #authorized(call: Call, exchange: Exchange, transport: Transport): Promise<IncomingResponse> {
+    const transmit = async (token: string | undefined): Promise<IncomingResponse> => {
+      const { method, body } = call
       const headers = this.#headers(call, token)
       const compressed = await this.#compression.gzip(body)
-      if (compressed !== undefined) headers.set('content-encoding', 'gzip')
-      const content = { method, headers, body: makeBody?.() ?? compressed ?? body }
-      const response = await exchange.send(fetch, `${this.settings.url}${call.path}`, content)
+      if (compressed !== undefined) headers['content-encoding'] = 'gzip'
+      const content = { method, headers, body: compressed ?? body }
+      const response = await exchange.send(transport, `${this.settings.url}${call.path}`, content)
       if (response.status !== 415 || compressed === undefined) return response
       this.#compression.disable()
       await exchange.body(response)
@@ -190,14 +192,14 @@ export class Sender {
     return transmit(renewed)
   }
 
-  #headers({ basin, vendor, accept, contentType }: Call, token: string | undefined): Headers {
-    const headers = new Headers({ accept: accept ?? 'application/json' })
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
-    if (contentType !== undefined) headers.set('content-type', contentType)
+  #headers({ basin, vendor, accept, contentType }: Call, token: string | undefined): Record<string, string> {
+    const headers: Record<string, string> = { accept: accept ?? 'application/json' }
+    if (token !== undefined) headers.authorization = `Bearer ${token}`
+    if (contentType !== undefined) headers['content-type'] = contentType
     for (const [name, value] of Object.entries({ ...vendor, basin })) {
       if (value === undefined) continue
       for (const prefix of this.settings.headerPrefixes) {
-        headers.set(vendorHeaderName(prefix, name as VendorHeader), value)
+        headers[vendorHeaderName(prefix, name as VendorHeader)] = value
       }
     }
     return headers
@@ -214,7 +216,7 @@ export class Sender {
     return this.#token
   }
 
-  async #failed(call: Call, response: Response, exchange: Exchange): Promise<Failure> {
+  async #failed(call: Call, response: IncomingResponse, exchange: Exchange): Promise<Failure> {
     const isSafe = call.method === 'GET'
     const { status, headers, type } = response
     if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {

@@ -107,7 +107,7 @@ async function headwater(url: string, overFetch: boolean, number: number): Promi
     },
     async read() {
       let [count, bytes] = [0, 0]
-      for await (const { body } of stream.read()) {
+      for await (const { body } of stream.read({}, { as: 'bytes' })) {
         count++
         bytes += body.length
       }
@@ -154,6 +154,7 @@ async function published(url: string, overFetch: boolean, number: number): Promi
 
 /** A read that ends early would look fast. */
 function assertRead(count: number, bytes: number): number {
-  if (count === 0 || bytes !== count * bodyOf(0).length) throw new Error(`read ${count} records, ${bytes} bytes`)
+  if (count === 0 || bytes !== count * bodyOf(0).length)
+    throw new Error(`read ${count} records, ${bytes} bytes`)
   return count
 }
