@@ -6,10 +6,10 @@ import type { AppendRecord, SequencedRecord } from '../../src/model/record.ts'
 import { decodeAppendAck, decodeReadBatch } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
-import { createBasin } from './basin-creation.ts'
+import type { Call } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, isMissing, withEffects } from './errors.ts'
-import type { Call } from './sender.ts'
+import { loadControl } from './on-demand.ts'
 import type { StreamTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
 
@@ -45,7 +45,10 @@ export class AppendRequests {
       } catch (error) {
         const mayCreate = this.#target.autoCreate && creations < CREATIONS_MAX
         if (!isMissing(error) || error.mayHaveEffects || !mayCreate) throw error
-        await this.#target.create(error, (name) => createBasin(sender, name, {}))
+        await this.#target.create(error, async (name) => {
+          const { createBasin } = await loadControl()
+          return createBasin(sender, name)
+        })
       }
     }
   }

@@ -4,6 +4,7 @@ import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import type { Call, CallSender, OpenResponse, Outcome, Reply } from './call.ts'
 import {
   closedError,
   connectionFailure,
@@ -14,57 +15,14 @@ import {
   withEffects,
 } from './errors.ts'
 import { Exchange, type IncomingResponse, type Transport } from './exchange.ts'
+import { loadControl } from './on-demand.ts'
 import { isToken, type Settings } from './options.ts'
 import { RequestCompression } from './request-compression.ts'
 import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
-import { SessionFetch, type Upload } from './session-fetch.ts'
+import { SessionFetch } from './session-fetch.ts'
 
 /** Read sessions are sent a heartbeat in half of this time, in milliseconds. */
 const SESSION_SILENCE_MS = 30_000
-
-/** A request of the protocol. */
-export interface Call {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** After `/v1`, encoded, with the query. */
-  readonly path: string
-  readonly basin?: string | undefined
-  /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
-  readonly vendor?: Partial<Record<VendorHeader, string | undefined>>
-  readonly accept?: string
-  readonly contentType?: string
-  readonly body?: Uint8Array | undefined
-  /** Receives the stream of each attempt to open an append session, whose body it writes. */
-  readonly upload?: Upload
-  /** Whether the call may be sent again although an earlier attempt may have had effects. */
-  readonly isRepeatable: boolean
-  /** How long the server may wait before it responds, in milliseconds. */
-  readonly waitMs?: number | undefined
-  readonly signal?: AbortSignal | undefined
-}
-
-/** A successful response. */
-export interface Reply {
-  readonly headers: Pick<Headers, 'get'>
-  readonly body: Uint8Array
-  /** Whether an earlier attempt of the same call may have had effects. */
-  readonly isRepeated: boolean
-}
-
-/** The outcome of a call. */
-export type Outcome =
-  | ({ readonly kind: 'reply' } & Reply)
-  | {
-      readonly kind: 'failed'
-      readonly error: HeadwaterError
-      /** Whether an attempt before the last one may have had effects. */
-      readonly isRepeated: boolean
-    }
-
-/** The response to a session request, whose body has not been read. */
-export interface OpenResponse {
-  readonly response: IncomingResponse
-  readonly exchange: Exchange
-}
 
 /** An error of `getToken`, which callers receive as it is. */
 class TokenFailure {
@@ -76,7 +34,7 @@ class TokenFailure {
 }
 
 /** Sends requests with the access token, and repeats those that are safe to repeat. */
-export class Sender {
+export class Sender implements CallSender {
   readonly settings: Settings
   readonly closing: SharedSignal
   readonly sessions: SessionFetch
@@ -170,7 +128,7 @@ export class Sender {
   async #authorized(call: Call, exchange: Exchange, transport: Transport): Promise<IncomingResponse> {
     const transmit = async (token: string | undefined): Promise<IncomingResponse> => {
       const { method, body } = call
-      const headers = this.#headers(call, token)
+      const headers = await this.#headers(call, token)
       const compressed = await this.#compression.gzip(body)
       if (compressed !== undefined) headers['content-encoding'] = 'gzip'
       const content = { method, headers, body: compressed ?? body }
@@ -192,14 +150,18 @@ export class Sender {
     return transmit(renewed)
   }
 
-  #headers({ basin, vendor, accept, contentType }: Call, token: string | undefined): Record<string, string> {
+  async #headers(
+    { basin, vendor, accept, contentType }: Call,
+    token: string | undefined,
+  ): Promise<Record<string, string>> {
     const headers: Record<string, string> = { accept: accept ?? 'application/json' }
     if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (contentType !== undefined) headers['content-type'] = contentType
     for (const [name, value] of Object.entries({ ...vendor, basin })) {
       if (value === undefined) continue
+      const text = typeof value === 'string' ? value : (await loadControl()).streamConfigText(value)
       for (const prefix of this.settings.headerPrefixes) {
-        headers[vendorHeaderName(prefix, name as VendorHeader)] = value
+        headers[vendorHeaderName(prefix, name as VendorHeader)] = text
       }
     }
     return headers

@@ -1,13 +1,10 @@
-import type { ClientHttp2Stream } from 'node:http2'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
+import type { Upload } from './call.ts'
 import type { IncomingResponse, OutgoingRequest } from './exchange.ts'
 import type { HttpTransport } from './node/node-http.ts'
 import type { Http2Transport } from './node/node-http2.ts'
 import { NotDuplex } from './not-duplex.ts'
 import type { Settings } from './options.ts'
-
-/** Receives the stream on which the body of a request is written while the response arrives. */
-export type Upload = (stream: ClientHttp2Stream) => void
 
 const originalFetch = globalThis.fetch
 

@@ -4,8 +4,8 @@ import type {
   IncomingHttpHeaders,
   OutgoingHttpHeaders,
 } from 'node:http2'
+import type { Upload } from '../call.ts'
 import type { IncomingResponse, OutgoingRequest } from '../exchange.ts'
-import type { Upload } from '../session-fetch.ts'
 import { incomingResponse, StreamReader } from './stream-reader.ts'
 
 // Not an import, which bundlers for browsers could not resolve. Loaded in Node only.
