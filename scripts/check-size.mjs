@@ -57,7 +57,7 @@ const BUDGETS = [
  * Node, compressed frames and what few apps use. All other `import()` counts.
  */
 const ON_DEMAND =
-  /^(tokens|stream-codec|zstd-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|control|account)\b/
+  /^(tokens|stream-codec|zstd-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|session-appender|repeated-append|control|account)\b/
 
 /** For the breakdown, which cannot distinguish sources in the built package. */
 const SOURCES = {

@@ -10,7 +10,8 @@ export const loadControl = () => loaded('basins and configurations', import('./c
 /** Loads the code of Server-Sent Events. Rejects with `unavailable`. */
 export const loadEvents = () => loaded('Server-Sent Events', import('./event-stream.ts'))
 
-async function loaded<Module>(subject: string, loading: Promise<Module>): Promise<Module> {
+/** Resolves to a module. Rejects with `unavailable`, which names its subject. */
+export async function loaded<Module>(subject: string, loading: Promise<Module>): Promise<Module> {
   try {
     return await trackExternalWork(loading)
   } catch (cause) {

@@ -1,4 +1,4 @@
-import { type AppendOptions, AppendSession } from '../../src/api/append-session.ts'
+import type { AppendOptions, AppendSession } from '../../src/api/append-session.ts'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts'
 import { Stream } from '../../src/api/stream.ts'
@@ -16,10 +16,9 @@ import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { AppendRequests } from './append-requests.ts'
 import type { ClientCore } from './core.ts'
 import { jsonCall } from './json-call.ts'
-import { loadAccount, loadControl } from './on-demand.ts'
+import { loadAccount, loadControl, loaded } from './on-demand.ts'
 import { readBatch } from './read-batch.ts'
 import { RemoteCursor } from './remote-cursor.ts'
-import { openAppender } from './session-appender.ts'
 import type { StreamTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
 
@@ -69,20 +68,11 @@ export class RemoteStream extends Stream {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     this.#begin()
-    const { settings, streamContext, closing } = this.#core
-    const opening = openAppender(this.#core, this.#target, this.#appends)
-    const appender = await unlessAborted(signal, opening, (late) => late.release())
-    return new AppendSession({
-      appender,
-      reserve: streamContext.reserve,
-      inFlightBytes: settings.limits.sessionInFlightBytes,
-      clock: settings.clock,
-      closing,
+    const { openAppendSession } = await unlessAborted(
       signal,
-      revoked: undefined,
-      check: () => {},
-      onEnd: () => {},
-    })
+      loaded('append sessions', import('./session-appender.ts')),
+    )
+    return openAppendSession(this.#core, this.#target, this.#appends, signal)
   }
 
   override async readUnary(
