@@ -88,6 +88,22 @@ describe('sessions in Node', () => {
     await expect.poll(() => server.counts().requests).toBe(0)
   })
 
+  it('send batches of all sizes in the order of their submission', async () => {
+    const { engine, server } = await startServer()
+    const { stream } = await connected(server.url)
+    const session = await stream.appendSession()
+    const sizes = [1, 1_000, 200_000, 0, 1_000_000, 64, 131_072, 5, 900_000, 300_000, 7]
+    const inputs = [...sizes, ...sizes, ...sizes].map((size, index) => new Uint8Array(size).fill(index))
+    const tickets = []
+    for (const body of inputs) tickets.push(await session.submit({ body }))
+    await Promise.all(tickets.map((ticket) => ticket.ack()))
+    await session.close()
+    const stored = engine.basin('basin').stream('stream').read({}, { as: 'bytes' })
+    let index = 0
+    for await (const { body } of stored) expect(Buffer.compare(body, inputs[index++]!)).toBe(0)
+    expect(index).toBe(inputs.length)
+  })
+
   it('use as many connections as their number takes', async () => {
     const { server } = await startServer()
     const { stream } = await connected(server.url)
