@@ -72,7 +72,8 @@ export class SessionFetch {
 }
 
 /**
- * Whether the program has left `fetch` as it is, and has not set a dispatcher for it, such as one for a proxy.
+ * Whether the program has left `fetch` as it is, and has not set a dispatcher for it, such as one for a
+ * proxy.
  */
 function usesRuntimeFetch(): boolean {
   const dispatcher = (globalThis as Record<symbol, unknown>)[Symbol.for('undici.globalDispatcher.1')]
