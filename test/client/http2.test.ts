@@ -9,6 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
 import { type Engine, open } from '../../src/index.ts'
+import { MIB } from '../../src/model/limits.ts'
 import { bodies, outcomeOf, testStorage } from '../support/index.ts'
 import { failureOf } from './network.ts'
 
@@ -102,6 +103,30 @@ describe('sessions in Node', () => {
     let index = 0
     for await (const { body } of stored) expect(Buffer.compare(body, inputs[index++]!)).toBe(0)
     expect(index).toBe(inputs.length)
+  })
+
+  it('send bytes as they were when they were submitted, however long they wait', async () => {
+    const { engine, server } = await startServer()
+    const { stream } = await connected(server.url, {
+      limits: { appendWaitingBytes: 128 * MIB, sessionInFlightBytes: MIB },
+    })
+    const session = await stream.appendSession()
+    const submitted = [100_000, 900_000, 10_000].flatMap((size) => {
+      const body = new Uint8Array(size)
+      return Array.from({ length: 10 }, (_, index) => {
+        const ticket = session.submit(body.fill(index))
+        body.fill(255)
+        return ticket
+      })
+    })
+    await Promise.all(submitted.map(async (ticket) => (await ticket).ack()))
+    await session.close()
+    let count = 0
+    for await (const { body } of engine.basin('basin').stream('stream').read({}, { as: 'bytes' })) {
+      expect(body.every((byte) => byte === count % 10)).toBe(true)
+      count++
+    }
+    expect(count).toBe(30)
   })
 
   it('use as many connections as their number takes', async () => {

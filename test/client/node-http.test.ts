@@ -90,7 +90,9 @@ describe('single requests in Node', () => {
 
   it('use a `fetch` that the program has replaced', async () => {
     const { stream, connections } = await connected(() => {})
-    onTestFinished(() => vi.unstubAllGlobals())
+    onTestFinished(() => {
+      vi.unstubAllGlobals()
+    })
     vi.stubGlobal('fetch', async () => new Response(TAIL, { headers: JSON_TYPE }))
     expect((await stream.checkTail()).seqNum).toBe(7)
     expect(connections()).toBe(0)

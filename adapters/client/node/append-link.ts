@@ -11,7 +11,7 @@ import type { OpenResponse } from '../call.ts'
 import type { ClientCore } from '../core.ts'
 import { connectionFailure, type Failure, failureOf, unexpectedResponse, withEffects } from '../errors.ts'
 import type { StreamTarget } from '../stream-target.ts'
-import { FrameUpload } from './frame-upload.ts'
+import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
 
 /** Receives what a connection of an append session does. */
 export interface AppendLinkListener {
@@ -47,12 +47,12 @@ export class AppendLink {
     void this.#receive()
   }
 
-  /** Sends a batch, whose bytes are copied. */
-  send(batch: AppendBatch): void {
+  /** Sends a batch, whose bytes are copied, or its frame. */
+  send(batch: AppendBatch, encoded?: Chunk): void {
     const { records, matchSeqNum } = batch
     this.#sent.push({ records, matchSeqNum })
     if (this.#sent.length === 1) this.#awaitAck()
-    this.#body.send(batch)
+    this.#body.send(batch, encoded)
   }
 
   /** Ends the session: no further batches. */
@@ -137,9 +137,10 @@ export class AppendLink {
 export async function openAppendLink(
   core: ClientCore,
   { path, basin, recordHeaders }: StreamTarget,
+  memory: FrameMemory,
 ): Promise<AppendLink | Failure | undefined> {
   for (const prefix of [...core.settings.headerPrefixes].reverse()) {
-    const body = new FrameUpload()
+    const body = new FrameUpload(memory)
     const contentType = sessionContentType(prefix)
     const opened = await core.sender.open(
       {
