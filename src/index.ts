@@ -26,7 +26,7 @@ export { open } from './engine/open.ts'
 export type { EngineLimits, OpenOptions } from './engine/options.ts'
 export type { EngineStats } from './engine/service/stats.ts'
 export type { RestoredStream } from './engine/service/stream-service.ts'
-export type { Connection } from './engine/service/stream-target.ts'
+export type { UsageConnection } from './engine/service/stream-target.ts'
 export type { HistogramCounts, UsageCounters, UsageModule } from './engine/service/usage.ts'
 export type {
   AccessScope,

@@ -8,7 +8,7 @@ import {
 import type { ListQuery, Page } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
-import { pageOf } from '../../src/wire/decode-resources.ts'
+import { decodePage } from '../../src/wire/decode-resources.ts'
 import { accessTokenText } from '../../src/wire/encode-access-token.ts'
 import { metricsQueryParts, queryText } from '../../src/wire/encode-query.ts'
 import { recordOf, textOfJson } from '../../src/wire/response-json.ts'
@@ -37,7 +37,7 @@ export async function listAccessTokens(
   { signal }: CallOptions,
 ): Promise<Page<AccessTokenInfo>> {
   const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
-  return sender.json(call, (value) => pageOf(value, 'access_tokens', accessTokenInfoOf))
+  return sender.json(call, (value) => decodePage(value, 'access_tokens', accessTokenInfoOf))
 }
 
 /** @param names The basin, or the basin and the stream, whose metrics are asked for; none for the account. */

@@ -13,7 +13,7 @@ import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/i
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinNameProblem, streamNameProblem, streamPrefixProblem } from '../../src/model/names.ts'
 import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
-import { basinConfigOf, pageOf, streamInfoOf } from '../../src/wire/decode-resources.ts'
+import { basinConfigOf, decodePage, streamInfoOf } from '../../src/wire/decode-resources.ts'
 import { basinChangeText, createStreamText, streamConfigText } from '../../src/wire/encode-resources.ts'
 import { creationOf, jsonCall, listSearch, provisionedOf } from './calls.ts'
 import type { ClientCore } from './core.ts'
@@ -75,7 +75,7 @@ export class RemoteBasin extends Basin {
     const search = listSearch(query, streamPrefixProblem)
     this.assertName()
     const call = jsonCall('GET', `/streams${search}`, { basin: this.name, signal })
-    return this.#core.sender.json(call, (value) => pageOf(value, 'streams', streamInfoOf))
+    return this.#core.sender.json(call, (value) => decodePage(value, 'streams', streamInfoOf))
   }
 
   override async config(options?: CallOptions): Promise<BasinConfig> {

@@ -9,7 +9,7 @@ import type { AccountMetricSet, Metric, MetricsQuery } from '../../src/model/met
 import { basinNameProblem, basinPrefixProblem } from '../../src/model/names.ts'
 import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import { basinInfoOf, pageOf } from '../../src/wire/decode-resources.ts'
+import { basinInfoOf, decodePage } from '../../src/wire/decode-resources.ts'
 import { createBasin, ensureBasin } from './basin-creation.ts'
 import { jsonCall, listSearch } from './calls.ts'
 import type { ClientCore } from './core.ts'
@@ -59,7 +59,7 @@ export class RemoteHeadwater extends Headwater {
   override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
     const search = listSearch(query, basinPrefixProblem)
     const call = jsonCall('GET', `/basins${search}`, { signal: signalOf(options) })
-    return this.#core.sender.json(call, (value) => pageOf(value, 'basins', basinInfoOf))
+    return this.#core.sender.json(call, (value) => decodePage(value, 'basins', basinInfoOf))
   }
 
   override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {

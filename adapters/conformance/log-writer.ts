@@ -171,7 +171,7 @@ export function block(spec: BlockSpec, memory?: BlockMemory): StoredBlock {
  * Returns the records of the blocks. Throws unless every block is whole, matches its metadata, is within the
  * limits of merging, and begins at or after the end of the previous one.
  */
-export function recordsOf(blocks: readonly StoredBlock[]): SequencedRecord[] {
+export function recordsOfBlocks(blocks: readonly StoredBlock[]): SequencedRecord[] {
   const all: SequencedRecord[] = []
   let end = 0
   for (const { data, expiresAt: _, ...numbers } of blocks) {
@@ -205,7 +205,7 @@ export function recordsOf(blocks: readonly StoredBlock[]): SequencedRecord[] {
 }
 
 export function seqNumsOf(blocks: readonly StoredBlock[]): number[] {
-  return recordsOf(blocks).map((record) => record.seqNum)
+  return recordsOfBlocks(blocks).map((record) => record.seqNum)
 }
 
 /** The numbers from `first` to `end` (exclusive). */

@@ -17,7 +17,7 @@ import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'
 
 /** Options of a handler. */
@@ -31,7 +31,7 @@ export interface HandlerOptions {
    * Returns the access token of a request, or undefined if it has none. Default: the header
    * `Authorization: Bearer`. Throw a `HeadwaterError` to reject the request with another status.
    */
-  readonly getToken?: (exchange: Exchange) => string | undefined | Promise<string | undefined>
+  readonly getToken?: (exchange: RequestExchange) => string | undefined | Promise<string | undefined>
   /**
    * Serves `/metrics` without a token; it contains counts and no names. Default false: it requires the
    * operation `account-metrics`.
@@ -88,7 +88,7 @@ export interface HandlerOptions {
    * Receives every failure that clients see only as status 500, and other unexpected errors. A lasting
    * failure, such as the loss of the storage's directory, is reported once. Default: `console.error`.
    */
-  readonly onError?: (error: unknown, exchange: Exchange) => void
+  readonly onError?: (error: unknown, exchange: RequestExchange) => void
 }
 
 /** Limits of a handler; requests beyond them are rejected. */
@@ -143,7 +143,7 @@ export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
 }
 
 /** The options with all defaults. */
-export interface Settings {
+export interface HandlerSettings {
   readonly auth: 'token' | 'none'
   readonly getToken: NonNullable<HandlerOptions['getToken']>
   readonly publicMetrics: boolean
@@ -169,7 +169,7 @@ export interface Settings {
 }
 
 /** Returns the token in the header `Authorization: Bearer`. */
-export function bearerToken(exchange: Exchange): string | undefined {
+export function bearerToken(exchange: RequestExchange): string | undefined {
   return /^bearer +([!-~]+) *$/i.exec(exchange.header('authorization') ?? '')?.[1]
 }
 
@@ -179,7 +179,10 @@ function encodedPath(prefix: string): string {
 }
 
 /** Throws `invalid` for invalid options. */
-export function settingsOf(options: HandlerOptions, members: Members = HANDLER_OPTIONS): Settings {
+export function handlerSettings(
+  options: HandlerOptions,
+  members: Members = HANDLER_OPTIONS,
+): HandlerSettings {
   assertOptions(options, members)
   const { auth = 'token', headerPrefixes = HEADER_PREFIXES, basinDomains = ['localhost'] } = options
   if (headerPrefixes.length === 0 || !headerPrefixes.every((prefix) => /^[a-z0-9]+$/.test(prefix))) {

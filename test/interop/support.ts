@@ -1,6 +1,6 @@
 import { S2, type S2ClientOptions, S2Environment, type S2Stream } from '@s2-dev/streamstore'
 import { afterAll, expect, vi } from 'vitest'
-import type { Exchange } from '../../adapters/http/index.ts'
+import type { RequestExchange } from '../../adapters/http/index.ts'
 import type { NodeServer } from '../../adapters/node/index.ts'
 import { type Clock, type Engine, type EngineLimits, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
@@ -29,7 +29,7 @@ export async function startService(
     limits?: Partial<EngineLimits>
     demandsTokens?: boolean
     /** Called with each request. */
-    onRequest?: (exchange: Exchange) => void
+    onRequest?: (exchange: RequestExchange) => void
   } = {},
 ): Promise<Service> {
   const { storage = testStorage(), port = 0, demandsTokens = false, limits = {} } = options

@@ -14,7 +14,7 @@ import { recover } from './recovery.ts'
 import { RunReader } from './segment/run-reader.ts'
 import { SharedStorage } from './shared-storage.ts'
 
-export interface OpenOptions {
+export interface OpenFilesOptions {
   readonly durability: 'sync' | 'os'
   /** The size at which journals are rolled, in bytes. Default: derived from the size of the state. */
   readonly rollBytes?: number
@@ -34,7 +34,7 @@ export interface OpenContext {
 /** Opens the storage in these files, which nothing else may have open. Calls `release` on close. */
 export async function openStorage(
   files: Files,
-  { durability, rollBytes, largeBlockBytes, reserveBytes }: OpenOptions,
+  { durability, rollBytes, largeBlockBytes, reserveBytes }: OpenFilesOptions,
   release: () => Promise<void>,
   { clock, isFull = false }: OpenContext = {},
 ): Promise<SharedStorage> {

@@ -5,15 +5,15 @@ import { hasNewTrim } from '../../../src/storage/heads.ts'
 import { RecentMap } from '../../../src/storage/recent-map.ts'
 import {
   type AppendPlan,
-  type Attempt,
   appendWithRead,
+  type GroupAttempt,
   type LogAppends,
   optimisticInsert,
   planOptimistically,
 } from './append-transaction.ts'
-import type { Connection } from './connection.ts'
+import type { DatabaseConnection } from './connection.ts'
 import { quotaExceeded } from './failures.ts'
-import { isQuotaFailure, type Reserve } from './reserve.ts'
+import { isQuotaFailure, type SpaceReserve } from './reserve.ts'
 import type { LogState } from './tail-rows.ts'
 import type { Durability } from './transactions.ts'
 
@@ -33,8 +33,8 @@ type Entry = PendingItem<AppendRequest>
  * row.
  */
 export class AppendWriter {
-  readonly #connection: Connection
-  readonly #reserve: Reserve
+  readonly #connection: DatabaseConnection
+  readonly #reserve: SpaceReserve
   readonly #durability: Durability
   readonly #onAppended: (requests: readonly AppendRequest[]) => void
   /** The logs that this session appended to most recently. */
@@ -47,8 +47,8 @@ export class AppendWriter {
 
   /** Calls `onAppended` with the durable appends to each log, and ignores what it throws. */
   constructor(
-    connection: Connection,
-    reserve: Reserve,
+    connection: DatabaseConnection,
+    reserve: SpaceReserve,
     durability: Durability,
     onAppended: (requests: readonly AppendRequest[]) => void,
   ) {
@@ -104,7 +104,7 @@ export class AppendWriter {
   }
 
   #commit(entries: ReadonlyMap<string, readonly Entry[]>): Promise<readonly AppendPlan[]> {
-    const attempt: Attempt = { plans: undefined, stale: undefined }
+    const attempt: GroupAttempt = { plans: undefined, stale: undefined }
     return this.#connection.run(async (db) => {
       const isFirst = attempt.plans === undefined
       let logs = [...entries].map(([logId, own]) => this.#logAppends(logId, own, isFirst))

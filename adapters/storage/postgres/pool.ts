@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
-import type { Connections } from './client.ts'
+import type { ConnectionSource } from './client.ts'
 import { poolConnections, startListening } from './client.ts'
-import { failure, isRefusedStartup, sqlStateOf } from './failures.ts'
+import { isRefusedStartup, sqlStateOf, unwrittenFailure } from './failures.ts'
 
 export interface PoolOptions {
   readonly connectionString: string
@@ -24,7 +24,7 @@ const REPLY_GRACE_MS = 2_000
 const SETTINGS = { default_transaction_isolation: 'read committed', enable_seqscan: 'off', jit: 'off' }
 
 /** Opens a pool of `pg`. Rejects with `StorageFailure` if `pg` is not installed. */
-export async function openPool(options: PoolOptions): Promise<Connections> {
+export async function openPool(options: PoolOptions): Promise<ConnectionSource> {
   const { connectionString, listenConnectionString, maxConnections, statementTimeoutMs, lockTimeoutMs } =
     options
   const { Pool, Client } = await importPg()
@@ -100,7 +100,7 @@ function optionsOf(settings: Readonly<Record<string, string>>): string {
 }
 
 /** Whether the server confirms commits once they are durable. Rejects if it does not answer. */
-async function confirmsDurably({ acquire }: Pick<Connections, 'acquire'>): Promise<boolean> {
+async function confirmsDurably({ acquire }: Pick<ConnectionSource, 'acquire'>): Promise<boolean> {
   const text = "SELECT current_setting('synchronous_commit', true) AS value"
   const lease = await acquire()
   let isBroken = true
@@ -121,6 +121,6 @@ async function importPg(): Promise<Pick<typeof import('pg'), 'Pool' | 'Client'>>
   try {
     return (await import('pg')).default
   } catch (error) {
-    throw failure('io', '`headwater/postgres` needs the package `pg`: npm install pg', error)
+    throw unwrittenFailure('io', '`headwater/postgres` needs the package `pg`: npm install pg', error)
   }
 }

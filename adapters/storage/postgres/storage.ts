@@ -1,7 +1,7 @@
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/validation.ts'
 import type { Storage, StorageContext } from '../../../src/storage/contract.ts'
-import { type Connections, connectionsOf, type PostgresClient } from './client.ts'
+import { type ConnectionSource, connectionsOf, type PostgresClient } from './client.ts'
 import { Database } from './database.ts'
 import { History } from './history.ts'
 import { openPool } from './pool.ts'
@@ -87,7 +87,7 @@ export function postgres(options: PostgresOptions): Storage {
     throw invalid('`clockOffsetMsMax` must be a number of milliseconds, at least 0', 'clockOffsetMsMax')
   }
   const tables = tablesOf(schema)
-  const connect = async (): Promise<Connections> => {
+  const connect = async (): Promise<ConnectionSource> => {
     if (client !== undefined) return connectionsOf(client)
     const { listenConnectionString = connectionString! } = options
     return openPool({
@@ -112,7 +112,7 @@ export function postgres(options: PostgresOptions): Storage {
 }
 
 async function openSession(
-  connections: Connections,
+  connections: ConnectionSource,
   tables: Tables,
   context: StorageContext,
   options: {

@@ -1,4 +1,4 @@
-import { mergeStreamConfig, reconfigureStream } from '../../core/config.ts'
+import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import type {
   Cipher,
@@ -164,7 +164,12 @@ export class StreamService {
       const basin = await this.#catalog.activeBasin(ref.basin)
       const stream = await this.#catalog.existingStream(ref)
       const { config } = stream.value
-      const next = reconfigureStream(config, change, basin.value.config.defaultStreamConfig, defaultRetention)
+      const next = reconfiguredStream(
+        config,
+        change,
+        basin.value.config.defaultStreamConfig,
+        defaultRetention,
+      )
       if (!sameConfig(config, next)) await this.#changes.reconfigure(commit, stream, next)
       return next
     })
