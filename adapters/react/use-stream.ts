@@ -1,6 +1,7 @@
 import { useState, useSyncExternalStore } from 'react'
-import type { ReadQuery, RecordAs, RecordFormat, Stream } from '../../src/index.ts'
+import type { ReadQuery, RecordFormat, Stream } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
+import type { RecordAs } from '../../src/model/record.ts'
 
 /**
  * Follows a stream as `stream.follow(query)` does, and renders the component as records arrive, at most
