@@ -17,13 +17,13 @@ export interface ExpectedBlock {
   /** Whether the storage may have freed it. */
   mayBeFreed: boolean
   /** Whether its expiry may have been replaced by a later one, because its log was extended. */
-  isExtended?: boolean
+  isExtended?: boolean | undefined
 }
 
 export interface AppendSpec extends Omit<BlockSpec, 'firstSeqNum'> {
-  readonly trimPoint?: number
-  readonly trimmedAt?: number
-  readonly fencingToken?: string
+  readonly trimPoint?: number | undefined
+  readonly trimmedAt?: number | undefined
+  readonly fencingToken?: string | undefined
 }
 
 /** The whole log. */

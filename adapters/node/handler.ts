@@ -20,18 +20,18 @@ import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
-  readonly limits?: NodeHandlerLimits
+  readonly limits?: NodeHandlerLimits | undefined
   /**
    * As in {@link HandlerOptions}; also receives the reason for a response that broke off. Default:
    * `console.error`.
    */
-  readonly onError?: (error: unknown, exchange: RequestExchange) => void
+  readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
 }
 
 /** Limits of a handler on Node. */
 export interface NodeHandlerLimits extends HandlerLimits {
   /** How long an upload may continue after its response is complete, in milliseconds. Default 5,000. */
-  readonly lingerMs?: number
+  readonly lingerMs?: number | undefined
 }
 
 /** The members of {@link NodeHandlerOptions}. */

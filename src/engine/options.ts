@@ -88,7 +88,7 @@ export interface OpenOptions {
    */
   readonly random?: (() => number) | undefined
   /** Bounds of what the engine holds in memory (docs/limits.md). */
-  readonly limits?: Partial<EngineLimits> | undefined
+  readonly limits?: { readonly [Name in keyof EngineLimits]?: number | undefined } | undefined
   /**
    * Whether appends and read sessions create a missing basin and stream, with default configurations. True by
    * default. Does not apply over HTTP, where the basin's configuration decides.

@@ -51,7 +51,7 @@ const REGISTRY = Symbol.for('headwater.filesystem.directories')
 
 /** The directories that are open or being opened, by real path. */
 function registry(): Map<string, SharedDirectory> {
-  const scope = globalThis as { [REGISTRY]?: Map<string, SharedDirectory> }
+  const scope = globalThis as { [REGISTRY]?: Map<string, SharedDirectory> | undefined }
   scope[REGISTRY] ??= new Map()
   return scope[REGISTRY]
 }
@@ -116,7 +116,7 @@ class OpenDirectory implements SharedDirectory {
       return undefined
     }
     try {
-      if (options.durability === 'sync') await opened.storage.requireSync()
+      if (options.durability === 'power-loss') await opened.storage.requireSync()
       return session
     } catch (error) {
       await session.close().catch(() => {})

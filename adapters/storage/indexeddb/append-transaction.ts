@@ -17,7 +17,7 @@ import {
   readTailLog,
   type TailInsert,
 } from './tail-rows.ts'
-import { completionOf, type Durability, write } from './transactions.ts'
+import { completionOf, type TransactionDurability, write } from './transactions.ts'
 
 /** Appends to one log. */
 export interface LogAppends {
@@ -44,7 +44,7 @@ export interface GroupAttempt {
  */
 export function optimisticInsert(
   db: IndexedDatabase,
-  durability: Durability,
+  durability: TransactionDurability,
   row: TailInsert,
 ): Promise<boolean> {
   return insert(unwrap(db).transaction('appends', 'readwrite', { durability }), row)
@@ -79,7 +79,7 @@ async function insert(transaction: IDBTransaction, { key, row }: TailInsert): Pr
 /** Appends to logs that are read in the same transaction. Resolves to the plans once they are durable. */
 export function appendWithRead(
   db: IndexedDatabase,
-  durability: Durability,
+  durability: TransactionDurability,
   logs: readonly LogAppends[],
   attempt: GroupAttempt,
 ): Promise<readonly AppendPlan[]> {
@@ -126,10 +126,10 @@ export interface AppendPlan {
   /** The head that the plan builds on; undefined if the log does not exist. */
   readonly before: Head | undefined
   /** A tail row to add, if the appends are small; chores may have to be rescheduled with it. */
-  readonly insert?: TailInsert
-  readonly rescheduled?: RescheduledLog
+  readonly insert?: TailInsert | undefined
+  readonly rescheduled?: RescheduledLog | undefined
   /** A new version of the log row, if the appends are large. */
-  readonly write?: { readonly over: LogRow } & LogWrite
+  readonly write?: ({ readonly over: LogRow } & LogWrite) | undefined
   /** The state of the log afterwards; undefined if its row takes no tail rows. */
   readonly after: LogState | undefined
 }

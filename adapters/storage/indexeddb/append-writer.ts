@@ -15,7 +15,7 @@ import type { DatabaseConnection } from './connection.ts'
 import { quotaExceeded } from './failures.ts'
 import { isQuotaFailure, type SpaceReserve } from './reserve.ts'
 import type { LogState } from './tail-rows.ts'
-import type { Durability } from './transactions.ts'
+import type { TransactionDurability } from './transactions.ts'
 
 /** The most data per transaction, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
@@ -35,7 +35,7 @@ type Entry = PendingItem<AppendRequest>
 export class AppendWriter {
   readonly #connection: DatabaseConnection
   readonly #reserve: SpaceReserve
-  readonly #durability: Durability
+  readonly #durability: TransactionDurability
   readonly #onAppended: (requests: readonly AppendRequest[]) => void
   /** The logs that this session appended to most recently. */
   readonly #recent = new RecentMap<string, LogState>(RECENT_LOGS_MAX)
@@ -49,7 +49,7 @@ export class AppendWriter {
   constructor(
     connection: DatabaseConnection,
     reserve: SpaceReserve,
-    durability: Durability,
+    durability: TransactionDurability,
     onAppended: (requests: readonly AppendRequest[]) => void,
   ) {
     this.#connection = connection

@@ -15,14 +15,14 @@ import { deleteTailRows, putLogRow } from './log-write.ts'
 import { NO_BLOCKS } from './page.ts'
 import { COMMIT_COUNTER, type CommitCounter, type StoreName, type WriteTransaction } from './schema.ts'
 import { readTailLog, type StoredLog } from './tail-rows.ts'
-import { type Durability, write } from './transactions.ts'
+import { type TransactionDurability, write } from './transactions.ts'
 
 const NO_COMMIT: CommitCounter = { version: 0, commitId: '' }
 
 /** Changes documents and logs atomically. */
 export function commitTransaction(
   connection: DatabaseConnection,
-  durability: Durability,
+  durability: TransactionDurability,
   changes: readonly CatalogChange[],
 ): Promise<void> {
   const commitId = idFrom(secureRandom)

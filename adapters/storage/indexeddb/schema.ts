@@ -133,14 +133,14 @@ export interface PageRow extends PackedBlocks {
   readonly logId: string
   readonly lastTimestamp: number
   /** The earliest expiry of the blocks; absent if none expires. */
-  readonly expiresAt?: number
+  readonly expiresAt?: number | undefined
   /** The number of rows in `parts` that hold the data of the only block; 0 if the data is in this row. */
   readonly parts: number
   /**
    * The numbers of the blocks that the only block was split into, one per part; absent if parts are not
    * blocks.
    */
-  readonly pieces?: Float64Array
+  readonly pieces?: Float64Array | undefined
 }
 
 export const RESERVE = 'bytes'

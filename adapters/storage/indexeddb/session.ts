@@ -10,11 +10,11 @@ import { loadHead, measureLogs, readLogRange } from './log-reader.ts'
 import { reclaimPages } from './reclaim.ts'
 import { isQuotaFailure, SpaceReserve } from './reserve.ts'
 import type { SpaceMonitor } from './space.ts'
-import type { Durability } from './transactions.ts'
+import type { TransactionDurability } from './transactions.ts'
 
 export interface DatabaseOptions {
   readonly name: string
-  readonly durability: Durability
+  readonly durability: TransactionDurability
   readonly space: SpaceMonitor
 }
 

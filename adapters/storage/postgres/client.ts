@@ -13,7 +13,7 @@ export type PostgresRow = Readonly<Record<string, unknown>>
 /** A connection for one statement. */
 interface Lease {
   /** Whether the connection was not used before. Absent if the client does not tell connections apart. */
-  readonly isNew?: boolean
+  readonly isNew?: boolean | undefined
   /** Runs a statement, prepared under its name if it has one and the client can. */
   run(text: string, values: readonly unknown[], name: string | undefined): Promise<readonly PostgresRow[]>
   /** Returns the connection. A broken one is closed. */
@@ -59,7 +59,7 @@ export interface ConnectedClient extends PostgresClient {
 /** The part of a `Pool` of `pg` that is used here. */
 export interface ClientPool extends PostgresClient {
   readonly totalCount: number
-  readonly options?: { readonly max?: number | null | undefined }
+  readonly options?: { readonly max?: number | null | undefined } | undefined
   connect(): Promise<ConnectedClient & { release(error?: boolean): void }>
 }
 

@@ -18,7 +18,7 @@ export interface StatementResult {
   /** Whether an earlier attempt may have been committed as well. */
   readonly isRepeated: boolean
   /** The `SQLSTATE`, if it is one that the caller expects. The statement was rolled back. */
-  readonly rejectedWith?: string
+  readonly rejectedWith?: string | undefined
 }
 
 /** The connection leads to a server that has become a standby. */

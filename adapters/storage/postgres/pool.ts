@@ -6,7 +6,7 @@ import { isRefusedStartup, sqlStateOf, unwrittenFailure } from './failures.ts'
 export interface PoolOptions {
   readonly connectionString: string
   readonly listenConnectionString: string
-  readonly maxConnections: number
+  readonly connectionsMax: number
   readonly statementTimeoutMs: number
   readonly lockTimeoutMs: number
 }
@@ -25,7 +25,7 @@ const SETTINGS = { default_transaction_isolation: 'read committed', enable_seqsc
 
 /** Opens a pool of `pg`. Rejects with `StorageFailure` if `pg` is not installed. */
 export async function openPool(options: PoolOptions): Promise<ConnectionSource> {
-  const { connectionString, listenConnectionString, maxConnections, statementTimeoutMs, lockTimeoutMs } =
+  const { connectionString, listenConnectionString, connectionsMax, statementTimeoutMs, lockTimeoutMs } =
     options
   const { Pool, Client } = await importPg()
   const common = {
@@ -36,7 +36,7 @@ export async function openPool(options: PoolOptions): Promise<ConnectionSource> 
   }
   const timeouts = { statement_timeout: statementTimeoutMs, lock_timeout: lockTimeoutMs }
   const newPool = (more: object) => {
-    const pool = new Pool({ ...common, ...more, connectionString, max: maxConnections })
+    const pool = new Pool({ ...common, ...more, connectionString, max: connectionsMax })
     // A lost connection that nothing uses: the pool replaces it.
     pool.on('error', () => {})
     return pool

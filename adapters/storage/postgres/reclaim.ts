@@ -20,7 +20,7 @@ interface Selection {
   readonly values: readonly unknown[]
   readonly order: string
   /** Whether the extensions of the logs, as `l`, decide, which no other process may change meanwhile. */
-  readonly isExtendable?: boolean
+  readonly isExtendable?: boolean | undefined
 }
 
 /** As good as never. */

@@ -50,7 +50,7 @@ export interface Sampled {
   /** The last hour in which all basins were sampled. */
   readonly hour: number
   /** The engine that samples them. Absent when it is done. */
-  readonly claim?: SamplingClaim
+  readonly claim?: SamplingClaim | undefined
 }
 
 interface SamplingClaim {

@@ -36,7 +36,7 @@ import type { StreamCreator } from './stream-creator.ts'
 /** A stream that continues another one whose records before `start` are gone. */
 export interface RestoredStream {
   /** Settings over the basin's defaults. Default: none. */
-  readonly config?: StreamConfigInput
+  readonly config?: StreamConfigInput | undefined
   /**
    * The sequence number of its next record, and the lowest timestamp that a record may get, in milliseconds.
    */

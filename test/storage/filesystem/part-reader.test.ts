@@ -36,13 +36,13 @@ describe.each(LOCATIONS)('a large block in %s', (_, { file, rollBytes, largeBloc
   beforeEach(async () => {
     disk = new SimulatedDisk(new Prng(1))
     reads = []
-    const written = await openSimulated(disk, rollBytes, 'sync', largeBlockBytes)
+    const written = await openSimulated(disk, rollBytes, 'power-loss', largeBlockBytes)
     writer = await LogWriter.create(written, 'a')
     // The third one starts the roll of the others.
     for (let i = 0; i < 3; i++) await writer.append({ count: COUNT, bodyBytes: BODY_BYTES })
     await vi.waitFor(() => expect(disk.names.some((name) => name.startsWith(file))).toBe(true))
     await written.close()
-    session = await openSimulated(counted(disk, reads), 1e9, 'sync', largeBlockBytes)
+    session = await openSimulated(counted(disk, reads), 1e9, 'power-loss', largeBlockBytes)
     reads.length = 0
   })
 

@@ -10,7 +10,7 @@ import type { StorageSession } from '../../../../src/storage/contract.ts'
 import { temporaryDirectory } from '../directories.ts'
 import { openFiles } from '../open-files.ts'
 
-const OPTIONS: OpenFilesOptions = { durability: 'sync', rollBytes: 20_000 }
+const OPTIONS: OpenFilesOptions = { durability: 'power-loss', rollBytes: 20_000 }
 const onLinux = process.platform === 'linux'
 /** Why a test does not run. */
 const linuxOnly = onLinux ? '' : ' (skipped: only on Linux do descriptors lead to directories)'
