@@ -21,8 +21,8 @@ export interface Storage {
 }
 
 /**
- * What a batch or append survives once it resolves: the end of the process, or power loss too. After a process
- * crash, the operating system or the browser still has what it was given.
+ * What a batch or append survives once it resolves: the end of the process, or power loss too. After a
+ * process crash, the operating system or the browser still has what it was given.
  */
 export type Durability = 'process-crash' | 'power-loss'
 

@@ -11,8 +11,8 @@ export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.t
 export interface FilesystemOptions {
   /**
    * What an append survives once it resolves. `'power-loss'` (default): a power loss; all pending appends are
-   * written and synced together. `'process-crash'`: a crash of the process, but not of the machine; appends do
-   * not wait for the disk.
+   * written and synced together. `'process-crash'`: a crash of the process, but not of the machine; appends
+   * do not wait for the disk.
    */
   readonly durability?: Durability | undefined
 }
@@ -30,8 +30,8 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = {
  * ```
  *
  * Engines in one thread share the directory, also those of several copies of this module: development servers
- * evaluate modules again. If one of them asks for `'power-loss'`, that holds for all. The last one that closes
- * releases the directory. Another process, or another thread, cannot open it: that rejects with a
+ * evaluate modules again. If one of them asks for `'power-loss'`, that holds for all. The last one that
+ * closes releases the directory. Another process, or another thread, cannot open it: that rejects with a
  * `StorageFailure` of kind `blocked` that names the owner. A stale lock left by a crash is reclaimed.
  *
  * Memory: about 500 bytes per stream that was not used since the opening, 1 KiB for each other one, and 200

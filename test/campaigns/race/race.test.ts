@@ -8,8 +8,8 @@ const { runs: RUNS } = race.options
 const APPENDS = 1000
 
 /**
- * `process-crash` races as much as `power-loss`, because the tabs wait for the database of the browser, not for the
- * disk.
+ * `process-crash` races as much as `power-loss`, because the tabs wait for the database of the browser, not
+ * for the disk.
  */
 inChromium('two tabs that race on one IndexedDB', (browser) => {
   /** The sequence numbers won by each tab in all runs. */
