@@ -4,7 +4,7 @@ import { bearerToken, handlerSettings } from '../../../../adapters/http/options.
 import { ApiRequest } from '../../../../adapters/http/request.ts'
 import { utf8 } from '../../../../src/model/bytes.ts'
 import { contentCodingOf, responseCodingOf } from '../../../../src/wire/content-coding.ts'
-import { sessionCompressionOf } from '../../../../src/wire/frame.ts'
+import { sessionCompressionOf } from '../../../../src/wire/frame-compression.ts'
 import {
   ackForm,
   appendForm,
