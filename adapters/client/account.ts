@@ -10,7 +10,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
-import { pageOf } from '../../src/wire/decode-resources.ts'
+import { decodePage } from '../../src/wire/decode-resources.ts'
 import { accessTokenText } from '../../src/wire/encode-access-token.ts'
 import { metricsQueryParts } from '../../src/wire/encode-list-query.ts'
 import { queryText } from '../../src/wire/encode-query.ts'
@@ -41,7 +41,7 @@ export async function listAccessTokens(
   { signal }: CallOptions,
 ): Promise<Page<AccessTokenInfo>> {
   const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
-  return sender.json(call, (value) => pageOf(value, 'access_tokens', accessTokenInfoOf))
+  return sender.json(call, (value) => decodePage(value, 'access_tokens', accessTokenInfoOf))
 }
 
 export async function revokeAccessToken(

@@ -16,7 +16,7 @@ import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/names.t
 import {
   basinConfigOf,
   basinInfoOf,
-  pageOf,
+  decodePage,
   streamConfigOf,
   streamInfoOf,
 } from '../../src/wire/decode-resources.ts'
@@ -72,7 +72,7 @@ export function ensureBasin(
 
 export function listBasins(sender: CallSender, query: ListQuery, signal: Signal): Promise<Page<BasinInfo>> {
   const call = jsonCall('GET', `/basins${listSearch(query, basinPrefixProblem)}`, { signal })
-  return sender.json(call, (value) => pageOf(value, 'basins', basinInfoOf))
+  return sender.json(call, (value) => decodePage(value, 'basins', basinInfoOf))
 }
 
 export function basinConfig(sender: CallSender, basin: string, signal: Signal): Promise<BasinConfig> {
@@ -137,7 +137,7 @@ export function listStreams(
   const search = listSearch(query, streamPrefixProblem)
   assertName()
   const call = jsonCall('GET', `/streams${search}`, { basin, signal })
-  return sender.json(call, (value) => pageOf(value, 'streams', streamInfoOf))
+  return sender.json(call, (value) => decodePage(value, 'streams', streamInfoOf))
 }
 
 /** @param call A GET of the stream. */

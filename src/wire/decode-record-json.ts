@@ -3,9 +3,9 @@ import type { Header, SequencedRecord } from '../model/record.ts'
 import { decodeBase64 } from './base64.ts'
 import { positionOf, type ReceivedBatch, tooManyRecords, withCommand } from './decode-records.ts'
 import {
+  arrayOf,
   integerOfJson,
-  type JsonRecord,
-  listOf,
+  type JsonObject,
   MalformedResponse,
   recordOf,
   textOfJson,
@@ -15,7 +15,7 @@ import {
 /** Decodes the JSON form of a batch whose strings are base64. Throws {@link MalformedResponse}. */
 export function decodeReadBatchJson(value: unknown): ReceivedBatch {
   const batch = recordOf(value, 'batch')
-  const records = listOf(batch.records, 'records')
+  const records = arrayOf(batch.records, 'records')
   if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
   return {
     records: records.map((record) => recordOfJson(recordOf(record, 'record'))),
@@ -23,12 +23,12 @@ export function decodeReadBatchJson(value: unknown): ReceivedBatch {
   }
 }
 
-function recordOfJson({ seq_num, timestamp, headers, body }: JsonRecord): SequencedRecord {
+function recordOfJson({ seq_num, timestamp, headers, body }: JsonObject): SequencedRecord {
   return withCommand(
     integerOfJson(seq_num, 'seq_num'),
     integerOfJson(timestamp, 'timestamp'),
-    listOf(headers ?? [], 'headers').map((header): Header => {
-      const [name, value] = listOf(header, 'headers')
+    arrayOf(headers ?? [], 'headers').map((header): Header => {
+      const [name, value] = arrayOf(header, 'headers')
       return [base64Of(name, 'headers'), base64Of(value, 'headers')]
     }),
     base64Of(body ?? '', 'body'),

@@ -43,7 +43,10 @@ const STATUS_LENGTH = 2
  */
 export function encodeMessageFrame(
   payload: Uint8Array,
-  options: { readonly compression?: Compression | undefined; readonly reconnectAdvised?: boolean } = {},
+  options: {
+    readonly compression?: Compression | undefined
+    readonly reconnectAdvised?: boolean | undefined
+  } = {},
 ): Uint8Array {
   const compression =
     options.compression === 'zstd' ? FLAG_ZSTD : options.compression === 'gzip' ? FLAG_GZIP : 0

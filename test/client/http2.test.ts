@@ -207,7 +207,7 @@ describe('sessions in Node', () => {
     const { server } = await startServer()
     const relay = await startRelay(server.port)
     const { stream } = await connected(relay.url)
-    // From the beginning: a session that is lost before its start is known begins at the tail again.
+    // A start at the tail is only known once the first response has arrived.
     const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
     const seen: string[] = []
     const reading = (async () => {

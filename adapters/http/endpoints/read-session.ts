@@ -52,7 +52,7 @@ interface SessionEncoding {
   event(event: ReadEvent): MaybePromise<Uint8Array | readonly Uint8Array[]>
   failure(error: ErrorBody): Uint8Array
   /** Marks a clean end. */
-  readonly end?: Uint8Array
+  readonly end?: Uint8Array | undefined
 }
 
 function frameEncoding(compression: Compression | undefined): SessionEncoding {
