@@ -23,7 +23,7 @@ export async function createBasin(
   const creation = creationOf(requestToken)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) return createShortName(sender, name, config, signal)
   const call = jsonCall('POST', '/basins', {
-    text: createBasinText(name, withRetention(config)),
+    text: createBasinText(name, withRetention(sender, config)),
     vendor: { 'request-token': creation.header },
     signal,
   })
@@ -37,7 +37,10 @@ export function ensureBasin(
   config: BasinConfigInput,
   signal: AbortSignal | undefined,
 ): Promise<Provisioned<BasinInfo>> {
-  const call = jsonCall('PUT', `/basins/${name}`, { text: ensureBasinText(withRetention(config)), signal })
+  const call = jsonCall('PUT', `/basins/${name}`, {
+    text: ensureBasinText(withRetention(sender, config)),
+    signal,
+  })
   return sender.json(call, (value, reply) => provisionedOf(basinInfoOf(value), reply))
 }
 
@@ -58,7 +61,8 @@ async function createShortName(
 }
 
 /** In the library, records of new basins never expire unless a retention is given; on the wire they do. */
-function withRetention(config: BasinConfigInput): BasinConfigInput {
+function withRetention({ settings }: Sender, config: BasinConfigInput): BasinConfigInput {
+  if (!settings.keepsForever) return config
   const { defaultStreamConfig } = config
   const retentionPolicy = defaultStreamConfig?.retentionPolicy ?? 'infinite'
   return { ...config, defaultStreamConfig: { ...defaultStreamConfig, retentionPolicy } }

@@ -78,13 +78,16 @@ export class RemoteBasin extends Basin {
     return this.#core.sender.json(call, (value) => pageOf(value, 'streams', streamInfoOf))
   }
 
-  override async config(options?: CallOptions): Promise<BasinConfig> {
+  override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
     const signal = this.#begin(options)
     this.assertName()
     return this.#core.sender.json(jsonCall('GET', this.#path, { signal }), basinConfigOf)
   }
 
-  override async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
+  override async reconfigureStored(
+    change: BasinReconfiguration,
+    options?: CallOptions,
+  ): Promise<BasinConfig> {
     const signal = this.#begin(options)
     assertBasinConfig(change)
     this.assertName()
@@ -146,7 +149,7 @@ export class RemoteBasin extends Basin {
     config: StreamConfigInput,
     signal: AbortSignal | undefined,
   ): Promise<StreamConfigInput> {
-    if (config.retentionPolicy != null) return config
+    if (config.retentionPolicy != null || !this.#core.settings.keepsForever) return config
     try {
       const { defaultStreamConfig } = await this.config({ signal })
       const isSet = defaultStreamConfig.retentionPolicy !== undefined

@@ -110,11 +110,14 @@ export class RemoteStream extends Stream {
     return tailOf(this.#core, this.#target, this.#begin(options))
   }
 
-  override async config(options?: CallOptions): Promise<StreamConfig> {
+  override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     return this.#core.sender.json(this.#jsonCall('GET', this.#begin(options)), streamConfigOf)
   }
 
-  override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
+  override async reconfigureStored(
+    change: StreamReconfiguration,
+    options?: CallOptions,
+  ): Promise<StreamConfig> {
     const signal = this.#begin(options)
     assertStreamConfig(change)
     const call = { ...this.#jsonCall('PATCH', signal, streamChangeText(change)) }

@@ -30,7 +30,7 @@ export class SessionFetch {
 
   /** Whether the runtime has `duplex`, which a server may lack. */
   get isDuplex(): boolean {
-    return this.#settings.isRuntimeFetch && isNode()
+    return this.#settings.http2 && isNode()
   }
 
   /** Ends all connections. */

@@ -29,13 +29,14 @@ export async function openStreamAppender(
 
 /** Opens a connection, again after transient failures. Resolves to undefined if the server takes none. */
 async function openLink(core: ClientCore, target: StreamTarget): Promise<AppendLink | undefined> {
-  const { clock, random, retries } = core.settings
+  const { clock, onRetry, random, retries } = core.settings
   for (let repetition = 1; ; repetition++) {
     const opened = await openAppendLink(core, target)
     if (opened === undefined || !('error' in opened)) return opened
     const { error, isTransient, retryAfterMs } = opened
     if (error.cause instanceof NotDuplex) return undefined
     if (!isTransient || repetition > retries) throw error
+    onRetry(error)
     await pause(clock, pauseMs(repetition, retryAfterMs, random()), [core.closing])
   }
 }
