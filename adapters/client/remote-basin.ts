@@ -7,6 +7,7 @@ import {
   type BasinConfig,
   type BasinReconfiguration,
   type StreamConfigInput,
+  type StreamReconfiguration,
 } from '../../src/model/config.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
@@ -48,7 +49,7 @@ export class RemoteBasin extends Basin {
     assertStreamConfig(config)
     const call = jsonCall('POST', '/streams', {
       basin: this.name,
-      text: createStreamText(name, await this.#withRetention(config, signal)),
+      text: createStreamText(name, await this.withRetention(config, signal)),
       vendor: { 'request-token': creation.header },
       signal,
     })
@@ -64,7 +65,7 @@ export class RemoteBasin extends Basin {
     assertStreamConfig(config)
     const call = jsonCall('PUT', `/streams/${encodeURIComponent(name)}`, {
       basin: this.name,
-      text: streamConfigText(await this.#withRetention(config, signal)),
+      text: streamConfigText(await this.withRetention(config, signal)),
       signal,
     })
     return this.#core.sender.json(call, (value, reply) => provisionedOf(streamInfoOf(value), reply))
@@ -88,7 +89,10 @@ export class RemoteBasin extends Basin {
     const signal = this.#begin(options)
     assertBasinConfig(change)
     this.assertName()
-    const call = jsonCall('PATCH', this.#path, { text: basinChangeText(change), signal })
+    const call = jsonCall('PATCH', this.#path, {
+      text: basinChangeText(await this.#keepingRetention(change, signal)),
+      signal,
+    })
     return this.#core.sender.json(call, basinConfigOf)
   }
 
@@ -138,21 +142,36 @@ export class RemoteBasin extends Basin {
     return signal
   }
 
-  /**
-   * In the library, records never expire unless the stream or its basin has a retention; on the wire they do,
-   * so it is sent where the basin has none. A token that does not permit looking leaves it to the server.
-   */
-  async #withRetention(
-    config: StreamConfigInput,
+  /** The configuration with the retention that the library gives to what has none. */
+  async withRetention<Config extends StreamReconfiguration>(
+    config: Config,
     signal: AbortSignal | undefined,
-  ): Promise<StreamConfigInput> {
-    if (config.retentionPolicy != null) return config
+  ): Promise<Config> {
+    if (config.retentionPolicy != null || (await this.#hasRetention(signal)) !== false) return config
+    return { ...config, retentionPolicy: 'infinite' }
+  }
+
+  /** A change that clears the retention of the basin makes it infinite. */
+  async #keepingRetention(
+    change: BasinReconfiguration,
+    signal: AbortSignal | undefined,
+  ): Promise<BasinReconfiguration> {
+    const { defaultStreamConfig } = change
+    const isCleared = defaultStreamConfig === null || defaultStreamConfig?.retentionPolicy === null
+    if (!isCleared || (await this.#hasRetention(signal)) !== true) return change
+    const rest = defaultStreamConfig ?? { storageClass: null, timestamping: null, deleteOnEmpty: null }
+    return { ...change, defaultStreamConfig: { ...rest, retentionPolicy: 'infinite' } }
+  }
+
+  /**
+   * Whether the basin has a retention. In the library, records never expire without one; on the wire they do,
+   * so it is sent. A token that does not permit looking leaves it to the server: undefined.
+   */
+  async #hasRetention(signal: AbortSignal | undefined): Promise<boolean | undefined> {
     try {
-      const { defaultStreamConfig } = await this.config({ signal })
-      const isSet = defaultStreamConfig.retentionPolicy !== undefined
-      return isSet ? config : { ...config, retentionPolicy: 'infinite' }
+      return (await this.config({ signal })).defaultStreamConfig.retentionPolicy !== undefined
     } catch (error) {
-      if (HeadwaterError.is(error) && error.code === 'permission_denied') return config
+      if (HeadwaterError.is(error) && error.code === 'permission_denied') return undefined
       throw error
     }
   }

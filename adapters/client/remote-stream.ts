@@ -117,8 +117,9 @@ export class RemoteStream extends Stream {
   override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
     const signal = this.#begin(options)
     assertStreamConfig(change)
-    const call = { ...this.#jsonCall('PATCH', signal, streamChangeText(change)) }
-    return this.#core.sender.json(call, streamConfigOf)
+    const isCleared = change.retentionPolicy === null
+    const complete = isCleared ? await this.#target.basin.withRetention(change, signal) : change
+    return this.#core.sender.json(this.#jsonCall('PATCH', signal, streamChangeText(complete)), streamConfigOf)
   }
 
   override async delete(options?: CallOptions): Promise<void> {

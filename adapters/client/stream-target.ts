@@ -1,21 +1,30 @@
 import type { Basin } from '../../src/api/basin.ts'
 import type { StreamOptions } from '../../src/api/stream.ts'
+import type { StreamReconfiguration } from '../../src/model/config.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
 import { streamConfigText } from '../../src/wire/encode-resources.ts'
 import type { Call } from './sender.ts'
 
+type TargetBasin = Basin & {
+  assertName(): void
+  withRetention<Config extends StreamReconfiguration>(
+    config: Config,
+    signal: AbortSignal | undefined,
+  ): Promise<Config>
+}
+
 /** A stream and how it is used through a handle. */
 export class StreamTarget {
   readonly name: string
-  readonly basin: Basin & { assertName(): void }
+  readonly basin: TargetBasin
   readonly autoCreate: boolean
   readonly key: RedactedKey | undefined
   readonly #config: StreamOptions['config']
 
   constructor(
-    basin: Basin & { assertName(): void },
+    basin: TargetBasin,
     name: string,
     { config, encryptionKey }: StreamOptions,
     autoCreate: boolean,
