@@ -1,5 +1,5 @@
-import { VitestTestRunner } from 'vitest/runners'
 import type { RunnerTask, RunnerTestFile } from 'vitest'
+import { VitestTestRunner } from 'vitest/runners'
 import { ACCESS } from '../access.ts'
 import { EXCEPTIONS } from './exceptions.ts'
 

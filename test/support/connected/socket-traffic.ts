@@ -25,9 +25,7 @@ export function busySockets(): number {
   for (const client of clientEnds) {
     const server = client.localPort === undefined ? undefined : serverEnds.get(client.localPort)
     const isIdle =
-      server !== undefined &&
-      sentBy(client) === receivedBy(server) &&
-      sentBy(server) === receivedBy(client)
+      server !== undefined && sentBy(client) === receivedBy(server) && sentBy(server) === receivedBy(client)
     if (!isIdle) busy++
   }
   return busy
