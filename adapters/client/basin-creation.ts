@@ -1,4 +1,4 @@
-import type { BasinConfigInput } from '../../src/model/config.ts'
+import { assertBasinConfig, type BasinConfigInput } from '../../src/model/config.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { BasinInfo, Provisioned } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
@@ -13,7 +13,7 @@ interface CreateBasinOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Creates a basin with a valid name. Rejects with `resource_already_exists`. */
+/** Creates a basin with a valid name. Rejects with `resource_already_exists`, and `invalid` for the config. */
 export async function createBasin(
   sender: Sender,
   name: string,
@@ -21,6 +21,7 @@ export async function createBasin(
   { requestToken, signal }: CreateBasinOptions = {},
 ): Promise<Provisioned<BasinInfo>> {
   const creation = creationOf(requestToken)
+  assertBasinConfig(config)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) return createShortName(sender, name, config, signal)
   const call = jsonCall('POST', '/basins', {
     text: createBasinText(name, withRetention(config)),

@@ -47,6 +47,7 @@ export class RemoteBasin extends Basin {
     const signal = this.#beginStream(name, options, CREATE_OPTIONS)
     const creation = creationOf(options.requestToken)
     assertStreamConfig(config)
+    this.assertName()
     const call = jsonCall('POST', '/streams', {
       basin: this.name,
       text: createStreamText(name, await this.withRetention(config, signal)),
@@ -63,6 +64,7 @@ export class RemoteBasin extends Basin {
   ): Promise<Provisioned<StreamInfo>> {
     const signal = this.#beginStream(name, options)
     assertStreamConfig(config)
+    this.assertName()
     const call = jsonCall('PUT', `/streams/${encodeURIComponent(name)}`, {
       basin: this.name,
       text: streamConfigText(await this.withRetention(config, signal)),
@@ -112,11 +114,9 @@ export class RemoteBasin extends Basin {
     return metrics(this.#core.sender, [this.name], query, { signal })
   }
 
-  /** Throws `basin_not_found` for a name that no basin can have. */
+  /** Throws `invalid` for a name that no basin can have. */
   assertName(): void {
-    if (basinNameProblem(this.name) !== undefined) {
-      throw new HeadwaterError('basin_not_found', `basin \`${this.name}\` not found`)
-    }
+    assertValid(basinNameProblem(this.name), 'basin')
   }
 
   get #path(): string {
@@ -138,7 +138,6 @@ export class RemoteBasin extends Basin {
     assertText(name, 'stream')
     const signal = this.#begin(options, members)
     assertValid(streamNameProblem(name), 'stream')
-    this.assertName()
     return signal
   }
 

@@ -3,7 +3,7 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../src/api/headwater.ts'
 import { type AccessTokenInfo, type AccessTokenInput, accessTokenIdProblem } from '../../src/model/access.ts'
 import { assertBasinConfig, type BasinConfigInput } from '../../src/model/config.ts'
-import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../src/model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinNameProblem, basinPrefixProblem } from '../../src/model/names.ts'
@@ -42,7 +42,6 @@ export class RemoteHeadwater extends Headwater {
     options: CreateOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
     const signal = this.#begin(name, options, CREATE_OPTIONS)
-    assertBasinConfig(config)
     return createBasin(this.#core.sender, name, config, { requestToken: options.requestToken, signal })
   }
 
@@ -80,9 +79,7 @@ export class RemoteHeadwater extends Headwater {
   override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {
     assertText(id, 'tokenId')
     const signal = this.#signalOf(options)
-    if (accessTokenIdProblem(id) !== undefined) {
-      throw new HeadwaterError('access_token_not_found', `access token \`${id}\` not found`)
-    }
+    assertValid(accessTokenIdProblem(id), 'id')
     const path = `/access-tokens/${encodeURIComponent(id)}`
     await this.#core.sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
   }
