@@ -21,7 +21,7 @@ const inTests = (path: string) => fileURLToPath(new URL(`test/${path}`, import.m
 
 /** They test a class of the engine by itself, or bring their own storage. */
 const WITHOUT_STORAGE = [
-  'test/engine/api/{json-stream,malformed-input,observables,returned-bytes}.test.ts',
+  'test/engine/api/{json-stream,malformed-input,observables,read-fairness,returned-bytes}.test.ts',
   'test/engine/log/{history-phase,live-tail,read-ahead,read-budget,read-scheduler}.test.ts',
   'test/engine/service/background.test.ts',
 ]

@@ -1,11 +1,6 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import {
-  type AppendAck,
-  type AppendConditions,
-  HeadwaterError,
-  type RecordInput,
-  type StreamPosition,
-} from '../../src/index.ts'
+import { type AppendAck, HeadwaterError, type RecordInput, type StreamPosition } from '../../src/index.ts'
+import type { AppendConditions } from '../../src/model/append-input.ts'
 import { concatBytes, EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
 import { FRAME_PAYLOAD_MAX, messageFrameHead } from '../../src/wire/frame.ts'
 import {

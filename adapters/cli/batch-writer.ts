@@ -1,4 +1,5 @@
-import type { AppendAck, AppendConditions, Stream } from '../../src/index.ts'
+import type { AppendAck, Stream } from '../../src/index.ts'
+import type { AppendConditions } from '../../src/model/append-input.ts'
 import { lineBatch } from '../../src/model/line-batch.ts'
 import { TextLines } from '../../src/storage/text-lines.ts'
 import type { RecordBatch } from './record-reader.ts'

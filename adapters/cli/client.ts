@@ -1,6 +1,7 @@
 import { HeadwaterError, type SequencedRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { FrameDecoder, messageOf } from '../../src/wire/frame.ts'
+import { FrameDecoder } from '../../src/wire/frame.ts'
+import { messageOf } from '../../src/wire/frame-compression.ts'
 import { integerOf, objectOf, optional, required, stringOf } from '../../src/wire/json-members.ts'
 import { type JsonObject, readJson, readJsonText } from '../../src/wire/json-reader.ts'
 import { HEADER_PREFIXES, mediaKind, sessionContentType } from '../../src/wire/media-type.ts'

@@ -131,14 +131,14 @@ export async function createResource(
  */
 export async function retentionOf(client: Client, name: ResourceName): Promise<RetentionPolicy | undefined> {
   const { basin, stream } = name
-  const { basinConfigOf, streamConfigOf } = await import('../../src/wire/json-config.ts')
+  const { decodeBasinConfig, decodeStreamConfig } = await import('../../src/wire/json-config.ts')
   const { SYSTEM_STREAM_CONFIG } = await import('../../src/core/config.ts')
   try {
     const call = { method: 'GET', path: resourcePath(name), ...(stream !== undefined && { basin }) } as const
     const config = await client.json(call, (object) =>
       stream === undefined
-        ? basinConfigOf(object, 'config').defaultStreamConfig
-        : streamConfigOf(object, 'config'),
+        ? decodeBasinConfig(object, 'config').defaultStreamConfig
+        : decodeStreamConfig(object, 'config'),
     )
     return config?.retentionPolicy ?? SYSTEM_STREAM_CONFIG.retentionPolicy
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { AppendConditions } from '../../src/index.ts'
+import type { AppendConditions } from '../../src/model/append-input.ts'
 import { TextLines } from '../../src/storage/text-lines.ts'
 import { appendBatches, appendFrame } from './append-records.ts'
 import type { BatchWriter, WriterEvents } from './batch-writer.ts'

@@ -1,4 +1,4 @@
-import type { ResourceSet } from '../../src/index.ts'
+import type { ResourceSet } from '../../src/model/access.ts'
 import { compareUtf8 } from '../../src/model/bytes.ts'
 import {
   arrayOf,

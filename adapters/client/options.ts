@@ -29,8 +29,8 @@ export interface ConnectOptions {
    */
   readonly getToken?: (() => string | Promise<string>) | undefined
   /**
-   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default,
-   * and HTTP/2 for sessions where the runtime has it.
+   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default; in
+   * Node, `node:http`, unless `fetch` or its dispatcher was replaced, and HTTP/2 for sessions.
    */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
   /** The prefix of protocol headers, `svc` or `s2`. By default both are sent. */

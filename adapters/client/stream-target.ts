@@ -1,30 +1,19 @@
 import type { Basin } from '../../src/api/basin.ts'
 import type { StreamOptions } from '../../src/api/stream.ts'
-import type { StreamReconfiguration } from '../../src/model/config.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
-import { encodeBase64 } from '../../src/wire/base64.ts'
-import { streamConfigText } from '../../src/wire/encode-resources.ts'
-import type { Call } from './sender.ts'
-
-type TargetBasin = Basin & {
-  assertName(): void
-  withRetention<Config extends StreamReconfiguration>(
-    config: Config,
-    signal: AbortSignal | undefined,
-  ): Promise<Config>
-}
+import type { Call } from './call.ts'
 
 /** A stream and how it is used through a handle. */
 export class StreamTarget {
   readonly name: string
-  readonly basin: TargetBasin
+  readonly basin: Basin & { assertName(): void }
   readonly autoCreate: boolean
   readonly key: RedactedKey | undefined
   readonly #config: StreamOptions['config']
 
   constructor(
-    basin: TargetBasin,
+    basin: Basin & { assertName(): void },
     name: string,
     { config, encryptionKey }: StreamOptions,
     autoCreate: boolean,
@@ -52,7 +41,7 @@ export class StreamTarget {
 
   /** The headers of a request that may create the stream: by the configuration of its basin. */
   get creationHeaders(): NonNullable<Call['vendor']> {
-    return { 'stream-config': this.#config && streamConfigText(this.#config) }
+    return { 'stream-config': this.#config }
   }
 
   /** The headers of a request for records. A key that is malformed is left out, as if none was given. */
@@ -80,6 +69,9 @@ async function unlessExists(creating: Promise<unknown>): Promise<void> {
   }
 }
 
+/** No cipher has longer keys. */
+const KEY_BYTES_MAX = 33
+
 /** The value of a header, out of reach of logs that print an object. */
 class KeyHeader {
   readonly #value: string | undefined
@@ -94,6 +86,9 @@ class KeyHeader {
 }
 
 function keyHeader(given: string | Uint8Array | undefined): KeyHeader {
-  const text = given instanceof Uint8Array ? encodeBase64(given) : given?.trim()
+  const text =
+    given instanceof Uint8Array
+      ? btoa(String.fromCharCode(...given.subarray(0, KEY_BYTES_MAX + 1)))
+      : given?.trim()
   return new KeyHeader(text !== undefined && /^[A-Za-z0-9+/=]{1,44}$/.test(text) ? text : undefined)
 }

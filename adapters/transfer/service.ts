@@ -12,10 +12,10 @@ import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import {
   basinConfigJson,
-  basinConfigOf,
   cipherOf,
+  decodeBasinConfig,
+  decodeStreamConfig,
   streamConfigJson,
-  streamConfigOf,
 } from '../../src/wire/json-config.ts'
 import {
   arrayOf,
@@ -129,7 +129,7 @@ export class Service {
       404,
     )
     if (response.status === 404) return undefined
-    return decodeJson(response.body, about, (object) => basinConfig(basinConfigOf(object, 'config')))
+    return decodeJson(response.body, about, (object) => basinConfig(decodeBasinConfig(object, 'config')))
   }
 
   /** Creates or reconfigures a basin. With `uninterrupted`, completes even if the transfer is aborted. */
@@ -149,7 +149,7 @@ export class Service {
     const response = await this.#call({ method: 'GET', path: streamPath(ref), basin: ref.basin }, about, 404)
     if (response.status === 404) return undefined
     return decodeJson(response.body, about, (object) =>
-      mergeStreamConfig(streamConfigOf(object, 'config'), {}),
+      mergeStreamConfig(decodeStreamConfig(object, 'config'), {}),
     )
   }
 

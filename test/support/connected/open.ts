@@ -11,7 +11,7 @@ import { ACCESS } from '../access.ts'
  * client, and those that only an engine has. Closing it closes both.
  */
 export async function openConnected(options: OpenOptions): Promise<Engine> {
-  const { clock, random, signal, autoCreate, limits = {} } = options
+  const { clock, random, autoCreate, limits = {} } = options
   const { appendWaitingBytes, sessionInFlightBytes } = limits
   const engine = await open(options)
   const handlerOptions: HandlerOptions = { auth: 'none' }
@@ -44,7 +44,6 @@ export async function openConnected(options: OpenOptions): Promise<Engine> {
     closed ??= closeAll()
     return closed
   }
-  signal?.addEventListener('abort', close)
   const replaced: Partial<Engine> = {
     as: (token) => connect({ ...byHandler('token'), token, autoCreate: false }) as unknown as Engine,
     close: async (callOptions) => (callOptions === undefined ? close() : remote.close(callOptions)),
