@@ -4,8 +4,9 @@ import { SharedSignal } from '../../src/runtime/abort.ts'
 import { batchOf } from '../../src/wire/decode-records.ts'
 import type { ClientCore } from './core.ts'
 import { connectionFailure, decoded, deletedUnderReadError, isMissing } from './errors.ts'
+import { type LinkEvent, LinkFailure } from './link-event.ts'
 import { emptyAt } from './read-batch.ts'
-import { type LinkEvent, LinkFailure, openLink, type ReadLink } from './read-link.ts'
+import { openLink, type ReadLink } from './read-link.ts'
 import { ReadProgress } from './read-progress.ts'
 import { pause, pauseMs } from './retry.ts'
 import type { StreamTarget } from './stream-target.ts'
@@ -111,7 +112,8 @@ export class RemoteCursor implements RecordCursor {
   async #receive(): Promise<LinkEvent | undefined> {
     for (;;) {
       try {
-        if (this.#progress.isComplete) return undefined
+        // The server decides about a read of nothing: the stream may be missing.
+        if (this.#progress.isComplete && this.#progress.hasBegun) return undefined
         if (this.#link === undefined && !(await this.#connect())) return undefined
         const event = await this.#link!.next()
         if (event === undefined) {
@@ -140,7 +142,8 @@ export class RemoteCursor implements RecordCursor {
   /** Whether a server may end the read now. */
   #mayEnd(): boolean {
     const { waitMs, bytes, until } = this.#query
-    return waitMs !== Number.POSITIVE_INFINITY || bytes !== undefined || until !== undefined
+    if (waitMs !== Number.POSITIVE_INFINITY || this.#progress.isComplete) return true
+    return bytes !== undefined || until !== undefined
   }
 
   /** Opens a connection. Resolves to false if there is nothing to read. */
@@ -175,6 +178,7 @@ export class RemoteCursor implements RecordCursor {
     const most = this.#wasOpened ? settings.resumes : settings.retries
     if (!failure.isTransient || this.#failures >= most) throw failure.error
     this.#failures++
+    settings.onRetry(failure.error)
     const ms = pauseMs(this.#failures, failure.retryAfterMs, settings.random())
     await pause(settings.clock, ms, [closing, this.#closing])
   }

@@ -10,14 +10,16 @@ import { assertInteger } from '../../src/model/validation.ts'
 import { decodeBase64, encodeBase64 } from '../../src/wire/base64.ts'
 import {
   basinConfigJson,
-  basinConfigOf,
   cipherOf,
+  decodeBasinConfig,
+  decodeStreamConfig,
   streamConfigJson,
-  streamConfigOf,
 } from '../../src/wire/json-config.ts'
 import {
   arrayOf,
   type Decoder,
+  dateTimeOf,
+  dateTimeText,
   integerOf,
   keptStringOf,
   nullable,
@@ -28,7 +30,6 @@ import {
 } from '../../src/wire/json-members.ts'
 import { type JsonObject, type ParsedJson, readJson } from '../../src/wire/json-reader.ts'
 import { positionJson } from '../../src/wire/json-records.ts'
-import { positionOf, timeTextOf } from './responses.ts'
 
 /** The version of the format that this program reads and writes. */
 const EXPORT_VERSION = 1
@@ -159,7 +160,7 @@ export function decodeEntry(line: Uint8Array): ExportEntry {
     case 'basin': {
       const name = required(object, 'basin', keptStringOf)
       assertValid(basinNameProblem(name), 'basin')
-      const config = required(object, 'config', basinConfigOf)
+      const config = required(object, 'config', decodeBasinConfig)
       assertBasinConfig(config)
       return { kind: 'basin', name, config: basinConfig(config) }
     }
@@ -219,7 +220,7 @@ function binary(text: string): Uint8Array {
 function streamOf(object: JsonObject): ExportedStream {
   const name = required(object, 'stream', keptStringOf)
   assertValid(streamNameProblem(name), 'stream')
-  const config = required(object, 'config', streamConfigOf)
+  const config = required(object, 'config', decodeStreamConfig)
   assertStreamConfig(config)
   const fencingToken = nullable(object, 'fencing_token', keptStringOf)
   if (fencingToken !== undefined) assertValid(fencingTokenProblem(fencingToken), 'fencing_token')
@@ -231,11 +232,16 @@ function streamOf(object: JsonObject): ExportedStream {
     name,
     config: mergeStreamConfig(config, {}),
     cipher: nullable(object, 'cipher', cipherOf) ?? null,
-    createdAt: nullable(object, 'created_at', timeTextOf),
+    // Normalized, so that equal times are equal strings.
+    createdAt: nullable(object, 'created_at', (value, at) => dateTimeText(dateTimeOf(value, at))),
     start,
     tail,
     fencingToken,
   }
+}
+
+function positionOf(object: JsonObject): StreamPosition {
+  return { seqNum: required(object, 'seq_num', count), timestamp: required(object, 'timestamp', count) }
 }
 
 function countsOf(value: ParsedJson, name: string): ExportCounts {

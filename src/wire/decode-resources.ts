@@ -2,17 +2,18 @@ import type {
   BasinConfig,
   Cipher,
   RetentionPolicy,
+  StorageClass,
   StreamConfig,
   StreamConfigInput,
   TimestampingMode,
 } from '../model/config.ts'
 import type { BasinInfo, Page, StreamInfo } from '../model/info.ts'
 import {
+  arrayOf,
   booleanOfJson,
   choiceOf,
   dateOf,
   integerOfJson,
-  listOf,
   MalformedResponse,
   recordOf,
   textOfJson,
@@ -46,23 +47,24 @@ export function streamInfoOf(value: unknown): StreamInfo {
 }
 
 /** Decodes a page of a list, whose items are in this member. */
-export function pageOf<Item>(
+export function decodePage<Item>(
   value: unknown,
   member: 'basins' | 'streams' | 'access_tokens',
   itemOf: (value: unknown) => Item,
 ): Page<Item> {
   const page = recordOf(value, 'page')
   return {
-    items: listOf(page[member], member).map(itemOf),
+    items: arrayOf(page[member], member).map(itemOf),
     hasMore: booleanOfJson(page.has_more, 'has_more'),
   }
 }
 
 /** Decodes the complete configuration of a stream. */
 export function streamConfigOf(value: unknown): StreamConfig {
-  const { retentionPolicy, timestamping, deleteOnEmpty } = partialStreamConfigOf(value)
+  const { storageClass, retentionPolicy, timestamping, deleteOnEmpty } = partialStreamConfigOf(value)
   if (retentionPolicy === undefined) throw new MalformedResponse('`retention_policy` is missing')
   return {
+    ...(storageClass !== undefined && { storageClass }),
     retentionPolicy,
     timestamping: { mode: timestamping?.mode ?? 'client-prefer', uncapped: timestamping?.uncapped ?? false },
     deleteOnEmpty: { minAgeSeconds: deleteOnEmpty?.minAgeSeconds ?? 0 },
@@ -94,13 +96,18 @@ function partialStreamConfigOf(value: unknown): StreamConfigInput {
   const minAgeSeconds = unlessNull(config.delete_on_empty, (group) =>
     unlessNull(recordOf(group, 'delete_on_empty').min_age_secs, (age) => integerOfJson(age, 'min_age_secs')),
   )
+  const storageClass = unlessNull(config.storage_class, (name) =>
+    choiceOf(name, 'storage_class', STORAGE_CLASSES),
+  )
   return {
+    ...(storageClass !== undefined && { storageClass }),
     ...(retentionPolicy !== undefined && { retentionPolicy }),
     ...(timestamping !== undefined && Object.keys(timestamping).length > 0 && { timestamping }),
     ...(minAgeSeconds !== undefined && { deleteOnEmpty: { minAgeSeconds } }),
   }
 }
 
+const STORAGE_CLASSES: readonly StorageClass[] = ['standard', 'express']
 const MODES: readonly TimestampingMode[] = ['client-prefer', 'client-require', 'arrival']
 const CIPHERS: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']
 
