@@ -7,6 +7,18 @@ import { build, transform } from 'esbuild'
 
 const ASSET = /^(.*)\?(function|text)$/
 
+/** Modules of the client that no page runs: what Node has, append sessions, and codecs of frames. */
+const NOT_IN_PAGES =
+  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+
+/** A script cannot load a module on demand, so everything that is imported becomes part of it. */
+const withoutUnused = {
+  name: 'without-unused',
+  setup({ onLoad }) {
+    onLoad({ filter: NOT_IN_PAGES }, () => ({ contents: "throw new Error('not part of the page')" }))
+  },
+}
+
 /** The code of the module for an asset. */
 export async function assetModule(path, kind) {
   if (kind === 'text') {
@@ -24,7 +36,7 @@ export async function assetModule(path, kind) {
     target: 'es2022',
     legalComments: 'none',
     define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [bundledAssets],
+    plugins: [withoutUnused, bundledAssets],
     logLevel: 'error',
   })
   const script = outputFiles[0].text

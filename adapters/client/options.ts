@@ -1,4 +1,4 @@
-import { invalid } from '../../src/model/errors.ts'
+import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { MIB } from '../../src/model/limits.ts'
 import { assertOptions, assertSignal, hasMethod, type MembersOf } from '../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
@@ -102,6 +102,8 @@ export interface Settings {
   readonly resumes: number
   readonly compression: boolean
   readonly limits: ClientLimits
+  /** Receives each failure after which a read session connects again. */
+  readonly onReconnect?: ((error: HeadwaterError) => void) | undefined
 }
 
 /** Throws `invalid` for options that are not valid. Messages do not repeat URLs and tokens. */

@@ -250,7 +250,7 @@ describeInChromium('the console', () => {
     await page.getByText('Conditions').click()
     await page.getByLabel('Sequence number').fill('7')
     await page.getByRole('button', { name: 'Append', exact: true }).click()
-    await page.getByText('the next sequence number of the stream is 3').waitFor()
+    await page.getByText('the next sequence number is 3').waitFor()
     await page.getByLabel('Sequence number').fill('3')
     await page.getByRole('button', { name: 'Append', exact: true }).click()
     await page.getByText('Appended 3 records: 3 to 5').waitFor()

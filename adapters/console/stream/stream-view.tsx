@@ -1,7 +1,7 @@
-import type { StreamConfig, StreamInfo } from '../api/types.ts'
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamConfigOf, streamFields } from '../config/model.ts'
+import { streamConfig } from '../config/requests.ts'
 import { useConsole } from '../context.ts'
 import type { StreamTab } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
@@ -18,13 +18,12 @@ export function StreamView(props: {
   readonly tab: StreamTab
 }) {
   const { basin, stream, tab } = props
-  const { client, navigate, announce } = useConsole()
-  const path = ['streams', stream]
+  const { connection, navigate, announce } = useConsole()
+  const { hw, sender } = connection
   // Only lists tell whether a stream is encrypted.
   const info = useLoad(async (signal) => {
-    const call = { method: 'GET', path: ['streams'], basin, query: { prefix: stream, limit: 1 } } as const
-    const { streams } = await client.json<{ streams: StreamInfo[] }>(call, signal)
-    return streams.find(({ name }) => name === stream)
+    const { items } = await hw.basin(basin).listStreams({ prefix: stream, limit: 1 }, { signal })
+    return items.find(({ name }) => name === stream)
   }, [])
   // The key is asked for unless the stream is known to need none. A stream that does not exist needs none.
   const cipher = info.isLoading ? null : info.error === undefined ? (info.data?.cipher ?? null) : undefined
@@ -60,12 +59,11 @@ export function StreamView(props: {
         <>
           <ConfigForm
             load={async (signal) =>
-              streamFields(await client.json<StreamConfig>({ method: 'GET', path, basin }, signal))
+              streamFields(await streamConfig(sender, basin, stream, undefined, signal))
             }
-            save={async (fields) => {
-              const body = streamConfigOf(fields)
-              return streamFields(await client.json<StreamConfig>({ method: 'PATCH', path, basin, body }))
-            }}
+            save={async (fields) =>
+              streamFields(await streamConfig(sender, basin, stream, streamConfigOf(fields)))
+            }
           >
             {(fields, onChange) => (
               <StreamConfigFields
@@ -81,7 +79,7 @@ export function StreamView(props: {
             name={stream}
             contents="all of its records"
             onDelete={async () => {
-              await client.json({ method: 'DELETE', path, basin })
+              await hw.basin(basin).stream(stream).delete()
               announce(`Deleted ${stream}`)
               navigate({ view: 'basin', basin, tab: 'streams' })
             }}

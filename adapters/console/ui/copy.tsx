@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type Call, curlCommand } from '../api/request.ts'
 import { useConsole } from '../context.ts'
+import { type CurlCall, curlCommand } from '../curl.ts'
 import { Dialog } from './dialog.tsx'
 import { Scroll } from './notice.tsx'
 
@@ -40,9 +40,9 @@ export function CopyButton(props: {
 }
 
 /** Copies a call as a shell command; nothing where the server has no address. */
-export function CurlButton({ call }: { readonly call: () => Call }) {
-  const { client, hasAddress } = useConsole()
+export function CurlButton({ call }: { readonly call: () => CurlCall }) {
+  const { connection, hasAddress } = useConsole()
   if (!hasAddress) return null
-  const text = () => curlCommand(call(), client.target, client.token !== undefined)
+  const text = () => curlCommand(call(), connection.target, connection.isAuthorized)
   return <CopyButton label="Copy as curl" done="Copied the curl command" class="quiet" text={text} />
 }

@@ -1,16 +1,22 @@
 import type { ComponentChildren } from 'preact'
-import { ApiError } from '../api/client.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
 
-/** An error, with the code and the status of the server; nothing if there is none. */
+/** An error, with its code; nothing if there is none. */
 export function Problem({ error }: { readonly error: Error | undefined }) {
   if (error === undefined) return null
-  const code = error instanceof ApiError ? [error.code, error.status || ''].join(' ').trim() : ''
   return (
     <p class="notice bad" role="alert">
-      {error.message}
-      {code !== '' && <code>{code}</code>}
+      {messageOf(error)}
+      {HeadwaterError.is(error) && <code>{error.code}</code>}
     </p>
   )
+}
+
+/** The message of an error, with the fencing token, which is only in its details. */
+function messageOf(error: Error): string {
+  if (!HeadwaterError.is(error) || error.fencingToken === undefined) return error.message
+  if (error.fencingToken === '') return 'the stream has no fencing token'
+  return `the fencing token of the stream is ${JSON.stringify(error.fencingToken)}`
 }
 
 /** A neutral remark. */
