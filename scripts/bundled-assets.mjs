@@ -7,15 +7,18 @@ import { build, transform } from 'esbuild'
 
 const ASSET = /^(.*)\?(function|text)$/
 
-/** Modules of the client that no page runs: what Node has, append sessions, and codecs of frames. */
-const NOT_IN_PAGES =
+/** Modules of the client that the console never runs: what Node has, append sessions, and codecs of frames. */
+const NOT_RUN =
   /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+/** RxJS, as the class of observables that nothing subscribes to. */
+const OBSERVABLE = /[\\/]runtime[\\/]observable\.ts$/
 
 /** A script cannot load a module on demand, so everything that is imported becomes part of it. */
 const withoutUnused = {
   name: 'without-unused',
   setup({ onLoad }) {
-    onLoad({ filter: NOT_IN_PAGES }, () => ({ contents: "throw new Error('not part of the page')" }))
+    onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))
+    onLoad({ filter: OBSERVABLE }, () => ({ contents: 'export class Observable {}' }))
   },
 }
 
