@@ -7,7 +7,7 @@ import { build, transform } from 'esbuild'
 
 const ASSET = /^(.*)\?(function|text)$/
 
-/** Modules of the client that the console never runs: what Node has, append sessions, and codecs of frames. */
+/** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
 const NOT_RUN =
   /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
 /** RxJS, as the class of observables that nothing subscribes to. */

@@ -22,8 +22,8 @@ export interface CurlCall {
   /** Sent as JSON. */
   readonly body?: unknown
   /** How JSON carries the bytes of records. Default `raw`. */
-  readonly format?: 'raw' | 'base64'
-  readonly accept?: string
+  readonly format?: 'raw' | 'base64' | undefined
+  readonly accept?: string | undefined
   readonly encryptionKey?: string | undefined
 }
 

@@ -13,16 +13,16 @@ export interface ConsoleOptions {
    * The address of the server, such as `https://streams.example`. Default: none, for an engine in this page,
    * and no curl commands are offered.
    */
-  readonly url?: string
+  readonly url?: string | undefined
   /**
    * The address of the server's basins if each has a host of its own, such as `https://{basin}.example`.
    * Default: `url`, with the basin in a header.
    */
-  readonly basinUrl?: string
+  readonly basinUrl?: string | undefined
   /** The prefix of protocol headers: `svc` or `s2`. Default `svc`. */
-  readonly headerPrefix?: string
+  readonly headerPrefix?: string | undefined
   /** The colours. Default `system`: those of the browser. */
-  readonly theme?: 'system' | 'light' | 'dark'
+  readonly theme?: 'system' | 'light' | 'dark' | undefined
 }
 
 const OPTIONS: MembersOf<ConsoleOptions> = {

@@ -5,9 +5,9 @@ import { elementsOfJson } from './json-text.ts'
 
 /** A record to append, as text. */
 export interface TextInput {
-  readonly body?: string
-  readonly headers?: readonly (readonly [name: string, value: string])[]
-  readonly timestamp?: number
+  readonly body?: string | undefined
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
+  readonly timestamp?: number | undefined
 }
 
 /** Each line is the body of a record; the last one may lack its line break. */

@@ -45,7 +45,7 @@ export interface RenderedBody {
   readonly text: string
   readonly isHex: boolean
   /** If the body does not have the format that was asked for. */
-  readonly note?: string
+  readonly note?: string | undefined
 }
 
 /** A body, or the beginning of one, in a format. */

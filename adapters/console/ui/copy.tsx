@@ -7,9 +7,9 @@ import { Scroll } from './notice.tsx'
 /** Copies a text; where the browser does not permit it, shows it instead. */
 export function CopyButton(props: {
   readonly text: () => string
-  readonly label?: string
-  readonly done?: string
-  readonly class?: string
+  readonly label?: string | undefined
+  readonly done?: string | undefined
+  readonly class?: string | undefined
 }) {
   const { text, label = 'Copy', done = 'Copied' } = props
   const { announce } = useConsole()

@@ -11,7 +11,7 @@ const PAGE_SIZE = 50
 export interface Column<Item> {
   readonly title: string
   /** Left out on narrow screens. */
-  readonly isSecondary?: boolean
+  readonly isSecondary?: boolean | undefined
   readonly cell: (item: Item) => ComponentChildren
 }
 
@@ -22,7 +22,7 @@ export function NameList<Item>(props: {
   readonly nameOf: (item: Item) => string
   readonly columns: readonly Column<Item>[]
   /** Called for the first name with the prefix that was entered; for the prefix itself if there is none. */
-  readonly onOpen?: (name: string) => void
+  readonly onOpen?: ((name: string) => void) | undefined
   /** Shown in place of an empty list without a search. */
   readonly empty: ComponentChildren
   readonly actions: ComponentChildren

@@ -10,8 +10,8 @@ import type { Headwater } from '../../client/index.ts'
 
 /** The account, a basin, or a stream. */
 export interface UsageOf {
-  readonly basin?: string
-  readonly stream?: string
+  readonly basin?: string | undefined
+  readonly stream?: string | undefined
 }
 
 /** Whether the protocol has metrics of it: shorter names are invalid in their paths. */
