@@ -207,7 +207,8 @@ describe('sessions in Node', () => {
     const { server } = await startServer()
     const relay = await startRelay(server.port)
     const { stream } = await connected(relay.url)
-    const following = stream.follow()[Symbol.asyncIterator]()
+    // A start at the tail is only known once the first response has arrived.
+    const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
     const seen: string[] = []
     const reading = (async () => {
       for (let i = 0; i < 6; i++) seen.push((await following.next()).value!.body)
