@@ -9,7 +9,7 @@ type Subject = 'streams' | 'basins' | 'tokens' | 'account'
 type OperationWords = readonly [subject: Subject, does: string]
 
 /** Every operation (docs/protocol.md "Operations"). */
-export const OPERATION_WORDS: Readonly<Record<Operation, OperationWords>> = {
+const OPERATION_WORDS: Readonly<Record<Operation, OperationWords>> = {
   read: ['streams', 'read records'],
   'check-tail': ['streams', 'check the tail'],
   'stream-metrics': ['streams', 'see usage'],
