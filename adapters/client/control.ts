@@ -50,7 +50,7 @@ export async function createBasin(
   const creation = creationOf(requestToken)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) return createShortName(sender, name, config, signal)
   const call = jsonCall('POST', '/basins', {
-    text: createBasinText(name, withBasinRetention(config)),
+    text: createBasinText(name, withBasinRetention(sender, config)),
     vendor: { 'request-token': creation.header },
     signal,
   })
@@ -65,7 +65,7 @@ export function ensureBasin(
   signal: Signal,
 ): Promise<Provisioned<BasinInfo>> {
   assertBasinConfig(config)
-  const text = ensureBasinText(withBasinRetention(config))
+  const text = ensureBasinText(withBasinRetention(sender, config))
   const call = jsonCall('PUT', `/basins/${name}`, { text, signal })
   return sender.json(call, (value, reply) => provisionedOf(basinInfoOf(value), reply))
 }
@@ -174,7 +174,8 @@ async function createShortName(
 }
 
 /** In the library, records of new basins never expire unless a retention is given; on the wire they do. */
-function withBasinRetention(config: BasinConfigInput): BasinConfigInput {
+function withBasinRetention({ settings }: CallSender, config: BasinConfigInput): BasinConfigInput {
+  if (!settings.keepsForever) return config
   const { defaultStreamConfig } = config
   const retentionPolicy = defaultStreamConfig?.retentionPolicy ?? 'infinite'
   return { ...config, defaultStreamConfig: { ...defaultStreamConfig, retentionPolicy } }
@@ -190,7 +191,7 @@ async function withStreamRetention(
   config: StreamConfigInput,
   signal: Signal,
 ): Promise<StreamConfigInput> {
-  if (config.retentionPolicy != null) return config
+  if (config.retentionPolicy != null || !sender.settings.keepsForever) return config
   try {
     const { defaultStreamConfig } = await basinConfig(sender, basin, signal)
     const isSet = defaultStreamConfig.retentionPolicy !== undefined
