@@ -33,6 +33,9 @@ const ENGINE_TESTS = [
   'test/usage/storage-gauges.test.ts',
 ]
 
+/** The tests of the API, which a client has too. */
+const API_TESTS = ['test/engine/api/*.test.ts', 'test/engine/service/retention.test.ts']
+
 /** The tests whose outcome can depend on a database that other processes change. */
 const POSTGRES_TESTS = [
   ...ENGINE_TESTS,
@@ -62,6 +65,16 @@ const seededProperties: Plugin = {
   },
 }
 
+/** Tests of the API open engines through a client. */
+const throughClient: Plugin = {
+  name: 'through-client',
+  enforce: 'pre',
+  resolveId: (source, importer) =>
+    /\/src\/index\.ts$/.test(source) && /\/test\/(engine\/|support\/engine\.ts)/.test(importer ?? '')
+      ? inTests('support/connected/index.ts')
+      : undefined,
+}
+
 export default defineConfig({
   plugins: [bundledAssetsOfVite, seededProperties],
   test: {
@@ -84,6 +97,17 @@ export default defineConfig({
           env: { TEST_STORAGE: 'filesystem' },
         },
       },
+      // The API again, through a client of a handler and of a server.
+      ...(['handler', 'server'] as const).map((access) => ({
+        extends: true as const,
+        plugins: [throughClient],
+        test: {
+          name: access,
+          include: API_TESTS,
+          runner: inTests('support/connected/runner.ts'),
+          env: { TEST_ACCESS: access },
+        },
+      })),
       // And on PostgreSQL behind a proxy that fails: `npm run test:postgres`.
       ...(HAS_POSTGRES
         ? [

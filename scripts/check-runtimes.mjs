@@ -1,13 +1,13 @@
 // `npm run check:runtimes` tests the built package in Node, Bun and Deno: the conformance suite on the
-// storages that need no browser, and the engine on a directory; in Deno also with the least permissions. In
-// workerd, both on a Durable Object.
+// storages that need no browser, the engine on a directory, and the client; in Deno also with the least
+// permissions. In workerd, all of them on a Durable Object.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ensureBuilt, ensureInstalled, inProject, run } from './project.mjs'
 
-const CHECKS = ['conformance.mjs', 'engine-on-a-directory.mjs']
+const CHECKS = ['conformance.mjs', 'engine-on-a-directory.mjs', 'client.mjs']
 
 ensureInstalled()
 ensureBuilt()

@@ -6,7 +6,7 @@ import {
   accessTokenPrefixProblem,
   newAccessToken,
 } from '../../src/model/access.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
@@ -49,9 +49,7 @@ export async function revokeAccessToken(
   id: string,
   { signal }: CallOptions,
 ): Promise<void> {
-  if (accessTokenIdProblem(id) !== undefined) {
-    throw new HeadwaterError('access_token_not_found', `access token \`${id}\` not found`)
-  }
+  assertValid(accessTokenIdProblem(id), 'id')
   const path = `/access-tokens/${encodeURIComponent(id)}`
   await sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
 }

@@ -46,8 +46,8 @@ export async function createBasin(
   config: BasinConfigInput = {},
   { requestToken, signal }: CreateOptions = {},
 ): Promise<Provisioned<BasinInfo>> {
-  assertBasinConfig(config)
   const creation = creationOf(requestToken)
+  assertBasinConfig(config)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) return createShortName(sender, name, config, signal)
   const call = jsonCall('POST', '/basins', {
     text: createBasinText(name, withBasinRetention(sender, config)),
@@ -79,14 +79,15 @@ export function basinConfig(sender: CallSender, basin: string, signal: Signal): 
   return sender.json(jsonCall('GET', `/basins/${basin}`, { signal }), basinConfigOf)
 }
 
-export function reconfigureBasin(
+export async function reconfigureBasin(
   sender: CallSender,
   basin: string,
   change: BasinReconfiguration,
   signal: Signal,
 ): Promise<BasinConfig> {
   assertBasinConfig(change)
-  const call = jsonCall('PATCH', `/basins/${basin}`, { text: basinChangeText(change), signal })
+  const complete = await keepingRetention(sender, basin, change, signal)
+  const call = jsonCall('PATCH', `/basins/${basin}`, { text: basinChangeText(complete), signal })
   return sender.json(call, basinConfigOf)
 }
 
@@ -145,7 +146,7 @@ export function streamConfig(sender: CallSender, call: Call): Promise<StreamConf
   return sender.json(call, streamConfigOf)
 }
 
-export function reconfigureStream(
+export async function reconfigureStream(
   sender: CallSender,
   path: string,
   basin: string,
@@ -153,7 +154,9 @@ export function reconfigureStream(
   signal: Signal,
 ): Promise<StreamConfig> {
   assertStreamConfig(change)
-  const call = jsonCall('PATCH', path, { basin, text: streamChangeText(change), signal })
+  const isCleared = change.retentionPolicy === null
+  const complete = isCleared ? await withStreamRetention(sender, basin, change, signal) : change
+  const call = jsonCall('PATCH', path, { basin, text: streamChangeText(complete), signal })
   return sender.json(call, streamConfigOf)
 }
 
@@ -181,23 +184,42 @@ function withBasinRetention({ settings }: CallSender, config: BasinConfigInput):
   return { ...config, defaultStreamConfig: { ...defaultStreamConfig, retentionPolicy } }
 }
 
-/**
- * In the library, records never expire unless the stream or its basin has a retention; on the wire they do,
- * so it is sent where the basin has none. A token that does not permit looking leaves it to the server.
- */
-async function withStreamRetention(
+/** Gives a stream without a retention the one of the library, unless its basin has one. */
+async function withStreamRetention<Config extends StreamReconfiguration>(
   sender: CallSender,
   basin: string,
-  config: StreamConfigInput,
+  config: Config,
   signal: Signal,
-): Promise<StreamConfigInput> {
-  if (config.retentionPolicy != null || !sender.settings.keepsForever) return config
+): Promise<Config> {
+  if (config.retentionPolicy != null || (await hasRetention(sender, basin, signal)) !== false) return config
+  return { ...config, retentionPolicy: 'infinite' }
+}
+
+/** A change that clears the retention of a basin makes it infinite. */
+async function keepingRetention(
+  sender: CallSender,
+  basin: string,
+  change: BasinReconfiguration,
+  signal: Signal,
+): Promise<BasinReconfiguration> {
+  const { defaultStreamConfig } = change
+  const isCleared = defaultStreamConfig === null || defaultStreamConfig?.retentionPolicy === null
+  if (!isCleared || (await hasRetention(sender, basin, signal)) !== true) return change
+  const rest = defaultStreamConfig ?? { storageClass: null, timestamping: null, deleteOnEmpty: null }
+  return { ...change, defaultStreamConfig: { ...rest, retentionPolicy: 'infinite' } }
+}
+
+/**
+ * Whether the basin has a retention. In the library, records never expire without one; on the wire they do,
+ * so it is sent. A token that does not permit looking leaves it to the server: undefined.
+ */
+async function hasRetention(sender: CallSender, basin: string, signal: Signal): Promise<boolean | undefined> {
+  if (!sender.settings.keepsForever) return undefined
   try {
     const { defaultStreamConfig } = await basinConfig(sender, basin, signal)
-    const isSet = defaultStreamConfig.retentionPolicy !== undefined
-    return isSet ? config : { ...config, retentionPolicy: 'infinite' }
+    return defaultStreamConfig.retentionPolicy !== undefined
   } catch (error) {
-    if (HeadwaterError.is(error) && error.code === 'permission_denied') return config
+    if (HeadwaterError.is(error) && error.code === 'permission_denied') return undefined
     throw error
   }
 }

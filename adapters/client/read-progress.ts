@@ -34,6 +34,11 @@ export class ReadProgress {
     return (count !== undefined && this.#count >= count) || (bytes !== undefined && this.#bytes >= bytes)
   }
 
+  /** Whether records were received. */
+  get hasBegun(): boolean {
+    return this.#count > 0
+  }
+
   /** Begins at the tail, if the start is not known yet. */
   locate(tail: StreamPosition): void {
     this.#next ??= tail.seqNum

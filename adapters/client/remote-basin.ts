@@ -2,7 +2,7 @@ import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../src/api/basin.t
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/stream.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../src/model/config.ts'
-import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
@@ -90,11 +90,9 @@ export class RemoteBasin extends Basin {
     return metrics(this.#core.sender, [this.name], query, { signal })
   }
 
-  /** Throws `basin_not_found` for a name that no basin can have. */
+  /** Throws `invalid` for a name that no basin can have. */
   assertName(): void {
-    if (basinNameProblem(this.name) !== undefined) {
-      throw new HeadwaterError('basin_not_found', `basin \`${this.name}\` not found`)
-    }
+    assertValid(basinNameProblem(this.name), 'basin')
   }
 
   #begin(options: CallOptions | undefined, members?: typeof CREATE_OPTIONS): AbortSignal | undefined {

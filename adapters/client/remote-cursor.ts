@@ -112,7 +112,8 @@ export class RemoteCursor implements RecordCursor {
   async #receive(): Promise<LinkEvent | undefined> {
     for (;;) {
       try {
-        if (this.#progress.isComplete) return undefined
+        // The server decides about a read of nothing: the stream may be missing.
+        if (this.#progress.isComplete && this.#progress.hasBegun) return undefined
         if (this.#link === undefined && !(await this.#connect())) return undefined
         const event = await this.#link!.next()
         if (event === undefined) {
@@ -141,7 +142,8 @@ export class RemoteCursor implements RecordCursor {
   /** Whether a server may end the read now. */
   #mayEnd(): boolean {
     const { waitMs, bytes, until } = this.#query
-    return waitMs !== Number.POSITIVE_INFINITY || bytes !== undefined || until !== undefined
+    if (waitMs !== Number.POSITIVE_INFINITY || this.#progress.isComplete) return true
+    return bytes !== undefined || until !== undefined
   }
 
   /** Opens a connection. Resolves to false if there is nothing to read. */

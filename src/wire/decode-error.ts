@@ -34,15 +34,23 @@ export function decodeError(text: string): ReceivedError | undefined {
 function errorOf(body: Readonly<Record<string, unknown>>): ReceivedError {
   if (body.seq_num_mismatch !== undefined) {
     const seqNum = integerOfJson(body.seq_num_mismatch, 'seq_num_mismatch')
-    return { ...own('seq_num_mismatch', `the next sequence number is ${seqNum}`), seqNum }
+    return {
+      ...own('seq_num_mismatch', `the next sequence number is ${seqNum}`),
+      field: 'matchSeqNum',
+      seqNum,
+    }
   }
   if (body.fencing_token_mismatch !== undefined) {
     const fencingToken = textOfJson(body.fencing_token_mismatch, 'fencing_token_mismatch')
-    return { ...own('fencing_token_mismatch', 'the stream has another fencing token'), fencingToken }
+    return {
+      ...own('fencing_token_mismatch', 'the stream has another fencing token'),
+      field: 'fencingToken',
+      fencingToken,
+    }
   }
   if (body.tail !== undefined && body.code === undefined) {
     const tail = positionOf(body.tail)
-    return { ...own('range_not_satisfiable', `no record there: the tail is ${tail.seqNum}`), tail }
+    return { ...own('range_not_satisfiable', 'no record is available at the requested start'), tail }
   }
   const sentCode = cleaned(textOfJson(body.code, 'code'))
   const code = Object.hasOwn(ERROR_KINDS, sentCode) ? (sentCode as ErrorCode) : undefined

@@ -10,6 +10,7 @@ export type Variant = 'sources' | 'package'
 const BUILT: Readonly<Record<string, string>> = {
   'src/index.ts': 'dist/index.js',
   'src/usage/index.ts': 'dist/usage.js',
+  'adapters/client/index.ts': 'dist/client.js',
   'adapters/http/index.ts': 'dist/http.js',
   'adapters/storage/memory/index.ts': 'dist/memory.js',
   'adapters/storage/indexeddb/index.ts': 'dist/indexeddb.js',

@@ -1,13 +1,19 @@
 import { durationMs } from '../../adapters/testing/duration.ts'
 import { type VirtualClock, type VirtualClockOptions, virtualClock } from '../../adapters/testing/index.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
+import { ACCESS } from './access.ts'
 import { pendingCalls, STORAGE_KIND } from './storage.ts'
 
-/** A virtual clock that waits for pending calls of real disks before each timer. */
+const { busySockets } =
+  ACCESS === 'server' ? await import('./connected/socket-traffic.ts') : { busySockets: () => 0 }
+
+/** A virtual clock that waits for pending calls of real disks and real sockets before each timer. */
 export function testClock(options?: VirtualClockOptions): VirtualClock {
   const clock = virtualClock(options)
-  return STORAGE_KIND === 'memory' ? clock : waiting(clock)
+  return STORAGE_KIND === 'memory' && ACCESS !== 'server' ? clock : waiting(clock)
 }
+
+const pendingWork = () => pendingCalls() + busySockets()
 
 function waiting(clock: VirtualClock): VirtualClock {
   const dueTimes = new Map<object, number>()
@@ -15,9 +21,9 @@ function waiting(clock: VirtualClock): VirtualClock {
 
   async function settle(): Promise<void> {
     do {
-      while (pendingCalls() > 0) await macrotask()
+      while (pendingWork() > 0) await macrotask()
       await clock.settle()
-    } while (pendingCalls() > 0)
+    } while (pendingWork() > 0)
   }
 
   async function advanceTo(endMs: number): Promise<void> {

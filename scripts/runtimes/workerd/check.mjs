@@ -5,6 +5,9 @@ import { once } from 'node:events'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { open } from '../../../dist/index.js'
+import { memory } from '../../../dist/memory.js'
+import { serve } from '../../../dist/node.js'
 import { remove, runTests, temporaryDirectory } from '../runtime.mjs'
 
 const [command] = process.argv.slice(2)
@@ -146,6 +149,35 @@ const restarts = [
   },
 ]
 
+const USED = {
+  start: 0,
+  produced: [3, 4, 5],
+  stored: ['one', 'two', 'three', 'a', 'b', 'c'],
+  followed: ['b', 'c', 'live'],
+  error: ['seq_num_mismatch', 7],
+}
+
+const clients = [
+  {
+    title: 'appends, produces, reads and follows through another Durable Object',
+    run: () => withWorkerd(async (send) => assert.deepEqual(await (await send('/client')).json(), USED)),
+  },
+  {
+    title: 'appends, produces, reads and follows through a server',
+    async run() {
+      const hw = await open({ storage: memory() })
+      const server = await serve(hw, { port: 0, auth: 'none' })
+      try {
+        const path = `/client?url=${encodeURIComponent(server.url)}`
+        await withWorkerd(async (send) => assert.deepEqual(await (await send(path)).json(), USED))
+      } finally {
+        await server.close({ graceMs: 0 })
+        await hw.close()
+      }
+    },
+  },
+]
+
 async function conformance() {
   const results = await withWorkerd(async (send) => (await send('/conformance')).json())
   return results.map(({ title, skip, error }) => ({
@@ -159,6 +191,7 @@ try {
   const passed = [
     await runTests('headwater/durable-object in workerd', await conformance()),
     await runTests('the engine in a Durable Object', restarts),
+    await runTests('headwater/client in workerd', clients),
   ]
   process.exitCode = passed.every(Boolean) ? 0 : 1
 } finally {

@@ -4,6 +4,7 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = .worker),
     (name = "disk", disk = (path = "objects", writable = true)),
+    (name = "internet", network = (allow = ["public", "private"])),
   ],
   sockets = [(name = "http", http = (), service = "main")],
 );

@@ -1,10 +1,12 @@
 // Runs in workerd: the conformance suite on the storage of a Durable Object, and an engine that the tests of
 // `check.mjs` restart.
 import { DurableObject } from 'cloudflare:workers'
+import { connect } from '../../../dist/client.js'
 import { conformanceSuite } from '../../../dist/conformance.js'
 import { durableObject } from '../../../dist/durable-object.js'
 import { createHandler } from '../../../dist/http.js'
 import { open } from '../../../dist/index.js'
+import { useClient } from '../client-use.mjs'
 
 export class Conformance extends DurableObject {
   async fetch() {
@@ -53,9 +55,22 @@ export class Streams extends DurableObject {
   }
 }
 
+/** Uses a client of a server, or of another object without a socket. */
+async function client(url, env) {
+  const streams = env.STREAMS.getByName('of-a-client')
+  const options = url === null ? { url: 'http://localhost', fetch: (sent) => streams.fetch(sent) } : { url }
+  const hw = await connect(options)
+  try {
+    return Response.json(await useClient(hw))
+  } finally {
+    await hw.close()
+  }
+}
+
 export default {
   fetch(request, env) {
     const { pathname } = new URL(request.url)
+    if (pathname === '/client') return client(new URL(request.url).searchParams.get('url'), env)
     const namespace = pathname === '/conformance' ? env.CONFORMANCE : env.STREAMS
     return namespace.getByName('one').fetch(request)
   },

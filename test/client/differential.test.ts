@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { connect } from '../../adapters/client/index.ts'
+import { createHandler } from '../../adapters/http/index.ts'
+import { open } from '../../src/index.ts'
+import { testClock, testStorage } from '../support/index.ts'
+import { calls, type Outcome, outcomeOf } from './differential-calls.ts'
+
+/** What a client may do differently, by the reason. Each makes the outcomes equal where it applies. */
+const INTENDED: Readonly<Record<string, (expected: Outcome, actual: Outcome) => void>> = {
+  'the protocol carries the next sequence number of a mismatch, and not the text about it': (...outcomes) => {
+    for (const { error } of outcomes) if (error?.code === 'seq_num_mismatch') error.message = ''
+  },
+  'the protocol has no field for a scope that permits nothing': ({ error }, actual) => {
+    if (error?.field === 'scope' && actual.error !== undefined) actual.error.field ??= 'scope'
+  },
+  'published clients of the protocol rely on an empty batch without a tail': (...outcomes) => {
+    for (const { value } of outcomes) {
+      const batch = Object(value) as { count?: number; tail?: unknown }
+      if (batch.count === 0) batch.tail = undefined
+    }
+  },
+  'how many batches of a session become durable together depends on their way': ({ inner = [] }, actual) => {
+    const acks = [...inner, ...(actual.inner ?? [])].map(({ value }) => Object(value) as { tail?: unknown })
+    for (const ack of acks) ack.tail = undefined
+  },
+  'if a name and another argument are invalid, the client may name the other one': (expected, actual) => {
+    const [{ error: one }, { error: other }] = [expected, actual]
+    const areInvalid = one?.code === 'invalid' && other?.code === 'invalid'
+    if (!areInvalid || one.field === other.field) return
+    if (NAMES.includes(one.field) || NAMES.includes(other.field)) Object.assign(other, one)
+  },
+}
+const NAMES: readonly (string | undefined)[] = ['basin', 'stream']
+
+/** A trim applies to all reads from then on over HTTP too: it has a grace period of 10 seconds there. */
+const PAUSE_MS = 11_000
+
+/** Servers may accept one prefix of protocol headers only: the public service accepts `s2`. */
+const PREFIXES = [['svc', 's2'], ['svc'], ['s2']]
+
+describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(
+  'with the header prefixes $prefixes',
+  ({ prefixes }) =>
+    it('a client has the results and errors of an engine in process, for any sequence of calls', async () => {
+      await fc.assert(
+        fc.asyncProperty(calls, async (drawn) => {
+          const clock = testClock({ now: 1_000_000 })
+          const local = await open({ storage: testStorage(), clock })
+          const behind = await open({ storage: testStorage(), clock })
+          const handler = createHandler(behind, { auth: 'none', headerPrefixes: prefixes })
+          const remote = await connect({ url: 'http://localhost', fetch: handler, clock, random: () => 0.5 })
+          for (const call of drawn) {
+            const [expected, actual] = [await outcomeOf(call, local), await outcomeOf(call, remote)]
+            permitIntended(expected, actual)
+            expect({ call: `${call}`, ...actual }).toEqual({ call: `${call}`, ...expected })
+            await clock.advance(PAUSE_MS)
+          }
+          await remote.close()
+          await Promise.all([local.close(), behind.close()])
+        }),
+        { numRuns: 50 },
+      )
+    }),
+)
+
+function permitIntended(expected: Outcome, actual: Outcome): void {
+  for (const permit of Object.values(INTENDED)) permit(expected, actual)
+  // Those of the batches of a session.
+  for (const [i, inner] of (expected.inner ?? []).entries()) permitIntended(inner, actual.inner?.[i] ?? {})
+}
