@@ -1,3 +1,4 @@
+import type { HeadwaterError } from '../../src/model/errors.ts'
 import { ClientCore } from '../client/core.ts'
 import type { ConnectOptions, Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
@@ -17,7 +18,7 @@ export class Connection {
   readonly target: Target
   readonly isAuthorized: boolean
   readonly hw: Headwater
-  /** Sends what servers have beyond the library; see `config/requests.ts`. */
+  /** Sends what only the wire protocol has; see `basins/locations.ts`. */
   readonly sender: Sender
   /** Runs for each request that the server rejects with 401. */
   onUnauthorized: () => void = () => {}
@@ -41,9 +42,9 @@ export class Connection {
   }
 
   /** Makes a client whose reads reconnect for ever, and report why. */
-  reconnecting(onReconnect: Settings['onReconnect'], signal: AbortSignal): Headwater {
+  reconnecting(onRetry: (error: HeadwaterError) => void, signal: AbortSignal): Headwater {
     const forever = Number.POSITIVE_INFINITY
-    const core = this.#client({ retries: forever, resumes: forever }, onReconnect)
+    const core = this.#client({ retries: forever, resumes: forever, onRetry })
     signal.addEventListener('abort', () => void core.close(), { once: true })
     return new RemoteHeadwater(core)
   }
@@ -53,17 +54,18 @@ export class Connection {
     void this.hw.close()
   }
 
-  #client(options: Partial<ConnectOptions>, onReconnect?: Settings['onReconnect']): ClientCore {
+  #client(options: Partial<ConnectOptions>): ClientCore {
     const { url, headerPrefix } = this.target
     const settings: Settings = settingsOf({
       url,
       headerPrefix,
       token: this.#token,
       autoCreate: false,
+      defaultRetention: 'server',
       fetch: (request) => this.#send(request, settings),
       ...options,
     })
-    const core = new ClientCore({ ...settings, onReconnect })
+    const core = new ClientCore(settings)
     // Every server sends events, never compressed: the page has no codecs.
     core.readForms.candidates = [EVENTS]
     return core

@@ -4,7 +4,6 @@ import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { BasinConfigFields } from '../config/fields.tsx'
 import { basinConfigOf, basinFields } from '../config/model.ts'
-import { createBasin, locationsOf } from '../config/requests.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
 import { useLoad, useSubmit } from '../ui/async.ts'
@@ -14,6 +13,7 @@ import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { GettingStarted } from './getting-started.tsx'
+import { createBasinIn, locationsOf } from './locations.ts'
 
 /** The basins of the server. */
 export function BasinList() {
@@ -71,7 +71,7 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
   const locations = useLoad((signal) => locationsOf(sender, signal), [])
   const problem = name === '' ? undefined : basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST)
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    await createBasin(sender, name, basinConfigOf(fields), location || undefined)
+    await createBasinIn(location || undefined, sender, name, basinConfigOf(fields))
     onCreated(name)
   })
   return (

@@ -1,7 +1,6 @@
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { BasinConfigFields } from '../config/fields.tsx'
 import { basinConfigOf, basinFields } from '../config/model.ts'
-import { basinConfig } from '../config/requests.ts'
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
 import { Link, Tabs } from '../ui/link.tsx'
@@ -11,7 +10,7 @@ import { StreamList } from './stream-list.tsx'
 /** One basin: its streams, configuration and usage. */
 export function BasinView({ basin, tab }: { readonly basin: string; readonly tab: BasinTab }) {
   const { connection, navigate, announce } = useConsole()
-  const { hw, sender } = connection
+  const handle = connection.hw.basin(basin)
   return (
     <>
       <nav class="path" aria-label="Path">
@@ -37,8 +36,8 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={async (signal) => basinFields(await basinConfig(sender, basin, undefined, signal))}
-            save={async (fields) => basinFields(await basinConfig(sender, basin, basinConfigOf(fields)))}
+            load={async (signal) => basinFields(await handle.storedConfig({ signal }))}
+            save={async (fields) => basinFields(await handle.reconfigureStored(basinConfigOf(fields)))}
           >
             {(fields, onChange) => <BasinConfigFields fields={fields} onChange={onChange} />}
           </ConfigForm>
@@ -48,7 +47,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
             contents="all of its streams and records"
             mustType
             onDelete={async () => {
-              await hw.basin(basin).delete()
+              await handle.delete()
               announce(`Deleting ${basin}`)
               navigate({ view: 'basins' })
             }}

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
+import type { StreamConfigInput } from '../../../src/model/config.ts'
 import type { StreamInfo } from '../../../src/model/info.ts'
 import { streamNameProblem } from '../../../src/model/names.ts'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamConfigOf, streamFields } from '../config/model.ts'
-import { createStream } from '../config/requests.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
@@ -71,12 +71,12 @@ function CreateStream(props: {
   readonly onCreated: (stream: string) => void
 }) {
   const { basin, onClose, onCreated } = props
-  const { sender } = useConsole().connection
+  const { hw } = useConsole().connection
   const [name, setName] = useState('')
   const [fields, setFields] = useState(() => streamFields())
   const problem = name === '' ? undefined : streamNameProblem(name)
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    await createStream(sender, basin, name, streamConfigOf(fields))
+    await hw.basin(basin).createStream(name, streamConfigOf(fields) as StreamConfigInput)
     onCreated(name)
   })
   return (

@@ -1,7 +1,6 @@
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamConfigOf, streamFields } from '../config/model.ts'
-import { streamConfig } from '../config/requests.ts'
 import { useConsole } from '../context.ts'
 import type { StreamTab } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
@@ -19,10 +18,10 @@ export function StreamView(props: {
 }) {
   const { basin, stream, tab } = props
   const { connection, navigate, announce } = useConsole()
-  const { hw, sender } = connection
+  const handle = connection.hw.basin(basin).stream(stream)
   // Only lists tell whether a stream is encrypted.
   const info = useLoad(async (signal) => {
-    const { items } = await hw.basin(basin).listStreams({ prefix: stream, limit: 1 }, { signal })
+    const { items } = await connection.hw.basin(basin).listStreams({ prefix: stream, limit: 1 }, { signal })
     return items.find(({ name }) => name === stream)
   }, [])
   // The key is asked for unless the stream is known to need none. A stream that does not exist needs none.
@@ -58,12 +57,8 @@ export function StreamView(props: {
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={async (signal) =>
-              streamFields(await streamConfig(sender, basin, stream, undefined, signal))
-            }
-            save={async (fields) =>
-              streamFields(await streamConfig(sender, basin, stream, streamConfigOf(fields)))
-            }
+            load={async (signal) => streamFields(await handle.storedConfig({ signal }))}
+            save={async (fields) => streamFields(await handle.reconfigureStored(streamConfigOf(fields)))}
           >
             {(fields, onChange) => (
               <StreamConfigFields
@@ -79,7 +74,7 @@ export function StreamView(props: {
             name={stream}
             contents="all of its records"
             onDelete={async () => {
-              await hw.basin(basin).stream(stream).delete()
+              await handle.delete()
               announce(`Deleted ${stream}`)
               navigate({ view: 'basin', basin, tab: 'streams' })
             }}

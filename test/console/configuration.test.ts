@@ -1,21 +1,15 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { createBasinIn, locationsOf } from '../../adapters/console/basins/locations.ts'
 import {
   basinConfigOf,
   basinFields,
   streamConfigOf,
   streamFields,
 } from '../../adapters/console/config/model.ts'
-import {
-  basinConfig,
-  createBasin,
-  createStream,
-  locationsOf,
-  streamConfig,
-} from '../../adapters/console/config/requests.ts'
 import { Connection } from '../../adapters/console/connection.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { open } from '../../src/index.ts'
+import { open, type StreamConfigInput } from '../../src/index.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
 
@@ -26,30 +20,32 @@ async function served() {
     connection.close()
     await hw.close()
   })
-  return { hw, sender: connection.sender }
+  return { hw, remote: connection.hw, sender: connection.sender }
 }
 
 describe('the configuration of the console', () => {
+  const inherited = () => streamConfigOf(streamFields()) as StreamConfigInput
+
   it('leaves the retention of new streams to the server unless one is chosen', async () => {
-    const { hw, sender } = await served()
-    await createBasin(sender, 'basin-of-defaults', basinConfigOf(basinFields()), undefined)
-    await createStream(sender, 'basin-of-defaults', 'logs', streamConfigOf(streamFields()))
+    const { hw, remote, sender } = await served()
+    await createBasinIn(undefined, sender, 'basin-of-defaults', basinConfigOf(basinFields()))
+    await remote.basin('basin-of-defaults').createStream('logs', inherited())
     const basin = hw.basin('basin-of-defaults')
     expect((await basin.config()).defaultStreamConfig).toEqual({})
     expect((await basin.stream('logs').config()).retentionPolicy).toEqual({ ageSeconds: 604_800 })
   })
 
   it('has the storage class, and keeps it when another setting changes', async () => {
-    const { sender } = await served()
+    const { remote, sender } = await served()
     const streams = { ...streamFields(), storageClass: 'standard' } as const
-    await createBasin(sender, 'basin-of-classes', basinConfigOf({ ...basinFields(), streams }), undefined)
-    const stored = basinFields(await basinConfig(sender, 'basin-of-classes'))
-    expect(stored.streams.storageClass).toBe('standard')
-    await createStream(sender, 'basin-of-classes', 'logs', streamConfigOf(streamFields()))
-    const fields = streamFields(await streamConfig(sender, 'basin-of-classes', 'logs'))
+    await createBasinIn(undefined, sender, 'basin-of-classes', basinConfigOf({ ...basinFields(), streams }))
+    const basin = remote.basin('basin-of-classes')
+    expect(basinFields(await basin.storedConfig()).streams.storageClass).toBe('standard')
+    await basin.createStream('logs', inherited())
+    const fields = streamFields(await basin.stream('logs').storedConfig())
     expect(fields).toMatchObject({ storageClass: 'standard', retention: 'age' })
     const changed = streamConfigOf({ ...fields, retention: 'infinite' })
-    expect(await streamConfig(sender, 'basin-of-classes', 'logs', changed)).toMatchObject({
+    expect(await basin.stream('logs').reconfigureStored(changed)).toMatchObject({
       storageClass: 'standard',
       retentionPolicy: 'infinite',
     })
@@ -58,10 +54,10 @@ describe('the configuration of the console', () => {
   it('creates a basin in one of the locations of the server', async () => {
     const { hw, sender } = await served()
     const [location] = await locationsOf(sender, new AbortController().signal)
-    await createBasin(sender, 'basin-of-a-place', basinConfigOf(basinFields()), location)
+    await createBasinIn(location, sender, 'basin-of-a-place', basinConfigOf(basinFields()))
     expect((await hw.listBasins()).items).toMatchObject([{ name: 'basin-of-a-place', location }])
     await expect(
-      createBasin(sender, 'basin-elsewhere', basinConfigOf(basinFields()), 'no-such-location'),
+      createBasinIn('no-such-location', sender, 'basin-elsewhere', basinConfigOf(basinFields())),
     ).rejects.toMatchObject({ code: 'invalid' })
   })
 })
