@@ -155,7 +155,7 @@ describeInChromium('the console', () => {
     await expect.poll(() => bodies(page)).toEqual(['two', 'three'])
     await page.getByLabel('Sequence number').fill('9')
     await page.getByRole('button', { name: 'Start' }).click()
-    await page.getByText('no record there: the tail is 4').waitFor()
+    await page.getByText('the tail is 4').waitFor()
     await page.getByLabel('Start from').selectOption('Time')
     const local = (ms: number) => {
       const date = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)

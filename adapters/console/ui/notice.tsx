@@ -12,11 +12,12 @@ export function Problem({ error }: { readonly error: Error | undefined }) {
   )
 }
 
-/** The message of an error, with the fencing token, which is only in its details. */
+/** The message of an error, with the fencing token or the tail, which are only in its details. */
 function messageOf(error: Error): string {
-  if (!HeadwaterError.is(error) || error.fencingToken === undefined) return error.message
-  if (error.fencingToken === '') return 'the stream has no fencing token'
-  return `the fencing token of the stream is ${JSON.stringify(error.fencingToken)}`
+  const { message, fencingToken, tail } = error as Partial<HeadwaterError> & Error
+  if (fencingToken === '') return 'the stream has no fencing token'
+  if (fencingToken !== undefined) return `the fencing token of the stream is ${JSON.stringify(fencingToken)}`
+  return tail === undefined ? message : `${message}: the tail is ${tail.seqNum}`
 }
 
 /** A neutral remark. */
