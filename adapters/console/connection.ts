@@ -42,11 +42,9 @@ export class Connection {
   }
 
   /** Makes a client whose reads reconnect for ever, and report why. */
-  reconnecting(onRetry: (error: HeadwaterError) => void, signal: AbortSignal): Headwater {
+  reconnecting(onRetry: (error: HeadwaterError) => void): Headwater {
     const forever = Number.POSITIVE_INFINITY
-    const core = this.#client({ retries: forever, resumes: forever, onRetry })
-    signal.addEventListener('abort', () => void core.close(), { once: true })
-    return new RemoteHeadwater(core)
+    return new RemoteHeadwater(this.#client({ retries: forever, resumes: forever, onRetry }))
   }
 
   /** Aborts all requests. */

@@ -28,7 +28,7 @@ export async function follow(
   { onRecords, onTail, onReconnect }: FollowEvents,
   signal: AbortSignal,
 ): Promise<void> {
-  const handle = connection.reconnecting(onReconnect, signal).basin(basin).stream(stream, { encryptionKey })
+  const handle = connection.reconnecting(onReconnect).basin(basin).stream(stream, { encryptionKey })
   let workSince = performance.now()
   for await (const event of handle.follow(start, { as: 'bytes', signal }).events()) {
     const { tail } = event.kind === 'batch' ? event.batch : event
