@@ -171,7 +171,10 @@ describe('an export', () => {
 
   it('truncates a long message of a service', async () => {
     const body = JSON.stringify({ code: 'x'.repeat(5_000_000), message: 'y'.repeat(5_000_000) })
-    const source = await openEndpoint({ wrapFetch: () => async () => new Response(body, { status: 400, headers: { 'content-type': 'application/json' } }) })
+    const source = await openEndpoint({
+      wrapFetch: () => async () =>
+        new Response(body, { status: 400, headers: { 'content-type': 'application/json' } }),
+    })
     const error = await exported(source.service).catch(String)
     expect(error).toContain('y'.repeat(1000))
     expect(error.length).toBeLessThan(3000)
