@@ -2,24 +2,28 @@ import type { CallOptions } from '../../src/api/call-options.ts'
 import {
   type AccessTokenInfo,
   type AccessTokenInput,
+  accessTokenIdProblem,
   accessTokenPrefixProblem,
   newAccessToken,
 } from '../../src/model/access.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
-import { pageOf } from '../../src/wire/decode-resources.ts'
+import { decodePage } from '../../src/wire/decode-resources.ts'
 import { accessTokenText } from '../../src/wire/encode-access-token.ts'
-import { metricsQueryParts, queryText } from '../../src/wire/encode-query.ts'
+import { metricsQueryParts } from '../../src/wire/encode-list-query.ts'
+import { queryText } from '../../src/wire/encode-query.ts'
 import { recordOf, textOfJson } from '../../src/wire/response-json.ts'
-import { jsonCall, listSearch } from './calls.ts'
+import type { CallSender } from './call.ts'
+import { listSearch } from './control-calls.ts'
+import { jsonCall } from './json-call.ts'
 import { assertMetricsQuery } from './metrics-query.ts'
-import type { Sender } from './sender.ts'
 
 /** What few apps use: access tokens and usage metrics. Loaded on first use. */
 
 export async function issueAccessToken(
-  sender: Sender,
+  sender: CallSender,
   token: AccessTokenInput,
   { signal }: CallOptions,
 ): Promise<string> {
@@ -32,17 +36,29 @@ export async function issueAccessToken(
 }
 
 export async function listAccessTokens(
-  sender: Sender,
+  sender: CallSender,
   query: ListQuery,
   { signal }: CallOptions,
 ): Promise<Page<AccessTokenInfo>> {
   const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
-  return sender.json(call, (value) => pageOf(value, 'access_tokens', accessTokenInfoOf))
+  return sender.json(call, (value) => decodePage(value, 'access_tokens', accessTokenInfoOf))
+}
+
+export async function revokeAccessToken(
+  sender: CallSender,
+  id: string,
+  { signal }: CallOptions,
+): Promise<void> {
+  if (accessTokenIdProblem(id) !== undefined) {
+    throw new HeadwaterError('access_token_not_found', `access token \`${id}\` not found`)
+  }
+  const path = `/access-tokens/${encodeURIComponent(id)}`
+  await sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
 }
 
 /** @param names The basin, or the basin and the stream, whose metrics are asked for; none for the account. */
 export async function metrics(
-  sender: Sender,
+  sender: CallSender,
   names: readonly string[],
   query: MetricsQuery,
   { signal }: CallOptions,

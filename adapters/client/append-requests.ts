@@ -1,17 +1,13 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
-import { equalBytes } from '../../src/model/bytes.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import type { AppendRecord, SequencedRecord } from '../../src/model/record.ts'
-import { decodeAppendAck, decodeReadBatch } from '../../src/wire/decode-records.ts'
+import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
-import { createBasin } from './basin-creation.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, isMissing, withEffects } from './errors.ts'
-import type { Call } from './sender.ts'
+import { loadControl, loaded } from './on-demand.ts'
 import type { StreamTarget } from './stream-target.ts'
-import { tailOf } from './tail.ts'
 
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
@@ -45,7 +41,10 @@ export class AppendRequests {
       } catch (error) {
         const mayCreate = this.#target.autoCreate && creations < CREATIONS_MAX
         if (!isMissing(error) || error.mayHaveEffects || !mayCreate) throw error
-        await this.#target.create(error, (name) => createBasin(sender, name, {}))
+        await this.#target.create(error, async (name) => {
+          const { createBasin } = await loadControl()
+          return createBasin(sender, name)
+        })
       }
     }
   }
@@ -80,30 +79,13 @@ export class AppendRequests {
     if (error.code !== 'seq_num_mismatch' && error.code !== 'fencing_token_mismatch') throw unknown
     // Nothing has got the sequence number of the batch, and a copy of the batch on its way fails as this one.
     if (error.seqNum !== undefined && error.seqNum <= matchSeqNum) throw error
-    const stored = await this.#storedAt(matchSeqNum, batch.records.length).catch(() => undefined)
-    const last = stored?.at(-1)
-    if (stored === undefined || last === undefined) throw unknown
-    if (!isSame(batch.records, stored)) throw error
-    const end = { seqNum: last.seqNum + 1, timestamp: last.timestamp }
-    const { seqNum, timestamp } = stored[0]!
-    const tail = await tailOf(this.#core, this.#target).catch(() => end)
-    return { start: { seqNum, timestamp }, end, tail: tail.seqNum < end.seqNum ? end : tail }
-  }
-
-  /** Resolves to the records from a sequence number on; to undefined unless all of them are there. */
-  async #storedAt(seqNum: number, count: number): Promise<readonly SequencedRecord[] | undefined> {
-    const call: Call = {
-      method: 'GET',
-      path: `${this.#target.path}/records?seq_num=${seqNum}&count=${count}`,
-      basin: this.#target.basin.name,
-      vendor: this.#target.recordHeaders,
-      accept: 'application/protobuf',
-      isRepeatable: true,
-    }
-    const { body } = await this.#core.sender.send(call)
-    const { records } = decoded(false, () => decodeReadBatch(body))
-    const isWhole = records.length === count && records.every((record, i) => record.seqNum === seqNum + i)
-    return isWhole ? records : undefined
+    const loading = loaded('repeated appends', import('./repeated-append.ts'))
+    const stored = await loading
+      .then(({ storedAck }) => storedAck(this.#core, this.#target, batch))
+      .catch(() => undefined)
+    if (stored === undefined) throw unknown
+    if (stored === 'others') throw error
+    return stored
   }
 }
 
@@ -120,18 +102,4 @@ export function assertAck(
     end.timestamp >= start.timestamp
   if (!isOfBatch) throw new MalformedResponse('the acknowledgement is of another append')
   return ack
-}
-
-function isSame(sent: readonly AppendRecord[], stored: readonly SequencedRecord[]): boolean {
-  return sent.every(({ headers, body }, i) => {
-    const record = stored[i]!
-    return (
-      equalBytes(body, record.body) &&
-      headers.length === record.headers.length &&
-      headers.every(([name, value], j) => {
-        const [storedName, storedValue] = record.headers[j]!
-        return equalBytes(name, storedName) && equalBytes(value, storedValue)
-      })
-    )
-  })
 }

@@ -20,6 +20,12 @@ export async function decompressFrame(
   }
 }
 
+/** Compresses the body of a request. Resolves to undefined if the runtime has no codec on other threads. */
+export async function compressBody(body: Uint8Array): Promise<Uint8Array | undefined> {
+  const zlib = nodeZlib()
+  return zlib && trackExternalWork(nodeGzip(zlib).compress(body))
+}
+
 function gzip(): Pick<Codec, 'decompress'> {
   const zlib = nodeZlib()
   return zlib === undefined ? { decompress: gunzip } : nodeGzip(zlib)

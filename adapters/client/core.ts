@@ -7,6 +7,12 @@ import type { Settings } from './options.ts'
 import { EVENTS, type ReadForm } from './read-form.ts'
 import { Sender } from './sender.ts'
 
+interface AppendQueue {
+  readonly queue: SerialQueue
+  users: number
+  last: object | undefined
+}
+
 /** What all handles of one client share. */
 export class ClientCore {
   readonly settings: Settings
@@ -15,7 +21,7 @@ export class ClientCore {
   readonly streamContext: StreamContext
   /** How read sessions are sent: the forms to try, or the one that the server accepts. */
   readonly readForms: { candidates: readonly ReadForm[] }
-  readonly #queues = new Map<string, { readonly queue: SerialQueue; users: number }>()
+  readonly #queues = new Map<string, AppendQueue>()
   readonly #waitingBytes: RejectingQuota
   /** Requests that run to their end although their caller may have left. */
   readonly #running = new Set<Promise<unknown>>()
@@ -43,11 +49,16 @@ export class ClientCore {
     }
   }
 
-  /** Runs the appends of one stream one after another, in the order of the calls. */
-  inOrder<Result>(stream: string, append: () => Promise<Result>): Promise<Result> {
-    const entry = this.#queues.get(stream) ?? { queue: new SerialQueue(), users: 0 }
+  /**
+   * Runs the appends of one stream one after another, in the order of the calls.
+   *
+   * @param mark Identifies the append for {@link isLast}.
+   */
+  inOrder<Result>(stream: string, append: () => Promise<Result>, mark?: object): Promise<Result> {
+    const entry: AppendQueue = this.#queues.get(stream) ?? { queue: new SerialQueue(), users: 0, last: mark }
     this.#queues.set(stream, entry)
     entry.users++
+    entry.last = mark
     const result = entry.queue.runAtOnce(append)
     const end = () => {
       this.#running.delete(result)
@@ -56,6 +67,11 @@ export class ClientCore {
     this.#running.add(result)
     result.then(end, end)
     return result
+  }
+
+  /** Whether no append of the stream was called after this one, which has not settled. */
+  isLast(stream: string, mark: object): boolean {
+    return this.#queues.get(stream)?.last === mark
   }
 
   /** Calls back when the client is closed. */

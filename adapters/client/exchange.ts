@@ -12,10 +12,33 @@ const UPLOAD_BYTES_PER_MS_MIN = 16
 /** The content of a request. */
 export interface RequestContent {
   readonly method: string
-  readonly headers: Headers
-  /** A stream is sent while the response arrives. */
-  readonly body?: Uint8Array | ReadableStream<Uint8Array> | undefined
+  /** By names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Uint8Array | undefined
 }
+
+/** A request for a transport. */
+export interface OutgoingRequest extends RequestContent {
+  readonly url: string
+  readonly signal: AbortSignal
+  /** Makes the request for `fetch`. A redirect is not followed: it could send the token to another host. */
+  toRequest(): Request
+}
+
+/** Reads the body of a response, as the readers of web streams do. */
+export interface ChunkReader {
+  read(): Promise<{ readonly done: false; readonly value: Uint8Array } | { readonly done: true }>
+  cancel(): Promise<unknown>
+}
+
+/** The parts of a `Response` that the client uses. */
+export interface IncomingResponse extends Pick<Response, 'ok' | 'status' | 'type'> {
+  readonly headers: Pick<Headers, 'get'>
+  readonly body: { getReader(): ChunkReader } | null
+}
+
+/** Sends a request, and resolves to the response when its headers have arrived. */
+export type Transport = (request: OutgoingRequest) => Promise<IncomingResponse>
 
 /**
  * One request and its response. It is aborted when nothing arrives for too long, and by signals. A response
@@ -36,35 +59,39 @@ export class Exchange {
     this.#ignoreSignals = onAnyAbort(signals, (reason) => this.#control.abort(reason))
   }
 
-  /** Resolves to the response. A redirect is not followed: it could send the token to another host. */
-  async send(
-    fetch: (request: Request) => Promise<Response>,
-    url: string,
-    { method, headers, body }: RequestContent,
-  ): Promise<Response> {
+  /** Resolves to the response. */
+  async send(transport: Transport, url: string, content: RequestContent): Promise<IncomingResponse> {
     const { signal } = this.#control
     signal.throwIfAborted()
-    const init: RequestInit = { method, headers, redirect: 'manual', signal, ...uncached() }
-    if (body !== undefined) Object.assign(init, { body, duplex: 'half' })
-    const request = new Request(url, init)
-    this.#sent.add(request)
-    const uploadMs = body instanceof Uint8Array ? Math.ceil(body.length / UPLOAD_BYTES_PER_MS_MIN) : 0
+    const toRequest = () => {
+      const { method, headers, body } = content
+      const init = {
+        method,
+        headers,
+        body: body as BodyInit,
+        redirect: 'manual',
+        signal,
+        ...uncached(),
+      } as const
+      const request = new Request(url, init)
+      this.#sent.add(request)
+      return request
+    }
+    const uploadMs = Math.ceil((content.body?.length ?? 0) / UPLOAD_BYTES_PER_MS_MIN)
+    const response = transport({ ...content, url, signal, toRequest })
     // Not every `fetch` reacts to its signal at once.
-    return this.#within(this.#silenceMs + uploadMs, Promise.resolve(fetch(request)))
+    return this.#within(this.#silenceMs + uploadMs, Promise.resolve(response))
   }
 
   /** Yields the body of a response as it arrives, without a deadline if it `isIdle` for long. */
-  async *chunks(response: Response, isIdle = false): AsyncGenerator<Uint8Array, void, undefined> {
+  async *chunks(response: IncomingResponse, isIdle = false): AsyncGenerator<Uint8Array, void, undefined> {
     const reader = response.body?.getReader()
     if (reader === undefined) return
     try {
       for (;;) {
-        const { done, value } = await this.#within(
-          isIdle ? Number.POSITIVE_INFINITY : this.#silenceMs,
-          reader.read(),
-        )
-        if (done) return
-        yield value
+        const result = await this.#within(isIdle ? Number.POSITIVE_INFINITY : this.#silenceMs, reader.read())
+        if (result.done) return
+        yield result.value
       }
     } finally {
       reader.cancel().catch(() => {})
@@ -72,7 +99,7 @@ export class Exchange {
   }
 
   /** Resolves to the body of a response. Rejects with {@link MalformedResponse} if it exceeds 16 MiB. */
-  async body(response: Response): Promise<Uint8Array> {
+  async body(response: IncomingResponse): Promise<Uint8Array> {
     const chunks: Uint8Array[] = []
     let length = 0
     for await (const chunk of this.chunks(response)) {

@@ -29,8 +29,8 @@ export interface ConnectOptions {
    */
   readonly getToken?: (() => string | Promise<string>) | undefined
   /**
-   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default,
-   * and HTTP/2 for sessions where the runtime has it.
+   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default; in
+   * Node, `node:http`, unless `fetch` or its dispatcher was replaced, and HTTP/2 for sessions.
    */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
   /** The prefix of protocol headers, `svc` or `s2`. By default both are sent. */
@@ -107,6 +107,7 @@ export interface Settings {
   /** Whether another token may be had after a 401. */
   readonly renewsToken: boolean
   readonly fetch: (request: Request) => Promise<Response>
+  readonly isRuntimeFetch: boolean
   readonly http2: boolean
   readonly headerPrefixes: readonly string[]
   readonly autoCreate: boolean
@@ -147,6 +148,7 @@ export function settingsOf(options: ConnectOptions): Settings {
     renewsToken: getToken !== undefined,
     // Called without a receiver, and looked up at each call, so that a replaced `fetch` is used.
     fetch: fetch ?? ((request) => globalThis.fetch(request)),
+    isRuntimeFetch: fetch === undefined,
     http2: options.http2 ?? fetch === undefined,
     headerPrefixes: headerPrefix === undefined ? ['svc', 's2'] : [headerPrefix],
     autoCreate: options.autoCreate ?? true,

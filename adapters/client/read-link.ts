@@ -1,36 +1,19 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SharedSignal } from '../../src/runtime/abort.ts'
-import {
-  decodeReadBatch,
-  decodeReadBatchJson,
-  positionOf,
-  type ReceivedBatch,
-} from '../../src/wire/decode-records.ts'
+import { decodeReadBatch } from '../../src/wire/decode-records.ts'
 import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
 import { mediaTypeEssence, sessionContentType } from '../../src/wire/media-type.ts'
-import { integerOfJson, MalformedResponse, parseResponse, recordOf } from '../../src/wire/response-json.ts'
-import { EventParser, type ServerEvent } from '../../src/wire/sse-parser.ts'
+import { MalformedResponse } from '../../src/wire/response-json.ts'
+import type { Call, OpenResponse } from './call.ts'
 import type { ClientCore } from './core.ts'
-import {
-  connectionFailure,
-  deletedUnderReadError,
-  type Failure,
-  failureOf,
-  unexpectedResponse,
-} from './errors.ts'
+import { connectionFailure, type Failure, failureOf, unexpectedResponse } from './errors.ts'
+import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
+import { loadEvents } from './on-demand.ts'
 import { emptyAt } from './read-batch.ts'
 import { EVENTS, type ReadForm } from './read-form.ts'
-import type { Call, OpenResponse } from './sender.ts'
 import type { StreamTarget } from './stream-target.ts'
-
-/** What a read session receives: records, or a heartbeat without records. */
-export interface LinkEvent {
-  readonly received: ReceivedBatch
-  /** When a heartbeat was sent by the clock of the server, if that is known. */
-  readonly sentAt: number | undefined
-}
 
 /** One connection of a read session. */
 export interface ReadLink {
@@ -40,16 +23,6 @@ export interface ReadLink {
    */
   next(): Promise<LinkEvent | undefined>
   close(): void
-}
-
-/** A connection that failed, or was not opened. */
-export class LinkFailure extends Error {
-  readonly failure: Failure
-
-  constructor(failure: Failure) {
-    super(failure.error.message)
-    this.failure = failure
-  }
 }
 
 /** Opens a connection in the first form that the server accepts: frames under a prefix, or events. */
@@ -82,7 +55,7 @@ export async function openLink(
         opened.exchange.end()
         return openLink(core, target, query, signal)
       }
-      return new Link(opened, form === EVENTS ? events(opened) : frames(opened, core), signal, core)
+      return new Link(opened, form === EVENTS ? await events(opened) : frames(opened, core), signal, core)
     }
     opened.exchange.end()
   }
@@ -191,39 +164,7 @@ async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promis
   }
 }
 
-/** How a server ends a session whose stream is deleted: the protocol has no code for it. */
-const DELETED = /stream was deleted/
-
-function endOf(failure: Failure): Failure {
-  const { code, message } = failure.error
-  if (code !== 'unavailable' || !DELETED.test(message)) return failure
-  return { error: deletedUnderReadError(), isTransient: false, retryAfterMs: 0 }
-}
-
-async function* events({ exchange, response }: OpenResponse): AsyncGenerator<LinkEvent, void, undefined> {
-  const decoder = new TextDecoder()
-  const parser = new EventParser()
-  let isDone = false
-  for await (const chunk of exchange.chunks(response)) {
-    for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
-      if (event.event === 'error') throw new LinkFailure(endOf(failureOf(undefined, event.data, true)))
-      const decoded = linkEventOf(event)
-      if (decoded === 'done') isDone = true
-      else if (decoded !== undefined) yield decoded
-    }
-  }
-  if (!isDone) throw new LinkFailure(connectionFailure(new Error('the response broke off'), true))
-}
-
-/** Undefined for an event of a later version. */
-function linkEventOf({ event, data }: ServerEvent): LinkEvent | 'done' | undefined {
-  if (event === 'batch') return { received: decodeReadBatchJson(parseResponse(data)), sentAt: undefined }
-  if (event === 'ping') {
-    const { timestamp, tail } = recordOf(parseResponse(data), 'ping')
-    return {
-      received: { records: [], tail: positionOf(tail) },
-      sentAt: integerOfJson(timestamp, 'timestamp'),
-    }
-  }
-  return event === 'message' && data === '[DONE]' ? 'done' : undefined
+async function events(opened: OpenResponse): Promise<AsyncGenerator<LinkEvent, void, undefined>> {
+  const { events } = await loadEvents()
+  return events(opened)
 }

@@ -1,23 +1,15 @@
 import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../src/api/basin.ts'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/stream.ts'
-import {
-  assertBasinConfig,
-  assertStreamConfig,
-  type BasinConfig,
-  type BasinReconfiguration,
-  type StreamConfigInput,
-} from '../../src/model/config.ts'
+import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../src/model/config.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../src/model/metrics.ts'
-import { basinNameProblem, streamNameProblem, streamPrefixProblem } from '../../src/model/names.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
-import { basinConfigOf, pageOf, streamInfoOf } from '../../src/wire/decode-resources.ts'
-import { basinChangeText, createStreamText, streamConfigText } from '../../src/wire/encode-resources.ts'
-import { creationOf, jsonCall, listSearch, provisionedOf } from './calls.ts'
 import type { ClientCore } from './core.ts'
-import { loadAccount } from './load-account.ts'
+import { jsonCall } from './json-call.ts'
+import { loadAccount, loadControl } from './on-demand.ts'
 import { RemoteStream } from './remote-stream.ts'
 import { StreamTarget } from './stream-target.ts'
 
@@ -44,15 +36,9 @@ export class RemoteBasin extends Basin {
     options: CreateOptions = {},
   ): Promise<Provisioned<StreamInfo>> {
     const signal = this.#beginStream(name, options, CREATE_OPTIONS)
-    const creation = creationOf(options.requestToken)
-    assertStreamConfig(config)
-    const call = jsonCall('POST', '/streams', {
-      basin: this.name,
-      text: createStreamText(name, await this.#withRetention(config, signal)),
-      vendor: { 'request-token': creation.header },
-      signal,
-    })
-    return this.#core.sender.json(call, (value, reply) => provisionedOf(streamInfoOf(value), reply, creation))
+    const { createStream } = await loadControl()
+    const { requestToken } = options
+    return createStream(this.#core.sender, this.name, name, config, { requestToken, signal })
   }
 
   override async ensureStream(
@@ -61,27 +47,21 @@ export class RemoteBasin extends Basin {
     options?: CallOptions,
   ): Promise<Provisioned<StreamInfo>> {
     const signal = this.#beginStream(name, options)
-    assertStreamConfig(config)
-    const call = jsonCall('PUT', `/streams/${encodeURIComponent(name)}`, {
-      basin: this.name,
-      text: streamConfigText(await this.#withRetention(config, signal)),
-      signal,
-    })
-    return this.#core.sender.json(call, (value, reply) => provisionedOf(streamInfoOf(value), reply))
+    const { ensureStream } = await loadControl()
+    return ensureStream(this.#core.sender, this.name, name, config, signal)
   }
 
   override async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
     const signal = this.#begin(options)
-    const search = listSearch(query, streamPrefixProblem)
-    this.assertName()
-    const call = jsonCall('GET', `/streams${search}`, { basin: this.name, signal })
-    return this.#core.sender.json(call, (value) => pageOf(value, 'streams', streamInfoOf))
+    const { listStreams } = await loadControl()
+    return listStreams(this.#core.sender, this.name, query, signal, () => this.assertName())
   }
 
   override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
     const signal = this.#begin(options)
     this.assertName()
-    return this.#core.sender.json(jsonCall('GET', this.#path, { signal }), basinConfigOf)
+    const { basinConfig } = await loadControl()
+    return basinConfig(this.#core.sender, this.name, signal)
   }
 
   override async reconfigureStored(
@@ -89,17 +69,16 @@ export class RemoteBasin extends Basin {
     options?: CallOptions,
   ): Promise<BasinConfig> {
     const signal = this.#begin(options)
-    assertBasinConfig(change)
     this.assertName()
-    const call = jsonCall('PATCH', this.#path, { text: basinChangeText(change), signal })
-    return this.#core.sender.json(call, basinConfigOf)
+    const { reconfigureBasin } = await loadControl()
+    return reconfigureBasin(this.#core.sender, this.name, change, signal)
   }
 
   override async delete(options?: CallOptions): Promise<void> {
     const signal = this.#begin(options)
     this.assertName()
     // Not repeated after an unknown outcome: another basin may have the name by then.
-    await this.#core.sender.send(jsonCall('DELETE', this.#path, { isRepeatable: false, signal }))
+    await this.#core.sender.send(jsonCall('DELETE', `/basins/${this.name}`, { isRepeatable: false, signal }))
   }
 
   override async metrics(
@@ -116,10 +95,6 @@ export class RemoteBasin extends Basin {
     if (basinNameProblem(this.name) !== undefined) {
       throw new HeadwaterError('basin_not_found', `basin \`${this.name}\` not found`)
     }
-  }
-
-  get #path(): string {
-    return `/basins/${this.name}`
   }
 
   #begin(options: CallOptions | undefined, members?: typeof CREATE_OPTIONS): AbortSignal | undefined {
@@ -139,24 +114,5 @@ export class RemoteBasin extends Basin {
     assertValid(streamNameProblem(name), 'stream')
     this.assertName()
     return signal
-  }
-
-  /**
-   * In the library, records never expire unless the stream or its basin has a retention; on the wire they do,
-   * so it is sent where the basin has none. A token that does not permit looking leaves it to the server.
-   */
-  async #withRetention(
-    config: StreamConfigInput,
-    signal: AbortSignal | undefined,
-  ): Promise<StreamConfigInput> {
-    if (config.retentionPolicy != null || !this.#core.settings.keepsForever) return config
-    try {
-      const { defaultStreamConfig } = await this.config({ signal })
-      const isSet = defaultStreamConfig.retentionPolicy !== undefined
-      return isSet ? config : { ...config, retentionPolicy: 'infinite' }
-    } catch (error) {
-      if (HeadwaterError.is(error) && error.code === 'permission_denied') return config
-      throw error
-    }
   }
 }

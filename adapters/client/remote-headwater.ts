@@ -1,19 +1,16 @@
 import { CREATE_OPTIONS, type CreateOptions } from '../../src/api/basin.ts'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../src/api/headwater.ts'
-import { type AccessTokenInfo, type AccessTokenInput, accessTokenIdProblem } from '../../src/model/access.ts'
-import { assertBasinConfig, type BasinConfigInput } from '../../src/model/config.ts'
-import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import type { AccessTokenInfo, AccessTokenInput } from '../../src/model/access.ts'
+import type { BasinConfigInput } from '../../src/model/config.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../src/model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../src/model/metrics.ts'
-import { basinNameProblem, basinPrefixProblem } from '../../src/model/names.ts'
+import { basinNameProblem } from '../../src/model/names.ts'
 import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import { basinInfoOf, pageOf } from '../../src/wire/decode-resources.ts'
-import { createBasin, ensureBasin } from './basin-creation.ts'
-import { jsonCall, listSearch } from './calls.ts'
 import type { ClientCore } from './core.ts'
-import { loadAccount } from './load-account.ts'
+import { loadAccount, loadControl } from './on-demand.ts'
 import { RemoteBasin } from './remote-basin.ts'
 
 /** A server, or the hosted service. */
@@ -42,7 +39,7 @@ export class RemoteHeadwater extends Headwater {
     options: CreateOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
     const signal = this.#begin(name, options, CREATE_OPTIONS)
-    assertBasinConfig(config)
+    const { createBasin } = await loadControl()
     return createBasin(this.#core.sender, name, config, { requestToken: options.requestToken, signal })
   }
 
@@ -52,14 +49,14 @@ export class RemoteHeadwater extends Headwater {
     options?: CallOptions,
   ): Promise<Provisioned<BasinInfo>> {
     const signal = this.#begin(name, options)
-    assertBasinConfig(config)
+    const { ensureBasin } = await loadControl()
     return ensureBasin(this.#core.sender, name, config, signal)
   }
 
   override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
-    const search = listSearch(query, basinPrefixProblem)
-    const call = jsonCall('GET', `/basins${search}`, { signal: signalOf(options) })
-    return this.#core.sender.json(call, (value) => pageOf(value, 'basins', basinInfoOf))
+    const signal = this.#signalOf(options)
+    const { listBasins } = await loadControl()
+    return listBasins(this.#core.sender, query, signal)
   }
 
   override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
@@ -80,11 +77,8 @@ export class RemoteHeadwater extends Headwater {
   override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {
     assertText(id, 'tokenId')
     const signal = this.#signalOf(options)
-    if (accessTokenIdProblem(id) !== undefined) {
-      throw new HeadwaterError('access_token_not_found', `access token \`${id}\` not found`)
-    }
-    const path = `/access-tokens/${encodeURIComponent(id)}`
-    await this.#core.sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
+    const { revokeAccessToken } = await loadAccount()
+    await revokeAccessToken(this.#core.sender, id, { signal })
   }
 
   override async metrics(

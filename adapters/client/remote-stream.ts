@@ -1,9 +1,9 @@
-import { type AppendOptions, AppendSession } from '../../src/api/append-session.ts'
+import type { AppendOptions, AppendSession } from '../../src/api/append-session.ts'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts'
 import { Stream } from '../../src/api/stream.ts'
 import { appendBatch, ownBytes, type RecordInput } from '../../src/model/append-input.ts'
-import { assertStreamConfig, type StreamConfig, type StreamReconfiguration } from '../../src/model/config.ts'
+import type { StreamConfig, StreamReconfiguration } from '../../src/model/config.ts'
 import { assertValid } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../src/model/metrics.ts'
@@ -13,15 +13,12 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
-import { streamConfigOf } from '../../src/wire/decode-resources.ts'
-import { streamChangeText } from '../../src/wire/encode-resources.ts'
 import { AppendRequests } from './append-requests.ts'
-import { jsonCall } from './calls.ts'
 import type { ClientCore } from './core.ts'
-import { loadAccount } from './load-account.ts'
+import { jsonCall } from './json-call.ts'
+import { loadAccount, loadControl, loaded } from './on-demand.ts'
 import { readBatch } from './read-batch.ts'
 import { RemoteCursor } from './remote-cursor.ts'
-import { openAppender } from './session-appender.ts'
 import type { StreamTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
 
@@ -71,20 +68,11 @@ export class RemoteStream extends Stream {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     this.#begin()
-    const { settings, streamContext, closing } = this.#core
-    const opening = openAppender(this.#core, this.#target, this.#appends)
-    const appender = await unlessAborted(signal, opening, (late) => late.release())
-    return new AppendSession({
-      appender,
-      reserve: streamContext.reserve,
-      inFlightBytes: settings.limits.sessionInFlightBytes,
-      clock: settings.clock,
-      closing,
+    const { openAppendSession } = await unlessAborted(
       signal,
-      revoked: undefined,
-      check: () => {},
-      onEnd: () => {},
-    })
+      loaded('append sessions', import('./session-appender.ts')),
+    )
+    return openAppendSession(this.#core, this.#target, this.#appends, signal)
   }
 
   override async readUnary(
@@ -111,7 +99,9 @@ export class RemoteStream extends Stream {
   }
 
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
-    return this.#core.sender.json(this.#jsonCall('GET', this.#begin(options)), streamConfigOf)
+    const call = this.#jsonCall('GET', this.#begin(options))
+    const { streamConfig } = await loadControl()
+    return streamConfig(this.#core.sender, call)
   }
 
   override async reconfigureStored(
@@ -119,9 +109,8 @@ export class RemoteStream extends Stream {
     options?: CallOptions,
   ): Promise<StreamConfig> {
     const signal = this.#begin(options)
-    assertStreamConfig(change)
-    const call = { ...this.#jsonCall('PATCH', signal, streamChangeText(change)) }
-    return this.#core.sender.json(call, streamConfigOf)
+    const { reconfigureStream } = await loadControl()
+    return reconfigureStream(this.#core.sender, this.#target.path, this.basinName, change, signal)
   }
 
   override async delete(options?: CallOptions): Promise<void> {
@@ -154,8 +143,7 @@ export class RemoteStream extends Stream {
     return new AppendRequests(this.#core, this.#target.creating()).creatingStream(read)
   }
 
-  #jsonCall(method: 'GET' | 'PATCH' | 'DELETE', signal: AbortSignal | undefined, text?: string) {
-    const options = { basin: this.basinName, signal, ...(text !== undefined && { text }) }
-    return jsonCall(method, this.#target.path, options)
+  #jsonCall(method: 'GET' | 'DELETE', signal: AbortSignal | undefined) {
+    return jsonCall(method, this.#target.path, { basin: this.basinName, signal })
   }
 }

@@ -1,5 +1,4 @@
 import { trackExternalWork } from '../../src/runtime/clock.ts'
-import { nodeGzip, nodeZlib } from '../../src/wire/codec-node.ts'
 
 /** Shorter bodies are sent as they are. */
 const COMPRESSION_BYTES_MIN = 8_192
@@ -14,14 +13,21 @@ export class RequestCompression {
 
   /** Resolves to the compressed body; to undefined if it is better sent as it is. */
   async gzip(body: Uint8Array | undefined): Promise<Uint8Array | undefined> {
-    const zlib = this.#isEnabled && body !== undefined && body.length >= COMPRESSION_BYTES_MIN && nodeZlib()
-    if (!zlib) return undefined
-    const compressed = await trackExternalWork(nodeGzip(zlib).compress(body))
-    return compressed.length < body.length ? compressed : undefined
+    const isLong = this.#isEnabled && body !== undefined && body.length >= COMPRESSION_BYTES_MIN
+    if (!isLong || !hasBuiltinModules()) return undefined
+    const { compressBody } = await trackExternalWork(import('./compressed-frames.ts'))
+    const compressed = await compressBody(body)
+    return compressed !== undefined && compressed.length < body.length ? compressed : undefined
   }
 
   /** Stops compressing: the server does not accept it. */
   disable(): void {
     this.#isEnabled = false
   }
+}
+
+/** Whether the runtime may have `node:zlib`. */
+function hasBuiltinModules(): boolean {
+  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } }
+  return process?.getBuiltinModule !== undefined
 }

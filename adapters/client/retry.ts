@@ -16,7 +16,7 @@ export function pauseMs(repetition: number, retryAfterMs: number, random: number
 }
 
 /** The pause that a response asks for, in milliseconds: `retry-after-ms`, or `retry-after`. */
-export function retryAfterMsOf(headers: Headers, now: number): number {
+export function retryAfterMsOf(headers: Pick<Headers, 'get'>, now: number): number {
   const exact = Number(headers.get('retry-after-ms') ?? Number.NaN)
   if (exact >= 0) return exact
   const text = headers.get('retry-after')

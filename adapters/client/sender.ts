@@ -4,6 +4,7 @@ import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import type { Call, CallSender, OpenResponse, Outcome, Reply } from './call.ts'
 import {
   closedError,
   connectionFailure,
@@ -13,7 +14,8 @@ import {
   unexpectedResponse,
   withEffects,
 } from './errors.ts'
-import { Exchange } from './exchange.ts'
+import { Exchange, type IncomingResponse, type Transport } from './exchange.ts'
+import { loadControl } from './on-demand.ts'
 import { isToken, type Settings } from './options.ts'
 import { RequestCompression } from './request-compression.ts'
 import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
@@ -21,50 +23,6 @@ import { SessionFetch } from './session-fetch.ts'
 
 /** Read sessions are sent a heartbeat in half of this time, in milliseconds. */
 const SESSION_SILENCE_MS = 30_000
-
-/** A request of the protocol. */
-export interface Call {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** After `/v1`, encoded, with the query. */
-  readonly path: string
-  readonly basin?: string | undefined
-  /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
-  readonly vendor?: Partial<Record<VendorHeader, string | undefined>>
-  readonly accept?: string
-  readonly contentType?: string
-  readonly body?: Uint8Array | undefined
-  /** Makes the body of an append session, for each attempt. */
-  readonly makeBody?: () => ReadableStream<Uint8Array>
-  /** Whether the call may be sent again although an earlier attempt may have had effects. */
-  readonly isRepeatable: boolean
-  /** How long the server may wait before it responds, in milliseconds. */
-  readonly waitMs?: number | undefined
-  readonly signal?: AbortSignal | undefined
-}
-
-/** A successful response. */
-export interface Reply {
-  readonly headers: Headers
-  readonly body: Uint8Array
-  /** Whether an earlier attempt of the same call may have had effects. */
-  readonly isRepeated: boolean
-}
-
-/** The outcome of a call. */
-export type Outcome =
-  | ({ readonly kind: 'reply' } & Reply)
-  | {
-      readonly kind: 'failed'
-      readonly error: HeadwaterError
-      /** Whether an attempt before the last one may have had effects. */
-      readonly isRepeated: boolean
-    }
-
-/** The response to a session request, whose body has not been read. */
-export interface OpenResponse {
-  readonly response: Response
-  readonly exchange: Exchange
-}
 
 /** An error of `getToken`, which callers receive as it is. */
 class TokenFailure {
@@ -76,7 +34,7 @@ class TokenFailure {
 }
 
 /** Sends requests with the access token, and repeats those that are safe to repeat. */
-export class Sender {
+export class Sender implements CallSender {
   readonly settings: Settings
   readonly closing: SharedSignal
   readonly sessions: SessionFetch
@@ -131,9 +89,11 @@ export class Sender {
   async open(call: Call, signal: SharedSignal): Promise<OpenResponse | Failure> {
     const exchange = new Exchange(this.settings.clock, SESSION_SILENCE_MS, [this.closing, signal])
     const { sessions } = this
-    const fetch = call.makeBody === undefined ? sessions.fetch : sessions.duplex
+    const { upload } = call
     try {
-      const response = await this.#authorized(call, exchange, fetch.bind(sessions))
+      const response = await this.#authorized(call, exchange, (request) =>
+        upload === undefined ? sessions.fetch(request) : sessions.duplex(request, upload),
+      )
       if (response.ok) return { response, exchange }
       const failure = await this.#failed(call, response, exchange)
       exchange.end()
@@ -155,7 +115,7 @@ export class Sender {
     const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
     const exchange = new Exchange(clock, silenceMs, [this.closing, call.signal])
     try {
-      const response = await this.#authorized(call, exchange, this.settings.fetch)
+      const response = await this.#authorized(call, exchange, (request) => this.sessions.unary(request))
       if (!response.ok) return await this.#failed(call, response, exchange)
       return { headers: response.headers, body: await exchange.body(response) }
     } catch (error) {
@@ -166,14 +126,14 @@ export class Sender {
   }
 
   /** Sends the request, and once more with another token if the server rejects the first. */
-  async #authorized(call: Call, exchange: Exchange, fetch: Settings['fetch']): Promise<Response> {
-    const transmit = async (token: string | undefined): Promise<Response> => {
-      const { method, body, makeBody } = call
-      const headers = this.#headers(call, token)
+  async #authorized(call: Call, exchange: Exchange, transport: Transport): Promise<IncomingResponse> {
+    const transmit = async (token: string | undefined): Promise<IncomingResponse> => {
+      const { method, body } = call
+      const headers = await this.#headers(call, token)
       const compressed = await this.#compression.gzip(body)
-      if (compressed !== undefined) headers.set('content-encoding', 'gzip')
-      const content = { method, headers, body: makeBody?.() ?? compressed ?? body }
-      const response = await exchange.send(fetch, `${this.settings.url}${call.path}`, content)
+      if (compressed !== undefined) headers['content-encoding'] = 'gzip'
+      const content = { method, headers, body: compressed ?? body }
+      const response = await exchange.send(transport, `${this.settings.url}${call.path}`, content)
       if (response.status !== 415 || compressed === undefined) return response
       this.#compression.disable()
       await exchange.body(response)
@@ -191,14 +151,18 @@ export class Sender {
     return transmit(renewed)
   }
 
-  #headers({ basin, vendor, accept, contentType }: Call, token: string | undefined): Headers {
-    const headers = new Headers({ accept: accept ?? 'application/json' })
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
-    if (contentType !== undefined) headers.set('content-type', contentType)
+  async #headers(
+    { basin, vendor, accept, contentType }: Call,
+    token: string | undefined,
+  ): Promise<Record<string, string>> {
+    const headers: Record<string, string> = { accept: accept ?? 'application/json' }
+    if (token !== undefined) headers.authorization = `Bearer ${token}`
+    if (contentType !== undefined) headers['content-type'] = contentType
     for (const [name, value] of Object.entries({ ...vendor, basin })) {
       if (value === undefined) continue
+      const text = typeof value === 'string' ? value : (await loadControl()).streamConfigText(value)
       for (const prefix of this.settings.headerPrefixes) {
-        headers.set(vendorHeaderName(prefix, name as VendorHeader), value)
+        headers[vendorHeaderName(prefix, name as VendorHeader)] = text
       }
     }
     return headers
@@ -215,7 +179,7 @@ export class Sender {
     return this.#token
   }
 
-  async #failed(call: Call, response: Response, exchange: Exchange): Promise<Failure> {
+  async #failed(call: Call, response: IncomingResponse, exchange: Exchange): Promise<Failure> {
     const isSafe = call.method === 'GET'
     const { status, headers, type } = response
     if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {

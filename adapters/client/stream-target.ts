@@ -2,9 +2,7 @@ import type { Basin } from '../../src/api/basin.ts'
 import type { StreamOptions } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
-import { encodeBase64 } from '../../src/wire/base64.ts'
-import { streamConfigText } from '../../src/wire/encode-resources.ts'
-import type { Call } from './sender.ts'
+import type { Call } from './call.ts'
 
 /** A stream and how it is used through a handle. */
 export class StreamTarget {
@@ -43,7 +41,7 @@ export class StreamTarget {
 
   /** The headers of a request that may create the stream: by the configuration of its basin. */
   get creationHeaders(): NonNullable<Call['vendor']> {
-    return { 'stream-config': this.#config && streamConfigText(this.#config) }
+    return { 'stream-config': this.#config }
   }
 
   /** The headers of a request for records. A key that is malformed is left out, as if none was given. */
@@ -71,6 +69,9 @@ async function unlessExists(creating: Promise<unknown>): Promise<void> {
   }
 }
 
+/** No cipher has longer keys. */
+const KEY_BYTES_MAX = 33
+
 /** The value of a header, out of reach of logs that print an object. */
 class KeyHeader {
   readonly #value: string | undefined
@@ -85,6 +86,9 @@ class KeyHeader {
 }
 
 function keyHeader(given: string | Uint8Array | undefined): KeyHeader {
-  const text = given instanceof Uint8Array ? encodeBase64(given) : given?.trim()
+  const text =
+    given instanceof Uint8Array
+      ? btoa(String.fromCharCode(...given.subarray(0, KEY_BYTES_MAX + 1)))
+      : given?.trim()
   return new KeyHeader(text !== undefined && /^[A-Za-z0-9+/=]{1,44}$/.test(text) ? text : undefined)
 }

@@ -1,8 +1,8 @@
 import type { StreamPosition } from '../../src/model/position.ts'
 import { positionOf } from '../../src/wire/decode-records.ts'
 import { recordOf } from '../../src/wire/response-json.ts'
-import { jsonCall } from './calls.ts'
 import type { ClientCore } from './core.ts'
+import { jsonCall } from './json-call.ts'
 import type { StreamTarget } from './stream-target.ts'
 
 /** Resolves to the tail of a stream. */

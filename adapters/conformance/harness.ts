@@ -9,15 +9,15 @@ export interface ConformanceOptions {
   /** Creates an empty storage for one test. */
   readonly make: () => Promise<ConformanceFixture>
   /** The clock of the storage. Default: the system clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Whether data survives when every session is closed. Default: true unless durability is `none`. */
-  readonly keepsDataWhenClosed?: boolean
+  readonly keepsDataWhenClosed?: boolean | undefined
   /** How long a notification may take, in milliseconds of real time. Default: 5,000. */
-  readonly notificationMsMax?: number
+  readonly notificationMsMax?: number | undefined
   /** Seeds of the random tests. Default: 1 to 5. */
-  readonly seeds?: readonly number[]
+  readonly seeds?: readonly number[] | undefined
   /** Number of operations of each random test. Default: 300. */
-  readonly randomOperations?: number
+  readonly randomOperations?: number | undefined
 }
 
 /** The storage of one test. */
@@ -28,7 +28,7 @@ export interface ConformanceFixture {
    * Returns another storage over the same data, as a new process would create it. Called with every session
    * closed. Default: returns `storage`.
    */
-  readonly reopen?: () => Promise<Storage>
+  readonly reopen?: (() => Promise<Storage>) | undefined
   /** Removes the data. Called last, with every session closed. */
   readonly dispose: () => Promise<void>
 }
@@ -38,7 +38,7 @@ export type Need = 'shared' | 'exclusive' | 'reliable-notifications' | 'new-memo
 
 export interface ConformanceCase {
   readonly title: string
-  readonly needs?: readonly Need[]
+  readonly needs?: readonly Need[] | undefined
   run(harness: Harness): Promise<void>
 }
 

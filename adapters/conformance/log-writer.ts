@@ -17,13 +17,13 @@ export interface ExpectedBlock {
   /** Whether the storage may have freed it. */
   mayBeFreed: boolean
   /** Whether its expiry may have been replaced by a later one, because its log was extended. */
-  isExtended?: boolean
+  isExtended?: boolean | undefined
 }
 
 export interface AppendSpec extends Omit<BlockSpec, 'firstSeqNum'> {
-  readonly trimPoint?: number
-  readonly trimmedAt?: number
-  readonly fencingToken?: string
+  readonly trimPoint?: number | undefined
+  readonly trimmedAt?: number | undefined
+  readonly fencingToken?: string | undefined
 }
 
 /** The whole log. */
@@ -171,7 +171,7 @@ export function block(spec: BlockSpec, memory?: BlockMemory): StoredBlock {
  * Returns the records of the blocks. Throws unless every block is whole, matches its metadata, is within the
  * limits of merging, and begins at or after the end of the previous one.
  */
-export function recordsOf(blocks: readonly StoredBlock[]): SequencedRecord[] {
+export function recordsOfBlocks(blocks: readonly StoredBlock[]): SequencedRecord[] {
   const all: SequencedRecord[] = []
   let end = 0
   for (const { data, expiresAt: _, ...numbers } of blocks) {
@@ -205,7 +205,7 @@ export function recordsOf(blocks: readonly StoredBlock[]): SequencedRecord[] {
 }
 
 export function seqNumsOf(blocks: readonly StoredBlock[]): number[] {
-  return recordsOf(blocks).map((record) => record.seqNum)
+  return recordsOfBlocks(blocks).map((record) => record.seqNum)
 }
 
 /** The numbers from `first` to `end` (exclusive). */

@@ -11,7 +11,7 @@ import type {
   StoredBlock,
 } from '../../src/storage/contract.ts'
 import { equal, ok } from './harness.ts'
-import { type ExpectedBlock, recordsOf } from './log-writer.ts'
+import { type ExpectedBlock, recordsOfBlocks } from './log-writer.ts'
 
 export interface ModelDocument {
   readonly value: JsonValue
@@ -83,7 +83,7 @@ export function checkRead(
   }
   const returned = new Set<number>()
   for (const block of blocks) {
-    for (const record of recordsOf([block])) {
+    for (const record of recordsOfBlocks([block])) {
       const match = known.get(record.seqNum)
       ok(match !== undefined, `${description}: returned record ${record.seqNum}, which is not in the log`)
       equal(record, match.record, `${description}: record ${record.seqNum}`)
@@ -95,7 +95,7 @@ export function checkRead(
       returned.add(record.seqNum)
     }
   }
-  recordsOf(blocks)
+  recordsOfBlocks(blocks)
   if (range.unsplit) checkUnsplit(appended, blocks, description)
   const end = Math.min(range.endSeqNum, stoppedAt(range, blocks))
   for (const { record, expected } of known.values()) {

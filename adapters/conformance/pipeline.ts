@@ -1,5 +1,5 @@
 import { type ConformanceCase, equal, ok, winners } from './harness.ts'
-import { LogWriter, recordsOf, seqNumsOf, WHOLE_LOG } from './log-writer.ts'
+import { LogWriter, recordsOfBlocks, seqNumsOf, WHOLE_LOG } from './log-writer.ts'
 import { checkRead } from './model.ts'
 
 /** Appends that are made before earlier ones have resolved. */
@@ -109,7 +109,7 @@ export const pipelineCases: readonly ConformanceCase[] = [
         const [head, blocks] = await Promise.all([session.head('a'), session.read('a', WHOLE_LOG)])
         const durable = 3 * i + 1
         ok(head !== undefined && head.tail.seqNum >= durable, `the head is older than append ${durable}`)
-        const records = recordsOf(blocks)
+        const records = recordsOfBlocks(blocks)
         ok(records.length >= durable, `the read is older than append ${durable}`)
         seqNumsOf(blocks).forEach((seqNum, index) => {
           equal(seqNum, index, 'sequence number')

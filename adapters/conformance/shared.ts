@@ -2,7 +2,7 @@ import type { StorageSession } from '../../src/storage/contract.ts'
 import { StorageConflict } from '../../src/storage/errors.ts'
 import { put } from './catalog.ts'
 import { type ConformanceCase, conflicts, equal, type Harness, ok, winners } from './harness.ts'
-import { LogWriter, NOW, range, recordsOf, WHOLE_LOG } from './log-writer.ts'
+import { LogWriter, NOW, range, recordsOfBlocks, WHOLE_LOG } from './log-writer.ts'
 import { checkRead } from './model.ts'
 
 /** Two engines on one storage. */
@@ -64,10 +64,10 @@ export const sharedCases: readonly ConformanceCase[] = [
         for (const session of sessions) {
           equal(await session.head('a'), next, 'head')
           const added = { ...WHOLE_LOG, from: { seqNum: head.tail.seqNum } }
-          const records = recordsOf(await session.read('a', added)).filter(
+          const records = recordsOfBlocks(await session.read('a', added)).filter(
             ({ seqNum }) => seqNum >= block.firstSeqNum,
           )
-          equal(records, recordsOf([block]), 'records that were added')
+          equal(records, recordsOfBlocks([block]), 'records that were added')
         }
         head = next
       }
@@ -95,7 +95,7 @@ export const sharedCases: readonly ConformanceCase[] = [
           return appended
         }),
       )
-      const records = recordsOf(await sessions[0]!.read('a', WHOLE_LOG))
+      const records = recordsOfBlocks(await sessions[0]!.read('a', WHOLE_LOG))
       equal(
         records.map(({ seqNum }) => seqNum),
         range(0, 80),
@@ -154,7 +154,7 @@ export const sharedCases: readonly ConformanceCase[] = [
       await writer.append()
       while ((await second.reclaim({ now: NOW, trimmedBefore: 0, blocksMax: 10 })).more) {}
       for (const session of [first, second]) {
-        const records = recordsOf(await session.read('a', WHOLE_LOG))
+        const records = recordsOfBlocks(await session.read('a', WHOLE_LOG))
         equal(
           records.map(({ seqNum }) => seqNum),
           [1],

@@ -4,10 +4,10 @@ import { mistakeIn } from '../../src/model/validation.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { contentCodingOf } from '../../src/wire/content-coding.ts'
 import { assertAllowedOrigin, preflightReply } from './cors.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestExchange } from './exchange.ts'
 import { finishReply } from './finish-reply.ts'
 import { hostRejection } from './hosts.ts'
-import type { Settings } from './options.ts'
+import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
 import { ApiRequest } from './request.ts'
 import { Router } from './router.ts'
@@ -24,11 +24,11 @@ const SUPPORTED_CODINGS = 'gzip, zstd'
 /** The protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
   readonly #owner: Engine
-  readonly #settings: Settings
+  readonly #settings: HandlerSettings
   readonly #router: Router<Methods>
 
   /** Throws `invalid` unless `hw` is an engine. */
-  constructor(hw: Engine, settings: Settings) {
+  constructor(hw: Engine, settings: HandlerSettings) {
     if (typeof hw?.onConnection !== 'function') {
       const example = '`createHandler(await open({ storage }))`'
       throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
@@ -44,7 +44,7 @@ export class HttpCore {
   }
 
   /** Never throws or rejects: every failure is a reply. */
-  handle(exchange: Exchange): MaybePromise<Reply> {
+  handle(exchange: RequestExchange): MaybePromise<Reply> {
     const settings = this.#settings
     if (exchange.host.includes(',')) return finishReply(TWO_HOSTS, exchange, settings)
     const hosts = settings.allowedHosts ?? (settings.auth === 'none' && exchange.isLoopback ? [] : undefined)

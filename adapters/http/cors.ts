@@ -1,6 +1,6 @@
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { Check } from '../../src/model/validation.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestExchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
 
 /** The origins whose pages may call the handler, besides its own. */
@@ -21,7 +21,7 @@ export function isOrigin(text: unknown): boolean {
 }
 
 /** Whether pages of the origin of a request may call the handler. Requests without one are not from pages. */
-function isAllowed(exchange: Exchange, allowed: AllowedOrigins): boolean {
+function isAllowed(exchange: RequestExchange, allowed: AllowedOrigins): boolean {
   const origin = exchange.header('origin')
   return allowed === 'any' || (origin !== undefined && allowed.includes(origin))
 }
@@ -31,7 +31,7 @@ function isAllowed(exchange: Exchange, allowed: AllowedOrigins): boolean {
  * Leaving out the CORS headers would not be enough: a browser sends simple requests without asking, and only
  * hides the responses.
  */
-export function assertAllowedOrigin(exchange: Exchange, allowed: AllowedOrigins): void {
+export function assertAllowedOrigin(exchange: RequestExchange, allowed: AllowedOrigins): void {
   // Browsers send this header to HTTPS and localhost origins, and pages cannot change it.
   const site = exchange.header('sec-fetch-site')
   const origin = exchange.header('origin')
@@ -45,7 +45,7 @@ export function assertAllowedOrigin(exchange: Exchange, allowed: AllowedOrigins)
 }
 
 /** Whether an origin is that of the host that a request addresses. */
-function isOwn(origin: string, exchange: Exchange): boolean {
+function isOwn(origin: string, exchange: RequestExchange): boolean {
   if (!URL.canParse(origin)) return false
   const { host, protocol } = new URL(origin)
   const own = `${protocol}//${exchange.host}`
@@ -54,7 +54,7 @@ function isOwn(origin: string, exchange: Exchange): boolean {
 
 /** Returns the CORS headers of a response. */
 export function corsHeaders(
-  exchange: Exchange,
+  exchange: RequestExchange,
   allowed: AllowedOrigins,
   exposedHeaders: string,
 ): Record<string, string> {
@@ -69,7 +69,7 @@ export function corsHeaders(
 }
 
 /** Replies to a CORS preflight of an allowed origin: every requested method and header is allowed. */
-export function preflightReply(exchange: Exchange, allowed: AllowedOrigins): Reply | undefined {
+export function preflightReply(exchange: RequestExchange, allowed: AllowedOrigins): Reply | undefined {
   if (!isAllowed(exchange, allowed)) return undefined
   const headers = {
     ...originHeaders(exchange),
@@ -81,7 +81,7 @@ export function preflightReply(exchange: Exchange, allowed: AllowedOrigins): Rep
   return { status: 204, headers }
 }
 
-function originHeaders(exchange: Exchange): Record<string, string> {
+function originHeaders(exchange: RequestExchange): Record<string, string> {
   const origin = exchange.header('origin')
   return origin === undefined
     ? { 'access-control-allow-origin': '*' }

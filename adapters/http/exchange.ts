@@ -1,7 +1,7 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
 /** One HTTP request as the handler reads it, in any runtime. */
-export interface Exchange {
+export interface RequestExchange {
   /** In capitals, such as `POST`. */
   readonly method: string
   /** Percent-encoded and beginning with `/`. */

@@ -3,8 +3,8 @@ import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { HttpCore } from './core.ts'
-import { bodyAlreadyRead, type Exchange, withChunk } from './exchange.ts'
-import { type HandlerOptions, settingsOf } from './options.ts'
+import { bodyAlreadyRead, type RequestExchange, withChunk } from './exchange.ts'
+import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
 
 /**
@@ -24,12 +24,12 @@ export function createHandler(
   hw: Engine,
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
-  const core = new HttpCore(hw, settingsOf(options))
+  const core = new HttpCore(hw, handlerSettings(options))
   return async (request) => toResponse(await core.handle(new FetchExchange(request)), request)
 }
 
 /** The exchange of a `Request`. */
-export class FetchExchange implements Exchange {
+export class FetchExchange implements RequestExchange {
   readonly source: Request
   readonly method: string
   readonly path: string

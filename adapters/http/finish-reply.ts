@@ -4,22 +4,30 @@ import type { Compression } from '../../src/wire/codec.ts'
 import { compress } from '../../src/wire/compression.ts'
 import { RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/content-coding.ts'
 import { corsHeaders } from './cors.ts'
-import type { Exchange } from './exchange.ts'
-import type { Settings } from './options.ts'
+import type { RequestExchange } from './exchange.ts'
+import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
 
 /**
  * Adds CORS headers, and compresses a body that is long enough if `Accept-Encoding` allows it. Streams are
  * not compressed. For `HEAD`, the body is left out.
  */
-export function finishReply(reply: Reply, exchange: Exchange, settings: Settings): MaybePromise<Reply> {
+export function finishReply(
+  reply: Reply,
+  exchange: RequestExchange,
+  settings: HandlerSettings,
+): MaybePromise<Reply> {
   const plain = settings.allowedOrigins.length === 0 ? reply : withCors(reply, exchange, settings)
   const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished
 }
 
 /** Errors need the headers too: without them, a page cannot even read the status. */
-function withCors(reply: Reply, exchange: Exchange, { allowedOrigins, exposedHeaders }: Settings): Reply {
+function withCors(
+  reply: Reply,
+  exchange: RequestExchange,
+  { allowedOrigins, exposedHeaders }: HandlerSettings,
+): Reply {
   return { ...reply, headers: { ...reply.headers, ...corsHeaders(exchange, allowedOrigins, exposedHeaders) } }
 }
 
@@ -48,7 +56,11 @@ function isLong(reply: Reply): reply is WholeReply {
 }
 
 /** Compresses the body if the client and the options allow it. */
-function negotiated(reply: WholeReply, exchange: Exchange, settings: Settings): MaybePromise<Reply> {
+function negotiated(
+  reply: WholeReply,
+  exchange: RequestExchange,
+  settings: HandlerSettings,
+): MaybePromise<Reply> {
   // Next sends the body of a route handler without its `content-encoding`, and compresses it itself. Its
   // requests have a `nextUrl`.
   if (!settings.compression || 'nextUrl' in exchange.source) return reply
@@ -67,8 +79,8 @@ function negotiated(reply: WholeReply, exchange: Exchange, settings: Settings): 
 async function compressed(
   plain: WholeReply,
   coding: Compression,
-  exchange: Exchange,
-  settings: Settings,
+  exchange: RequestExchange,
+  settings: HandlerSettings,
 ): Promise<Reply> {
   const { status, headers, body, encodings = new Map<Compression, Promise<Uint8Array>>() } = plain
   try {

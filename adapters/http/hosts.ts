@@ -1,4 +1,4 @@
-import type { Exchange } from './exchange.ts'
+import type { RequestExchange } from './exchange.ts'
 import { type Reply, rejection } from './reply.ts'
 
 /** Returns the name in a `host` header: in lower case, without the port and a final dot. */
@@ -12,7 +12,7 @@ export function hostNameOf(host: string): string {
  * resolve to a loopback address (DNS rebinding), and counts as being of the same origin.
  */
 export function hostRejection(
-  exchange: Exchange,
+  exchange: RequestExchange,
   hosts: readonly string[],
   domains: readonly string[],
 ): Reply | undefined {

@@ -17,7 +17,7 @@ import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
-import type { Exchange } from './exchange.ts'
+import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'
 
 /** Options of a handler. */
@@ -26,46 +26,48 @@ export interface HandlerOptions {
    * `'token'` (default) requires an access token with every request except `/health` and `/ping`. `'none'`
    * disables authentication: anyone who can reach the handler has full access.
    */
-  readonly auth?: 'token' | 'none'
+  readonly auth?: 'token' | 'none' | undefined
   /**
    * Returns the access token of a request, or undefined if it has none. Default: the header
    * `Authorization: Bearer`. Throw a `HeadwaterError` to reject the request with another status.
    */
-  readonly getToken?: (exchange: Exchange) => string | undefined | Promise<string | undefined>
+  readonly getToken?:
+    | ((exchange: RequestExchange) => string | undefined | Promise<string | undefined>)
+    | undefined
   /**
    * Serves `/metrics` without a token; it contains counts and no names. Default false: it requires the
    * operation `account-metrics`.
    */
-  readonly publicMetrics?: boolean
+  readonly publicMetrics?: boolean | undefined
   /** The accepted prefixes of protocol headers and of the session content type. Default `['svc', 's2']`. */
-  readonly headerPrefixes?: readonly string[]
+  readonly headerPrefixes?: readonly string[] | undefined
   /**
    * The origins whose pages may call the handler, with credentials (CORS): `true` for any, or a list such as
    * `['https://app.example']`. Default true; false with `auth: 'none'`, where the requests of other origins
    * are rejected with 403, and with `getToken`: if the token is a cookie, any page could act on behalf of its
    * visitors.
    */
-  readonly cors?: boolean | readonly string[]
+  readonly cors?: boolean | readonly string[] | undefined
   /**
    * Compresses responses above 1 KiB if `Accept-Encoding` allows it. Default true. Disable it where something
    * in front of the handler compresses responses. Does not apply to binary sessions, which compress each
    * message.
    */
-  readonly compression?: boolean
+  readonly compression?: boolean | undefined
   /**
    * Names of hosts besides localhost, the basin domains and IP addresses: requests to any
    * other host are rejected with 421. Default: none on a loopback address without authentication, where a web
    * page could otherwise use the server by DNS rebinding, if the runtime exposes the address, as Node does;
    * any host elsewhere.
    */
-  readonly allowedHosts?: readonly string[]
+  readonly allowedHosts?: readonly string[] | undefined
   /** Requests to `{basin}.{domain}` address that basin, on any port. Default `['localhost']`. */
-  readonly basinDomains?: readonly string[]
+  readonly basinDomains?: readonly string[] | undefined
   /**
    * The basin of requests that name none, such as those of `EventSource`, which cannot set headers. Default:
    * they are rejected.
    */
-  readonly basin?: string
+  readonly basin?: string | undefined
   /**
    * How long streams keep their records if neither the request that creates them nor their basin says:
    * `'infinite'` or `{ ageSeconds }`. Basins that are created without a default retention get it as theirs.
@@ -73,22 +75,22 @@ export interface HandlerOptions {
    */
   readonly retention?: RetentionPolicy | undefined
   /** Limits of requests. */
-  readonly limits?: HandlerLimits
+  readonly limits?: HandlerLimits | undefined
   /**
    * The path at which the handler is mounted, such as `/streams`. Removed from paths that begin with it;
    * others are used unchanged.
    */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /**
    * A page for people, served at `/` (after the prefix) without a token. Default: none, so that an app keeps
    * its own.
    */
-  readonly page?: HtmlPage
+  readonly page?: HtmlPage | undefined
   /**
    * Receives every failure that clients see only as status 500, and other unexpected errors. A lasting
    * failure, such as the loss of the storage's directory, is reported once. Default: `console.error`.
    */
-  readonly onError?: (error: unknown, exchange: Exchange) => void
+  readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
 }
 
 /** Limits of a handler; requests beyond them are rejected. */
@@ -97,12 +99,12 @@ export interface HandlerLimits {
    * The longest body of a request, except append sessions, in bytes before and after decompression. Default
    * and maximum 2 MiB.
    */
-  readonly bodyBytes?: number
+  readonly bodyBytes?: number | undefined
   /**
    * Bytes of all incomplete request bodies and incomplete frames of append sessions. Beyond it requests fail
    * with 429 `rate_limited`. At least 2 MiB; default 256 MiB.
    */
-  readonly pendingBodyBytes?: number
+  readonly pendingBodyBytes?: number | undefined
 }
 
 /** A self-contained web page, for people who open the address of a handler in a browser. */
@@ -143,7 +145,7 @@ export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
 }
 
 /** The options with all defaults. */
-export interface Settings {
+export interface HandlerSettings {
   readonly auth: 'token' | 'none'
   readonly getToken: NonNullable<HandlerOptions['getToken']>
   readonly publicMetrics: boolean
@@ -160,7 +162,7 @@ export interface Settings {
   readonly basin: string | undefined
   /** Undefined: the protocol's. */
   readonly retention: RetentionPolicy | undefined
-  readonly limits: Required<HandlerLimits>
+  readonly limits: Readonly<Record<keyof HandlerLimits, number>>
   readonly pendingBodies: RejectingQuota
   /** Without a trailing slash; `''` if there is none. */
   readonly prefix: string
@@ -169,7 +171,7 @@ export interface Settings {
 }
 
 /** Returns the token in the header `Authorization: Bearer`. */
-export function bearerToken(exchange: Exchange): string | undefined {
+export function bearerToken(exchange: RequestExchange): string | undefined {
   return /^bearer +([!-~]+) *$/i.exec(exchange.header('authorization') ?? '')?.[1]
 }
 
@@ -179,7 +181,10 @@ function encodedPath(prefix: string): string {
 }
 
 /** Throws `invalid` for invalid options. */
-export function settingsOf(options: HandlerOptions, members: Members = HANDLER_OPTIONS): Settings {
+export function handlerSettings(
+  options: HandlerOptions,
+  members: Members = HANDLER_OPTIONS,
+): HandlerSettings {
   assertOptions(options, members)
   const { auth = 'token', headerPrefixes = HEADER_PREFIXES, basinDomains = ['localhost'] } = options
   if (headerPrefixes.length === 0 || !headerPrefixes.every((prefix) => /^[a-z0-9]+$/.test(prefix))) {
@@ -241,7 +246,7 @@ function logError(error: unknown): void {
   console.error(error)
 }
 
-function limitsOf(limits: HandlerLimits = {}): Required<HandlerLimits> {
+function limitsOf(limits: HandlerLimits = {}): Readonly<Record<keyof HandlerLimits, number>> {
   const { bodyBytes = REQUEST_BODY_BYTES_MAX, pendingBodyBytes = 256 * MIB } = limits
   if (!(bodyBytes >= 0 && bodyBytes <= REQUEST_BODY_BYTES_MAX)) {
     const message = `limits.bodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${bodyBytes}`

@@ -14,8 +14,8 @@ import {
   vendorHeader,
   vendorHeaderName,
 } from '../../src/wire/vendor-headers.ts'
-import type { Exchange } from './exchange.ts'
-import type { Settings } from './options.ts'
+import type { RequestExchange } from './exchange.ts'
+import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
 import type { RouteMatch } from './router.ts'
 
@@ -29,8 +29,8 @@ type NameProblem = (name: string) => string | undefined
 
 /** A request whose route is known. Names are decoded and validated when they are first used. */
 export class ApiRequest {
-  readonly exchange: Exchange
-  readonly settings: Settings
+  readonly exchange: RequestExchange
+  readonly settings: HandlerSettings
   /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
   caller: Engine | undefined
   readonly #match: RouteMatch<unknown>
@@ -38,7 +38,7 @@ export class ApiRequest {
   #stream: string | undefined
   #headerPrefix: string | undefined
 
-  constructor(exchange: Exchange, match: RouteMatch<unknown>, settings: Settings) {
+  constructor(exchange: RequestExchange, match: RouteMatch<unknown>, settings: HandlerSettings) {
     this.exchange = exchange
     this.settings = settings
     this.#match = match
@@ -188,7 +188,7 @@ export class ApiRequest {
 }
 
 /** Returns the basin named by the subdomain, by the header, or by the options. */
-function addressedBasin(request: ApiRequest, { basinDomains, basin: defaultBasin }: Settings): string {
+function addressedBasin(request: ApiRequest, { basinDomains, basin: defaultBasin }: HandlerSettings): string {
   const bySubdomain = subdomain(request.exchange.hostname, basinDomains)
   const byHeader = request.vendorHeader('basin')
   const basin = byHeader ?? bySubdomain ?? defaultBasin

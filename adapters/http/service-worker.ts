@@ -3,7 +3,7 @@ import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { createHandler, FetchExchange, toResponse } from './fetch-bridge.ts'
 import { finishReply } from './finish-reply.ts'
-import { type HandlerOptions, settingsOf } from './options.ts'
+import { type HandlerOptions, handlerSettings } from './options.ts'
 import { errorReply } from './reply.ts'
 
 type Handler = (request: Request) => Promise<Response>
@@ -53,7 +53,7 @@ export function serveFetchEvents(openEngine: () => Promise<Engine>, options: Han
   }
   const worker = globalThis as unknown as ServiceWorker
   const mounted = { ...options, prefix: options.prefix ?? new URL(worker.registration.scope).pathname }
-  const settings = settingsOf(mounted)
+  const settings = handlerSettings(mounted)
   const ownOrigin = worker.location.origin
   let handler: Promise<Handler> | undefined
 

@@ -61,7 +61,7 @@ function isAnswerable(res: NodeResponse): boolean {
 
 function reply(
   { code }: NodeJS.ErrnoException,
-  socket: Socket & { _httpMessage?: ServerResponse | null },
+  socket: Socket & { _httpMessage?: ServerResponse | null | undefined },
 ): void {
   // A response that has begun cannot be followed by another one.
   if (!socket.writable || code === 'ECONNRESET' || socket._httpMessage?.headersSent) return

@@ -3,13 +3,13 @@ import type { Members, MembersOf } from '../../src/model/validation.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { HttpCore } from '../http/core.ts'
-import type { Exchange } from '../http/exchange.ts'
+import type { RequestExchange } from '../http/exchange.ts'
 import {
   HANDLER_LIMITS,
   HANDLER_OPTIONS,
   type HandlerLimits,
   type HandlerOptions,
-  settingsOf,
+  handlerSettings,
 } from '../http/options.ts'
 import { errorReply, type Reply } from '../http/reply.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
@@ -20,18 +20,18 @@ import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } 
 /** Options of {@link toNodeHandler}. */
 export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
-  readonly limits?: NodeHandlerLimits
+  readonly limits?: NodeHandlerLimits | undefined
   /**
    * As in {@link HandlerOptions}; also receives the reason for a response that broke off. Default:
    * `console.error`.
    */
-  readonly onError?: (error: unknown, exchange: Exchange) => void
+  readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
 }
 
 /** Limits of a handler on Node. */
 export interface NodeHandlerLimits extends HandlerLimits {
   /** How long an upload may continue after its response is complete, in milliseconds. Default 5,000. */
-  readonly lingerMs?: number
+  readonly lingerMs?: number | undefined
 }
 
 /** The members of {@link NodeHandlerOptions}. */
@@ -60,7 +60,7 @@ export function toNodeHandler(hw: Engine, options: NodeHandlerOptions = {}): Nod
 
 /** Like {@link toNodeHandler}, for options that may have further members. */
 export function nodeHandlerOf(hw: Engine, options: NodeHandlerOptions, members: Members): NodeHandler {
-  const settings = settingsOf(options, members)
+  const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
   const core = new HttpCore(hw, settings)
   return nodeHandler((exchange) => core.handle(exchange), {
@@ -73,15 +73,15 @@ export function nodeHandlerOf(hw: Engine, options: NodeHandlerOptions, members: 
 
 /** The bridge between Node's objects and a function that replies to exchanges. */
 export function nodeHandler(
-  handle: (exchange: Exchange) => MaybePromise<Reply>,
+  handle: (exchange: RequestExchange) => MaybePromise<Reply>,
   options: {
     readonly serves: (path: string) => boolean
     readonly openShare: OpenShare
     readonly lingerMs: number
-    readonly onError: (error: unknown, exchange: Exchange) => void
+    readonly onError: (error: unknown, exchange: RequestExchange) => void
   },
 ): NodeHandler {
-  async function respond(exchange: Exchange, req: NodeRequest, res: NodeResponse): Promise<void> {
+  async function respond(exchange: RequestExchange, req: NodeRequest, res: NodeResponse): Promise<void> {
     const onError = (error: unknown) => options.onError(error, exchange)
     await (http2StreamOf(res) === undefined ? endOfTurn() : undefined)
     try {

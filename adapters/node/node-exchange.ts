@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { bodyAlreadyRead, type Exchange, withChunk } from '../http/exchange.ts'
+import { bodyAlreadyRead, type RequestExchange, withChunk } from '../http/exchange.ts'
 import { clientSignal } from './client-watch.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
@@ -10,7 +10,7 @@ import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.
  * The exchange of Node's request and response, over HTTP/1.1 or HTTP/2. Nothing is read or watched before it
  * is asked for.
  */
-export class NodeExchange implements Exchange {
+export class NodeExchange implements RequestExchange {
   readonly source: NodeRequest
   readonly path: string
   readonly query: string

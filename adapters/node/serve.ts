@@ -36,30 +36,32 @@ import {
 /** Where and how a server listens. */
 export interface ListenOptions {
   /** Default 0: any free port. */
-  readonly port?: number
+  readonly port?: number | undefined
   /** Default `127.0.0.1`. */
-  readonly host?: string
+  readonly host?: string | undefined
   /** Serves `https` with this certificate. */
-  readonly tls?: TlsIdentity
+  readonly tls?: TlsIdentity | undefined
   /** Limits of connections. */
-  readonly limits?: {
-    /**
-     * How long a new connection may take until its protocol is known, including the TLS handshake, in
-     * milliseconds. Default 10,000.
-     */
-    readonly handshakeMs?: number
-    /**
-     * How long the headers of an HTTP/1.1 request may take from its first byte, and an HTTP/2 connection
-     * until its first request, in milliseconds. Default 20,000; 0 is unlimited.
-     */
-    readonly headersMs?: number
-  }
+  readonly limits?:
+    | {
+        /**
+         * How long a new connection may take until its protocol is known, including the TLS handshake, in
+         * milliseconds. Default 10,000.
+         */
+        readonly handshakeMs?: number | undefined
+        /**
+         * How long the headers of an HTTP/1.1 request may take from its first byte, and an HTTP/2 connection
+         * until its first request, in milliseconds. Default 20,000; 0 is unlimited.
+         */
+        readonly headersMs?: number | undefined
+      }
+    | undefined
 }
 
 /** Options of {@link serve}. */
 export interface ServeOptions extends NodeHandlerOptions, ListenOptions {
   /** Limits of requests and connections. */
-  readonly limits?: NodeHandlerLimits & NonNullable<ListenOptions['limits']>
+  readonly limits?: (NodeHandlerLimits & NonNullable<ListenOptions['limits']>) | undefined
 }
 
 const assertPort: Check = (port, field) => {
@@ -91,7 +93,7 @@ export interface NodeServer {
    * Stops accepting, asks clients to leave, waits up to `graceMs` (default 10,000) for requests in flight,
    * then drops the rest. Resolves when nothing is open. Later calls return the same promise.
    */
-  close(options?: { readonly graceMs?: number }): Promise<void>
+  close(options?: { readonly graceMs?: number | undefined }): Promise<void>
   /** Closes the server for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }

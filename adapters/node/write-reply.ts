@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Writable } from 'node:stream'
 import { isPromise, LATER, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { Exchange } from '../http/exchange.ts'
+import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply, ReplyChunks } from '../http/reply.ts'
 import { onClientLeft } from './client-watch.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
@@ -11,7 +11,7 @@ import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.
  * Sends a reply. `onError` receives the failure of an iterable body. Throws if the headers cannot be sent.
  */
 export function writeReply(
-  exchange: Exchange,
+  exchange: RequestExchange,
   res: NodeResponse,
   reply: Reply,
   onError: (error: unknown) => void,

@@ -1,6 +1,7 @@
 import { useState, useSyncExternalStore } from 'react'
-import type { ReadQuery, RecordAs, RecordFormat, Stream } from '../../src/index.ts'
+import type { ReadQuery, RecordFormat, Stream } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
+import type { RecordAs } from '../../src/model/record.ts'
 
 /**
  * Follows a stream as `stream.follow(query)` does, and renders the component as records arrive, at most
@@ -10,7 +11,7 @@ import { invalid } from '../../src/model/errors.ts'
  * `options` are compared by value, so they can be created while rendering. If they change, the records are
  * dropped and another session is opened.
  *
- * Throws `invalid` for an invalid `maxRecords`; all other failures are in `error`.
+ * Throws `invalid` for an invalid `recordsMax`; all other failures are in `error`.
  *
  * ```tsx
  * const { records, status, error } = useStream(hw.basin('my-app').stream('chats/42'), { tailOffset: 50 })
@@ -43,7 +44,7 @@ export function useStream(
 
 /** What {@link useStream} returns. The object changes only when a member does. */
 export interface StreamView<Item> {
-  /** The latest records that the session has read, in order: at most `maxRecords`. */
+  /** The latest records that the session has read, in order: at most `recordsMax`. */
   readonly records: readonly Item[]
   /**
    * - `loading`: reads stored records, or has not begun
@@ -63,7 +64,7 @@ export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
   /** Whether a missing stream is created instead of failing with `stream_not_found`. Default false. */
   readonly create?: boolean | undefined
   /** How many of the latest records are kept, at least 1. Default 1,000; `Infinity` keeps all. */
-  readonly maxRecords?: number | undefined
+  readonly recordsMax?: number | undefined
 }
 
 /** What {@link useStream} needs of a stream. */
@@ -99,7 +100,7 @@ class StreamStore<Item> {
   readonly #stream: RecordSource<Item> | undefined
   readonly #query: ReadQuery
   readonly #options: UseStreamOptions
-  readonly #maxRecords: number
+  readonly #recordsMax: number
   readonly #key: string
   #view: StreamView<Item> = EMPTY_VIEW
   #onChange: (() => void) | undefined
@@ -107,12 +108,12 @@ class StreamStore<Item> {
 
   /** Throws `invalid` for an invalid option. */
   constructor(stream: RecordSource<Item> | undefined, query: ReadQuery, options: UseStreamOptions) {
-    const { maxRecords = RECORDS_MAX } = options
-    if (!(maxRecords >= 1)) throw invalid(`maxRecords must be at least 1, not ${maxRecords}`, 'maxRecords')
+    const { recordsMax = RECORDS_MAX } = options
+    if (!(recordsMax >= 1)) throw invalid(`recordsMax must be at least 1, not ${recordsMax}`, 'recordsMax')
     this.#stream = stream
     this.#query = query
     this.#options = options
-    this.#maxRecords = maxRecords
+    this.#recordsMax = recordsMax
     this.#key = keyOf(query, options)
   }
 
@@ -150,16 +151,16 @@ class StreamStore<Item> {
       clearTimeout(timer)
       timer = undefined
       if (signal.aborted) return
-      this.#view = { records: records.slice(-this.#maxRecords), status, error }
+      this.#view = { records: records.slice(-this.#recordsMax), status, error }
       this.#onChange?.()
     }
     try {
       // The session rejects options that it does not know.
-      const { maxRecords: _, ...options } = this.#options
+      const { recordsMax: _, ...options } = this.#options
       for await (const event of stream.follow(this.#query, { ...options, signal }).events()) {
         if (event.kind === 'batch') {
           records.push(...event.batch.records)
-          if (records.length > 2 * this.#maxRecords) records.splice(0, records.length - this.#maxRecords)
+          if (records.length > 2 * this.#recordsMax) records.splice(0, records.length - this.#recordsMax)
         } else if (status === 'live') continue
         else status = 'live'
         timer ??= setTimeout(publish, RENDER_INTERVAL_MS)

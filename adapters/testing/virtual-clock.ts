@@ -8,7 +8,7 @@ import { durationMs } from './duration.ts'
 /** Options of `virtualClock`. */
 export interface VirtualClockOptions {
   /** The start time: a `Date` or milliseconds since the Unix epoch. Default: 2025-01-01T00:00:00Z. */
-  readonly now?: number | Date
+  readonly now?: number | Date | undefined
 }
 
 /** A clock that advances only when a test advances it. */

@@ -10,10 +10,10 @@ import { assertInteger } from '../../src/model/validation.ts'
 import { decodeBase64, encodeBase64 } from '../../src/wire/base64.ts'
 import {
   basinConfigJson,
-  basinConfigOf,
   cipherOf,
+  decodeBasinConfig,
+  decodeStreamConfig,
   streamConfigJson,
-  streamConfigOf,
 } from '../../src/wire/json-config.ts'
 import {
   arrayOf,
@@ -160,7 +160,7 @@ export function decodeEntry(line: Uint8Array): ExportEntry {
     case 'basin': {
       const name = required(object, 'basin', keptStringOf)
       assertValid(basinNameProblem(name), 'basin')
-      const config = required(object, 'config', basinConfigOf)
+      const config = required(object, 'config', decodeBasinConfig)
       assertBasinConfig(config)
       return { kind: 'basin', name, config: basinConfig(config) }
     }
@@ -220,7 +220,7 @@ function binary(text: string): Uint8Array {
 function streamOf(object: JsonObject): ExportedStream {
   const name = required(object, 'stream', keptStringOf)
   assertValid(streamNameProblem(name), 'stream')
-  const config = required(object, 'config', streamConfigOf)
+  const config = required(object, 'config', decodeStreamConfig)
   assertStreamConfig(config)
   const fencingToken = nullable(object, 'fencing_token', keptStringOf)
   if (fencingToken !== undefined) assertValid(fencingTokenProblem(fencingToken), 'fencing_token')

@@ -1,6 +1,7 @@
 import type { Measurement } from '../harness/measurement.ts'
 import { batchSizeRows } from './batch-size.ts'
 import { cliRows } from './cli.ts'
+import { clientRows } from './clients.ts'
 import { codecRows } from './codec.ts'
 import { encryptionRows } from './encryption.ts'
 import { filesystemRows } from './filesystem.ts'
@@ -15,6 +16,7 @@ import { sessionRows } from './sessions.ts'
 export const GROUPS: Readonly<Record<string, Readonly<Record<string, Measurement>>>> = {
   http: httpRows,
   sessions: sessionRows,
+  clients: clientRows,
   'in-process': inProcessRows,
   filesystem: filesystemRows,
   postgres: postgresRows,

@@ -30,6 +30,8 @@ async function conforms(subject, make) {
 const passed = [
   await conforms('headwater/memory', () => memory()),
   await conforms('headwater/filesystem', (path) => filesystem(path)),
-  await conforms('headwater/filesystem with durability os', (path) => filesystem(path, { durability: 'os' })),
+  await conforms('headwater/filesystem with durability os', (path) =>
+    filesystem(path, { durability: 'process-crash' }),
+  ),
 ]
 process.exit(passed.every(Boolean) ? 0 : 1)

@@ -46,6 +46,8 @@ export interface SessionAppender {
   }
   /** Appends a batch. Calls `started` once it is in flight. */
   append(batch: AppendBatch, reservation: Reservation, started: () => void): Promise<AppendAck>
+  /** Copies what the batch borrows, before it waits for `append`. {@link ownBytes} by default. */
+  own?(batch: AppendBatch): void
   release(): void
 }
 
@@ -161,7 +163,10 @@ export class AppendSession {
             () => previous.then(() => settled()),
           )
         })
-        if (!isAppended) ownBytes(batch)
+        if (isAppended) return
+        const { appender } = this.#context
+        if (appender.own === undefined) ownBytes(batch)
+        else appender.own(batch)
       })
     })
   }

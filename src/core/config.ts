@@ -66,7 +66,7 @@ export function mergeStreamConfig(
  * The configuration of a stream after a change. A cleared leaf returns to the current default of the basin
  * (docs/protocol.md "Reconfiguring").
  */
-export function reconfigureStream(
+export function reconfiguredStream(
   current: StreamConfig,
   change: StreamReconfiguration,
   basinDefault: StreamConfigInput,
@@ -164,7 +164,7 @@ export function withDefaultRetention(
 }
 
 /** The configuration of a basin after a change (docs/protocol.md "Reconfiguring"). */
-export function reconfigureBasin(current: BasinConfig, change: BasinReconfiguration): BasinConfig {
+export function reconfiguredBasin(current: BasinConfig, change: BasinReconfiguration): BasinConfig {
   return {
     defaultStreamConfig:
       change.defaultStreamConfig === null

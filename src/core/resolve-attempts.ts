@@ -19,7 +19,7 @@ export interface Attempt {
 }
 
 /** The outcome of an append. `retry` sequences it again. */
-export type Outcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 'retry'
+export type AttemptOutcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 'retry'
 
 /**
  * Decides about all pending appends after a failure. Never retries a durable append, and never reports an
@@ -32,14 +32,14 @@ export type Outcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 'retry'
  * - A rejection is final if all appends before it were written, unless other engines may have changed the
  *   stream since.
  */
-export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): Outcome[] {
+export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): AttemptOutcome[] {
   const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
   const failedGroups = new Set<object>()
   let hasFailure = false
   let hasConflict = false
   let isCertain = true
 
-  const outcomeOf = ({ state, group, groupHasFailed }: Attempt, index: number): Outcome => {
+  const outcomeOf = ({ state, group, groupHasFailed }: Attempt, index: number): AttemptOutcome => {
     const unlessGroupFailed = (group && failedGroups.has(group)) || groupHasFailed ? 'discard' : 'retry'
     switch (state) {
       case 'queued':

@@ -8,7 +8,7 @@ import { Engine } from './api/engine.ts'
 import { acquireSession, closedError } from './log/errors.ts'
 import { ReadBudget } from './log/read-budget.ts'
 import { StreamCache } from './log/stream-cache.ts'
-import { type OpenOptions, settingsOf } from './options.ts'
+import { engineSettings, type OpenOptions } from './options.ts'
 import { Admission } from './service/admission.ts'
 import { AppendService } from './service/append-service.ts'
 import { BackgroundWork } from './service/background.ts'
@@ -36,7 +36,7 @@ import { StreamService } from './service/stream-service.ts'
  * Errors: `storage` when the storage cannot be opened; `invalid` for invalid options.
  */
 export async function open(options: OpenOptions): Promise<Engine> {
-  const settings = settingsOf(options)
+  const settings = engineSettings(options)
   const { storage, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
   const { shared, notifications, readsIntoNewMemory } = storage.manifest
   const closing = new SharedSignal()

@@ -88,7 +88,7 @@ export interface OpenOptions {
    */
   readonly random?: (() => number) | undefined
   /** Bounds of what the engine holds in memory (docs/limits.md). */
-  readonly limits?: Partial<EngineLimits> | undefined
+  readonly limits?: { readonly [Name in keyof EngineLimits]?: number | undefined } | undefined
   /**
    * Whether appends and read sessions create a missing basin and stream, with default configurations. True by
    * default. Does not apply over HTTP, where the basin's configuration decides.
@@ -147,7 +147,7 @@ function assertOpenOptions(options: OpenOptions): void {
 }
 
 /** Options with defaults applied. */
-export interface Settings {
+export interface EngineSettings {
   readonly storage: Storage
   readonly clock: Clock
   readonly random: () => number
@@ -163,7 +163,7 @@ export interface Settings {
   readonly onBackgroundError: (error: unknown) => void
 }
 
-export function settingsOf(options: OpenOptions): Settings {
+export function engineSettings(options: OpenOptions): EngineSettings {
   assertOpenOptions(options)
   const given = Object.entries(options.limits ?? {}).filter(([, value]) => value !== undefined)
   const limits: EngineLimits = { ...DEFAULT_LIMITS, ...Object.fromEntries(given) }

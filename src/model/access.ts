@@ -55,6 +55,9 @@ export interface AccessScope {
   readonly ops: readonly Operation[]
 }
 
+/** Some permissions of a group. A missing one is false. */
+type GroupPermissionsInput = { readonly [Permission in keyof GroupPermissions]?: boolean | undefined }
+
 /** The scope of a token to issue. Absent members permit nothing; at least one operation is required. */
 export interface AccessScopeInput {
   /** The basins. */
@@ -64,7 +67,10 @@ export interface AccessScopeInput {
   /** The access tokens, by id. */
   readonly accessTokens?: ResourceSet | null | undefined
   /** Permitted groups of operations. */
-  readonly opGroups?: Partial<Record<OperationLevel, Partial<GroupPermissions> | null>> | null | undefined
+  readonly opGroups?:
+    | { readonly [Level in OperationLevel]?: GroupPermissionsInput | null | undefined }
+    | null
+    | undefined
   /** Permitted single operations, in addition to the groups. */
   readonly ops?: readonly Operation[] | null | undefined
 }
@@ -256,6 +262,6 @@ function expiryOf(time: Time): number {
   return Math.floor(milliseconds)
 }
 
-function groupPermissions(input: Partial<GroupPermissions> | null | undefined): GroupPermissions {
+function groupPermissions(input: GroupPermissionsInput | null | undefined): GroupPermissions {
   return { read: input?.read === true, write: input?.write === true }
 }

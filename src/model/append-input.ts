@@ -31,9 +31,9 @@ export type RecordInput =
   | BytesOrText
   | {
       /** Empty by default. */
-      readonly body?: BytesOrText
+      readonly body?: BytesOrText | undefined
       /** Pairs of name and value, in order; names may repeat but must not be empty. */
-      readonly headers?: readonly (readonly [name: BytesOrText, value: BytesOrText])[]
+      readonly headers?: readonly (readonly [name: BytesOrText, value: BytesOrText])[] | undefined
       /**
        * The stream's `timestamping` decides whether and how it is used. By default the time of the append.
        */

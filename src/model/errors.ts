@@ -91,18 +91,18 @@ export type ErrorCode = keyof typeof ERROR_KINDS
 /** The details of an error besides its code and message. */
 export interface ErrorDetails {
   /** The invalid field, parameter or header. In-process errors use the name of the API: `matchSeqNum`. */
-  readonly field?: string
+  readonly field?: string | undefined
   /** `range_not_satisfiable`: the tail of the stream. */
-  readonly tail?: StreamPosition
+  readonly tail?: StreamPosition | undefined
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
-  readonly fencingToken?: string
+  readonly fencingToken?: string | undefined
   /**
    * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record`: that of the
    * record.
    */
-  readonly seqNum?: number
+  readonly seqNum?: number | undefined
   /** Replaces the default of the code where more is known. */
-  readonly mayHaveEffects?: boolean
+  readonly mayHaveEffects?: boolean | undefined
   /** The underlying failure. */
   readonly cause?: unknown
 }

@@ -70,7 +70,7 @@ export interface StreamRef {
   /** The name of the stream in the storage. */
   readonly stream: string
   /** The name in error messages, where the caller knows the stream without a prefix. */
-  readonly shownAs?: string
+  readonly shownAs?: string | undefined
 }
 
 /** The problem with a fencing token: at most 36 bytes. */

@@ -17,7 +17,7 @@ export interface Clock {
 /** Options of a timer. */
 export interface ScheduleOptions {
   /** Whether the timer lets a process with nothing else to do exit before it fires. Default: false. */
-  readonly background?: boolean
+  readonly background?: boolean | undefined
 }
 
 /** The longest delay of `setTimeout`; a longer one would fire at once. */

@@ -26,6 +26,6 @@ interface NodeDecipher extends Omit<NodeCipher, 'getAuthTag'> {
  * Returns `node:crypto` if the runtime has it, without an import that a bundler for browsers would follow.
  */
 export function nodeCrypto(): NodeCrypto | undefined {
-  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
+  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } | undefined }
   return process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined
 }

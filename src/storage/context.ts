@@ -13,7 +13,7 @@ export interface StorageContext {
    * Called when the storage may have lost confirmed appends, such as after a failover, before a call returns
    * anything newer. The engine then compares what it knows with the storage.
    */
-  readonly onHistoryChanged?: () => void
+  readonly onHistoryChanged?: (() => void) | undefined
   /** Receives errors and warnings that belong to no call. */
-  readonly onBackgroundError?: (error: unknown) => void
+  readonly onBackgroundError?: ((error: unknown) => void) | undefined
 }

@@ -20,12 +20,18 @@ export interface Storage {
   open(context: StorageContext): Promise<StorageSession>
 }
 
+/**
+ * What a batch or append survives once it resolves: the end of the process, or power loss too. After a
+ * process crash, the operating system or the browser still has what it was given.
+ */
+export type Durability = 'process-crash' | 'power-loss'
+
 /** The guarantees of a storage beyond the contract. Selects the parts of the conformance suite that run. */
 export interface StorageManifest {
   /** A short name for messages and test titles, such as `memory` or `postgres`. */
   readonly name: string
   /** The worst failure that a resolved append survives. */
-  readonly durability: 'none' | 'process-crash' | 'power-loss'
+  readonly durability: 'none' | Durability
   /** Whether several engines may have it open at the same time. */
   readonly shared: boolean
   /**
@@ -39,7 +45,7 @@ export interface StorageManifest {
    * Whether nothing else refers to the memory of the blocks that `read` returns. The engine then passes it to
    * callers without a defensive copy. Default: false.
    */
-  readonly readsIntoNewMemory?: boolean
+  readonly readsIntoNewMemory?: boolean | undefined
 }
 
 /** An open storage. After `close`, every call rejects with {@link StorageFailure} of kind `closed`. */
@@ -200,7 +206,7 @@ export type CatalogChange =
       readonly key: string
       readonly value: JsonValue
       /** The required version; `null` requires that there is no document, absent requires nothing. */
-      readonly expect?: number | null
+      readonly expect?: number | null | undefined
     }
   /** Deletes a document if it exists. */
   | {
@@ -208,7 +214,7 @@ export type CatalogChange =
       readonly collection: Collection
       readonly key: string
       /** The required version; absent requires nothing. */
-      readonly expect?: number
+      readonly expect?: number | undefined
     }
   /** Creates an empty log with the head of `emptyHead`. Conflicts if the log exists; ids are never reused. */
   | {
@@ -218,7 +224,7 @@ export type CatalogChange =
       /** Milliseconds since the Unix epoch. */
       readonly createdAt: number
       /** Where the log starts. Default: at 0. */
-      readonly start?: LogStart
+      readonly start?: LogStart | undefined
     }
   /**
    * Sets the epoch of the head, so that appends of an earlier epoch conflict. Conflicts if the log is
@@ -235,7 +241,7 @@ export type CatalogChange =
    * Deletes a log if it exists. Its blocks are freed at once or by `reclaim`. With `expectSeqNum`, conflicts
    * if the log exists with another tail.
    */
-  | { readonly kind: 'delete-log'; readonly logId: string; readonly expectSeqNum?: number }
+  | { readonly kind: 'delete-log'; readonly logId: string; readonly expectSeqNum?: number | undefined }
   /** Changes nothing. Conflicts unless the document has this version; `null` requires that there is none. */
   | {
       readonly kind: 'check'
@@ -279,7 +285,7 @@ export interface Head {
    */
   readonly trims: readonly Trim[]
   /** Set by `head` if the log has never had the known head, or other records before it: some were lost. */
-  readonly isReplaced?: boolean
+  readonly isReplaced?: boolean | undefined
   /**
    * Which blocks expire later than their `expiresAt`, at most four (`extendedExpiry` in `core/retention.ts`).
    * Set by `set-epoch`: a head that an append leaves has those of the expected head. Absent or empty if there
@@ -348,12 +354,12 @@ export interface ReadRange {
   /** Stops once the metered bytes of the returned blocks reach this. */
   readonly bytesMax: number
   /** Stops once the records of the returned blocks reach this. Default: no limit. */
-  readonly recordsMax?: number
+  readonly recordsMax?: number | undefined
   /**
    * Whether the records of one append must be in one block, for callers that tell appends apart. Default:
    * false.
    */
-  readonly unsplit?: boolean
+  readonly unsplit?: boolean | undefined
 }
 
 /** Bounds of a {@link StorageSession.reclaim}. */

@@ -85,7 +85,7 @@ export interface TokenDocument {
   /** Milliseconds; null for never. */
   readonly expiresAt: number | null
   /** How it was written over HTTP. */
-  readonly expiresAtText?: string
+  readonly expiresAtText?: string | undefined
   readonly autoPrefixStreams: boolean
   readonly scope: AccessScope
 }

@@ -11,11 +11,24 @@ import {
 } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
+/** Consecutive records. */
+export interface BatchRecords {
+  readonly records: readonly SequencedRecord[]
+  /** The records with strings in place of bytes. */
+  readonly text: readonly TextRecord[]
+  /** The same records in memory that a caller may write to. Shared by all callers. */
+  readonly copy: BatchRecords
+  /** The records as a block: see `block-codec.ts`. */
+  readonly data: Uint8Array
+  /** Other records in the same form. */
+  of(records: readonly SequencedRecord[]): BatchRecords
+}
+
 /**
  * Consecutive records, as objects and as the bytes of a block. Each form is created on first use and then
  * kept, so that all readers of a batch share it.
  */
-export class RecordBatch {
+export class RecordBatch implements BatchRecords {
   #records: readonly SequencedRecord[] | undefined
   #text: readonly TextRecord[] | undefined
   /** Blocks whose concatenation is the batch. */
@@ -49,7 +62,10 @@ export class RecordBatch {
     return new RecordBatch(undefined, blocks, isOwned)
   }
 
-  /** The same records in memory that a caller may write to. Shared by all callers. */
+  of(records: readonly SequencedRecord[]): RecordBatch {
+    return RecordBatch.ofRecords(records)
+  }
+
   get copy(): RecordBatch {
     this.#copy ??= RecordBatch.ofBlocks((this.#blocks ?? [this.data]).map((block) => new Uint8Array(block)))
     return this.#copy
@@ -61,7 +77,6 @@ export class RecordBatch {
     return this.#records
   }
 
-  /** The records with strings in place of bytes. */
   get text(): readonly TextRecord[] {
     this.#text ??= this.records.map(textRecord)
     return this.#text
@@ -97,12 +112,12 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   readonly meteredBytes: number
   /** The sequence number of the last record that was read, commands included; -1 if there is none. */
   readonly lastSeqNum: number
-  readonly #batch: RecordBatch
+  readonly #batch: BatchRecords
   readonly #format: RecordFormat
 
   /** @internal */
   constructor(
-    batch: RecordBatch,
+    batch: BatchRecords,
     { count, meteredBytes, lastSeqNum }: BatchSummary,
     tail?: StreamPosition,
     format: RecordFormat = 'bytes',
@@ -136,7 +151,7 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
     if (records.length === this.count) return this
     const meteredBytes = records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
     const summary = { count: records.length, meteredBytes, lastSeqNum: this.lastSeqNum }
-    return new ReadBatch<Format>(RecordBatch.ofRecords(records), summary, this.tail, this.#format)
+    return new ReadBatch<Format>(this.#batch.of(records), summary, this.tail, this.#format)
   }
 
   /** @internal The same batch with a tail. */

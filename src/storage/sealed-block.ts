@@ -24,7 +24,7 @@ import { decodeRecords, encodeRecords } from './block-codec.ts'
  * timestamps. Command records are only in the skeleton, complete (docs/protocol.md "What is encrypted");
  * there, they are the records with headers.
  */
-export interface Segment {
+export interface SealedSegment {
   readonly cipher: Cipher
   readonly meteredBytes: number
   readonly skeleton: Uint8Array
@@ -58,7 +58,7 @@ const PREFIX_BYTES = 14
  */
 export const SEALED_BLOCK_BYTES_MAX = BATCH_ENCODED_BYTES_MAX + 2 * BATCH_RECORDS_MAX + PREFIX_BYTES + 64
 
-export function encodeSegment({ cipher, meteredBytes, skeleton, sealed }: Segment): Uint8Array {
+export function encodeSegment({ cipher, meteredBytes, skeleton, sealed }: SealedSegment): Uint8Array {
   const nonce = sealed?.nonce ?? EMPTY_BYTES
   const ciphertext = sealed?.ciphertext ?? EMPTY_BYTES
   const bytes = new Uint8Array(PREFIX_BYTES + skeleton.length + nonce.length + ciphertext.length)
@@ -78,9 +78,9 @@ export function encodeSegment({ cipher, meteredBytes, skeleton, sealed }: Segmen
  * Decodes the segments of a block. `data` and all other byte arrays are views. Throws `RangeError` if `data`
  * is not an encrypted block.
  */
-export function decodeSegments(data: Uint8Array): (Segment & { readonly data: Uint8Array })[] {
+export function decodeSegments(data: Uint8Array): (SealedSegment & { readonly data: Uint8Array })[] {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)
-  const segments: (Segment & { readonly data: Uint8Array })[] = []
+  const segments: (SealedSegment & { readonly data: Uint8Array })[] = []
   let start = 0
   while (start < data.length) {
     if (data.length - start < PREFIX_BYTES) throw new RangeError('not an encrypted block: truncated')

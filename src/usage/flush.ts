@@ -1,4 +1,4 @@
-import { type Activity, addRange, type HourRange } from '../core/usage/sampling.ts'
+import { type Activity, addActivity, type HourRange } from '../core/usage/sampling.ts'
 import { mergeSeries, seriesName } from '../core/usage/series.ts'
 import { HOURS, MINUTES, rolledUpInto, type TierChunk } from '../core/usage/tiers.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
@@ -20,7 +20,7 @@ import {
   usageKey,
 } from './documents.ts'
 import { PendingUsage, type UsageDelta } from './pending-usage.ts'
-import { measureEach, pagesOf } from './stored-usage.ts'
+import { chunksOf, measureEach } from './stored-usage.ts'
 
 const DOCUMENTS_PER_COMMIT = 100
 
@@ -167,7 +167,7 @@ export class UsageFlush {
         const changed = new Map()
         for (const [key, run] of keyed) {
           const activity: Activity = (values.get(key) as unknown as ActivityDocument | undefined)?.runs ?? []
-          changed.set(key, usageJson({ runs: addRange(activity, run) }))
+          changed.set(key, usageJson({ runs: addActivity(activity, run) }))
         }
         return changed
       })
@@ -204,7 +204,7 @@ export class ChangedLogs {
    */
   async measure(minute: number): Promise<{ readonly error: unknown } | undefined> {
     let failure: { readonly error: unknown } | undefined
-    for (const logIds of pagesOf([...this.#logIds], LOGS_PER_PAGE)) {
+    for (const logIds of chunksOf([...this.#logIds], LOGS_PER_PAGE)) {
       const failures = await this.#measurePage(logIds, minute)
       if (failures.length > 0) failure ??= { error: failures[0] }
       // The storage is probably unavailable.

@@ -1,6 +1,6 @@
 import { dueOperations, type OpenReadTimes, startOpenRead } from '../core/usage/open-read.ts'
 import { alignDown, MINUTE_SECONDS } from '../core/usage/tiers.ts'
-import type { Connection } from '../engine/service/stream-target.ts'
+import type { UsageConnection } from '../engine/service/stream-target.ts'
 import type { AppendUsage } from '../engine/service/usage.ts'
 import type { StorageClass } from '../model/config.ts'
 
@@ -12,7 +12,7 @@ export interface LogMinute {
   /** In seconds. */
   readonly minute: number
   /** Held weakly. */
-  readonly connections: WeakSet<Connection>
+  readonly connections: WeakSet<UsageConnection>
   /** Metered bytes not reported yet. */
   bytes: number
 }

@@ -1,6 +1,6 @@
 import {
   type Activity,
-  addRange,
+  addActivity,
   coarsenActivity,
   hourOf,
   isSampled,
@@ -148,7 +148,7 @@ export class Sampling {
   /** Adds the hours since the oldest existing stream was created. */
   #withActivity(runs: Activity, since: number, hour: number): Activity {
     const first = hourOf(Math.floor(since / 1000))
-    return coarsenActivity(addRange(runs, [first, Math.max(first, hour)]), this.#now())
+    return coarsenActivity(addActivity(runs, [first, Math.max(first, hour)]), this.#now())
   }
 
   /** Reduces the resolution of the next page of activity. Resolves to its last key, or null at the end. */

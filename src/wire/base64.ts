@@ -27,13 +27,19 @@ export function decodeBase64(text: string): Uint8Array | undefined {
 
 /** The base64 functions that a platform may have. Every one has `atob` and `btoa`. */
 export interface Base64Platform {
-  readonly Buffer?: {
-    from(text: string, encoding: 'base64'): Uint8Array
-    from(bytes: ArrayBufferLike, byteOffset: number, length: number): { toString(encoding: 'base64'): string }
-  }
+  readonly Buffer?:
+    | {
+        from(text: string, encoding: 'base64'): Uint8Array
+        from(
+          bytes: ArrayBufferLike,
+          byteOffset: number,
+          length: number,
+        ): { toString(encoding: 'base64'): string }
+      }
+    | undefined
   readonly Uint8Array: {
-    readonly fromBase64?: (text: string) => Uint8Array
-    readonly prototype: { readonly toBase64?: (this: Uint8Array) => string }
+    readonly fromBase64?: ((text: string) => Uint8Array) | undefined
+    readonly prototype: { readonly toBase64?: ((this: Uint8Array) => string) | undefined }
   }
 }
 

@@ -11,7 +11,7 @@ export interface NodeZlib {
 }
 
 type Options = { maxOutputLength: number; chunkSize: number }
-type NodeError = Error & { code?: string }
+type NodeError = Error & { code?: string | undefined }
 type Callback = (error: NodeError | null, result: Uint8Array) => void
 type Info = { buffer: Uint8Array; engine: { bytesWritten: number } }
 type InfoCallback = (error: NodeError | null, result: Info) => void
@@ -20,7 +20,7 @@ const CHUNK_BYTES = 65_536
 
 /** `node:zlib` if the runtime has it, without an import that bundlers for browsers would follow. */
 export function nodeZlib(): NodeZlib | undefined {
-  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } }
+  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } | undefined }
   return process?.getBuiltinModule?.('node:zlib') as NodeZlib | undefined
 }
 

@@ -2,12 +2,12 @@ import type { AccessScope, AccessTokenInfo, GroupPermissions, ResourceSet } from
 import { METRIC_INTERVALS, type Metric, type MetricPoint } from '../model/metrics.ts'
 import { OPERATIONS, type Operation } from '../model/operations.ts'
 import {
+  arrayOf,
   booleanOfJson,
   choiceOf,
   dateOf,
   integerOfJson,
-  type JsonRecord,
-  listOf,
+  type JsonObject,
   MalformedResponse,
   recordOf,
   textOfJson,
@@ -26,9 +26,9 @@ export function accessTokenInfoOf(value: unknown): AccessTokenInfo {
   }
 }
 
-function scopeOf({ basins, streams, access_tokens, op_groups, ops }: JsonRecord): AccessScope {
+function scopeOf({ basins, streams, access_tokens, op_groups, ops }: JsonObject): AccessScope {
   const groups = unlessNull(op_groups, (value) => recordOf(value, 'op_groups')) ?? {}
-  const names = listOf(ops ?? [], 'ops')
+  const names = arrayOf(ops ?? [], 'ops')
   return {
     basins: resourceSetOf(basins, 'basins'),
     streams: resourceSetOf(streams, 'streams'),
@@ -57,7 +57,7 @@ function groupOf(value: unknown): GroupPermissions {
 
 /** Decodes the metrics of a range of time, whose times become milliseconds. */
 export function metricsOf(value: unknown): readonly Metric[] {
-  return listOf(recordOf(value, 'metrics').values, 'values').flatMap((entry): readonly Metric[] => {
+  return arrayOf(recordOf(value, 'metrics').values, 'values').flatMap((entry): readonly Metric[] => {
     const { accumulation, gauge, label } = recordOf(entry, 'values')
     if (accumulation !== undefined) {
       const series = recordOf(accumulation, 'accumulation')
@@ -68,17 +68,17 @@ export function metricsOf(value: unknown): readonly Metric[] {
     // Other kinds, of other servers, have no form in the library.
     if (label === undefined) return []
     const { name, values } = recordOf(label, 'label')
-    const texts = listOf(values, 'values').map((text) => textOfJson(text, 'values'))
+    const texts = arrayOf(values, 'values').map((text) => textOfJson(text, 'values'))
     return [{ kind: 'label', name: textOfJson(name, 'name'), values: texts }]
   })
 }
 
-function seriesOf({ name, unit, values }: JsonRecord) {
+function seriesOf({ name, unit, values }: JsonObject) {
   return {
     name: textOfJson(name, 'name'),
     unit: choiceOf(unit, 'unit', ['bytes', 'operations'] as const),
-    values: listOf(values, 'values').map((point): MetricPoint => {
-      const [time, total] = listOf(point, 'values')
+    values: arrayOf(values, 'values').map((point): MetricPoint => {
+      const [time, total] = arrayOf(point, 'values')
       return [integerOfJson(time, 'values') * 1000, numberOf(total)]
     }),
   }

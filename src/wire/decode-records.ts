@@ -13,17 +13,9 @@ import {
   TAG_TIMESTAMP,
   TAG_VALUE,
 } from '../storage/block-codec.ts'
-import { ReadBatch, RecordBatch } from '../storage/record-batch.ts'
-import { decodeBase64 } from './base64.ts'
-import {
-  integerOfJson,
-  type JsonRecord,
-  listOf,
-  MalformedResponse,
-  recordOf,
-  textOfJson,
-  unlessNull,
-} from './response-json.ts'
+import { ReadBatch } from '../storage/record-batch.ts'
+import { ReceivedRecords } from './received-records.ts'
+import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
 
 /** The records of a response and, if it has one, the tail of the stream. */
 export interface ReceivedBatch {
@@ -70,17 +62,6 @@ export function decodeAppendAck(bytes: Uint8Array): AppendAck {
   })
 }
 
-/** Decodes the JSON form of a batch whose strings are base64. Throws {@link MalformedResponse}. */
-export function decodeReadBatchJson(value: unknown): ReceivedBatch {
-  const batch = recordOf(value, 'batch')
-  const records = listOf(batch.records, 'records')
-  if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
-  return {
-    records: records.map((record) => recordOfJson(recordOf(record, 'record'))),
-    tail: unlessNull(batch.tail, positionOf),
-  }
-}
-
 /** Decodes the JSON form of a position. Throws {@link MalformedResponse}. */
 export function positionOf(value: unknown): StreamPosition {
   const { seq_num, timestamp } = recordOf(value, 'position')
@@ -92,25 +73,7 @@ export function batchOf({ records, tail }: ReceivedBatch): ReadBatch {
   let meteredBytes = 0
   for (const { headers, body } of records) meteredBytes += meteredBytesOf(headers, body)
   const summary = { count: records.length, meteredBytes, lastSeqNum: records.at(-1)?.seqNum ?? -1 }
-  return new ReadBatch(RecordBatch.ofRecords(records), summary, tail)
-}
-
-function recordOfJson({ seq_num, timestamp, headers, body }: JsonRecord): SequencedRecord {
-  return withCommand(
-    integerOfJson(seq_num, 'seq_num'),
-    integerOfJson(timestamp, 'timestamp'),
-    listOf(headers ?? [], 'headers').map((header): Header => {
-      const [name, value] = listOf(header, 'headers')
-      return [base64Of(name, 'headers'), base64Of(value, 'headers')]
-    }),
-    base64Of(body ?? '', 'body'),
-  )
-}
-
-function base64Of(value: unknown, name: string): Uint8Array {
-  const bytes = decodeBase64(textOfJson(value, name))
-  if (bytes === undefined) throw new MalformedResponse(`\`${name}\` is not base64`)
-  return bytes
+  return new ReadBatch(new ReceivedRecords(records), summary, tail)
 }
 
 function decode<Message>(bytes: Uint8Array, read: (reader: BlockReader) => Message): Message {
@@ -189,7 +152,8 @@ function readPosition(reader: BlockReader): StreamPosition {
   return { seqNum, timestamp }
 }
 
-function withCommand(
+/** Makes a record, with the command that it is, if any. */
+export function withCommand(
   seqNum: number,
   timestamp: number,
   headers: readonly Header[],
@@ -201,6 +165,7 @@ function withCommand(
     : { seqNum, timestamp, headers, body, command }
 }
 
-function tooManyRecords(): MalformedResponse {
+/** The problem of a batch that no server sends. */
+export function tooManyRecords(): MalformedResponse {
   return new MalformedResponse(`a batch has more than ${READ_RECORDS_MAX} records`)
 }

@@ -9,11 +9,11 @@ import type {
 } from '../model/config.ts'
 import type { BasinInfo, Page, StreamInfo } from '../model/info.ts'
 import {
+  arrayOf,
   booleanOfJson,
   choiceOf,
   dateOf,
   integerOfJson,
-  listOf,
   MalformedResponse,
   recordOf,
   textOfJson,
@@ -47,14 +47,14 @@ export function streamInfoOf(value: unknown): StreamInfo {
 }
 
 /** Decodes a page of a list, whose items are in this member. */
-export function pageOf<Item>(
+export function decodePage<Item>(
   value: unknown,
   member: 'basins' | 'streams' | 'access_tokens',
   itemOf: (value: unknown) => Item,
 ): Page<Item> {
   const page = recordOf(value, 'page')
   return {
-    items: listOf(page[member], member).map(itemOf),
+    items: arrayOf(page[member], member).map(itemOf),
     hasMore: booleanOfJson(page.has_more, 'has_more'),
   }
 }

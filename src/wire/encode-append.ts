@@ -10,10 +10,15 @@ const TAG_TIMESTAMP = 1 << 3
 const TAG_HEADER = (2 << 3) | 2
 const TAG_BODY = (3 << 3) | 2
 
-/** Encodes an `AppendInput` message: the records of a batch, under these conditions. */
+/**
+ * Encodes an `AppendInput` message: the records of a batch, under these conditions.
+ *
+ * @param allocate Returns the memory for the message, of exactly this length.
+ */
 export function encodeAppendInput(
   { records }: Pick<AppendBatch, 'records'>,
   { matchSeqNum, fencingToken }: AppendConditions,
+  allocate: (length: number) => Uint8Array = (length) => new Uint8Array(length),
 ): Uint8Array {
   const token = fencingToken === undefined ? undefined : utf8(fencingToken)
   const sizes = records.map(recordSize)
@@ -22,7 +27,7 @@ export function encodeAppendInput(
   // Conditions are present or absent, so 0 and '' are written too.
   if (matchSeqNum !== undefined) length += 1 + varintSize(matchSeqNum)
   if (token !== undefined) length += fieldSize(token)
-  const writer = new Writer(length)
+  const writer = new Writer(allocate(length))
   for (let i = 0; i < records.length; i++) {
     writer.varint(TAG_RECORD, sizes[i]!)
     writer.record(records[i]!)
@@ -36,8 +41,8 @@ class Writer {
   readonly buffer: Uint8Array
   #end = 0
 
-  constructor(length: number) {
-    this.buffer = new Uint8Array(length)
+  constructor(buffer: Uint8Array) {
+    this.buffer = buffer
   }
 
   record({ timestamp, headers, body }: AppendRecord): void {

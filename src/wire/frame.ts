@@ -1,7 +1,6 @@
 import { EMPTY_BYTES, textOf, utf8 } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { Compression } from './codec.ts'
-import { compress, decompress } from './compression.ts'
 
 /** The largest length in the prefix of a frame: flag byte and payload (docs/protocol.md "Frames"). */
 const FRAME_LENGTH_MAX = 2_097_152
@@ -44,7 +43,10 @@ const STATUS_LENGTH = 2
  */
 export function encodeMessageFrame(
   payload: Uint8Array,
-  options: { readonly compression?: Compression | undefined; readonly reconnectAdvised?: boolean } = {},
+  options: {
+    readonly compression?: Compression | undefined
+    readonly reconnectAdvised?: boolean | undefined
+  } = {},
 ): Uint8Array {
   const compression =
     options.compression === 'zstd' ? FLAG_ZSTD : options.compression === 'gzip' ? FLAG_GZIP : 0
@@ -227,42 +229,4 @@ function parseTerminal(payload: Uint8Array): TerminalFrame {
 
 function badFrame(message: string): HeadwaterError {
   return new HeadwaterError('bad_frame', message)
-}
-
-/**
- * Shorter messages are never compressed; others are, if the session has an algorithm (docs/protocol.md
- * "Compressed frames").
- */
-const COMPRESSION_BYTES_MIN = 1024
-
-/**
- * The algorithm of the server's messages: zstd if `Accept-Encoding` contains it, else gzip, else none.
- * Weights do not count, not even 0, and `*` stands for nothing.
- */
-export function sessionCompressionOf(acceptEncoding: string | null): Compression | undefined {
-  const names = (acceptEncoding ?? '').split(',').map((item) => item.split(';')[0]!.trim().toLowerCase())
-  return names.includes('zstd') ? 'zstd' : names.includes('gzip') ? 'gzip' : undefined
-}
-
-/** Frames a protobuf message, compressed if the session has an algorithm and the message is long enough. */
-export async function frameMessage(
-  message: Uint8Array,
-  compression: Compression | undefined,
-): Promise<Uint8Array> {
-  if (compression === undefined || message.length < COMPRESSION_BYTES_MIN) return encodeMessageFrame(message)
-  try {
-    return encodeMessageFrame(await compress(compression, message), { compression })
-  } catch {
-    // Compression is optional: a strict content security policy may prevent loading the codec.
-    return encodeMessageFrame(message)
-  }
-}
-
-/**
- * The protobuf message of a frame. Rejects with `bad_frame` if it is damaged or decompresses to more than a
- * frame may hold.
- */
-export async function messageOf(frame: MessageFrame): Promise<Uint8Array> {
-  if (frame.compression === undefined) return frame.payload
-  return decompress(frame.compression, frame.payload, { bytesMax: FRAME_PAYLOAD_MAX, code: 'bad_frame' })
 }

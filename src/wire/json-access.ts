@@ -17,10 +17,10 @@ import {
   type Decoder,
   dateTimeOf,
   dateTimeText,
+  enumOf,
   keptStringOf,
   nullable,
   objectOf,
-  oneOf,
   required,
   stringOf,
 } from './json-members.ts'
@@ -99,7 +99,7 @@ const groupOf: Decoder<GroupPermissions> = (value, name) => {
   }
 }
 
-const operationOf = oneOf(OPERATIONS)
+const operationOf = enumOf(OPERATIONS)
 
 const opsOf: Decoder<NonNullable<AccessScopeInput['ops']>> = (value, name) =>
   arrayOf(value, name).map((operation) => operationOf(operation, name))

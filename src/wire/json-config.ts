@@ -17,10 +17,10 @@ import { INTEGER_MAX } from '../model/limits.ts'
 import {
   booleanOf,
   type Decoder,
+  enumOf,
   integerOf,
   nullable,
   objectOf,
-  oneOf,
   optional,
   threeState,
   unlessEmpty,
@@ -33,7 +33,7 @@ import { badJson, JsonObject, type ParsedJson, readJson } from './json-reader.ts
  * `assertBasinConfig` check its values. Null and absent members are the same, so a configuration of nulls
  * decodes to `{}`.
  */
-export const streamConfigOf: Decoder<StreamConfigInput> = (value, name) => {
+export const decodeStreamConfig: Decoder<StreamConfigInput> = (value, name) => {
   const object = objectOf(value, name)
   return withoutUndefined({
     storageClass: nullable(object, 'storage_class', storageClassOf),
@@ -64,19 +64,19 @@ export function assertKnownMembers(value: ParsedJson, group = ''): void {
 
 const NAME_LENGTH_SHOWN = 40
 
-export const basinConfigOf: Decoder<BasinConfigInput> = (value, name) => {
+export const decodeBasinConfig: Decoder<BasinConfigInput> = (value, name) => {
   const object = objectOf(value, name)
   return withoutUndefined({
-    defaultStreamConfig: unlessEmpty(nullable(object, 'default_stream_config', streamConfigOf)),
+    defaultStreamConfig: unlessEmpty(nullable(object, 'default_stream_config', decodeStreamConfig)),
     streamCipher: nullable(object, 'stream_cipher', cipherOf),
     createStreamOnAppend: optional(object, 'create_stream_on_append', booleanOf),
     createStreamOnRead: optional(object, 'create_stream_on_read', booleanOf),
   })
 }
 
-const storageClassOf = oneOf<StorageClass>(['standard', 'express'])
-const modeOf = oneOf<TimestampingMode>(['client-prefer', 'client-require', 'arrival'])
-export const cipherOf = oneOf<Cipher>(['aegis-256', 'aes-256-gcm'])
+const storageClassOf = enumOf<StorageClass>(['standard', 'express'])
+const modeOf = enumOf<TimestampingMode>(['client-prefer', 'client-require', 'arrival'])
+export const cipherOf = enumOf<Cipher>(['aegis-256', 'aes-256-gcm'])
 
 /** Exactly one member: `{"age": seconds}` or `{"infinite": {}}`. */
 function retentionPolicyOf(value: ParsedJson, name: string): RetentionPolicy {

@@ -79,7 +79,7 @@ export function integerOf(value: ParsedJson, name: string, bounds = '0 to 184467
 }
 
 /** A decoder of one of several strings. */
-export function oneOf<Value extends string>(allowed: readonly Value[]): Decoder<Value> {
+export function enumOf<Value extends string>(allowed: readonly Value[]): Decoder<Value> {
   return (value, name) => {
     const found = allowed.find((candidate) => candidate === value)
     if (found === undefined) throw badJson(`\`${name}\` must be one of ${allowed.join(', ')}`, name)

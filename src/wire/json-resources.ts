@@ -9,7 +9,7 @@ import type { BasinInfo, LocationInfo, Page, StreamInfo } from '../model/info.ts
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../model/limits.ts'
 import type { Metric } from '../model/metrics.ts'
 import { basinNameProblem, locationNameProblem, streamNameProblem } from '../model/names.ts'
-import { assertKnownMembers, basinConfigOf, streamConfigOf } from './json-config.ts'
+import { assertKnownMembers, decodeBasinConfig, decodeStreamConfig } from './json-config.ts'
 import { type Decoder, dateTimeText, keptStringOf, nullable, objectOf, required } from './json-members.ts'
 import { badJson, type JsonObject, type ParsedJson, readJson, readJsonText } from './json-reader.ts'
 
@@ -55,7 +55,7 @@ export function decodeEnsureBasin(body: Uint8Array | undefined): EnsureBasinBody
 export function decodeCreateStream(body: Uint8Array): CreateStreamBody {
   const object = objectOf(readJson(body), 'body')
   const stream = required(object, 'stream', streamNameOf)
-  const config = nullable(object, 'config', streamConfigOf) ?? {}
+  const config = nullable(object, 'config', decodeStreamConfig) ?? {}
   assertStreamConfig(config)
   return { stream, config }
 }
@@ -66,7 +66,7 @@ export function decodeCreateStream(body: Uint8Array): CreateStreamBody {
  */
 export function decodeEnsureStream(body: Uint8Array | undefined): StreamConfigInput {
   const value = optionalDocument(body)
-  const config = value === null ? {} : streamConfigOf(value, 'body')
+  const config = value === null ? {} : decodeStreamConfig(value, 'body')
   assertStreamConfig(config)
   return config
 }
@@ -83,7 +83,7 @@ export function decodeStreamConfigHeader(text: string): StreamConfigInput {
 
 function basinBodyOf(object: JsonObject): EnsureBasinBody {
   const body = {
-    config: nullable(object, 'config', basinConfigOf) ?? {},
+    config: nullable(object, 'config', decodeBasinConfig) ?? {},
     scope: nullable(object, 'scope', keptStringOf),
     location: nullable(object, 'location', locationOf),
   }
@@ -114,7 +114,7 @@ function assertName(problem: string | undefined, name: string): void {
 function headerConfig(text: string): StreamConfigInput {
   try {
     const value = readJsonText(text)
-    const config = streamConfigOf(value, 'stream-config')
+    const config = decodeStreamConfig(value, 'stream-config')
     assertKnownMembers(value)
     return config
   } catch (error) {

@@ -9,8 +9,8 @@ export interface PrometheusMetric {
 
 export interface PrometheusSample {
   /** Appended to the name of the metric: `_bucket`, `_sum` and `_count` of a histogram. */
-  readonly suffix?: string
-  readonly labels?: Readonly<Record<string, string>>
+  readonly suffix?: string | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
   readonly value: number
 }
 

@@ -11,7 +11,7 @@ export class MalformedResponse extends Error {
 }
 
 /** An object of a JSON response. `JSON.parse` suffices: a number that it rounds is not a safe integer. */
-export type JsonRecord = Readonly<Record<string, unknown>>
+export type JsonObject = Readonly<Record<string, unknown>>
 
 /** Parses the text of a response. Throws {@link MalformedResponse} unless it is JSON. */
 export function parseResponse(text: string): unknown {
@@ -22,12 +22,12 @@ export function parseResponse(text: string): unknown {
   }
 }
 
-export function recordOf(value: unknown, name: string): JsonRecord {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonRecord
+export function recordOf(value: unknown, name: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
   throw wrongType(name, 'an object')
 }
 
-export function listOf(value: unknown, name: string): readonly unknown[] {
+export function arrayOf(value: unknown, name: string): readonly unknown[] {
   if (Array.isArray(value)) return value
   throw wrongType(name, 'an array')
 }

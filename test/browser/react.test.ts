@@ -34,7 +34,7 @@ inChromium('useStream', (browser) => {
     })
   })
 
-  it('renders once for many records, and keeps at most `maxRecords`', async () => {
+  it('renders once for many records, and keeps at most `recordsMax`', async () => {
     const { bodies, longest, renders } = await (await script()).burst(5_000)
     expect(bodies).toEqual(Array.from({ length: 10 }, (_, index) => `${4_990 + index}`))
     expect(longest).toBe(10)

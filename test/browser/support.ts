@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
-import type { HandlerOptions, Exchange as ServedExchange } from '../../adapters/http/index.ts'
+import type { HandlerOptions, RequestExchange as ServedExchange } from '../../adapters/http/index.ts'
 import type { NodeServer } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Engine, open } from '../../src/index.ts'

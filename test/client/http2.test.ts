@@ -9,6 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
 import { type Engine, open } from '../../src/index.ts'
+import { MIB } from '../../src/model/limits.ts'
 import { bodies, outcomeOf, testStorage } from '../support/index.ts'
 import { failureOf } from './network.ts'
 
@@ -86,6 +87,46 @@ describe('sessions in Node', () => {
     await hw.close()
     expect(await following).toMatchObject({ message: 'the client is closed' })
     await expect.poll(() => server.counts().requests).toBe(0)
+  })
+
+  it('send batches of all sizes in the order of their submission', async () => {
+    const { engine, server } = await startServer()
+    const { stream } = await connected(server.url)
+    const session = await stream.appendSession()
+    const sizes = [1, 1_000, 200_000, 0, 1_000_000, 64, 131_072, 5, 900_000, 300_000, 7]
+    const inputs = [...sizes, ...sizes, ...sizes].map((size, index) => new Uint8Array(size).fill(index))
+    const tickets = []
+    for (const body of inputs) tickets.push(await session.submit({ body }))
+    await Promise.all(tickets.map((ticket) => ticket.ack()))
+    await session.close()
+    const stored = engine.basin('basin').stream('stream').read({}, { as: 'bytes' })
+    let index = 0
+    for await (const { body } of stored) expect(Buffer.compare(body, inputs[index++]!)).toBe(0)
+    expect(index).toBe(inputs.length)
+  })
+
+  it('send bytes as they were when they were submitted, however long they wait', async () => {
+    const { engine, server } = await startServer()
+    const { stream } = await connected(server.url, {
+      limits: { appendWaitingBytes: 128 * MIB, sessionInFlightBytes: MIB },
+    })
+    const session = await stream.appendSession()
+    const submitted = [100_000, 900_000, 10_000].flatMap((size) => {
+      const body = new Uint8Array(size)
+      return Array.from({ length: 10 }, (_, index) => {
+        const ticket = session.submit(body.fill(index))
+        body.fill(255)
+        return ticket
+      })
+    })
+    await Promise.all(submitted.map(async (ticket) => (await ticket).ack()))
+    await session.close()
+    let count = 0
+    for await (const { body } of engine.basin('basin').stream('stream').read({}, { as: 'bytes' })) {
+      expect(body.every((byte) => byte === count % 10)).toBe(true)
+      count++
+    }
+    expect(count).toBe(30)
   })
 
   it('use as many connections as their number takes', async () => {
@@ -166,7 +207,8 @@ describe('sessions in Node', () => {
     const { server } = await startServer()
     const relay = await startRelay(server.port)
     const { stream } = await connected(relay.url)
-    const following = stream.follow()[Symbol.asyncIterator]()
+    // A start at the tail is only known once the first response has arrived.
+    const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
     const seen: string[] = []
     const reading = (async () => {
       for (let i = 0; i < 6; i++) seen.push((await following.next()).value!.body)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinConfig, NEW_BASIN_CONFIG, reconfigureBasin } from '../../src/core/config.ts'
+import { basinConfig, NEW_BASIN_CONFIG, reconfiguredBasin } from '../../src/core/config.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../src/model/config.ts'
 import { anyBasinChange } from './configs.ts'
 
@@ -68,21 +68,21 @@ describe('a reconfiguration of a basin', () => {
     ['false', { createStreamOnAppend: false }, { createStreamOnAppend: false }],
     ['the other false', { createStreamOnRead: false }, { createStreamOnRead: false }],
   ])('%s', (_, change, expected) => {
-    expect(reconfigureBasin(FULL, change)).toStrictEqual({ ...FULL, ...expected })
+    expect(reconfiguredBasin(FULL, change)).toStrictEqual({ ...FULL, ...expected })
   })
 
   it('sets both booleans', () => {
     const change = { createStreamOnAppend: true, createStreamOnRead: true }
-    expect(reconfigureBasin(DEFAULT, change)).toStrictEqual({ ...DEFAULT, ...change })
+    expect(reconfiguredBasin(DEFAULT, change)).toStrictEqual({ ...DEFAULT, ...change })
   })
 
   it('changes nothing if it is empty, and is idempotent', () => {
     fc.assert(
       fc.property(anyBasinChange, anyBasinChange, (first, change) => {
-        const current = reconfigureBasin(DEFAULT, first)
-        expect(reconfigureBasin(current, {})).toStrictEqual(current)
-        const once = reconfigureBasin(current, change)
-        expect(reconfigureBasin(once, change)).toStrictEqual(once)
+        const current = reconfiguredBasin(DEFAULT, first)
+        expect(reconfiguredBasin(current, {})).toStrictEqual(current)
+        const once = reconfiguredBasin(current, change)
+        expect(reconfiguredBasin(once, change)).toStrictEqual(once)
         expect(basinConfig(once)).toStrictEqual(once)
       }),
     )

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinConfig, mergeStreamConfig, reconfigureBasin, reconfigureStream } from '../../src/core/config.ts'
+import {
+  basinConfig,
+  mergeStreamConfig,
+  reconfiguredBasin,
+  reconfiguredStream,
+} from '../../src/core/config.ts'
 import {
   basinCreationKey,
   decideCreate,
@@ -123,13 +128,13 @@ describe('equal configurations', () => {
   it('are recognized whichever way they were built', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamChange, (own, change) => {
-        const changed = reconfigureStream(mergeStreamConfig(own, {}), change, {})
+        const changed = reconfiguredStream(mergeStreamConfig(own, {}), change, {})
         expect(sameConfig(changed, mergeStreamConfig(structuredClone(changed), {}))).toBe(true)
       }),
     )
     fc.assert(
       fc.property(anyBasinChange, anyBasinChange, (first, second) => {
-        const changed = reconfigureBasin(reconfigureBasin(basinConfig({}), first), second)
+        const changed = reconfiguredBasin(reconfiguredBasin(basinConfig({}), first), second)
         expect(sameConfig(changed, basinConfig(structuredClone(changed)))).toBe(true)
       }),
     )

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Attempt, type Outcome, resolveAttempts } from '../../src/core/resolve-attempts.ts'
+import { type Attempt, type AttemptOutcome, resolveAttempts } from '../../src/core/resolve-attempts.ts'
 
 const session = {}
 const of = (...states: Attempt['state'][]): Attempt[] => states.map((state) => ({ state }))
@@ -8,7 +8,7 @@ const inSession = (...states: Attempt['state'][]): Attempt[] =>
   states.map((state) => ({ state, group: session }))
 
 describe('the outcomes of attempts after a failure or conflict', () => {
-  it.each<[string, Attempt[], boolean, Outcome[]]>([
+  it.each<[string, Attempt[], boolean, AttemptOutcome[]]>([
     ['acknowledges written appends', of('written', 'queued'), true, ['acknowledge', 'retry']],
     ['retries after a conflict', of('conflicted', 'conflicted'), true, ['retry', 'retry']],
     [

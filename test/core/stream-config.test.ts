@@ -4,7 +4,7 @@ import {
   mergeStreamConfig,
   normalizeStreamConfig,
   patchStreamConfig,
-  reconfigureStream,
+  reconfiguredStream,
   SYSTEM_STREAM_CONFIG,
 } from '../../src/core/config.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../src/model/config.ts'
@@ -31,7 +31,7 @@ describe('the system defaults', () => {
   })
 
   it('cannot be changed through a configuration that was returned', () => {
-    const configs = [mergeStreamConfig({}, {}), reconfigureStream(OTHER, { retentionPolicy: null }, {})]
+    const configs = [mergeStreamConfig({}, {}), reconfiguredStream(OTHER, { retentionPolicy: null }, {})]
     for (const { retentionPolicy } of configs) {
       expect(() => Object.assign(retentionPolicy, { ageSeconds: 1 })).toThrow(TypeError)
     }
@@ -124,16 +124,16 @@ describe('a reconfiguration of a stream', () => {
       { storageClass: 'express', timestamping: { mode: 'client-prefer', uncapped: false } },
     ],
   ])('%s', (_, change, expected) => {
-    expect(reconfigureStream(OTHER, change, basinDefault)).toEqual({ ...OTHER, ...expected })
+    expect(reconfiguredStream(OTHER, change, basinDefault)).toEqual({ ...OTHER, ...expected })
   })
 
   it('changes nothing if it is empty, and is idempotent', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamConfig, anyStreamChange, (own, basinDefault, change) => {
         const current = mergeStreamConfig(own, basinDefault)
-        expect(reconfigureStream(current, {}, basinDefault)).toEqual(current)
-        const once = reconfigureStream(current, change, basinDefault)
-        expect(reconfigureStream(once, change, basinDefault)).toEqual(once)
+        expect(reconfiguredStream(current, {}, basinDefault)).toEqual(current)
+        const once = reconfiguredStream(current, change, basinDefault)
+        expect(reconfiguredStream(once, change, basinDefault)).toEqual(once)
       }),
     )
   })
@@ -143,7 +143,7 @@ describe('a reconfiguration of a stream', () => {
     fc.assert(
       fc.property(anyStreamConfig, anyStreamConfig, (own, basinDefault) => {
         const current = mergeStreamConfig(own, basinDefault)
-        const cleared = reconfigureStream(current, clear, basinDefault)
+        const cleared = reconfiguredStream(current, clear, basinDefault)
         expect(cleared).toEqual(mergeStreamConfig({}, basinDefault))
       }),
     )

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type EngineLimits, open } from '../../src/index.ts'
+import type { EngineLimits } from '../../src/engine/options.ts'
+import { open } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 
 it.each<[keyof EngineLimits, least: number]>([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Exchange } from '../../adapters/http/index.ts'
+import type { RequestExchange } from '../../adapters/http/index.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import type { OPERATIONS } from '../../src/model/operations.ts'
 import { errorOf, RECORDS, type Service, startService, startWithStream, tailOf, Upload } from './support.ts'
@@ -99,7 +99,7 @@ describe('a handler requires a token', () => {
 })
 
 describe('tokens from `getToken`', () => {
-  const cookie = (exchange: Exchange) => /token=([^;]*)/.exec(exchange.header('cookie') ?? '')?.[1]
+  const cookie = (exchange: RequestExchange) => /token=([^;]*)/.exec(exchange.header('cookie') ?? '')?.[1]
 
   test('are used instead of those in `authorization`', async () => {
     const service = await startService()

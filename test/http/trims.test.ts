@@ -15,7 +15,7 @@ const REPETITIONS = 100
 async function newDirectory() {
   const path = await mkdtemp(join(tmpdir(), 'headwater-trims-'))
   onTestFinished(() => rm(path, { recursive: true, force: true }))
-  return filesystem(path, { durability: 'os' })
+  return filesystem(path, { durability: 'process-crash' })
 }
 
 const STORAGES = [

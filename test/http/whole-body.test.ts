@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { wholeBody } from '../../adapters/http/body.ts'
 import { FetchExchange } from '../../adapters/http/fetch-bridge.ts'
-import { settingsOf } from '../../adapters/http/options.ts'
+import { handlerSettings } from '../../adapters/http/options.ts'
 import { ApiRequest } from '../../adapters/http/request.ts'
 import { concatBytes } from '../../src/model/bytes.ts'
 import { compress } from '../../src/wire/compression.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 
-const SETTINGS = settingsOf({})
+const SETTINGS = handlerSettings({})
 const MATCH = { pattern: '', target: undefined, parameters: {} }
 
 async function readBody(

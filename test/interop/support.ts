@@ -1,8 +1,9 @@
 import { S2, type S2ClientOptions, S2Environment, type S2Stream } from '@s2-dev/streamstore'
 import { afterAll, expect, vi } from 'vitest'
-import type { Exchange } from '../../adapters/http/index.ts'
+import type { RequestExchange } from '../../adapters/http/index.ts'
 import type { NodeServer } from '../../adapters/node/index.ts'
-import { type Clock, type Engine, type EngineLimits, open } from '../../src/index.ts'
+import type { EngineLimits } from '../../src/engine/options.ts'
+import { type Clock, type Engine, open } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { testStorage } from '../support/index.ts'
@@ -29,7 +30,7 @@ export async function startService(
     limits?: Partial<EngineLimits>
     demandsTokens?: boolean
     /** Called with each request. */
-    onRequest?: (exchange: Exchange) => void
+    onRequest?: (exchange: RequestExchange) => void
   } = {},
 ): Promise<Service> {
   const { storage = testStorage(), port = 0, demandsTokens = false, limits = {} } = options

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Exchange } from '../../adapters/http/exchange.ts'
+import type { RequestExchange } from '../../adapters/http/exchange.ts'
 import { nodeHandler } from '../../adapters/node/handler.ts'
 import { serveHandler } from '../../adapters/node/serve.ts'
 import {
@@ -169,16 +169,16 @@ describe('bodies', () => {
 
   it.each([
     ['does not touch', () => {}],
-    ['discards', (exchange: Exchange) => exchange.chunks().return!()],
+    ['discards', (exchange: RequestExchange) => exchange.chunks().return!()],
     [
       'discards after its beginning',
-      async (exchange: Exchange) => {
+      async (exchange: RequestExchange) => {
         const chunks = exchange.chunks()
         await chunks.next()
         await chunks.return!()
       },
     ],
-    ['finds too long', async (exchange: Exchange) => expect(await exchange.bytes(1)).toBe(undefined)],
+    ['finds too long', async (exchange: RequestExchange) => expect(await exchange.bytes(1)).toBe(undefined)],
   ])('keeps the connection after an upload that the handler %s', async (_, refuse) => {
     const { server } = await startServer(
       async (exchange) => {

@@ -9,14 +9,14 @@ import {
 import { connect as connectTcp, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import type { Exchange } from '../../adapters/http/exchange.ts'
+import type { RequestExchange } from '../../adapters/http/exchange.ts'
 import type { Reply } from '../../adapters/http/reply.ts'
 import { nodeHandler } from '../../adapters/node/handler.ts'
 import { LINGER_MS } from '../../adapters/node/limits.ts'
 import { type ListenOptions, type NodeServer, serveHandler } from '../../adapters/node/serve.ts'
 
 /** Replies to an exchange, in place of the protocol. */
-export type Handle = (exchange: Exchange) => Reply | Promise<Reply>
+export type Handle = (exchange: RequestExchange) => Reply | Promise<Reply>
 
 /** A server on a free port of 127.0.0.1 that is closed with the test. Collects the errors that it reports. */
 export async function startServer(
@@ -133,7 +133,7 @@ export function json(value: unknown, status = 200): Reply {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) }
 }
 
-export async function textOf(exchange: Exchange): Promise<string> {
+export async function textOf(exchange: RequestExchange): Promise<string> {
   return Buffer.from((await exchange.bytes(BODY_MAX))!).toString()
 }
 

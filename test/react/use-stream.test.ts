@@ -5,8 +5,8 @@ import { type RecordSource, useStream } from '../../adapters/react/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type JsonRecord, open, type SequencedRecord, type Stream, type TextRecord } from '../../src/index.ts'
 
-function Reader({ stream, maxRecords }: { readonly stream?: Stream; readonly maxRecords?: number }) {
-  const { records, status, error } = useStream(stream, { seqNum: 0 }, { maxRecords })
+function Reader({ stream, recordsMax }: { readonly stream?: Stream; readonly recordsMax?: number }) {
+  const { records, status, error } = useStream(stream, { seqNum: 0 }, { recordsMax })
   return createElement('p', null, `${status} ${records.length} ${error}`)
 }
 
@@ -19,10 +19,10 @@ test('renders on a server without records and without a session', async () => {
   expect(hw.stats().openReads).toBe(0)
 })
 
-test.each([0, -1, Number.NaN])('rejects maxRecords %d', (maxRecords) => {
-  const render = () => renderToString(createElement(Reader, { maxRecords }))
+test.each([0, -1, Number.NaN])('rejects recordsMax %d', (recordsMax) => {
+  const render = () => renderToString(createElement(Reader, { recordsMax }))
   expect(render).toThrow(
-    expect.objectContaining({ code: 'invalid', message: `maxRecords must be at least 1, not ${maxRecords}` }),
+    expect.objectContaining({ code: 'invalid', message: `recordsMax must be at least 1, not ${recordsMax}` }),
   )
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { block, recordsOf } from '../../adapters/conformance/log-writer.ts'
+import { block, recordsOfBlocks } from '../../adapters/conformance/log-writer.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { meteredBytesOf } from '../../src/model/record.ts'
 import { decodeRecords } from '../../src/storage/block-codec.ts'
@@ -99,7 +99,7 @@ describe('a part of a block', () => {
           ...(limits.recordsMax !== undefined && { recordsMax: limits.recordsMax }),
         }
         const found = partOf(whole, pageBytes, range)
-        const records = found === undefined ? [] : recordsOf([found])
+        const records = found === undefined ? [] : recordsOfBlocks([found])
         expect(records.map(({ seqNum }) => seqNum)).toEqual(expectedSeqNums(whole, range))
         if (found !== undefined) expect(found.expiresAt).toBe(whole.expiresAt)
       }),

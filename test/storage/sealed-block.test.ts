@@ -10,7 +10,7 @@ import {
   encodeSegment,
   encodeSkeleton,
   joinRecords,
-  type Segment,
+  type SealedSegment,
 } from '../../src/storage/sealed-block.ts'
 
 const bytes = fc.uint8Array({ maxLength: 300 })
@@ -47,7 +47,7 @@ function segmentOf({
   ...rest
 }: typeof segment extends fc.Arbitrary<infer S> ? S : never) {
   const nonce = new Uint8Array(cipher === 'aegis-256' ? 32 : 12).fill(7)
-  return { ...rest, cipher, sealed: sealed ? { nonce, ciphertext } : undefined } satisfies Segment
+  return { ...rest, cipher, sealed: sealed ? { nonce, ciphertext } : undefined } satisfies SealedSegment
 }
 
 describe('segments', () => {

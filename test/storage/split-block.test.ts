@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { block, recordsOf } from '../../adapters/conformance/log-writer.ts'
+import { block, recordsOfBlocks } from '../../adapters/conformance/log-writer.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import type { StoredBlock } from '../../src/storage/contract.ts'
 import { splitBlock } from '../../src/storage/record-spans.ts'
@@ -12,7 +12,7 @@ describe('a block that is split', () => {
   it('is split between records, into as few pieces as possible', () => {
     const pieces = splitBlock(LARGE, 60 * 1024)
     expect(pieces.map(({ data }) => data.length > 59 * 1024)).toEqual([true, true, true, true, false])
-    expect(recordsOf(pieces)).toEqual(recordsOf([LARGE]))
+    expect(recordsOfBlocks(pieces)).toEqual(recordsOfBlocks([LARGE]))
     expect(pieces.every(({ expiresAt }) => expiresAt === 5_000)).toBe(true)
   })
 
@@ -35,7 +35,7 @@ describe('a block that is split', () => {
         const pieces = splitBlock(whole, bytesMax)
         expect(concatBytes(pieces.map(({ data }) => data))).toEqual(whole.data)
         // That also holds each to what it says of its records, and all of them to their order.
-        expect(recordsOf(pieces)).toEqual(recordsOf([whole]))
+        expect(recordsOfBlocks(pieces)).toEqual(recordsOfBlocks([whole]))
         expect(pieces.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)).toBe(whole.meteredBytes)
         for (const [index, { data, firstSeqNum, endSeqNum, expiresAt }] of pieces.entries()) {
           expect(data.length <= bytesMax || endSeqNum - firstSeqNum === 1).toBe(true)

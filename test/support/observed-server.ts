@@ -1,6 +1,6 @@
 import { HttpCore } from '../../adapters/http/core.ts'
-import type { Exchange } from '../../adapters/http/exchange.ts'
-import { settingsOf } from '../../adapters/http/options.ts'
+import type { RequestExchange } from '../../adapters/http/exchange.ts'
+import { handlerSettings } from '../../adapters/http/options.ts'
 import type { Reply } from '../../adapters/http/reply.ts'
 import { nodeHandler } from '../../adapters/node/handler.ts'
 import { LINGER_MS } from '../../adapters/node/limits.ts'
@@ -12,14 +12,14 @@ export function serveObserved(
   hw: Engine,
   options: ServeOptions,
   observer: {
-    readonly onRequest?: ((exchange: Exchange) => void) | undefined
-    readonly onReply?: ((exchange: Exchange, reply: Reply) => void) | undefined
+    readonly onRequest?: ((exchange: RequestExchange) => void) | undefined
+    readonly onReply?: ((exchange: RequestExchange, reply: Reply) => void) | undefined
   },
 ): Promise<NodeServer> {
   const { port: _port, host: _host, tls: _tls, ...handlerOptions } = options
-  const settings = settingsOf(handlerOptions)
+  const settings = handlerSettings(handlerOptions)
   const core = new HttpCore(hw, settings)
-  const handle = async (exchange: Exchange) => {
+  const handle = async (exchange: RequestExchange) => {
     observer.onRequest?.(exchange)
     const reply = await core.handle(exchange)
     observer.onReply?.(exchange, reply)

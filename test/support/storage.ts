@@ -47,7 +47,7 @@ function newStorage(): Storage {
   if (STORAGE_KIND === 'postgres') return newTables()
   const path = mkdtempSync(join(tmpdir(), 'headwater-engine-'))
   // A sync costs more than most tests; test/storage/filesystem tests what it is for.
-  const directory = new SharedDirectory(filesystem(path, { durability: 'os' }))
+  const directory = new SharedDirectory(filesystem(path, { durability: 'process-crash' }))
   directories.set(path, directory)
   return directory
 }
@@ -55,7 +55,7 @@ function newStorage(): Storage {
 /** The storage repeats what fails in real time, which a virtual clock does not show. */
 function newTables(): Storage {
   const schema = `engine_${process.pid}_${directories.size}`
-  const storage = postgres({ connectionString: inject('postgres'), schema, maxConnections: 3, listen: false })
+  const storage = postgres({ connectionString: inject('postgres'), schema, connectionsMax: 3, listen: false })
   const directory = new SharedDirectory({
     manifest: storage.manifest,
     // The engine's clock is virtual.

@@ -15,7 +15,10 @@ const directory = await temporaryDirectory()
 const STORAGES: readonly (readonly [title: string, make: (name: string) => Storage])[] = [
   ['memory', () => faultyStorage(memory(), { notifications: 'reliable' })],
   ['a storage with one owner that works later and merges blocks', () => faultyStorage(realistic())],
-  ['a directory', (name) => faultyStorage(filesystem(join(directory, name), { durability: 'os' }))],
+  [
+    'a directory',
+    (name) => faultyStorage(filesystem(join(directory, name), { durability: 'process-crash' })),
+  ],
 ]
 
 /** Without faults it keeps the whole contract. */

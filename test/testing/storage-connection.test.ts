@@ -169,7 +169,7 @@ describe('a storage that crashes', () => {
   })
 
   test('keeps durable writes, and releases the directory', async () => {
-    const storage = faultyStorage(filesystem(await temporaryDirectory(), { durability: 'os' }))
+    const storage = faultyStorage(filesystem(await temporaryDirectory(), { durability: 'process-crash' }))
     const context = { clock: virtualClock(), onLogChanged: () => {} }
     const writer = await LogWriter.create(await storage.open(context), 'log')
     await writer.append()

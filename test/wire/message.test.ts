@@ -3,13 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../src/model/bytes.ts'
 import type { Compression } from '../../src/wire/codec.ts'
 import { compress } from '../../src/wire/compression.ts'
-import {
-  FrameDecoder,
-  frameMessage,
-  type MessageFrame,
-  messageOf,
-  sessionCompressionOf,
-} from '../../src/wire/frame.ts'
+import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
+import { frameMessage, messageOf, sessionCompressionOf } from '../../src/wire/frame-compression.ts'
 import { rleBlock, zstdFrame } from './zstd-data.ts'
 
 describe('sessionCompressionOf', () => {

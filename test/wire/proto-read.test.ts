@@ -4,7 +4,8 @@ import { utf8 } from '../../src/model/bytes.ts'
 import type { StreamPosition } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { ReadBatch, RecordBatch } from '../../src/storage/record-batch.ts'
-import { FrameDecoder, type MessageFrame, messageOf } from '../../src/wire/frame.ts'
+import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
+import { messageOf } from '../../src/wire/frame-compression.ts'
 import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
 import {
   encodeHeartbeat,

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
-import type { AppendAck, AppendConditions, Stream } from '../../../src/index.ts'
+import type { AppendAck, Stream } from '../../../src/index.ts'
+import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { lineBatch } from '../../../src/model/line-batch.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'

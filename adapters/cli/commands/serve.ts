@@ -7,7 +7,7 @@ import type { Engine, RetentionPolicy } from '../../../src/index.ts'
 import { locationNameProblem } from '../../../src/model/names.ts'
 import { consolePage } from '../../console/page.ts'
 import { isOrigin } from '../../http/cors.ts'
-import type { Exchange } from '../../http/exchange.ts'
+import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
@@ -301,7 +301,7 @@ async function listen(
 ): Promise<NodeServer> {
   const { host, port, tls, log, auth: requiresToken, allowedOrigins, allowedHosts, retention } = args
   const auth = requiresToken ? 'token' : 'none'
-  const getToken = async (exchange: Exchange) => {
+  const getToken = async (exchange: RequestExchange) => {
     await rootTokenInForce
     return bearerToken(exchange)
   }

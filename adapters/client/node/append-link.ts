@@ -3,15 +3,15 @@ import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
 import { SharedSignal } from '../../../src/runtime/abort.ts'
 import { decodeAppendAck } from '../../../src/wire/decode-records.ts'
-import { encodeAppendInput } from '../../../src/wire/encode-append.ts'
-import { encodeMessageFrame, FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
+import { FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
 import { mediaTypeEssence, sessionContentType } from '../../../src/wire/media-type.ts'
 import { MalformedResponse } from '../../../src/wire/response-json.ts'
 import { assertAck } from '../append-requests.ts'
+import type { OpenResponse } from '../call.ts'
 import type { ClientCore } from '../core.ts'
 import { connectionFailure, type Failure, failureOf, unexpectedResponse, withEffects } from '../errors.ts'
-import type { OpenResponse } from '../sender.ts'
 import type { StreamTarget } from '../stream-target.ts'
+import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
 
 /** Receives what a connection of an append session does. */
 export interface AppendLinkListener {
@@ -28,14 +28,14 @@ export interface AppendLinkListener {
 export class AppendLink {
   readonly #core: ClientCore
   readonly #opened: OpenResponse
-  readonly #body: RequestBody
+  readonly #body: FrameUpload
   /** Batches without an ack, in order. */
   readonly #sent: Pick<AppendBatch, 'records' | 'matchSeqNum'>[] = []
   #listener: AppendLinkListener | undefined
   #isOver = false
   #cancelTimer = () => {}
 
-  constructor(core: ClientCore, opened: OpenResponse, body: RequestBody) {
+  constructor(core: ClientCore, opened: OpenResponse, body: FrameUpload) {
     this.#core = core
     this.#opened = opened
     this.#body = body
@@ -47,12 +47,12 @@ export class AppendLink {
     void this.#receive()
   }
 
-  /** Sends a batch, whose bytes are copied. */
-  send(batch: AppendBatch): void {
+  /** Sends a batch, whose bytes are copied, or its frame. */
+  send(batch: AppendBatch, encoded?: Chunk): void {
     const { records, matchSeqNum } = batch
     this.#sent.push({ records, matchSeqNum })
     if (this.#sent.length === 1) this.#awaitAck()
-    this.#body.write(encodeMessageFrame(encodeAppendInput(batch, batch)))
+    this.#body.send(batch, encoded)
   }
 
   /** Ends the session: no further batches. */
@@ -133,43 +133,14 @@ export class AppendLink {
   }
 }
 
-/** A body that is written while the response is read. */
-class RequestBody {
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined
-
-  /** Begins the body of an attempt, which replaces the one before. */
-  begin(): ReadableStream<Uint8Array> {
-    return new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        this.#controller = controller
-      },
-      cancel: () => {
-        this.#controller = undefined
-      },
-    })
-  }
-
-  write(chunk: Uint8Array): void {
-    this.#controller?.enqueue(chunk)
-  }
-
-  end(): void {
-    try {
-      this.#controller?.close()
-    } catch {
-      // The request has failed.
-    }
-    this.#controller = undefined
-  }
-}
-
 /** Opens a connection. Resolves to undefined if the server takes no append sessions, or to the failure. */
 export async function openAppendLink(
   core: ClientCore,
   { path, basin, recordHeaders }: StreamTarget,
+  memory: FrameMemory,
 ): Promise<AppendLink | Failure | undefined> {
   for (const prefix of [...core.settings.headerPrefixes].reverse()) {
-    const body = new RequestBody()
+    const body = new FrameUpload(memory)
     const contentType = sessionContentType(prefix)
     const opened = await core.sender.open(
       {
@@ -179,7 +150,7 @@ export async function openAppendLink(
         vendor: recordHeaders,
         accept: 'application/protobuf',
         contentType,
-        makeBody: () => body.begin(),
+        upload: (stream) => body.begin(stream),
         isRepeatable: true,
       },
       new SharedSignal(),

@@ -4,6 +4,9 @@ import type {
   IncomingHttpHeaders,
   OutgoingHttpHeaders,
 } from 'node:http2'
+import type { Upload } from '../call.ts'
+import type { IncomingResponse, OutgoingRequest } from '../exchange.ts'
+import { incomingResponse, StreamReader } from './stream-reader.ts'
 
 // Not an import, which bundlers for browsers could not resolve. Loaded in Node only.
 const { connect: connectHttp2, constants } = process.getBuiltinModule('node:http2')
@@ -21,10 +24,10 @@ const IDLE_MS = 60_000
 /** Sends requests over HTTP/2, in both directions at once. */
 export interface Http2Transport {
   /**
-   * Like `fetch`, but resolves to the response while the body of the request is still being sent. Resolves
-   * to undefined, before anything was sent, if the server does not speak HTTP/2.
+   * Resolves to the response, while `upload` may still write the body of the request. Resolves to undefined,
+   * before anything was sent, if the server does not speak HTTP/2.
    */
-  fetch(request: Request): Promise<Response | undefined>
+  fetch(request: OutgoingRequest, upload?: Upload): Promise<IncomingResponse | undefined>
   /** Ends all connections. */
   close(): void
 }
@@ -50,11 +53,13 @@ class Transport implements Http2Transport {
     this.#origin = origin
   }
 
-  async fetch(request: Request): Promise<Response | undefined> {
+  async fetch(request: OutgoingRequest, upload?: Upload): Promise<IncomingResponse | undefined> {
     const connection = await this.#connection()
     if (connection === undefined) return undefined
     request.signal.throwIfAborted()
-    return exchange(this.#stream(connection, request), request)
+    const stream = this.#stream(connection, request, upload === undefined)
+    upload?.(stream)
+    return exchange(stream, request.signal)
   }
 
   close(): void {
@@ -122,15 +127,14 @@ class Transport implements Http2Transport {
     })
   }
 
-  #stream(connection: Connection, request: Request): ClientHttp2Stream {
-    const url = new URL(request.url)
+  #stream(connection: Connection, request: OutgoingRequest, endStream: boolean): ClientHttp2Stream {
     const headers: OutgoingHttpHeaders = {
       ':method': request.method,
-      ':path': `${url.pathname}${url.search}`,
+      ':path': request.url.slice(this.#origin.length),
+      ...request.headers,
     }
-    for (const [name, value] of request.headers) headers[name] = value
     const { session } = connection
-    const stream = session.request(headers, { endStream: request.body === null })
+    const stream = session.request(headers, { endStream })
     if (connection.streams++ === 0) session.ref()
     stream.once('close', () => {
       if (--connection.streams === 0) session.unref()
@@ -139,13 +143,11 @@ class Transport implements Http2Transport {
   }
 }
 
-/** Sends the body of the request and resolves to the response. */
-function exchange(stream: ClientHttp2Stream, request: Request): Promise<Response> {
-  const { signal } = request
+/** Resolves to the response. */
+function exchange(stream: ClientHttp2Stream, signal: AbortSignal): Promise<IncomingResponse> {
   const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
   signal.addEventListener('abort', cancel, { once: true })
   stream.once('close', () => signal.removeEventListener('abort', cancel))
-  if (request.body !== null) void pump(request.body, stream)
   return new Promise((resolve, reject) => {
     stream.once('response', (headers) => {
       try {
@@ -160,78 +162,10 @@ function exchange(stream: ClientHttp2Stream, request: Request): Promise<Response
   })
 }
 
-async function pump(body: ReadableStream<Uint8Array>, stream: ClientHttp2Stream): Promise<void> {
-  const reader = body.getReader()
-  stream.once('close', () => reader.cancel().catch(() => {}))
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (stream.destroyed) return
-      if (done) break
-      if (!stream.write(value)) await new Promise((resolve) => onceAny(stream, ['drain', 'close'], resolve))
-    }
-    stream.end()
-  } catch {
-    stream.close(constants.NGHTTP2_CANCEL)
-  }
-}
-
-function onceAny(stream: ClientHttp2Stream, events: readonly string[], callback: (value?: unknown) => void) {
-  const done = () => {
-    for (const event of events) stream.off(event, done)
-    callback()
-  }
-  for (const event of events) stream.on(event, done)
-}
-
-function responseOf(incoming: IncomingHttpHeaders, stream: ClientHttp2Stream): Response {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(incoming)) {
-    if (name.startsWith(':') || value === undefined) continue
-    headers.set(name, Array.isArray(value) ? value.join(', ') : String(value))
-  }
-  const status = Number(incoming[':status'])
-  const hasBody = status !== 204 && status !== 205 && status !== 304
-  if (!hasBody) stream.resume()
-  return new Response(hasBody ? bodyOf(stream) : null, { status, headers })
-}
-
-/** The body of a response at the pace of its reader. It fails unless the server ends it. */
-function bodyOf(stream: ClientHttp2Stream): ReadableStream<Uint8Array> {
-  let isOver = false
-  return new ReadableStream<Uint8Array>(
-    {
-      start(controller) {
-        const fail = (error: unknown) => {
-          if (isOver) return
-          isOver = true
-          controller.error(error)
-        }
-        stream.pause()
-        stream.on('data', (chunk: Buffer) => {
-          if (isOver) return
-          // Not a `Buffer`, whose `slice` does not copy.
-          controller.enqueue(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length))
-          if ((controller.desiredSize ?? 0) <= 0) stream.pause()
-        })
-        stream.once('end', () => {
-          if (isOver || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
-          isOver = true
-          controller.close()
-        })
-        stream.on('error', fail)
-        stream.once('close', () => fail(lostConnection()))
-      },
-      pull() {
-        stream.resume()
-      },
-      cancel() {
-        isOver = true
-        stream.close(constants.NGHTTP2_CANCEL)
-      },
-    },
-    { highWaterMark: 0 },
-  )
+function responseOf(incoming: IncomingHttpHeaders, stream: ClientHttp2Stream): IncomingResponse {
+  const isCut = () => stream.rstCode !== constants.NGHTTP2_NO_ERROR
+  const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
+  return incomingResponse(Number(incoming[':status']), incoming, new StreamReader(stream, isCut, cancel))
 }
 
 function lostConnection(): Error {

@@ -6,6 +6,7 @@ import { NotDuplex } from '../not-duplex.ts'
 import { pause, pauseMs } from '../retry.ts'
 import type { StreamTarget } from '../stream-target.ts'
 import { type AppendLink, openAppendLink } from './append-link.ts'
+import { FrameMemory } from './frame-upload.ts'
 import { StreamAppender } from './stream-appender.ts'
 
 /**
@@ -17,10 +18,11 @@ export async function openStreamAppender(
   target: StreamTarget,
   requests: AppendRequests,
 ): Promise<SessionAppender | undefined> {
-  const open = () => requests.creatingStream(() => openLink(core, target))
+  const memory = new FrameMemory()
+  const open = () => requests.creatingStream(() => openLink(core, target, memory))
   const link = await open()
   if (link === undefined) return undefined
-  return new StreamAppender(link, requests, async () => {
+  return new StreamAppender(link, requests, memory, async () => {
     const next = await open()
     if (next === undefined) throw unexpectedResponse('it takes no append sessions any more', false)
     return next
@@ -28,10 +30,14 @@ export async function openStreamAppender(
 }
 
 /** Opens a connection, again after transient failures. Resolves to undefined if the server takes none. */
-async function openLink(core: ClientCore, target: StreamTarget): Promise<AppendLink | undefined> {
+async function openLink(
+  core: ClientCore,
+  target: StreamTarget,
+  memory: FrameMemory,
+): Promise<AppendLink | undefined> {
   const { clock, onRetry, random, retries } = core.settings
   for (let repetition = 1; ; repetition++) {
-    const opened = await openAppendLink(core, target)
+    const opened = await openAppendLink(core, target, memory)
     if (opened === undefined || !('error' in opened)) return opened
     const { error, isTransient, retryAfterMs } = opened
     if (error.cause instanceof NotDuplex) return undefined

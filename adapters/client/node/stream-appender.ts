@@ -8,11 +8,12 @@ import { AppendGroup } from '../append-group.ts'
 import type { AppendRequests } from '../append-requests.ts'
 import { withEffects } from '../errors.ts'
 import type { AppendLinkListener } from './append-link.ts'
+import { type Chunk, encodeFrame, type FrameMemory } from './frame-upload.ts'
 
 /** A connection of the session. */
 export interface BatchLink {
   start(listener: AppendLinkListener): void
-  send(batch: AppendBatch): void
+  send(batch: AppendBatch, encoded?: Chunk): void
   end(): void
 }
 
@@ -31,6 +32,9 @@ export class StreamAppender implements SessionAppender {
   readonly group = new AppendGroup()
   readonly #requests: Pick<AppendRequests, 'append'>
   readonly #open: () => Promise<BatchLink>
+  readonly #memory: FrameMemory
+  /** The frames of batches that waited with bytes of their caller. */
+  readonly #encoded = new WeakMap<AppendBatch, Chunk>()
   /** Batches without an ack, in order. */
   readonly #pending: Pending[] = []
   #link: BatchLink | undefined
@@ -38,8 +42,14 @@ export class StreamAppender implements SessionAppender {
   #isReleased = false
 
   /** @param open Opens another connection. */
-  constructor(link: BatchLink, requests: Pick<AppendRequests, 'append'>, open: () => Promise<BatchLink>) {
+  constructor(
+    link: BatchLink,
+    requests: Pick<AppendRequests, 'append'>,
+    memory: FrameMemory,
+    open: () => Promise<BatchLink>,
+  ) {
     this.#requests = requests
+    this.#memory = memory
     this.#open = open
     this.#use(link)
   }
@@ -54,11 +64,22 @@ export class StreamAppender implements SessionAppender {
       this.#pending.push(pending)
       if (this.#link !== undefined) this.#send(pending, this.#link)
       else {
-        ownBytes(batch)
+        this.own(batch)
         void this.#reconnect()
       }
       started()
     })
+  }
+
+  own(batch: AppendBatch): void {
+    // Kept to append it again, which takes a condition.
+    if (batch.matchSeqNum !== undefined || !batch.borrows) ownBytes(batch)
+    else if (!this.#encoded.has(batch)) {
+      this.#encoded.set(
+        batch,
+        encodeFrame(batch, (length) => this.#memory.take(length)),
+      )
+    }
   }
 
   release(): void {
@@ -79,8 +100,8 @@ export class StreamAppender implements SessionAppender {
   #send(pending: Pending, link: BatchLink): void {
     pending.wasSent = true
     const { batch } = pending
-    link.send(batch)
-    // Kept to append it again, which takes a condition.
+    link.send(batch, this.#encoded.get(batch))
+    this.#encoded.delete(batch)
     if (batch.matchSeqNum !== undefined) ownBytes(batch)
   }
 

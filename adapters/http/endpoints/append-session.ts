@@ -4,13 +4,8 @@ import { HeadwaterError } from '../../../src/model/errors.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import type { RejectingQuota } from '../../../src/runtime/quota.ts'
 import { errorBody } from '../../../src/wire/error-body.ts'
-import {
-  encodeMessageFrame,
-  encodeTerminalFrame,
-  type Frame,
-  FrameDecoder,
-  messageOf,
-} from '../../../src/wire/frame.ts'
+import { encodeMessageFrame, encodeTerminalFrame, type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
+import { messageOf } from '../../../src/wire/frame-compression.ts'
 import { sessionContentType } from '../../../src/wire/media-type.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-records.ts'
 import { type Reply, streamReply } from '../reply.ts'

@@ -9,7 +9,8 @@ import {
 } from '../../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
 import { type ErrorBody, errorBody } from '../../../src/wire/error-body.ts'
-import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/frame.ts'
+import { encodeTerminalFrame } from '../../../src/wire/frame.ts'
+import { sessionCompressionOf } from '../../../src/wire/frame-compression.ts'
 import { pingJson, sharedBatchJson } from '../../../src/wire/json-records.ts'
 import { sessionContentType } from '../../../src/wire/media-type.ts'
 import { heartbeatFrame, largeBatchFrame, readBatchFrame } from '../../../src/wire/proto-records.ts'
@@ -51,7 +52,7 @@ interface SessionEncoding {
   event(event: ReadEvent): MaybePromise<Uint8Array | readonly Uint8Array[]>
   failure(error: ErrorBody): Uint8Array
   /** Marks a clean end. */
-  readonly end?: Uint8Array
+  readonly end?: Uint8Array | undefined
 }
 
 function frameEncoding(compression: Compression | undefined): SessionEncoding {

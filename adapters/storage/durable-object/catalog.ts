@@ -2,13 +2,13 @@ import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import type { DocumentUpdate, DocumentVersions } from '../../../src/storage/commit-plan.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import { keyBounds } from '../../../src/storage/document-keys.ts'
-import type { Database, Row } from './database.ts'
+import type { ObjectDatabase, SqlRow } from './database.ts'
 
 /** The documents. Keys are UTF-8 bytes, because text with U+0000 is not portable in SQLite. */
 export class ObjectCatalog implements DocumentVersions {
-  readonly #db: Database
+  readonly #db: ObjectDatabase
 
-  constructor(db: Database) {
+  constructor(db: ObjectDatabase) {
     this.#db = db
   }
 
@@ -62,7 +62,7 @@ export class ObjectCatalog implements DocumentVersions {
   }
 }
 
-function documentOf({ key, value, version }: Row): Document {
+function documentOf({ key, value, version }: SqlRow): Document {
   return {
     key: lossyTextOf(new Uint8Array(key as ArrayBuffer)),
     value: JSON.parse(value as string),

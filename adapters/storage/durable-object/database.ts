@@ -3,7 +3,7 @@ import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 /** The part of a Durable Object's `ctx.storage` that this storage uses. */
 export interface ObjectStorage {
   /** Throws in a class that is not listed in `new_sqlite_classes`. */
-  readonly sql: { exec(query: string, ...bindings: unknown[]): Iterable<Row> }
+  readonly sql: { exec(query: string, ...bindings: unknown[]): Iterable<SqlRow> }
   /** Runs a transaction, which is rolled back if `work` throws. */
   transactionSync<Result>(work: () => Result): Result
   /** Resolves when everything written so far is durable. */
@@ -12,7 +12,7 @@ export interface ObjectStorage {
 
 type SqlValue = ArrayBuffer | string | number | null
 
-export type Row = Record<string, SqlValue>
+export type SqlRow = Record<string, SqlValue>
 
 /** Persisted: keep stable. A change to the tables needs another version. */
 const FORMAT = 1
@@ -46,7 +46,7 @@ const INDEXES = [
 ]
 
 /** The tables in a Durable Object's database. */
-export class Database {
+export class ObjectDatabase {
   readonly #storage: ObjectStorage
 
   constructor(storage: ObjectStorage) {
@@ -61,18 +61,21 @@ export class Database {
       this.run('INSERT OR IGNORE INTO headwater_meta VALUES (1, ?, 0)', FORMAT)
       const { format } = this.first('SELECT format FROM headwater_meta')!
       if (format !== FORMAT) {
-        throw failure('io', `the tables have format ${format}; this version of headwater reads ${FORMAT}`)
+        throw objectFailure(
+          'io',
+          `the tables have format ${format}; this version of headwater reads ${FORMAT}`,
+        )
       }
     })
   }
 
   /** All rows: an open query would lock its table. */
-  all(query: string, ...bindings: SqlBinding[]): Row[] {
+  all(query: string, ...bindings: SqlBinding[]): SqlRow[] {
     return [...this.#storage.sql.exec(query, ...bindings)]
   }
 
   /** The first row. The query should select only one. */
-  first(query: string, ...bindings: SqlBinding[]): Row | undefined {
+  first(query: string, ...bindings: SqlBinding[]): SqlRow | undefined {
     return this.all(query, ...bindings)[0]
   }
 
@@ -106,7 +109,11 @@ export function attempt<Result>(work: () => Result): Result {
   }
 }
 
-export function failure(kind: StorageFailure['kind'], message: string, cause?: unknown): StorageFailure {
+export function objectFailure(
+  kind: StorageFailure['kind'],
+  message: string,
+  cause?: unknown,
+): StorageFailure {
   return new StorageFailure(kind, message, { nothingWritten: true, cause })
 }
 

@@ -3,17 +3,17 @@ import { BlockCollector, type BlockSummary } from '../../../src/storage/block-co
 import type { LogHeads, LogUpdate } from '../../../src/storage/commit-plan.ts'
 import type { AppendRequest, Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { assertExpectedHead } from '../../../src/storage/heads.ts'
-import type { Database, Row } from './database.ts'
+import type { ObjectDatabase, SqlRow } from './database.ts'
 
 /** A row of at most 2 MB holds a part and its numbers. */
 const PART_BYTES = 1_048_576
 const PAGE_BLOCKS = 100
 
 /** The heads and blocks of all logs. Methods that write are part of a transaction. */
-export class Logs implements LogHeads {
-  readonly #db: Database
+export class ObjectLogs implements LogHeads {
+  readonly #db: ObjectDatabase
 
-  constructor(db: Database) {
+  constructor(db: ObjectDatabase) {
     this.#db = db
   }
 
@@ -156,15 +156,15 @@ export class Logs implements LogHeads {
   }
 }
 
-function dataOf({ data }: Row): Uint8Array {
+function dataOf({ data }: SqlRow): Uint8Array {
   return new Uint8Array(data as ArrayBuffer)
 }
 
-function blockOf(row: Row): StoredBlock {
+function blockOf(row: SqlRow): StoredBlock {
   return { ...summaryOf(row), data: dataOf(row) }
 }
 
-function summaryOf(row: Row): BlockSummary {
+function summaryOf(row: SqlRow): BlockSummary {
   return {
     firstSeqNum: row.first_seq_num as number,
     endSeqNum: row.end_seq_num as number,

@@ -1,12 +1,12 @@
 import { extendedExpiry, isExpired, reclaimablePoint } from '../../../src/core/retention.ts'
 import type { Head, Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
-import type { Database, Row, SqlBinding } from './database.ts'
-import type { Logs } from './logs.ts'
+import type { ObjectDatabase, SqlBinding, SqlRow } from './database.ts'
+import type { ObjectLogs } from './logs.ts'
 
 /** Frees expired and trimmed blocks, and those of deleted logs. Part of a transaction. */
-export function reclaim(
-  db: Database,
-  logs: Logs,
+export function reclaimBlocks(
+  db: ObjectDatabase,
+  logs: ObjectLogs,
   { now, trimmedBefore, blocksMax }: ReclaimLimits,
 ): Reclaimed {
   const touched = new Set<string>()
@@ -24,7 +24,7 @@ export function reclaim(
     return left === 0
   }
 
-  function freeBlock({ log, end_seq_num, metered_bytes }: Row): void {
+  function freeBlock({ log, end_seq_num, metered_bytes }: SqlRow): void {
     db.run('DELETE FROM headwater_blocks WHERE log = ? AND end_seq_num = ?', log!, end_seq_num!)
     db.run('UPDATE headwater_logs SET metered_bytes = metered_bytes - ? WHERE id = ?', metered_bytes!, log!)
     touched.add(log as string)

@@ -16,9 +16,9 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { ObjectCatalog } from './catalog.ts'
-import { attempt, Database, failure, type ObjectStorage } from './database.ts'
-import { Logs } from './logs.ts'
-import { reclaim } from './reclaim.ts'
+import { attempt, ObjectDatabase, type ObjectStorage, objectFailure } from './database.ts'
+import { ObjectLogs } from './logs.ts'
+import { reclaimBlocks } from './reclaim.ts'
 
 /** The storages that are open in an engine. */
 const opened = new WeakSet<ObjectStorage>()
@@ -44,9 +44,9 @@ export function durableObject(storage: ObjectStorage): Storage {
     manifest: { name: 'durable-object', durability: 'power-loss', shared: false, notifications: 'none' },
     async open() {
       if (opened.has(storage)) {
-        throw failure('blocked', 'another engine of this Durable Object has its storage open')
+        throw objectFailure('blocked', 'another engine of this Durable Object has its storage open')
       }
-      const db = new Database(storage)
+      const db = new ObjectDatabase(storage)
       attempt(() => db.open())
       opened.add(storage)
       return new DurableObjectSession(db, () => opened.delete(storage))
@@ -56,16 +56,16 @@ export function durableObject(storage: ObjectStorage): Storage {
 
 /** Calls do their work before they return, in their order; writes resolve when they are durable. */
 class DurableObjectSession implements StorageSession {
-  readonly #db: Database
+  readonly #db: ObjectDatabase
   readonly #catalog: ObjectCatalog
-  readonly #logs: Logs
+  readonly #logs: ObjectLogs
   readonly #onClosed: () => void
   readonly #calls = new SessionCalls()
 
-  constructor(db: Database, onClosed: () => void) {
+  constructor(db: ObjectDatabase, onClosed: () => void) {
     this.#db = db
     this.#catalog = new ObjectCatalog(db)
-    this.#logs = new Logs(db)
+    this.#logs = new ObjectLogs(db)
     this.#onClosed = onClosed
   }
 
@@ -99,7 +99,7 @@ class DurableObjectSession implements StorageSession {
   }
 
   reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return this.#write(() => reclaim(this.#db, this.#logs, limits))
+    return this.#write(() => reclaimBlocks(this.#db, this.#logs, limits))
   }
 
   measure(logIds: readonly string[]): Promise<number[]> {

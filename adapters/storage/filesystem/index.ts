@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
-import type { Storage } from '../../../src/storage/contract.ts'
+import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
 export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
@@ -10,14 +10,16 @@ export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.t
 /** Options of {@link filesystem}. */
 export interface FilesystemOptions {
   /**
-   * What an append survives once it resolves. `'sync'` (default): a power loss; all pending appends are
-   * written and synced together. `'os'`: a crash of the process, but not of the machine; appends do not wait
-   * for the disk.
+   * What an append survives once it resolves. `'power-loss'` (default): a power loss; all pending appends are
+   * written and synced together. `'process-crash'`: a crash of the process, but not of the machine; appends
+   * do not wait for the disk.
    */
-  readonly durability?: 'sync' | 'os'
+  readonly durability?: Durability | undefined
 }
 
-const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = { durability: oneOf(['sync', 'os']) }
+const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = {
+  durability: oneOf(['power-loss', 'process-crash']),
+}
 
 /**
  * A storage in its own directory, which is created if it does not exist. For Node, Bun and Deno.
@@ -28,8 +30,8 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = { durability: oneOf(['s
  * ```
  *
  * Engines in one thread share the directory, also those of several copies of this module: development servers
- * evaluate modules again. If one of them asks for `'sync'`, that holds for all. The last one that closes
- * releases the directory. Another process, or another thread, cannot open it: that rejects with a
+ * evaluate modules again. If one of them asks for `'power-loss'`, that holds for all. The last one that
+ * closes releases the directory. Another process, or another thread, cannot open it: that rejects with a
  * `StorageFailure` of kind `blocked` that names the owner. A stale lock left by a crash is reclaimed.
  *
  * Memory: about 500 bytes per stream that was not used since the opening, 1 KiB for each other one, and 200
@@ -42,12 +44,12 @@ export function filesystem(directory: string, options: FilesystemOptions = {}): 
   assertOptions(options, FILESYSTEM_OPTIONS)
   if (typeof directory !== 'string' || directory === '')
     throw invalid('filesystem needs the path of a directory', 'directory')
-  const { durability = 'sync' } = options
+  const { durability = 'power-loss' } = options
   const path = resolve(directory)
   return {
     manifest: {
       name: 'filesystem',
-      durability: durability === 'sync' ? 'power-loss' : 'process-crash',
+      durability,
       shared: true,
       notifications: 'reliable',
       readsIntoNewMemory: true,

@@ -14,32 +14,32 @@ import { recover } from './recovery.ts'
 import { RunReader } from './segment/run-reader.ts'
 import { SharedStorage } from './shared-storage.ts'
 
-export interface OpenOptions {
-  readonly durability: 'sync' | 'os'
+export interface OpenFilesOptions {
+  readonly durability: 'power-loss' | 'process-crash'
   /** The size at which journals are rolled, in bytes. Default: derived from the size of the state. */
-  readonly rollBytes?: number
+  readonly rollBytes?: number | undefined
   /** The size from which blocks are not copied when journals are rolled, in bytes. Default: 128 KiB. */
-  readonly largeBlockBytes?: number
+  readonly largeBlockBytes?: number | undefined
   /** The space that is reserved for a full disk, in bytes. Default: 4 MiB. */
-  readonly reserveBytes?: number
+  readonly reserveBytes?: number | undefined
 }
 
 /** What an opening knows of its surroundings. */
 export interface OpenContext {
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
   /** Whether the disk is known to be full. */
-  readonly isFull?: boolean
+  readonly isFull?: boolean | undefined
 }
 
 /** Opens the storage in these files, which nothing else may have open. Calls `release` on close. */
 export async function openStorage(
   files: Files,
-  { durability, rollBytes, largeBlockBytes, reserveBytes }: OpenOptions,
+  { durability, rollBytes, largeBlockBytes, reserveBytes }: OpenFilesOptions,
   release: () => Promise<void>,
   { clock, isFull = false }: OpenContext = {},
 ): Promise<SharedStorage> {
   const reserve = await Reserve.open(files, isFull, reserveBytes)
-  const { state, journals, checkpointBytes } = await recover(files, reserve, durability === 'os')
+  const { state, journals, checkpointBytes } = await recover(files, reserve, durability === 'process-crash')
   const handles = new FileCache(files)
   const parts = new PartReader()
   const runs = new RunReader(handles, parts)

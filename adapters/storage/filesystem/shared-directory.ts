@@ -3,23 +3,23 @@ import { dirname } from 'node:path'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { toStorageFailure } from './files/errors.ts'
+import { fileFailure } from './files/errors.ts'
 import { syncDirectory } from './files/node-files.ts'
 import { type LockedDirectory, lockDirectoryOnFullDisk } from './lock/directory-lock.ts'
-import { type OpenOptions, openStorage } from './open-files.ts'
+import { type OpenFilesOptions, openStorage } from './open-files.ts'
 import type { SharedStorage } from './shared-storage.ts'
 
 /** Creates the directory for its owner only if needed. Opens the storage in it, or joins its engines. */
 export async function openDirectory(
   path: string,
-  options: OpenOptions,
+  options: OpenFilesOptions,
   context: StorageContext,
 ): Promise<StorageSession> {
   try {
     await makeDirectory(path)
     return await sharedDirectory(await realpath(path)).open(options, context)
   } catch (error) {
-    throw toStorageFailure(error, true)
+    throw fileFailure(error, true)
   }
 }
 
@@ -43,7 +43,7 @@ interface SharedDirectory {
   /** Version of this interface and of what the sessions do. Copies with another one cannot use them. */
   readonly version: number
   /** Opens the storage in the directory, or joins the engines that have it open. */
-  open(options: OpenOptions, context: StorageContext): Promise<StorageSession>
+  open(options: OpenFilesOptions, context: StorageContext): Promise<StorageSession>
 }
 
 const VERSION = 1
@@ -51,7 +51,7 @@ const REGISTRY = Symbol.for('headwater.filesystem.directories')
 
 /** The directories that are open or being opened, by real path. */
 function registry(): Map<string, SharedDirectory> {
-  const scope = globalThis as { [REGISTRY]?: Map<string, SharedDirectory> }
+  const scope = globalThis as { [REGISTRY]?: Map<string, SharedDirectory> | undefined }
   scope[REGISTRY] ??= new Map()
   return scope[REGISTRY]
 }
@@ -90,7 +90,7 @@ class OpenDirectory implements SharedDirectory {
     this.#forget = forget
   }
 
-  async open(options: OpenOptions, context: StorageContext): Promise<StorageSession> {
+  async open(options: OpenFilesOptions, context: StorageContext): Promise<StorageSession> {
     this.#openings++
     try {
       return await this.#queue.run(
@@ -103,7 +103,10 @@ class OpenDirectory implements SharedDirectory {
   }
 
   /** Resolves to undefined if the directory is not open, or has to be opened again. */
-  async #join(options: OpenOptions, { onLogChanged }: StorageContext): Promise<StorageSession | undefined> {
+  async #join(
+    options: OpenFilesOptions,
+    { onLogChanged }: StorageContext,
+  ): Promise<StorageSession | undefined> {
     const opened = this.#opened
     // A directory that was moved away stays open, and another one may have taken its place.
     if (opened === undefined || !(await opened.directory.isAt(this.#path))) return undefined
@@ -113,7 +116,7 @@ class OpenDirectory implements SharedDirectory {
       return undefined
     }
     try {
-      if (options.durability === 'sync') await opened.storage.requireSync()
+      if (options.durability === 'power-loss') await opened.storage.requireSync()
       return session
     } catch (error) {
       await session.close().catch(() => {})
@@ -121,7 +124,7 @@ class OpenDirectory implements SharedDirectory {
     }
   }
 
-  async #open(options: OpenOptions, { clock, onLogChanged }: StorageContext): Promise<StorageSession> {
+  async #open(options: OpenFilesOptions, { clock, onLogChanged }: StorageContext): Promise<StorageSession> {
     const directory = await lockDirectoryOnFullDisk(this.#path, clock)
     const release = async () => {
       try {

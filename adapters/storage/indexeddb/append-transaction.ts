@@ -5,7 +5,7 @@ import { appendConflict } from '../../../src/storage/heads.ts'
 import { isSameSchedule, putChores, type RescheduledLog, reschedule } from './chores.ts'
 import { type LogWrite, replaceLog, writeWithAppends } from './log-write.ts'
 import { readBlocks } from './page.ts'
-import type { Database, LogRow, WriteTransaction } from './schema.ts'
+import type { IndexedDatabase, LogRow, WriteTransaction } from './schema.ts'
 import {
   foldTailRows,
   hasMarker,
@@ -14,10 +14,10 @@ import {
   logStateOf,
   markerKey,
   planTailInsert,
-  readLog,
+  readTailLog,
   type TailInsert,
 } from './tail-rows.ts'
-import { completionOf, type Durability, write } from './transactions.ts'
+import { completionOf, type TransactionDurability, write } from './transactions.ts'
 
 /** Appends to one log. */
 export interface LogAppends {
@@ -28,7 +28,7 @@ export interface LogAppends {
 }
 
 /** A group of appends, attempted once or twice. */
-export interface Attempt {
+export interface GroupAttempt {
   /** The plans of the latest attempt, which may have succeeded if the connection was lost. */
   plans: readonly AppendPlan[] | undefined
   /** A tail row that may have been added with a stale revision. */
@@ -42,7 +42,11 @@ export interface Attempt {
  *
  * Uses the raw API, because the promises of `idb` take a tenth of the time of an awaited append.
  */
-export function optimisticInsert(db: Database, durability: Durability, row: TailInsert): Promise<boolean> {
+export function optimisticInsert(
+  db: IndexedDatabase,
+  durability: TransactionDurability,
+  row: TailInsert,
+): Promise<boolean> {
   return insert(unwrap(db).transaction('appends', 'readwrite', { durability }), row)
 }
 
@@ -74,10 +78,10 @@ async function insert(transaction: IDBTransaction, { key, row }: TailInsert): Pr
 
 /** Appends to logs that are read in the same transaction. Resolves to the plans once they are durable. */
 export function appendWithRead(
-  db: Database,
-  durability: Durability,
+  db: IndexedDatabase,
+  durability: TransactionDurability,
   logs: readonly LogAppends[],
-  attempt: Attempt,
+  attempt: GroupAttempt,
 ): Promise<readonly AppendPlan[]> {
   const { plans: attempted, stale } = attempt
   const stores = ['logs', 'appends', 'pages', 'parts', 'chores'] as const
@@ -122,10 +126,10 @@ export interface AppendPlan {
   /** The head that the plan builds on; undefined if the log does not exist. */
   readonly before: Head | undefined
   /** A tail row to add, if the appends are small; chores may have to be rescheduled with it. */
-  readonly insert?: TailInsert
-  readonly rescheduled?: RescheduledLog
+  readonly insert?: TailInsert | undefined
+  readonly rescheduled?: RescheduledLog | undefined
   /** A new version of the log row, if the appends are large. */
-  readonly write?: { readonly over: LogRow } & LogWrite
+  readonly write?: ({ readonly over: LogRow } & LogWrite) | undefined
   /** The state of the log afterwards; undefined if its row takes no tail rows. */
   readonly after: LogState | undefined
 }
@@ -179,7 +183,7 @@ async function planFromStored(
     if (isSameSchedule(state, tail.after)) return { ...plan, ...tail }
     return { ...plan, ...tail, rescheduled: reschedule(logId, row, row, tail.after) }
   }
-  const log = (await readLog(transaction, logId))!
+  const log = (await readTailLog(transaction, logId))!
   const write = writeWithAppends(logId, foldTailRows(logId, log), accepted)
   return { ...plan, write: { ...write, over: row }, after: logStateOf(write.row) }
 }

@@ -5,17 +5,17 @@ import { hasNewTrim } from '../../../src/storage/heads.ts'
 import { RecentMap } from '../../../src/storage/recent-map.ts'
 import {
   type AppendPlan,
-  type Attempt,
   appendWithRead,
+  type GroupAttempt,
   type LogAppends,
   optimisticInsert,
   planOptimistically,
 } from './append-transaction.ts'
-import type { Connection } from './connection.ts'
+import type { DatabaseConnection } from './connection.ts'
 import { quotaExceeded } from './failures.ts'
-import { isQuotaFailure, type Reserve } from './reserve.ts'
+import { isQuotaFailure, type SpaceReserve } from './reserve.ts'
 import type { LogState } from './tail-rows.ts'
-import type { Durability } from './transactions.ts'
+import type { TransactionDurability } from './transactions.ts'
 
 /** The most data per transaction, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
@@ -33,9 +33,9 @@ type Entry = PendingItem<AppendRequest>
  * row.
  */
 export class AppendWriter {
-  readonly #connection: Connection
-  readonly #reserve: Reserve
-  readonly #durability: Durability
+  readonly #connection: DatabaseConnection
+  readonly #reserve: SpaceReserve
+  readonly #durability: TransactionDurability
   readonly #onAppended: (requests: readonly AppendRequest[]) => void
   /** The logs that this session appended to most recently. */
   readonly #recent = new RecentMap<string, LogState>(RECENT_LOGS_MAX)
@@ -47,9 +47,9 @@ export class AppendWriter {
 
   /** Calls `onAppended` with the durable appends to each log, and ignores what it throws. */
   constructor(
-    connection: Connection,
-    reserve: Reserve,
-    durability: Durability,
+    connection: DatabaseConnection,
+    reserve: SpaceReserve,
+    durability: TransactionDurability,
     onAppended: (requests: readonly AppendRequest[]) => void,
   ) {
     this.#connection = connection
@@ -104,7 +104,7 @@ export class AppendWriter {
   }
 
   #commit(entries: ReadonlyMap<string, readonly Entry[]>): Promise<readonly AppendPlan[]> {
-    const attempt: Attempt = { plans: undefined, stale: undefined }
+    const attempt: GroupAttempt = { plans: undefined, stale: undefined }
     return this.#connection.run(async (db) => {
       const isFirst = attempt.plans === undefined
       let logs = [...entries].map(([logId, own]) => this.#logAppends(logId, own, isFirst))

@@ -32,7 +32,7 @@ export class ChangeChannel {
       if (Array.isArray(data)) for (const logId of data) if (typeof logId === 'string') onLogChanged(logId)
     }
     // In Node an open channel keeps the process alive.
-    ;(channel as { unref?: () => void }).unref?.()
+    ;(channel as { unref?: (() => void) | undefined }).unref?.()
     this.#channel = channel
   }
 

@@ -1,5 +1,5 @@
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
-import { earliestExpiry } from './page.ts'
+import { pageExpiry } from './page.ts'
 import type { Chore, ChoreTimes, LogRow } from './schema.ts'
 
 /** A log row whose chore times changed, and the changes to `chores` that go with it. */
@@ -22,14 +22,14 @@ export function choreTimesAfter(
   log: TrimState,
 ): ChoreTimes {
   return {
-    expiryChoreAt: earlier(times.expiryChoreAt, earliestExpiry(blocks)),
+    expiryChoreAt: earlier(times.expiryChoreAt, pageExpiry(blocks)),
     trimChoreAt: earlier(times.trimChoreAt, firstDueTrim(log)),
   }
 }
 
 /** The chore times of a log row with these blocks and no tail rows. */
 export function exactChoreTimes(blocks: readonly BlockSummary[], log: TrimState): ChoreTimes {
-  return { expiryChoreAt: earliestExpiry(blocks), trimChoreAt: firstDueTrim(log) }
+  return { expiryChoreAt: pageExpiry(blocks), trimChoreAt: firstDueTrim(log) }
 }
 
 export function isSameSchedule(a: ChoreTimes, b: ChoreTimes): boolean {

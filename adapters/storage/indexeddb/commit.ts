@@ -9,20 +9,20 @@ import {
 import type { CatalogChange, Collection, Head } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { choresOf } from './chores.ts'
-import type { Connection } from './connection.ts'
+import type { DatabaseConnection } from './connection.ts'
 import { documentKey } from './documents.ts'
 import { deleteTailRows, putLogRow } from './log-write.ts'
-import { EMPTY_PAGE } from './page.ts'
+import { NO_BLOCKS } from './page.ts'
 import { COMMIT_COUNTER, type CommitCounter, type StoreName, type WriteTransaction } from './schema.ts'
-import { readLog, type StoredLog } from './tail-rows.ts'
-import { type Durability, write } from './transactions.ts'
+import { readTailLog, type StoredLog } from './tail-rows.ts'
+import { type TransactionDurability, write } from './transactions.ts'
 
 const NO_COMMIT: CommitCounter = { version: 0, commitId: '' }
 
 /** Changes documents and logs atomically. */
-export function commit(
-  connection: Connection,
-  durability: Durability,
+export function commitTransaction(
+  connection: DatabaseConnection,
+  durability: TransactionDurability,
   changes: readonly CatalogChange[],
 ): Promise<void> {
   const commitId = idFrom(secureRandom)
@@ -72,7 +72,7 @@ class CommitState implements DocumentVersions, LogHeads {
     if ('logId' in change) {
       const { logId } = change
       const [log, deleted] = await Promise.all([
-        readLog(transaction, logId),
+        readTailLog(transaction, logId),
         transaction.objectStore('chores').get(['deleted', 0, logId]),
       ])
       this.logs.set(logId, log)
@@ -135,7 +135,7 @@ function newLog(head: Head): StoredLog {
     revision: firstRevision(),
     head,
     meteredBytes: 0,
-    tail: EMPTY_PAGE,
+    tail: NO_BLOCKS,
     freedBelow: head.trimPoint,
   }
   return { row, tailRows: [] }

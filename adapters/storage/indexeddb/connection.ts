@@ -1,9 +1,9 @@
 import { openDB } from 'idb'
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { isConnectionError, isRefused, toStorageFailure, withUnknownOutcome } from './failures.ts'
+import { indexedDbFailure, isConnectionError, isRefused, withUnknownOutcome } from './failures.ts'
 import {
-  type Database,
+  type IndexedDatabase,
   type ReadTransaction,
   SCHEMA_VERSION,
   type Schema,
@@ -18,10 +18,10 @@ const OPEN_MS_MAX = 10_000
  * The connection of one session to its database. Closes when another connection upgrades or deletes the
  * database. After that, and after a loss, the next call opens a new one.
  */
-export class Connection {
+export class DatabaseConnection {
   readonly #name: string
   readonly #clock: Clock
-  #database: Promise<Database> | undefined
+  #database: Promise<IndexedDatabase> | undefined
   /** Read transactions that have not ended. */
   readonly #reads = new Set<Promise<void>>()
 
@@ -40,7 +40,7 @@ export class Connection {
    * whether the first run succeeded. Rejects with `StorageConflict` or `StorageFailure`.
    */
   async run<Result>(
-    work: (db: Database) => Promise<Result>,
+    work: (db: IndexedDatabase) => Promise<Result>,
     mode: 'read' | 'write' = 'write',
   ): Promise<Result> {
     const database = this.#current()
@@ -51,14 +51,14 @@ export class Connection {
       return await work(db)
     } catch (error) {
       nothingWritten = isCertain(error)
-      if (!isConnectionError(error)) throw toStorageFailure(error, nothingWritten)
+      if (!isConnectionError(error)) throw indexedDbFailure(error, nothingWritten)
       this.#discard(database)
     }
     const reopened = await this.#reopen(nothingWritten)
     try {
       return await work(reopened)
     } catch (error) {
-      throw toStorageFailure(error, nothingWritten && isCertain(error))
+      throw indexedDbFailure(error, nothingWritten && isCertain(error))
     }
   }
 
@@ -86,7 +86,7 @@ export class Connection {
     await database?.then((db) => db.close()).catch(() => {})
   }
 
-  #current(): Promise<Database> {
+  #current(): Promise<IndexedDatabase> {
     if (this.#database !== undefined) return this.#database
     const database = openDatabase(this.#name, this.#clock, () => this.#discard(database))
     this.#database = database
@@ -95,7 +95,7 @@ export class Connection {
   }
 
   /** After a first run of some work. */
-  async #reopen(nothingWritten: boolean): Promise<Database> {
+  async #reopen(nothingWritten: boolean): Promise<IndexedDatabase> {
     try {
       return await this.#current()
     } catch (error) {
@@ -104,14 +104,14 @@ export class Connection {
   }
 
   /** Running transactions still complete. */
-  #discard(database: Promise<Database>): void {
+  #discard(database: Promise<IndexedDatabase>): void {
     if (this.#database === database) this.#database = undefined
     database.then((db) => db.close()).catch(() => {})
   }
 }
 
 /** Calls `onLost` when the connection is lost, and when it blocks an upgrade or deletion. */
-function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<Database> {
+function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<IndexedDatabase> {
   return new Promise((resolve, reject) => {
     let isBlocked = false
     let isLate = false
@@ -122,7 +122,7 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
         : 'the browser did not respond; another tab may be deleting or upgrading it'
       reject(new StorageFailure('blocked', `cannot open the database: ${reason}`, { nothingWritten: true }))
     })
-    let opening: Promise<Database>
+    let opening: Promise<IndexedDatabase>
     try {
       opening = openDB<Schema>(name, SCHEMA_VERSION, {
         upgrade(db, oldVersion, _, transaction) {
@@ -158,7 +158,7 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<D
 
 function openFailure(error: unknown): unknown {
   const isNewer = error instanceof DOMException && error.name === 'VersionError'
-  if (!isNewer) return toStorageFailure(error, true)
+  if (!isNewer) return indexedDbFailure(error, true)
   const message =
     'a newer version of headwater has upgraded the database ' +
     `beyond schema version ${SCHEMA_VERSION}; reload the page to use it`

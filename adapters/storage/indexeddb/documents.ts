@@ -1,7 +1,7 @@
 import { utf8 } from '../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import { keyBounds } from '../../../src/storage/document-keys.ts'
-import type { Connection } from './connection.ts'
+import type { DatabaseConnection } from './connection.ts'
 import type { DocumentKey, DocumentRow } from './schema.ts'
 
 export interface DocumentName {
@@ -14,7 +14,7 @@ export function documentKey({ collection, key }: DocumentName): DocumentKey {
 }
 
 export async function getDocument(
-  connection: Connection,
+  connection: DatabaseConnection,
   collection: Collection,
   key: string,
 ): Promise<Document | undefined> {
@@ -25,7 +25,7 @@ export async function getDocument(
 }
 
 export async function listDocuments(
-  connection: Connection,
+  connection: DatabaseConnection,
   collection: Collection,
   query: ListRange,
 ): Promise<Document[]> {

@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<string, StorageFailureKind>> = {
 const CONNECTION_ERRORS = ['InvalidStateError', 'AbortError', 'UnknownError', 'TransactionInactiveError']
 
 /** Converts an error of the browser. `nothingWritten` applies unless the kind of error implies it anyway. */
-export function toStorageFailure(error: unknown, nothingWritten: boolean): StorageFailure | StorageConflict {
+export function indexedDbFailure(error: unknown, nothingWritten: boolean): StorageFailure | StorageConflict {
   if (StorageFailure.is(error) || StorageConflict.is(error)) return error
   const name = nameOf(error)
   const kind = KINDS[name] ?? 'io'
@@ -44,7 +44,7 @@ export function isRefused(error: unknown): boolean {
   return nameOf(error) === 'InvalidStateError'
 }
 
-export function corrupt(what: string, cause?: unknown): StorageFailure {
+export function corruptDatabase(what: string, cause?: unknown): StorageFailure {
   return new StorageFailure('corrupt', `the database is damaged: ${what}`, { nothingWritten: true, cause })
 }
 

@@ -1,4 +1,3 @@
 export type { LowSpace, StorageUsage } from './space.ts'
 export { type IndexedDbOptions, type IndexedDbStorage, indexedDb } from './storage.ts'
-export type { Durability } from './transactions.ts'
 export { type TrimmableStream, type TrimWhenLowOptions, trimWhenLow } from './trim-when-low.ts'

@@ -1,11 +1,11 @@
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
-import type { Connection } from './connection.ts'
+import type { DatabaseConnection } from './connection.ts'
 import { assembleBlocks, endSeqNumOf, pagesEnding, ROW_BYTES_MAX, readBlocks, readSummaries } from './page.ts'
 import type { LogRow, ReadTransaction } from './schema.ts'
 import { lastTailRow, readTailRows, TAIL_ROW_RECORDS_MAX } from './tail-rows.ts'
 
-export function readHead(connection: Connection, logId: string): Promise<Head | undefined> {
+export function loadHead(connection: DatabaseConnection, logId: string): Promise<Head | undefined> {
   return connection.read(['logs', 'appends'], async (transaction) => {
     const row = await transaction.objectStore('logs').get(logId)
     return row && ((await lastTailRow(transaction, logId, row)) ?? row).head
@@ -13,7 +13,7 @@ export function readHead(connection: Connection, logId: string): Promise<Head | 
 }
 
 /** The metered bytes of each log; 0 for one that does not exist. */
-export function measureLogs(connection: Connection, logIds: readonly string[]): Promise<number[]> {
+export function measureLogs(connection: DatabaseConnection, logIds: readonly string[]): Promise<number[]> {
   return connection.read(['logs', 'appends'], (transaction) =>
     Promise.all(
       logIds.map(async (logId) => {
@@ -26,7 +26,7 @@ export function measureLogs(connection: Connection, logIds: readonly string[]): 
 }
 
 export function readLogRange(
-  connection: Connection,
+  connection: DatabaseConnection,
   logId: string,
   range: ReadRange,
 ): Promise<StoredBlock[]> {

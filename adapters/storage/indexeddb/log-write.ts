@@ -1,7 +1,7 @@
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
 import { choreTimesAfter, exactChoreTimes, putChores, type RescheduledLog, reschedule } from './chores.ts'
-import { encodePage, packPages, parseBlocks, readBlocks, type StoredPage, sizeInPage } from './page.ts'
+import { encodePage, type PackedBlock, packPages, parseBlocks, readBlocks, sizeInPage } from './page.ts'
 import type { LogRow, TailMarker, TailRow } from './schema.ts'
 import { markerKey, tailRange } from './tail-rows.ts'
 
@@ -10,7 +10,7 @@ const TAIL_BYTES_MAX = 2 * 1024
 
 /** A new version of a log row without tail rows, and what is written with it. */
 export interface LogWrite extends RescheduledLog {
-  readonly pages: readonly StoredPage[]
+  readonly pages: readonly PackedBlock[]
 }
 
 /**
@@ -24,7 +24,7 @@ export function writeWithAppends(logId: string, row: LogRow, appends: readonly A
     ...row,
     revision: row.revision + 1,
     head: appends.at(-1)!.head,
-    meteredBytes: row.meteredBytes + meteredBytesOf(added),
+    meteredBytes: row.meteredBytes + blocksMeteredBytes(added),
     tail: encodePage(tail),
   }
   return { ...reschedule(logId, row, next, choreTimesAfter(row, tail, next)), pages }
@@ -37,7 +37,7 @@ export function writeWithExactChores(logId: string, before: LogRow, next: LogRow
   return { ...reschedule(logId, before, row, exactChoreTimes(tail, next)), pages }
 }
 
-export function meteredBytesOf(blocks: readonly BlockSummary[]): number {
+export function blocksMeteredBytes(blocks: readonly BlockSummary[]): number {
   return blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)
 }
 
@@ -85,7 +85,7 @@ export function deleteTailRows(transaction: IDBTransaction, logId: string, row: 
 export function putPage(
   transaction: IDBTransaction,
   logId: string,
-  { endSeqNum, row, parts }: StoredPage,
+  { endSeqNum, row, parts }: PackedBlock,
 ): void {
   transaction.objectStore('pages').put(row, [logId, endSeqNum])
   for (const [index, part] of parts.entries()) {

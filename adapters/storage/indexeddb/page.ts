@@ -2,12 +2,12 @@ import { concatBytes } from '../../../src/model/bytes.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { splitBlock } from '../../../src/storage/record-spans.ts'
-import { corrupt } from './failures.ts'
-import type { Page, PageKey, PageRow } from './schema.ts'
+import { corruptDatabase } from './failures.ts'
+import type { PackedBlocks, PageKey, PageRow } from './schema.ts'
 
 const NUMBERS_PER_BLOCK = 7
 
-export const EMPTY_PAGE: Page = { numbers: new Float64Array(0), data: new Uint8Array(0) }
+export const NO_BLOCKS: PackedBlocks = { numbers: new Float64Array(0), data: new Uint8Array(0) }
 
 /** The data of a block stored elsewhere: undefined if it is missing, null if the block is not wanted. */
 export type Part = Uint8Array | undefined | null
@@ -18,7 +18,7 @@ export function sizeInPage({ data }: StoredBlock): number {
 }
 
 /** Copies the data, because a block may be a view of a much larger buffer. */
-export function encodePage(blocks: readonly StoredBlock[]): Page {
+export function encodePage(blocks: readonly StoredBlock[]): PackedBlocks {
   const numbers = encodeNumbers(blocks)
   const data = new Uint8Array(numbers.at(-1) ?? 0)
   let start = 0
@@ -50,7 +50,7 @@ function encodeNumbers(blocks: readonly StoredBlock[]): Float64Array {
  */
 export function withExpiries(row: PageRow, expiries: readonly (number | null)[]): PageRow {
   const { expiresAt: _, numbers, pieces, ...others } = row
-  const earliest = earliestExpiry(expiries.map((expiresAt) => ({ expiresAt })))
+  const earliest = pageExpiry(expiries.map((expiresAt) => ({ expiresAt })))
   const replaced = (values: Float64Array) =>
     values.map((value, i) =>
       i % NUMBERS_PER_BLOCK === 5
@@ -66,7 +66,7 @@ export function withExpiries(row: PageRow, expiries: readonly (number | null)[])
 }
 
 /** The blocks of a page without their data. Throws `RangeError` if the page is damaged. */
-function parseSummaries({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] {
+function parseSummaries({ numbers }: Pick<PackedBlocks, 'numbers'>): BlockSummary[] {
   const summaries: BlockSummary[] = []
   for (let i = 0; i < numbers.length; i += NUMBERS_PER_BLOCK) {
     const summary = parseSummary(numbers, i)
@@ -82,7 +82,7 @@ function parseSummaries({ numbers }: Pick<Page, 'numbers'>): BlockSummary[] {
  * The blocks of a page. Their data are views of the page's, or the given parts, one per block. Throws
  * `RangeError` if the page is damaged.
  */
-export function parseBlocks({ numbers, data }: Page, parts?: readonly Part[]): StoredBlock[] {
+export function parseBlocks({ numbers, data }: PackedBlocks, parts?: readonly Part[]): StoredBlock[] {
   let start = 0
   const blocks = parseSummaries({ numbers }).flatMap((summary, index) => {
     const end = numbers[index * NUMBERS_PER_BLOCK + 6]!
@@ -123,12 +123,12 @@ function isCount(value: number): boolean {
 }
 
 /** The sequence number after the last record; `NaN` for an empty page. */
-export function endSeqNumOf({ numbers }: Pick<Page, 'numbers'>): number {
+export function endSeqNumOf({ numbers }: Pick<PackedBlocks, 'numbers'>): number {
   return numbers[numbers.length - NUMBERS_PER_BLOCK + 1] ?? Number.NaN
 }
 
 /** The earliest expiry of the blocks; undefined if none expires. */
-export function earliestExpiry(blocks: readonly Pick<BlockSummary, 'expiresAt'>[]): number | undefined {
+export function pageExpiry(blocks: readonly Pick<BlockSummary, 'expiresAt'>[]): number | undefined {
   const earliest = Math.min(...blocks.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
   return earliest === Number.POSITIVE_INFINITY ? undefined : earliest
 }
@@ -145,15 +145,15 @@ const FILE_BYTES_MIN = 384 * 1024
 const PARTS_MAX = 1_024
 
 /** A page with its parts. */
-export interface StoredPage {
+export interface PackedBlock {
   readonly endSeqNum: number
   readonly row: PageRow
   readonly parts: readonly Uint8Array[]
 }
 
 /** Packs consecutive blocks into as few pages as possible. */
-export function packPages(logId: string, blocks: readonly StoredBlock[]): StoredPage[] {
-  const pages: StoredPage[] = []
+export function packPages(logId: string, blocks: readonly StoredBlock[]): PackedBlock[] {
+  const pages: PackedBlock[] = []
   let group: StoredBlock[] = []
   let bytes = 0
   const finish = () => {
@@ -171,9 +171,9 @@ export function packPages(logId: string, blocks: readonly StoredBlock[]): Stored
   return pages
 }
 
-function storedPage(logId: string, blocks: readonly StoredBlock[]): StoredPage {
+function storedPage(logId: string, blocks: readonly StoredBlock[]): PackedBlock {
   const { lastTimestamp, endSeqNum } = blocks.at(-1)!
-  const expiresAt = earliestExpiry(blocks)
+  const expiresAt = pageExpiry(blocks)
   const [block] = blocks
   // A large block is the only one of its page.
   const { length } = block!.data
@@ -187,7 +187,7 @@ function storedPage(logId: string, blocks: readonly StoredBlock[]): StoredPage {
     ...(expiresAt !== undefined && { expiresAt }),
     parts: parts.length,
     ...(pieces && { pieces: encodeNumbers(pieces) }),
-    ...(isLarge ? { ...EMPTY_PAGE, numbers: encodeNumbers(blocks) } : encodePage(blocks)),
+    ...(isLarge ? { ...NO_BLOCKS, numbers: encodeNumbers(blocks) } : encodePage(blocks)),
   }
   return { endSeqNum, row, parts }
 }
@@ -237,7 +237,7 @@ export function readSummaries({ logId, numbers, parts }: PageRow, pieces = numbe
 }
 
 /** The blocks of a page. Throws `StorageFailure` (`corrupt`) if it is damaged. */
-export function readBlocks(logId: string, page: Page, parts?: readonly Part[]): StoredBlock[] {
+export function readBlocks(logId: string, page: PackedBlocks, parts?: readonly Part[]): StoredBlock[] {
   return orCorrupt(logId, () => parseBlocks(page, parts))
 }
 
@@ -245,7 +245,7 @@ function orCorrupt<Blocks>(logId: string, read: () => Blocks): Blocks {
   try {
     return read()
   } catch (error) {
-    throw corrupt(`a page of log ${logId} is invalid`, error)
+    throw corruptDatabase(`a page of log ${logId} is invalid`, error)
   }
 }
 

@@ -3,9 +3,9 @@ import { extendedExpiry, reclaimablePoint } from '../../../src/core/retention.ts
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { Connection } from './connection.ts'
-import { corrupt } from './failures.ts'
-import { type LogWrite, meteredBytesOf, putPage, replaceLog, writeWithExactChores } from './log-write.ts'
+import type { DatabaseConnection } from './connection.ts'
+import { corruptDatabase } from './failures.ts'
+import { blocksMeteredBytes, type LogWrite, putPage, replaceLog, writeWithExactChores } from './log-write.ts'
 import {
   encodePage,
   packPages,
@@ -16,7 +16,7 @@ import {
   withExpiries,
 } from './page.ts'
 import type { Chore, ChoreKind, LogRow, PageKey, PageRow, WriteTransaction } from './schema.ts'
-import { foldTailRows, readLog, type StoredLog } from './tail-rows.ts'
+import { foldTailRows, readTailLog, type StoredLog } from './tail-rows.ts'
 import { write } from './transactions.ts'
 
 /** The most rows that one call reads, a few megabytes, so that appends do not wait long. */
@@ -42,7 +42,10 @@ type Condition = (block: BlockSummary) => boolean
  * lost to a power failure is simply repeated. Leaves damaged data as it is; once nothing else is left to
  * free, rejects with `StorageFailure` (`corrupt`).
  */
-export async function reclaim(connection: Connection, limits: ReclaimLimits): Promise<Reclaimed> {
+export async function reclaimPages(
+  connection: DatabaseConnection,
+  limits: ReclaimLimits,
+): Promise<Reclaimed> {
   const { reclaimed, damage, isChanged } = await connection.run((db) =>
     write(db, ['logs', 'appends', 'pages', 'parts', 'chores'], 'relaxed', (transaction) =>
       new Reclaim(transaction, limits).run(),
@@ -182,7 +185,7 @@ class Reclaim {
         const free = async () => {
           const isFreed = await this.#freeFromPage(keys[index]!, row, isFree)
           if (!isFreed && !this.#isExhausted)
-            throw corrupt(`an index entry for a page of log ${row.logId} is wrong`)
+            throw corruptDatabase(`an index entry for a page of log ${row.logId} is wrong`)
         }
         if (!(await this.#damage.attempt(free))) damaged++
       }
@@ -198,7 +201,7 @@ class Reclaim {
     const stored = readSummaries(page)
     const [logId, endSeqNum] = key
     if (page.logId !== logId || stored.at(-1)!.endSeqNum !== endSeqNum) {
-      throw corrupt(`a page of log ${logId} has the wrong key`)
+      throw corruptDatabase(`a page of log ${logId} has the wrong key`)
     }
     const log = await this.#openLog(logId)
     const blocks = extendedBlocks(stored, log)
@@ -243,7 +246,7 @@ class Reclaim {
     this.#isChanged = true
     this.#blocksLeft -= freed.length
     if (log === undefined) return
-    log.row = { ...log.row, meteredBytes: log.row.meteredBytes - meteredBytesOf(freed) }
+    log.row = { ...log.row, meteredBytes: log.row.meteredBytes - blocksMeteredBytes(freed) }
     this.#freedOf.add(log.logId)
   }
 
@@ -281,7 +284,7 @@ class Reclaim {
   async #openLog(logId: string): Promise<OpenLog | undefined> {
     const known = this.#logs.get(logId)
     if (known !== undefined) return known
-    const stored = await readLog(this.#transaction, logId)
+    const stored = await readTailLog(this.#transaction, logId)
     if (stored === undefined) return undefined
     let before = stored.row
     const isFolded = this.#damage.attemptSync(() => {

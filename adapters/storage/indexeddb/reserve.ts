@@ -1,5 +1,5 @@
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { Connection } from './connection.ts'
+import type { DatabaseConnection } from './connection.ts'
 import { RESERVE } from './schema.ts'
 import { write } from './transactions.ts'
 
@@ -16,11 +16,11 @@ const RANDOM_BYTES_MAX = 65_536
  * Space that is set aside. Trimming and reclaiming write a little, so without any space left neither would
  * work. They may then use the reserve; nothing else is written until it has been allocated again.
  */
-export class Reserve {
-  readonly #connection: Connection
+export class SpaceReserve {
+  readonly #connection: DatabaseConnection
   #isSpent = false
 
-  constructor(connection: Connection) {
+  constructor(connection: DatabaseConnection) {
     this.#connection = connection
   }
 
@@ -59,7 +59,7 @@ export function isQuotaFailure(error: unknown): boolean {
 }
 
 /** Allocates or releases the reserve. Resolves to whether there was one. */
-function setReserve(connection: Connection, isWanted: boolean): Promise<boolean> {
+function setReserve(connection: DatabaseConnection, isWanted: boolean): Promise<boolean> {
   return connection.run((db) =>
     write(db, ['reserve'], 'relaxed', async (transaction) => {
       const store = transaction.objectStore('reserve')

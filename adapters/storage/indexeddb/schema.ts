@@ -61,7 +61,7 @@ export interface LogRow extends Partial<ChoreTimes> {
   /** Of all blocks of the log, except for those in tail rows. */
   readonly meteredBytes: number
   /** The latest blocks below `head`, while they are small. All pages precede them. */
-  readonly tail: Page
+  readonly tail: PackedBlocks
   /** All blocks that end at or below this sequence number were reclaimed after a trim. */
   readonly freedBelow: number
 }
@@ -83,7 +83,7 @@ export type TailKey = [logId: string, firstSeqNum: number, revision: number]
  * The key contains the first sequence number, so of two writers that build on the same head only one
  * succeeds. A writer with a stale revision finds no marker, and readers ignore its rows.
  */
-export interface TailRow extends Page {
+export interface TailRow extends PackedBlocks {
   /** The revision of the log row that it extends. */
   readonly revision: number
   /** The head after these appends. */
@@ -106,7 +106,7 @@ export interface TailMarker {
  * Consecutive blocks of one log in two buffers, which browsers clone faster than objects, and store in less
  * space.
  */
-export interface Page {
+export interface PackedBlocks {
   /**
    * Seven numbers per block: first and end sequence number, first and last timestamp, metered bytes, expiry
    * (infinity for never), and the offset at which its data ends.
@@ -129,18 +129,18 @@ type PartKey = [...PageKey, part: number]
  * Where possible, a block is split between records: each part is then a block itself, so a read copies
  * nothing and loads only the parts that it needs.
  */
-export interface PageRow extends Page {
+export interface PageRow extends PackedBlocks {
   readonly logId: string
   readonly lastTimestamp: number
   /** The earliest expiry of the blocks; absent if none expires. */
-  readonly expiresAt?: number
+  readonly expiresAt?: number | undefined
   /** The number of rows in `parts` that hold the data of the only block; 0 if the data is in this row. */
   readonly parts: number
   /**
    * The numbers of the blocks that the only block was split into, one per part; absent if parts are not
    * blocks.
    */
-  readonly pieces?: Float64Array
+  readonly pieces?: Float64Array | undefined
 }
 
 export const RESERVE = 'bytes'
@@ -153,13 +153,13 @@ export type ChoreKind = 'deleted' | 'expired' | 'trimmed'
 export type Chore = [kind: ChoreKind, at: number, logId: string]
 
 export type StoreName = StoreNames<Schema>
-export type Database = IDBPDatabase<Schema>
+export type IndexedDatabase = IDBPDatabase<Schema>
 export type ReadTransaction = IDBPTransaction<Schema, StoreName[], 'readonly'>
 export type WriteTransaction = IDBPTransaction<Schema, StoreName[], 'readwrite'>
 type UpgradeTransaction = IDBPTransaction<Schema, StoreName[], 'versionchange'>
 
 /** Each upgrades the schema by one version and keeps all data; the first starts from an empty database. */
-const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => void)[] = [
+const UPGRADES: readonly ((db: IndexedDatabase, transaction: UpgradeTransaction) => void)[] = [
   (db) => {
     db.createObjectStore('documents')
     db.createObjectStore('counters')
@@ -179,6 +179,6 @@ const UPGRADES: readonly ((db: Database, transaction: UpgradeTransaction) => voi
   },
 ]
 
-export function upgrade(db: Database, fromVersion: number, transaction: UpgradeTransaction): void {
+export function upgrade(db: IndexedDatabase, fromVersion: number, transaction: UpgradeTransaction): void {
   for (const step of UPGRADES.slice(fromVersion)) step(db, transaction)
 }

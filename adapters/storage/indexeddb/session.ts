@@ -3,18 +3,18 @@ import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { AppendWriter } from './append-writer.ts'
 import { contendForBackgroundLock } from './background-lock.ts'
 import { ChangeChannel } from './change-channel.ts'
-import { commit } from './commit.ts'
-import { Connection } from './connection.ts'
+import { commitTransaction } from './commit.ts'
+import { DatabaseConnection } from './connection.ts'
 import { getDocument, listDocuments } from './documents.ts'
-import { measureLogs, readHead, readLogRange } from './log-reader.ts'
-import { reclaim } from './reclaim.ts'
-import { isQuotaFailure, Reserve } from './reserve.ts'
+import { loadHead, measureLogs, readLogRange } from './log-reader.ts'
+import { reclaimPages } from './reclaim.ts'
+import { isQuotaFailure, SpaceReserve } from './reserve.ts'
 import type { SpaceMonitor } from './space.ts'
-import type { Durability } from './transactions.ts'
+import type { TransactionDurability } from './transactions.ts'
 
 export interface DatabaseOptions {
   readonly name: string
-  readonly durability: Durability
+  readonly durability: TransactionDurability
   readonly space: SpaceMonitor
 }
 
@@ -23,10 +23,10 @@ export async function openSession(
   { name, durability, space }: DatabaseOptions,
   { clock, onLogChanged }: StorageContext,
 ): Promise<StorageSession> {
-  const connection = new Connection(name, clock)
+  const connection = new DatabaseConnection(name, clock)
   await connection.open()
   const calls = new SessionCalls()
-  const reserve = new Reserve(connection)
+  const reserve = new SpaceReserve(connection)
   const channel = new ChangeChannel(name, clock, (logId) => {
     if (!calls.isClosed) onLogChanged(logId)
   })
@@ -52,17 +52,17 @@ export async function openSession(
       run(async () => {
         // The caller may modify the values while the documents are read.
         const changes = structuredClone(given)
-        const work = () => commit(connection, durability, changes)
+        const work = () => commitTransaction(connection, durability, changes)
         const freesSpace = changes.some(({ kind }) => kind === 'delete' || kind === 'delete-log')
         await (freesSpace ? reserve.use(work) : work())
         channel.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
       }),
-    head: (logId) => run(() => readHead(connection, logId)),
+    head: (logId) => run(() => loadHead(connection, logId)),
     append: (request) => run(() => writer.append(request)),
     read: (logId, range) => run(() => readLogRange(connection, logId, range)),
     reclaim: (limits) =>
       run(async () => {
-        const reclaimed = await reserve.use(() => reclaim(connection, limits))
+        const reclaimed = await reserve.use(() => reclaimPages(connection, limits))
         if (reserve.isSpent) await reserve.restore()
         return reclaimed
       }),

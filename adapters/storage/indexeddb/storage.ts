@@ -1,25 +1,24 @@
 import type { Observable } from 'rxjs'
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
-import type { Storage } from '../../../src/storage/contract.ts'
+import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { canBroadcast } from './change-channel.ts'
 import { openSession } from './session.ts'
 import { type LowSpace, measureUsage, persist, SpaceMonitor, type StorageUsage } from './space.ts'
-import type { Durability } from './transactions.ts'
 
 /** Options of `indexedDb`. */
 export interface IndexedDbOptions {
   /**
-   * What a resolved append survives: power loss (`strict`) or only a crash of the browser (`relaxed`, the
-   * default of most browsers). Defaults to `strict`.
+   * What a resolved append survives: power loss, or only a crash of the browser (`process-crash`, faster).
+   * Defaults to `power-loss`.
    */
-  readonly durability?: Durability
+  readonly durability?: Durability | undefined
   /** The share of the quota, in (0, 1], above which space counts as low. Defaults to 0.8. */
-  readonly lowSpaceShare?: number
+  readonly lowSpaceShare?: number | undefined
 }
 
 const INDEXED_DB_OPTIONS: MembersOf<IndexedDbOptions> = {
-  durability: oneOf(['strict', 'relaxed']),
+  durability: oneOf(['power-loss', 'process-crash']),
   lowSpaceShare: 'number',
 }
 
@@ -60,7 +59,7 @@ export interface IndexedDbStorage extends Storage {
 export function indexedDb(name: string, options: IndexedDbOptions = {}): IndexedDbStorage {
   assertOptions(options, INDEXED_DB_OPTIONS)
   if (typeof name !== 'string') throw invalid('indexedDb needs the name of a database', 'name')
-  const { durability = 'strict', lowSpaceShare = 0.8 } = options
+  const { durability = 'power-loss', lowSpaceShare = 0.8 } = options
   if (!(lowSpaceShare > 0 && lowSpaceShare <= 1)) {
     throw invalid(`lowSpaceShare is ${lowSpaceShare}; expected a number in (0, 1]`, 'lowSpaceShare')
   }
@@ -69,11 +68,12 @@ export function indexedDb(name: string, options: IndexedDbOptions = {}): Indexed
     name,
     manifest: {
       name: 'indexeddb',
-      durability: durability === 'strict' ? 'power-loss' : 'process-crash',
+      durability,
       shared: true,
       notifications: canBroadcast() ? 'hint' : 'none',
     },
-    open: (context) => openSession({ name, durability, space }, context),
+    open: (context) =>
+      openSession({ name, durability: durability === 'power-loss' ? 'strict' : 'relaxed', space }, context),
     lowSpace$: space.low$,
     usage: measureUsage,
     persist,

@@ -53,7 +53,10 @@ export async function hasMarker(
   return (await transaction.objectStore('appends').getKey(markerKey(logId, revision))) !== undefined
 }
 
-export async function readLog(transaction: WriteTransaction, logId: string): Promise<StoredLog | undefined> {
+export async function readTailLog(
+  transaction: WriteTransaction,
+  logId: string,
+): Promise<StoredLog | undefined> {
   const row = await transaction.objectStore('logs').get(logId)
   return row && { row, tailRows: await readTailRows(transaction, logId, row) }
 }

@@ -1,14 +1,14 @@
 import { unwrap } from 'idb'
-import type { Database, StoreName, WriteTransaction } from './schema.ts'
+import type { IndexedDatabase, StoreName, WriteTransaction } from './schema.ts'
 
-/** What a resolved append survives. `strict`: power loss. `relaxed`: a crash of the browser. */
-export type Durability = 'strict' | 'relaxed'
+/** `strict` waits for the disk, `relaxed` for the operating system. */
+export type TransactionDurability = 'strict' | 'relaxed'
 
 /** Runs `work` in one transaction. Resolves when it is durable. If `work` rejects, nothing is changed. */
 export async function write<Result>(
-  db: Database,
+  db: IndexedDatabase,
   stores: readonly StoreName[],
-  durability: Durability,
+  durability: TransactionDurability,
   work: (transaction: WriteTransaction, raw: IDBTransaction) => Promise<Result>,
 ): Promise<Result> {
   const transaction: WriteTransaction = db.transaction([...stores], 'readwrite', { durability })

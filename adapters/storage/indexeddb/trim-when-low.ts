@@ -31,16 +31,16 @@ export interface TrimWhenLowOptions<Stream extends TrimmableStream = TrimmableSt
   /** Returns the streams whose oldest records may be trimmed. Called each time that space is low. */
   readonly streams: () => Iterable<Stream> | Promise<Iterable<Stream>>
   /** The share of the quota, in (0, 1), to free up to. Defaults to 0.3. */
-  readonly freeShare?: number
+  readonly freeShare?: number | undefined
   /** Called after each trim. */
-  readonly onTrim?: (stream: Stream, trimPoint: number) => void
+  readonly onTrim?: ((stream: Stream, trimPoint: number) => void) | undefined
   /**
    * Called when trimming failed. It is retried the next time that space is low. By default errors are
    * ignored.
    */
-  readonly onError?: (error: unknown) => void
+  readonly onError?: ((error: unknown) => void) | undefined
   /** The source of time. Defaults to the system clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 const TRIM_OPTIONS: MembersOf<TrimWhenLowOptions> = {

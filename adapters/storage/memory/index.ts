@@ -16,7 +16,7 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { storageClosed } from '../../../src/storage/errors.ts'
 import { MemoryCatalog } from './catalog.ts'
-import { Logs } from './logs.ts'
+import { MemoryLogs } from './logs.ts'
 
 /**
  * A storage that keeps everything in the returned object: for tests, caches, and pages that may lose their
@@ -48,7 +48,7 @@ const DONE: Promise<void> = Promise.resolve()
 /** The data of one `memory()`, shared by its sessions. */
 class MemoryData {
   readonly catalog = new MemoryCatalog()
-  readonly logs = new Logs()
+  readonly logs = new MemoryLogs()
   readonly sessions = new Set<MemorySession>()
 
   commit(changes: readonly CatalogChange[]): void {

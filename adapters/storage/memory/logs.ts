@@ -22,7 +22,7 @@ import { OrderedList } from '../../../src/storage/ordered-list.ts'
 import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
 
 /** All logs, and which of them have blocks to free. */
-export class Logs implements LogHeads {
+export class MemoryLogs implements LogHeads {
   readonly #logs = new Map<string, MemoryLog>()
   /** For the first block of each log. */
   readonly #arena = new Arena()

@@ -32,7 +32,7 @@ interface AppendQueue {
  * Group commit: the appends to a log that arrive during a statement share the next one. Each log has one
  * statement at a time, and different logs use different connections.
  */
-export class AppendWriter {
+export class StatementWriter {
   readonly #database: Database
   readonly #tables: Tables
   readonly #onAppended: (logId: string) => void

@@ -1,7 +1,7 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
 import { keyBounds } from '../../../src/storage/document-keys.ts'
-import type { Row } from './client.ts'
+import type { PostgresRow } from './client.ts'
 import type { Database } from './database.ts'
 import type { Tables } from './schema.ts'
 import { prepared } from './statement.ts'
@@ -49,6 +49,6 @@ function statementsOf({ documents }: Tables) {
   }
 }
 
-function documentOf({ key, value, version }: Row): Document {
+function documentOf({ key, value, version }: PostgresRow): Document {
   return { key: lossyTextOf(bytesOf(key)), value: JSON.parse(String(value)), version: numberOf(version) }
 }

@@ -16,7 +16,7 @@ const RECONNECT_MS = { first: 50, last: 5_000 }
  * hints: they are lost while a connection is, and some engines and poolers deliver none. Never rejects,
  * because the changes are already durable.
  */
-export class ChangeChannel {
+export class NotificationChannel {
   readonly #id = idFrom(secureRandom)
   readonly #name: string
   readonly #database: Database

@@ -8,20 +8,20 @@ export interface PostgresClient {
 }
 
 /** A row by column. Drivers return 64-bit integers as text, numbers or `bigint`. */
-export type Row = Readonly<Record<string, unknown>>
+export type PostgresRow = Readonly<Record<string, unknown>>
 
 /** A connection for one statement. */
 interface Lease {
   /** Whether the connection was not used before. Absent if the client does not tell connections apart. */
-  readonly isNew?: boolean
+  readonly isNew?: boolean | undefined
   /** Runs a statement, prepared under its name if it has one and the client can. */
-  run(text: string, values: readonly unknown[], name: string | undefined): Promise<readonly Row[]>
+  run(text: string, values: readonly unknown[], name: string | undefined): Promise<readonly PostgresRow[]>
   /** Returns the connection. A broken one is closed. */
   release(isBroken: boolean): void
 }
 
 /** Where statements run. */
-export interface Connections {
+export interface ConnectionSource {
   /** Waits for a free connection. */
   acquire(): Promise<Lease>
   /** Opens the connection that listens for notifications; undefined if this client cannot listen. */
@@ -59,7 +59,7 @@ export interface ConnectedClient extends PostgresClient {
 /** The part of a `Pool` of `pg` that is used here. */
 export interface ClientPool extends PostgresClient {
   readonly totalCount: number
-  readonly options?: { readonly max?: number | null | undefined }
+  readonly options?: { readonly max?: number | null | undefined } | undefined
   connect(): Promise<ConnectedClient & { release(error?: boolean): void }>
 }
 
@@ -69,7 +69,7 @@ interface ListeningClient extends PostgresClient {
 }
 
 /** The connections of a client that the caller owns. */
-export function connectionsOf(client: PostgresClient): Connections {
+export function connectionsOf(client: PostgresClient): ConnectionSource {
   if (isPool(client)) {
     const { acquire, listen } = poolConnections(client)
     // The connection that listens must not be the only one.
@@ -77,7 +77,8 @@ export function connectionsOf(client: PostgresClient): Connections {
     return { acquire, ...(canListenToo && { listen }), close: async () => {} }
   }
   const lease: Lease = {
-    run: async (text, values) => (await client.query(text, values as unknown[])).rows as readonly Row[],
+    run: async (text, values) =>
+      (await client.query(text, values as unknown[])).rows as readonly PostgresRow[],
     release() {},
   }
   return {
@@ -96,7 +97,7 @@ export function connectionsOf(client: PostgresClient): Connections {
 const guarded = new WeakSet<ConnectedClient>()
 
 /** A connection of the pool for each statement, because `Pool.query` closes it after every error. */
-export function poolConnections(pool: ClientPool): Required<Omit<Connections, 'close'>> {
+export function poolConnections(pool: ClientPool): Required<Omit<ConnectionSource, 'close'>> {
   return {
     async acquire() {
       const client = await pool.connect()
@@ -109,7 +110,7 @@ export function poolConnections(pool: ClientPool): Required<Omit<Connections, 'c
         async run(text, values: unknown[], name) {
           const result =
             name === undefined ? client.query(text, values) : client.query({ name, text, values })
-          return (await result).rows as readonly Row[]
+          return (await result).rows as readonly PostgresRow[]
         },
         release: (isBroken) => client.release(isBroken),
       }

@@ -112,7 +112,7 @@ export const COMMIT_KEPT_MS = 3_600_000
  * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id goes
  * with them, so that a commit whose connection was lost can be told from one that did not happen.
  */
-export async function commit(
+export async function commitStatement(
   database: Database,
   tables: Tables,
   changes: readonly CatalogChange[],

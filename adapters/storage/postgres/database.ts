@@ -1,24 +1,24 @@
 import { type Clock, trackExternalWork } from '../../../src/runtime/clock.ts'
 import { secureRandom } from '../../../src/runtime/ids.ts'
-import type { Connections, Row } from './client.ts'
+import type { ConnectionSource, PostgresRow } from './client.ts'
 import {
+  databaseFailure,
   errorKindOf,
   isDatabaseMissing,
   isNotPrepared,
   isUnreachableForGood,
   sqlStateOf,
-  toStorageFailure,
 } from './failures.ts'
 import type { History } from './history.ts'
 import type { Statement } from './statement.ts'
 
 /** The result of a statement. */
-export interface Outcome {
-  readonly rows: readonly Row[]
+export interface StatementResult {
+  readonly rows: readonly PostgresRow[]
   /** Whether an earlier attempt may have been committed as well. */
   readonly isRepeated: boolean
   /** The `SQLSTATE`, if it is one that the caller expects. The statement was rolled back. */
-  readonly rejectedWith?: string
+  readonly rejectedWith?: string | undefined
 }
 
 /** The connection leads to a server that has become a standby. */
@@ -29,7 +29,7 @@ const RETRY_MS = { first: 10, last: 1_000 }
 
 /** Runs statements, and repeats those that a lost connection or a conflict ended. */
 export class Database {
-  readonly #connections: Connections
+  readonly #connections: ConnectionSource
   readonly #clock: Clock
   readonly #retryMs: number
   readonly #history: History | undefined
@@ -37,7 +37,7 @@ export class Database {
   #hasConnected = false
   #canPrepare = true
 
-  constructor(connections: Connections, clock: Clock, retryMs: number, history?: History) {
+  constructor(connections: ConnectionSource, clock: Clock, retryMs: number, history?: History) {
     this.#connections = connections
     this.#clock = clock
     this.#retryMs = retryMs
@@ -45,7 +45,10 @@ export class Database {
   }
 
   /** Runs a statement that may take effect twice. Rejects with `StorageFailure`. */
-  async query(statement: string | Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+  async query(
+    statement: string | Statement,
+    values: readonly unknown[] = [],
+  ): Promise<readonly PostgresRow[]> {
     return (await this.run(statement, values)).rows
   }
 
@@ -57,7 +60,7 @@ export class Database {
     statement: string | Statement,
     values: readonly unknown[],
     expected: readonly string[] = [],
-  ): Promise<Outcome> {
+  ): Promise<StatementResult> {
     const { text, name } = typeof statement === 'string' ? { text: statement, name: undefined } : statement
     const deadline = this.#clock.now() + this.#retryMs
     let isRepeated = false
@@ -80,14 +83,14 @@ export class Database {
         ? kind === 'rejected'
         : isDatabaseMissing(error) || (!this.#hasConnected && isUnreachableForGood(error))
       if (isFinal || this.#clock.now() >= deadline || this.#closing.signal.aborted) {
-        throw toStorageFailure(error, !isRepeated)
+        throw databaseFailure(error, !isRepeated)
       }
       await this.#wait(delayMs * (0.5 + secureRandom()))
     }
   }
 
   /** Opens the connection that listens, if the client can. Rejects with the error of the driver. */
-  get listen(): Connections['listen'] {
+  get listen(): ConnectionSource['listen'] {
     return this.#connections.listen
   }
 
@@ -104,7 +107,9 @@ export class Database {
     text: string,
     values: readonly unknown[],
     name: string | undefined,
-  ): Promise<{ readonly rows: readonly Row[] } | { readonly error: unknown; readonly wasSent: boolean }> {
+  ): Promise<
+    { readonly rows: readonly PostgresRow[] } | { readonly error: unknown; readonly wasSent: boolean }
+  > {
     let wasSent = false
     const work = async () => {
       const lease = await this.#connections.acquire()

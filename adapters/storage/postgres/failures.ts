@@ -83,7 +83,7 @@ const KINDS: Readonly<Record<string, StorageFailureKind>> = {
 }
 
 /** The failure for an error of the driver or the server. */
-export function toStorageFailure(error: unknown, nothingWritten: boolean): StorageFailure {
+export function databaseFailure(error: unknown, nothingWritten: boolean): StorageFailure {
   if (StorageFailure.is(error)) return error
   const state = sqlStateOf(error)
   if (state !== undefined && /^(53100|53400)$/.test(state)) {
@@ -101,7 +101,7 @@ export function toStorageFailure(error: unknown, nothingWritten: boolean): Stora
 }
 
 /** A failure that changed nothing. */
-export function failure(kind: StorageFailureKind, message: string, cause?: unknown): StorageFailure {
+export function unwrittenFailure(kind: StorageFailureKind, message: string, cause?: unknown): StorageFailure {
   return new StorageFailure(kind, message, { nothingWritten: true, cause })
 }
 

@@ -1,7 +1,7 @@
 import type { Head, LogStart } from '../../../src/storage/contract.ts'
 import { emptyHead } from '../../../src/storage/heads.ts'
-import type { Row } from './client.ts'
-import { failure } from './failures.ts'
+import type { PostgresRow } from './client.ts'
+import { unwrittenFailure } from './failures.ts'
 import { numberOf } from './values.ts'
 
 /** The part of a head that has no separate column. */
@@ -19,14 +19,14 @@ export function stateOf({ tail, trimPoint, fencingToken, appendedAt, trims }: He
 export const HEAD_COLUMNS = 'epoch, seq_num, append_id, state, extensions'
 
 /** The head in {@link HEAD_COLUMNS}. */
-export function headOf({ epoch, seq_num, append_id, state, extensions }: Row): Head {
+export function headOf({ epoch, seq_num, append_id, state, extensions }: PostgresRow): Head {
   let rest: State
   let extended: Pick<Head, 'extensions'> = {}
   try {
     rest = JSON.parse(String(state))
     if (extensions !== null) extended = { extensions: JSON.parse(String(extensions)) }
   } catch (error) {
-    throw failure('corrupt', 'the head of a log is damaged', error)
+    throw unwrittenFailure('corrupt', 'the head of a log is damaged', error)
   }
   return {
     epoch: numberOf(epoch),

@@ -1,4 +1,4 @@
-import type { Row } from './client.ts'
+import type { PostgresRow } from './client.ts'
 
 /**
  * Identifies the history of a server: a promoted replica continues on another timeline, and a restored copy
@@ -20,7 +20,7 @@ export class History {
   }
 
   /** Asks on a new connection, before anything else. Never rejects. */
-  async check(run: (text: string) => Promise<readonly Row[]>): Promise<void> {
+  async check(run: (text: string) => Promise<readonly PostgresRow[]>): Promise<void> {
     let found: string
     try {
       const [row] = await run(HISTORY)

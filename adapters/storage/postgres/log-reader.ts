@@ -1,7 +1,7 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import type { Head, HeadIdentity, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
-import type { Row } from './client.ts'
+import type { PostgresRow } from './client.ts'
 import type { Database } from './database.ts'
 import { HEAD_COLUMNS, headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
@@ -15,7 +15,7 @@ import { bytesOf, bytesOfBase64, numberOf, numberOrNull } from './values.ts'
 const ROWS_MAX = { first: 64, next: 1_000 }
 
 /** Reads heads and blocks. */
-export class LogReader {
+export class RowReader {
   readonly #database: Database
   readonly #statements: ReturnType<typeof statementsOf>
 
@@ -146,7 +146,10 @@ function statementsOf({ logs, blocks }: Tables) {
  * within a block is that of an append that was written in one statement with later ones of the same engine,
  * whose ids begin alike.
  */
-function isReplaced({ known_first, known_end, known_id }: Row, { seqNum, appendId }: HeadIdentity): boolean {
+function isReplaced(
+  { known_first, known_end, known_id }: PostgresRow,
+  { seqNum, appendId }: HeadIdentity,
+): boolean {
   if (known_end === null || numberOf(known_first) >= seqNum) return false
   if (numberOf(known_end) === seqNum) return known_id !== appendId
   return engineOf(String(known_id)) !== engineOf(appendId)
@@ -156,7 +159,7 @@ function engineOf(appendId: string): string {
   return appendId.slice(0, appendId.lastIndexOf(':') + 1)
 }
 
-function blockOf(row: Row): StoredBlock {
+function blockOf(row: PostgresRow): StoredBlock {
   return {
     firstSeqNum: numberOf(row.first_seq_num),
     endSeqNum: numberOf(row.end_seq_num),

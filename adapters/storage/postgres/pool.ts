@@ -1,12 +1,12 @@
 import type { Pool } from 'pg'
-import type { Connections } from './client.ts'
+import type { ConnectionSource } from './client.ts'
 import { poolConnections, startListening } from './client.ts'
-import { failure, isRefusedStartup, sqlStateOf } from './failures.ts'
+import { isRefusedStartup, sqlStateOf, unwrittenFailure } from './failures.ts'
 
 export interface PoolOptions {
   readonly connectionString: string
   readonly listenConnectionString: string
-  readonly maxConnections: number
+  readonly connectionsMax: number
   readonly statementTimeoutMs: number
   readonly lockTimeoutMs: number
 }
@@ -24,8 +24,8 @@ const REPLY_GRACE_MS = 2_000
 const SETTINGS = { default_transaction_isolation: 'read committed', enable_seqscan: 'off', jit: 'off' }
 
 /** Opens a pool of `pg`. Rejects with `StorageFailure` if `pg` is not installed. */
-export async function openPool(options: PoolOptions): Promise<Connections> {
-  const { connectionString, listenConnectionString, maxConnections, statementTimeoutMs, lockTimeoutMs } =
+export async function openPool(options: PoolOptions): Promise<ConnectionSource> {
+  const { connectionString, listenConnectionString, connectionsMax, statementTimeoutMs, lockTimeoutMs } =
     options
   const { Pool, Client } = await importPg()
   const common = {
@@ -36,7 +36,7 @@ export async function openPool(options: PoolOptions): Promise<Connections> {
   }
   const timeouts = { statement_timeout: statementTimeoutMs, lock_timeout: lockTimeoutMs }
   const newPool = (more: object) => {
-    const pool = new Pool({ ...common, ...more, connectionString, max: maxConnections })
+    const pool = new Pool({ ...common, ...more, connectionString, max: connectionsMax })
     // A lost connection that nothing uses: the pool replaces it.
     pool.on('error', () => {})
     return pool
@@ -100,7 +100,7 @@ function optionsOf(settings: Readonly<Record<string, string>>): string {
 }
 
 /** Whether the server confirms commits once they are durable. Rejects if it does not answer. */
-async function confirmsDurably({ acquire }: Pick<Connections, 'acquire'>): Promise<boolean> {
+async function confirmsDurably({ acquire }: Pick<ConnectionSource, 'acquire'>): Promise<boolean> {
   const text = "SELECT current_setting('synchronous_commit', true) AS value"
   const lease = await acquire()
   let isBroken = true
@@ -121,6 +121,6 @@ async function importPg(): Promise<Pick<typeof import('pg'), 'Pool' | 'Client'>>
   try {
     return (await import('pg')).default
   } catch (error) {
-    throw failure('io', '`headwater/postgres` needs the package `pg`: npm install pg', error)
+    throw unwrittenFailure('io', '`headwater/postgres` needs the package `pg`: npm install pg', error)
   }
 }

@@ -1,5 +1,5 @@
 import type { Database } from './database.ts'
-import { failure } from './failures.ts'
+import { unwrittenFailure } from './failures.ts'
 import type { Tables } from './schema.ts'
 
 type Privilege = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'
@@ -40,10 +40,10 @@ export async function assertWritable(database: Database): Promise<void> {
   const { is_read_only: isReadOnly, is_standby: isStandby, role } = rows[0] ?? {}
   const remedy = 'or open the storage with `readOnly: true`'
   if (isStandby === 'true') {
-    throw failure('denied', `the server is a read-only standby: connect to the primary, ${remedy}`)
+    throw unwrittenFailure('denied', `the server is a read-only standby: connect to the primary, ${remedy}`)
   }
   if (isReadOnly !== 'on') return
-  throw failure(
+  throw unwrittenFailure(
     'denied',
     `transactions of the role \`${role}\` are read-only: set \`default_transaction_read_only\` to off for the ` +
       `role and the database, ${remedy}`,
@@ -70,11 +70,14 @@ export async function assertPrivileges(
     [...UNKNOWN_TO_SERVER, ...MISSING],
   )
   if (rejectedWith !== undefined && MISSING.includes(rejectedWith)) {
-    throw failure('denied', `schema ${tables.schema} has no tables: open it once without \`readOnly\``)
+    throw unwrittenFailure(
+      'denied',
+      `schema ${tables.schema} has no tables: open it once without \`readOnly\``,
+    )
   }
   if (rows.length === 0) return
   const missing = rows.map(({ name, privilege }) => `${privilege} on ${name}`).join(', ')
-  throw failure(
+  throw unwrittenFailure(
     'denied',
     `the role \`${rows[0]!.role}\` lacks privileges in schema ${tables.schema}: ${missing}` +
       (isReadOnly ? '' : '; grant them, or open the storage with `readOnly: true`'),

@@ -1,7 +1,7 @@
 import { reclaimablePoint } from '../../../src/core/retention.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
-import type { Row } from './client.ts'
+import type { PostgresRow } from './client.ts'
 import { COMMIT_KEPT_MS } from './commit.ts'
 import type { Database } from './database.ts'
 import { QUERY_CANCELED } from './failures.ts'
@@ -20,7 +20,7 @@ interface Selection {
   readonly values: readonly unknown[]
   readonly order: string
   /** Whether the extensions of the logs, as `l`, decide, which no other process may change meanwhile. */
-  readonly isExtendable?: boolean
+  readonly isExtendable?: boolean | undefined
 }
 
 /** As good as never. */
@@ -34,7 +34,11 @@ const KEPT_UNTIL = `(
 )`
 
 /** Frees expired and trimmed blocks, those of deleted logs, and the ids of old commits. */
-export async function reclaim(database: Database, tables: Tables, limits: ReclaimLimits): Promise<Reclaimed> {
+export async function reclaimRows(
+  database: Database,
+  tables: Tables,
+  limits: ReclaimLimits,
+): Promise<Reclaimed> {
   const run = new Reclaiming(database, tables, limits)
   await run.freeExpired()
   await run.extendDue()
@@ -116,7 +120,7 @@ class Reclaiming {
     return expired.length > 0 || (await this.#dueLogs(1)).length > 0
   }
 
-  #dueLogs(limit: number): Promise<readonly Row[]> {
+  #dueLogs(limit: number): Promise<readonly PostgresRow[]> {
     return this.#database.query(
       `SELECT id, ${HEAD_COLUMNS}, is_deleted, due_at FROM ${this.#tables.logs}
        WHERE due_at <= $1 ORDER BY due_at LIMIT $2`,
@@ -124,13 +128,13 @@ class Reclaiming {
     )
   }
 
-  async #freeDeleted({ id }: Row): Promise<void> {
+  async #freeDeleted({ id }: PostgresRow): Promise<void> {
     const order = 'ORDER BY b.end_seq_num'
     if (await this.#free({ where: 'b.log = $2', values: [id], order })) return
     await this.#database.query(`DELETE FROM ${this.#tables.logs} WHERE id = $1 AND is_deleted`, [id])
   }
 
-  async #freeTrimmed(log: Row): Promise<void> {
+  async #freeTrimmed(log: PostgresRow): Promise<void> {
     const { trims } = headOf(log)
     const { trimmedBefore } = this.#limits
     const point = reclaimablePoint(trims, trimmedBefore)

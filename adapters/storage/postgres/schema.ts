@@ -1,7 +1,7 @@
 import { utf8Length } from '../../../src/model/bytes.ts'
 import { invalid } from '../../../src/model/errors.ts'
 import type { Database } from './database.ts'
-import { failure, NO_TABLES } from './failures.ts'
+import { NO_TABLES, unwrittenFailure } from './failures.ts'
 
 /** The tables of one schema, quoted. */
 export interface Tables {
@@ -114,7 +114,7 @@ export async function migrate(database: Database, tables: Tables): Promise<void>
     version = (await versionOf(database, tables)) ?? 0
   }
   if (version > VERSION) {
-    throw failure(
+    throw unwrittenFailure(
       'blocked',
       `the tables in schema ${tables.schema} have version ${version}; this version of headwater reads ${VERSION}`,
     )

@@ -6,7 +6,7 @@ import {
 } from '../../../src/core/clock-offset.ts'
 import type { StorageContext } from '../../../src/storage/contract.ts'
 import type { Database } from './database.ts'
-import { failure } from './failures.ts'
+import { unwrittenFailure } from './failures.ts'
 import { numberOf } from './values.ts'
 
 /** The clock of the server, in milliseconds. */
@@ -54,7 +54,7 @@ export class ServerClock {
     await this.now()
     if (!exceedsOffset(this.#offset, limitMs)) return
     const limit = `the limit is ${limitMs} ms (\`clockOffsetMsMax\`)`
-    throw failure('blocked', `${this.#difference()}; ${limit}: synchronize them`)
+    throw unwrittenFailure('blocked', `${this.#difference()}; ${limit}: synchronize them`)
   }
 
   #difference(): string {

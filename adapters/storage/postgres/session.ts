@@ -15,14 +15,14 @@ import type {
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
-import { AppendWriter } from './append-writer.ts'
+import { StatementWriter } from './append-writer.ts'
 import { BackgroundLease } from './background-lease.ts'
 import { PostgresCatalog } from './catalog.ts'
-import { ChangeChannel } from './change-channel.ts'
-import { commit } from './commit.ts'
+import { NotificationChannel } from './change-channel.ts'
+import { commitStatement } from './commit.ts'
 import type { Database } from './database.ts'
-import { LogReader } from './log-reader.ts'
-import { reclaim } from './reclaim.ts'
+import { RowReader } from './log-reader.ts'
+import { reclaimRows } from './reclaim.ts'
 import type { Tables } from './schema.ts'
 import type { ServerClock } from './server-clock.ts'
 
@@ -35,9 +35,9 @@ export class PostgresSession implements StorageSession {
   /** Absent if the engine's clock is virtual. */
   readonly now?: NonNullable<StorageSession['now']>
   readonly #catalog: PostgresCatalog
-  readonly #reader: LogReader
-  readonly #writer: AppendWriter
-  readonly #changes: ChangeChannel | undefined
+  readonly #reader: RowReader
+  readonly #writer: StatementWriter
+  readonly #changes: NotificationChannel | undefined
   readonly #leases = new Set<BackgroundLease>()
   readonly #calls = new SessionCalls()
 
@@ -58,10 +58,10 @@ export class PostgresSession implements StorageSession {
     this.#serverClock = serverClock
     if (serverClock !== undefined) this.now = () => this.#calls.run(() => serverClock.now())
     this.#catalog = new PostgresCatalog(database, tables)
-    this.#reader = new LogReader(database, tables)
-    this.#writer = new AppendWriter(database, tables, (logId) => this.#changes?.announce([logId]))
+    this.#reader = new RowReader(database, tables)
+    this.#writer = new StatementWriter(database, tables, (logId) => this.#changes?.announce([logId]))
     if (channel === undefined) return
-    this.#changes = new ChangeChannel(channel, database, context.clock, (logId) => {
+    this.#changes = new NotificationChannel(channel, database, context.clock, (logId) => {
       if (!this.#calls.isClosed) context.onLogChanged(logId)
     })
   }
@@ -81,7 +81,12 @@ export class PostgresSession implements StorageSession {
 
   commit(changes: readonly CatalogChange[]): Promise<void> {
     return this.#calls.run(async () => {
-      await commit(this.#database, this.#tables, changes, this.#context.clock.now() + this.clockOffsetMs())
+      await commitStatement(
+        this.#database,
+        this.#tables,
+        changes,
+        this.#context.clock.now() + this.clockOffsetMs(),
+      )
       this.#changes?.announce(changes.flatMap((change) => ('logId' in change ? [change.logId] : [])))
     })
   }
@@ -103,7 +108,7 @@ export class PostgresSession implements StorageSession {
   }
 
   reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return this.#calls.run(() => reclaim(this.#database, this.#tables, limits))
+    return this.#calls.run(() => reclaimRows(this.#database, this.#tables, limits))
   }
 
   measure(logIds: readonly string[]): Promise<number[]> {

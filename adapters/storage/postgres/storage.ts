@@ -1,7 +1,7 @@
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, hasMethod, type MembersOf } from '../../../src/model/validation.ts'
 import type { Storage, StorageContext } from '../../../src/storage/contract.ts'
-import { type Connections, connectionsOf, type PostgresClient } from './client.ts'
+import { type ConnectionSource, connectionsOf, type PostgresClient } from './client.ts'
 import { Database } from './database.ts'
 import { History } from './history.ts'
 import { openPool } from './pool.ts'
@@ -13,46 +13,46 @@ import { PostgresSession } from './session.ts'
 /** Options of `postgres`. Requires `connectionString` or `client`. */
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
-  readonly connectionString?: string
+  readonly connectionString?: string | undefined
   /** A client in place of `connectionString`, which the caller closes: a `Pool` of `pg`, a `PGlite`, ... */
-  readonly client?: PostgresClient
+  readonly client?: PostgresClient | undefined
   /** The schema of the tables, which is created. Default: `headwater`. */
-  readonly schema?: string
+  readonly schema?: string | undefined
   /** The most connections that `connectionString` opens, besides one that listens. Default: 10. */
-  readonly maxConnections?: number
+  readonly connectionsMax?: number | undefined
   /**
    * Whether to listen for changes by other processes (`LISTEN`). Otherwise followers poll every second.
    * Default: true.
    */
-  readonly listen?: boolean
+  readonly listen?: boolean | undefined
   /**
    * Where to listen if `connectionString` leads to a pooler in transaction mode: the database itself.
    * Default: `connectionString`.
    */
-  readonly listenConnectionString?: string
+  readonly listenConnectionString?: string | undefined
   /**
    * Opens tables that exist for reading only: on a standby, or with a role that may not write. Appends reject
    * with `storage`. Otherwise such a database is an error. Default: false.
    */
-  readonly readOnly?: boolean
+  readonly readOnly?: boolean | undefined
   /** How long a statement may take, in milliseconds. Default: 30,000. */
-  readonly statementTimeoutMs?: number
+  readonly statementTimeoutMs?: number | undefined
   /** How long a statement waits for a lock before it is repeated, in milliseconds. Default: 5,000. */
-  readonly lockTimeoutMs?: number
+  readonly lockTimeoutMs?: number | undefined
   /** How long calls are repeated while the database is unreachable, in milliseconds. Default: 30,000. */
-  readonly retryMs?: number
+  readonly retryMs?: number | undefined
   /**
    * How far the clock of this process may be from that of the database, in milliseconds. Beyond it, `open`
    * rejects. Default: 300,000.
    */
-  readonly clockOffsetMsMax?: number
+  readonly clockOffsetMsMax?: number | undefined
 }
 
 const POSTGRES_OPTIONS: MembersOf<PostgresOptions> = {
   connectionString: 'string',
   client: hasMethod('query', 'a client with a method `query`'),
   schema: 'string',
-  maxConnections: 'number',
+  connectionsMax: 'number',
   listen: 'boolean',
   listenConnectionString: 'string',
   readOnly: 'boolean',
@@ -79,21 +79,21 @@ export function postgres(options: PostgresOptions): Storage {
   if ((connectionString === undefined) === (client === undefined)) {
     throw invalid('postgres requires either `connectionString` or `client`', 'connectionString')
   }
-  const { maxConnections = 10, statementTimeoutMs = 30_000, lockTimeoutMs = 5_000 } = options
-  assertPositive({ maxConnections, statementTimeoutMs, lockTimeoutMs })
+  const { connectionsMax = 10, statementTimeoutMs = 30_000, lockTimeoutMs = 5_000 } = options
+  assertPositive({ connectionsMax, statementTimeoutMs, lockTimeoutMs })
   if (!(retryMs >= 0)) throw invalid('`retryMs` must be a number of milliseconds, at least 0', 'retryMs')
   const { clockOffsetMsMax = 300_000 } = options
   if (!(clockOffsetMsMax >= 0)) {
     throw invalid('`clockOffsetMsMax` must be a number of milliseconds, at least 0', 'clockOffsetMsMax')
   }
   const tables = tablesOf(schema)
-  const connect = async (): Promise<Connections> => {
+  const connect = async (): Promise<ConnectionSource> => {
     if (client !== undefined) return connectionsOf(client)
     const { listenConnectionString = connectionString! } = options
     return openPool({
       connectionString: connectionString!,
       listenConnectionString,
-      maxConnections,
+      connectionsMax,
       statementTimeoutMs,
       lockTimeoutMs,
     })
@@ -112,7 +112,7 @@ export function postgres(options: PostgresOptions): Storage {
 }
 
 async function openSession(
-  connections: Connections,
+  connections: ConnectionSource,
   tables: Tables,
   context: StorageContext,
   options: {

@@ -5,9 +5,9 @@ import type { Clock } from '../../../src/runtime/clock.ts'
 /** Selects the calls that a fault affects. Default: all from now on, until `heal()`. */
 export interface FaultPoint<Args extends readonly unknown[]> {
   /** Only the nth call from now on; 1 is the next. With `when`, only matching calls count. */
-  readonly nth?: number
+  readonly nth?: number | undefined
   /** Only calls for which this returns true. Receives the arguments of the call. */
-  readonly when?: (...args: Args) => boolean
+  readonly when?: ((...args: Args) => boolean) | undefined
 }
 
 /** The members of {@link FaultPoint}. */

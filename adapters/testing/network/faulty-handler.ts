@@ -20,11 +20,11 @@ export type Handler = (request: Request) => Response | Promise<Response>
 /** Options of `faultyHandler`. */
 export interface FaultyHandlerOptions {
   /** Seed of random faults. Equal seeds and equal requests give equal faults. Default: 1. */
-  readonly seed?: number
+  readonly seed?: number | undefined
   /** Random faults from the first request on. Default: none. */
-  readonly rates?: HandlerRates
+  readonly rates?: HandlerRates | undefined
   /** Measures delays. Default: the system clock. */
-  readonly clock?: Clock
+  readonly clock?: Clock | undefined
 }
 
 /**

@@ -21,33 +21,33 @@ export type RequestPoint = FaultPoint<[request: Request]>
 /** Which requests `respond` applies to, and what else the response has. */
 export interface ResponseOptions extends RequestPoint {
   /** The code in the body. Default: `unavailable`. */
-  readonly code?: string
+  readonly code?: string | undefined
   /** Headers of the response. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 /** Which requests `delay` applies to, and on which side. */
 export interface RequestDelayOptions extends RequestPoint {
   /** Delays the response instead of the request. Default: false. */
-  readonly after?: boolean
+  readonly after?: boolean | undefined
 }
 
 /** The probabilities of faults for each request, from 0 to 1, with a sum of at most 1. */
 export interface HandlerRates {
   /** That the connection is refused, and it certainly does not arrive. */
-  readonly refuse?: number
+  readonly refuse?: number | undefined
   /** That it never arrives, and its connection is reset. */
-  readonly drop?: number
+  readonly drop?: number | undefined
   /** That it never arrives, and gets the response 503 `unavailable`. */
-  readonly unavailable?: number
+  readonly unavailable?: number | undefined
   /** That it arrives twice, and the client gets the second response. */
-  readonly duplicate?: number
+  readonly duplicate?: number | undefined
   /** That it is handled, and the connection is reset before the response. */
-  readonly loseResponse?: number
+  readonly loseResponse?: number | undefined
   /** That the body of the response fails after up to 1,000 bytes. */
-  readonly cut?: number
+  readonly cut?: number | undefined
   /** The delay of the request or of its response, with equal probability. Independent of the other faults. */
-  readonly delay?: DelayRange
+  readonly delay?: DelayRange | undefined
 }
 
 /** An injected fault. `call` counts the requests, from 1. */

@@ -6,7 +6,7 @@ import { fetchFailed, relayedResponse } from './relayed-response.ts'
 /** Options of `inProcessService`. */
 export interface InProcessServiceOptions {
   /** The access token of the client. The default works only with a handler that has `auth: 'none'`. */
-  readonly accessToken?: string
+  readonly accessToken?: string | undefined
 }
 
 /** A service without a socket, created by {@link inProcessService}. */
@@ -102,7 +102,7 @@ export function inProcessService(handler: Handler, options: InProcessServiceOpti
     url,
     clientOptions,
     streamOptions: { forceTransport: 'fetch' },
-    connect: (Client, more: { readonly retry?: object } = {}) => {
+    connect: (Client, more: { readonly retry?: object | undefined } = {}) => {
       const retry = { ...clientOptions.retry, ...more.retry }
       return useFetchTransport(new Client({ ...clientOptions, ...more, retry } as never))
     },

@@ -2,9 +2,9 @@ export interface RelayOptions {
   /** Aborting it fails the body with its reason and cancels the source. */
   readonly signal: AbortSignal
   /** Called once when the body has ended, failed or was cancelled. */
-  readonly onEnd?: () => void
+  readonly onEnd?: (() => void) | undefined
   /** Fails the body with the error after this many bytes. A shorter body arrives completely. */
-  readonly cut?: { readonly afterBytes: number; readonly error: unknown }
+  readonly cut?: { readonly afterBytes: number; readonly error: unknown } | undefined
 }
 
 /** Returns the same response with a body that can be aborted or cut. Does not read ahead. */

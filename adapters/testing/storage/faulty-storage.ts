@@ -23,15 +23,15 @@ import type {
 /** Options of `faultyStorage`. */
 export interface FaultyStorageOptions {
   /** Seed of random faults. Equal seeds and equal calls give equal faults. Default: 1. */
-  readonly seed?: number
+  readonly seed?: number | undefined
   /** Random faults from the first call on. Default: none. */
-  readonly rates?: StorageRates
+  readonly rates?: StorageRates | undefined
   /**
    * The guarantee of notifications in the manifest. Default: that of the storage, but `hint` instead of
    * `reliable`, because notifications may be lost here, and the engine must poll. With `reliable` they cannot
    * be dropped or delayed.
    */
-  readonly notifications?: StorageManifest['notifications']
+  readonly notifications?: StorageManifest['notifications'] | undefined
 }
 
 /**

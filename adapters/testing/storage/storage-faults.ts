@@ -47,34 +47,34 @@ export type InjectedKind = StorageFailureKind | 'conflict'
 export interface FailOptions<Operation extends StorageOperation>
   extends FaultPoint<StorageArguments<Operation>> {
   /** Default: `io`. */
-  readonly kind?: InjectedKind
+  readonly kind?: InjectedKind | undefined
   /**
    * The call takes effect and its result is lost, so its outcome is unknown to the caller. Calls after it
    * take effect too, and their success may reveal it. Default: false; the call has no effect, and the failure
    * says so.
    */
-  readonly after?: boolean
+  readonly after?: boolean | undefined
 }
 
 /** Which calls `delay` applies to, and on which side. */
 export interface DelayOptions<Operation extends StorageOperation>
   extends FaultPoint<StorageArguments<Operation>> {
   /** Delays the result instead of the call. Default: false. */
-  readonly after?: boolean
+  readonly after?: boolean | undefined
 }
 
 /** The probabilities of faults for each call of an operation, from 0 to 1. */
 export interface CallRates {
   /** That the call fails without effect. Default: 0. */
-  readonly before?: number
+  readonly before?: number | undefined
   /**
    * That the call takes effect and its result is lost. The sum with `before` must not exceed 1. Default: 0.
    */
-  readonly after?: number
+  readonly after?: number | undefined
   /** The kind of failure. Default: `io`. */
-  readonly kind?: StorageFailureKind
+  readonly kind?: StorageFailureKind | undefined
   /** The delay of the call or of its result, with equal probability. Default: none. */
-  readonly delay?: DelayRange
+  readonly delay?: DelayRange | undefined
 }
 
 /** Probabilities of faults of a read. */
@@ -83,25 +83,25 @@ export interface ReadRates extends CallRates {
    * That a read returns only some of its blocks: at least the first, and not all if there are several.
    * Default: 0.
    */
-  readonly torn?: number
+  readonly torn?: number | undefined
 }
 
 /** Faults of notifications. Storages with `reliable` notifications permit only `duplicate`. */
 export interface NotificationRates {
   /** That it is lost. */
-  readonly drop?: number
+  readonly drop?: number | undefined
   /** That it arrives twice. */
-  readonly duplicate?: number
+  readonly duplicate?: number | undefined
   /** How long it is held back. */
-  readonly delay?: DelayRange
+  readonly delay?: DelayRange | undefined
 }
 
 /** Probabilities of faults by operation, and of notifications. */
 export type StorageRates = {
   readonly [Operation in Exclude<StorageOperation, 'read'>]?: CallRates
 } & {
-  readonly read?: ReadRates
-  readonly notification?: NotificationRates
+  readonly read?: ReadRates | undefined
+  readonly notification?: NotificationRates | undefined
 }
 
 /**

@@ -14,7 +14,7 @@ export function hourOf(time: number): number {
 }
 
 /** Adds a range, merging those that overlap or touch. */
-export function addRange(activity: Activity, run: HourRange): Activity {
+export function addActivity(activity: Activity, run: HourRange): Activity {
   const merged: HourRange[] = []
   for (const [first, last] of [...activity, run].sort(([a], [b]) => a - b)) {
     const previous = merged.at(-1)
@@ -33,7 +33,7 @@ export function coarsenActivity(activity: Activity, now: number): Activity {
     if (last < daysFrom) continue
     const from = Math.max(daysFrom, first < hoursFrom ? first - (first % HOURS_PER_DAY) : first)
     const to = last < hoursFrom ? last - (last % HOURS_PER_DAY) + HOURS_PER_DAY - 1 : last
-    coarsened = addRange(coarsened, [from, to])
+    coarsened = addActivity(coarsened, [from, to])
   }
   return coarsened
 }
@@ -50,7 +50,7 @@ export interface Sampled {
   /** The last hour in which all basins were sampled. */
   readonly hour: number
   /** The engine that samples them. Absent when it is done. */
-  readonly claim?: SamplingClaim
+  readonly claim?: SamplingClaim | undefined
 }
 
 interface SamplingClaim {

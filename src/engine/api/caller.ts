@@ -12,7 +12,7 @@ import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Admission } from '../service/admission.ts'
 import { permissionDenied } from '../service/errors.ts'
 import { type HolderPermit, OWNER_PERMIT, type Permit } from '../service/permit.ts'
-import type { Connection, StreamTarget } from '../service/stream-target.ts'
+import type { StreamTarget, UsageConnection } from '../service/stream-target.ts'
 import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageRecorder } from '../service/usage.ts'
 
@@ -46,7 +46,7 @@ export interface OpenTarget {
  * a caller, which authorizes it and counts it. For the owner this is synchronous.
  */
 export class Caller {
-  readonly connection: Connection
+  readonly connection: UsageConnection
   /** The retention of basins and streams that it creates without one. Undefined: the protocol's. */
   readonly defaultRetention: RetentionPolicy | undefined
   readonly isOwner: boolean
@@ -59,7 +59,7 @@ export class Caller {
 
   private constructor(
     context: CallerContext,
-    connection: Connection,
+    connection: UsageConnection,
     defaultRetention: RetentionPolicy | undefined,
     holder: { readonly token: string | undefined; readonly isCached: boolean } | undefined,
   ) {
@@ -72,7 +72,7 @@ export class Caller {
   }
 
   /** The owner of the engine, who keeps records forever by default. */
-  static owner(context: CallerContext, connection: Connection = {}): Caller {
+  static owner(context: CallerContext, connection: UsageConnection = {}): Caller {
     return new Caller(context, connection, 'infinite', undefined)
   }
 
@@ -85,7 +85,7 @@ export class Caller {
   }
 
   /** The same caller on another connection, perhaps with another default retention. */
-  onConnection(connection: Connection, defaultRetention: RetentionPolicy | undefined): Caller {
+  onConnection(connection: UsageConnection, defaultRetention: RetentionPolicy | undefined): Caller {
     const holder = this.isOwner ? undefined : { token: this.#token, isCached: this.#isCached }
     return new Caller(this.#context, connection, defaultRetention, holder)
   }

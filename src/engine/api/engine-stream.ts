@@ -12,7 +12,7 @@ import { RedactedKey } from '../../model/redacted-key.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
-import type { Reservation } from '../service/admission.ts'
+import type { MemoryReservation } from '../service/admission.ts'
 import type { StreamTarget } from '../service/stream-target.ts'
 import type { Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
@@ -172,7 +172,7 @@ export class EngineStream extends Stream {
 
   async #appendAsHolder(
     batch: AppendBatch,
-    reservation: Reservation,
+    reservation: MemoryReservation,
     signal: AbortSignal | undefined,
   ): Promise<AppendAck> {
     try {

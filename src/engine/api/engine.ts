@@ -23,7 +23,7 @@ import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinPlacement } from '../service/basin-service.ts'
 import type { EngineStats } from '../service/stats.ts'
 import type { RestoredStream } from '../service/stream-service.ts'
-import type { Connection } from '../service/stream-target.ts'
+import type { UsageConnection } from '../service/stream-target.ts'
 import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageCounters } from '../service/usage.ts'
 import type { AlternativeOperations, Caller } from './caller.ts'
@@ -78,7 +78,7 @@ export class Engine extends Headwater {
    * @internal The same caller on another connection, by which the usage metrics count appends. What it
    * creates has this retention by default, or else the protocol's.
    */
-  onConnection(connection: Connection, defaultRetention?: Caller['defaultRetention']): Engine {
+  onConnection(connection: UsageConnection, defaultRetention?: Caller['defaultRetention']): Engine {
     return new Engine(this.#services, this.#caller.onConnection(connection, defaultRetention))
   }
 

@@ -11,9 +11,9 @@ import {
   decodeSkeleton,
   isSealed,
   joinRecords,
-  type Segment,
+  type SealedSegment,
 } from '../../storage/sealed-block.ts'
-import { decodeOrThrowCorrupt } from '../log/errors.ts'
+import { decodeStored } from '../log/errors.ts'
 import { type LiveBatch, withData } from '../log/live-tail.ts'
 import type { Wanted } from '../log/record-codec.ts'
 import type { StreamAead } from './stream-aead.ts'
@@ -35,7 +35,7 @@ export class BlockOpener {
 
   /** Returns the position and timestamp of every record, which are not encrypted. */
   positions(block: StoredBlock): readonly SequencedRecord[] {
-    return decodeOrThrowCorrupt(() => this.#parse(block).skeleton)
+    return decodeStored(() => this.#parse(block).skeleton)
   }
 
   /**
@@ -48,7 +48,7 @@ export class BlockOpener {
     const isWhole = firstSeqNum >= from && block.endSeqNum <= endSeqNum
     if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) return 'sealed'
     if (count === 1) return undefined
-    const { segment, skeleton } = decodeOrThrowCorrupt(() => this.#parse(block))
+    const { segment, skeleton } = decodeStored(() => this.#parse(block))
     const inRange = skeleton.filter(({ seqNum }) => seqNum >= from && seqNum < endSeqNum)
     // Without their bodies, ordinary records count for less: this many are admitted at most.
     const atMost = admit(limits, inRange).count
@@ -63,18 +63,18 @@ export class BlockOpener {
 
   /** Opens all of a block. Needs the key only if it has ordinary records. */
   openWhole(block: StoredBlock): MaybePromise<StoredBlock> {
-    const { segment, skeleton } = decodeOrThrowCorrupt(() => this.#parse(block))
+    const { segment, skeleton } = decodeStored(() => this.#parse(block))
     const { sealed, meteredBytes } = segment
     const opening = sealed === undefined ? EMPTY_BYTES : this.#aead.open(this.#key, sealed)
     return andThen(opening, (plaintext) =>
-      decodeOrThrowCorrupt(() => ({
+      decodeStored(() => ({
         ...block,
         data: encodeRecords(joinRecords(skeleton, plaintext, meteredBytes)),
       })),
     )
   }
 
-  #parse(block: StoredBlock): { segment: Segment; skeleton: readonly SequencedRecord[] } {
+  #parse(block: StoredBlock): { segment: SealedSegment; skeleton: readonly SequencedRecord[] } {
     const [segment, another] = decodeSegments(block.data)
     if (segment === undefined || another !== undefined) throw new RangeError('not one segment')
     if (segment.cipher !== this.#aead.cipher) throw new RangeError(`encrypted with ${segment.cipher}`)
@@ -102,8 +102,8 @@ function checkPositions(block: StoredBlock, skeleton: readonly SequencedRecord[]
  * Splits a block into the appends that a storage merged. Throws `storage` if it is not a block of sealed
  * records.
  */
-export function splitBlock(block: StoredBlock): StoredBlock[] {
-  return decodeOrThrowCorrupt(() => {
+export function splitSealedBlock(block: StoredBlock): StoredBlock[] {
+  return decodeStored(() => {
     const segments = decodeSegments(block.data)
     // The usual case. Opening checks whether it agrees with the block.
     if (segments.length === 1) return [block]

@@ -11,7 +11,7 @@ import { encodePlaintext, encodeSegment, encodeSkeleton, type Sealed } from '../
 import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../log/append-entry.ts'
 import type { RecordCodec, RecordReader } from '../log/record-codec.ts'
 import { aesGcm } from './aes-gcm.ts'
-import { BlockOpener, splitBlock } from './block-opener.ts'
+import { BlockOpener, splitSealedBlock } from './block-opener.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 import { EncryptedReader } from './encrypted-reader.ts'
 import { OrderedDelivery } from './ordered-delivery.ts'
@@ -93,7 +93,7 @@ class StreamCodec implements RecordCodec {
   }
 
   split(blocks: readonly StoredBlock[]): readonly StoredBlock[] {
-    return blocks.flatMap(splitBlock)
+    return blocks.flatMap(splitSealedBlock)
   }
 
   async close(clock: Clock, errorOf: () => HeadwaterError, end?: Promise<unknown>): Promise<void> {

@@ -102,7 +102,7 @@ export function withoutEffects({ code, message, cause }: HeadwaterError): Headwa
 }
 
 /** Returns the decoded bytes. Throws `storage` if decoding fails. */
-export function decodeOrThrowCorrupt<Result>(decode: () => Result): Result {
+export function decodeStored<Result>(decode: () => Result): Result {
   try {
     return decode()
   } catch (cause) {

@@ -14,7 +14,7 @@ import type { StoredBlock } from '../../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { type RecordSpan, spansOf } from '../../storage/record-spans.ts'
 import type { BlockSource } from './block-source.ts'
-import { decodeOrThrowCorrupt, deletedUnderReadError } from './errors.ts'
+import { decodeStored, deletedUnderReadError } from './errors.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RecordReader } from './record-codec.ts'
 
@@ -168,7 +168,7 @@ export class HistoryPhase {
 
   #spans(block: StoredBlock): readonly RecordSpan[] {
     if (this.#scanned?.data !== block.data) {
-      this.#scanned = { data: block.data, spans: decodeOrThrowCorrupt(() => spansOf(block)) }
+      this.#scanned = { data: block.data, spans: decodeStored(() => spansOf(block)) }
     }
     return this.#scanned.spans
   }

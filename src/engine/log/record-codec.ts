@@ -9,7 +9,7 @@ import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { spansOf } from '../../storage/record-spans.ts'
 import type { AppendGroup, AppendListener, AppendSink } from './append-entry.ts'
-import { decodeOrThrowCorrupt } from './errors.ts'
+import { decodeStored } from './errors.ts'
 import type { LiveBatch } from './live-tail.ts'
 
 /** How the records of one stream are stored: `PLAIN`, or encrypted with a cipher. */
@@ -78,7 +78,7 @@ export interface RecordReader {
 }
 
 const PLAIN_READER: RecordReader = {
-  positions: (block) => decodeOrThrowCorrupt(() => spansOf(block)),
+  positions: (block) => decodeStored(() => spansOf(block)),
   open: (block) => block,
   forget() {},
   openLive: ({ batch }) => batch,

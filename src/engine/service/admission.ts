@@ -9,7 +9,7 @@ export interface AdmissionLimits {
 }
 
 /** Memory reserved for one append, from its call until it settles. */
-export interface Reservation {
+export interface MemoryReservation {
   /**
    * Puts the bytes in flight if there is room and nothing waits, or if they are in flight. Returns whether
    * they are.
@@ -64,7 +64,7 @@ export class Admission {
    * Throws `rate_limited` when too many bytes wait, and `closed` after `close`. Must precede anything
    * asynchronous: an append that waits occupies memory, and `close` waits for it.
    */
-  reserve(meteredBytes: number): Reservation {
+  reserve(meteredBytes: number): MemoryReservation {
     if (this.#isClosed) throw closedError()
     this.#pendingBytes.acquire(meteredBytes)
     return new AppendReservation(this.#pendingBytes, this.#inFlightBytes, meteredBytes)
@@ -99,7 +99,7 @@ export class Admission {
   }
 }
 
-class AppendReservation implements Reservation {
+class AppendReservation implements MemoryReservation {
   readonly #pending: RejectingQuota
   readonly #inFlight: ByteSemaphore
   readonly #bytes: number

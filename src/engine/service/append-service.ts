@@ -5,7 +5,7 @@ import type { AppendAck } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { AppendGroup, type AppendListener } from '../log/append-entry.ts'
 import type { StreamLog } from '../log/stream-log.ts'
-import type { Admission, Reservation } from './admission.ts'
+import type { Admission, MemoryReservation } from './admission.ts'
 import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
@@ -33,7 +33,7 @@ export class AppendService {
    * is under way when this engine deletes the stream fails; one that finds its stream deleted by another
    * engine resolves the name again.
    */
-  append(target: StreamTarget, batch: AppendBatch, reservation: Reservation): Promise<AppendAck> {
+  append(target: StreamTarget, batch: AppendBatch, reservation: MemoryReservation): Promise<AppendAck> {
     return new Promise((resolve, reject) => {
       const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
       const log = this.#context.opener.get(target.ref)
@@ -64,7 +64,7 @@ export class AppendService {
               target,
               batch,
               // Made by the same engine's `Admission`.
-              reservation as Reservation,
+              reservation as MemoryReservation,
               resolve,
               reject,
             )
@@ -88,7 +88,7 @@ class PendingAppend implements AppendListener {
   readonly #context: AppendContext
   readonly #target: StreamTarget
   readonly #batch: AppendBatch
-  readonly #reservation: Reservation
+  readonly #reservation: MemoryReservation
   readonly #resolve: (ack: AppendAck) => void
   readonly #reject: (error: unknown) => void
   /** How often the name is resolved again if the stream is gone. */
@@ -103,7 +103,7 @@ class PendingAppend implements AppendListener {
     context: AppendContext,
     target: StreamTarget,
     batch: AppendBatch,
-    reservation: Reservation,
+    reservation: MemoryReservation,
     resolve: (ack: AppendAck) => void,
     reject: (error: unknown) => void,
   ) {

@@ -1,4 +1,4 @@
-import { basinConfig, reconfigureBasin, withDefaultRetention } from '../../core/config.ts'
+import { basinConfig, reconfiguredBasin, withDefaultRetention } from '../../core/config.ts'
 import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
 import type {
   BasinConfig,
@@ -145,7 +145,7 @@ export class BasinService {
     if (change.streamCipher != null) this.#checkCipher(change.streamCipher)
     return this.#catalog.change(name, async (commit) => {
       const { value, version } = await this.#catalog.activeBasin(name)
-      const changed = reconfigureBasin(value.config, change)
+      const changed = reconfiguredBasin(value.config, change)
       const config = withDefaultRetention(changed, defaultRetention, value.config)
       if (!sameConfig(config, value.config)) await commit([putBasin({ ...value, config }, version)])
       return config

@@ -38,7 +38,7 @@ export class StreamChanges {
   async remove(
     commit: Commit,
     { value: document, version }: Versioned<StreamDocument>,
-    condition: { readonly expectSeqNum?: number } = {},
+    condition: { readonly expectSeqNum?: number | undefined } = {},
   ): Promise<void> {
     const key = streamKey(document.basin, document.name)
     const changes: CatalogChange[] = [

@@ -1,4 +1,4 @@
-import { mergeStreamConfig, reconfigureStream } from '../../core/config.ts'
+import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import type {
   Cipher,
@@ -36,7 +36,7 @@ import type { StreamCreator } from './stream-creator.ts'
 /** A stream that continues another one whose records before `start` are gone. */
 export interface RestoredStream {
   /** Settings over the basin's defaults. Default: none. */
-  readonly config?: StreamConfigInput
+  readonly config?: StreamConfigInput | undefined
   /**
    * The sequence number of its next record, and the lowest timestamp that a record may get, in milliseconds.
    */
@@ -164,7 +164,12 @@ export class StreamService {
       const basin = await this.#catalog.activeBasin(ref.basin)
       const stream = await this.#catalog.existingStream(ref)
       const { config } = stream.value
-      const next = reconfigureStream(config, change, basin.value.config.defaultStreamConfig, defaultRetention)
+      const next = reconfiguredStream(
+        config,
+        change,
+        basin.value.config.defaultStreamConfig,
+        defaultRetention,
+      )
       if (!sameConfig(config, next)) await this.#changes.reconfigure(commit, stream, next)
       return next
     })

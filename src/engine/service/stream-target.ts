@@ -6,7 +6,7 @@ import type { RedactedKey } from '../../model/redacted-key.ts'
  * Identifies a connection in the usage metrics, which count appends by connection: any object, compared by
  * identity.
  */
-export type Connection = object
+export type UsageConnection = object
 
 /** A stream, and how a caller uses its records. */
 export interface StreamTarget {
@@ -14,7 +14,7 @@ export interface StreamTarget {
   readonly creation: CreationPolicy
   /** For streams with a cipher; plain streams ignore it. */
   readonly key: RedactedKey | undefined
-  readonly connection: Connection
+  readonly connection: UsageConnection
 }
 
 /**

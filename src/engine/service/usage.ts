@@ -11,7 +11,7 @@ import type { StreamRef } from '../../model/names.ts'
 import type { Operation } from '../../model/operations.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
-import type { Connection } from './stream-target.ts'
+import type { UsageConnection } from './stream-target.ts'
 
 /**
  * Meters what an engine does: `usageMetrics()` of `headwater/usage`. Given to `open`; without one nothing is
@@ -70,7 +70,7 @@ export interface AppendUsage {
   /** Metered size of the records. */
   readonly meteredBytes: number
   /** The connection of the caller. */
-  readonly connection: Connection
+  readonly connection: UsageConnection
   /** When the append became durable, in milliseconds. */
   readonly at: number
   /** Milliseconds spent waiting for bytes in flight. */

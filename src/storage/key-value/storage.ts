@@ -2,7 +2,7 @@ import { EMPTY_BYTES, lossyTextOf, utf8 } from '../../model/bytes.ts'
 import { invalid } from '../../model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../model/validation.ts'
 import { trackExternalWork } from '../../runtime/clock.ts'
-import type { Storage, StorageManifest } from '../contract.ts'
+import type { Durability, Storage } from '../contract.ts'
 import { StorageFailure } from '../errors.ts'
 import { FORMAT, FORMAT_KEY } from './layout.ts'
 import { KeyValueSession } from './session.ts'
@@ -13,17 +13,17 @@ export interface OrderedKeyValueOptions {
   /** A short name for messages and test titles, such as `leveldb`. */
   readonly name: string
   /** The worst failure that a batch survives once `transact` has resolved. */
-  readonly durability: StorageManifest['durability']
+  readonly durability: 'none' | Durability
   /**
    * Whether several engines may have the store open at the same time: then `transact` must check what a batch
    * expects. Default: false.
    */
-  readonly shared?: boolean
+  readonly shared?: boolean | undefined
   /**
    * The longest value of the store in bytes, at least 65,536. Longer blocks are stored in parts. Default: no
    * limit.
    */
-  readonly valueBytesMax?: number
+  readonly valueBytesMax?: number | undefined
   /** Opens the store, and creates it if it is missing. */
   readonly open: () => Promise<OrderedKeyValueStore>
 }

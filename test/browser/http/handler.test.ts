@@ -1,6 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { type Frame, FrameDecoder, frameMessage, messageOf } from '../../../src/wire/frame.ts'
+import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
+import { frameMessage, messageOf } from '../../../src/wire/frame-compression.ts'
 import { AppendAckSchema, AppendInputSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
 import type { Variant } from '../bundle.ts'
 import type * as Handler from '../pages/handler.ts'

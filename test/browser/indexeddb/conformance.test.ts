@@ -12,7 +12,7 @@ const titles = conformanceSuite({
 }).flatMap(({ title, skip }) => (skip === undefined ? [title] : []))
 
 inChromium('IndexedDB in Chromium conforms to the storage contract', (browser) => {
-  describe.each(['strict', 'relaxed'] as const)('%s', (durability) => {
+  describe.each(['power-loss', 'process-crash'] as const)('%s', (durability) => {
     // One page for all tests, because opening a page takes longer than a test.
     let page: Remote<typeof Conformance>
     beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type AccessScopeInput, type Engine, HeadwaterError, open } from '../../../src/index.ts'
+import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
+import type { AccessScopeInput } from '../../../src/model/access.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { EventReader } from './event-reader.ts'
 

@@ -1,5 +1,6 @@
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
-import { type Durability, indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import type { Durability } from '../../../src/storage/contract.ts'
 
 let databases = 0
 

@@ -1,5 +1,6 @@
-import { type Durability, indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
+import type { Durability } from '../../../src/storage/contract.ts'
 
 let hw: Engine
 

@@ -8,7 +8,7 @@ import { type Engine, HeadwaterError, open, type ReadQuery, type TextRecord } fr
 interface Props {
   readonly stream: RecordSource<TextRecord> | undefined
   readonly query?: ReadQuery
-  readonly maxRecords?: number
+  readonly recordsMax?: number
   readonly isHidden?: boolean
 }
 
@@ -90,7 +90,7 @@ function elementOf({ isHidden = false, ...props }: Props, onRender: OnRender) {
 function Reader(props: Props & { readonly onRender: OnRender }) {
   // Created again with every render, like in components.
   const query = { seqNum: 0, ...props.query }
-  const view = useStream(props.stream, query, { maxRecords: props.maxRecords })
+  const view = useStream(props.stream, query, { recordsMax: props.recordsMax })
   useEffect(() => props.onRender(view))
   return createElement('p', null, `${view.status} ${view.records.length}`)
 }
@@ -202,7 +202,7 @@ export async function burst(count: number) {
       },
     }),
   }
-  const mounted = new Mounted({ stream: source, maxRecords: 10 })
+  const mounted = new Mounted({ stream: source, recordsMax: 10 })
   const { bodies } = await mounted.until(({ status }) => status === 'ended')
   mounted.unmount()
   const longest = Math.max(...mounted.renders.map((render) => render.bodies.length))

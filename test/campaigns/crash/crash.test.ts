@@ -61,12 +61,12 @@ describe.each(SEEDS)('a crash at any point of workload %i', (seed) => {
   })
 })
 
-describe.each(SEEDS)('with durability `os` (workload %i)', (seed) => {
+describe.each(SEEDS)('with durability `process-crash` (workload %i)', (seed) => {
   test('loses nothing in a crash of the process, and can be opened after a crash of the machine', async () => {
     const rollBytes = [700, 2000, 6000][seed % 3]!
     const prng = new Prng(seed + 700_000)
     const disk = new SimulatedDisk(prng)
-    const history = await runWorkload(disk, prng, rollBytes, undefined, disk, 'os')
+    const history = await runWorkload(disk, prng, rollBytes, undefined, disk, 'process-crash')
     expect(disk.links, 'adopted journals').toBeGreaterThan(0)
     for (let count = 0; count <= disk.length; count++) {
       const description = describeRun(seed, `after operation ${count}`)
@@ -93,13 +93,13 @@ describe.each(SEEDS)('a state read after a kill (workload %i)', (seed) => {
       const disk = new SimulatedDisk(prng)
       const history: History = { logs: [], puts: [], reclaims: [] }
       const killed = new KilledProcess(disk, 1 + prng.below(100), prng.chance(0.5))
-      const durability = prng.pick(['sync', 'os'] as const)
+      const durability = prng.pick(['power-loss', 'process-crash'] as const)
       const workload = runWorkload(disk, prng, rollBytes, history, killed, durability)
       await Promise.race([workload, killed.end])
       // Acknowledgements from before the kill arrive.
       await setImmediate()
-      // With `os`, nothing is synced until the next opening.
-      if (durability === 'os') forgetAcknowledgements(history)
+      // With it, nothing is synced until the next opening.
+      if (durability === 'process-crash') forgetAcknowledgements(history)
       const opened = disk.length
       await runWorkload(disk, prng, rollBytes, history)
       for (let count = opened; count <= disk.length; count += step(count - opened)) {

@@ -25,7 +25,7 @@ test(`a new engine reads everything that a killed one acknowledged (${rounds} ro
   const directory = join(base, 'data')
   const program = await bundleProgram(new URL('./children/engine-writer.ts', import.meta.url), base)
   const start = (round: number): Child =>
-    new Child(program, [directory, `${round}`, prng.pick(['sync', 'os'])])
+    new Child(program, [directory, `${round}`, prng.pick(['power-loss', 'process-crash'])])
   const tails = new Map(STREAMS.map((name) => [name, 0]))
   const progress = new Progress(kill, 'rounds', rounds)
   let next = start(0)

@@ -34,7 +34,7 @@ test(`recovers everything that a killed storage acknowledged (${rounds} rounds)`
   const writers = new KilledWriters()
   const start = (round: number): Child => {
     const [, operations, below] = MOMENTS[round % MOMENTS.length]!
-    const durability = prng.pick(['sync', 'os'])
+    const durability = prng.pick(['power-loss', 'process-crash'])
     return new Child(program, [directory, `${round}`, durability, operations, `${prng.below(below)}`])
   }
   const progress = new Progress(kill, 'rounds', rounds)
@@ -60,7 +60,7 @@ test(`recovers everything that a killed storage acknowledged (${rounds} rounds)`
     const options = { rollBytes: ROLL_BYTES, largeBlockBytes: LARGE_BLOCK_BYTES }
     const session = await openDirectory(
       directory,
-      { durability: 'sync', ...options },
+      { durability: 'power-loss', ...options },
       { clock: systemClock, onLogChanged: () => {} },
     )
     await writers.check(session, child.lines).catch((error: Error) => {

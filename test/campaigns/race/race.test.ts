@@ -8,8 +8,8 @@ const { runs: RUNS } = race.options
 const APPENDS = 1000
 
 /**
- * `relaxed` races as much as `strict`, because the tabs wait for the database of the browser, not for the
- * disk.
+ * `process-crash` races as much as `power-loss`, because the tabs wait for the database of the browser, not
+ * for the disk.
  */
 inChromium('two tabs that race on one IndexedDB', (browser) => {
   /** The sequence numbers won by each tab in all runs. */
@@ -20,7 +20,7 @@ inChromium('two tabs that race on one IndexedDB', (browser) => {
       const page = await browser.context.newPage()
       await page.goto(browser.origin)
       const tab = await scriptIn<typeof Race>(page, 'indexeddb-race')
-      await tab.openEngine('race', 'relaxed')
+      await tab.openEngine('race', 'process-crash')
       return tab
     }
     tabs = [await open(), await open()]

@@ -1,10 +1,5 @@
-import {
-  type AppendConditions,
-  type Command,
-  fenceRecord,
-  type RecordInput,
-  trimRecord,
-} from '../../../src/index.ts'
+import { type Command, fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts'
+import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { type Header, meteredBytesOf } from '../../../src/model/record.ts'
 import type { AppendOperation } from '../linearizability/operations.ts'

@@ -1,5 +1,5 @@
 import type { StorageRates } from '../../../adapters/testing/index.ts'
-import type { EngineLimits } from '../../../src/index.ts'
+import type { EngineLimits } from '../../../src/engine/options.ts'
 import type { StreamConfigInput } from '../../../src/model/config.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
 

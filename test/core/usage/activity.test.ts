@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   type Activity,
-  addRange,
+  addActivity,
   coarsenActivity,
   type HourRange,
   wasActive,
@@ -16,7 +16,7 @@ const runs = fc.array(
 )
 
 function activityOf(all: readonly HourRange[]): Activity {
-  return all.reduce<Activity>(addRange, [])
+  return all.reduce<Activity>(addActivity, [])
 }
 
 describe('the hours in which a basin had a stream', () => {

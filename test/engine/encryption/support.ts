@@ -2,14 +2,8 @@ import { aegis256 } from '../../../adapters/aegis-256/index.ts'
 // Preloads the code that engines load lazily, so that one turn of the virtual clock is enough.
 import '../../../src/engine/encryption/stream-codec.ts'
 import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
-import type {
-  Basin,
-  CipherSuite,
-  EncryptionKeyInput,
-  HeadwaterError,
-  OpenOptions,
-  Stream,
-} from '../../../src/index.ts'
+import type { Basin, CipherSuite, HeadwaterError, OpenOptions, Stream } from '../../../src/index.ts'
+import type { EncryptionKeyInput } from '../../../src/model/redacted-key.ts'
 import { type NodeCrypto, nodeCrypto } from '../../../src/runtime/node-crypto.ts'
 import { openEngine, type TestEngine } from '../../support/index.ts'
 

@@ -8,8 +8,8 @@ import type { SharedStorage } from '../../../adapters/storage/filesystem/shared-
 import type { Storage } from '../../../src/storage/contract.ts'
 import { temporaryDirectory } from './directories.ts'
 
-describe.each(['sync', 'os'] as const)('filesystem with durability %s', (durability) => {
-  conforms((directory) => filesystem(directory, { durability }), durability === 'sync' ? [1, 2] : [3])
+describe.each(['power-loss', 'process-crash'] as const)('filesystem with durability %s', (durability) => {
+  conforms((directory) => filesystem(directory, { durability }), durability === 'power-loss' ? [1, 2] : [3])
 })
 
 /** Journals that are rolled every few blocks make states frequent that are rare with real sizes. */
@@ -49,7 +49,7 @@ function rolling(directory: string, rollBytes: number): Storage {
   return {
     manifest,
     async open({ onLogChanged }) {
-      opened ??= openStorage(nodeFiles(directory), { durability: 'sync', rollBytes }, async () => {
+      opened ??= openStorage(nodeFiles(directory), { durability: 'power-loss', rollBytes }, async () => {
         opened = undefined
       })
       return (await opened).open(onLogChanged)!

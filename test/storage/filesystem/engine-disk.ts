@@ -21,7 +21,7 @@ const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 't
  */
 export async function engineDisk(
   end: 'closed' | 'crashed' | 'reopened',
-  durability: 'sync' | 'os' = 'sync',
+  durability: 'power-loss' | 'process-crash' = 'power-loss',
 ): Promise<SimulatedDisk> {
   const prng = new Prng(1)
   const disk = new SimulatedDisk(prng)
@@ -73,7 +73,10 @@ export async function engineDisk(
  * Two openings that write, of which the first crashes again: journals that end where the next one says, one
  * of them with a group behind its end.
  */
-async function reopened(disk: SimulatedDisk, durability: 'sync' | 'os'): Promise<SimulatedDisk> {
+async function reopened(
+  disk: SimulatedDisk,
+  durability: 'power-loss' | 'process-crash',
+): Promise<SimulatedDisk> {
   const first = await openSimulated(disk, Number.MAX_SAFE_INTEGER, durability)
   for (const value of [1, 2, 3]) await put(first, value)
   const crashed = disk.crashedAfter(disk.length, 'nothing', new Prng(2))

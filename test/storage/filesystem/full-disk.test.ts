@@ -131,7 +131,7 @@ describe('on a disk that fills up', () => {
 
   test('no room for the reserve prevents appends, and nothing else', async () => {
     const disk = new SimulatedDisk(new Prng(1))
-    const session = await openFiles(disk, { durability: 'sync', reserveBytes: 0 })
+    const session = await openFiles(disk, { durability: 'power-loss', reserveBytes: 0 })
     const writer = await LogWriter.create(session, 'a')
     await writer.append({ bodyBytes: 5_000 })
     await session.close()
@@ -235,7 +235,7 @@ describe('with any capacity', () => {
 type Pair = readonly [LogWriter, LogWriter]
 
 function open(disk: SimulatedDisk, rollBytes = ROLL_BYTES): Promise<StorageSession> {
-  return openFiles(disk, { durability: 'sync', rollBytes, reserveBytes: RESERVE_BYTES })
+  return openFiles(disk, { durability: 'power-loss', rollBytes, reserveBytes: RESERVE_BYTES })
 }
 
 /** Two logs on a disk that is full, in an open storage. */

@@ -24,7 +24,7 @@ describe('a log of large appends in segments', () => {
   beforeEach(async () => {
     const disk = new SimulatedDisk(new Prng(1))
     const { rollBytes, largeBlockBytes } = SMALL
-    const written = await openSimulated(disk, rollBytes, 'sync', largeBlockBytes)
+    const written = await openSimulated(disk, rollBytes, 'power-loss', largeBlockBytes)
     writer = await LogWriter.create(written, 'a')
     for (let i = 0; i < COUNT; i++) await writer.append({ count: 1, bodyBytes: BODY_BYTES })
     await written.close()
@@ -39,7 +39,7 @@ describe('a log of large appends in segments', () => {
       reading--
       if (fails) throw systemError('EIO')
     })
-    session = await openSimulated(files, 1e9, 'sync', largeBlockBytes)
+    session = await openSimulated(files, 1e9, 'power-loss', largeBlockBytes)
     isWatched = true
   })
 

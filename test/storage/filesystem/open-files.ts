@@ -1,7 +1,7 @@
 import type { Files } from '../../../adapters/storage/filesystem/files/files.ts'
 import {
   type OpenContext,
-  type OpenOptions,
+  type OpenFilesOptions,
   openStorage,
 } from '../../../adapters/storage/filesystem/open-files.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
@@ -9,7 +9,7 @@ import type { StorageSession } from '../../../src/storage/contract.ts'
 /** Opens the storage in these files for a single engine. The reserve is small, as the disk is in memory. */
 export async function openFiles(
   files: Files,
-  options: OpenOptions,
+  options: OpenFilesOptions,
   release: () => Promise<void> = async () => {},
   context: OpenContext = {},
 ): Promise<StorageSession> {

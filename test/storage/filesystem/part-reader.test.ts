@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { LogWriter, NOW, recordsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { LogWriter, NOW, recordsOfBlocks, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { checkRead } from '../../../adapters/conformance/model.ts'
 import type { Files } from '../../../adapters/storage/filesystem/files/files.ts'
 import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
@@ -36,13 +36,13 @@ describe.each(LOCATIONS)('a large block in %s', (_, { file, rollBytes, largeBloc
   beforeEach(async () => {
     disk = new SimulatedDisk(new Prng(1))
     reads = []
-    const written = await openSimulated(disk, rollBytes, 'sync', largeBlockBytes)
+    const written = await openSimulated(disk, rollBytes, 'power-loss', largeBlockBytes)
     writer = await LogWriter.create(written, 'a')
     // The third one starts the roll of the others.
     for (let i = 0; i < 3; i++) await writer.append({ count: COUNT, bodyBytes: BODY_BYTES })
     await vi.waitFor(() => expect(disk.names.some((name) => name.startsWith(file))).toBe(true))
     await written.close()
-    session = await openSimulated(counted(disk, reads), 1e9, 'sync', largeBlockBytes)
+    session = await openSimulated(counted(disk, reads), 1e9, 'power-loss', largeBlockBytes)
     reads.length = 0
   })
 
@@ -54,7 +54,7 @@ describe.each(LOCATIONS)('a large block in %s', (_, { file, rollBytes, largeBloc
 
   it('is read by its page table and one page at first, and then by one page', async () => {
     const seqNumsOf = async (range: ReadRange) =>
-      recordsOf(await session.read('a', range)).map((record) => record.seqNum)
+      recordsOfBlocks(await session.read('a', range)).map((record) => record.seqNum)
     expect(await seqNumsOf(rangeFrom(500))).toEqual([500])
     const first = reads.splice(0)
     expect(await seqNumsOf(rangeFrom(520))).toEqual([520])
@@ -88,7 +88,7 @@ describe.each(LOCATIONS)('a large block in %s', (_, { file, rollBytes, largeBloc
           )
         }
         for (const recordsMax of [1, 2, 40, 1_500]) {
-          const found = recordsOf(await session.read('a', { ...WHOLE_LOG, from, recordsMax }))
+          const found = recordsOfBlocks(await session.read('a', { ...WHOLE_LOG, from, recordsMax }))
           const first = 'seqNum' in from ? seqNum : firstSeqNumAt(writer, NOW + seqNum)
           expect(found.find((record) => record.seqNum === first)).toBeDefined()
           expect(found.filter((record) => record.seqNum >= first).length).toBeGreaterThanOrEqual(
@@ -101,7 +101,9 @@ describe.each(LOCATIONS)('a large block in %s', (_, { file, rollBytes, largeBloc
 
   it('can be read in part if another page is damaged, which is reported when it is read', async () => {
     corruptRecord(disk, writer.written[0]!.block, 700)
-    expect(recordsOf(await session.read('a', rangeFrom(100))).map(({ seqNum }) => seqNum)).toEqual([100])
+    expect(recordsOfBlocks(await session.read('a', rangeFrom(100))).map(({ seqNum }) => seqNum)).toEqual([
+      100,
+    ])
     await expect(session.read('a', rangeFrom(700))).rejects.toMatchObject(CORRUPT)
     await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
     await session.close()
@@ -148,6 +150,6 @@ function corruptRecord(disk: SimulatedDisk, { data }: StoredBlock, seqNum: numbe
 }
 
 function firstSeqNumAt({ written }: LogWriter, timestamp: number): number {
-  const records = recordsOf(written.map(({ block }) => block))
+  const records = recordsOfBlocks(written.map(({ block }) => block))
   return records.find((record) => record.timestamp >= timestamp)!.seqNum
 }

@@ -182,7 +182,7 @@ async function written(groups: number) {
 /** Two logs in one segment. */
 async function rolled(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, 400_000, 'sync', NEVER_LARGE)
+  const session = await openSimulated(disk, 400_000, 'power-loss', NEVER_LARGE)
   const writers = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
   for (let i = 0; i < 5; i++) {
     for (const writer of writers) await writer.append({ bodyBytes: 39_000 + i })

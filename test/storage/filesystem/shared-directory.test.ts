@@ -160,7 +160,7 @@ test('a failed opening releases everything', async () => {
 
 test('an engine with durability sync gets it although another one uses os', async () => {
   const directory = await temporaryDirectory()
-  const first = await openSession(directory, 'os')
+  const first = await openSession(directory, 'process-crash')
   await put(first, 1)
   expect(await unsyncedJournals(directory)).toEqual([true])
   const other = await openSession(directory)
@@ -213,7 +213,10 @@ test('engines that reloads leave open are collected, and hold no timer and no de
   expect(received).toBe(50)
 })
 
-function openSession(directory: string, durability: 'sync' | 'os' = 'sync'): Promise<StorageSession> {
+function openSession(
+  directory: string,
+  durability: 'power-loss' | 'process-crash' = 'power-loss',
+): Promise<StorageSession> {
   return filesystem(directory, { durability }).open({ clock: systemClock, onLogChanged: () => {} })
 }
 

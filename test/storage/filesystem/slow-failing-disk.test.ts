@@ -19,8 +19,8 @@ test.each(SEEDS)(
   async (seed) => {
     const prng = new Prng(seed)
     const disk = new SimulatedDisk(prng)
-    // A sync of `os` that failed stops all writing, which lost-sync.test.ts is about.
-    const durability = seed % 3 === 0 ? 'os' : 'sync'
+    // A sync of `process-crash` that failed stops all writing, which lost-sync.test.ts is about.
+    const durability = seed % 3 === 0 ? 'process-crash' : 'power-loss'
     const rate = prng.pick([0.02, 0.1])
     let faults = 0
     const fault = (): string | undefined => {
@@ -35,7 +35,7 @@ test.each(SEEDS)(
       const code = fault()
       if (code !== undefined) throw systemError(code)
     })
-    if (durability === 'sync') {
+    if (durability === 'power-loss') {
       disk.faults = (operation) => (operation === 'write' || operation === 'datasync' ? fault() : undefined)
     }
     const history: History = { logs: [], puts: [], reclaims: [] }
@@ -45,7 +45,7 @@ test.each(SEEDS)(
     })
     expect(faults).toBeGreaterThan(0)
     for (let count = 0; count <= disk.length; count += 1 + prng.below(4)) {
-      const loss = durability === 'os' ? 'nothing' : prng.pick(LOSSES)
+      const loss = durability === 'process-crash' ? 'nothing' : prng.pick(LOSSES)
       const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1_000 + count))
       try {
         const session = await openSimulated(crashed, rollBytes)

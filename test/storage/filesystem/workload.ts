@@ -66,7 +66,7 @@ export async function runWorkload(
   rollBytes: number,
   history: History = { logs: [], puts: [], reclaims: [] },
   files: Files = disk,
-  durability: 'sync' | 'os' = 'sync',
+  durability: 'power-loss' | 'process-crash' = 'power-loss',
 ): Promise<History> {
   const session = await openSimulated(files, rollBytes, durability)
   await observe(disk, session, history)
@@ -87,7 +87,7 @@ export async function runWorkload(
 export function openSimulated(
   disk: Files,
   rollBytes: number,
-  durability: 'sync' | 'os' = 'sync',
+  durability: 'power-loss' | 'process-crash' = 'power-loss',
   largeBlockBytes = LARGE_BLOCK_BYTES,
 ): Promise<StorageSession> {
   return openFiles(disk, { durability, rollBytes, largeBlockBytes }, async () => {})

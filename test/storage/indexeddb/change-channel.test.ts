@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { AppendWriter } from '../../../adapters/storage/indexeddb/append-writer.ts'
 import { ChangeChannel } from '../../../adapters/storage/indexeddb/change-channel.ts'
-import { Connection } from '../../../adapters/storage/indexeddb/connection.ts'
+import { DatabaseConnection } from '../../../adapters/storage/indexeddb/connection.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { Reserve } from '../../../adapters/storage/indexeddb/reserve.ts'
+import { SpaceReserve } from '../../../adapters/storage/indexeddb/reserve.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open, systemClock } from '../../../src/index.ts'
 
@@ -56,10 +56,10 @@ describe('a broken BroadcastChannel', () => {
 
   it('does not reject durable appends when the listener throws', async () => {
     const session = await openSession('listener')
-    const connection = new Connection('listener', systemClock)
+    const connection = new DatabaseConnection('listener', systemClock)
     onTestFinished(() => connection.close())
     const announced: string[] = []
-    const appender = new AppendWriter(connection, new Reserve(connection), 'strict', (requests) => {
+    const appender = new AppendWriter(connection, new SpaceReserve(connection), 'strict', (requests) => {
       announced.push(requests[0]!.logId)
       throw new Error('listener failed')
     })

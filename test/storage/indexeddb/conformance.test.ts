@@ -2,10 +2,11 @@ import 'fake-indexeddb/auto'
 import { deleteDB } from 'idb'
 import { describe, expect, test } from 'vitest'
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
-import { type Durability, indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
+import type { Durability } from '../../../src/storage/contract.ts'
 
 /** In Node, on fake-indexeddb. `test/browser` runs the suite in a browser. */
-describe.each<Durability>(['strict', 'relaxed'])(
+describe.each<Durability>(['power-loss', 'process-crash'])(
   'IndexedDB conforms to the storage contract (%s)',
   (durability) => {
     let databases = 0
@@ -19,7 +20,7 @@ describe.each<Durability>(['strict', 'relaxed'])(
           dispose: () => deleteDB(name),
         }
       },
-      seeds: durability === 'strict' ? [1, 2] : [3, 4, 5],
+      seeds: durability === 'power-loss' ? [1, 2] : [3, 4, 5],
       notificationMsMax: 60_000,
     })
     for (const { title, skip, run } of suite) {

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { FAR, LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 
-import type { Page, PageKey, PageRow, Schema } from '../../../adapters/storage/indexeddb/schema.ts'
+import type { PackedBlocks, PageKey, PageRow, Schema } from '../../../adapters/storage/indexeddb/schema.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { keysOf, tailRowsOf } from './tail-rows.ts'
@@ -28,7 +28,7 @@ async function openDamaged() {
     session,
     db,
     /** Changes the tail of the log row, and all tail rows. */
-    async damageTail(logId: string, change: (tail: Page) => Partial<Page>): Promise<void> {
+    async damageTail(logId: string, change: (tail: PackedBlocks) => Partial<PackedBlocks>): Promise<void> {
       const row = (await db.get('logs', logId))!
       const tail = row.tail.data.length === 0 ? row.tail : { ...row.tail, ...change(row.tail) }
       const behind = await tailRowsOf(db, logId)
@@ -55,7 +55,7 @@ const withNumber = (index: number, value: number) => (row: PageRow) => ({
   numbers: row.numbers.with(index, value),
 })
 
-const cutTail = ({ data }: Page) => ({ data: data.slice(1) })
+const cutTail = ({ data }: PackedBlocks) => ({ data: data.slice(1) })
 
 /** Reclaims until nothing is left, or a call fails. Returns the logs with freed blocks. */
 async function reclaimAll(session: StorageSession, limits: { now?: number; trimmedBefore?: number }) {

@@ -6,7 +6,7 @@ import {
   FAR,
   LogWriter,
   NOW,
-  recordsOf,
+  recordsOfBlocks,
   seqNumsOf,
   WHOLE_LOG,
 } from '../../../adapters/conformance/log-writer.ts'
@@ -143,7 +143,7 @@ describe('a large batch', () => {
     await writer.append({ trimPoint: 1_000, trimmedAt: NOW, expiresAt: FAR })
     expect(await reclaimAll(session, limits)).toEqual(['a'])
     expect([await db.count('parts'), await db.count('pages')]).toEqual([0, 0])
-    const left = recordsOf(await session.read('a', WHOLE_LOG))
+    const left = recordsOfBlocks(await session.read('a', WHOLE_LOG))
     expect(left.map(({ seqNum }) => seqNum)).toEqual([1_000, 1_001])
   })
 })

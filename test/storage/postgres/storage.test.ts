@@ -48,8 +48,8 @@ describe('options', () => {
     ],
     [
       'no connections',
-      { connectionString: 'postgres://a', maxConnections: 0 },
-      '`maxConnections` must be a positive integer',
+      { connectionString: 'postgres://a', connectionsMax: 0 },
+      '`connectionsMax` must be a positive integer',
     ],
     [
       'a schema without a name',

@@ -1,5 +1,6 @@
-import type { AccessScopeInput, Engine } from '../../../src/index.ts'
+import type { Engine } from '../../../src/index.ts'
 import { OPERATIONS } from '../../../src/index.ts'
+import type { AccessScopeInput } from '../../../src/model/access.ts'
 
 const HOUR_MS = 3_600_000
 const ROOT_TOKEN = 'the-root-token-of-the-table'

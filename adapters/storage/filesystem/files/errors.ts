@@ -9,7 +9,7 @@ export function isFullError(error: unknown): boolean {
 }
 
 /** Maps an error of the operating system to a failure that the engine understands. */
-export function toStorageFailure(error: unknown, nothingWritten: boolean): StorageFailure {
+export function fileFailure(error: unknown, nothingWritten: boolean): StorageFailure {
   if (StorageFailure.is(error) && error.nothingWritten === nothingWritten) return error
   const { message } = error as Error
   if (StorageFailure.is(error)) {
@@ -42,6 +42,6 @@ export async function mapFileErrors<Result>(work: Promise<Result>): Promise<Resu
   try {
     return await work
   } catch (error) {
-    throw toStorageFailure(error, true)
+    throw fileFailure(error, true)
   }
 }

@@ -1,4 +1,4 @@
-import { toStorageFailure } from './errors.ts'
+import { fileFailure } from './errors.ts'
 import type { File, Files } from './files.ts'
 
 /** How many unused files stay open. */
@@ -29,7 +29,7 @@ export class FileCache {
     try {
       return await work(await this.#fileOf(name, handle))
     } catch (error) {
-      throw toStorageFailure(error, true)
+      throw fileFailure(error, true)
     } finally {
       await this.#release(name, handle)
     }

@@ -1,6 +1,6 @@
 import { macrotask } from '../../../../src/runtime/macrotask.ts'
 import { StorageConflict, StorageFailure } from '../../../../src/storage/errors.ts'
-import { isFullError, toStorageFailure } from '../files/errors.ts'
+import { fileFailure, isFullError } from '../files/errors.ts'
 import type { Reserve } from '../files/reserve.ts'
 import type { Change } from '../state/change.ts'
 import type { State } from '../state/state.ts'
@@ -223,7 +223,7 @@ export class Committer {
       if (isRepeatable(error)) return error
       for (const { call } of staged) call.reject(error)
       // A rejection may depend on calls that were not written.
-      for (const { call } of refused) call.reject(toStorageFailure(error, true))
+      for (const { call } of refused) call.reject(fileFailure(error, true))
       return undefined
     }
     for (const { call, error } of refused) call.reject(error)

@@ -1,5 +1,5 @@
 import { StorageFailure } from '../../../../src/storage/errors.ts'
-import { toStorageFailure } from '../files/errors.ts'
+import { fileFailure } from '../files/errors.ts'
 import {
   encodeHeader,
   encodeSyncedEnd,
@@ -145,7 +145,7 @@ export class Journals {
         isBroken: false,
       }
     } catch (error) {
-      throw toStorageFailure(error, true)
+      throw fileFailure(error, true)
     }
     if (before === undefined) return
     this.#ended.set(before.file.number, { ...before.file, end: before.end })
@@ -175,7 +175,7 @@ export class Journals {
       const isLost = this.#failure !== undefined
       // A file that was moved may come back, but no other one ends it.
       const isUndone = isLost ? truncateToEnd(journal, this.#unsynced) : this.#rollBack(journal, isWritten)
-      throw toStorageFailure(error, await isUndone)
+      throw fileFailure(error, await isUndone)
     }
   }
 
@@ -200,7 +200,7 @@ export class Journals {
       await journal.handle.datasync()
       journal.recordedEnd = journal.end
     } catch (error) {
-      throw toStorageFailure(error, await this.#rollBack(journal, true))
+      throw fileFailure(error, await this.#rollBack(journal, true))
     }
   }
 
@@ -249,7 +249,7 @@ export class Journals {
     try {
       await this.#current?.handle.datasync()
     } catch (error) {
-      throw this.fail(toStorageFailure(error, true))
+      throw this.fail(fileFailure(error, true))
     }
   }
 

@@ -10,13 +10,13 @@ export interface ProcessIdentity {
   /** Empty if the runtime does not permit reading it. */
   readonly host: string
   /** Boot id of the kernel: unique across machines and boots. */
-  readonly boot?: string
+  readonly boot?: string | undefined
   /** Pid namespace in which `pid` is valid: containers have their own. */
-  readonly namespace?: string
+  readonly namespace?: string | undefined
   /** Time namespace in which `started` is valid: containers may shift the boot time. */
-  readonly timeNamespace?: string
+  readonly timeNamespace?: string | undefined
   /** Start of the process, in clock ticks since boot. */
-  readonly started?: string
+  readonly started?: string | undefined
 }
 
 export async function currentProcess(): Promise<ProcessIdentity> {

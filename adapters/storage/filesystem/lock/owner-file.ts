@@ -3,13 +3,13 @@ import type { ProcessIdentity } from './local-process.ts'
 /** The process that opens a directory. Persisted as JSON: keep stable. */
 export interface Owner extends ProcessIdentity {
   /** Number of the thread within the process; 0 is the main thread. */
-  readonly thread?: number
+  readonly thread?: number | undefined
   /** When the process began to open the directory: ISO 8601. */
   readonly since: string
   /** Device number of the file system with its socket, on its kernel; absent without a socket. */
-  readonly device?: number
+  readonly device?: number | undefined
   /** Name of the directory's file system, if no other kernel can have it mounted. */
-  readonly filesystem?: string
+  readonly filesystem?: string | undefined
 }
 
 /** More than any owner file needs: a longer one is truncated, and so damaged. */

@@ -4,9 +4,9 @@ import type { Owner } from './owner-file.ts'
 /** This process, as far as it helps to judge others. */
 export interface LocalProcess extends ProcessIdentity {
   /** Device number of the directory's file system on this kernel. */
-  readonly device?: number
+  readonly device?: number | undefined
   /** As {@link Owner.filesystem}. */
-  readonly filesystem?: string
+  readonly filesystem?: string | undefined
 }
 
 /** The result of connecting to an owner's socket; `none` if it proves nothing. */

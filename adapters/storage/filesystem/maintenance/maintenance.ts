@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../src/runtime/clock.ts'
 import type { SerialQueue } from '../../../../src/runtime/serial-queue.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
-import { isFullError, toStorageFailure } from '../files/errors.ts'
+import { fileFailure, isFullError } from '../files/errors.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import { fileName, parseFileName } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
@@ -85,7 +85,7 @@ export class Maintenance implements Housekeeping {
       this.#awaitIdle()
       this.#startDueWork()
     } catch (error) {
-      this.#failure = toStorageFailure(error, true)
+      this.#failure = fileFailure(error, true)
     }
   }
 
@@ -322,7 +322,7 @@ export class Maintenance implements Housekeeping {
       // Reported once for as long as the disk is full.
       const isKnown = isFullError(error) && reserve.isFull
       if (isFullError(error)) reserve.markFull()
-      if (!this.#isClosing && !isKnown) this.#failure = toStorageFailure(error, true)
+      if (!this.#isClosing && !isKnown) this.#failure = fileFailure(error, true)
     }
   }
 }

@@ -69,7 +69,7 @@ interface Limits {
 interface FrameKind<Item> {
   readonly letter: string
   /** Of documents. */
-  readonly collection?: Collection
+  readonly collection?: Collection | undefined
   readonly write: (writer: ByteWriter, item: Item) => void
 }
 

@@ -4,7 +4,7 @@ import type { Segment } from './segment.ts'
 import { readLog, StoredLogs } from './stored-logs.ts'
 
 /** The logs: those of the checkpoint, which are decoded when they are first used, and those since. */
-export class Logs {
+export class DirectoryLogs {
   readonly #segments: ReadonlyMap<number, Segment>
   readonly #stored = new StoredLogs()
   /** By position: 1 if the log is in the maps, or was deleted. */

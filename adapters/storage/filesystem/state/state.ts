@@ -3,7 +3,7 @@ import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 import { DirectoryCatalog } from './catalog.ts'
 import type { Change, CompactedRun, FramePlace } from './change.ts'
 import { type JournalBlock, Log, NO_BLOCKS } from './log.ts'
-import { Logs } from './logs.ts'
+import { DirectoryLogs } from './logs.ts'
 import { earliest, type FreedRange, Run, Segment, type SegmentFacts } from './segment.ts'
 import { coversRange, type SeqRange, subtractRanges, uniteRanges } from './seq-ranges.ts'
 
@@ -14,7 +14,7 @@ import { coversRange, type SeqRange, subtractRanges, uniteRanges } from './seq-r
 export class State {
   readonly catalog = new DirectoryCatalog()
   readonly segments = new Map<number, Segment>()
-  readonly logs = new Logs(this.segments)
+  readonly logs = new DirectoryLogs(this.segments)
   /** Segments that may have no run left. */
   readonly #unused = new Set<Segment>()
   /** Whether segments were added, or lost runs, since compaction last looked. */

@@ -1,5 +1,5 @@
 import { ByteReader, type ByteWriter } from '../files/bytes.ts'
-import { itemAt, itemsOf, lowerBound, type StoredPage } from './stored-pages.ts'
+import { itemAt, itemsOf, lowestIndex, type StoredPage } from './stored-pages.ts'
 
 /**
  * A document with its value as JSON text. Each reader parses it, which is the copy that the contract
@@ -54,11 +54,11 @@ export class StoredDocuments {
       const page = this.#pages[index]!
       return reached(page, itemsOf(page) - 1)
     }
-    let index = lowerBound(this.#pages.length, isPageReached)
+    let index = lowestIndex(this.#pages.length, isPageReached)
     let page = this.#pages[index]
     if (page === undefined) return
     const first = page
-    let next = lowerBound(itemsOf(first), (item) => reached(first, item))
+    let next = lowestIndex(itemsOf(first), (item) => reached(first, item))
     for (; page !== undefined; page = this.#pages[++index], next = 0) {
       for (; next < itemsOf(page); next++) yield itemAt(page, next)
     }

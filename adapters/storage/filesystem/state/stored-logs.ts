@@ -11,7 +11,7 @@ import {
 } from './field-codec.ts'
 import { Log, nextTrimOf } from './log.ts'
 import { earliestExpiry, liveFromOf, Run, type RunFacts, type Segment } from './segment.ts'
-import { itemAt, itemsOf, lowerBound, type StoredPage } from './stored-pages.ts'
+import { itemAt, itemsOf, lowestIndex, type StoredPage } from './stored-pages.ts'
 
 interface LogPage extends StoredPage {
   /** Position of its first log. */
@@ -64,7 +64,7 @@ export class StoredLogs {
   }
 
   item(position: number): Buffer {
-    const page = this.#pages[lowerBound(this.#pages.length, (i) => this.#pages[i]!.first > position) - 1]!
+    const page = this.#pages[lowestIndex(this.#pages.length, (i) => this.#pages[i]!.first > position) - 1]!
     return itemAt(page, position - page.first)
   }
 
@@ -73,7 +73,7 @@ export class StoredLogs {
   }
 
   positionOf(number: number): number | undefined {
-    const position = lowerBound(this.#size, (i) => this.numberAt(i) >= number)
+    const position = lowestIndex(this.#size, (i) => this.numberAt(i) >= number)
     return position < this.#size && this.numberAt(position) === number ? position : undefined
   }
 

@@ -16,7 +16,7 @@ export function itemAt({ bytes, starts }: StoredPage, index: number): Buffer {
 }
 
 /** The smallest index below `count` for which `reached` is true, or `count`. `reached` must be monotonic. */
-export function lowerBound(count: number, reached: (index: number) => boolean): number {
+export function lowestIndex(count: number, reached: (index: number) => boolean): number {
   let low = 0
   let high = count
   while (low < high) {

@@ -7,7 +7,7 @@ import {
   isSealed,
   joinRecords,
   SEALED_FORMATS,
-  type Segment,
+  type SealedSegment,
 } from '../../../../src/storage/sealed-block.ts'
 import { blockPages, type FrameHead } from '../files/data-frame.ts'
 import type { Place } from './report.ts'
@@ -103,7 +103,7 @@ function checkMetered({ meteredBytes }: StoredBlock, found: number): void {
  * The records of an append as far as they are in plain text. Checks the length of the ciphertext against the
  * metered size.
  */
-function recordsOf(segment: Segment): SequencedRecord[] {
+function recordsOf(segment: SealedSegment): SequencedRecord[] {
   const records = decodeSkeleton(segment.skeleton)
   const { sealed, cipher, meteredBytes } = segment
   if (sealed === undefined) return joinRecords(records, EMPTY, meteredBytes)

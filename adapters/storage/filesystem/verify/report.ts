@@ -9,9 +9,9 @@ export interface VerifyProblem {
   /** What is wrong. */
   readonly problem: string
   /** Id of the affected log, if any. */
-  readonly log?: string
+  readonly log?: string | undefined
   /** The stream of that log, if the documents tell. */
-  readonly stream?: { readonly basin: string; readonly name: string }
+  readonly stream?: { readonly basin: string; readonly name: string } | undefined
 }
 
 /** A remark that is not damage, such as leftovers of a crash or unused files. */
@@ -19,11 +19,11 @@ export interface VerifyNote {
   /** File name within the directory. */
   readonly file: string
   /** Bytes from the start of the file; absent if the note is about the whole file. */
-  readonly offset?: number
+  readonly offset?: number | undefined
   /** What was found. */
   readonly note: string
   /** Id of the log that the note is about, if any. */
-  readonly log?: string
+  readonly log?: string | undefined
 }
 
 /** The result of {@link verifyDirectory}. */
@@ -96,7 +96,11 @@ export class Findings {
     this.problems.push({ file, offset, problem, ...(log !== undefined && { log }) })
   }
 
-  note(file: string, note: string, about: { readonly offset?: number; readonly log?: string } = {}): void {
+  note(
+    file: string,
+    note: string,
+    about: { readonly offset?: number | undefined; readonly log?: string | undefined } = {},
+  ): void {
     this.noteCount++
     if (this.notes.length < KEPT_MAX) this.notes.push({ file, ...about, note })
   }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { assertOptions, assertSignal, hasMethod, type MembersOf } from '../../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
-import { toStorageFailure } from '../files/errors.ts'
+import { fileFailure } from '../files/errors.ts'
 import { isTemporaryName, parseFileName } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
 import { nodeFiles } from '../files/node-files.ts'
@@ -69,7 +69,7 @@ async function isEmpty(path: string): Promise<boolean> {
   const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw refusal(`directory ${path} does not exist`)
     if (error.code === 'ENOTDIR') throw refusal(`${path} is not a directory`)
-    throw toStorageFailure(error, true)
+    throw fileFailure(error, true)
   })
   if (names.length > 0 && !names.some(isOfStorage)) {
     throw refusal(`${path} contains no files of this storage`)
@@ -118,11 +118,11 @@ async function openForVerify(path: string, clock: Clock): Promise<VerifiableDire
     return { files, confirm: async () => {}, release }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === undefined || !UNWRITABLE.has(code)) throw toStorageFailure(error, true)
+    if (code === undefined || !UNWRITABLE.has(code)) throw fileFailure(error, true)
   }
   const confirm = async (): Promise<void> => {
     await assertUnlocked(path).catch((error) => {
-      throw toStorageFailure(error, true)
+      throw fileFailure(error, true)
     })
   }
   await confirm()

@@ -15,7 +15,7 @@ import { checkUnreferenced, walkSegment } from './unreferenced-segment.ts'
 
 export interface VerifyFilesOptions extends ScanOptions {
   /** Whether an engine wrote the documents. Default: true. */
-  readonly ofEngine?: boolean
+  readonly ofEngine?: boolean | undefined
 }
 
 /** Verifies files that nothing else modifies. Only reads. */

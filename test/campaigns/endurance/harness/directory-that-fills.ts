@@ -12,7 +12,7 @@ export class DirectoryThatFills implements Storage {
   readonly #files: Files
 
   constructor(path: string) {
-    this.manifest = filesystem(path, { durability: 'os' }).manifest
+    this.manifest = filesystem(path, { durability: 'process-crash' }).manifest
     const real = nodeFiles(path)
     const torn: Files = { ...real, open: async (name, mode) => this.#filling(await real.open(name, mode)) }
     this.#files = hookedFiles(torn, (operation, _, mode) => {
@@ -21,7 +21,7 @@ export class DirectoryThatFills implements Storage {
   }
 
   open() {
-    return openFiles(this.#files, { durability: 'os' }, async () => {})
+    return openFiles(this.#files, { durability: 'process-crash' }, async () => {})
   }
 
   #filling(file: File): File {

@@ -1,5 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf'
-import { FrameDecoder, messageOf } from '../../../../src/wire/frame.ts'
+import { FrameDecoder } from '../../../../src/wire/frame.ts'
+import { messageOf } from '../../../../src/wire/frame-compression.ts'
 import { ReadBatchSchema } from '../../../../src/wire/gen/records_pb.ts'
 import type { World } from '../harness/world.ts'
 

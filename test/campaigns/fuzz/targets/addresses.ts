@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Exchange } from '../../../../adapters/http/exchange.ts'
-import { settingsOf } from '../../../../adapters/http/options.ts'
+import type { RequestExchange } from '../../../../adapters/http/exchange.ts'
+import { handlerSettings } from '../../../../adapters/http/options.ts'
 import { ApiRequest } from '../../../../adapters/http/request.ts'
 import { Router } from '../../../../adapters/http/router.ts'
 import { ROUTES } from '../../../../adapters/http/routes.ts'
@@ -13,7 +13,7 @@ import { basinName, streamName } from '../models.ts'
 
 const ROUTER = new Router(ROUTES)
 type Match = NonNullable<ReturnType<typeof ROUTER.match>>
-const SETTINGS = settingsOf({ auth: 'none', basinDomains: ['localhost', 'streams.example.com'] })
+const SETTINGS = handlerSettings({ auth: 'none', basinDomains: ['localhost', 'streams.example.com'] })
 const PROBLEMS = { basin: basinNameProblem, stream: streamNameProblem, id: accessTokenIdProblem }
 
 /** A path as in a URL, with its decoded segments. */
@@ -87,7 +87,7 @@ export const basinAddresses = target({
   words: ['.localhost', '.streams.example.com', '.', ':80', '@', '\n', 'A', '%41', '[::1]', 'xn--', '\u3002'],
 })
 
-function exchangeTo(url: string, basin: string): Exchange {
+function exchangeTo(url: string, basin: string): RequestExchange {
   const header = (name: string) => (name === 'svc-basin' && basin !== '' ? basin : undefined)
-  return { hostname: new URL(url).hostname, header } as Exchange
+  return { hostname: new URL(url).hostname, header } as RequestExchange
 }

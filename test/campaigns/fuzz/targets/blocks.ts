@@ -12,7 +12,7 @@ import {
   isSealed,
   joinRecords,
   SEALED_FORMATS,
-  type Segment,
+  type SealedSegment,
 } from '../../../../src/storage/sealed-block.ts'
 import { ReadBatchSchema } from '../../../../src/wire/gen/records_pb.ts'
 import { equal, ok } from '../harness/equal.ts'
@@ -87,7 +87,7 @@ export const blockSpans = target({
 const cipher = fc.constantFrom('aegis-256' as const, 'aes-256-gcm' as const)
 
 /** Sealed with a cipher that changes nothing, because the bytes around the ciphertext are fuzzed. */
-function segmentOf(records: readonly SequencedRecord[], name: Segment['cipher']): Segment {
+function segmentOf(records: readonly SequencedRecord[], name: SealedSegment['cipher']): SealedSegment {
   const { nonceBytes, tagBytes } = SEALED_FORMATS[name]
   const ordinary = records.filter(isSealed)
   const plaintext = encodeRecords(ordinary.map((one) => ({ ...one, seqNum: 0, timestamp: 0 })))
@@ -103,7 +103,7 @@ function segmentOf(records: readonly SequencedRecord[], name: Segment['cipher'])
   }
 }
 
-function opened({ cipher: name, skeleton, sealed, meteredBytes }: Segment): SequencedRecord[] {
+function opened({ cipher: name, skeleton, sealed, meteredBytes }: SealedSegment): SequencedRecord[] {
   const { tagBytes } = SEALED_FORMATS[name]
   const plaintext = sealed?.ciphertext.subarray(0, -tagBytes) ?? new Uint8Array(0)
   return joinRecords(decodeSkeleton(skeleton), plaintext, meteredBytes)

@@ -22,7 +22,7 @@ interface Contents {
 /** Every operation that an engine performs on a directory. */
 async function read(files: ReadonlyMap<string, Buffer>): Promise<Contents> {
   const disk = new SimulatedDisk(new Prng(1), files)
-  const session = await openFiles(disk, { durability: 'sync' }, async () => {})
+  const session = await openFiles(disk, { durability: 'power-loss' }, async () => {})
   try {
     const blocks: StoredBlock[] = []
     for (const collection of COLLECTIONS)

@@ -9,8 +9,8 @@ import {
   FRAME_PAYLOAD_MAX,
   type Frame,
   FrameDecoder,
-  messageOf,
 } from '../../../../src/wire/frame.ts'
+import { messageOf } from '../../../../src/wire/frame-compression.ts'
 import { equal, ok } from '../harness/equal.ts'
 import { headwaterError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'

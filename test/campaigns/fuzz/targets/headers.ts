@@ -1,10 +1,10 @@
 import fc from 'fast-check'
-import type { Exchange } from '../../../../adapters/http/exchange.ts'
-import { bearerToken, settingsOf } from '../../../../adapters/http/options.ts'
+import type { RequestExchange } from '../../../../adapters/http/exchange.ts'
+import { bearerToken, handlerSettings } from '../../../../adapters/http/options.ts'
 import { ApiRequest } from '../../../../adapters/http/request.ts'
 import { utf8 } from '../../../../src/model/bytes.ts'
 import { contentCodingOf, responseCodingOf } from '../../../../src/wire/content-coding.ts'
-import { sessionCompressionOf } from '../../../../src/wire/frame.ts'
+import { sessionCompressionOf } from '../../../../src/wire/frame-compression.ts'
 import {
   ackForm,
   appendForm,
@@ -20,7 +20,7 @@ import { headwaterError, nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { text } from '../models.ts'
 
-const SETTINGS = settingsOf({})
+const SETTINGS = handlerSettings({})
 const TYPES = [
   ...['application/json', 'application/problem+json', 'application/protobuf', 'application/x-protobuf'],
   ...['text/event-stream', 'text/plain', 'svcs/proto', 's2s/proto', '*/*'],
@@ -155,6 +155,6 @@ function valuesOf(lines: string): Map<string, string> {
   )
 }
 
-function exchangeWith(values: ReadonlyMap<string, string>): Exchange {
-  return { header: (name: string) => values.get(name) } as Exchange
+function exchangeWith(values: ReadonlyMap<string, string>): RequestExchange {
+  return { header: (name: string) => values.get(name) } as RequestExchange
 }

@@ -8,7 +8,7 @@ import {
 import { HeadwaterError } from '../../../../src/model/errors.ts'
 import { OPERATIONS } from '../../../../src/model/operations.ts'
 import { accessTokenInfoOf } from '../../../../src/wire/decode-account.ts'
-import { pageOf } from '../../../../src/wire/decode-resources.ts'
+import { decodePage } from '../../../../src/wire/decode-resources.ts'
 import { accessTokenPageJson, decodeAccessToken } from '../../../../src/wire/json-access.ts'
 import { dateTimeText } from '../../../../src/wire/json-members.ts'
 import { decodeLocation } from '../../../../src/wire/json-resources.ts'
@@ -125,7 +125,7 @@ export const tokenPage = target({
     hasMore: fc.boolean(),
   }),
   encode: accessTokenPageJson,
-  decode: (input: string) => pageOf(parseResponse(input), 'access_tokens', accessTokenInfoOf),
+  decode: (input: string) => decodePage(parseResponse(input), 'access_tokens', accessTokenInfoOf),
   means: (page) => page,
   refuses: (error) => error instanceof MalformedResponse,
   words: WORDS,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { encodePage, type Part, parseBlocks } from '../../../../adapters/storage/indexeddb/page.ts'
-import type { Page } from '../../../../adapters/storage/indexeddb/schema.ts'
+import type { PackedBlocks } from '../../../../adapters/storage/indexeddb/schema.ts'
 import { concatBytes } from '../../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import { equal } from '../harness/equal.ts'
@@ -73,7 +73,7 @@ function pageIn(input: Uint8Array) {
   return { numbers: new Float64Array(input.slice(1, start).buffer), data: input.subarray(start) }
 }
 
-function piecesIn(input: Uint8Array): [Page, Part[]] {
+function piecesIn(input: Uint8Array): [PackedBlocks, Part[]] {
   const count = Math.min(input[0] ?? 0, Math.floor((input.length - 1) / (3 + NUMBERS_BYTES)))
   const start = 1 + Math.max(count, 0) * 3
   const end = start + Math.max(count, 0) * NUMBERS_BYTES

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { aesGcmOfNode } from '../../../../src/engine/encryption/aes-gcm.ts'
-import { BlockOpener, splitBlock } from '../../../../src/engine/encryption/block-opener.ts'
+import { BlockOpener, splitSealedBlock } from '../../../../src/engine/encryption/block-opener.ts'
 import { StreamAead } from '../../../../src/engine/encryption/stream-aead.ts'
 import { concatBytes, utf8 } from '../../../../src/model/bytes.ts'
 import { EncryptionKey } from '../../../../src/model/encryption-key.ts'
@@ -76,7 +76,7 @@ export const encryptedBlock = target({
   ),
   encode: (appends) => concatBytes(appends.map(sealed)),
   decode: (input: Uint8Array) =>
-    splitBlock(stored(input)).map((part) => OPENER.openWhole(part) as StoredBlock),
+    splitSealedBlock(stored(input)).map((part) => OPENER.openWhole(part) as StoredBlock),
   refuses: headwaterError('storage', 'decryption_failed'),
   verify(blocks) {
     for (const block of blocks) {

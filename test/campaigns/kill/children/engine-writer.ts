@@ -7,7 +7,7 @@ import { BASIN, recordAt, STREAMS } from './stream-records.ts'
  * Appends to some streams by sessions, and creates and deletes others, until it is killed. Prints what was
  * acknowledged.
  */
-const [directory = '', round = '', durability = 'sync'] = process.argv.slice(2)
+const [directory = '', round = '', durability = 'power-loss'] = process.argv.slice(2)
 const BATCH_RECORDS_MAX = 5
 const print = (line: string): void => void writeSync(1, `${line}\n`)
 
@@ -15,7 +15,9 @@ const print = (line: string): void => void writeSync(1, `${line}\n`)
 process.stdin.once('data', () => void run())
 
 async function run(): Promise<void> {
-  const hw = await open({ storage: filesystem(directory, { durability: durability as 'sync' | 'os' }) })
+  const hw = await open({
+    storage: filesystem(directory, { durability: durability as 'power-loss' | 'process-crash' }),
+  })
   await hw.ensureBasin(BASIN)
   await Promise.all([...STREAMS.map((name) => write(hw, name)), createAndDelete(hw)])
 }

@@ -13,7 +13,7 @@ import { blockAt, headAfter, LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES } from './bl
  * Performs all operations concurrently until it is killed, and prints each acknowledgement. If a file
  * operation is given, it kills itself before that operation, after the given number of matches.
  */
-const [directory = '', round = '', durability = 'sync', killedAt = '', killedAfter = '0'] =
+const [directory = '', round = '', durability = 'power-loss', killedAt = '', killedAfter = '0'] =
   process.argv.slice(2)
 const IN_FLIGHT = 3
 let left = Number(killedAfter)
@@ -30,7 +30,7 @@ async function run(): Promise<void> {
     if (left-- === 0) process.kill(process.pid, 'SIGKILL')
   })
   const options = {
-    durability: durability as 'sync' | 'os',
+    durability: durability as 'power-loss' | 'process-crash',
     rollBytes: ROLL_BYTES,
     largeBlockBytes: LARGE_BLOCK_BYTES,
   }

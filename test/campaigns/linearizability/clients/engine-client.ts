@@ -1,10 +1,5 @@
-import {
-  type AppendConditions,
-  fenceRecord,
-  HeadwaterError,
-  type RecordInput,
-  type Stream,
-} from '../../../../src/index.ts'
+import { fenceRecord, HeadwaterError, type RecordInput, type Stream } from '../../../../src/index.ts'
+import type { AppendConditions } from '../../../../src/model/append-input.ts'
 import {
   type AppendOutcome,
   FAILED,

@@ -1,4 +1,5 @@
-import type { AppendConditions, HeadwaterError } from '../../../../src/index.ts'
+import type { HeadwaterError } from '../../../../src/index.ts'
+import type { AppendConditions } from '../../../../src/model/append-input.ts'
 import type { AppendAck } from '../../../../src/model/info.ts'
 import type { AppendOutcome } from '../../linearizability/operations.ts'
 import { KnownState } from '../../linearizability/workload.ts'

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AccessScopeInput, Engine } from '../../../../src/index.ts'
+import type { Engine } from '../../../../src/index.ts'
+import type { AccessScopeInput } from '../../../../src/model/access.ts'
 import type { ListQuery } from '../../../../src/model/info.ts'
 import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
 

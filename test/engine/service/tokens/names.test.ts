@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AccessScopeInput, Engine, Stream } from '../../../../src/index.ts'
+import type { Engine, Stream } from '../../../../src/index.ts'
+import type { AccessScopeInput } from '../../../../src/model/access.ts'
 import { type AccessEngine, EVERYTHING, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine

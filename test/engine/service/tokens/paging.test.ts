@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { AccessTokenInput, ResourceSet } from '../../../../src/index.ts'
+import type { AccessTokenInput } from '../../../../src/index.ts'
+import type { ResourceSet } from '../../../../src/model/access.ts'
 import type { ListQuery, Page } from '../../../../src/model/info.ts'
 import { openEngine } from '../../../support/index.ts'
 

@@ -1,12 +1,12 @@
 import type { VirtualClock } from '../../../../adapters/testing/index.ts'
 import {
-  type AccessScopeInput,
   type AccessTokenInput,
   type Engine,
   HeadwaterError,
   type OpenOptions,
   open,
 } from '../../../../src/index.ts'
+import type { AccessScopeInput } from '../../../../src/model/access.ts'
 import { usageMetrics } from '../../../../src/usage/index.ts'
 import { testClock, testStorage } from '../../../support/index.ts'
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type AccessTokenInput, type Engine, open, type ResourceSet } from '../../../../src/index.ts'
+import { type AccessTokenInput, type Engine, open } from '../../../../src/index.ts'
+import type { ResourceSet } from '../../../../src/model/access.ts'
 import { testStorage } from '../../../support/index.ts'
 import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
 

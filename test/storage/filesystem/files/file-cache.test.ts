@@ -21,7 +21,7 @@ test('a new file that cannot be renamed closes its descriptor only once', async 
     descriptors.push(openSync(other, 'r'), openSync(other, 'r'))
     throw systemError('EIO')
   })
-  const session = await openFiles(files, { durability: 'sync', rollBytes: 3000 }, async () => {})
+  const session = await openFiles(files, { durability: 'power-loss', rollBytes: 3000 }, async () => {})
   const writer = await LogWriter.create(session, 'a')
   while (descriptors.length === 0) await writer.append({ bodyBytes: 200 })
   await session.close()
@@ -65,7 +65,7 @@ test('close completes although a file cannot be closed, and rejects', async () =
   })
   let failing = false
   let released = false
-  const session = await openFiles(files, { durability: 'sync', rollBytes: 3000 }, async () => {
+  const session = await openFiles(files, { durability: 'power-loss', rollBytes: 3000 }, async () => {
     released = true
   })
   const writer = await LogWriter.create(session, 'a')

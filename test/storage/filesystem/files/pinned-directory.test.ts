@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { nodeFiles } from '../../../../adapters/storage/filesystem/files/node-files.ts'
 import { pinByPath, pinDirectory } from '../../../../adapters/storage/filesystem/files/pinned-directory.ts'
-import type { OpenOptions } from '../../../../adapters/storage/filesystem/open-files.ts'
+import type { OpenFilesOptions } from '../../../../adapters/storage/filesystem/open-files.ts'
 import { openDirectory } from '../../../../adapters/storage/filesystem/shared-directory.ts'
 import { systemClock } from '../../../../src/runtime/clock.ts'
 import type { StorageSession } from '../../../../src/storage/contract.ts'
 import { temporaryDirectory } from '../directories.ts'
 import { openFiles } from '../open-files.ts'
 
-const OPTIONS: OpenOptions = { durability: 'sync', rollBytes: 20_000 }
+const OPTIONS: OpenFilesOptions = { durability: 'power-loss', rollBytes: 20_000 }
 const onLinux = process.platform === 'linux'
 /** Why a test does not run. */
 const linuxOnly = onLinux ? '' : ' (skipped: only on Linux do descriptors lead to directories)'

@@ -40,7 +40,7 @@ const LOSSES: readonly (readonly [string, Loss])[] = [
   ],
 ]
 
-describe.each(['sync', 'os'] as const)('with durability %s', (durability) => {
+describe.each(['power-loss', 'process-crash'] as const)('with durability %s', (durability) => {
   test.each(LOSSES)('no append is acknowledged after %s', async (_, lose) => {
     const directory = join(await temporaryDirectory(), 'data')
     const hw = await open({ storage: filesystem(directory, { durability }) })

@@ -8,10 +8,10 @@ import { openSimulated } from '../workload.ts'
 const ROLL_BYTES = 3000
 
 test.each([1, 2, 3])(
-  'durability os: nothing is written after a failed sync, and the directory opens after a power loss (seed %i)',
+  'durability process-crash: nothing is written after a failed sync, and the directory opens after a power loss (seed %i)',
   async (seed) => {
     const disk = new SimulatedDisk(new Prng(seed))
-    const session = await openSimulated(disk, ROLL_BYTES, 'os')
+    const session = await openSimulated(disk, ROLL_BYTES, 'process-crash')
     const writer = await LogWriter.create(session, 'a')
     let failures = 1
     disk.faults = (operation) => (operation === 'datasync' && failures-- > 0 ? 'EIO' : undefined)
@@ -41,9 +41,9 @@ test.each([1, 2, 3])(
   },
 )
 
-test('durability os: a write that cannot be truncated ends its journal, and the directory opens after a power loss', async () => {
+test('durability process-crash: a write that cannot be truncated ends its journal, and the directory opens after a power loss', async () => {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, ROLL_BYTES, 'os')
+  const session = await openSimulated(disk, ROLL_BYTES, 'process-crash')
   const writer = await LogWriter.create(session, 'a')
   await writer.append()
   const { head } = writer

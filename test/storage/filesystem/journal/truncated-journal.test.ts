@@ -34,7 +34,7 @@ async function journal(end: 'closed' | 'crashed') {
 async function timed() {
   const disk = new SimulatedDisk(new Prng(1))
   const clock = virtualClock()
-  const options = { durability: 'sync', rollBytes: LARGE } as const
+  const options = { durability: 'power-loss', rollBytes: LARGE } as const
   const session = await openFiles(disk, options, async () => {}, { clock })
   return { disk, session, clock }
 }

@@ -19,7 +19,7 @@ test.each(['damaged', 'unreadable'])(
     const files = hookedFiles(disk, (operation, name) => {
       if (isUnreadable && operation === 'read' && name === DAMAGED) throw systemError('EIO')
     })
-    const session = await openSimulated(files, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+    const session = await openSimulated(files, ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
     const writers = await Promise.all(['a', 'b', 'c', 'd'].map((logId) => LogWriter.create(session, logId)))
     for (let round = 0; round < 200; round++) {
       await Promise.all(writers.map((writer) => writer.append({ bodyBytes: LARGE_BLOCK_BYTES })))

@@ -12,7 +12,7 @@ const EXPIRY = NOW + 5
 test('reclaim finds its blocks although their segments are compacted meanwhile', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   const gate = new Gate((operation, name) => operation === 'read' && name.startsWith('segment'))
-  const session = await openSimulated(hookedFiles(disk, gate.hook), ROLL_BYTES, 'sync', NEVER_LARGE)
+  const session = await openSimulated(hookedFiles(disk, gate.hook), ROLL_BYTES, 'power-loss', NEVER_LARGE)
   const kept = await LogWriter.create(session, 'kept')
   const deleted = await LogWriter.create(session, 'deleted')
   const segments = () => disk.names.filter((name) => name.startsWith('segment') && !name.endsWith('.tmp'))

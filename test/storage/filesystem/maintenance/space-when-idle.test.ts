@@ -24,7 +24,7 @@ test('a later opening that writes nothing compacts them, too', async () => {
   await freeMost(session, writers)
   await session.close()
   expect(disk.bytes).toBeGreaterThan(2 * liveBytes(writers))
-  const reopened = await openSimulated(disk, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+  const reopened = await openSimulated(disk, ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
   await untilFreed(disk, writers)
   await expectLive(reopened, writers)
 })
@@ -42,7 +42,7 @@ test('files that become unused during a removal are removed', async () => {
 /** Four logs of large blocks, over many adopted journals. */
 async function adopted(hook: Hook = () => {}) {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(hookedFiles(disk, hook), ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+  const session = await openSimulated(hookedFiles(disk, hook), ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
   const writers = await Promise.all(['a', 'b', 'c', 'd'].map((logId) => LogWriter.create(session, logId)))
   for (let round = 0; round < 200; round++) {
     await Promise.all(writers.map((writer) => writer.append({ bodyBytes: LARGE_BLOCK_BYTES })))

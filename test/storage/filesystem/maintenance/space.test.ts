@@ -40,7 +40,7 @@ describe.each([
     await release(session, writers)
     await settled(session, () => disk.bytes < 3 * ROLL_BYTES)
     await session.close()
-    await (await openSimulated(disk, ROLL_BYTES, 'sync', largeBlockBytes)).close()
+    await (await openSimulated(disk, ROLL_BYTES, 'power-loss', largeBlockBytes)).close()
     expect(disk.bytes).toBeLessThan(3 * ROLL_BYTES)
   })
 
@@ -72,7 +72,7 @@ test('a log of many small appends has few runs', async () => {
 
 test('a segment with a few bytes of records is not compacted', async () => {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, ROLL_BYTES, 'sync', 1_000)
+  const session = await openSimulated(disk, ROLL_BYTES, 'power-loss', 1_000)
   const writer = await LogWriter.create(session, 'a')
   const segments = () => disk.names.filter((name) => name.startsWith('segment'))
   await writer.append({ count: 1, bodyBytes: 0 })
@@ -103,7 +103,7 @@ test('adjacent small blocks become one block', async () => {
 async function filled(options: { rounds?: number; expiresAt?: number; largeBlockBytes: number }) {
   const { rounds = 60, expiresAt, largeBlockBytes } = options
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, ROLL_BYTES, 'sync', largeBlockBytes)
+  const session = await openSimulated(disk, ROLL_BYTES, 'power-loss', largeBlockBytes)
   const writers = await Promise.all(['a', 'b', 'c', 'd'].map((logId) => LogWriter.create(session, logId)))
   for (let round = 0; round < rounds; round++) {
     const spec = { count: 4, bodyBytes: RECORD_BYTES, expiresAt }

@@ -69,7 +69,7 @@ describe('a journal of large blocks', () => {
     for (const writer of writers) await writer.append({ bodyBytes: 30 })
     await expectAll(session, writers)
     await session.close()
-    const reopened = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    const reopened = await openSimulated(disk, NEVER, 'power-loss', LARGE_BLOCK_BYTES)
     await expectAll(reopened, writers)
     for (const { logId, written: expected, head } of writers) {
       for (let seqNum = 0; seqNum < head.tail.seqNum; seqNum++) {
@@ -82,12 +82,12 @@ describe('a journal of large blocks', () => {
   })
 
   test('that was written without syncing loses nothing that it contained when it was adopted', async () => {
-    const { disk, session, writers } = await written(2, { small: 3, durability: 'os' })
+    const { disk, session, writers } = await written(2, { small: 3, durability: 'process-crash' })
     await rolled(session, disk)
     expect(disk.links).toBe(1)
     for (const loss of LOSSES) {
       const crashed = disk.crashedAfter(disk.length, loss, new Prng(2))
-      await expectAll(await openSimulated(crashed, NEVER, 'os', LARGE_BLOCK_BYTES), writers)
+      await expectAll(await openSimulated(crashed, NEVER, 'process-crash', LARGE_BLOCK_BYTES), writers)
     }
   })
 
@@ -96,7 +96,7 @@ describe('a journal of large blocks', () => {
     const killed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
     const torn = await killed.open(JOURNAL, 'read')
     await torn.write(Buffer.alloc(5_000, 7), await torn.size())
-    const session = await openSimulated(killed, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+    const session = await openSimulated(killed, ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
     await rolled(session, killed)
     expect(killed.links).toBe(1)
     await expectAll(session, writers)
@@ -117,7 +117,7 @@ describe('a journal of large blocks', () => {
       expect(crashed.names).toEqual(expect.arrayContaining([JOURNAL, SEGMENT, 'checkpoint-0000000002']))
       const copy = changedDisk(crashed, (_, content) => copied(content))
       expect((await verifyFiles(copy, { ofEngine: false })).problems).toEqual([])
-      const reopened = await openSimulated(copy, NEVER, 'sync', LARGE_BLOCK_BYTES)
+      const reopened = await openSimulated(copy, NEVER, 'power-loss', LARGE_BLOCK_BYTES)
       await expectAll(reopened, writers)
       expect(copy.names).not.toContain(JOURNAL)
       await reopened.close()
@@ -152,7 +152,7 @@ describe('a journal of large blocks', () => {
     for (const expected of trimmed!.written) expected.mayBeFreed = expected.block.endSeqNum <= trimPoint
     await expectAll(session, [kept!, trimmed!])
     await session.close()
-    await expectAll(await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES), [kept!, trimmed!])
+    await expectAll(await openSimulated(disk, NEVER, 'power-loss', LARGE_BLOCK_BYTES), [kept!, trimmed!])
   })
 
   test('reports damage with its offset, only to reads of the damaged part', async () => {
@@ -161,7 +161,7 @@ describe('a journal of large blocks', () => {
     await session.close()
     const content = disk.contentOf(SEGMENT)
     content[content.indexOf(writers[0]!.written[4]!.block.data) + 10_000]! ^= 1
-    const reopened = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    const reopened = await openSimulated(disk, NEVER, 'power-loss', LARGE_BLOCK_BYTES)
     const reading = reopened.read(writers[0]!.logId, WHOLE_LOG)
     await expect(reading).rejects.toMatchObject({ kind: 'corrupt' })
     await expect(reading).rejects.toThrow(`${SEGMENT} is damaged at offset`)
@@ -186,21 +186,21 @@ describe('if a hard link', () => {
   test('fails for the second of two journals, only that one is copied', async () => {
     const { disk, writers } = await written(2, { small: 3 })
     const killed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
-    const more = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    const more = await openSimulated(killed, NEVER, 'power-loss', LARGE_BLOCK_BYTES)
     const continuing = writers.map(
       ({ logId, head, written: before }) => new LogWriter(more, logId, head, before),
     )
     for (let i = 0; i < 12; i++) for (const writer of continuing) await writer.append(LARGE_BODY)
     await more.close()
     killed.faults = (operation) => (operation === 'link' && killed.links > 0 ? 'EMLINK' : undefined)
-    const session = await openSimulated(killed, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+    const session = await openSimulated(killed, ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
     await rolled(session, killed)
     expect(killed.links).toBe(1)
     const kinds = ['segment-0000000001', 'segment-0000000003'].map((name) => killed.contentOf(name)[4])
     expect(String.fromCharCode(...kinds.map((letter) => letter!))).toBe('JS')
     await expectAll(session, continuing)
     await session.close()
-    const reopened = await openSimulated(killed, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    const reopened = await openSimulated(killed, NEVER, 'power-loss', LARGE_BLOCK_BYTES)
     await expectAll(reopened, continuing)
   })
 
@@ -212,7 +212,7 @@ describe('if a hard link', () => {
       await files.link(...names)
       throw systemError('EIO')
     }
-    const session = await openSimulated({ ...files, link }, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+    const session = await openSimulated({ ...files, link }, ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
     await rolled(session, crashed)
     expect(crashed.names.filter((name) => name.startsWith('segment'))).toEqual(['segment-0000000002'])
     await expectAll(session, writers)
@@ -248,7 +248,7 @@ describe('if a hard link', () => {
     expect(disk.names.filter((name) => /^(segment|checkpoint)/.test(name))).toEqual([])
     for (const loss of LOSSES) {
       const crashed = disk.crashedAfter(disk.length, loss, new Prng(3))
-      await expectAll(await openSimulated(crashed, NEVER, 'sync', LARGE_BLOCK_BYTES), writers)
+      await expectAll(await openSimulated(crashed, NEVER, 'power-loss', LARGE_BLOCK_BYTES), writers)
     }
     for (let i = 0; i < 20; i++) await writers[0]!.append(LARGE_BODY)
     await commitUntil(session, () => !disk.names.includes(JOURNAL))
@@ -263,7 +263,7 @@ describe('if a hard link', () => {
     const files = hookedFiles(crashed, (operation, name) => {
       if (operation === 'unlink' && name === SEGMENT && refusals-- > 0) throw systemError('EBUSY')
     })
-    const session = await openSimulated(files, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+    const session = await openSimulated(files, ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
     await rolled(session, crashed)
     expect(crashed.names).toContain(SEGMENT)
     await expectAll(session, writers)
@@ -286,7 +286,7 @@ interface Contents {
   readonly smallBodyBytes?: number
   /** In each large block. */
   readonly largeRecords?: number
-  readonly durability?: 'sync' | 'os'
+  readonly durability?: 'power-loss' | 'process-crash'
   /** Default: of so much that another block or document makes a roll due. */
   readonly rollBytes?: number
   readonly hook?: Hook
@@ -300,7 +300,7 @@ async function written(logs: number, contents: Contents = {}) {
     largeRecords = 1,
     small = 0,
     smallBodyBytes = 40,
-    durability = 'sync',
+    durability = 'power-loss',
     hook = () => {},
     onRead = () => {},
   } = contents

@@ -52,7 +52,7 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
     // The closing group is not part of a journal that another one follows.
     const unexpected = notes.filter(({ note }) => !note.endsWith('bytes after its end'))
     expect([...problems, ...unexpected], `moment ${moment}`).toEqual([])
-    const reopened = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+    const reopened = await openSimulated(disk, NEVER, 'power-loss', LARGE_BLOCK_BYTES)
     for (const writer of remaining) await readWhole(reopened, writer)
     if (isDeleted) expect(await reopened.read(writers[2]!.logId, WHOLE_LOG)).toEqual([])
     await reopened.close()
@@ -63,7 +63,7 @@ test.each<[string, (moment: Moment) => Promise<unknown>]>([
 /** An opening adopts the first journal at once; the event happens this many file operations later. */
 async function during(moment: number, happen: (moment: Moment) => Promise<unknown>) {
   const disk = new SimulatedDisk(new Prng(1))
-  const writing = await openSimulated(disk, NEVER, 'sync', LARGE_BLOCK_BYTES)
+  const writing = await openSimulated(disk, NEVER, 'power-loss', LARGE_BLOCK_BYTES)
   const names = ['kept', 'trimmed', 'deleted']
   const first = await Promise.all(names.map((logId) => LogWriter.create(writing, logId)))
   for (let i = 0; i < LARGE_BLOCKS; i++) {
@@ -87,7 +87,7 @@ async function during(moment: number, happen: (moment: Moment) => Promise<unknow
       resolve(happen({ session, writers }))
     }
   })
-  const session = await openSimulated(hooked, ROLL_BYTES, 'sync', LARGE_BLOCK_BYTES)
+  const session = await openSimulated(hooked, ROLL_BYTES, 'power-loss', LARGE_BLOCK_BYTES)
   const writers = first.map(({ logId, head, written }) => new LogWriter(session, logId, head, written))
   remaining = moment
   return { disk, session, writers, happened }

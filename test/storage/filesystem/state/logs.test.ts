@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ByteWriter } from '../../../../adapters/storage/filesystem/files/bytes.ts'
 import { Log } from '../../../../adapters/storage/filesystem/state/log.ts'
-import { Logs } from '../../../../adapters/storage/filesystem/state/logs.ts'
+import { DirectoryLogs } from '../../../../adapters/storage/filesystem/state/logs.ts'
 import { Segment } from '../../../../adapters/storage/filesystem/state/segment.ts'
 import { writeLog } from '../../../../adapters/storage/filesystem/state/stored-logs.ts'
 import { emptyHead } from '../../../../src/storage/heads.ts'
@@ -32,8 +32,8 @@ function frameOf(numbers: readonly number[], expiryOf: (number: number) => numbe
   return Buffer.from(writer.bytes)
 }
 
-function logsOf(...frames: readonly Buffer[]): Logs {
-  const logs = new Logs(new Map([[1, SEGMENT]]))
+function logsOf(...frames: readonly Buffer[]): DirectoryLogs {
+  const logs = new DirectoryLogs(new Map([[1, SEGMENT]]))
   for (const frame of frames) logs.addStored(frame)
   return logs
 }
@@ -100,7 +100,7 @@ test('rejects logs out of order', () => {
 })
 
 test('a log that refers to a missing segment is reported as damage when it is used', () => {
-  const logs = new Logs(new Map())
+  const logs = new DirectoryLogs(new Map())
   logs.addStored(frameOf([1]))
   expect(() => logs.withId('log-1')).toThrow(
     expect.objectContaining({

@@ -96,7 +96,7 @@ interface CheckpointChange {
 /** A log of large blocks and a small one before them, after a roll. */
 async function adopted(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, 30_000, 'sync', LARGE_BLOCK_BYTES)
+  const session = await openSimulated(disk, 30_000, 'power-loss', LARGE_BLOCK_BYTES)
   const writer = await LogWriter.create(session, 'a')
   await writer.append({ count: 2 })
   for (let i = 0; i < LARGE_BLOCKS; i++) await writer.append({ bodyBytes: 3_000 })

@@ -10,7 +10,7 @@ const EXPIRY = NOW + 5
 test('a compacted run whose last records expired early is sound', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   // Copied, because only copies of several blocks are merged like this.
-  const session = await openSimulated(disk, 5_000, 'sync', 1_000_000)
+  const session = await openSimulated(disk, 5_000, 'power-loss', 1_000_000)
   const segments = () => disk.names.filter((name) => /^segment-\d+$/.test(name))
   const log = await LogWriter.create(session, 'a')
   await log.append({ count: 2, expiresAt: FAR })

@@ -8,11 +8,11 @@ const CRASHES = 25
 
 /** Rolls, compactions, reclaims, deletions: an opening accepts what a crash leaves at any point. */
 describe.each([
-  ['sync', 1],
-  ['sync', 2],
-  ['sync', 3],
-  ['os', 4],
-  ['os', 5],
+  ['power-loss', 1],
+  ['power-loss', 2],
+  ['power-loss', 3],
+  ['process-crash', 4],
+  ['process-crash', 5],
 ] as const)('with durability %s, of seed %i,', (durability, seed) => {
   test('every crash leaves a sound directory, and verifying changes nothing', async () => {
     const prng = new Prng(seed)

@@ -11,11 +11,11 @@ const FLIPS_PER_FILE = 44
 const TRUNCATIONS_PER_FILE = 6
 
 describe.each([
-  ['closed', 'sync'],
-  ['crashed', 'sync'],
-  ['closed', 'os'],
-  ['crashed', 'os'],
-  ['reopened', 'sync'],
+  ['closed', 'power-loss'],
+  ['crashed', 'power-loss'],
+  ['closed', 'process-crash'],
+  ['crashed', 'process-crash'],
+  ['reopened', 'power-loss'],
 ] as const)('a directory that was %s, with durability %s,', (end, durability) => {
   let disk: SimulatedDisk
   let contents: unknown

@@ -208,7 +208,7 @@ async function rolled(): Promise<string> {
   const directory = await temporaryDirectory()
   const session = await openFiles(
     nodeFiles(directory),
-    { durability: 'sync', rollBytes: 200_000 },
+    { durability: 'power-loss', rollBytes: 200_000 },
     async () => {},
   )
   const hw = await open({

@@ -5,27 +5,12 @@ import { LIST_QUERY, type ListQuery } from '../../src/model/info.ts'
 import { requestTokenProblem } from '../../src/model/names.ts'
 import { assertMembers } from '../../src/model/validation.ts'
 import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
-import { listQueryParts, queryText } from '../../src/wire/encode-query.ts'
+import { listQueryParts } from '../../src/wire/encode-list-query.ts'
+import { queryText } from '../../src/wire/encode-query.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { choiceOf } from '../../src/wire/response-json.ts'
 import { vendorHeader } from '../../src/wire/vendor-headers.ts'
-import type { Call, Reply } from './sender.ts'
-
-interface JsonCallOptions extends Pick<Call, 'basin' | 'vendor' | 'signal'> {
-  readonly text?: string
-  /** True by default, which is right for calls that change nothing. */
-  readonly isRepeatable?: boolean
-}
-
-/** A call whose body and response are JSON. */
-export function jsonCall(
-  method: Call['method'],
-  path: string,
-  { text, isRepeatable = true, ...others }: JsonCallOptions,
-): Call {
-  const body = text === undefined ? {} : { body: utf8(text), contentType: 'application/json' }
-  return { method, path, isRepeatable, ...others, ...body }
-}
+import type { Reply } from './call.ts'
 
 /** The header that identifies a creation, so that a repetition has no further effect. */
 export interface Creation {

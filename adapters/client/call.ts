@@ -1,0 +1,62 @@
+import type { ClientHttp2Stream } from 'node:http2'
+import type { StreamConfigInput } from '../../src/model/config.ts'
+import type { HeadwaterError } from '../../src/model/errors.ts'
+import type { VendorHeader } from '../../src/wire/vendor-headers.ts'
+import type { Exchange, IncomingResponse } from './exchange.ts'
+import type { Settings } from './options.ts'
+
+/** Receives the stream on which the body of a request is written while the response arrives. */
+export type Upload = (stream: ClientHttp2Stream) => void
+
+/** A request of the protocol. */
+export interface Call {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** After `/v1`, encoded, with the query. */
+  readonly path: string
+  readonly basin?: string | undefined
+  /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
+  readonly vendor?: Partial<Record<VendorHeader, string | StreamConfigInput | undefined>>
+  readonly accept?: string
+  readonly contentType?: string
+  readonly body?: Uint8Array | undefined
+  /** Receives the stream of each attempt to open an append session, whose body it writes. */
+  readonly upload?: Upload
+  /** Whether the call may be sent again although an earlier attempt may have had effects. */
+  readonly isRepeatable: boolean
+  /** How long the server may wait before it responds, in milliseconds. */
+  readonly waitMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A successful response. */
+export interface Reply {
+  readonly headers: Pick<Headers, 'get'>
+  readonly body: Uint8Array
+  /** Whether an earlier attempt of the same call may have had effects. */
+  readonly isRepeated: boolean
+}
+
+/** The outcome of a call. */
+export type Outcome =
+  | ({ readonly kind: 'reply' } & Reply)
+  | {
+      readonly kind: 'failed'
+      readonly error: HeadwaterError
+      /** Whether an attempt before the last one may have had effects. */
+      readonly isRepeated: boolean
+    }
+
+/** The response to a session request, whose body has not been read. */
+export interface OpenResponse {
+  readonly response: IncomingResponse
+  readonly exchange: Exchange
+}
+
+/** Sends calls, and repeats those that are safe to repeat. */
+export interface CallSender {
+  readonly settings: Pick<Settings, 'keepsForever'>
+  /** Resolves to a successful response. Rejects with what the last attempt failed with. */
+  send(call: Call): Promise<Reply>
+  /** Sends a call and decodes the JSON of the response. */
+  json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value>
+}

@@ -1,0 +1,39 @@
+import { decodeReadBatchJson } from '../../src/wire/decode-record-json.ts'
+import { positionOf } from '../../src/wire/decode-records.ts'
+import { integerOfJson, parseResponse, recordOf } from '../../src/wire/response-json.ts'
+import { EventParser, type ServerEvent } from '../../src/wire/sse-parser.ts'
+import type { OpenResponse } from './call.ts'
+import { connectionFailure, failureOf } from './errors.ts'
+import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
+
+/** Reads Server-Sent Events, for servers that do not send frames. */
+export async function* events({
+  exchange,
+  response,
+}: OpenResponse): AsyncGenerator<LinkEvent, void, undefined> {
+  const decoder = new TextDecoder()
+  const parser = new EventParser()
+  let isDone = false
+  for await (const chunk of exchange.chunks(response)) {
+    for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
+      if (event.event === 'error') throw new LinkFailure(endOf(failureOf(undefined, event.data, true)))
+      const decoded = linkEventOf(event)
+      if (decoded === 'done') isDone = true
+      else if (decoded !== undefined) yield decoded
+    }
+  }
+  if (!isDone) throw new LinkFailure(connectionFailure(new Error('the response broke off'), true))
+}
+
+/** Undefined for an event of a later version. */
+function linkEventOf({ event, data }: ServerEvent): LinkEvent | 'done' | undefined {
+  if (event === 'batch') return { received: decodeReadBatchJson(parseResponse(data)), sentAt: undefined }
+  if (event === 'ping') {
+    const { timestamp, tail } = recordOf(parseResponse(data), 'ping')
+    return {
+      received: { records: [], tail: positionOf(tail) },
+      sentAt: integerOfJson(timestamp, 'timestamp'),
+    }
+  }
+  return event === 'message' && data === '[DONE]' ? 'done' : undefined
+}

@@ -1,0 +1,29 @@
+import type { ReceivedBatch } from '../../src/wire/decode-records.ts'
+import { deletedUnderReadError, type Failure } from './errors.ts'
+
+/** What a read session receives: records, or a heartbeat without records. */
+export interface LinkEvent {
+  readonly received: ReceivedBatch
+  /** When a heartbeat was sent by the clock of the server, if that is known. */
+  readonly sentAt: number | undefined
+}
+
+/** A connection that failed, or was not opened. */
+export class LinkFailure extends Error {
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super(failure.error.message)
+    this.failure = failure
+  }
+}
+
+/** How a server ends a session whose stream is deleted: the protocol has no code for it. */
+const DELETED = /stream was deleted/
+
+/** The failure at the end of a session. */
+export function endOf(failure: Failure): Failure {
+  const { code, message } = failure.error
+  if (code !== 'unavailable' || !DELETED.test(message)) return failure
+  return { error: deletedUnderReadError(), isTransient: false, retryAfterMs: 0 }
+}

@@ -1,0 +1,66 @@
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import type { IncomingResponse, OutgoingRequest } from '../exchange.ts'
+import { incomingResponse, StreamReader } from './stream-reader.ts'
+
+// Not imports, which bundlers for browsers could not resolve. Loaded in Node only.
+const http = process.getBuiltinModule('node:http')
+const https = process.getBuiltinModule('node:https')
+const { createGunzip } = process.getBuiltinModule('node:zlib')
+
+/** How long an idle connection is kept: less than servers do, which close it after 5 seconds or more. */
+const IDLE_MS = 4_000
+
+/** Sends requests over connections of HTTP/1.1 that are kept. */
+export class HttpTransport {
+  readonly #compression: boolean
+  readonly #plain = new http.Agent({ keepAlive: true, timeout: IDLE_MS })
+  readonly #secure = new https.Agent({ keepAlive: true, timeout: IDLE_MS })
+
+  /** @param compression Whether responses may be compressed. */
+  constructor(compression: boolean) {
+    this.#compression = compression
+  }
+
+  /** Resolves to the response. Rejects with the error of the connection, or the reason of the signal. */
+  send({ method, url, headers, body, signal }: OutgoingRequest): Promise<IncomingResponse> {
+    const [{ request }, agent]: [typeof http, Agent] = url.startsWith('https:')
+      ? [https as unknown as typeof http, this.#secure]
+      : [http, this.#plain]
+    const options: RequestOptions = { method, headers: this.#headersOf(headers, body), agent }
+    return new Promise((resolve, reject) => {
+      const sent = request(url, options)
+      const abort = () => sent.destroy(signal.reason)
+      // Aborted at the end of every exchange, which does nothing to a complete response.
+      signal.addEventListener('abort', abort, { once: true })
+      sent.once('response', (response) => resolve(responseOf(response, sent)))
+      sent.on('error', reject)
+      sent.end(body)
+    })
+  }
+
+  /** Ends the idle connections. */
+  close(): void {
+    this.#plain.destroy()
+    this.#secure.destroy()
+  }
+
+  #headersOf(headers: OutgoingRequest['headers'], body: Uint8Array | undefined): Record<string, string> {
+    return {
+      ...headers,
+      ...(body !== undefined && { 'content-length': String(body.length) }),
+      ...(this.#compression && { 'accept-encoding': 'gzip' }),
+    }
+  }
+}
+
+function responseOf(response: IncomingMessage, sent: ClientRequest): IncomingResponse {
+  const { statusCode = 0, headers } = response
+  const isCut = () => !response.complete
+  // Keeps the connection for other requests if the response is complete.
+  const cancel = () => void (response.complete || sent.destroy())
+  const isCompressed = headers['content-encoding'] === 'gzip'
+  const body = isCompressed ? response.pipe(createGunzip()) : response
+  // A pipe does not pass errors on.
+  if (isCompressed) response.on('error', (error) => body.destroy(error))
+  return incomingResponse(statusCode, headers, new StreamReader(body, isCut, cancel))
+}

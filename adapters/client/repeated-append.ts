@@ -1,0 +1,62 @@
+import type { AppendBatch } from '../../src/model/append-input.ts'
+import { equalBytes } from '../../src/model/bytes.ts'
+import type { AppendAck } from '../../src/model/info.ts'
+import type { AppendRecord, SequencedRecord } from '../../src/model/record.ts'
+import { decodeReadBatch } from '../../src/wire/decode-records.ts'
+import type { ClientCore } from './core.ts'
+import { decoded } from './errors.ts'
+import type { StreamTarget } from './stream-target.ts'
+import { tailOf } from './tail.ts'
+
+/**
+ * Reads what is stored at the place of a batch with `matchSeqNum`. Resolves to the ack of the batch, to
+ * `others` if other records are there, and to undefined if not all of them could be read.
+ */
+export async function storedAck(
+  core: ClientCore,
+  target: StreamTarget,
+  { records, matchSeqNum = 0 }: AppendBatch,
+): Promise<AppendAck | 'others' | undefined> {
+  const stored = await storedAt(core, target, matchSeqNum, records.length)
+  const last = stored?.at(-1)
+  if (stored === undefined || last === undefined) return undefined
+  if (!isSame(records, stored)) return 'others'
+  const end = { seqNum: last.seqNum + 1, timestamp: last.timestamp }
+  const { seqNum, timestamp } = stored[0]!
+  const tail = await tailOf(core, target).catch(() => end)
+  return { start: { seqNum, timestamp }, end, tail: tail.seqNum < end.seqNum ? end : tail }
+}
+
+/** Resolves to the records from a sequence number on; to undefined unless all of them are there. */
+async function storedAt(
+  { sender }: ClientCore,
+  { path, basin, recordHeaders }: StreamTarget,
+  seqNum: number,
+  count: number,
+): Promise<readonly SequencedRecord[] | undefined> {
+  const { body } = await sender.send({
+    method: 'GET',
+    path: `${path}/records?seq_num=${seqNum}&count=${count}`,
+    basin: basin.name,
+    vendor: recordHeaders,
+    accept: 'application/protobuf',
+    isRepeatable: true,
+  })
+  const { records } = decoded(false, () => decodeReadBatch(body))
+  const isWhole = records.length === count && records.every((record, i) => record.seqNum === seqNum + i)
+  return isWhole ? records : undefined
+}
+
+function isSame(sent: readonly AppendRecord[], stored: readonly SequencedRecord[]): boolean {
+  return sent.every(({ headers, body }, i) => {
+    const record = stored[i]!
+    return (
+      equalBytes(body, record.body) &&
+      headers.length === record.headers.length &&
+      headers.every(([name, value], j) => {
+        const [storedName, storedValue] = record.headers[j]!
+        return equalBytes(name, storedName) && equalBytes(value, storedValue)
+      })
+    )
+  })
+}

@@ -1,0 +1,42 @@
+import { READ_RECORDS_MAX } from '../model/limits.ts'
+import type { Header, SequencedRecord } from '../model/record.ts'
+import { decodeBase64 } from './base64.ts'
+import { positionOf, type ReceivedBatch, tooManyRecords, withCommand } from './decode-records.ts'
+import {
+  arrayOf,
+  integerOfJson,
+  type JsonObject,
+  MalformedResponse,
+  recordOf,
+  textOfJson,
+  unlessNull,
+} from './response-json.ts'
+
+/** Decodes the JSON form of a batch whose strings are base64. Throws {@link MalformedResponse}. */
+export function decodeReadBatchJson(value: unknown): ReceivedBatch {
+  const batch = recordOf(value, 'batch')
+  const records = arrayOf(batch.records, 'records')
+  if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
+  return {
+    records: records.map((record) => recordOfJson(recordOf(record, 'record'))),
+    tail: unlessNull(batch.tail, positionOf),
+  }
+}
+
+function recordOfJson({ seq_num, timestamp, headers, body }: JsonObject): SequencedRecord {
+  return withCommand(
+    integerOfJson(seq_num, 'seq_num'),
+    integerOfJson(timestamp, 'timestamp'),
+    arrayOf(headers ?? [], 'headers').map((header): Header => {
+      const [name, value] = arrayOf(header, 'headers')
+      return [base64Of(name, 'headers'), base64Of(value, 'headers')]
+    }),
+    base64Of(body ?? '', 'body'),
+  )
+}
+
+function base64Of(value: unknown, name: string): Uint8Array {
+  const bytes = decodeBase64(textOfJson(value, name))
+  if (bytes === undefined) throw new MalformedResponse(`\`${name}\` is not base64`)
+  return bytes
+}
