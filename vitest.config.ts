@@ -50,7 +50,7 @@ const NOT_ON_POSTGRES = [
   // What they test happens before or after a call of the storage, whatever it is.
   'test/engine/api/{call-options,first-heartbeat,list-all,read-budget}.test.ts',
   'test/engine/service/admission.test.ts',
-  'test/transfer/{connection,hostile-files}.test.ts',
+  'test/transfer/hostile-files.test.ts',
   // It compares everything before and after a call, while the storage removes deleted streams in real time.
   'test/engine/service/tokens/access-table.test.ts',
 ]

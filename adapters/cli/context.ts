@@ -10,7 +10,7 @@ export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly fetch: (request: Request) => Promise<Response>
   /** Whether sessions use Node's HTTP/2 instead of `fetch`. */
-  readonly http2?: boolean
+  readonly http2?: boolean | undefined
   readonly clock: Clock
   readonly print: (line: string) => void
   readonly printError: (line: string) => void

@@ -54,7 +54,7 @@ export interface OpenResponse {
 
 /** Sends calls, and repeats those that are safe to repeat. */
 export interface CallSender {
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'keepsForever'>
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
   send(call: Call): Promise<Reply>
   /** Sends a call and decodes the JSON of the response. */

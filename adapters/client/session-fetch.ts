@@ -25,8 +25,7 @@ export class SessionFetch {
   /** Resolves to the response to a request that is not one of a session. */
   async unary(request: OutgoingRequest): Promise<IncomingResponse> {
     const { isRuntimeFetch } = this.#settings
-    if (!isRuntimeFetch || !this.isDuplex || !usesRuntimeFetch())
-      return this.#settings.fetch(request.toRequest())
+    if (!isRuntimeFetch || !isNode() || !usesRuntimeFetch()) return this.#settings.fetch(request.toRequest())
     if (this.#http === undefined) {
       const { HttpTransport } = await trackExternalWork(import('./node/node-http.ts'))
       this.#http ??= new HttpTransport(this.#settings.compression)
