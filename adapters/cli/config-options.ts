@@ -1,5 +1,7 @@
+import { utf8 } from '../../src/model/bytes.ts'
+import { objectOf } from '../../src/wire/json-members.ts'
+import { readJsonText } from '../../src/wire/json-reader.ts'
 import { durationMs } from './arguments.ts'
-import { jsonObject } from './client.ts'
 import { CliError, quoteArg, validateArgument } from './errors.ts'
 import { parseRetention, retentionForm } from './retention.ts'
 
@@ -38,7 +40,7 @@ export function parseConfig(values: ConfigValues, isBasin: boolean): object | un
   if (given.length === 0) return undefined
   if (values.config !== undefined) {
     if (given.length > 1) throw new CliError(2, `\`--config\` cannot be combined with \`--${given[0]}\``)
-    validateArgument(() => jsonObject(values.config!), '`--config`')
+    validateArgument(() => objectOf(readJsonText(values.config!), 'the value'), '`--config`')
     return JSON.parse(values.config) as object
   }
   const basinOnly = BASIN_ONLY.find((name) => values[name] !== undefined)
@@ -75,6 +77,11 @@ function streamConfig(values: ConfigValues): object {
       text === 'off' ? { min_age_secs: 0 } : { min_age_secs: secondsOf(text) },
     ),
   }
+}
+
+/** Encodes a configuration for the decoders of the HTTP API. */
+export function jsonBytes(form: object): Uint8Array {
+  return utf8(JSON.stringify(form))
 }
 
 /** The member, null for the value `default`; nothing for an option that is not given. */

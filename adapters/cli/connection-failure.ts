@@ -1,10 +1,8 @@
-import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
+import { lossyTextOf } from '../../src/model/bytes.ts'
 import { printable } from './errors.ts'
 
 export interface ConnectionFailure {
   readonly reason: string
-  /** Whether the request cannot have reached a server. */
-  readonly wasNotSent: boolean
   /** Whether nothing listens on the port. */
   readonly isRefused: boolean
   /** What may be wrong with the URL, beginning with a semicolon; empty if nothing suggests it. */
@@ -43,15 +41,24 @@ const UNTRUSTED = new Set([
  * Returns the hint about a response, not from the API, that suggests that the server expects TLS: a redirect,
  * or the error page of a port for TLS. It is empty otherwise.
  */
-export function schemeHint(url: string, response: Response, body: Uint8Array | undefined): string {
+export async function schemeHint(url: string, response: Response): Promise<string> {
   if (!url.startsWith('http:')) return ''
-  const redirectsToTls = response.headers.get('location')?.startsWith('https:') ?? false
-  const rejectsPlainText = response.status === 400 && /https/i.test(lossyTextOf(body ?? EMPTY_BYTES))
-  return redirectsToTls || rejectsPlainText ? USE_HTTPS : ''
+  const { headers, status } = response
+  const redirectsToTls = headers.get('location')?.startsWith('https:') ?? false
+  const mayReject = status === 400 && !headers.get('content-type')?.includes('json')
+  return redirectsToTls || (mayReject && /https/i.test(await startOf(response))) ? USE_HTTPS : ''
+}
+
+/** Reads the first chunk of a body that is not read otherwise. */
+async function startOf({ body }: Response): Promise<string> {
+  const reader = body?.getReader()
+  const chunk = await reader?.read()
+  void reader?.cancel().catch(() => {})
+  return lossyTextOf(chunk?.value ?? new Uint8Array())
 }
 
 /**
- * Describes why a `fetch` failed.
+ * Describes why a request failed.
  *
  * @param server The URL of the server, and whether it has responded to an earlier request.
  */
@@ -59,18 +66,23 @@ export function connectionFailure(
   error: unknown,
   server: { readonly url: string; readonly hasResponded: boolean },
 ): ConnectionFailure {
-  const { cause } = error as { cause?: { name?: unknown; code?: unknown; message?: unknown } }
-  const code = String(cause?.code)
-  const message = printable(String(cause?.message || (error as Error).message).trim())
+  // Node's `fetch` has the reason in the cause, its HTTP/2 in the error.
+  const { cause = error } = error as { cause?: unknown }
+  const {
+    name,
+    code: sent,
+    message: text,
+  } = Object(cause) as Partial<Record<'name' | 'code' | 'message', unknown>>
+  const code = String(sent)
+  const message = printable(String(text || (error as Error).message).trim())
   const endedHandshake = HANDSHAKE_ENDED.test(message)
   const notSent = Object.hasOwn(NOT_SENT, code) ? NOT_SENT[code] : undefined
   const known = endedHandshake ? 'the connection was closed during the TLS handshake' : notSent
   const isUntrusted = UNTRUSTED.has(code)
-  const isUnanswered = CONNECTION_CLOSED.has(code) || cause?.name === NOT_HTTP
+  const isUnanswered = CONNECTION_CLOSED.has(code) || name === NOT_HTTP
   const mayNeedTls = server.url.startsWith('http:') && isUnanswered
   return {
     reason: known ?? (isUntrusted ? `${message}; set NODE_EXTRA_CA_CERTS to trust it` : message),
-    wasNotSent: known !== undefined || isUntrusted || code === 'ENOTFOUND',
     isRefused: code === 'ECONNREFUSED',
     hint: server.hasResponded ? '' : endedHandshake ? USE_HTTP : mayNeedTls ? USE_HTTPS : '',
   }

@@ -9,6 +9,8 @@ export interface CliContext {
   /** Environment variables. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly fetch: (request: Request) => Promise<Response>
+  /** Whether sessions use Node's HTTP/2 instead of `fetch`. */
+  readonly http2?: boolean
   readonly clock: Clock
   readonly print: (line: string) => void
   readonly printError: (line: string) => void

@@ -1,19 +1,7 @@
-import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
-import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
-import type { Client } from './client.ts'
-import { CliError, ServiceError } from './errors.ts'
+import { type Headwater, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
+import { CliError } from './errors.ts'
 import { retentionText } from './retention.ts'
-import { nameText, type ResourceName, resourcePath, type StreamName } from './stream-name.ts'
-
-/** How missing resources are found and created: over HTTP, or in an engine of this process. */
-export interface Creator {
-  missingPart(): Promise<'basin' | 'stream' | undefined>
-  /** Resolves to whether it did not exist. */
-  createBasin(): Promise<boolean>
-  createStream(): Promise<boolean>
-  /** Resolves to the retention of the stream; undefined if the caller cannot find out. */
-  retention(): Promise<RetentionPolicy | undefined>
-}
+import { nameText, type ResourceName, type StreamName, streamOf } from './stream-name.ts'
 
 /**
  * Creates the basin and the stream unless they exist, and reports what it has created. A caller who may not
@@ -22,25 +10,35 @@ export interface Creator {
  * @throws CliError if something is missing and `create` is false.
  */
 export async function createMissing(
-  creator: Creator,
+  hw: Headwater,
   name: StreamName,
   { create, report }: { readonly create: boolean; readonly report: (line: string) => void },
 ): Promise<void> {
-  const missing = await creator.missingPart()
-  if (missing === undefined) return
+  const { basin, stream } = name
+  const missing = await codeOf(streamOf(hw, name).config(), [
+    'basin_not_found',
+    'stream_not_found',
+    'permission_denied',
+  ])
+  if (missing === undefined || missing === 'permission_denied') return
+  const isBasinMissing = missing === 'basin_not_found'
   if (!create) {
-    const what = missing === 'basin' ? `basin ${name.basin}` : `stream ${nameText(name)}`
+    const what = isBasinMissing ? `basin ${basin}` : `stream ${nameText(name)}`
     throw new CliError(
       1,
       `${what} does not exist; create it with \`headwater create\`, or omit \`--no-create\``,
     )
   }
-  try {
-    if (missing === 'basin' && (await creator.createBasin())) report(`Created basin ${name.basin}`)
-    if (await creator.createStream()) report(creationText(name, await creator.retention()))
-  } catch (error) {
-    if (!isDenied(error)) throw error
+  const unlessExists = (creation: Promise<unknown>) => codeOf(creation, ['resource_already_exists'])
+  const creating = async () => {
+    if (isBasinMissing && (await unlessExists(hw.createBasin(basin))) === undefined) {
+      report(`Created basin ${basin}`)
+    }
+    if ((await unlessExists(hw.basin(basin).createStream(stream))) === undefined) {
+      report(creationText(name, await retentionOf(hw, name)))
+    }
   }
+  await codeOf(creating(), ['permission_denied'])
 }
 
 /** Says what was created, and how long it keeps records. */
@@ -50,113 +48,29 @@ export function creationText(name: ResourceName, retention: RetentionPolicy | un
   return `Created ${what} ${nameText(name)}${kept}`
 }
 
-/** Creates through the HTTP API. */
-export function serviceCreator(client: Client, name: StreamName): Creator {
-  return {
-    missingPart: () => missingPart(client, name),
-    createBasin: async () => (await createResource(client, { basin: name.basin })) !== undefined,
-    createStream: async () => (await createResource(client, name)) !== undefined,
-    retention: () => retentionOf(client, name),
-  }
-}
-
-/** Creates in an engine without the HTTP API, whose code takes longer to load than one append. */
-export function engineCreator(engine: Engine, { basin, stream }: StreamName): Creator {
-  const isMissing = (error: unknown): 'basin' | 'stream' | undefined => {
-    if (!HeadwaterError.is(error)) throw error
-    if (error.code === 'basin_not_found') return 'basin'
-    if (error.code === 'stream_not_found') return 'stream'
-    throw error
-  }
-  const unlessExists = async (creation: Promise<unknown>): Promise<boolean> => {
-    try {
-      await creation
-      return true
-    } catch (error) {
-      if (HeadwaterError.is(error) && error.code === 'resource_already_exists') return false
-      throw error
-    }
-  }
-  return {
-    missingPart: () =>
-      engine
-        .basin(basin)
-        .stream(stream)
-        .config()
-        .then(() => undefined, isMissing),
-    createBasin: () => unlessExists(engine.createBasin(basin)),
-    createStream: () => unlessExists(engine.basin(basin).createStream(stream)),
-    retention: async () => (await engine.basin(basin).stream(stream).config()).retentionPolicy,
-  }
-}
-
-async function missingPart(client: Client, name: StreamName): Promise<'basin' | 'stream' | undefined> {
-  try {
-    await client.send({ method: 'GET', path: resourcePath(name), basin: name.basin })
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'basin_not_found') return 'basin'
-    if (error instanceof ServiceError && error.code === 'stream_not_found') return 'stream'
-    if (!isDenied(error)) throw error
-  }
-  return undefined
-}
-
-/** Creates a basin or a stream. Resolves to the info as JSON, or undefined if it exists. */
-export async function createResource(
-  client: Client,
-  name: ResourceName,
-  config: object = {},
-): Promise<string | undefined> {
-  const { basin, stream } = name
-  try {
-    if (stream !== undefined) {
-      const body = JSON.stringify({ stream, config })
-      return await client.text({ method: 'POST', path: '/streams', basin, body })
-    }
-    // Only PUT accepts shorter names.
-    if (basin.length >= BASIN_NAME_BYTES_MIN_ON_POST) {
-      return await client.text({ method: 'POST', path: '/basins', body: JSON.stringify({ basin, config }) })
-    }
-    if (await basinExists(client, basin)) return undefined
-    return await client.text({ method: 'PUT', path: resourcePath(name), body: JSON.stringify({ config }) })
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'resource_already_exists') return undefined
-    throw error
-  }
-}
-
 /**
  * Resolves to the retention of a stream, or that of the new streams of a basin. Undefined if the caller may
  * not ask, or the server does not tell: the resource exists all the same.
  */
-export async function retentionOf(client: Client, name: ResourceName): Promise<RetentionPolicy | undefined> {
-  const { basin, stream } = name
-  const { decodeBasinConfig, decodeStreamConfig } = await import('../../src/wire/json-config.ts')
-  const { SYSTEM_STREAM_CONFIG } = await import('../../src/core/config.ts')
+export async function retentionOf(hw: Headwater, name: ResourceName): Promise<RetentionPolicy | undefined> {
   try {
-    const call = { method: 'GET', path: resourcePath(name), ...(stream !== undefined && { basin }) } as const
-    const config = await client.json(call, (object) =>
-      stream === undefined
-        ? decodeBasinConfig(object, 'config').defaultStreamConfig
-        : decodeStreamConfig(object, 'config'),
-    )
-    return config?.retentionPolicy ?? SYSTEM_STREAM_CONFIG.retentionPolicy
+    if (name.stream !== undefined) return (await streamOf(hw, name).config()).retentionPolicy
+    const { SYSTEM_STREAM_CONFIG } = await import('../../src/core/config.ts')
+    const { defaultStreamConfig } = await hw.basin(name.basin).config()
+    return defaultStreamConfig.retentionPolicy ?? SYSTEM_STREAM_CONFIG.retentionPolicy
   } catch (error) {
-    if (error instanceof CliError) return undefined
+    if (HeadwaterError.is(error)) return undefined
     throw error
   }
 }
 
-async function basinExists(client: Client, basin: string): Promise<boolean> {
+/** Resolves to the code that a call fails with if it is an expected one; to undefined if it succeeds. */
+async function codeOf(call: Promise<unknown>, expected: readonly string[]): Promise<string | undefined> {
   try {
-    await client.send({ method: 'GET', path: resourcePath({ basin }) })
-    return true
+    await call
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'basin_not_found') return false
+    if (HeadwaterError.is(error) && expected.includes(error.code)) return error.code
     throw error
   }
-}
-
-function isDenied(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'permission_denied'
+  return undefined
 }

@@ -16,30 +16,6 @@ export class CliError extends Error {
   }
 }
 
-/** An error response of a service, or the same error from an engine in this process. */
-export class ServiceError extends CliError {
-  readonly code: string
-  /** The sequence number of the tail, in responses to reads that cannot be satisfied. */
-  readonly tail: number | undefined
-
-  constructor(code: string, message: string, tail?: number) {
-    super(1, `${printable(message)} (${printable(code)})`)
-    this.code = code
-    this.tail = tail
-  }
-}
-
-/** The server cannot be reached, or the connection to it was lost. */
-export class ConnectionError extends CliError {
-  /** Whether nothing listens on the port. */
-  readonly isRefused: boolean
-
-  constructor(message: string, isRefused = false) {
-    super(1, message)
-    this.isRefused = isRefused
-  }
-}
-
 /** Ends the command because the user stopped it, with Ctrl+C (130) or `SIGTERM` (143). */
 export class Interrupted extends Error {
   readonly exitCode: 130 | 143
@@ -68,7 +44,7 @@ export function cliErrorOf(error: unknown): CliError | undefined {
   if (!HeadwaterError.is(error)) return undefined
   const { cause } = error
   if (StorageFailure.is(cause)) return new CliError(1, printable(storageMessage(error, cause)))
-  return new ServiceError(error.code, error.message)
+  return new CliError(1, `${printable(error.message)} (${error.code})`)
 }
 
 /** The message of a lock holder or a closed storage is complete without the engine's prefix. */

@@ -13,6 +13,7 @@ void runCli(process.argv.slice(2), {
   storages: { memory, filesystem, postgres: (connectionString) => postgres({ connectionString }) },
   env: process.env,
   fetch: (request) => fetch(request),
+  http2: true,
   clock: systemClock,
   print: linePrinter(process.stdout, (error) => {
     console.error(`headwater: cannot write to standard output: ${error.message}`)

@@ -1,11 +1,8 @@
 import type { SequencedRecord } from '../../src/index.ts'
 import { concatBytes, lossyTextOf, utf8 } from '../../src/model/bytes.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
-import type { Client } from './client.ts'
 import type { CliContext } from './context.ts'
-import { ServiceError } from './errors.ts'
 import { standardOutput } from './output.ts'
-import { resourcePath, type StreamName } from './stream-name.ts'
 
 /** Options of commands that print records. */
 export const RECORD_OUTPUT_DEFINITIONS = {
@@ -17,35 +14,9 @@ export const RECORD_OUTPUT_NOTES = [
   'Bodies are printed unchanged. Records with a fence or trim command are printed only with --json.',
 ]
 
-/** Parameters of a read, as in the HTTP API. */
-export interface RecordQuery {
-  readonly client: Client
-  readonly name: StreamName
-  readonly query: Readonly<Record<string, number>>
-  /** Called when the read is accepted. */
-  readonly onOpen?: () => void
-}
-
 interface RecordFormat {
   readonly json: boolean
   readonly base64: boolean
-}
-
-/** Reads records. A start at the tail of a stream that is not followed yields none. */
-export async function* readRecords({
-  client,
-  name,
-  query,
-  onOpen,
-}: RecordQuery): AsyncGenerator<readonly SequencedRecord[]> {
-  const parameters = new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]))
-  try {
-    yield* client.read(name.basin, `${resourcePath(name)}/records?${parameters}`, onOpen)
-  } catch (error) {
-    const isEmpty =
-      error instanceof ServiceError && error.tail !== undefined && (query.seq_num ?? 0) <= error.tail
-    if (!isEmpty) throw error
-  }
 }
 
 /** Prints records to standard output as they arrive. */

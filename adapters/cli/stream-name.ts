@@ -1,3 +1,4 @@
+import type { Basin, Headwater, Stream } from '../../src/index.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import type { CliContext } from './context.ts'
 import { CliError, printable, quoteArg, quoteName } from './errors.ts'
@@ -58,9 +59,12 @@ export function nameText({ basin, stream }: ResourceName): string {
   return printable(stream === undefined ? basin : `${basin}/${stream}`)
 }
 
-/** Returns the path of a basin or a stream in the HTTP API, after `/v1`. */
-export function resourcePath({ basin, stream }: ResourceName): string {
-  return stream === undefined
-    ? `/basins/${encodeURIComponent(basin)}`
-    : `/streams/${encodeURIComponent(stream)}`
+/** Returns a handle of the stream. Using it creates nothing, unless the basin permits that. */
+export function streamOf(hw: Headwater, { basin, stream }: StreamName, encryptionKey?: string): Stream {
+  return hw.basin(basin, { autoCreate: false }).stream(stream, { encryptionKey })
+}
+
+/** Returns a handle of a basin or a stream. */
+export function resourceOf(hw: Headwater, name: ResourceName): Basin | Stream {
+  return name.stream === undefined ? hw.basin(name.basin) : streamOf(hw, name)
 }

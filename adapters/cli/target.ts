@@ -1,10 +1,11 @@
 import { TOKEN_CHARACTERS_MAX } from '../../src/engine/service/tokens/token-format.ts'
-import type { Engine } from '../../src/index.ts'
+import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
-import { Client } from './client.ts'
+import type { ConnectOptions } from '../client/index.ts'
 import { type CliContext, stopSignal } from './context.ts'
-import { CliError, ConnectionError, redact, ServiceError, validateArgument } from './errors.ts'
+import { CliError, validateArgument } from './errors.ts'
 import { ROOT_TOKEN_VARIABLE } from './root-token.ts'
+import type { Server } from './server.ts'
 import {
   checkExists,
   STORAGE_DEFINITIONS,
@@ -18,8 +19,6 @@ const TOKEN_VARIABLE = 'HEADWATER_TOKEN'
 const URL_VARIABLE = 'HEADWATER_URL'
 const KEY_VARIABLE = 'HEADWATER_ENCRYPTION_KEY'
 const DEFAULT_URL = 'http://127.0.0.1:8787'
-/** Never requested: the handler of an engine in this process is called without a socket. */
-export const IN_PROCESS_URL = 'http://localhost'
 
 /** What a command works on: a service, or a storage that it opens itself. */
 export type Target = ServiceTarget | StorageLocation
@@ -95,14 +94,6 @@ function serviceUrl(text: string, name: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`
 }
 
-/** Returns the URL of a service for messages. A long path may be a token. */
-export function displayUrl(url: string): string {
-  const { origin, pathname } = new URL(url)
-  if (pathname === '/') return origin
-  const path = pathname.slice(1)
-  return `${origin}/${redact(path, path)}`
-}
-
 /** Checked here because `Headers` would quote an invalid token in its error. */
 function accessToken(
   option: string | undefined,
@@ -138,65 +129,91 @@ export function encryptionKey(option: string | undefined, env: CliContext['env']
 }
 
 /** Explains the rejection of a request by its access token. */
-export function tokenHint({ tokenSource }: ServiceTarget): string {
+function tokenHint({ tokenSource }: ServiceTarget): string {
   return tokenSource === undefined
     ? 'No access token was given; set HEADWATER_TOKEN'
     : `The access token of ${tokenSource} is not valid`
-}
-
-/** Returns a function that calls `load` once. */
-function lazily<Value>(load: () => Promise<Value>): () => Promise<Value> {
-  let loading: Promise<Value> | undefined
-  return () => {
-    loading ??= load()
-    return loading
-  }
 }
 
 interface Use {
   readonly target: Target
   /** Refuses a storage that does not exist yet. Default true. */
   readonly mustExist?: boolean
-  readonly encryptionKey?: string | undefined
+}
+
+interface ConnectionOptions extends Pick<ConnectOptions, 'retries' | 'resumes' | 'signal'> {
+  /** Called before a request is repeated, with a description of the failure. */
+  readonly onRetry?: (failure: string) => void
+}
+
+/** What a command works with. */
+export interface Connected {
+  /** Aborts when the user stops the command. */
+  readonly signal: AbortSignal
+  /** Describes an error of a server; undefined for a storage. */
+  readonly describe: ((error: HeadwaterError) => string) | undefined
 }
 
 /**
- * Runs a command with a client of its target: a server, or a storage that is opened for that time, whose
- * engine is then given too. A signal stops the requests of the client.
+ * Runs a command on its target: a server, or a storage that is opened for that time. By default a request to
+ * a server is sent once. When the user stops the command, requests to a server are aborted.
  */
-export async function withClient<Result>(
-  { target, mustExist = true, encryptionKey }: Use,
+export async function withHeadwater<Result>(
+  { target, mustExist = true }: Use,
   context: CliContext,
-  use: (client: Client, engine: Engine | undefined) => Promise<Result>,
+  use: (hw: Headwater, connected: Connected) => Promise<Result>,
+  options?: ConnectionOptions,
 ): Promise<Result> {
-  const { clock } = context
   const stop = stopSignal(context)
-  const options = { clock, encryptionKey, signal: stop.signal }
+  const { signal } = stop
+  let server: Server | undefined
   try {
-    if (target.kind !== 'service') {
-      if (mustExist) await checkExists(target)
-      return await withEngine(target, context, (hw) => {
-        // Loaded for the first request: some commands make none.
-        const handler = lazily(async () => {
-          const { createHandler } = await import('../http/index.ts')
-          return createHandler(hw, { auth: 'none', compression: false, retention: 'infinite' })
-        })
-        const fetch = async (request: Request) => (await handler())(request)
-        return use(new Client({ ...options, fetch, url: IN_PROCESS_URL, name: 'the storage' }), hw)
-      })
-    }
-    const { url, token } = target
-    const { fetch } = context
-    return await use(new Client({ ...options, fetch, url, token, name: displayUrl(url) }), undefined)
+    if (mustExist && target.kind !== 'service') await checkExists(target)
+    return await withTarget(target, context, { retries: 0, signal, ...options }, (hw, reached) => {
+      server = reached
+      return use(hw, { signal, describe: server?.describe })
+    })
   } catch (error) {
+    if (HeadwaterError.is(error) && signal.aborted) throw signal.reason
+    const isOfServer = server !== undefined && HeadwaterError.is(error)
+    const reported = isOfServer ? new CliError(1, server!.describe(error)) : error
     if (target.kind === 'service') {
-      if (error instanceof ServiceError && error.code === 'authn') context.printError(tokenHint(target))
-      if (error instanceof ConnectionError && error.isRefused && target.url === DEFAULT_URL) {
+      if ((error as { code?: unknown }).code === 'authn') context.printError(tokenHint(target))
+      if (server?.isRefused && target.url === DEFAULT_URL) {
         context.printError('Start a server with `headwater serve`, or open a directory with `--storage`')
       }
     }
-    throw error
+    throw reported
   } finally {
     stop.dispose()
+  }
+}
+
+/** Connects to a server, or opens a storage, and closes it after the use. */
+export async function withTarget<Result>(
+  target: Target,
+  context: CliContext,
+  { onRetry, ...options }: ConnectionOptions,
+  use: (hw: Headwater, server: Server | undefined) => Promise<Result>,
+): Promise<Result> {
+  if (target.kind !== 'service') return withEngine(target, context, (hw) => use(hw, undefined))
+  const { url, token } = target
+  const { clock, http2 = false } = context
+  const [{ connect }, { Server }] = await Promise.all([import('../client/index.ts'), import('./server.ts')])
+  const server = new Server(url, context.fetch)
+  const hw = await connect({
+    url,
+    token,
+    fetch: server.fetch,
+    http2,
+    clock,
+    defaultRetention: 'server',
+    onRetry: onRetry && ((error) => onRetry(server.describe(error))),
+    ...options,
+  })
+  try {
+    return await use(hw, server)
+  } finally {
+    await hw.close()
   }
 }

@@ -25,15 +25,12 @@ export interface IssueOptions {
   readonly autoPrefix: boolean
 }
 
-export interface IssueRequest {
-  /** For the HTTP API (docs/protocol.md "Issuing a token"). */
-  readonly body: Uint8Array
-  /** For an engine in this process. */
-  readonly input: AccessTokenInput
-}
-
-/** @throws CliError with exit code 2. */
-export function issueRequest(options: IssueOptions, now: number): IssueRequest {
+/**
+ * Returns the token that the options describe.
+ *
+ * @throws CliError with exit code 2.
+ */
+export function issuedToken(options: IssueOptions, now: number): AccessTokenInput {
   const { id, autoPrefix } = options
   const scope = options.scope === undefined ? scopeOfOptions(options) : checkScope(options, options.scope)
   const members = { id, expires_at: expiryText(options, now), auto_prefix_streams: autoPrefix }
@@ -49,7 +46,7 @@ export function issueRequest(options: IssueOptions, now: number): IssueRequest {
   if (autoPrefix && !(input.scope.streams && 'prefix' in input.scope.streams)) {
     throw new CliError(2, '`--auto-prefix` requires a prefix in `--streams`, such as `--streams "tenant/*"`')
   }
-  return { body, input }
+  return input
 }
 
 function scopeOfOptions({ basins, streams, accessTokens, ops, opGroups }: IssueOptions): string {

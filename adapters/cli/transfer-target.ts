@@ -1,10 +1,10 @@
+import type { Headwater } from '../../src/index.ts'
 import {
   basinNameProblem,
   basinPrefixProblem,
   streamNameProblem,
   streamPrefixProblem,
 } from '../../src/model/names.ts'
-import { createHandler } from '../http/index.ts'
 import {
   type ExportCounts,
   type NameFilter,
@@ -13,19 +13,17 @@ import {
   TransferError,
   type TransferFilter,
 } from '../transfer/index.ts'
-import { type CliContext, stopSignal } from './context.ts'
-import { CliError, Interrupted, printable } from './errors.ts'
+import type { CliContext } from './context.ts'
+import { CliError, Interrupted } from './errors.ts'
 import { countText } from './progress.ts'
-import { checkExists, withEngine } from './storage-location.ts'
 import {
-  displayUrl,
+  type Connected,
   encryptionKey,
-  IN_PROCESS_URL,
   KEY_DEFINITION,
   parseTarget,
   TARGET_DEFINITIONS,
   type Target,
-  tokenHint,
+  withHeadwater,
 } from './target.ts'
 
 /** What `export` and `import` have in common. */
@@ -96,51 +94,25 @@ function checkFilter(
  *
  * @throws CliError
  */
-export async function withService<Result>(
+export function withService<Result>(
   args: TransferArguments & { readonly mustExist: boolean },
   context: CliContext,
   use: (service: Service, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
-  const stop = stopSignal(context)
-  try {
-    return await connect(args, context, stop.signal, use)
-  } catch (error) {
-    if (!(error instanceof TransferError)) throw error
-    if (error.kind === 'aborted') {
-      throw Interrupted.of(stop.signal, 'stopped before the end; continue with `--resume`')
+  const transfer = async (hw: Headwater, { signal, describe }: Connected) => {
+    const { encryptionKey } = args
+    try {
+      return await use(new Service(hw, { encryptionKey, signal, describe }), signal)
+    } catch (error) {
+      if (!(error instanceof TransferError) || error.kind !== 'aborted') throw error
+      throw Interrupted.of(signal, 'stopped before the end; continue with `--resume`')
     }
-    const { target } = args
-    if (error.code === 'authn' && target.kind === 'service') context.printError(tokenHint(target))
-    throw new CliError(1, printable(error.message))
-  } finally {
-    stop.dispose()
   }
+  return withHeadwater(args, context, transfer, TRANSFER_CONNECTION)
 }
 
-async function connect<Result>(
-  { target, encryptionKey, mustExist }: TransferArguments & { readonly mustExist: boolean },
-  context: CliContext,
-  signal: AbortSignal,
-  use: (service: Service, signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const { clock, fetch } = context
-  const options = { clock, signal, encryptionKey }
-  if (target.kind === 'service') {
-    const { url, token } = target
-    return use(new Service({ ...options, fetch, url, token, name: displayUrl(url) }), signal)
-  }
-  if (mustExist) await checkExists(target)
-  return withEngine(target, context, (hw) => {
-    const service = new Service({
-      ...options,
-      fetch: createHandler(hw, { auth: 'none' }),
-      url: IN_PROCESS_URL,
-      name: 'the storage',
-      restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
-    })
-    return use(service, signal)
-  })
-}
+/** Requests are repeated, and the signal does not close the client: changes are undone after it. */
+export const TRANSFER_CONNECTION = { retries: 5, signal: undefined } as const
 
 /** Formats counts: `2 basins, 1 stream, 12,345 records`. */
 export function transferSummary({ basins, streams, records }: ExportCounts): string {

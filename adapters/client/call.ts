@@ -3,6 +3,7 @@ import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { VendorHeader } from '../../src/wire/vendor-headers.ts'
 import type { Exchange, IncomingResponse } from './exchange.ts'
+import type { Settings } from './options.ts'
 
 /** Receives the stream on which the body of a request is written while the response arrives. */
 export type Upload = (stream: ClientHttp2Stream) => void
@@ -53,6 +54,7 @@ export interface OpenResponse {
 
 /** Sends calls, and repeats those that are safe to repeat. */
 export interface CallSender {
+  readonly settings: Settings
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
   send(call: Call): Promise<Reply>
   /** Sends a call and decodes the JSON of the response. */

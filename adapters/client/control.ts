@@ -50,7 +50,7 @@ export async function createBasin(
   assertBasinConfig(config)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) return createShortName(sender, name, config, signal)
   const call = jsonCall('POST', '/basins', {
-    text: createBasinText(name, withBasinRetention(config)),
+    text: createBasinText(name, withBasinRetention(sender, config)),
     vendor: { 'request-token': creation.header },
     signal,
   })
@@ -65,7 +65,7 @@ export function ensureBasin(
   signal: Signal,
 ): Promise<Provisioned<BasinInfo>> {
   assertBasinConfig(config)
-  const text = ensureBasinText(withBasinRetention(config))
+  const text = ensureBasinText(withBasinRetention(sender, config))
   const call = jsonCall('PUT', `/basins/${name}`, { text, signal })
   return sender.json(call, (value, reply) => provisionedOf(basinInfoOf(value), reply))
 }
@@ -177,7 +177,8 @@ async function createShortName(
 }
 
 /** In the library, records of new basins never expire unless a retention is given; on the wire they do. */
-function withBasinRetention(config: BasinConfigInput): BasinConfigInput {
+function withBasinRetention({ settings }: CallSender, config: BasinConfigInput): BasinConfigInput {
+  if (!settings.keepsForever) return config
   const { defaultStreamConfig } = config
   const retentionPolicy = defaultStreamConfig?.retentionPolicy ?? 'infinite'
   return { ...config, defaultStreamConfig: { ...defaultStreamConfig, retentionPolicy } }
@@ -213,6 +214,7 @@ async function keepingRetention(
  * so it is sent. A token that does not permit looking leaves it to the server: undefined.
  */
 async function hasRetention(sender: CallSender, basin: string, signal: Signal): Promise<boolean | undefined> {
+  if (!sender.settings.keepsForever) return undefined
   try {
     const { defaultStreamConfig } = await basinConfig(sender, basin, signal)
     return defaultStreamConfig.retentionPolicy !== undefined

@@ -1,6 +1,6 @@
-import { invalid } from '../../src/model/errors.ts'
+import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { MIB } from '../../src/model/limits.ts'
-import { assertOptions, assertSignal, hasMethod, type MembersOf } from '../../src/model/validation.ts'
+import { assertOptions, assertSignal, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 
 /** Limits of a client. Sizes are metered bytes. */
@@ -40,6 +40,11 @@ export interface ConnectOptions {
    * not permit it, they reject with `stream_not_found` or `basin_not_found`.
    */
   readonly autoCreate?: boolean | undefined
+  /**
+   * The retention of basins and streams that are created without one: `infinite`, as in `open`, or that of
+   * the `server`. `infinite` by default.
+   */
+  readonly defaultRetention?: 'infinite' | 'server' | undefined
   /** The source of time; the system's by default. `headwater/testing` has a virtual clock. */
   readonly clock?: Clock | undefined
   /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
@@ -53,11 +58,18 @@ export interface ConnectOptions {
   readonly requestTimeoutMs?: number | undefined
   /** How often a request that is safe to repeat is sent again after a transient failure. 5 by default. */
   readonly retries?: number | undefined
+  /** Called with the failure before a request is sent again and before a read session is resumed. */
+  readonly onRetry?: ((error: HeadwaterError) => void) | undefined
   /**
    * How often a read session is resumed in succession without receiving anything, before it fails. 20 by
    * default, which takes about a minute; `Infinity` for ever.
    */
   readonly resumes?: number | undefined
+  /**
+   * Whether sessions use HTTP/2 instead of `fetch`, in Node. True by default, except with a `fetch` of your
+   * own.
+   */
+  readonly http2?: boolean | undefined
   /**
    * Whether request bodies above 8 KiB are compressed, in Node, Bun and Deno. True by default, except for
    * `localhost` and with a `fetch` of your own.
@@ -74,12 +86,15 @@ const CONNECT_OPTIONS: MembersOf<ConnectOptions> = {
   fetch: 'function',
   headerPrefix: 'string',
   autoCreate: 'boolean',
+  defaultRetention: oneOf(['infinite', 'server']),
   clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
   random: 'function',
   signal: assertSignal,
   requestTimeoutMs: 'number',
   retries: 'number',
+  onRetry: 'function',
   resumes: 'number',
+  http2: 'boolean',
   compression: 'boolean',
   limits: { appendWaitingBytes: 'number', sessionInFlightBytes: 'number' },
 }
@@ -93,12 +108,17 @@ export interface Settings {
   readonly renewsToken: boolean
   readonly fetch: (request: Request) => Promise<Response>
   readonly isRuntimeFetch: boolean
+  /** Whether sessions use HTTP/2, in Node. */
+  readonly http2: boolean
   readonly headerPrefixes: readonly string[]
   readonly autoCreate: boolean
+  /** Whether basins and streams that are created without a retention keep their records for ever. */
+  readonly keepsForever: boolean
   readonly clock: Clock
   readonly random: () => number
   readonly requestTimeoutMs: number
   readonly retries: number
+  readonly onRetry: (error: HeadwaterError) => void
   readonly resumes: number
   readonly compression: boolean
   readonly limits: ClientLimits
@@ -130,12 +150,15 @@ export function settingsOf(options: ConnectOptions): Settings {
     // Called without a receiver, and looked up at each call, so that a replaced `fetch` is used.
     fetch: fetch ?? ((request) => globalThis.fetch(request)),
     isRuntimeFetch: fetch === undefined,
+    http2: options.http2 ?? fetch === undefined,
     headerPrefixes: headerPrefix === undefined ? ['svc', 's2'] : [headerPrefix],
     autoCreate: options.autoCreate ?? true,
+    keepsForever: options.defaultRetention !== 'server',
     clock,
     random: options.random ?? Math.random,
     requestTimeoutMs,
     retries,
+    onRetry: options.onRetry ?? (() => {}),
     resumes,
     compression: options.compression ?? (fetch === undefined && !isLocal(url)),
     limits: { appendWaitingBytes, sessionInFlightBytes },

@@ -57,14 +57,17 @@ export class RemoteBasin extends Basin {
     return listStreams(this.#core.sender, this.name, query, signal, () => this.assertName())
   }
 
-  override async config(options?: CallOptions): Promise<BasinConfig> {
+  override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
     const signal = this.#begin(options)
     this.assertName()
     const { basinConfig } = await loadControl()
     return basinConfig(this.#core.sender, this.name, signal)
   }
 
-  override async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
+  override async reconfigureStored(
+    change: BasinReconfiguration,
+    options?: CallOptions,
+  ): Promise<BasinConfig> {
     const signal = this.#begin(options)
     this.assertName()
     const { reconfigureBasin } = await loadControl()

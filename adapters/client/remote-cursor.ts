@@ -178,6 +178,7 @@ export class RemoteCursor implements RecordCursor {
     const most = this.#wasOpened ? settings.resumes : settings.retries
     if (!failure.isTransient || this.#failures >= most) throw failure.error
     this.#failures++
+    settings.onRetry(failure.error)
     const ms = pauseMs(this.#failures, failure.retryAfterMs, settings.random())
     await pause(settings.clock, ms, [closing, this.#closing])
   }

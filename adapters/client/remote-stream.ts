@@ -98,13 +98,16 @@ export class RemoteStream extends Stream {
     return tailOf(this.#core, this.#target, this.#begin(options))
   }
 
-  override async config(options?: CallOptions): Promise<StreamConfig> {
+  override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const call = this.#jsonCall('GET', this.#begin(options))
     const { streamConfig } = await loadControl()
     return streamConfig(this.#core.sender, call)
   }
 
-  override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
+  override async reconfigureStored(
+    change: StreamReconfiguration,
+    options?: CallOptions,
+  ): Promise<StreamConfig> {
     const signal = this.#begin(options)
     const { reconfigureStream } = await loadControl()
     return reconfigureStream(this.#core.sender, this.#target.path, this.basinName, change, signal)

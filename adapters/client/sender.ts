@@ -74,6 +74,7 @@ export class Sender implements CallSender {
       const maySendAgain = call.isRepeatable || !error.mayHaveEffects
       if (!isTransient || !maySendAgain || repetition > retries) return { kind: 'failed', error, isRepeated }
       isRepeated ||= error.mayHaveEffects
+      this.settings.onRetry(error)
       await pause(clock, pauseMs(repetition, retryAfterMs, random()), signals).catch((reason: unknown) => {
         throw isRepeated && HeadwaterError.is(reason) ? withEffects(reason, true) : reason
       })

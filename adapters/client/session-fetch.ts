@@ -24,7 +24,9 @@ export class SessionFetch {
 
   /** Resolves to the response to a request that is not one of a session. */
   async unary(request: OutgoingRequest): Promise<IncomingResponse> {
-    if (!this.isDuplex || !usesRuntimeFetch()) return this.#settings.fetch(request.toRequest())
+    const { isRuntimeFetch } = this.#settings
+    if (!isRuntimeFetch || !this.isDuplex || !usesRuntimeFetch())
+      return this.#settings.fetch(request.toRequest())
     if (this.#http === undefined) {
       const { HttpTransport } = await trackExternalWork(import('./node/node-http.ts'))
       this.#http ??= new HttpTransport(this.#settings.compression)
@@ -49,7 +51,7 @@ export class SessionFetch {
 
   /** Whether the runtime has `duplex`, which a server may lack. */
   get isDuplex(): boolean {
-    return this.#settings.isRuntimeFetch && isNode()
+    return this.#settings.http2 && isNode()
   }
 
   /** Ends all connections. */

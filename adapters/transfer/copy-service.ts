@@ -1,4 +1,5 @@
-import { Service, type StreamRef } from './service.ts'
+import type { Headwater } from '../../src/api/headwater.ts'
+import { Service, type ServiceOptions, type StreamRef } from './service.ts'
 
 /**
  * The source of a copy. Reads a stream from the last record that the target has, so that a copy that is
@@ -9,8 +10,8 @@ export class CopySource extends Service {
   compared = 0
   readonly #target: Service
 
-  constructor(options: ConstructorParameters<typeof Service>[0], target: Service) {
-    super(options)
+  constructor(hw: Headwater, options: ServiceOptions, target: Service) {
+    super(hw, options)
     this.#target = target
   }
 

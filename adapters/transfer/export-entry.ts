@@ -18,6 +18,8 @@ import {
 import {
   arrayOf,
   type Decoder,
+  dateTimeOf,
+  dateTimeText,
   integerOf,
   keptStringOf,
   nullable,
@@ -28,7 +30,6 @@ import {
 } from '../../src/wire/json-members.ts'
 import { type JsonObject, type ParsedJson, readJson } from '../../src/wire/json-reader.ts'
 import { positionJson } from '../../src/wire/json-records.ts'
-import { positionOf, timeTextOf } from './responses.ts'
 
 /** The version of the format that this program reads and writes. */
 const EXPORT_VERSION = 1
@@ -231,11 +232,16 @@ function streamOf(object: JsonObject): ExportedStream {
     name,
     config: mergeStreamConfig(config, {}),
     cipher: nullable(object, 'cipher', cipherOf) ?? null,
-    createdAt: nullable(object, 'created_at', timeTextOf),
+    // Normalized, so that equal times are equal strings.
+    createdAt: nullable(object, 'created_at', (value, at) => dateTimeText(dateTimeOf(value, at))),
     start,
     tail,
     fencingToken,
   }
+}
+
+function positionOf(object: JsonObject): StreamPosition {
+  return { seqNum: required(object, 'seq_num', count), timestamp: required(object, 'timestamp', count) }
 }
 
 function countsOf(value: ParsedJson, name: string): ExportCounts {

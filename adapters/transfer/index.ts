@@ -12,6 +12,5 @@ export {
   parseNameFilter,
   type TransferFilter,
 } from './name-filter.ts'
-export { recordsOf } from './responses.ts'
-export { Service } from './service.ts'
+export { Service, type ServiceOptions } from './service.ts'
 export { TransferError } from './transfer-error.ts'

@@ -1,57 +1,28 @@
-import { create, toBinary } from '@bufbuild/protobuf'
-import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
+import type { CallOptions } from '../../src/api/call-options.ts'
+import type { Headwater } from '../../src/api/headwater.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { basinConfig, mergeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
 import {
+  type Engine,
   HeadwaterError,
   type RestoredStream,
   type SequencedRecord,
   type StreamPosition,
 } from '../../src/index.ts'
-import { compareUtf8 } from '../../src/model/bytes.ts'
+import { compareUtf8, EMPTY_BYTES } from '../../src/model/bytes.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
+import type { ListQuery, Page } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
-import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
-import {
-  basinConfigJson,
-  cipherOf,
-  decodeBasinConfig,
-  decodeStreamConfig,
-  streamConfigJson,
-} from '../../src/wire/json-config.ts'
-import {
-  arrayOf,
-  booleanOf,
-  keptStringOf,
-  nullable,
-  objectOf,
-  required,
-  stringOf,
-} from '../../src/wire/json-members.ts'
-import type { JsonObject } from '../../src/wire/json-reader.ts'
-import {
-  type Call,
-  Connection,
-  type ConnectionOptions,
-  jsonBody,
-  type ServiceResponse,
-} from './connection.ts'
-import {
-  ackEndOf,
-  decodeJson,
-  errorBodyOf,
-  errorOf,
-  mismatchOf,
-  recordsOf,
-  tailOf,
-  timeTextOf,
-} from './responses.ts'
+import { dateTimeText } from '../../src/wire/json-members.ts'
 import { TransferError } from './transfer-error.ts'
 
-export interface ServiceOptions extends ConnectionOptions {
-  /**
-   * Creates a stream that starts above 0. Only for an engine in this process: the HTTP API has no such
-   * operation.
-   */
-  readonly restoreStream?: (ref: StreamRef, restored: RestoredStream) => Promise<unknown>
+export interface ServiceOptions {
+  /** In base64. Used only for records of encrypted streams. */
+  readonly encryptionKey?: string | undefined
+  /** Ends the transfer, and aborts a request in flight. */
+  readonly signal?: AbortSignal | undefined
+  /** Describes an error of a call. Its message and its code by default. */
+  readonly describe?: ((error: HeadwaterError) => string) | undefined
 }
 
 export interface StreamRef {
@@ -63,11 +34,11 @@ export interface StreamRef {
 export interface StreamInfo extends StreamRef {
   /** Of its records. */
   readonly cipher: Cipher | null
-  /** RFC 3339; undefined if the service does not return it. */
+  /** RFC 3339. */
   readonly createdAt: string | undefined
 }
 
-/** A stream and whether requests for its records need the key. */
+/** A stream and whether calls for its records need the key. */
 type RecordsRef = StreamRef & Pick<StreamInfo, 'cipher'>
 
 export interface ListRange {
@@ -81,36 +52,47 @@ export interface ListRange {
  */
 const NO_FENCING_TOKEN = 'headwater export asks for the token'
 
-/** The operations of the HTTP API that transfers need. Every method rejects with {@link TransferError}. */
-export class Service {
-  readonly restoreStream: ServiceOptions['restoreStream']
-  readonly hasKey: boolean
-  readonly #connection: Connection
+const MISSING: readonly unknown[] = ['stream_not_found', 'basin_not_found']
 
-  constructor(options: ServiceOptions) {
-    const { restoreStream } = options
-    this.restoreStream =
-      restoreStream && ((ref, restored) => asTransferError(streamLabel(ref), restoreStream(ref, restored)))
+/**
+ * The operations that transfers need, of an engine or a client. Every method rejects with
+ * {@link TransferError}. Nothing is created unless a method says so.
+ */
+export class Service {
+  /** Creates a stream that starts above 0. Undefined for a client: the protocol has no such operation. */
+  readonly restoreStream: ((ref: StreamRef, restored: RestoredStream) => Promise<unknown>) | undefined
+  readonly hasKey: boolean
+  readonly #hw: Headwater
+  readonly #options: ServiceOptions
+
+  constructor(hw: Headwater, options: ServiceOptions = {}) {
+    const engine = 'restoreStream' in hw ? (hw as Engine) : undefined
+    // Without the default retention of the owner, which a basin that has none would get.
+    this.#hw = engine?.onConnection({}) ?? hw
+    this.#options = options
     this.hasKey = options.encryptionKey !== undefined
-    this.#connection = new Connection(options)
+    this.restoreStream =
+      engine &&
+      ((ref, restored) =>
+        this.#call(streamLabel(ref), (options) =>
+          engine.onConnection({}).restoreStream({ basin: ref.basin, stream: ref.name }, restored, options),
+        ))
   }
 
   /** Lists names in the order of their UTF-8 bytes, without basins that are being deleted. */
-  basins(range: ListRange): AsyncGenerator<string> {
-    return this.#list('/basins', range, 'basins', undefined, (item) =>
-      required(item, 'state', stringOf) === 'deleting' ? undefined : nameOf(item),
-    )
+  async *basins(range: ListRange): AsyncGenerator<string> {
+    const list = (query: ListQuery, options: CallOptions) => this.#hw.listBasins(query, options)
+    for await (const { name, state } of this.#list('the list of basins', range, list)) {
+      if (state !== 'deleting') yield name
+    }
   }
 
   async *streams(basin: string, range: ListRange): AsyncGenerator<StreamInfo> {
-    const items = this.#list('/streams', range, 'streams', basin, (item) => ({
-      basin,
-      name: nameOf(item),
-      cipher: nullable(item, 'cipher', cipherOf) ?? null,
-      createdAt: nullable(item, 'created_at', timeTextOf),
-      isGone: nullable(item, 'deleted_at', stringOf) !== undefined,
-    }))
-    for await (const { isGone, ...facts } of items) if (!isGone) yield facts
+    const list = (query: ListQuery, options: CallOptions) => this.#hw.basin(basin).listStreams(query, options)
+    for await (const info of this.#list(`the list of streams of basin ${basin}`, range, list)) {
+      const { name, cipher, createdAt, deletedAt } = info
+      if (deletedAt === null) yield { basin, name, cipher, createdAt: dateTimeText(createdAt) }
+    }
   }
 
   async findStream({ basin, name }: StreamRef): Promise<StreamInfo | undefined> {
@@ -122,47 +104,38 @@ export class Service {
 
   /** Resolves to undefined if the basin does not exist. */
   async basinConfig(basin: string): Promise<BasinConfig | undefined> {
-    const about = `basin ${basin}`
-    const response = await this.#call(
-      { method: 'GET', path: `/basins/${encodeURIComponent(basin)}` },
-      about,
-      404,
-    )
-    if (response.status === 404) return undefined
-    return decodeJson(response.body, about, (object) => basinConfig(decodeBasinConfig(object, 'config')))
+    const call = (options: CallOptions) => this.#hw.basin(basin).storedConfig(options)
+    const config = await this.#unlessMissing(`basin ${basin}`, call)
+    if (config === undefined) return undefined
+    const { storageClass } = SYSTEM_STREAM_CONFIG
+    return basinConfig({ ...config, defaultStreamConfig: { storageClass, ...config.defaultStreamConfig } })
   }
 
   /** Creates or reconfigures a basin. With `uninterrupted`, completes even if the transfer is aborted. */
   async ensureBasin(
     basin: string,
     config: BasinConfig,
-    { uninterrupted }: { readonly uninterrupted?: boolean } = {},
+    { uninterrupted = false }: { readonly uninterrupted?: boolean } = {},
   ): Promise<void> {
-    const body = jsonBody(`{"config":${basinConfigJson(config)}}`)
-    const path = `/basins/${encodeURIComponent(basin)}`
-    await this.#call({ method: 'PUT', path, body, uninterrupted }, `basin ${basin}`)
+    const call = (options: CallOptions) => this.#hw.ensureBasin(basin, config, options)
+    await this.#call(`basin ${basin}`, call, uninterrupted)
   }
 
   /** Resolves to undefined if the stream does not exist. */
   async streamConfig(ref: StreamRef): Promise<StreamConfig | undefined> {
-    const about = streamLabel(ref)
-    const response = await this.#call({ method: 'GET', path: streamPath(ref), basin: ref.basin }, about, 404)
-    if (response.status === 404) return undefined
-    return decodeJson(response.body, about, (object) =>
-      mergeStreamConfig(decodeStreamConfig(object, 'config'), {}),
-    )
+    const call = (options: CallOptions) => this.#stream(ref).storedConfig(options)
+    const config = await this.#unlessMissing(streamLabel(ref), call)
+    return config && mergeStreamConfig(config, {})
   }
 
   async ensureStream(ref: StreamRef, config: StreamConfig): Promise<void> {
-    const body = jsonBody(streamConfigJson(config))
-    await this.#call({ method: 'PUT', path: streamPath(ref), basin: ref.basin, body }, streamLabel(ref))
+    const { basin, name } = ref
+    await this.#call(streamLabel(ref), (options) => this.#hw.basin(basin).ensureStream(name, config, options))
   }
 
   /** Resolves to undefined if the stream does not exist. */
-  async tail(ref: StreamRef): Promise<StreamPosition | undefined> {
-    const path = `${streamPath(ref)}/records/tail`
-    const response = await this.#call({ method: 'GET', path, basin: ref.basin }, streamLabel(ref), 404)
-    return response.status === 404 ? undefined : tailOf(response.body, streamLabel(ref))
+  tail(ref: StreamRef): Promise<StreamPosition | undefined> {
+    return this.#unlessMissing(streamLabel(ref), (options) => this.#stream(ref).checkTail(options))
   }
 
   /** Reads 1 to `count` records from a position on. Resolves to the tail if there are none. */
@@ -171,29 +144,18 @@ export class Service {
     seqNum: number,
     count = READ_RECORDS_MAX,
   ): Promise<{ readonly records: readonly SequencedRecord[] } | { readonly tail: StreamPosition }> {
-    const about = streamLabel(stream)
-    const { basin, cipher } = stream
-    const path = `${streamPath(stream)}/records?seq_num=${seqNum}&count=${count}`
-    const call: Call = {
-      method: 'GET',
-      path,
-      basin,
-      withKey: cipher !== null,
-      accept: 'application/protobuf',
+    try {
+      const { records, tail } = await this.#call(streamLabel(stream), (options) =>
+        this.#stream(stream).readBatch({ seqNum, count }, { as: 'bytes', ...options }),
+      )
+      if (records.length > 0) return { records }
+      if (tail !== undefined) return { tail }
+    } catch (error) {
+      const tail = causeOf(error)?.tail
+      if (tail === undefined) throw error
+      return { tail }
     }
-    const response = await this.#call(call, about, 416)
-    if (response.status === 416) return { tail: tailOf(response.body, about) }
-    const records = recordsOf(response.body, about)
-    let next = seqNum
-    let earliest = 0
-    for (const record of records) {
-      if (record.seqNum < next || record.timestamp < earliest)
-        throw new TransferError(`${about}: the service returned records out of order`)
-      next = record.seqNum + 1
-      earliest = record.timestamp
-    }
-    if (records.length === 0) throw new TransferError(`${about}: the service returned no records`)
-    return { records }
+    throw new TransferError(`${streamLabel(stream)}: the service returned no records`)
   }
 
   /** Appends at the positions of the records. Retries do not append twice. */
@@ -202,13 +164,19 @@ export class Service {
     const first = records[0]!
     const last = records.at(-1)!
     const end = { seqNum: last.seqNum + 1, timestamp: last.timestamp }
-    const bytes = appendInput(records, { matchSeqNum: first.seqNum })
-    const response = await this.#call(appendCall(stream, bytes), about, 412)
-    if (response.status !== 412) return checkEnd(ackEndOf(response.body, about), end, about)
-    const { seqNum } = mismatchOf(response.body, about)
-    // An earlier attempt succeeded, and its response was lost.
-    if (response.attempts > 1 && seqNum === end.seqNum) return checkEnd(await this.tail(stream), end, about)
-    throw concurrentAppend(stream, seqNum ?? 'fenced', first.seqNum)
+    const inputs = records.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
+    try {
+      const ack = await this.#call(about, (options) =>
+        this.#stream(stream).append(inputs, { matchSeqNum: first.seqNum, ...options }),
+      )
+      checkEnd(ack.end, end, about)
+    } catch (error) {
+      const { code, seqNum, mayHaveEffects } = causeOf(error) ?? {}
+      if (code !== 'seq_num_mismatch' && code !== 'fencing_token_mismatch') throw error
+      // An earlier attempt has succeeded, and the token does not permit to read what it has stored.
+      if (mayHaveEffects && seqNum === end.seqNum) return checkEnd(await this.tail(stream), end, about)
+      throw concurrentAppend(stream, seqNum ?? 'fenced', first.seqNum)
+    }
   }
 
   /**
@@ -217,51 +185,73 @@ export class Service {
    */
   async fencingToken(stream: RecordsRef): Promise<string | undefined> {
     const about = streamLabel(stream)
-    const record = { seqNum: 0, timestamp: 0, headers: [], body: new Uint8Array(0) }
     const conditions = { matchSeqNum: INTEGER_MAX, fencingToken: NO_FENCING_TOKEN }
-    const response = await this.#connection.call(appendCall(stream, appendInput([record], conditions)))
-    if (response.status === 412) return mismatchOf(response.body, about).fencingToken ?? NO_FENCING_TOKEN
-    if (response.status === 403 || response.status === 404) return undefined
-    throw errorOf(response, about)
+    try {
+      await this.#call(about, (options) =>
+        this.#stream(stream).append({ body: EMPTY_BYTES, timestamp: 0 }, { ...conditions, ...options }),
+      )
+    } catch (error) {
+      const { code, fencingToken } = causeOf(error) ?? {}
+      if (code === 'fencing_token_mismatch') return fencingToken
+      if (code === 'seq_num_mismatch') return NO_FENCING_TOKEN
+      if (code === 'permission_denied' || MISSING.includes(code)) return undefined
+      throw error
+    }
+    throw new TransferError(`${about}: unexpected success of an append whose conditions do not hold`)
   }
 
-  async *#list<Item>(
-    path: string,
-    { prefix, startAfter = '', limit = 1000 }: ListRange,
-    member: string,
-    basin: string | undefined,
-    decode: (item: JsonObject) => Item | undefined,
+  #stream({ basin, name, cipher }: StreamRef & Partial<RecordsRef>): Stream {
+    const { encryptionKey } = this.#options
+    const handle = this.#hw.basin(basin, { autoCreate: false })
+    return handle.stream(name, cipher == null ? {} : { encryptionKey })
+  }
+
+  async *#list<Item extends { readonly name: string }>(
+    about: string,
+    { prefix, startAfter: after = '', limit = 1000 }: ListRange,
+    list: (query: ListQuery, options: CallOptions) => Promise<Page<Item>>,
   ): AsyncGenerator<Item> {
-    const about = basin === undefined ? `the list of ${member}` : `the list of ${member} of basin ${basin}`
-    let after = startAfter
-    for (;;) {
-      const query = new URLSearchParams({ prefix, start_after: after, limit: String(limit) })
-      const call: Call = { method: 'GET', path: `${path}?${query}`, ...(basin !== undefined && { basin }) }
-      const { body } = await this.#call(call, about)
-      const { items, hasMore } = decodeJson(body, about, (page) => ({
-        items: required(page, member, arrayOf).map((item) => objectOf(item, member)),
-        hasMore: required(page, 'has_more', booleanOf),
-      }))
+    for (let startAfter = after; ; ) {
+      const { items, hasMore } = await this.#call(about, (options) =>
+        list({ prefix, startAfter, limit }, options),
+      )
       for (const item of items) {
-        const name = jsonOfItem(about, () => nameOf(item))
         // Without progress, the next page could be the same one, forever.
-        if (compareUtf8(name, after) <= 0) throw new TransferError(`${about} is out of order`)
-        after = name
-        const decoded = jsonOfItem(about, () => decode(item))
-        if (decoded !== undefined) yield decoded
+        if (compareUtf8(item.name, startAfter) <= 0) throw new TransferError(`${about} is out of order`)
+        startAfter = item.name
+        yield item
       }
       if (!hasMore || items.length === 0 || limit === 1) return
     }
   }
 
-  /** Resolves to a successful response, or to one with the expected error status. */
-  async #call(call: Call, about: string, expected?: number): Promise<ServiceResponse> {
-    const response = await this.#connection.call(call)
-    if (response.status >= 200 && response.status < 300) return response
-    const isMissing =
-      response.status === 404 && (errorBodyOf(response.body)?.code ?? 'not_found') === 'not_found'
-    if (response.status === expected && !isMissing) return response
-    throw errorOf(response, about)
+  async #unlessMissing<Value>(
+    about: string,
+    call: (options: CallOptions) => Promise<Value>,
+  ): Promise<Value | undefined> {
+    try {
+      return await this.#call(about, call)
+    } catch (error) {
+      if (MISSING.includes(causeOf(error)?.code)) return undefined
+      throw error
+    }
+  }
+
+  async #call<Value>(
+    about: string,
+    call: (options: CallOptions) => Promise<Value>,
+    uninterrupted = false,
+  ): Promise<Value> {
+    const { describe = ({ message, code }) => `${message} (${code})` } = this.#options
+    const signal = uninterrupted ? undefined : this.#options.signal
+    try {
+      signal?.throwIfAborted()
+      return await call({ signal })
+    } catch (cause) {
+      if (signal?.aborted) throw new TransferError('interrupted', { kind: 'aborted' })
+      if (!HeadwaterError.is(cause)) throw cause
+      throw new TransferError(`${about}: ${describe(cause)}`, { code: cause.code, cause })
+    }
   }
 }
 
@@ -277,56 +267,10 @@ export function concurrentAppend(ref: StreamRef, tail: number | 'fenced', expect
   })
 }
 
-async function asTransferError<Value>(about: string, call: Promise<Value>): Promise<Value> {
-  try {
-    return await call
-  } catch (cause) {
-    if (!HeadwaterError.is(cause)) throw cause
-    throw new TransferError(`${about}: ${cause.message} (${cause.code})`, { cause })
-  }
-}
-
-function nameOf(item: JsonObject): string {
-  return required(item, 'name', keptStringOf)
-}
-
-function jsonOfItem<Value>(about: string, decode: () => Value): Value {
-  try {
-    return decode()
-  } catch (cause) {
-    throw new TransferError(`${about}: ${(cause as Error).message}`, { cause })
-  }
-}
-
-function streamPath({ name }: StreamRef): string {
-  return `/streams/${encodeURIComponent(name)}`
-}
-
-function appendCall(stream: RecordsRef, bytes: Uint8Array): Call {
-  return {
-    method: 'POST',
-    path: `${streamPath(stream)}/records`,
-    basin: stream.basin,
-    withKey: stream.cipher !== null,
-    accept: 'application/protobuf',
-    body: { type: 'application/protobuf', bytes },
-  }
-}
-
-function appendInput(
-  records: readonly SequencedRecord[],
-  { matchSeqNum, fencingToken }: { readonly matchSeqNum: number; readonly fencingToken?: string },
-): Uint8Array {
-  const input = create(AppendInputSchema, {
-    matchSeqNum: BigInt(matchSeqNum),
-    ...(fencingToken !== undefined && { fencingToken }),
-    records: records.map(({ timestamp, headers, body }) => ({
-      timestamp: BigInt(timestamp),
-      headers: headers.map(([name, value]) => ({ name, value })),
-      body,
-    })),
-  })
-  return toBinary(AppendInputSchema, input)
+/** The error of the call that made a transfer fail. */
+function causeOf(error: unknown): HeadwaterError | undefined {
+  const cause = error instanceof TransferError ? error.cause : undefined
+  return HeadwaterError.is(cause) ? cause : undefined
 }
 
 function checkEnd(actual: StreamPosition | undefined, wanted: StreamPosition, about: string): void {

@@ -7,12 +7,12 @@ const GONE: readonly unknown[] = [
 
 /**
  * The failure of a transfer. `aborted`: by the signal. `incomplete`: the input is truncated, and its complete
- * lines are imported. `unreachable`: no response. `conflict`: another client appends to the stream. The
- * message may contain text from a service or a file, but no secrets.
+ * lines are imported. `conflict`: another client appends to the stream. The message may contain text from a
+ * service or a file, but no secrets.
  */
 export class TransferError extends Error {
-  readonly kind: 'failed' | 'aborted' | 'incomplete' | 'unreachable' | 'conflict'
-  /** The code of an error response. */
+  readonly kind: 'failed' | 'aborted' | 'incomplete' | 'conflict'
+  /** The code of the error that is its cause. */
   readonly code: string | undefined
 
   constructor(

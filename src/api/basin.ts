@@ -1,4 +1,9 @@
-import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../model/config.ts'
+import {
+  type BasinConfig,
+  type BasinReconfiguration,
+  type StreamConfigInput,
+  withoutStorageClass,
+} from '../model/config.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
 import type { MembersOf } from '../model/validation.ts'
@@ -80,7 +85,9 @@ export abstract class Basin {
   abstract listStreams(query?: ListQuery, options?: CallOptions): Promise<Page<StreamInfo>>
 
   /** Resolves to the configuration of the basin. Rejects with `basin_not_found`. */
-  abstract config(options?: CallOptions): Promise<BasinConfig>
+  async config(options?: CallOptions): Promise<BasinConfig> {
+    return withoutClassOfStreams(await this.storedConfig(options))
+  }
 
   /**
    * Changes the configuration: an absent member keeps its value, `null` clears it. Resolves to the whole new
@@ -90,7 +97,15 @@ export abstract class Basin {
    * await basin.reconfigure({ createStreamOnAppend: true })
    * ```
    */
-  abstract reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig>
+  async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
+    return withoutClassOfStreams(await this.reconfigureStored(change, options))
+  }
+
+  /** @internal The configuration with the members that only the wire protocol has. */
+  abstract storedConfig(options?: CallOptions): Promise<BasinConfig>
+
+  /** @internal */
+  abstract reconfigureStored(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig>
 
   /**
    * Deletes the basin. Resolves once the deletion is certain; background work deletes the basin's streams and
@@ -129,4 +144,8 @@ export abstract class Basin {
       ({ name }) => name,
     )
   }
+}
+
+function withoutClassOfStreams(config: BasinConfig): BasinConfig {
+  return { ...config, defaultStreamConfig: withoutStorageClass(config.defaultStreamConfig) }
 }

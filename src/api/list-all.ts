@@ -1,3 +1,5 @@
+import { compareUtf8 } from '../model/bytes.ts'
+import { HeadwaterError } from '../model/errors.ts'
 import { LIST_QUERY, type ListQuery, type Page } from '../model/info.ts'
 import { assertMembers, type MembersOf } from '../model/validation.ts'
 
@@ -23,7 +25,12 @@ export async function* listAll<Item>(
   for (;;) {
     const { items, hasMore } = await list({ ...query, startAfter })
     yield* items
-    if (!hasMore || items.length === 0) return
-    startAfter = nameOf(items.at(-1)!)
+    if (!hasMore) return
+    const last = items.length === 0 ? '' : nameOf(items.at(-1)!)
+    // Otherwise the next page could be the same one, forever.
+    if (compareUtf8(last, startAfter ?? '') <= 0) {
+      throw new HeadwaterError('other', 'the list is out of order', { mayHaveEffects: false })
+    }
+    startAfter = last
   }
 }

@@ -5,6 +5,7 @@ import {
   type StreamConfig,
   type StreamConfigInput,
   type StreamReconfiguration,
+  withoutStorageClass,
 } from '../model/config.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
@@ -151,7 +152,9 @@ export abstract class Stream {
    * const { retentionPolicy } = await stream.config()
    * ```
    */
-  abstract config(options?: CallOptions): Promise<StreamConfig>
+  async config(options?: CallOptions): Promise<StreamConfig> {
+    return withoutStorageClass(await this.storedConfig(options))
+  }
 
   /**
    * Changes the configuration: an absent member keeps its value, `null` returns it to the basin's default.
@@ -161,7 +164,15 @@ export abstract class Stream {
    * await stream.reconfigure({ retentionPolicy: { ageSeconds: 30 * 86_400 } })
    * ```
    */
-  abstract reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig>
+  async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
+    return withoutStorageClass(await this.reconfigureStored(change, options))
+  }
+
+  /** @internal The configuration with the members that only the wire protocol has. */
+  abstract storedConfig(options?: CallOptions): Promise<StreamConfig>
+
+  /** @internal */
+  abstract reconfigureStored(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig>
 
   /**
    * Deletes the stream and its records. Open sessions end with `stream_deleted`. Rejects with

@@ -2,6 +2,7 @@ import type {
   BasinConfig,
   Cipher,
   RetentionPolicy,
+  StorageClass,
   StreamConfig,
   StreamConfigInput,
   TimestampingMode,
@@ -60,9 +61,10 @@ export function decodePage<Item>(
 
 /** Decodes the complete configuration of a stream. */
 export function streamConfigOf(value: unknown): StreamConfig {
-  const { retentionPolicy, timestamping, deleteOnEmpty } = partialStreamConfigOf(value)
+  const { storageClass, retentionPolicy, timestamping, deleteOnEmpty } = partialStreamConfigOf(value)
   if (retentionPolicy === undefined) throw new MalformedResponse('`retention_policy` is missing')
   return {
+    ...(storageClass !== undefined && { storageClass }),
     retentionPolicy,
     timestamping: { mode: timestamping?.mode ?? 'client-prefer', uncapped: timestamping?.uncapped ?? false },
     deleteOnEmpty: { minAgeSeconds: deleteOnEmpty?.minAgeSeconds ?? 0 },
@@ -94,13 +96,18 @@ function partialStreamConfigOf(value: unknown): StreamConfigInput {
   const minAgeSeconds = unlessNull(config.delete_on_empty, (group) =>
     unlessNull(recordOf(group, 'delete_on_empty').min_age_secs, (age) => integerOfJson(age, 'min_age_secs')),
   )
+  const storageClass = unlessNull(config.storage_class, (name) =>
+    choiceOf(name, 'storage_class', STORAGE_CLASSES),
+  )
   return {
+    ...(storageClass !== undefined && { storageClass }),
     ...(retentionPolicy !== undefined && { retentionPolicy }),
     ...(timestamping !== undefined && Object.keys(timestamping).length > 0 && { timestamping }),
     ...(minAgeSeconds !== undefined && { deleteOnEmpty: { minAgeSeconds } }),
   }
 }
 
+const STORAGE_CLASSES: readonly StorageClass[] = ['standard', 'express']
 const MODES: readonly TimestampingMode[] = ['client-prefer', 'client-require', 'arrival']
 const CIPHERS: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']
 

@@ -63,6 +63,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
     'adapters/storage/',
     'adapters/aegis-256',
     'adapters/transfer',
+    'adapters/client',
   ],
 }
 /** Adapters that use the engine only through its public API, and the layers of `src` that they may import. */

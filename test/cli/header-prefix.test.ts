@@ -16,29 +16,28 @@ async function server(headerPrefix: string) {
     await node.close({ graceMs: 0 })
     await hw.close()
   })
-  const sessions: string[] = []
+  const sent: string[] = []
   const fetch: CliContext['fetch'] = (request) => {
-    const type = request.headers.get('content-type') ?? ''
-    if (type !== 'application/json') sessions.push(type)
+    sent.push(request.method)
     return globalThis.fetch(request)
   }
   const env = { HEADWATER_URL: node.url }
-  return { hw, stream: hw.basin('app').stream('s'), sessions, world: { fetch, env } }
+  return { hw, stream: hw.basin('app').stream('s'), sent, world: { fetch, env } }
 }
 
-const SVC = 'svcs/proto'
-const S2 = 's2s/proto'
-
 it.each([
-  ['svc', [SVC, SVC, SVC]],
-  ['s2', [SVC, S2, S2, S2]],
-])('append sends its requests with the header prefix %s of the server', async (prefix, expected) => {
-  const { stream, sessions, world } = await server(prefix)
+  ['svc', 'HTTP/2', true],
+  ['s2', 'HTTP/2', true],
+  ['svc', 'fetch', false],
+  ['s2', 'fetch', false],
+])('append to a server with the header prefix %s works over %s', async (prefix, _, http2) => {
+  const { stream, sent, world } = await server(prefix)
   const lines = new Array(3).fill(`${'x'.repeat(599_999)}\n`)
   const input = () => Readable.from(lines.map((line) => Buffer.from(line)))
-  const { exitCode, err } = await resultOf(['append', 'app/s'], { ...world, input })
+  const { exitCode, err } = await resultOf(['append', 'app/s'], { ...world, http2, input })
   expect([exitCode, err]).toEqual([0, ['Appended 3 records to app/s: sequence number 0 to 2']])
-  expect(sessions).toEqual(expected)
+  // Sessions over HTTP/2 do not use `fetch`.
+  expect(sent.filter((method) => method === 'POST')).toHaveLength(http2 ? 0 : 3)
   expect(await stream.checkTail()).toMatchObject({ seqNum: 3 })
 })
 
@@ -52,7 +51,7 @@ it.each(['svc', 's2'])('read accepts a server with the header prefix %s', async 
   expect(await read()).toEqual({ exitCode: 0, err: [], lines: [] })
   await stream.append(['a', 'b'])
   expect(await read()).toEqual({ exitCode: 0, err: [], lines: ['a', 'b'] })
-  const beyond = 'headwater: no record is available; the tail is 2 (range_not_satisfiable)'
+  const beyond = 'headwater: no record there: the tail is 2 (range_not_satisfiable)'
   expect(await read('--seq-num', '9')).toEqual({ exitCode: 1, err: [beyond], lines: [] })
 })
 

@@ -16,10 +16,13 @@ const COLLECT_GARBAGE = `
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => collect())
 `
 
+/** The configuration of a stream, and its tail. */
+const BODY = JSON.stringify({ retention_policy: { infinite: {} }, tail: { seq_num: 0, timestamp: 0 } })
+
 /** Starts a server that responds to requests of one method, and to no others. Resolves to its URL. */
 async function silentServer(respondsTo: string, onSilence: () => void): Promise<string> {
   const listener = (request: IncomingMessage, response: ServerResponse) => {
-    if (request.method === respondsTo) response.setHeader('content-type', 'application/json').end('{}')
+    if (request.method === respondsTo) response.setHeader('content-type', 'application/json').end(BODY)
     else onSilence()
   }
   const server = createServer(listener).listen(0, '127.0.0.1')

@@ -337,7 +337,7 @@ describe('with a server', () => {
     signals.emit('SIGINT')
     expect(await exitCode).toBe(130)
     expect(lines()).toEqual(['b', 'c', 'd', 'e', 'f'])
-    expect(reads.map((query) => new URLSearchParams(query).get('seq_num'))).toEqual(['1', '3', '5'])
+    expect(reads.map((query) => new URLSearchParams(query).get('seq_num'))).toEqual([null, '3', '5'])
     expect(err).toEqual([
       'headwater: cannot reach http://127.0.0.1:8787: socket hang up; reconnecting, Ctrl+C stops',
       'headwater: cannot reach http://127.0.0.1:8787: socket hang up; reconnecting, Ctrl+C stops',
@@ -379,6 +379,6 @@ describe('with a server', () => {
     await hw.basin('app').stream('s').delete()
     restore()
     expect(await exitCode).toBe(1)
-    expect(err.at(-1)).toContain('stream_not_found')
+    expect(err.at(-1)).toBe('headwater: the stream was deleted (stream_deleted)')
   })
 })

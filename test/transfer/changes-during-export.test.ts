@@ -187,7 +187,8 @@ describe('in a basin that creates streams on read', () => {
       config,
       wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
-        if (request.url.includes('/streams?prefix=&'))
+        const { pathname, searchParams } = new URL(request.url)
+        if (pathname === '/v1/streams' && !searchParams.has('prefix'))
           await basinOf(source)
             .stream('s')
             .delete()

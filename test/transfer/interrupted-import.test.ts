@@ -1,6 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { importLines } from '../../adapters/transfer/import-lines.ts'
+import { linesOf } from '../../adapters/transfer/lines.ts'
+import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { contentOf, exported, imported, KEY, type Kind, openEndpoint, STRIDE } from './support.ts'
@@ -205,19 +208,17 @@ describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
 
   it('fails if another client appends', async () => {
     const text = await completeExport()
-    const target = await openEndpoint({
-      kind,
-      wrapFetch: (fetch) => async (request) => {
-        if (request.method === 'POST' && request.url.endsWith('/trimmed/records')) {
-          await target.hw
-            .basin('basin-a')
-            .stream('trimmed')
-            .append([{ body: 'mine', timestamp: 1 }])
-        }
-        return fetch(request)
-      },
-    })
-    await expect(imported(target.service, text)).rejects.toThrow('another client appends to it')
+    const target = await openEndpoint({ kind })
+    const start = text.indexOf('\n', text.indexOf('{"stream":"trimmed"')) + 1
+    async function* input() {
+      yield utf8(text.slice(0, start))
+      const stream = target.hw.basin('basin-a').stream('trimmed')
+      await stream.append([{ body: 'mine', timestamp: 1 }])
+      yield utf8(text.slice(start))
+    }
+    const options = { filter: EVERYTHING, resume: false }
+    const importing = importLines(linesOf(input()), target.service, options)
+    await expect(importing).rejects.toThrow('another client appends to it')
   })
 
   it('imports only the streams that the filters match', async () => {

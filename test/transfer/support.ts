@@ -1,4 +1,7 @@
 import { onTestFinished, vi } from 'vitest'
+import { ClientCore } from '../../adapters/client/core.ts'
+import { type ConnectOptions, settingsOf } from '../../adapters/client/options.ts'
+import { RemoteHeadwater } from '../../adapters/client/remote-headwater.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { exportLines } from '../../adapters/transfer/export-lines.ts'
@@ -7,7 +10,7 @@ import { type ImportOptions, importLines } from '../../adapters/transfer/import-
 import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
 import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts'
-import { type Clock, type Engine, open } from '../../src/index.ts'
+import { type Clock, type Engine, type Headwater, open } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { STORAGE_KIND, testClock, testStorage } from '../support/index.ts'
@@ -28,10 +31,10 @@ export interface Endpoint {
   readonly requests: string[]
   /** Resolves when all requests are answered: an export reads one batch ahead. */
   allAnswered(): Promise<void>
-  with(options: Partial<ServiceOptions>): Service
+  with(options: Partial<ServiceOptions & Pick<ConnectOptions, 'fetch' | 'token'>>): Service
 }
 
-type Fetch = ServiceOptions['fetch']
+type Fetch = NonNullable<ConnectOptions['fetch']>
 
 export async function openEndpoint(
   options: { kind?: Kind; clock?: VirtualClock; storage?: Storage; wrapFetch?: (fetch: Fetch) => Fetch } = {},
@@ -60,20 +63,18 @@ export async function openEndpoint(
   const allAnswered = async () => {
     await vi.waitUntil(() => unanswered === 0)
   }
-  const withOptions = (more: Partial<ServiceOptions>): Service =>
-    new Service({
-      fetch,
-      url: 'http://localhost',
-      name: 'the service',
+  const withOptions: Endpoint['with'] = ({ fetch: otherFetch = fetch, token, ...options }) =>
+    new Service(kind === 'directory' ? hw : clientOf({ fetch: otherFetch, token }), {
       encryptionKey: KEY,
-      clock: immediateClock(),
-      signal: new AbortController().signal,
-      ...(kind === 'directory' && {
-        restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
-      }),
-      ...more,
+      ...options,
     })
   return { hw, clock, requests, allAnswered: allAnswered, service: withOptions({}), with: withOptions }
+}
+
+/** A client as the command line uses it, without waiting between attempts. */
+export function clientOf(options: Partial<ConnectOptions>): Headwater {
+  const settings = { url: 'http://localhost', clock: immediateClock(), defaultRetention: 'server' as const }
+  return new RemoteHeadwater(new ClientCore(settingsOf({ ...settings, ...options })))
 }
 
 /** A clock whose short timers fire immediately and whose timeouts never do. */

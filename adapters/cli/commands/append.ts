@@ -1,25 +1,27 @@
 import { stat } from 'node:fs/promises'
-import type { AppendAck } from '../../../src/index.ts'
+import type { AppendAck, Stream } from '../../../src/index.ts'
+import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
+import { lineBatch } from '../../../src/model/line-batch.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
+import { TextLines } from '../../../src/storage/text-lines.ts'
 import { appendAckJson } from '../../../src/wire/json-append.ts'
 import { parseArguments, takeRepeated } from '../arguments.ts'
-import { streamWriter } from '../batch-writer.ts'
 import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { createMissing, engineCreator, serviceCreator } from '../create-missing.ts'
+import { createMissing } from '../create-missing.ts'
 import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
 import { type RecordBatch, RecordReader } from '../record-reader.ts'
-import { NAME_NOTES, nameText, parseStreamName } from '../stream-name.ts'
+import { NAME_NOTES, nameText, parseStreamName, streamOf } from '../stream-name.ts'
 import {
   encryptionKey,
   KEY_DEFINITION,
   parseTarget,
   TARGET_DEFINITIONS,
   TARGET_NOTES,
-  withClient,
+  withHeadwater,
 } from '../target.ts'
 
 const DEFINITIONS = {
@@ -116,9 +118,9 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
     return `Appended ${countText(appended.records, 'record')} to ${nameText(name)}: sequence number ${range}`
   }
   try {
-    await withClient({ ...args, mustExist: !create }, context, async (client, engine) => {
+    await withHeadwater({ ...args, mustExist: !create }, context, async (hw, { signal }) => {
       const stop = () => source.input?.close()
-      client.signal.addEventListener('abort', stop, { once: true })
+      signal.addEventListener('abort', stop, { once: true })
       const bar = progressBar(
         quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
         'Appending',
@@ -131,29 +133,19 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
         bar.update(appended.bytes, source.input?.size, () => countText(appended.records, 'record'))
       }
       try {
-        const creator = engine === undefined ? serviceCreator(client, name) : engineCreator(engine, name)
-        await createMissing(creator, name, { create, report: context.printError })
+        await createMissing(hw, name, { create, report: context.printError })
         const reader = new RecordReader(args)
         const batches =
-          source.input === undefined ? reader.single(args.text!) : reader.batches(source.input, client.signal)
-        const events = { onAck, onFailure: stop }
-        const stream = engine?.basin(name.basin).stream(name.stream, { encryptionKey })
-        const writer =
-          stream === undefined
-            ? (await import('../server-writer.ts')).serverWriter(client, name, { fencingToken }, events)
-            : await streamWriter(stream, { fencingToken }, events)
-        try {
-          for await (const batch of batches) await writer.write(batch)
-        } finally {
-          await writer.close()
-        }
+          source.input === undefined ? reader.single(args.text!) : reader.batches(source.input, signal)
+        const stream = streamOf(hw, name, encryptionKey)
+        await appendBatches(stream, batches, { fencingToken }, { onAck, onFailure: stop })
       } finally {
         bar.stop()
         stop()
-        client.signal.removeEventListener('abort', stop)
+        signal.removeEventListener('abort', stop)
       }
       // The input ended early. What was read is durable.
-      client.signal.throwIfAborted()
+      signal.throwIfAborted()
     })
   } catch (error) {
     if (last !== undefined && !quiet) context.printError(`${summary()}, before it stopped`)
@@ -163,6 +155,35 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
     context.print(appendAckJson({ ...last, start: first.start }))
   }
   if (!quiet) context.printError(summary())
+}
+
+interface AppendEvents {
+  /** Called in order, when a batch is durable. */
+  readonly onAck: (ack: AppendAck, batch: RecordBatch) => void
+  /** Called when a batch fails: nothing more is appended. */
+  readonly onFailure: () => void
+}
+
+/** Appends batches in order, several at a time. Rejects with the first failure, after the acks before it. */
+async function appendBatches(
+  stream: Stream,
+  batches: Iterable<RecordBatch> | AsyncIterable<RecordBatch>,
+  conditions: AppendConditions,
+  { onAck, onFailure }: AppendEvents,
+): Promise<void> {
+  const session = await stream.appendSession()
+  try {
+    for await (const batch of batches) {
+      const { records } = batch
+      // The memory of the batch can be used again when it is in flight.
+      const ticket = await (records instanceof TextLines
+        ? session.submitBatch(lineBatch(records, conditions))
+        : session.submit(records, conditions))
+      ticket.ack().then((ack) => onAck(ack, batch), onFailure)
+    }
+  } finally {
+    await session.close()
+  }
 }
 
 interface Source {

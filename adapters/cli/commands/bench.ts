@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import type { Engine } from '../../../src/index.ts'
+import type { Stream } from '../../../src/index.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import { appendRecords } from '../append-records.ts'
 import { integerArgument, parseArguments } from '../arguments.ts'
-import type { Client } from '../client.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { createMissing, serviceCreator } from '../create-missing.ts'
+import { createMissing } from '../create-missing.ts'
 import { CliError } from '../errors.ts'
 import { table } from '../output.ts'
-import { readRecords } from '../print-records.ts'
 import { bytesText, countText, type ProgressBar, progressBar } from '../progress.ts'
-import { NAME_NOTES, nameText, parseResourceName, resourcePath, type StreamName } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
+import { NAME_NOTES, nameText, parseResourceName, streamOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
 
 const DEFAULT_BASIN = 'headwater-bench'
 const BYTES_MAX = BATCH_METERED_BYTES_MAX - RECORD_METERED_BYTES
@@ -66,7 +63,7 @@ export const BENCH = command({
   description: 'Measure how fast a storage or a server appends, reads and follows',
   notes: [
     'Appends to a new stream, reads it, then measures how long a follower waits for a record. Deletes the',
-    'stream afterwards. A storage gets several appends at a time, a server one after the other.',
+    'stream afterwards. Several appends are in flight at a time.',
     'Use --storage memory for the engine alone.',
     ...NAME_NOTES,
     ...TARGET_NOTES,
@@ -76,15 +73,15 @@ export const BENCH = command({
   async run({ basin, load, json, quiet, target }, context) {
     const name = { basin, stream: `bench/${randomBytes(6).toString('hex')}` }
     const bar = progressBar(quiet ? { ...context, terminal: undefined } : context, 'Measuring')
-    const results = await withClient({ target, mustExist: false }, context, async (client, engine) => {
-      await createMissing(serviceCreator(client, name), name, { create: true, report: () => {} })
+    const results = await withHeadwater({ target, mustExist: false }, context, async (hw, { signal }) => {
+      await createMissing(hw, name, { create: true, report: () => {} })
+      const stream = streamOf(hw, name)
       try {
-        return await measure({ client, engine, name, load, bar, now: context.now })
+        return await measure({ stream, signal, load, bar, now: context.now })
       } finally {
         bar.stop()
-        const call = { method: 'DELETE', path: resourcePath(name), basin } as const
         // A stopped command sends no more requests.
-        if (!client.signal.aborted) await client.send(call)
+        if (!signal.aborted) await stream.delete()
         else context.printError(`Not deleted: ${nameText(name)}`)
       }
     })
@@ -104,9 +101,8 @@ export const BENCH = command({
 })
 
 interface Bench {
-  readonly client: Client
-  readonly engine: Engine | undefined
-  readonly name: StreamName
+  readonly stream: Stream
+  readonly signal: AbortSignal
   readonly load: Load
   readonly bar: ProgressBar
   readonly now: () => number
@@ -120,12 +116,12 @@ async function measure(bench: Bench) {
   }
 }
 
-/** Appends of a storage are pipelined, at most this many at a time. */
+/** Appends are pipelined, at most this many at a time. */
 const IN_FLIGHT_MAX = 8
 
-async function measureAppends({ client, engine, name, load, bar, now }: Bench) {
+async function measureAppends({ stream, signal, load, bar, now }: Bench) {
   const body = randomBytes(load.size)
-  const stream = engine?.basin(name.basin).stream(name.stream)
+  const session = await stream.appendSession()
   const times: number[] = []
   const pending = new Set<Promise<void>>()
   const startedAt = now()
@@ -133,24 +129,25 @@ async function measureAppends({ client, engine, name, load, bar, now }: Bench) {
     const records = new Array<Uint8Array>(Math.min(load.batch, load.records - done)).fill(body)
     done += records.length
     const sentAt = now()
-    const acked = stream === undefined ? appendRecords(client, name, records) : stream.append(records)
-    const timed = acked.then(() => {
+    const timed = (await session.submit(records)).ack().then(() => {
       times.push(now() - sentAt)
       pending.delete(timed)
     })
     pending.add(timed)
-    if (pending.size >= (stream === undefined ? 1 : IN_FLIGHT_MAX)) await Promise.race(pending)
-    client.signal.throwIfAborted()
+    // Closing the session reports the failure.
+    timed.catch(() => {})
+    if (pending.size >= IN_FLIGHT_MAX) await Promise.race(pending)
+    signal.throwIfAborted()
     bar.update(done * load.size, load.records * load.size, 'append')
   }
-  await Promise.all(pending)
+  await session.close()
   return { seconds: (now() - startedAt) / 1000, ...percentiles(times) }
 }
 
-async function measureReads({ client, name, load, bar, now }: Bench) {
+async function measureReads({ stream, signal, load, bar, now }: Bench) {
   const startedAt = now()
   let read = 0
-  for await (const records of readRecords({ client, name, query: { seq_num: 0, count: load.records } })) {
+  for await (const { records } of stream.read({ count: load.records }, { as: 'bytes', signal }).batches()) {
     read += records.length
     bar.update(read * load.size, load.records * load.size, 'read')
   }
@@ -161,14 +158,14 @@ async function measureReads({ client, name, load, bar, now }: Bench) {
 const FOLLOWED = 50
 
 /** Appends one record at a time, each when the follower has received the one before. */
-async function measureFollowing({ client, name, load, now }: Bench) {
-  const query = { seq_num: load.records, count: FOLLOWED, wait: 60 }
+async function measureFollowing({ stream, signal, load, now }: Bench) {
+  const query = { seqNum: load.records, count: FOLLOWED }
   const times: number[] = []
-  const append = () => appendRecords(client, name, ['x'])
+  const append = () => stream.append('x')
   let sentAt = now()
   let sent = append()
-  for await (const records of readRecords({ client, name, query })) {
-    for (const _ of records) times.push(now() - sentAt)
+  for await (const _ of stream.follow(query, { as: 'bytes', signal })) {
+    times.push(now() - sentAt)
     await sent
     if (times.length >= FOLLOWED) break
     sentAt = now()

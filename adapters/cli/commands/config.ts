@@ -1,10 +1,17 @@
+import type { Basin, Stream } from '../../../src/index.ts'
+import {
+  basinConfigJson,
+  decodeBasinReconfiguration,
+  decodeStreamReconfiguration,
+  streamConfigJson,
+} from '../../../src/wire/json-config.ts'
 import { parseArguments } from '../arguments.ts'
 import { command } from '../command.ts'
-import { CONFIG_DEFINITIONS, CONFIG_NOTES, parseConfig } from '../config-options.ts'
+import { CONFIG_DEFINITIONS, CONFIG_NOTES, jsonBytes, parseConfig } from '../config-options.ts'
 import type { CliContext } from '../context.ts'
 import { table } from '../output.ts'
-import { NAME_NOTES, parseResourceName, resourcePath } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
+import { NAME_NOTES, parseResourceName, streamOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
 
 const DEFINITIONS = {
   name: { type: 'positional', required: true, description: 'BASIN, or BASIN/STREAM' },
@@ -33,17 +40,25 @@ export const CONFIG = command({
   definitions: DEFINITIONS,
   parse,
   run: ({ name, change, json, target }, context) =>
-    withClient({ target }, context, async (client) => {
-      const at = { path: resourcePath(name), ...(name.stream !== undefined && { basin: name.basin }) }
-      const config = await client.text(
-        change === undefined
-          ? { method: 'GET', ...at }
-          : { method: 'PATCH', ...at, body: JSON.stringify(change) },
-      )
+    withHeadwater({ target }, context, async (hw) => {
+      const config = await (name.stream === undefined
+        ? basinConfig(hw.basin(name.basin), change)
+        : streamConfig(streamOf(hw, name), change))
       if (json) context.print(config)
       else for (const line of table(settingsOf(JSON.parse(config)))) context.print(line)
     }),
 })
+
+/** Changes the configuration if there is a change. Resolves to the configuration as JSON. */
+async function basinConfig(basin: Basin, change: object | undefined): Promise<string> {
+  if (change === undefined) return basinConfigJson(await basin.storedConfig())
+  return basinConfigJson(await basin.reconfigureStored(decodeBasinReconfiguration(jsonBytes(change))))
+}
+
+async function streamConfig(stream: Stream, change: object | undefined): Promise<string> {
+  if (change === undefined) return streamConfigJson(await stream.storedConfig())
+  return streamConfigJson(await stream.reconfigureStored(decodeStreamReconfiguration(jsonBytes(change))))
+}
 
 /** Flattens an object to rows of paths and values. */
 function settingsOf(value: unknown, path = ''): (readonly string[])[] {

@@ -1,13 +1,17 @@
-import { createHandler } from '../../http/index.ts'
 import { CopySource, copy, type ExportCounts, Service, TransferError } from '../../transfer/index.ts'
 import { parseArguments } from '../arguments.ts'
 import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
-import { checkExists, withEngine } from '../storage-location.ts'
-import { displayUrl, encryptionKey, IN_PROCESS_URL, parseTarget, type Target } from '../target.ts'
-import { TRANSFER_DEFINITIONS, transferFilter, transferSummary } from '../transfer-target.ts'
+import { checkExists } from '../storage-location.ts'
+import { encryptionKey, parseTarget, type Target, withTarget } from '../target.ts'
+import {
+  TRANSFER_CONNECTION,
+  TRANSFER_DEFINITIONS,
+  transferFilter,
+  transferSummary,
+} from '../transfer-target.ts'
 
 const COPY_DEFINITIONS = {
   from: { type: 'positional', required: true, description: 'Storage or URL of a server to copy from' },
@@ -69,10 +73,14 @@ async function copyCommand(args: CopyArguments, context: CliContext): Promise<vo
   // A following copy ends on its own after the signal; others stop between two requests.
   const signal = args.follow ? new AbortController().signal : stop.signal
   try {
-    const counts = await withOptions(from, args, context, signal, (source) =>
-      withOptions(to, args, context, signal, (target) =>
-        run(source, target, args, context, args.follow ? stop.signal : undefined),
-      ),
+    const counts = await withTarget(from, context, TRANSFER_CONNECTION, (source, fromServer) =>
+      withTarget(to, context, TRANSFER_CONNECTION, (target, toServer) => {
+        const options = { encryptionKey: args.encryptionKey, signal }
+        const toService = new Service(target, { ...options, describe: toServer?.describe })
+        const fromOptions = { ...options, describe: fromServer?.describe }
+        const copied = new CopySource(source, fromOptions, toService)
+        return run(copied, toService, args, context, args.follow ? stop.signal : undefined)
+      }),
     )
     if (!quiet) context.printError(`Copied ${transferSummary(counts)}`)
   } catch (error) {
@@ -85,17 +93,16 @@ async function copyCommand(args: CopyArguments, context: CliContext): Promise<vo
 }
 
 async function run(
-  source: ServiceOptions,
-  target: ServiceOptions,
+  source: CopySource,
+  target: Service,
   { filter, resume, quiet }: CopyArguments,
   context: CliContext,
   until: AbortSignal | undefined,
 ): Promise<ExportCounts> {
-  const to = new Service(target)
   const bar = progressBar(quiet ? { ...context, terminal: undefined } : context, 'Copying')
   let isCaughtUp = false
   try {
-    return await copy(new CopySource(source, to), to, {
+    return await copy(source, target, {
       filter,
       resume,
       until,
@@ -111,33 +118,6 @@ async function run(
   } finally {
     bar.stop()
   }
-}
-
-type ServiceOptions = ConstructorParameters<typeof Service>[0]
-
-/** Opens a storage for the time of the copy. */
-function withOptions<Result>(
-  target: Target,
-  { encryptionKey }: CopyArguments,
-  context: CliContext,
-  signal: AbortSignal,
-  use: (options: ServiceOptions) => Promise<Result>,
-): Promise<Result> {
-  const { clock, fetch } = context
-  const options = { clock, signal, encryptionKey }
-  if (target.kind === 'service') {
-    const { url, token } = target
-    return use({ ...options, fetch, url, token, name: displayUrl(url) })
-  }
-  return withEngine(target, context, (hw) =>
-    use({
-      ...options,
-      fetch: createHandler(hw, { auth: 'none' }),
-      url: IN_PROCESS_URL,
-      name: 'the storage',
-      restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
-    }),
-  )
 }
 
 export const COPY = command({

@@ -1,11 +1,18 @@
+import { type Headwater, HeadwaterError } from '../../../src/index.ts'
+import {
+  basinInfoJson,
+  decodeEnsureBasin,
+  decodeEnsureStream,
+  streamInfoJson,
+} from '../../../src/wire/json-resources.ts'
 import { parseArguments } from '../arguments.ts'
 import { command } from '../command.ts'
-import { CONFIG_DEFINITIONS, CONFIG_NOTES, parseConfig } from '../config-options.ts'
+import { CONFIG_DEFINITIONS, CONFIG_NOTES, jsonBytes, parseConfig } from '../config-options.ts'
 import type { CliContext } from '../context.ts'
-import { createResource, creationText, retentionOf } from '../create-missing.ts'
+import { creationText, retentionOf } from '../create-missing.ts'
 import { CliError, quoteName } from '../errors.ts'
-import { NAME_NOTES, nameText, parseResourceName } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
+import { NAME_NOTES, nameText, parseResourceName, type ResourceName } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
 
 const DEFINITIONS = {
   name: { type: 'positional', required: true, description: 'BASIN, or BASIN/STREAM' },
@@ -35,11 +42,30 @@ export const CREATE = command({
   definitions: DEFINITIONS,
   parse,
   run: ({ name, config, json, target }, context) =>
-    withClient({ target, mustExist: false }, context, async (client) => {
-      const info = await createResource(client, name, config)
-      const what = name.stream === undefined ? 'basin' : 'stream'
-      if (info === undefined) throw new CliError(1, `${what} ${quoteName(nameText(name))} already exists`)
+    withHeadwater({ target, mustExist: false }, context, async (hw) => {
+      let info: string
+      try {
+        info = await createResource(hw, name, config)
+      } catch (error) {
+        if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
+        const what = name.stream === undefined ? 'basin' : 'stream'
+        throw new CliError(1, `${what} ${quoteName(nameText(name))} already exists`)
+      }
       if (json) context.print(info)
-      else context.printError(creationText(name, await retentionOf(client, name)))
+      else context.printError(creationText(name, await retentionOf(hw, name)))
     }),
 })
+
+/** Creates a basin or a stream. Resolves to its info as JSON. */
+async function createResource(
+  hw: Headwater,
+  { basin, stream }: ResourceName,
+  config: object = {},
+): Promise<string> {
+  if (stream === undefined) {
+    const decoded = decodeEnsureBasin(jsonBytes({ config })).config
+    return basinInfoJson((await hw.createBasin(basin, decoded)).info)
+  }
+  const decoded = decodeEnsureStream(jsonBytes(config))
+  return streamInfoJson((await hw.basin(basin).createStream(stream, decoded)).info)
+}

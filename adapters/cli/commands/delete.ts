@@ -1,10 +1,9 @@
-import { arrayOf, required } from '../../../src/wire/json-members.ts'
+import type { Headwater } from '../../../src/index.ts'
 import { parseArguments } from '../arguments.ts'
-import type { Client } from '../client.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { NAME_NOTES, nameText, parseResourceName, resourcePath } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
+import { NAME_NOTES, nameText, parseResourceName, resourceOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
 
 const DEFINITIONS = {
   name: { type: 'positional', required: true, description: 'BASIN, or BASIN/STREAM; may be repeated' },
@@ -28,13 +27,12 @@ export const DELETE = command({
   definitions: DEFINITIONS,
   parse,
   run: ({ names, target }, context) =>
-    withClient({ target }, context, async (client, engine) => {
+    withHeadwater({ target }, context, async (hw, { signal }) => {
       for (const name of names) {
         const { basin, stream } = name
-        const at = { path: resourcePath(name), ...(stream !== undefined && { basin }) }
-        await client.send({ method: 'DELETE', ...at })
+        await resourceOf(hw, name).delete()
         // Closing the engine would interrupt the deletion until the storage is opened again.
-        if (stream === undefined && engine !== undefined) await untilGone(client, basin, context)
+        if (stream === undefined && target.kind !== 'service') await untilGone(hw, basin, context, signal)
         context.printError(`Deleted ${stream === undefined ? 'basin' : 'stream'} ${nameText(name)}`)
       }
     }),
@@ -42,14 +40,16 @@ export const DELETE = command({
 
 const POLL_MS = 20
 
-async function untilGone(client: Client, basin: string, { clock }: CliContext): Promise<void> {
-  const query = new URLSearchParams({ prefix: basin, limit: '1' })
+async function untilGone(
+  hw: Headwater,
+  basin: string,
+  { clock }: CliContext,
+  signal: AbortSignal,
+): Promise<void> {
   for (;;) {
-    client.signal.throwIfAborted()
-    const [first] = await client.json({ method: 'GET', path: `/basins?${query}` }, (page) =>
-      required(page, 'basins', arrayOf).map((item) => (item as { get(name: string): unknown }).get('name')),
-    )
-    if (first !== basin) return
+    signal.throwIfAborted()
+    const { items } = await hw.listBasins({ prefix: basin, limit: 1 })
+    if (items[0]?.name !== basin) return
     await new Promise<void>((resolve) => clock.schedule(POLL_MS, resolve))
   }
 }

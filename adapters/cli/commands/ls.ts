@@ -1,21 +1,13 @@
-import { compareUtf8 } from '../../../src/model/bytes.ts'
+import type { BasinInfo, StreamInfo } from '../../../src/index.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
-import {
-  arrayOf,
-  booleanOf,
-  keptStringOf,
-  nullable,
-  objectOf,
-  required,
-  stringOf,
-} from '../../../src/wire/json-members.ts'
+import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
 import { parseArguments } from '../arguments.ts'
-import type { Client } from '../client.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { NAME_NOTES, splitName } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
 
 const DEFINITIONS = {
   name: { type: 'positional', required: false, description: 'BASIN, or BASIN/PREFIX. Default: list basins' },
@@ -60,58 +52,26 @@ export const LS = command({
   definitions: DEFINITIONS,
   parse,
   run: (args, context) =>
-    withClient(args, context, async (client) => {
+    withHeadwater(args, context, async (hw) => {
       const { basin, prefix, long, json } = args
-      for await (const item of listAll(client, basin, prefix)) {
-        if (json) context.print(JSON.stringify(item))
+      const items =
+        basin === undefined ? hw.listAllBasins({ prefix }) : hw.basin(basin).listAllStreams({ prefix })
+      for await (const item of items) {
+        if (json) context.print('state' in item ? basinInfoJson(item) : streamInfoJson(item))
         else if (!long) context.print(printable(item.name))
-        else context.print([item.created_at.padEnd(24), detailOf(item), printable(item.name)].join('  '))
+        else {
+          const columns = [
+            dateTimeText(item.createdAt).padEnd(24),
+            stateOf(item).padEnd(11),
+            printable(item.name),
+          ]
+          context.print(columns.join('  '))
+        }
       }
     }),
 })
 
-interface Item {
-  readonly name: string
-  readonly created_at: string
-  readonly deleted_at: string | null
-  readonly state?: string
-  readonly location?: string | null
-  readonly cipher?: string | null
-}
-
-function detailOf({ state, cipher, deleted_at }: Item): string {
-  return printable(state ?? (deleted_at === null ? (cipher ?? 'plain') : 'deleting')).padEnd(11)
-}
-
-/** Iterates over all basins, or all streams of a basin, one page at a time. */
-async function* listAll(client: Client, basin: string | undefined, prefix: string): AsyncGenerator<Item> {
-  const member = basin === undefined ? 'basins' : 'streams'
-  let after = ''
-  for (;;) {
-    const query = new URLSearchParams({ prefix, start_after: after })
-    const call = { method: 'GET', path: `/${member}?${query}`, basin } as const
-    const page = await client.json(call, (object) => ({
-      items: required(object, member, arrayOf).map((value) => {
-        const item = objectOf(value, member)
-        return {
-          name: required(item, 'name', keptStringOf),
-          created_at: nullable(item, 'created_at', stringOf) ?? '',
-          deleted_at: nullable(item, 'deleted_at', stringOf) ?? null,
-          ...(basin === undefined
-            ? {
-                state: nullable(item, 'state', stringOf) ?? '',
-                location: nullable(item, 'location', stringOf) ?? null,
-              }
-            : { cipher: nullable(item, 'cipher', stringOf) ?? null }),
-        }
-      }),
-      hasMore: required(object, 'has_more', booleanOf),
-    }))
-    yield* page.items
-    if (!page.hasMore) return
-    const last = page.items.at(-1)?.name ?? ''
-    // Without progress, the next page would be the same one, forever.
-    if (compareUtf8(last, after) <= 0) throw new CliError(1, `the server lists ${member} out of order`)
-    after = last
-  }
+function stateOf(item: BasinInfo | StreamInfo): string {
+  if ('state' in item) return item.state
+  return item.deletedAt === null ? (item.cipher ?? 'plain') : 'deleting'
 }

@@ -3,27 +3,22 @@ import {
   ACCOUNT_METRIC_SETS,
   BASIN_METRIC_SETS,
   endOfUsage,
+  METRIC_INTERVALS,
+  type Metric,
+  type MetricInterval,
+  type MetricSet,
+  type MetricsQuery,
   STREAM_METRIC_SETS,
 } from '../../../src/model/metrics.ts'
-import {
-  arrayOf,
-  dateTimeText,
-  integerOf,
-  nullable,
-  objectOf,
-  required,
-  stringOf,
-} from '../../../src/wire/json-members.ts'
-import { readJsonText } from '../../../src/wire/json-reader.ts'
+import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { metricsJson } from '../../../src/wire/json-resources.ts'
 import { parseArguments, timeArgument } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, quoteArg, quoteName } from '../errors.ts'
 import { table } from '../output.ts'
-import { NAME_NOTES, parseResourceName, type ResourceName } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withClient } from '../target.ts'
-
-const INTERVALS = ['minute', 'hour', 'day']
+import { NAME_NOTES, parseResourceName, type ResourceName, resourceOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
 
 const DEFINITIONS = {
   name: { type: 'positional', required: false, description: 'BASIN, or BASIN/STREAM. Default: the account' },
@@ -47,31 +42,40 @@ function parse(args: readonly string[], { env, clock }: CliContext) {
     )
   }
   const known: readonly string[] = setsOf(name)
-  const sets = set === undefined ? known : set.split(',')
+  const sets = (set === undefined ? known : set.split(',')) as readonly MetricSet[]
   const unknown = sets.find((one) => !known.includes(one))
   if (unknown !== undefined) {
     throw new CliError(2, `unknown metric set ${quoteArg(unknown)}; expected ${known.join(', ')}`)
   }
-  if (interval !== undefined && !INTERVALS.includes(interval)) {
-    throw new CliError(2, `invalid interval ${quoteArg(interval)}; expected minute, hour or day`)
+  if (!isInterval(interval)) {
+    throw new CliError(2, `invalid interval ${quoteArg(interval!)}; expected minute, hour or day`)
   }
   const now = clock.now()
   const range = {
-    start: String(Math.floor(timeArgument(start, '`--start`', now) / 1000)),
-    end: String(end === undefined ? endOfUsage(now) : Math.ceil(timeArgument(end, '`--end`', now) / 1000)),
+    start: timeArgument(start, '`--start`', now),
+    end: end === undefined ? endOfUsage(now) * 1000 : timeArgument(end, '`--end`', now),
   }
   return {
     name,
     sets,
-    query: { ...range, ...(interval !== undefined && { interval }) },
+    query: { ...range, interval },
     json,
     target: parseTarget(parsed, env),
   }
 }
 
+function isInterval(text: string | undefined): text is MetricInterval | undefined {
+  return text === undefined || (METRIC_INTERVALS as readonly string[]).includes(text)
+}
+
 function setsOf(name: ResourceName | undefined): readonly string[] {
   if (name === undefined) return ACCOUNT_METRIC_SETS
   return name.stream === undefined ? BASIN_METRIC_SETS : STREAM_METRIC_SETS
+}
+
+/** The sets depend on what is metered, and were checked. */
+interface UsageSource {
+  metrics(query: MetricsQuery): Promise<readonly Metric[]>
 }
 
 export const METRICS = command({
@@ -88,35 +92,20 @@ export const METRICS = command({
   definitions: DEFINITIONS,
   parse,
   run: ({ name, sets, query, json, target }, context) =>
-    withClient({ target }, context, async (client) => {
-      const parts = name === undefined ? [] : [name.basin, name.stream ?? []].flat().map(encodeURIComponent)
+    withHeadwater({ target }, context, async (hw) => {
+      const source: UsageSource = name === undefined ? hw : resourceOf(hw, name)
       const rows = [['SET', 'METRIC', 'TIME', 'VALUE', 'UNIT']]
       for (const set of sets) {
-        const path = `/${['metrics', ...parts].join('/')}?${new URLSearchParams({ set, ...query })}`
-        const text = await client.text({ method: 'GET', path })
-        if (json) context.print(`{"set":${JSON.stringify(set)},${text.trim().slice(1)}`)
-        else rows.push(...rowsOf(text).map((row) => [set, ...row]))
+        const metrics = await source.metrics({ ...query, set })
+        if (json) context.print(`{"set":${JSON.stringify(set)},${metricsJson(metrics).slice(1)}`)
+        else rows.push(...metrics.flatMap(rowsOf).map((row) => [set, ...row]))
       }
       if (!json) for (const line of table(rows)) context.print(line)
     }),
 })
 
-function rowsOf(text: string): string[][] {
-  return required(objectOf(readJsonText(text), 'body'), 'values', arrayOf).flatMap((value) => {
-    const [[kind, content] = []] = objectOf(value, 'values').members()
-    const metric = objectOf(content ?? null, kind ?? 'values')
-    const name = required(metric, 'name', stringOf)
-    const unit = nullable(metric, 'unit', stringOf) ?? ''
-    if (kind === 'scalar') return [[name, '', String(required(metric, 'value', integerOf)), unit]]
-    const values = required(metric, 'values', arrayOf)
-    if (kind === 'label') return values.map((label) => [name, '', stringOf(label, 'values'), unit])
-    return pointsOf(values).map(([time, amount]) => [name, dateTimeText(time * 1000), String(amount), unit])
-  })
-}
-
-function pointsOf(values: ReturnType<typeof arrayOf>): (readonly [number, number])[] {
-  return values.map((value) => {
-    const [time, amount] = arrayOf(value, 'values')
-    return [integerOf(time ?? null, 'time'), integerOf(amount ?? null, 'value')]
-  })
+function rowsOf(metric: Metric): string[][] {
+  const { name } = metric
+  if (metric.kind === 'label') return metric.values.map((label) => [name, '', label, ''])
+  return metric.values.map(([time, amount]) => [name, dateTimeText(time), String(amount), metric.unit])
 }

@@ -1,24 +1,20 @@
-import { WAIT_SECONDS_MAX } from '../../../src/model/limits.ts'
+import type { SessionOf } from '../../../src/api/read-session.ts'
+import type { Headwater, ReadQuery, SequencedRecord } from '../../../src/index.ts'
 import { integerArgument, parseArguments, timeArgument } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
-import { followRecords } from '../follow-records.ts'
+import { printRecords, RECORD_OUTPUT_DEFINITIONS, RECORD_OUTPUT_NOTES } from '../print-records.ts'
+import { NAME_NOTES, parseStreamName, streamOf } from '../stream-name.ts'
 import {
-  printRecords,
-  RECORD_OUTPUT_DEFINITIONS,
-  RECORD_OUTPUT_NOTES,
-  readRecords,
-} from '../print-records.ts'
-import { NAME_NOTES, parseStreamName } from '../stream-name.ts'
-import {
+  type Connected,
   encryptionKey,
   KEY_DEFINITION,
   parseTarget,
   TARGET_DEFINITIONS,
   TARGET_NOTES,
   type TargetValues,
-  withClient,
+  withHeadwater,
 } from '../target.ts'
 
 const READ_DEFINITIONS = {
@@ -67,8 +63,8 @@ function parseRead(args: readonly string[], context: CliContext) {
     timestamp !== undefined
       ? { timestamp: timeArgument(timestamp, '`--timestamp`', now) }
       : tailOffset !== undefined
-        ? { tail_offset: integerArgument(tailOffset, '`--tail-offset`') }
-        : { seq_num: integerArgument(seqNum ?? '0', '`--seq-num`') }
+        ? { tailOffset: integerArgument(tailOffset, '`--tail-offset`') }
+        : { seqNum: integerArgument(seqNum ?? '0', '`--seq-num`') }
   const bounds = {
     ...(count !== undefined && { count: integerArgument(count, '`--count`') }),
     ...(bytes !== undefined && { bytes: integerArgument(bytes, '`--bytes`') }),
@@ -82,7 +78,7 @@ function parseTail(args: readonly string[], context: CliContext) {
   const { lines, follow } = parsed
   return {
     ...commonArguments(parsed, context),
-    query: { tail_offset: integerArgument(lines, '`--lines`') },
+    query: { tailOffset: integerArgument(lines, '`--lines`') },
     follow,
   }
 }
@@ -100,16 +96,31 @@ function commonArguments(parsed: Values, { env }: CliContext) {
 }
 
 async function run(
-  args: ReturnType<typeof parseRead> | ReturnType<typeof parseTail>,
+  args: ReturnType<typeof commonArguments> & { readonly query: ReadQuery; readonly follow: boolean },
   context: CliContext,
 ): Promise<void> {
-  const { name, query, follow } = args
-  await withClient(args, context, async (client, engine) => {
-    const request = { client, name, query: { ...query, wait: follow ? WAIT_SECONDS_MAX : 0 } }
-    const isRemote = follow && engine === undefined
-    const options = { clock: context.clock, report: context.printError }
-    await printRecords(isRemote ? followRecords(request, options) : readRecords(request), args, context)
+  const { name, query, follow, encryptionKey } = args
+  const read = async (hw: Headwater, { signal }: Connected) => {
+    const stream = streamOf(hw, name, encryptionKey)
+    const options = { as: 'bytes', signal } as const
+    const session = follow ? stream.follow(query, options) : stream.read(query, options)
+    await printRecords(received(session), args, context)
+  }
+  let isLost = false
+  await withHeadwater(args, context, read, {
+    resumes: Number.POSITIVE_INFINITY,
+    onRetry(failure) {
+      if (!isLost) context.printError(`headwater: ${failure}; reconnecting, Ctrl+C stops`)
+      isLost = true
+    },
   })
+
+  async function* received(session: SessionOf<'bytes'>): AsyncGenerator<readonly SequencedRecord[]> {
+    for await (const { records } of session.batches()) {
+      isLost = false
+      yield records
+    }
+  }
 }
 
 export const READ = command({

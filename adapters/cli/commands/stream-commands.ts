@@ -1,13 +1,12 @@
-import { type AppendAck, fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts'
+import { fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import { appendAckJson } from '../../../src/wire/json-append.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
-import { appendRecords, position } from '../append-records.ts'
 import { integerArgument, parseArguments } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
-import { NAME_NOTES, nameText, parseStreamName, resourcePath, type StreamName } from '../stream-name.ts'
+import { NAME_NOTES, nameText, parseStreamName, type StreamName, streamOf } from '../stream-name.ts'
 import {
   encryptionKey,
   KEY_DEFINITION,
@@ -16,7 +15,7 @@ import {
   TARGET_NOTES,
   type Target,
   type TargetValues,
-  withClient,
+  withHeadwater,
 } from '../target.ts'
 
 const STREAM_DEFINITION = { type: 'positional', required: true, description: 'BASIN/STREAM' } as const
@@ -100,8 +99,9 @@ function parseTrim(args: readonly string[], context: CliContext): CommandAppend 
 
 async function appendCommand(args: CommandAppend, context: CliContext): Promise<void> {
   const { name, record, done, json } = args
-  const ack: AppendAck = await withClient(args, context, (client) =>
-    appendRecords(client, name, [record], args),
+  const { fencingToken, matchSeqNum, encryptionKey } = args
+  const ack = await withHeadwater(args, context, (hw) =>
+    streamOf(hw, name, encryptionKey).append(record, { fencingToken, matchSeqNum }),
   )
   if (json) context.print(appendAckJson(ack))
   else context.printError(`${done}; the command has sequence number ${ack.start.seqNum}`)
@@ -145,9 +145,8 @@ export const CHECK_TAIL = command({
     return { name: parseStreamName(parsed.stream, env), json: parsed.json, target: parseTarget(parsed, env) }
   },
   run: ({ name, json, target }, context) =>
-    withClient({ target }, context, async (client) => {
-      const call = { method: 'GET', path: `${resourcePath(name)}/records/tail`, basin: name.basin } as const
-      const { seqNum, timestamp } = await client.json(call, (object) => position(object, 'tail'))
+    withHeadwater({ target }, context, async (hw) => {
+      const { seqNum, timestamp } = await streamOf(hw, name).checkTail()
       if (json) context.print(JSON.stringify({ seq_num: seqNum, timestamp }))
       else context.print(`${seqNum}  ${seqNum === 0 ? '-' : dateTimeText(timestamp)}`)
     }),

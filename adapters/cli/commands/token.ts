@@ -1,16 +1,16 @@
 import { GROUP_OF, permitsOperation } from '../../../src/core/permission.ts'
-import type { AccessTokenInput } from '../../../src/index.ts'
+import { type AccessTokenInfo, type AccessTokenInput, HeadwaterError } from '../../../src/index.ts'
 import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../../../src/model/access.ts'
 import { OPERATIONS } from '../../../src/model/operations.ts'
+import { accessTokenPageJson } from '../../../src/wire/json-access.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { parseArguments } from '../arguments.ts'
 import { type Command, command, entryOf } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, cliErrorOf, printable, quoteArg, redact, ServiceError } from '../errors.ts'
+import { CliError, printable, quoteArg, redact } from '../errors.ts'
 import { table } from '../output.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, type Target, withClient } from '../target.ts'
-import { decodeIssuedToken, listAllTokens, TOKENS_PATH, type TokenInfo } from '../token-list.ts'
-import { type IssueOptions, issueRequest, operationGroupsText, resourceSetText } from '../token-scope.ts'
+import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, type Target, withHeadwater } from '../target.ts'
+import { type IssueOptions, issuedToken, operationGroupsText, resourceSetText } from '../token-scope.ts'
 
 const TOKEN_DEFINITIONS = {
   ...TARGET_DEFINITIONS,
@@ -78,8 +78,8 @@ function parseIssue(args: readonly string[], context: CliContext) {
     expiresAt: parsed['expires-at'],
     autoPrefix: parsed['auto-prefix'],
   }
-  const request = issueRequest(options, context.clock.now())
-  return { target: parseTarget(parsed, context.env), json: parsed.json, request }
+  const input = issuedToken(options, context.clock.now())
+  return { target: parseTarget(parsed, context.env), json: parsed.json, input }
 }
 
 function parseList(args: readonly string[], { env }: CliContext) {
@@ -105,19 +105,25 @@ function checkId(id: string): string {
 
 /** `headwater token issue`: prints the token, and notes on standard error. */
 async function issueCommand(args: ReturnType<typeof parseIssue>, context: CliContext): Promise<void> {
-  const { target, request, json } = args
-  const call = { method: 'POST', path: TOKENS_PATH, body: request.body } as const
-  const token = await withClient({ target }, context, (client) => client.json(call, decodeIssuedToken))
-  context.print(json ? JSON.stringify({ id: request.input.id, access_token: token }) : token)
-  for (const line of issueNotes(request.input, target)) context.printError(line)
+  const { target, input, json } = args
+  const token = await withHeadwater({ target }, context, (hw) => hw.issueAccessToken(input))
+  // It may be printed on a terminal.
+  if (!/^[!-~]+$/.test(token)) throw new CliError(1, 'the server returned an invalid token; revoke it')
+  context.print(json ? JSON.stringify({ id: input.id, access_token: token }) : token)
+  for (const line of issueNotes(input, target)) context.printError(line)
 }
 
 /** `headwater token list`. */
 async function listCommand(args: ReturnType<typeof parseList>, context: CliContext): Promise<void> {
   const { target, prefix, json } = args
-  const tokens = await withClient({ target }, context, (client) => listAllTokens(client, prefix))
-  if (json) context.print(JSON.stringify({ access_tokens: tokens }))
-  else for (const line of table([HEADINGS, ...tokens.map(tableCells)])) context.print(line)
+  const items: AccessTokenInfo[] = []
+  await withHeadwater({ target }, context, async (hw) => {
+    for await (const token of hw.listAllAccessTokens({ prefix })) items.push(token)
+  })
+  if (json) {
+    const { access_tokens } = JSON.parse(accessTokenPageJson({ items, hasMore: false }))
+    context.print(JSON.stringify({ access_tokens }))
+  } else for (const line of table([HEADINGS, ...items.map(tableCells)])) context.print(line)
 }
 
 /** `headwater token revoke`: continues with the next id if one is unknown or not permitted. */
@@ -126,15 +132,15 @@ async function revokeCommand(args: ReturnType<typeof parseRevoke>, context: CliC
   const revoked: string[] = []
   let failures = 0
   try {
-    await withClient({ target }, context, async (client) => {
+    await withHeadwater({ target }, context, async (hw) => {
       for (const [index, id] of ids.entries()) {
         try {
-          await client.send({ method: 'DELETE', path: `${TOKENS_PATH}/${encodeURIComponent(id)}` })
+          await hw.revokeAccessToken(id)
         } catch (error) {
-          const cliError = cliErrorOf(error)
-          if (!(cliError instanceof ServiceError && concernsOneToken(cliError))) throw error
+          if (!HeadwaterError.is(error) || !concernsOneToken(error)) throw error
           const position = `(id ${index + 1} of ${ids.length})`
-          const message = `${quoteArg(id, position)}: ${redact(cliError.message, id, position)}`
+          const problem = redact(`${error.message} (${error.code})`, id, position)
+          const message = `${quoteArg(id, position)}: ${problem}`
           if (ids.length === 1) throw new CliError(1, message)
           failures++
           context.printError(`headwater: ${message}`)
@@ -150,7 +156,7 @@ async function revokeCommand(args: ReturnType<typeof parseRevoke>, context: CliC
   if (failures > 0) throw new CliError(1, `${failures} of ${ids.length} access tokens not revoked`)
 }
 
-function concernsOneToken({ code }: ServiceError): boolean {
+function concernsOneToken({ code }: HeadwaterError): boolean {
   return code === 'access_token_not_found' || code === 'permission_denied'
 }
 
@@ -186,16 +192,16 @@ function emptyScopeNotes(input: AccessTokenInput): string[] {
 
 const HEADINGS = ['ID', 'EXPIRES', 'BASINS', 'STREAMS', 'ACCESS TOKENS', 'OPERATIONS', 'AUTO-PREFIX']
 
-function tableCells({ id, expires_at, auto_prefix_streams, scope }: TokenInfo): string[] {
-  const operations = [...operationGroupsText(scope.op_groups), ...scope.ops]
+function tableCells({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInfo): string[] {
+  const operations = [...operationGroupsText(scope.opGroups), ...scope.ops]
   return [
     id,
-    expires_at ?? 'never',
+    expiresAt === null ? 'never' : dateTimeText(expiresAt),
     resourceSetText(scope.basins),
     resourceSetText(scope.streams),
-    resourceSetText(scope.access_tokens),
+    resourceSetText(scope.accessTokens),
     operations.join(',') || '-',
-    auto_prefix_streams ? 'yes' : 'no',
+    autoPrefixStreams ? 'yes' : 'no',
   ]
 }
 

@@ -35,13 +35,14 @@ async function openLink(
   target: StreamTarget,
   memory: FrameMemory,
 ): Promise<AppendLink | undefined> {
-  const { clock, random, retries } = core.settings
+  const { clock, onRetry, random, retries } = core.settings
   for (let repetition = 1; ; repetition++) {
     const opened = await openAppendLink(core, target, memory)
     if (opened === undefined || !('error' in opened)) return opened
     const { error, isTransient, retryAfterMs } = opened
     if (error.cause instanceof NotDuplex) return undefined
     if (!isTransient || repetition > retries) throw error
+    onRetry(error)
     await pause(clock, pauseMs(repetition, retryAfterMs, random()), [core.closing])
   }
 }

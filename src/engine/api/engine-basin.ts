@@ -1,12 +1,7 @@
 import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
 import type { CallOptions } from '../../api/call-options.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream.ts'
-import {
-  type BasinConfig,
-  type BasinReconfiguration,
-  type StreamConfigInput,
-  withoutStorageClass,
-} from '../../model/config.ts'
+import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
 import {
   EMPTY_PAGE,
   LIST_QUERY,
@@ -117,23 +112,16 @@ export class EngineBasin extends Basin {
     })
   }
 
-  override async config(options?: CallOptions): Promise<BasinConfig> {
-    return withoutClassOfStreams(await this.storedConfig(options))
-  }
-
-  override async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
-    return withoutClassOfStreams(await this.reconfigureStored(change, options))
-  }
-
-  /** @internal The configuration with the members that only the wire protocol has. */
-  async storedConfig(options?: CallOptions): Promise<BasinConfig> {
+  override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
     return this.#caller.run('get-basin-config', { basin: this.name }, options, () =>
       this.#services.basins.config(this.name),
     )
   }
 
-  /** @internal */
-  async reconfigureStored(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
+  override async reconfigureStored(
+    change: BasinReconfiguration,
+    options?: CallOptions,
+  ): Promise<BasinConfig> {
     return this.#caller.run('reconfigure-basin', { basin: this.name }, options, () =>
       this.#services.basins.reconfigure(this.name, change, this.#caller.defaultRetention),
     )
@@ -157,10 +145,6 @@ export class EngineBasin extends Basin {
   #ref(stream: string): StreamRef {
     return { basin: this.name, stream }
   }
-}
-
-function withoutClassOfStreams(config: BasinConfig): BasinConfig {
-  return { ...config, defaultStreamConfig: withoutStorageClass(config.defaultStreamConfig) }
 }
 
 function shown(permit: Permit, { result, info }: Provisioned<StreamInfo>): Provisioned<StreamInfo> {

@@ -3,7 +3,7 @@ import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
 import { type AppendBatch, appendBatch, ownBytes, type RecordInput } from '../../model/append-input.ts'
-import { type StreamConfig, type StreamReconfiguration, withoutStorageClass } from '../../model/config.ts'
+import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
 import type { StreamPosition } from '../../model/position.ts'
@@ -136,24 +136,17 @@ export class EngineStream extends Stream {
     )
   }
 
-  override async config(options?: CallOptions): Promise<StreamConfig> {
-    return withoutStorageClass(await this.storedConfig(options))
-  }
-
-  override async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
-    return withoutStorageClass(await this.reconfigureStored(change, options))
-  }
-
-  /** @internal The configuration with the members that only the wire protocol has. */
-  async storedConfig(options?: CallOptions): Promise<StreamConfig> {
+  override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const { ref } = this.#target
     return this.#caller.run('get-stream-config', ref, options, async (permit) =>
       this.#services.streams.config(permit.resolveRef(ref)),
     )
   }
 
-  /** @internal */
-  async reconfigureStored(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
+  override async reconfigureStored(
+    change: StreamReconfiguration,
+    options?: CallOptions,
+  ): Promise<StreamConfig> {
     const { ref } = this.#target
     return this.#caller.run('reconfigure-stream', ref, options, async (permit) =>
       this.#services.streams.reconfigure(permit.resolveRef(ref), change, this.#caller.defaultRetention),

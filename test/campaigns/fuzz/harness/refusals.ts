@@ -5,7 +5,7 @@ import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { CompressedDataError } from '../../../../src/wire/codec.ts'
 
 /** Whether a decoder is documented to throw this error. */
-type Refuses = (error: unknown) => boolean
+export type Refuses = (error: unknown) => boolean
 
 export const nothing: Refuses = () => false
 

@@ -1,34 +1,28 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
-import {
-  ackEndOf,
-  errorBodyOf,
-  errorOf,
-  mismatchOf,
-  recordsOf,
-  tailOf,
-} from '../../../../adapters/transfer/responses.ts'
-import { utf8 } from '../../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../../src/model/record.ts'
+import { decodeError } from '../../../../src/wire/decode-error.ts'
+import { decodeAppendAck, decodeReadBatch, positionOf } from '../../../../src/wire/decode-records.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../../../src/wire/gen/records_pb.ts'
 import { tailJson } from '../../../../src/wire/json-records.ts'
+import { MalformedResponse, parseResponse, recordOf } from '../../../../src/wire/response-json.ts'
 import { equal, ok } from '../harness/equal.ts'
 import { checkNumbers } from '../harness/numbers.ts'
-import { transferError } from '../harness/refusals.ts'
+import { nothing, type Refuses } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { fencingToken, integer, record, text } from '../models.ts'
 
-/** Responses of a service to an export or an import. An invalid response must not be accepted. */
+/** Responses of a server to the client. An invalid response must not be accepted. */
 
-const ABOUT = 'stream s of basin b'
+const malformed: Refuses = (error) => error instanceof MalformedResponse
 
 export const answeredTail = target({
   name: 'answered-tail',
   models: fc.record({ seqNum: integer, timestamp: integer }),
   encode: tailJson,
-  decode: (input: string) => tailOf(utf8(input), ABOUT),
+  decode: (input: string) => positionOf(recordOf(parseResponse(input), 'body').tail),
   means: (tail) => tail,
-  refuses: transferError,
+  refuses: malformed,
   verify: checkNumbers,
   words: ['"tail":', '"seq_num":', '"timestamp":', '{}', 'null'],
 })
@@ -37,14 +31,11 @@ export const answeredError = target({
   name: 'answered-error',
   models: fc.record({ code: fc.constantFrom('invalid', 'stream_not_found'), message: text }),
   encode: (error) => JSON.stringify(error),
-  decode: (input: string) => ({
-    error: errorBodyOf(utf8(input)),
-    refusal: errorOf({ status: 404, body: utf8(input) }, ABOUT),
-  }),
-  refuses: transferError,
-  verify({ error, refusal: told }) {
-    equal(told.code, error?.code, 'the code that is told')
-    ok(told.message.length < 2500, 'the message repeats all of a long answer')
+  decode: (input: string) => decodeError(input),
+  refuses: nothing,
+  verify: (error) => {
+    const length = (error?.message.length ?? 0) + (error?.sentCode.length ?? 0)
+    ok(length < 2500, 'the message repeats all of a long answer')
   },
   words: ['"code":', '"message":', '{}', 'x'.repeat(2000), '"__proto__":'],
 })
@@ -56,12 +47,11 @@ export const answeredMismatch = target({
     fc.record({ fencing_token_mismatch: fencingToken }),
   ),
   encode: (mismatch) => JSON.stringify(mismatch),
-  decode: (input: string) => mismatchOf(utf8(input), ABOUT),
-  refuses: transferError,
+  decode: (input: string) => decodeError(input),
+  refuses: nothing,
   words: ['"seq_num_mismatch":', '"fencing_token_mismatch":', '""', '{}'],
 })
 
-/** With a tail, which stored blocks do not have. */
 function readBatch(records: readonly SequencedRecord[]): Uint8Array {
   const message = create(ReadBatchSchema, {
     records: records.map(({ seqNum, timestamp, headers, body }) => ({
@@ -79,12 +69,12 @@ export const answeredRecords = target({
   name: 'answered-records',
   models: fc.array(record, { maxLength: 4 }),
   encode: readBatch,
-  decode: (input: Uint8Array) => recordsOf(input, ABOUT),
+  decode: (input: Uint8Array) => decodeReadBatch(input).records,
   means: (records) => records,
-  refuses: transferError,
+  refuses: malformed,
   verify(records) {
     for (const { seqNum, timestamp } of records) checkNumbers([seqNum, timestamp])
-    equal(recordsOf(readBatch(records), ABOUT), records, 'the records, written and read again')
+    equal(decodeReadBatch(readBatch(records)).records, records, 'the records, written and read again')
   },
   memory: { perInputByte: 256, beside: 4096 },
   share: 20,
@@ -97,8 +87,8 @@ export const answeredAck = target({
     const end = { seqNum: BigInt(seqNum), timestamp: BigInt(timestamp) }
     return toBinary(AppendAckSchema, create(AppendAckSchema, { start: end, end, tail: end }))
   },
-  decode: (input: Uint8Array) => ackEndOf(input, ABOUT),
+  decode: (input: Uint8Array) => decodeAppendAck(input).end,
   means: (end) => end,
-  refuses: transferError,
+  refuses: malformed,
   verify: checkNumbers,
 })

@@ -4,7 +4,7 @@ import { HEADWATER } from '../../../../adapters/cli/commands.ts'
 import type { CliContext } from '../../../../adapters/cli/context.ts'
 import { printable, quoteArg } from '../../../../adapters/cli/errors.ts'
 import {
-  issueRequest,
+  issuedToken,
   operationGroups,
   operationGroupsText,
   resourceSet,
@@ -151,7 +151,7 @@ export const typedScopeJson = target({
     '{"op_groups":{"stream":{"read":true}},"basins":{"prefix":""}}',
   ),
   encode: (typed) => typed,
-  decode: (input: string) => issueRequest({ ...NO_OPTIONS, scope: input }, 0).input,
+  decode: (input: string) => issuedToken({ ...NO_OPTIONS, scope: input }, 0),
   refuses: usageError,
   words: ['"ops":', '"op_groups":', '"basins":', '"exact":', '"prefix":', '"id":', '}', '{', ',', '"scope":'],
 })

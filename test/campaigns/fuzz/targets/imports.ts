@@ -1,4 +1,3 @@
-import { createHandler } from '../../../../adapters/http/index.ts'
 import { memory } from '../../../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../../../adapters/testing/index.ts'
 import type { ExportCounts } from '../../../../adapters/transfer/export-entry.ts'
@@ -6,7 +5,7 @@ import { importLines } from '../../../../adapters/transfer/import-lines.ts'
 import { linesOf } from '../../../../adapters/transfer/lines.ts'
 import { EVERYTHING } from '../../../../adapters/transfer/name-filter.ts'
 import { Service } from '../../../../adapters/transfer/service.ts'
-import { type Clock, type Engine, open } from '../../../../src/index.ts'
+import { type Engine, open } from '../../../../src/index.ts'
 import { utf8 } from '../../../../src/model/bytes.ts'
 import { macrotask } from '../../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
@@ -16,7 +15,7 @@ import { transferError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 
 /** Gaps may be very large; such an import is interrupted. */
-const REQUESTS_MAX = 60
+const APPENDS_MAX = 60
 const KEY = Buffer.alloc(32, 7).toString('base64')
 
 /** All work must end within this number of turns of the event loop. */
@@ -32,7 +31,7 @@ async function imported(lines: string): Promise<ExportCounts> {
     },
   }
   try {
-    return await importLines(linesOf(input), serviceOf(hw), { filter: EVERYTHING, resume: false })
+    return await importLines(linesOf(input), new BoundedService(hw), { filter: EVERYTHING, resume: false })
   } finally {
     for (let turn = 0; turn < TURNS; turn++) await macrotask()
     equal(hw.stats().pendingAppends, 0, 'how many appends are left')
@@ -41,32 +40,21 @@ async function imported(lines: string): Promise<ExportCounts> {
   }
 }
 
-function serviceOf(hw: Engine): Service {
-  const handler = createHandler(hw, { auth: 'none' })
-  const interruption = new AbortController()
-  let requests = 0
-  return new Service({
-    fetch(request) {
-      if (++requests === REQUESTS_MAX) interruption.abort()
-      return handler(request)
-    },
-    url: 'http://localhost',
-    name: 'the service',
-    encryptionKey: KEY,
-    clock: IMMEDIATE_CLOCK,
-    signal: interruption.signal,
-    restoreStream: ({ basin, name }, restored) => hw.restoreStream({ basin, stream: name }, restored),
-  })
-}
+/** Interrupts an import that appends very often, as for wide gaps. */
+class BoundedService extends Service {
+  readonly #interruption: AbortController
+  #appends = 0
 
-/** Delays end at once, and timeouts never fire. */
-const IMMEDIATE_CLOCK: Clock = {
-  now: () => Date.UTC(2030, 0, 1),
-  schedule(delayMs, callback) {
-    if (delayMs >= 30_000) return () => {}
-    const timer = setImmediate(callback)
-    return () => clearImmediate(timer)
-  },
+  constructor(hw: Engine) {
+    const interruption = new AbortController()
+    super(hw, { encryptionKey: KEY, signal: interruption.signal })
+    this.#interruption = interruption
+  }
+
+  override append(...args: Parameters<Service['append']>): Promise<void> {
+    if (++this.#appends === APPENDS_MAX) this.#interruption.abort()
+    return super.append(...args)
+  }
 }
 
 /** Imports an export into an engine. Every problem must be reported, and nothing may stay open. */

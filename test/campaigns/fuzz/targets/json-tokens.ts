@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { type TokenPage, tokenPageOf } from '../../../../adapters/cli/token-list.ts'
 import {
   type AccessScopeInput,
   type AccessTokenInput,
@@ -8,13 +7,17 @@ import {
 } from '../../../../src/model/access.ts'
 import { HeadwaterError } from '../../../../src/model/errors.ts'
 import { OPERATIONS } from '../../../../src/model/operations.ts'
-import { decodeAccessToken } from '../../../../src/wire/json-access.ts'
-import { dateTimeText, objectOf } from '../../../../src/wire/json-members.ts'
-import { readJson } from '../../../../src/wire/json-reader.ts'
+import { accessTokenInfoOf } from '../../../../src/wire/decode-account.ts'
+import { decodePage } from '../../../../src/wire/decode-resources.ts'
+import { accessTokenPageJson, decodeAccessToken } from '../../../../src/wire/json-access.ts'
+import { dateTimeText } from '../../../../src/wire/json-members.ts'
 import { decodeLocation } from '../../../../src/wire/json-resources.ts'
+import { MalformedResponse, parseResponse } from '../../../../src/wire/response-json.ts'
+import { target } from '../harness/target.ts'
 import { basinName, streamName } from '../models.ts'
 import { jsonBody } from './json-body.ts'
 
+const NONE = { read: false, write: false }
 const END_OF_TIME = Date.UTC(9999, 11, 31)
 
 function set(name: fc.Arbitrary<string>): fc.Arbitrary<ResourceSet | undefined> {
@@ -97,36 +100,34 @@ function issue(input: AccessTokenInput): void {
   }
 }
 
-/** The response of a service to a token command. */
-export const tokenPage = jsonBody<TokenPage>({
+/** The response of a server to a list of tokens. */
+export const tokenPage = target({
   name: 'token-page',
   models: fc.record({
-    access_tokens: fc.array(
+    items: fc.array(
       fc.record({
         id: streamName,
-        expires_at: fc.option(streamName, { nil: null }),
-        auto_prefix_streams: fc.boolean(),
+        expiresAt: fc.option(
+          fc.nat(END_OF_TIME).map((time) => new Date(time)),
+          { nil: null },
+        ),
+        autoPrefixStreams: fc.boolean(),
         scope: fc.record({
           basins: fc.constantFrom(null, { exact: 'a' }, { prefix: '' }),
           streams: fc.constantFrom(null, { exact: 'a' }, { prefix: '' }),
-          access_tokens: fc.constant(null),
-          op_groups: fc.constantFrom({}),
-          ops: fc.array(streamName, { maxLength: 3 }),
+          accessTokens: fc.constant(null),
+          opGroups: fc.constant({ account: NONE, basin: NONE, stream: NONE }),
+          ops: fc.subarray([...OPERATIONS]),
         }),
       }),
       { maxLength: 3 },
     ),
-    has_more: fc.boolean(),
+    hasMore: fc.boolean(),
   }),
-  // Absent groups are none. An empty object has three groups that permit nothing.
-  form: ({ access_tokens, has_more }) => ({
-    access_tokens: access_tokens.map(({ scope, ...token }) => {
-      const groups = scope.op_groups
-      return { ...token, scope: { ...scope, op_groups: Object.keys(groups).length === 0 ? null : groups } }
-    }),
-    has_more,
-  }),
-  decode: (body) => tokenPageOf(objectOf(readJson(body), 'body')),
+  encode: accessTokenPageJson,
+  decode: (input: string) => decodePage(parseResponse(input), 'access_tokens', accessTokenInfoOf),
+  means: (page) => page,
+  refuses: (error) => error instanceof MalformedResponse,
   words: WORDS,
 })
 
