@@ -17,8 +17,8 @@ export interface CliContext {
   /** Of standard input, to read it without a stream. */
   readonly inputDescriptor?: number | undefined
   /** Standard input and output as bytes. */
-  readonly input: () => Readable & { readonly isTTY?: boolean }
-  readonly output: () => NodeJS.WritableStream & { readonly isTTY?: boolean }
+  readonly input: () => Readable & { readonly isTTY?: boolean | undefined }
+  readonly output: () => NodeJS.WritableStream & { readonly isTTY?: boolean | undefined }
   /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined
   /** Emits `SIGINT` and `SIGTERM`. */

@@ -85,7 +85,7 @@ function usesRuntimeFetch(): boolean {
 /** Other runtimes have the same modules, but their HTTP/2 differs. */
 function isNode(): boolean {
   const { process, Bun, Deno } = globalThis as {
-    process?: { release?: { name?: string } }
+    process?: { release?: { name?: string | undefined } | undefined } | undefined
     Bun?: unknown
     Deno?: unknown
   }
