@@ -34,7 +34,7 @@ const CAMPAIGNS = {
       'linearizability/chromium',
     ],
   },
-  processes: { numbers: { rounds: 60, seed: 1 }, files: ['processes/processes'] },
+  processes: { numbers: { rounds: 60, seed: 1 }, files: ['processes/processes', 'processes/lives'] },
   race: { numbers: { runs: 20 }, files: ['race/race'] },
   sim: {
     numbers: { seed: undefined, seeds: undefined, steps: 400 },

@@ -15,7 +15,8 @@ export async function decompressFrame(
   try {
     return await trackExternalWork(decompress(payload, bytesMax))
   } catch (error) {
-    if (error instanceof CompressedDataError) throw new MalformedResponse(`a frame ${error.message}`)
+    if (error instanceof CompressedDataError)
+      throw new MalformedResponse(`a compressed frame is invalid: ${error.message}`)
     throw error
   }
 }
@@ -55,7 +56,7 @@ async function gunzip(payload: Uint8Array, bytesMax: number): Promise<Uint8Array
     }
   } catch (error) {
     if (error instanceof CompressedDataError) throw error
-    throw new CompressedDataError('malformed', 'has damaged compressed data', error)
+    throw new CompressedDataError('malformed', 'damaged compressed data', error)
   } finally {
     reader.cancel().catch(() => {})
   }

@@ -35,7 +35,7 @@ export async function decompress(
     const message =
       cause.reason === 'too-large'
         ? `${algorithm} data decompresses to more than ${bytesMax} bytes`
-        : `${algorithm} data is malformed`
+        : `${algorithm} data is malformed: ${cause.message}`
     throw new HeadwaterError(code, message, { cause })
   }
 }

@@ -5,7 +5,7 @@ import { type Codec, CompressedDataError } from '../../src/wire/codec.ts'
 import { nodeZlib, nodeZstd } from '../../src/wire/codec-node.ts'
 import { loadZstdBinding, portableZstd } from '../../src/wire/codec-zstd.ts'
 import { WINDOW_BYTES_MAX, zstdFrames } from '../../src/wire/zstd-frames.ts'
-import { blockHeader, rawBlock, rleBlock, skippableFrame, zstdFrame } from './zstd-data.ts'
+import { blockHeader, HOSTILE_ZSTD, rawBlock, rleBlock, skippableFrame, zstdFrame } from './zstd-data.ts'
 
 const LIMIT = 2_097_151
 const BLOCK = 131_072
@@ -78,6 +78,10 @@ describe.each(codecs)('zstd, %s', (_name, codec) => {
   ])('rejects 2 KiB that decompress to 64 MiB, %s', async (_case, data) => {
     expect(data.length).toBeLessThan(2200)
     await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({ reason: 'too-large' })
+  })
+
+  it.each(HOSTILE_ZSTD)('rejects %s', async (_case, data, reason) => {
+    await expect(codec.decompress(data, LIMIT)).rejects.toMatchObject({ name: 'CompressedDataError', reason })
   })
 
   it('rejects compressed blocks that exceed the limit', async () => {

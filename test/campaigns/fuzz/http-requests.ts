@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { encodeMessageFrame } from '../../../src/wire/frame.ts'
 import { inputMessage } from '../../http/inputs.ts'
+import { HOSTILE_ZSTD, rawBlock, zstdFrame } from '../../wire/zstd-data.ts'
 
 /**
  * Requests as text, for mutations: a line with method and path, header lines, an empty line, and the body.
@@ -84,6 +85,10 @@ const FRAMES = concatBytes([
   encodeMessageFrame(ONE),
   encodeMessageFrame(inputMessage(['two', 'three'], { matchSeqNum: 4 })),
 ])
+const ONE_IN_ZSTD = zstdFrame({ window: 0, blocks: [rawBlock(ONE, true)] })
+const ZSTD = 'content-encoding: zstd'
+/** The shorter ones: mutations repeat them. */
+const BOMBS = HOSTILE_ZSTD.map(([, data]) => data).filter(({ length }) => length <= 4096)
 
 const REQUESTS = [
   request('GET /v1/basins?prefix=my&limit=2'),
@@ -131,6 +136,20 @@ const REQUESTS = [
   ),
   request('POST /v1/streams/s/records', [BASIN, PROTO, 'accept: application/protobuf'], ONE),
   request('POST /v1/streams/s/records', [BASIN, SESSION], FRAMES),
+  request('POST /v1/streams/s/records', [BASIN, PROTO, ZSTD], ONE_IN_ZSTD),
+  request(
+    'POST /v1/streams/s/records',
+    [BASIN, SESSION],
+    encodeMessageFrame(ONE_IN_ZSTD, { compression: 'zstd' }),
+  ),
+  ...BOMBS.flatMap((bomb) => [
+    request('POST /v1/streams/s/records', [BASIN, PROTO, ZSTD], bomb),
+    request(
+      'POST /v1/streams/s/records',
+      [BASIN, SESSION],
+      encodeMessageFrame(bomb, { compression: 'zstd' }),
+    ),
+  ]),
   request(
     'POST /v1/streams/new/records',
     [BASIN, JSON_BODY, 'svc-stream-config: {"storage_class":"standard"}'],

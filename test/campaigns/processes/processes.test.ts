@@ -4,19 +4,22 @@ import { postgres } from '../../../adapters/storage/postgres/index.ts'
 import { open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from '../../storage/postgres/cluster.ts'
-import { FORWARD, WireProxy } from '../../storage/postgres/wire-proxy.ts'
+import { WireProxy } from '../../storage/postgres/wire-proxy.ts'
 import { campaignOf } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
 import { HttpClient } from '../linearizability/clients/http-client.ts'
 import { checkLog } from './check-log.ts'
 import { ObservedStream } from './observed-stream.ts'
 import { Services } from './services.ts'
+import { StatementFaults } from './statement-faults.ts'
 
 const campaign = campaignOf('processes', { rounds: 3, seed: 1 })
 const { rounds, seed } = campaign.options
 const PROCESSES = 3
 const WRITERS = 9
 const BASIN = 'processes'
+/** A trim is visible at once, which is the strictest rule. */
+const TRIM_GRACE_MS = 0
 
 describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`, () => {
   it(`keep every promise while they, and the database, are killed (${rounds} rounds)`, {
@@ -24,18 +27,20 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
   }, async () => {
     const prng = new Prng(seed)
     const streams = ['a', 'b'].map((name) => new ObservedStream(name))
+    const faults = new StatementFaults(new Prng(seed + 1))
     let primary = await Cluster.start()
     onTestFinished(() => primary.dispose())
-    const proxy = await WireProxy.start({ port: () => primary.port, actionOf: () => FORWARD })
+    const proxy = await WireProxy.start({ port: () => primary.port, actionOf: () => faults.next() })
     onTestFinished(() => proxy.close())
     const hw = await open({
       storage: postgres({ connectionString: proxy.connectionString }),
       autoCreate: false,
+      trimGraceMs: TRIM_GRACE_MS,
     })
     onTestFinished(() => hw.close())
     await hw.createBasin(BASIN)
     for (const { name } of streams) await hw.basin(BASIN).createStream(name)
-    const services = await Services.start(proxy.connectionString, PROCESSES)
+    const services = await Services.start(proxy.connectionString, PROCESSES, TRIM_GRACE_MS)
     onTestFinished(() => services.stop())
     const agent = new Agent({ keepAlive: true })
     onTestFinished(() => agent.destroy())
@@ -62,6 +67,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
       }
     })
 
+    faults.isActive = true
     const ended = () => streams.reduce((sum, { calls }) => sum + calls, 0)
     const furtherCalls = async (count: number): Promise<void> => {
       const enough = ended() + count
@@ -72,7 +78,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
     for (let round = 0; round < rounds; round++) {
       await furtherCalls(20 + prng.below(50))
       const kind = round % 3
-      if (kind === 0) await services.restart(prng.below(PROCESSES))
+      if (kind === 0) await faults.without(() => services.restart(prng.below(PROCESSES)))
       if (kind === 1) {
         await primary.kill()
         await primary.run()
@@ -90,6 +96,7 @@ describe.runIf(HAS_POSTGRES)(`three processes on one database${withoutPostgres}`
     await furtherCalls(50)
     isFinished = true
     await Promise.all(writing)
+    faults.isActive = false
 
     let acknowledged = 0
     for (const stream of streams) {

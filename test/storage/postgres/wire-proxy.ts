@@ -7,10 +7,11 @@ import { createServer, connect as openSocket, type Server, type Socket } from 'n
  * - `reject`: replies with an error, and the server does not see the statement;
  * - `cut before`: closes the connection, and the server does not see the statement;
  * - `cut after`: closes the connection once the server has replied;
- * - `late`: closes the connection, and passes the statement on some time later.
+ * - `late`: closes the connection, and passes the statement on some time later;
+ * - `delay`: passes the statement on some time later.
  */
 export type StatementAction =
-  | { readonly kind: 'forward' | 'cut before' | 'cut after' | 'late' }
+  | { readonly kind: 'forward' | 'cut before' | 'cut after' | 'late' | 'delay' }
   | { readonly kind: 'reject'; readonly code: string; readonly message: string }
 
 export interface ProxyOptions {
@@ -38,6 +39,8 @@ export class WireProxy {
   readonly port: number
   /** The statements that were rejected as by a pooler. */
   readonly refused = new Set<'settings' | 'prepared statement'>()
+  /** The late statements that the server has not received yet. */
+  late = 0
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
 
@@ -77,7 +80,7 @@ export class WireProxy {
       socket.on('error', () => {})
       socket.on('close', () => this.#sockets.delete(socket))
     }
-    new Connection(client, server, options, this.refused)
+    new Connection(client, server, options, this)
   }
 }
 
@@ -93,14 +96,14 @@ class Connection {
   #text = ''
   #isCutAfter = false
   #isLate = false
-  readonly #refused: WireProxy['refused']
+  readonly #proxy: WireProxy
   /** The texts of prepared statements. */
   readonly #prepared = new Map<string, string>()
   /** Whether the next statement was prepared by an earlier one. */
   #isPrepared = false
 
-  constructor(client: Socket, server: Socket, options: ProxyOptions, refused: WireProxy['refused']) {
-    this.#refused = refused
+  constructor(client: Socket, server: Socket, options: ProxyOptions, proxy: WireProxy) {
+    this.#proxy = proxy
     this.#client = client
     this.#server = server
     this.#options = options
@@ -134,7 +137,7 @@ class Connection {
     this.#hasStarted = true
     const setting = /statement_timeout|lock_timeout|options/.exec(message.toString('latin1'))?.[0]
     if (this.#options.isPooler && setting !== undefined) {
-      this.#refused.add('settings')
+      this.#proxy.refused.add('settings')
       this.#client.end(errorMessage('FATAL', '08P01', `unsupported startup parameter: ${setting}`))
       return
     }
@@ -165,7 +168,7 @@ class Connection {
     this.#messages = []
     this.#text = ''
     this.#isPrepared = false
-    if (isRefused) this.#refused.add('prepared statement')
+    if (isRefused) this.#proxy.refused.add('prepared statement')
     this.#decide(statement, isRefused ? NOT_PREPARED : this.#options.actionOf(text))
   }
 
@@ -188,6 +191,10 @@ class Connection {
       case 'late':
         this.#isLate = true
         this.#client.destroy()
+        this.#proxy.late++
+        setTimeout(() => this.#server.write(statement, () => this.#proxy.late--), LATE_MS).unref()
+        break
+      case 'delay':
         setTimeout(() => this.#server.write(statement), LATE_MS).unref()
     }
   }

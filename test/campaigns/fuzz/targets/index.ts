@@ -3,6 +3,7 @@ import * as addresses from './addresses.ts'
 import * as answers from './answers.ts'
 import * as base64 from './base64.ts'
 import * as blocks from './blocks.ts'
+import * as clientSessions from './client-sessions.ts'
 import * as commandLine from './command-line.ts'
 import * as directories from './directories.ts'
 import * as events from './events.ts'
@@ -31,6 +32,7 @@ import * as zstd from './zstd.ts'
 export const TARGETS: readonly AnyTarget[] = [
   frames.frames,
   frames.sessionMessages,
+  clientSessions.clientSessions,
   gzip.gzip,
   zstd.zstd,
   zstd.zstdLayout,

@@ -2,7 +2,14 @@ import { concatBytes } from '../../../../src/model/bytes.ts'
 import { nodeZlib, nodeZstd } from '../../../../src/wire/codec-node.ts'
 import { loadZstdBinding, portableZstd } from '../../../../src/wire/codec-zstd.ts'
 import { WINDOW_BYTES_MAX, zstdFrames } from '../../../../src/wire/zstd-frames.ts'
-import { blockHeader, rawBlock, rleBlock, skippableFrame, zstdFrame } from '../../../wire/zstd-data.ts'
+import {
+  blockHeader,
+  HOSTILE_ZSTD,
+  rawBlock,
+  rleBlock,
+  skippableFrame,
+  zstdFrame,
+} from '../../../wire/zstd-data.ts'
 import { type CompressPart, codecTarget, compressed, OUTPUT_BYTES_MAX, parts } from '../codecs.ts'
 import { equal, ok } from '../harness/equal.ts'
 import { compressedDataError } from '../harness/refusals.ts'
@@ -23,6 +30,7 @@ const WORDS = [
   skippableFrame(Uint8Array.of(1)),
   skippableFrame(new Uint8Array(0)).fill(0xff, 4),
   Uint8Array.of(0x28, 0xb5, 0x2f, 0xfd),
+  ...HOSTILE_ZSTD.map(([, data]) => data).filter(({ length }) => length <= 4096),
 ]
 
 /** Alternates between one piece and a stream that does not declare its size. */

@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo, Server } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connect } from '../../adapters/client/index.ts'
+import { encodeMessageFrame } from '../../src/wire/frame.ts'
+import { HOSTILE_ZSTD } from '../wire/zstd-data.ts'
+import { connectTo, failureOf, whileTimePasses } from './network.ts'
+
+const BOMB = gzipSync(new Uint8Array(64 * 1024 * 1024))
+const HOSTILE = [
+  ...HOSTILE_ZSTD.map(([name, data]) => ['zstd', name, data] as const),
+  ['gzip', '64 MiB', BOMB],
+  ['gzip', 'a truncated stream', BOMB.subarray(0, -1)],
+] as const
+
+const MALFORMED = 'unexpected response from the server: a compressed frame is invalid: '
+
+describe.each(HOSTILE)('a server that sends hostile %s data: %s', (coding, _name, data) => {
+  const frame = encodeMessageFrame(data, { compression: coding })
+
+  it('ends a read session with a typed error, without another attempt', async () => {
+    const { clock, stream, requests } = await connectTo(
+      () => new Response(frame as Uint8Array<ArrayBuffer>, { headers: { 'content-type': 's2s/proto' } }),
+    )
+    const error = await whileTimePasses(clock, failureOf(stream.follow({ seqNum: 0 }).toArray()))
+    expect(error).toMatchObject({ code: 'other', message: expect.stringContaining(MALFORMED) })
+    expect(requests).toHaveLength(1)
+  })
+
+  it('ends an append session with a typed error that leaves the batch undecided', async () => {
+    const stream = await sessionsOf((session) => {
+      session.respond({ ':status': 200, 'content-type': 's2s/proto' })
+      session.once('data', () => session.write(frame))
+    })
+    const session = await stream.appendSession()
+    const ticket = await session.submit('a')
+    expect(await failureOf(ticket.ack())).toMatchObject({
+      code: 'other',
+      message: expect.stringContaining(MALFORMED),
+      mayHaveEffects: true,
+    })
+    await session.close().catch(() => {})
+  })
+})
+
+it('cuts a compressed body off that decompresses to more than 16 MiB', async () => {
+  const server = createHttpServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(BOMB)
+  })
+  const hw = await connect({ url: await urlOf(server), fetch: (request: Request) => fetch(request) })
+  onTestFinished(() => hw.close())
+  expect(await failureOf(hw.basin('basin').stream('stream').checkTail())).toMatchObject({
+    code: 'other',
+    message: expect.stringMatching(/too long/),
+  })
+})
+
+/** The stream of a server that answers each session over HTTP/2 as the function does. */
+async function sessionsOf(answer: (session: ServerHttp2Stream) => void) {
+  const server = createHttp2Server()
+  server.on('stream', (session) => {
+    session.on('error', () => {})
+    answer(session)
+  })
+  const hw = await connect({ url: await urlOf(server) })
+  onTestFinished(() => hw.close())
+  return hw.basin('basin').stream('stream')
+}
+
+async function urlOf(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
