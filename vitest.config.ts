@@ -50,9 +50,23 @@ const NOT_ON_POSTGRES = [
   // What they test happens before or after a call of the storage, whatever it is.
   'test/engine/api/{call-options,first-heartbeat,list-all,read-budget}.test.ts',
   'test/engine/service/admission.test.ts',
-  'test/transfer/{connection,hostile-files}.test.ts',
+  'test/transfer/hostile-files.test.ts',
   // It compares everything before and after a call, while the storage removes deleted streams in real time.
   'test/engine/service/tokens/access-table.test.ts',
+]
+
+const NOT_THROUGH_CLIENT = [
+  // It tests no engine.
+  'test/engine/api/observables.test.ts',
+  // They test how an engine shares its memory and time among reads, and use it as fast as they can.
+  'test/engine/api/{read-budget,read-fairness}.test.ts',
+]
+
+const NOT_THROUGH_SERVER = [
+  // Most calls are rejected before anything is sent; the project `handler` runs the others.
+  'test/engine/api/malformed-input.test.ts',
+  // What it tests happens in the engine; the project `handler` runs it.
+  'test/engine/service/retention.test.ts',
 ]
 
 /** Properties draw the same examples in each run; see the file. */
@@ -104,6 +118,7 @@ export default defineConfig({
         test: {
           name: access,
           include: API_TESTS,
+          exclude: [...NOT_THROUGH_CLIENT, ...(access === 'server' ? NOT_THROUGH_SERVER : [])],
           runner: inTests('support/connected/runner.ts'),
           env: { TEST_ACCESS: access },
         },

@@ -7,6 +7,21 @@ import { build, transform } from 'esbuild'
 
 const ASSET = /^(.*)\?(function|text)$/
 
+/** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
+const NOT_RUN =
+  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+/** RxJS, as the class of observables that nothing subscribes to. */
+const OBSERVABLE = /[\\/]runtime[\\/]observable\.ts$/
+
+/** A script cannot load a module on demand, so everything that is imported becomes part of it. */
+const withoutUnused = {
+  name: 'without-unused',
+  setup({ onLoad }) {
+    onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))
+    onLoad({ filter: OBSERVABLE }, () => ({ contents: 'export class Observable {}' }))
+  },
+}
+
 /** The code of the module for an asset. */
 export async function assetModule(path, kind) {
   if (kind === 'text') {
@@ -24,7 +39,7 @@ export async function assetModule(path, kind) {
     target: 'es2022',
     legalComments: 'none',
     define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [bundledAssets],
+    plugins: [withoutUnused, bundledAssets],
     logLevel: 'error',
   })
   const script = outputFiles[0].text

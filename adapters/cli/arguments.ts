@@ -9,7 +9,7 @@ const NEGATIVE = /^-\d/
 /** What a command accepts besides what its definitions say. */
 interface Extras {
   /** The last positional may be given any number of times. */
-  readonly isVariadic?: boolean
+  readonly isVariadic?: boolean | undefined
 }
 
 /**

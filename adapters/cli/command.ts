@@ -13,12 +13,12 @@ export interface Command {
   readonly name: string
   readonly description: string
   /** Lines below the options in the help. */
-  readonly notes?: readonly string[]
-  readonly definitions?: ArgsDef
+  readonly notes?: readonly string[] | undefined
+  readonly definitions?: ArgsDef | undefined
   /** Validates the arguments. Throws CliError with exit code 2. */
-  readonly parse?: (args: readonly string[], context: CliContext) => unknown
-  readonly run?: (args: readonly string[], context: CliContext) => Promise<void>
-  readonly commands?: readonly CommandEntry[]
+  readonly parse?: ((args: readonly string[], context: CliContext) => unknown) | undefined
+  readonly run?: ((args: readonly string[], context: CliContext) => Promise<void>) | undefined
+  readonly commands?: readonly CommandEntry[] | undefined
 }
 
 /** Defines a command: `run` receives what `parse` returns. */

@@ -10,15 +10,15 @@ export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly fetch: (request: Request) => Promise<Response>
   /** Whether sessions use Node's HTTP/2 instead of `fetch`. */
-  readonly http2?: boolean
+  readonly http2?: boolean | undefined
   readonly clock: Clock
   readonly print: (line: string) => void
   readonly printError: (line: string) => void
   /** Of standard input, to read it without a stream. */
   readonly inputDescriptor?: number | undefined
   /** Standard input and output as bytes. */
-  readonly input: () => Readable & { readonly isTTY?: boolean }
-  readonly output: () => NodeJS.WritableStream & { readonly isTTY?: boolean }
+  readonly input: () => Readable & { readonly isTTY?: boolean | undefined }
+  readonly output: () => NodeJS.WritableStream & { readonly isTTY?: boolean | undefined }
   /** Standard error if it is a terminal, for progress bars. */
   readonly terminal: NodeJS.WriteStream | undefined
   /** Emits `SIGINT` and `SIGTERM`. */

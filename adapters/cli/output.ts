@@ -10,7 +10,10 @@ import { isBrokenPipe, printable } from './errors.ts'
  * writes to a full disk. `close` syncs a file.
  */
 export function standardOutput(stream: NodeJS.WritableStream): ByteSink {
-  const { fd, isTTY } = stream as NodeJS.WritableStream & { readonly fd?: number; readonly isTTY?: boolean }
+  const { fd, isTTY } = stream as NodeJS.WritableStream & {
+    readonly fd?: number | undefined
+    readonly isTTY?: boolean | undefined
+  }
   const stats = fd === undefined || isTTY ? undefined : fstatSync(fd)
   if (fd === undefined || stats === undefined || stats.isFIFO() || stats.isSocket()) {
     return new StreamSink(stream)

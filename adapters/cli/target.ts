@@ -138,12 +138,12 @@ function tokenHint({ tokenSource }: ServiceTarget): string {
 interface Use {
   readonly target: Target
   /** Refuses a storage that does not exist yet. Default true. */
-  readonly mustExist?: boolean
+  readonly mustExist?: boolean | undefined
 }
 
 interface ConnectionOptions extends Pick<ConnectOptions, 'retries' | 'resumes' | 'signal'> {
   /** Called before a request is repeated, with a description of the failure. */
-  readonly onRetry?: (failure: string) => void
+  readonly onRetry?: ((failure: string) => void) | undefined
 }
 
 /** What a command works with. */

@@ -15,12 +15,12 @@ export interface Call {
   readonly path: string
   readonly basin?: string | undefined
   /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
-  readonly vendor?: Partial<Record<VendorHeader, string | StreamConfigInput | undefined>>
-  readonly accept?: string
-  readonly contentType?: string
+  readonly vendor?: Partial<Record<VendorHeader, string | StreamConfigInput | undefined>> | undefined
+  readonly accept?: string | undefined
+  readonly contentType?: string | undefined
   readonly body?: Uint8Array | undefined
   /** Receives the stream of each attempt to open an append session, whose body it writes. */
-  readonly upload?: Upload
+  readonly upload?: Upload | undefined
   /** Whether the call may be sent again although an earlier attempt may have had effects. */
   readonly isRepeatable: boolean
   /** How long the server may wait before it responds, in milliseconds. */
@@ -54,7 +54,7 @@ export interface OpenResponse {
 
 /** Sends calls, and repeats those that are safe to repeat. */
 export interface CallSender {
-  readonly settings: Settings
+  readonly settings: Pick<Settings, 'keepsForever'>
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
   send(call: Call): Promise<Reply>
   /** Sends a call and decodes the JSON of the response. */

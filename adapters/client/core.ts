@@ -1,4 +1,4 @@
-import type { StreamContext } from '../../src/api/stream.ts'
+import type { StreamContext } from '../../src/api/stream-context.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
 import { RejectingQuota } from '../../src/runtime/quota.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'

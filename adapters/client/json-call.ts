@@ -2,9 +2,9 @@ import { utf8 } from '../../src/model/bytes.ts'
 import type { Call } from './call.ts'
 
 interface JsonCallOptions extends Pick<Call, 'basin' | 'vendor' | 'signal'> {
-  readonly text?: string
+  readonly text?: string | undefined
   /** True by default, which is right for calls that change nothing. */
-  readonly isRepeatable?: boolean
+  readonly isRepeatable?: boolean | undefined
 }
 
 /** A call whose body and response are JSON. */

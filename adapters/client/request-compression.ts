@@ -28,6 +28,6 @@ export class RequestCompression {
 
 /** Whether the runtime may have `node:zlib`. */
 function hasBuiltinModules(): boolean {
-  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } }
+  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } | undefined }
   return process?.getBuiltinModule !== undefined
 }

@@ -25,8 +25,7 @@ export class SessionFetch {
   /** Resolves to the response to a request that is not one of a session. */
   async unary(request: OutgoingRequest): Promise<IncomingResponse> {
     const { isRuntimeFetch } = this.#settings
-    if (!isRuntimeFetch || !this.isDuplex || !usesRuntimeFetch())
-      return this.#settings.fetch(request.toRequest())
+    if (!isRuntimeFetch || !isNode() || !usesRuntimeFetch()) return this.#settings.fetch(request.toRequest())
     if (this.#http === undefined) {
       const { HttpTransport } = await trackExternalWork(import('./node/node-http.ts'))
       this.#http ??= new HttpTransport(this.#settings.compression)
@@ -86,7 +85,7 @@ function usesRuntimeFetch(): boolean {
 /** Other runtimes have the same modules, but their HTTP/2 differs. */
 function isNode(): boolean {
   const { process, Bun, Deno } = globalThis as {
-    process?: { release?: { name?: string } }
+    process?: { release?: { name?: string | undefined } | undefined } | undefined
     Bun?: unknown
     Deno?: unknown
   }

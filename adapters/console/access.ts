@@ -1,41 +1,42 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { Client } from './api/client.ts'
+import type { Connection } from './connection.ts'
 
 /** Whether the server takes this console's requests: without a token, with one, or not. */
 export type Access = 'unknown' | 'open' | 'token' | 'missing' | 'rejected'
 
-/** The access token of the console, and what the server makes of it. */
-export function useAccess(client: Client, credentials: Credentials) {
+/** The connection of the console, and how the server treats its access token. */
+export function useAccess(connect: (token?: string) => Connection, credentials: Credentials) {
   const [access, setAccess] = useState<Access>('unknown')
-  const [session, setSession] = useState(0)
-  useMemo(() => {
-    client.token = credentials.load()
-  }, [client, credentials])
+  const [{ token, session }, setToken] = useState(() => ({ token: credentials.load(), session: 0 }))
+  const connection = useMemo(() => connect(token), [connect, session])
   useEffect(() => {
-    const abort = new AbortController()
-    const isAnswered = () => {
-      if (!abort.signal.aborted) setAccess(client.token === undefined ? 'open' : 'token')
+    const accepted = connection.isAuthorized ? 'token' : 'open'
+    connection.onUnauthorized = () => setAccess(connection.isAuthorized ? 'rejected' : 'missing')
+    connection.hw.listBasins({ limit: 1 }).then(
+      () => setAccess(accepted),
+      // A token that may not list basins is rejected with this, which is not about the token itself.
+      (error) => error.code === 'permission_denied' && setAccess(accepted),
+    )
+    return () => {
+      connection.onUnauthorized = () => {}
+      connection.close()
     }
-    client.onUnauthorized = () => setAccess(client.token === undefined ? 'missing' : 'rejected')
-    const call = { method: 'GET', path: ['basins'], query: { limit: 1 } } as const
-    // A token that may not list basins is answered with 403, which is not about the token itself.
-    client.json(call, abort.signal).then(isAnswered, (error) => error.status === 403 && isAnswered())
-    return () => abort.abort()
-  }, [client, session])
+  }, [connection])
+  const use = (next?: string) => {
+    setAccess('unknown')
+    setToken({ token: next, session: session + 1 })
+  }
   return {
     access,
     session,
-    useToken(token: string, place: TokenPlace) {
-      client.token = token
-      credentials.save(token, place)
-      setAccess('unknown')
-      setSession((value) => value + 1)
+    connection,
+    useToken(next: string, place: TokenPlace) {
+      credentials.save(next, place)
+      use(next)
     },
     forgetToken() {
-      client.token = undefined
       credentials.clear()
-      setAccess('unknown')
-      setSession((value) => value + 1)
+      use()
     },
   }
 }

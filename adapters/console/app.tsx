@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type Credentials, readStored, useAccess, writeStored } from './access.ts'
-import type { Client } from './api/client.ts'
 import { BasinList } from './basins/basin-list.tsx'
 import { BasinView } from './basins/basin-view.tsx'
+import type { Connection } from './connection.ts'
 import { type Console, ConsoleContext } from './context.ts'
 import { Header, THEMES, type Theme } from './header.tsx'
 import { fragmentOf, type Route, routeOf, titleOf } from './route.ts'
@@ -15,23 +15,23 @@ import { Usage } from './usage/usage.tsx'
 const ANNOUNCEMENT_MS = 4000
 
 export function App(props: {
-  readonly client: Client
+  readonly connect: (token?: string) => Connection
   readonly credentials: Credentials
   readonly hasAddress: boolean
   readonly ownsPage: boolean
   readonly theme: Theme
 }) {
-  const { client, credentials, hasAddress, ownsPage } = props
+  const { connect, credentials, hasAddress, ownsPage } = props
   const [theme, setTheme] = useTheme(props.theme, ownsPage)
   const [route, navigate] = useRoute(ownsPage)
   const [announcement, announce] = useAnnouncement()
   const [hasShortcuts, setShortcuts] = useState(true)
   const root = useRef<HTMLDivElement>(null)
-  const { access, session, useToken, forgetToken } = useAccess(client, credentials)
+  const { access, session, connection, useToken, forgetToken } = useAccess(connect, credentials)
   const encryptionKeys = useMemo(() => new Map<string, string>(), [])
   const value: Console = useMemo(
-    () => ({ client, hasAddress, navigate, announce, encryptionKeys }),
-    [client, hasAddress, navigate, announce, encryptionKeys],
+    () => ({ connection, hasAddress, navigate, announce, encryptionKeys }),
+    [connection, hasAddress, navigate, announce, encryptionKeys],
   )
 
   // Not `useEffect`, after which a key that follows at once would still count.

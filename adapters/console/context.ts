@@ -1,11 +1,11 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Client } from './api/client.ts'
+import type { Connection } from './connection.ts'
 import type { Route } from './route.ts'
 
 /** What every part of the console uses. */
 export interface Console {
-  readonly client: Client
+  readonly connection: Connection
   /** Whether the server has an address, which curl commands can use. */
   readonly hasAddress: boolean
   navigate(route: Route): void

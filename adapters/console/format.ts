@@ -30,11 +30,9 @@ export function formatTime(ms: number): string {
   return `${day} ${time}.${pad(date.getMilliseconds(), 3)}`
 }
 
-/** The local time of a date in RFC 3339, to the minute; the text itself if it is not a date. */
-export function formatDate(text: string | null | undefined): string {
-  if (text == null) return '–'
-  const ms = Date.parse(text)
-  return Number.isNaN(ms) ? text : formatTime(ms).slice(0, 16)
+/** The local time of a date, to the minute. */
+export function formatDate(date: Date): string {
+  return formatTime(date.getTime()).slice(0, 16)
 }
 
 /** Units of time in seconds, the longest first. */

@@ -21,7 +21,7 @@ export function Header(props: {
   readonly onForget: () => void
 }) {
   const { route, access, theme, onTheme, hasShortcuts, onShortcuts, onForget } = props
-  const { client, hasAddress } = useConsole()
+  const { connection, hasAddress } = useConsole()
   const [isHelpShown, setHelpShown] = useState(false)
   const isOnBasins = route.view === 'basins' || route.view === 'basin' || route.view === 'stream'
   return (
@@ -40,14 +40,14 @@ export function Header(props: {
       </nav>
       <span class="spacer" />
       <span class="server">
-        {hasAddress ? client.target.url.replace(/^https?:\/\//, '') : 'in this page'}
+        {hasAddress ? connection.target.url.replace(/^https?:\/\//, '') : 'in this page'}
       </span>
       {access === 'open' && hasAddress && (
         <span class="tag" title="The server takes requests without an access token">
           no token needed
         </span>
       )}
-      {client.token !== undefined && (
+      {connection.isAuthorized && (
         <button type="button" class="quiet" onClick={onForget}>
           Forget token
         </button>

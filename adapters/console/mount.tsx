@@ -1,11 +1,10 @@
 /// <reference path="./assets.d.ts" />
 
 import { render } from 'preact'
-import chartStyles from 'uplot/dist/uPlot.min.css?text'
 import { Credentials } from './access.ts'
-import { Client } from './api/client.ts'
 import { App } from './app.tsx'
-import { assertConsoleOptions, type ConsoleOptions } from './options.ts'
+import { Connection } from './connection.ts'
+import { assertConsoleOptions, type ConsoleOptions, NO_ADDRESS } from './options.ts'
 import baseStyles from './styles/base.css?text'
 import controlStyles from './styles/controls.css?text'
 import formStyles from './styles/forms.css?text'
@@ -23,19 +22,17 @@ export function mountConsole(element: Element, options: ConsoleOptions): () => v
  */
 export function mount(element: Element, options: ConsoleOptions, ownsPage: boolean): () => void {
   const { url, basinUrl, headerPrefix = 'svc', theme = 'system' } = options
-  // A request needs an absolute URL, though no server has this one.
-  const client = new Client(options.fetch, { url: url ?? 'http://localhost', basinUrl, headerPrefix })
+  const target = { url: url ?? NO_ADDRESS, basinUrl, headerPrefix }
+  const connect = (token?: string) => new Connection(options.fetch, target, token)
   const credentials = new Credentials(url ?? 'in-process')
   const host = document.createElement('div')
   host.style.height = '100%'
   const root = host.attachShadow({ mode: 'open' })
-  root.adoptedStyleSheets = [chartStyles, baseStyles, controlStyles, partStyles, formStyles, viewStyles].map(
-    styleSheet,
-  )
+  root.adoptedStyleSheets = [baseStyles, controlStyles, partStyles, formStyles, viewStyles].map(styleSheet)
   element.append(host)
   render(
     <App
-      client={client}
+      connect={connect}
       credentials={credentials}
       hasAddress={url !== undefined}
       ownsPage={ownsPage}

@@ -1,5 +1,6 @@
 import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, assertText, type MembersOf, oneOf } from '../../src/model/validation.ts'
+import { settingsOf } from '../client/options.ts'
 
 /** Options of the console. */
 export interface ConsoleOptions {
@@ -12,16 +13,16 @@ export interface ConsoleOptions {
    * The address of the server, such as `https://streams.example`. Default: none, for an engine in this page,
    * and no curl commands are offered.
    */
-  readonly url?: string
+  readonly url?: string | undefined
   /**
    * The address of the server's basins if each has a host of its own, such as `https://{basin}.example`.
    * Default: `url`, with the basin in a header.
    */
-  readonly basinUrl?: string
+  readonly basinUrl?: string | undefined
   /** The prefix of protocol headers: `svc` or `s2`. Default `svc`. */
-  readonly headerPrefix?: string
+  readonly headerPrefix?: string | undefined
   /** The colours. Default `system`: those of the browser. */
-  readonly theme?: 'system' | 'light' | 'dark'
+  readonly theme?: 'system' | 'light' | 'dark' | undefined
 }
 
 const OPTIONS: MembersOf<ConsoleOptions> = {
@@ -32,17 +33,16 @@ const OPTIONS: MembersOf<ConsoleOptions> = {
   theme: oneOf(['system', 'light', 'dark']),
 }
 
+/** The URL of an engine in this page: a request needs one, though no server has it. */
+export const NO_ADDRESS = 'http://localhost'
+
 /** Throws `invalid` for invalid options. */
 export function assertConsoleOptions(options: ConsoleOptions): void {
   assertOptions(options, OPTIONS)
-  if (options.fetch === undefined) throw invalid('`fetch` is required, such as `createHandler(hw)`', 'fetch')
-  for (const name of ['url', 'basinUrl'] as const) {
-    const value = options[name]?.replace('{basin}', 'basin')
-    if (value !== undefined && !/^https?:$/.test(URL.canParse(value) ? new URL(value).protocol : '')) {
-      throw invalid(`\`${name}\` must be an http or https URL, not ${JSON.stringify(options[name])}`, name)
-    }
-  }
-  if (options.headerPrefix !== undefined && !/^[a-z0-9]+$/.test(options.headerPrefix)) {
-    throw invalid('`headerPrefix` must be lower-case letters and digits', 'headerPrefix')
+  const { fetch, url = NO_ADDRESS, basinUrl, headerPrefix } = options
+  if (fetch === undefined) throw invalid('`fetch` is required, such as `createHandler(hw)`', 'fetch')
+  settingsOf({ url, headerPrefix })
+  if (basinUrl !== undefined && !/^https?:\/\/./.test(basinUrl)) {
+    throw invalid(`\`basinUrl\` must be an http or https URL, not ${JSON.stringify(basinUrl)}`, 'basinUrl')
   }
 }

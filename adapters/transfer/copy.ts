@@ -18,10 +18,10 @@ export interface CopyOptions {
   /** Repeats the copy until the signal, and then once more. Without it, the copy is made once. */
   readonly until?: AbortSignal | undefined
   /** Called after each chunk, with all records so far and the stream that they belong to. */
-  readonly onProgress?: (records: number, stream: string | undefined) => void
+  readonly onProgress?: ((records: number, stream: string | undefined) => void) | undefined
   /** Called when a pass has found nothing new. */
-  readonly onCaughtUp?: () => void
-  readonly onWarning?: (message: string) => void
+  readonly onCaughtUp?: (() => void) | undefined
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /**

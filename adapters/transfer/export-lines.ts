@@ -14,12 +14,12 @@ export interface ExportedLines {
   /** The number of lines that are records. */
   readonly records: number
   /** The stream that the lines belong to. */
-  readonly basin?: string
-  readonly stream?: string
+  readonly basin?: string | undefined
+  readonly stream?: string | undefined
   /** The position that the export of the stream has reached. */
-  readonly seqNum?: number
+  readonly seqNum?: number | undefined
   /** The totals, with the last line. */
-  readonly counts?: ExportCounts
+  readonly counts?: ExportCounts | undefined
 }
 
 /**

@@ -14,9 +14,9 @@ export interface ImportOptions {
   /** Continues streams that already have records. */
   readonly resume: boolean
   /** Called after each chunk of lines, with the stream that they belong to. */
-  readonly onProgress?: (counts: ExportCounts, stream: string | undefined) => void
+  readonly onProgress?: ((counts: ExportCounts, stream: string | undefined) => void) | undefined
   /** Called for a condition that could not be verified. */
-  readonly onWarning?: (message: string) => void
+  readonly onWarning?: ((message: string) => void) | undefined
 }
 
 /**

@@ -44,7 +44,7 @@ type RecordsRef = StreamRef & Pick<StreamInfo, 'cipher'>
 export interface ListRange {
   readonly prefix: string
   readonly startAfter?: string | undefined
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /**
@@ -115,7 +115,7 @@ export class Service {
   async ensureBasin(
     basin: string,
     config: BasinConfig,
-    { uninterrupted = false }: { readonly uninterrupted?: boolean } = {},
+    { uninterrupted = false }: { readonly uninterrupted?: boolean | undefined } = {},
   ): Promise<void> {
     const call = (options: CallOptions) => this.#hw.ensureBasin(basin, config, options)
     await this.#call(`basin ${basin}`, call, uninterrupted)

@@ -17,7 +17,11 @@ export class TransferError extends Error {
 
   constructor(
     message: string,
-    details: { readonly kind?: TransferError['kind']; readonly code?: string; readonly cause?: unknown } = {},
+    details: {
+      readonly kind?: TransferError['kind'] | undefined
+      readonly code?: string | undefined
+      readonly cause?: unknown
+    } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'TransferError'

@@ -14,11 +14,9 @@ import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.t
 import type { RecordFormat } from '../model/record.ts'
 import type { EncryptionKeyInput } from '../model/redacted-key.ts'
 import { assertMembers, type MembersOf, unchecked } from '../model/validation.ts'
-import type { SharedSignal } from '../runtime/abort.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
-import type { AppendOptions, AppendSession, Reservation } from './append-session.ts'
+import type { AppendOptions, AppendSession } from './append-session.ts'
 import type { CallOptions } from './call-options.ts'
 import { existsBy } from './exists-by.ts'
 import { JsonCodec, type StandardSchema } from './json-codec.ts'
@@ -26,6 +24,7 @@ import { JsonStream } from './json-stream.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession, type SessionOf } from './read-session.ts'
 import type { CursorOptions, RecordCursor } from './record-cursor.ts'
+import type { StreamContext } from './stream-context.ts'
 import { readableOf, writableTo } from './web-streams.ts'
 
 /** Options of a stream handle. */
@@ -45,14 +44,6 @@ export const STREAM_OPTIONS: MembersOf<StreamOptions> = {
   config: (value) => assertStreamConfig(value as StreamConfigInput),
   // Checked when an encrypted stream needs it: `encryption_key_invalid`.
   encryptionKey: unchecked,
-}
-
-/** What the methods that a stream builds on the others need. */
-export interface StreamContext {
-  /** Reserves memory for an append. Throws `rate_limited`. */
-  readonly reserve: (meteredBytes: number) => Reservation
-  readonly clock: Clock
-  readonly closing: SharedSignal
 }
 
 /** Options of `appendAll`. */

@@ -61,10 +61,10 @@ export function decodePage<Item>(
 
 /** Decodes the complete configuration of a stream. */
 export function streamConfigOf(value: unknown): StreamConfig {
-  const { storageClass, retentionPolicy, timestamping, deleteOnEmpty } = partialStreamConfigOf(value)
+  const { retentionPolicy, timestamping, deleteOnEmpty, ...others } = partialStreamConfigOf(value)
   if (retentionPolicy === undefined) throw new MalformedResponse('`retention_policy` is missing')
   return {
-    ...(storageClass !== undefined && { storageClass }),
+    ...others,
     retentionPolicy,
     timestamping: { mode: timestamping?.mode ?? 'client-prefer', uncapped: timestamping?.uncapped ?? false },
     deleteOnEmpty: { minAgeSeconds: deleteOnEmpty?.minAgeSeconds ?? 0 },
@@ -96,11 +96,9 @@ function partialStreamConfigOf(value: unknown): StreamConfigInput {
   const minAgeSeconds = unlessNull(config.delete_on_empty, (group) =>
     unlessNull(recordOf(group, 'delete_on_empty').min_age_secs, (age) => integerOfJson(age, 'min_age_secs')),
   )
-  const storageClass = unlessNull(config.storage_class, (name) =>
-    choiceOf(name, 'storage_class', STORAGE_CLASSES),
-  )
+  const { storage_class: storageClass } = config
   return {
-    ...(storageClass !== undefined && { storageClass }),
+    ...(storageClass != null && { storageClass: choiceOf(storageClass, 'storage_class', STORAGE_CLASSES) }),
     ...(retentionPolicy !== undefined && { retentionPolicy }),
     ...(timestamping !== undefined && Object.keys(timestamping).length > 0 && { timestamping }),
     ...(minAgeSeconds !== undefined && { deleteOnEmpty: { minAgeSeconds } }),

@@ -67,6 +67,20 @@ describe.each(KINDS)('a client over %s', (kind) => {
     expect(await outcomeOf(basin.createStream('late'))).toMatch(/^basin_(deletion_pending|not_found)$/)
   })
 
+  it('leaves the retention to the server if it is told to', async () => {
+    const { hw, engine } = await openConnected(kind, {
+      handler: { retention: { ageSeconds: 60 } },
+      client: { defaultRetention: 'server' },
+    })
+    for (const name of ['a', 'basin-of-tests']) await hw.createBasin(name)
+    await hw.ensureBasin('ensured')
+    for (const name of ['a', 'basin-of-tests', 'ensured']) {
+      await hw.basin(name).createStream('s')
+      const { retentionPolicy } = await engine.basin(name).stream('s').config()
+      expect(retentionPolicy).toEqual({ ageSeconds: 60 })
+    }
+  })
+
   it('reports the errors of the engine with their details', async () => {
     const { hw } = await openConnected(kind)
     const stream = hw.basin('my-app').stream('s')

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { HeadwaterError } from '../../src/index.ts'
 import { bodies, outcomeOf } from '../support/index.ts'
 import { connectUnreliably, failureOf, whileTimePasses } from './network.ts'
 
@@ -32,6 +33,19 @@ describe('requests that change nothing', () => {
     network.respond(status, { nth: 1, code: 'any' })
     expect(await failureOf(stream.checkTail())).toMatchObject({ code, mayHaveEffects: false })
     expect(requests).toHaveLength(1)
+  })
+
+  it('report each failure before they are repeated', async () => {
+    const failures: string[] = []
+    const onRetry = ({ code }: HeadwaterError) => failures.push(code)
+    const { clock, network, stream } = await connectUnreliably({ retries: 2, onRetry })
+    network.respond(429, { nth: 1, code: 'rate_limited' })
+    network.drop({ nth: 2 })
+    await whileTimePasses(clock, stream.checkTail())
+    expect(failures).toEqual(['rate_limited', 'unavailable'])
+    network.respond(403, { code: 'any' })
+    await failureOf(stream.checkTail())
+    expect(failures).toHaveLength(2)
   })
 
   it('fail after the number of repetitions that the options allow', async () => {

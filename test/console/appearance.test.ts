@@ -40,7 +40,7 @@ describeInChromium('the look of the console', () => {
       'usage',
       '#/basins/basin-to-look-at/usage',
       async (page) => {
-        await page.locator('canvas').nth(3).waitFor()
+        await page.locator('.chart svg').nth(3).waitFor()
         await page.getByText('Table').first().click()
       },
     ],

@@ -1,22 +1,24 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Client } from '../../adapters/console/api/client.ts'
-import type { Metric } from '../../adapters/console/api/types.ts'
-import {
-  alignedData,
-  chartOf,
-  metricSetsOf,
-  metricsCall,
-  RANGES,
-  stacked,
-} from '../../adapters/console/usage/metrics.ts'
+import { Connection } from '../../adapters/console/connection.ts'
+import { chartOf, metricSetsOf, queryMetrics, RANGES, valueAt } from '../../adapters/console/usage/metrics.ts'
+import { maximumOf, pathsOf, scaleOf, timesOf } from '../../adapters/console/usage/plot.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
-import { endOfUsage } from '../../src/model/metrics.ts'
+import { endOfUsage, type MetricPoint } from '../../src/model/metrics.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
+
+/** Minutes of usage. */
+const points = (...values: readonly (readonly [minute: number, value: number])[]): MetricPoint[] =>
+  values.map(([minute, value]) => [minute * 60_000, value])
+const seriesOf = (name: string, ...values: readonly (readonly [minute: number, value: number])[]) => ({
+  name,
+  points: points(...values),
+  summary: 0,
+})
 
 describe('charts', () => {
   it('include appends in the first second of a minute', async () => {
@@ -26,45 +28,76 @@ describe('charts', () => {
     const basin = await hw.createBasin('basin-of-usage').then(() => hw.basin('basin-of-usage'))
     await basin.createStream('metered')
     await basin.stream('metered').append(['x'.repeat(992)])
-    const client = new Client(createHandler(hw, { auth: 'none' }), TARGET)
+    const connection = new Connection(createHandler(hw, { auth: 'none' }), TARGET)
+    onTestFinished(() => connection.close())
     const of = { basin: 'basin-of-usage' }
     const appended = metricSetsOf(of).find(({ set }) => set === 'append-throughput')!
-    const call = metricsCall(of, appended, RANGES[0], endOfUsage(clock.now()))
-    const { values } = await client.json<{ values: Metric[] }>(call)
-    expect(chartOf(values).series).toMatchObject([{ name: 'express', summary: 1000 }])
+    const end = endOfUsage(clock.now()) * 1000
+    const metrics = await queryMetrics(connection.hw, of, appended, RANGES[0], end)
+    expect(chartOf(metrics).series).toMatchObject([{ name: 'express', summary: 1000 }])
   })
 
-  it('have zero in intervals without usage, and the largest series first', () => {
-    const accumulation = (name: string, values: [number, number][]) => ({
-      accumulation: { name, unit: 'operations', interval: 'minute', values },
-    })
+  it('have the largest series first, and none without usage', () => {
+    const accumulation = (name: string, values: MetricPoint[]) =>
+      ({ kind: 'accumulation', name, unit: 'operations', interval: 'minute', values }) as const
     const chart = chartOf([
-      accumulation('few', [[60, 1]]),
-      accumulation('many', [[120, 5]]),
+      accumulation('few', points([1, 1])),
+      accumulation('many', points([2, 5])),
       accumulation('none', []),
     ])
     expect(chart.series.map(({ name, summary }) => [name, summary])).toEqual([
       ['many', 5],
       ['few', 1],
     ])
-    expect(alignedData(chart, { start: 60, end: 240, interval: 'minute' })).toEqual([
-      [60, 120, 180],
-      [0, 5, 0],
-      [1, 0, 0],
-    ])
+  })
+
+  it('have zero in intervals without usage, and the last measurement until the next one', () => {
+    const series = seriesOf('one', [1, 4], [3, 6])
+    const valuesOf = (kind: 'totals' | 'measurements') =>
+      [0, 1, 2, 3].map((minute) => valueAt(series, kind, minute * 60_000, 60_000))
+    expect(valuesOf('totals')).toEqual([0, 4, 0, 6])
+    expect(valuesOf('measurements')).toEqual([0, 4, 4, 6])
   })
 })
 
-it('stacks each series on those after it', () => {
-  expect(
-    stacked([
-      [60, 120],
-      [1, 2],
-      [10, null],
-    ]),
-  ).toEqual([
-    [60, 120],
-    [11, 2],
-    [10, 0],
-  ])
+describe('a plot', () => {
+  const range = { start: 0, end: 4 * 60_000, step: 60_000 }
+  const series = [seriesOf('many', [0, 10], [1, 4]), seriesOf('few', [1, 6])]
+
+  it('stacks the bars of each series on those before it', () => {
+    expect(maximumOf({ kind: 'totals', series })).toBe(10)
+    expect(pathsOf({ kind: 'totals', series }, range, 10)).toEqual([
+      'M25 100V0H225V100zM275 100V60H475V100z',
+      'M275 60V0H475V60z',
+    ])
+  })
+
+  it('draws measurements as steps, up to the end of the last interval', () => {
+    const measured = [seriesOf('size', [0, 5], [1, 5], [2, 10])]
+    expect(maximumOf({ kind: 'measurements', series })).toBe(10)
+    expect(pathsOf({ kind: 'measurements', series: measured }, range, 10)).toEqual(['M0 50H500V0H750'])
+  })
+
+  it.each([
+    [0, 'operations', { step: 1, top: 1 }],
+    [7, 'operations', { step: 5, top: 10 }],
+    [2000, 'operations', { step: 1000, top: 2000 }],
+    [1000, 'bytes', { step: 512, top: 1024 }],
+  ] as const)('for values up to %i %s has the scale %j', (max, unit, scale) => {
+    expect(scaleOf(max, unit)).toEqual(scale)
+  })
+
+  it.each([60, 1440, 7 * 1440, 30 * 1440])(
+    'of %i minutes has a few round times within its range',
+    (minutes) => {
+      const start = Date.UTC(2025, 5, 1)
+      const end = start + minutes * 60_000
+      const times = timesOf({ start, end, step: 60_000 })
+      expect(times.length).toBeGreaterThan(3)
+      expect(times.length).toBeLessThan(8)
+      expect(
+        times.every((time) => time >= start && time < end && new Date(time).getMinutes() % 10 === 0),
+      ).toBe(true)
+    },
+  )
 })

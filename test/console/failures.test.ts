@@ -35,7 +35,13 @@ describeInChromium('a server that fails', () => {
     await stream.append('first')
     const page = await served.open()
     const failures = [
-      (route: Route) => route.fulfill({ status: 429, json: { code: 'rate_limited', message: 'too fast' } }),
+      // The next attempt follows after a second, so that the message can be seen.
+      (route: Route) =>
+        route.fulfill({
+          status: 429,
+          headers: { 'retry-after': '1' },
+          json: { code: 'rate_limited', message: 'too fast' },
+        }),
       (route: Route) => route.fulfill({ status: 500, body: 'not JSON' }),
       (route: Route) => route.abort('connectionreset'),
     ]
@@ -70,7 +76,7 @@ describeInChromium('a server that fails', () => {
     await expect.poll(() => bodies(page)).toEqual(['first', 'second'])
     const [, , name] = fragment.split('/') as [string, string, string]
     await served.hw.basin(name).stream('logs').delete()
-    await page.getByRole('alert').getByText(`stream \`logs\` in basin \`${name}\` not found`).waitFor()
+    await page.getByRole('alert').getByText('the stream was deleted').waitFor()
     await page.getByText('Stopped').waitFor()
     await expect.poll(() => bodies(page)).toEqual(['first', 'second'])
     await served.hw.basin(name).createStream('logs')
@@ -106,11 +112,9 @@ describeInChromium('a server that fails', () => {
     )
     await page.goto('about:blank')
     await page.goto(`${served.url}/#/basins/basin-elsewhere/streams/logs`)
-    await page
-      .getByText('this address does not speak the wire protocol: the response has no events')
-      .waitFor()
+    await page.getByText('unexpected response from the server: it is not a read session').waitFor()
     await page.goto(`${served.url}/#/basins`)
-    await page.getByText('this address does not speak the wire protocol: the response is not JSON').waitFor()
+    await page.getByText('unexpected response from the server: its body is not JSON').waitFor()
     expect((await accessibility(page)).violations).toEqual([])
   })
 

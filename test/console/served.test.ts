@@ -143,7 +143,7 @@ describeInChromium('the console of a server that requires a token', () => {
       scope: { basins: { exact: 'basin-of-one' }, streams: { exact: 'only' }, ops: ['read'] },
     })
     const page = await served.open('', { token })
-    await page.getByText('permission_denied 403').waitFor()
+    await page.getByText('permission_denied').waitFor()
     await page.getByRole('searchbox').fill('basin-of-one')
     await page.getByRole('searchbox').press('Enter')
     await page.getByRole('heading', { name: 'basin-of-one' }).waitFor()
@@ -168,7 +168,7 @@ describeInChromium('the console of a server that requires a token', () => {
     await figure('Read').getByText('read bytes 1000 B').waitFor()
     await figure('Read operations').getByText('unary 1').waitFor()
     await figure('Operations on the basin').getByText('create-stream 1').waitFor()
-    await expect.poll(() => page.locator('canvas').count()).toBe(6)
+    await expect.poll(() => page.locator('.chart svg').count()).toBe(6)
     await figure('Appended').getByText('Table').click()
     await figure('Appended').getByRole('cell', { name: '1,000' }).waitFor()
     for (const range of ['Last 24 hours', 'Last 7 days', 'Last 30 days']) {

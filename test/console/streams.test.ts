@@ -155,7 +155,7 @@ describeInChromium('the console', () => {
     await expect.poll(() => bodies(page)).toEqual(['two', 'three'])
     await page.getByLabel('Sequence number').fill('9')
     await page.getByRole('button', { name: 'Start' }).click()
-    await page.getByText('no record there: the tail is 4').waitFor()
+    await page.getByText('the tail is 4').waitFor()
     await page.getByLabel('Start from').selectOption('Time')
     const local = (ms: number) => {
       const date = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)
@@ -250,7 +250,7 @@ describeInChromium('the console', () => {
     await page.getByText('Conditions').click()
     await page.getByLabel('Sequence number').fill('7')
     await page.getByRole('button', { name: 'Append', exact: true }).click()
-    await page.getByText('the next sequence number of the stream is 3').waitFor()
+    await page.getByText('the next sequence number is 3').waitFor()
     await page.getByLabel('Sequence number').fill('3')
     await page.getByRole('button', { name: 'Append', exact: true }).click()
     await page.getByText('Appended 3 records: 3 to 5').waitFor()

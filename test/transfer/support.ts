@@ -27,6 +27,8 @@ export interface Endpoint {
   readonly hw: Engine
   readonly clock: VirtualClock
   readonly service: Service
+  /** Sends a request to the handler of the engine. */
+  readonly fetch: Fetch
   /** All requests, as `PUT /v1/basins/b`. */
   readonly requests: string[]
   /** Resolves when all requests are answered: an export reads one batch ahead. */
@@ -68,7 +70,7 @@ export async function openEndpoint(
       encryptionKey: KEY,
       ...options,
     })
-  return { hw, clock, requests, allAnswered: allAnswered, service: withOptions({}), with: withOptions }
+  return { hw, clock, requests, fetch, allAnswered: allAnswered, service: withOptions({}), with: withOptions }
 }
 
 /** A client as the command line uses it, without waiting between attempts. */

@@ -108,7 +108,7 @@ async function run(
   }
   let isLost = false
   await withHeadwater(args, context, read, {
-    resumes: Number.POSITIVE_INFINITY,
+    ...(follow && { resumes: Number.POSITIVE_INFINITY }),
     onRetry(failure) {
       if (!isLost) context.printError(`headwater: ${failure}; reconnecting, Ctrl+C stops`)
       isLost = true

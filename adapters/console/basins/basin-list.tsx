@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
+import type { BasinInfo } from '../../../src/model/info.ts'
+import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
-import type { BasinInfo } from '../api/types.ts'
 import { BasinConfigFields } from '../config/fields.tsx'
 import { basinConfigOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
@@ -12,13 +13,11 @@ import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { GettingStarted } from './getting-started.tsx'
-
-/** The shortest name that `POST` takes; other requests take shorter ones. */
-const NAME_BYTES_MIN = 8
+import { createBasinIn, locationsOf } from './locations.ts'
 
 /** The basins of the server. */
 export function BasinList() {
-  const { client, navigate, announce } = useConsole()
+  const { connection, navigate, announce } = useConsole()
   const [isCreating, setCreating] = useState(false)
   const open = (basin: string) => navigate({ view: 'basin', basin, tab: 'streams' })
   return (
@@ -27,11 +26,7 @@ export function BasinList() {
       <NameList<BasinInfo>
         noun="basin"
         version={0}
-        load={async (query, signal) => {
-          const call = { method: 'GET', path: ['basins'], query } as const
-          const page = await client.json<{ basins: BasinInfo[]; has_more: boolean }>(call, signal)
-          return { items: page.basins, hasMore: page.has_more }
-        }}
+        load={(query, options) => connection.hw.listBasins(query, options)}
         nameOf={({ name }) => name}
         onOpen={open}
         columns={[
@@ -41,10 +36,10 @@ export function BasinList() {
           },
           {
             title: 'State',
-            cell: ({ state, deleted_at }) => (deleted_at == null ? (state ?? 'active') : 'deleting'),
+            cell: ({ state, deletedAt }) => (deletedAt === null ? state : 'deleting'),
           },
-          { title: 'Location', isSecondary: true, cell: ({ location }) => location ?? '–' },
-          { title: 'Created', isSecondary: true, cell: ({ created_at }) => formatDate(created_at) },
+          { title: 'Location', isSecondary: true, cell: ({ location }) => location || '–' },
+          { title: 'Created', isSecondary: true, cell: ({ createdAt }) => formatDate(createdAt) },
         ]}
         empty={<GettingStarted onCreate={() => setCreating(true)} />}
         actions={
@@ -68,19 +63,15 @@ export function BasinList() {
 
 function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: (basin: string) => void }) {
   const { onClose, onCreated } = props
-  const { client } = useConsole()
+  const { sender } = useConsole().connection
   const [name, setName] = useState('')
   const [location, setLocation] = useState('')
   const [fields, setFields] = useState(() => ({ ...basinFields(), createOnAppend: true }))
   // Servers without locations reject this, and then there is nothing to choose.
-  const locations = useLoad(
-    (signal) => client.json<{ name: string }[]>({ method: 'GET', path: ['locations'] }, signal),
-    [],
-  )
-  const problem = name === '' ? undefined : basinNameProblem(name, NAME_BYTES_MIN)
+  const locations = useLoad((signal) => locationsOf(sender, signal), [])
+  const problem = name === '' ? undefined : basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST)
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    const body = { basin: name, config: basinConfigOf(fields), ...(location !== '' && { location }) }
-    await client.json({ method: 'POST', path: ['basins'], body })
+    await createBasinIn(location || undefined, sender, name, basinConfigOf(fields))
     onCreated(name)
   })
   return (
@@ -98,7 +89,7 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
           <SelectField
             label="Location"
             value={location}
-            options={[['', 'Default'], ...locations.data!.map((one) => [one.name, one.name] as const)]}
+            options={[['', 'Default'], ...locations.data!.map((one) => [one, one] as const)]}
             onChange={setLocation}
           />
         )}

@@ -1,4 +1,3 @@
-import type { BasinConfig } from '../api/types.ts'
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { BasinConfigFields } from '../config/fields.tsx'
 import { basinConfigOf, basinFields } from '../config/model.ts'
@@ -10,8 +9,8 @@ import { StreamList } from './stream-list.tsx'
 
 /** One basin: its streams, configuration and usage. */
 export function BasinView({ basin, tab }: { readonly basin: string; readonly tab: BasinTab }) {
-  const { client, navigate, announce } = useConsole()
-  const path = ['basins', basin]
+  const { connection, navigate, announce } = useConsole()
+  const handle = connection.hw.basin(basin)
   return (
     <>
       <nav class="path" aria-label="Path">
@@ -37,13 +36,8 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={async (signal) =>
-              basinFields(await client.json<BasinConfig>({ method: 'GET', path }, signal))
-            }
-            save={async (fields) => {
-              const body = basinConfigOf(fields)
-              return basinFields(await client.json<BasinConfig>({ method: 'PATCH', path, body }))
-            }}
+            load={async (signal) => basinFields(await handle.storedConfig({ signal }))}
+            save={async (fields) => basinFields(await handle.reconfigureStored(basinConfigOf(fields)))}
           >
             {(fields, onChange) => <BasinConfigFields fields={fields} onChange={onChange} />}
           </ConfigForm>
@@ -53,7 +47,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
             contents="all of its streams and records"
             mustType
             onDelete={async () => {
-              await client.json({ method: 'DELETE', path })
+              await handle.delete()
               announce(`Deleting ${basin}`)
               navigate({ view: 'basins' })
             }}

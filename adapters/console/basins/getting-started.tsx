@@ -1,5 +1,5 @@
-import { type Call, curlCommand } from '../api/request.ts'
 import { useConsole } from '../context.ts'
+import { appendCall, type CurlCall, curlCommand, readCall } from '../curl.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Scroll } from '../ui/notice.tsx'
 
@@ -9,18 +9,14 @@ interface Step {
 }
 
 const BASIN = 'my-basin'
-const RECORDS: Pick<Call, 'path' | 'basin'> = { path: ['streams', 'greetings', 'records'], basin: BASIN }
-const STEPS: readonly (readonly [title: string, call: Call])[] = [
+const TARGET = { basin: BASIN, stream: 'greetings', encryptionKey: '' }
+const STEPS: readonly (readonly [title: string, call: CurlCall])[] = [
   [
     'Create a basin, which holds streams',
-    {
-      method: 'PUT',
-      path: ['basins', BASIN],
-      body: { config: { create_stream_on_append: true } },
-    },
+    { method: 'PUT', path: `/basins/${BASIN}`, body: { config: { create_stream_on_append: true } } },
   ],
-  ['Append a record to a stream', { method: 'POST', ...RECORDS, body: { records: [{ body: 'hello' }] } }],
-  ['Follow the stream', { method: 'GET', ...RECORDS, query: { seq_num: 0 }, accept: 'text/event-stream' }],
+  ['Append a record to a stream', appendCall(TARGET, [{ body: 'hello' }], {})],
+  ['Follow the stream', readCall(TARGET, { seqNum: 0, waitMs: Number.POSITIVE_INFINITY })],
 ]
 
 const IN_PROCESS = `const stream = hw.basin('${BASIN}').stream('greetings')
@@ -28,11 +24,11 @@ await stream.append('hello')`
 
 /** What an empty server shows: how to begin. */
 export function GettingStarted({ onCreate }: { readonly onCreate: () => void }) {
-  const { client, hasAddress } = useConsole()
-  const isAuthorized = client.token !== undefined
+  const { connection, hasAddress } = useConsole()
+  const { isAuthorized, target } = connection
   const commands = STEPS.map(([title, call]) => ({
     title,
-    command: curlCommand(call, client.target, isAuthorized),
+    command: curlCommand(call, target, isAuthorized),
   }))
   const token = { title: 'Set the access token', command: "export HEADWATER_TOKEN='your access token'" }
   const inTerminal: readonly Step[] = isAuthorized ? [token, ...commands] : commands

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
+import type { StreamConfigInput } from '../../../src/model/config.ts'
+import type { StreamInfo } from '../../../src/model/info.ts'
 import { streamNameProblem } from '../../../src/model/names.ts'
-import type { StreamInfo } from '../api/types.ts'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamConfigOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
@@ -14,7 +15,7 @@ import { Problem } from '../ui/notice.tsx'
 
 /** The streams of a basin. */
 export function StreamList({ basin }: { readonly basin: string }) {
-  const { client, navigate, announce } = useConsole()
+  const { connection, navigate, announce } = useConsole()
   const [isCreating, setCreating] = useState(false)
   const open = (stream: string) => navigate({ view: 'stream', basin, stream, tab: 'records' })
   return (
@@ -22,11 +23,7 @@ export function StreamList({ basin }: { readonly basin: string }) {
       <NameList<StreamInfo>
         noun="stream"
         version={0}
-        load={async (query, signal) => {
-          const call = { method: 'GET', path: ['streams'], basin, query } as const
-          const page = await client.json<{ streams: StreamInfo[]; has_more: boolean }>(call, signal)
-          return { items: page.streams, hasMore: page.has_more }
-        }}
+        load={(query, options) => connection.hw.basin(basin).listStreams(query, options)}
         nameOf={({ name }) => name}
         onOpen={open}
         columns={[
@@ -40,7 +37,7 @@ export function StreamList({ basin }: { readonly basin: string }) {
           {
             title: 'Created',
             isSecondary: true,
-            cell: ({ created_at, deleted_at }) => (deleted_at == null ? formatDate(created_at) : 'deleting'),
+            cell: ({ createdAt, deletedAt }) => (deletedAt === null ? formatDate(createdAt) : 'deleting'),
           },
         ]}
         empty={
@@ -74,13 +71,12 @@ function CreateStream(props: {
   readonly onCreated: (stream: string) => void
 }) {
   const { basin, onClose, onCreated } = props
-  const { client } = useConsole()
+  const { hw } = useConsole().connection
   const [name, setName] = useState('')
   const [fields, setFields] = useState(() => streamFields())
   const problem = name === '' ? undefined : streamNameProblem(name)
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    const body = { stream: name, config: streamConfigOf(fields) }
-    await client.json({ method: 'POST', path: ['streams'], basin, body })
+    await hw.basin(basin).createStream(name, streamConfigOf(fields) as StreamConfigInput)
     onCreated(name)
   })
   return (

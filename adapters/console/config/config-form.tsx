@@ -51,7 +51,7 @@ export function Deletion(props: {
   readonly name: string
   readonly contents: string
   /** Whether the name must be typed. */
-  readonly mustType?: boolean
+  readonly mustType?: boolean | undefined
   readonly onDelete: () => Promise<void>
 }) {
   const { noun, name, contents, mustType = false, onDelete } = props

@@ -32,7 +32,7 @@ export function DurationField(props: {
 export function StreamConfigFields(props: {
   readonly fields: StreamFields
   readonly inherited: string
-  readonly retentionHint?: string
+  readonly retentionHint?: string | undefined
   readonly onChange: (fields: StreamFields) => void
 }) {
   const { fields, onChange } = props

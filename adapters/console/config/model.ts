@@ -1,12 +1,20 @@
-import type { BasinConfig, StreamConfig } from '../api/types.ts'
+import type {
+  BasinConfigInput,
+  BasinReconfiguration,
+  Cipher,
+  StorageClass,
+  StreamConfigInput,
+  StreamReconfiguration,
+  TimestampingMode,
+} from '../../../src/model/config.ts'
 import { DURATION_UNITS } from '../format.ts'
 
 /** The fields of a stream configuration. An empty string inherits the default. */
 export interface StreamFields {
-  readonly storageClass: '' | 'standard' | 'express'
+  readonly storageClass: '' | StorageClass
   readonly retention: '' | 'age' | 'infinite'
   readonly age: Duration
-  readonly mode: '' | 'client-prefer' | 'client-require' | 'arrival'
+  readonly mode: '' | TimestampingMode
   readonly uncapped: '' | 'true' | 'false'
   readonly deleteOnEmpty: '' | 'off' | 'after'
   readonly minAge: Duration
@@ -15,7 +23,7 @@ export interface StreamFields {
 /** The fields of a basin configuration. */
 export interface BasinFields {
   readonly streams: StreamFields
-  readonly cipher: '' | 'aes-256-gcm' | 'aegis-256'
+  readonly cipher: '' | Cipher
   readonly createOnAppend: boolean
   readonly createOnRead: boolean
 }
@@ -28,66 +36,63 @@ export interface Duration {
 }
 
 /** The fields of a configuration; undefined is one that sets nothing. */
-export function streamFields(config?: StreamConfig | null): StreamFields {
-  const { storage_class, retention_policy, timestamping, delete_on_empty } = config ?? {}
-  const age = retention_policy && 'age' in retention_policy ? retention_policy.age : undefined
-  const minAge = delete_on_empty?.min_age_secs
-  const { uncapped } = timestamping ?? {}
+export function streamFields(config: StreamConfigInput = {}): StreamFields {
+  const { storageClass, retentionPolicy, timestamping, deleteOnEmpty } = config
+  const age = typeof retentionPolicy === 'object' ? retentionPolicy.ageSeconds : undefined
+  const minAge = deleteOnEmpty?.minAgeSeconds
+  const { mode, uncapped } = timestamping ?? {}
   return {
-    storageClass: (storage_class ?? '') as StreamFields['storageClass'],
-    retention: retention_policy == null ? '' : age === undefined ? 'infinite' : 'age',
+    storageClass: storageClass ?? '',
+    retention: retentionPolicy === undefined ? '' : age === undefined ? 'infinite' : 'age',
     age: durationOf(age ?? 604_800),
-    mode: (timestamping?.mode ?? '') as StreamFields['mode'],
-    uncapped: uncapped == null ? '' : uncapped ? 'true' : 'false',
+    mode: mode ?? '',
+    uncapped: uncapped === undefined ? '' : uncapped ? 'true' : 'false',
     deleteOnEmpty: minAge === undefined ? '' : minAge === 0 ? 'off' : 'after',
     minAge: durationOf(minAge || 3600),
   }
 }
 
 /** The fields of a basin's configuration. */
-export function basinFields(config?: BasinConfig): BasinFields {
+export function basinFields(config: BasinConfigInput = {}): BasinFields {
   return {
-    streams: streamFields(config?.default_stream_config),
-    cipher: (config?.stream_cipher ?? '') as BasinFields['cipher'],
-    createOnAppend: config?.create_stream_on_append ?? false,
-    createOnRead: config?.create_stream_on_read ?? false,
+    streams: streamFields(config.defaultStreamConfig),
+    cipher: config.streamCipher ?? '',
+    createOnAppend: config.createStreamOnAppend ?? false,
+    createOnRead: config.createStreamOnRead ?? false,
   }
 }
 
 /**
- * The configuration of fields. Inherited settings are null: a new resource gets the default, and `PATCH`
+ * The configuration of fields. Inherited settings are null: a new resource gets the default, and a change
  * returns to it. Throws an error with a message for people.
  */
-export function streamConfigOf(fields: StreamFields): StreamConfig {
+export function streamConfigOf(fields: StreamFields): StreamReconfiguration {
   const { storageClass, retention, mode, uncapped, deleteOnEmpty } = fields
+  const isTimestampingInherited = mode === '' && uncapped === ''
   return {
-    storage_class: storageClass || null,
-    retention_policy: retention === '' ? null : retentionOf(fields),
-    timestamping:
-      mode === '' && uncapped === ''
-        ? null
-        : { mode: mode || null, uncapped: uncapped === '' ? null : uncapped === 'true' },
-    delete_on_empty:
+    storageClass: storageClass || null,
+    retentionPolicy:
+      retention === 'age' ? { ageSeconds: secondsOf(fields.age, 'Retention') } : retention || null,
+    timestamping: isTimestampingInherited
+      ? null
+      : { mode: mode || null, uncapped: uncapped === '' ? null : uncapped === 'true' },
+    deleteOnEmpty:
       deleteOnEmpty === ''
         ? null
-        : { min_age_secs: deleteOnEmpty === 'off' ? 0 : secondsOf(fields.minAge, 'Delete when empty') },
+        : { minAgeSeconds: deleteOnEmpty === 'off' ? 0 : secondsOf(fields.minAge, 'Delete when empty') },
   }
 }
 
 /** The configuration of a basin's fields. */
-export function basinConfigOf(fields: BasinFields): BasinConfig {
+export function basinConfigOf(fields: BasinFields): BasinReconfiguration {
   const streams = streamConfigOf(fields.streams)
   const isDefault = Object.values(streams).every((setting) => setting === null)
   return {
-    default_stream_config: isDefault ? null : streams,
-    stream_cipher: fields.cipher || null,
-    create_stream_on_append: fields.createOnAppend,
-    create_stream_on_read: fields.createOnRead,
+    defaultStreamConfig: isDefault ? null : streams,
+    streamCipher: fields.cipher || null,
+    createStreamOnAppend: fields.createOnAppend,
+    createStreamOnRead: fields.createOnRead,
   }
-}
-
-function retentionOf({ retention, age }: StreamFields): NonNullable<StreamConfig['retention_policy']> {
-  return retention === 'infinite' ? { infinite: {} } : { age: secondsOf(age, 'Retention') }
 }
 
 function durationOf(seconds: number): Duration {

@@ -1,10 +1,17 @@
+import { utf8Length } from '../../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
-import type { AppendRecord } from '../api/types.ts'
+import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../../../src/model/record.ts'
 import { elementsOfJson } from './json-text.ts'
-import { utf8Bytes } from './record.ts'
+
+/** A record to append, as text. */
+export interface TextInput {
+  readonly body?: string | undefined
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
+  readonly timestamp?: number | undefined
+}
 
 /** Each line is the body of a record; the last one may lack its line break. */
-export function recordsOfLines(text: string): AppendRecord[] {
+export function recordsOfLines(text: string): TextInput[] {
   if (text === '') return []
   const lines = text.split(/\r?\n/)
   if (lines.at(-1) === '') lines.pop()
@@ -16,7 +23,7 @@ export function recordsOfLines(text: string): AppendRecord[] {
  * `headers` and `timestamp` is the record itself; any other value becomes its JSON. Throws an error with a
  * message for people.
  */
-export function recordsOfJson(text: string): AppendRecord[] {
+export function recordsOfJson(text: string): TextInput[] {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -37,7 +44,7 @@ const MEMBERS: Readonly<Record<string, (value: unknown) => boolean>> = {
   timestamp: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 }
 
-function isRecord(value: unknown): value is AppendRecord {
+function isRecord(value: unknown): value is TextInput {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const members = Object.entries(value)
   return members.length > 0 && members.every(([name, member]) => MEMBERS[name]?.(member) === true)
@@ -48,16 +55,16 @@ function isHeader(value: unknown): boolean {
 }
 
 /** The metered size of a record that is sent as text (docs/protocol.md "Metered size"). */
-function meteredSize({ headers = [], body = '' }: AppendRecord): number {
+function meteredSize({ headers = [], body = '' }: TextInput): number {
   return headers.reduce(
-    (bytes, [name, value]) => bytes + 2 + utf8Bytes(name) + utf8Bytes(value),
-    8 + utf8Bytes(body),
+    (bytes, [name, value]) => bytes + HEADER_METERED_BYTES + utf8Length(name) + utf8Length(value),
+    RECORD_METERED_BYTES + utf8Length(body),
   )
 }
 
 /** Divides records into batches within the limits of an append. Throws for a record beyond them. */
-export function batchesOf(records: readonly AppendRecord[]): AppendRecord[][] {
-  const batches: AppendRecord[][] = []
+export function batchesOf(records: readonly TextInput[]): TextInput[][] {
+  const batches: TextInput[][] = []
   let bytes = Number.POSITIVE_INFINITY
   for (const [index, record] of records.entries()) {
     const size = meteredSize(record)

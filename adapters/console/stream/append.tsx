@@ -1,16 +1,15 @@
 import { useReducer, useState } from 'preact/hooks'
-import type { Client } from '../api/client.ts'
-import type { Call } from '../api/request.ts'
-import type { AppendAck, AppendInput, AppendRecord } from '../api/types.ts'
+import type { Stream } from '../../../src/api/stream.ts'
+import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { useConsole } from '../context.ts'
+import { appendCall, type StreamTarget } from '../curl.ts'
 import { plural } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
 import { Field, Select, TextField } from '../ui/field.tsx'
 import { Note, Problem } from '../ui/notice.tsx'
-import { batchesOf, recordsOfJson, recordsOfLines } from './append-input.ts'
+import { batchesOf, recordsOfJson, recordsOfLines, type TextInput } from './append-input.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
-import type { StreamTarget } from './follow.ts'
 
 type Mode = 'one' | 'lines' | 'json'
 type Header = readonly [name: string, value: string]
@@ -29,7 +28,7 @@ export function Append(props: {
   readonly cipher: string | null | undefined
 }) {
   const { basin, stream, cipher } = props
-  const { client } = useConsole()
+  const { hw } = useConsole().connection
   const [, renderAgain] = useReducer((count: number) => count + 1, 0)
   const target: StreamTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
   const [mode, setMode] = useState<Mode>('one')
@@ -38,11 +37,11 @@ export function Append(props: {
   const [matchSeqNum, setMatchSeqNum] = useState('')
   const [fencingToken, setFencingToken] = useState('')
   const [result, setResult] = useState<string>()
-  const input = (): Omit<AppendInput, 'records'> => ({
-    ...(matchSeqNum.trim() !== '' && { match_seq_num: sequenceNumber(matchSeqNum) }),
-    ...(fencingToken !== '' && { fencing_token: fencingToken }),
+  const conditions = (): AppendConditions => ({
+    matchSeqNum: matchSeqNum.trim() === '' ? undefined : sequenceNumber(matchSeqNum),
+    fencingToken: fencingToken || undefined,
   })
-  const records = (): AppendRecord[] => {
+  const records = (): TextInput[] => {
     if (mode === 'lines') return recordsOfLines(text)
     if (mode === 'json') return recordsOfJson(text)
     return [{ body: text, ...(headers.length > 0 && { headers }) }]
@@ -51,7 +50,8 @@ export function Append(props: {
     setResult(undefined)
     const batches = batchesOf(records())
     if (batches.length === 0) throw new Error('there is nothing to append')
-    await appendAll(client, target, batches, input(), (first, end) =>
+    const handle = hw.basin(basin).stream(stream, { encryptionKey: target.encryptionKey })
+    await appendAll(handle, batches, conditions(), (first, end) =>
       setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`),
     )
     if (mode === 'one') setText('')
@@ -121,7 +121,7 @@ export function Append(props: {
         <button type="submit" class="primary" disabled={isBusy}>
           Append
         </button>
-        <CurlButton call={() => appendCall(target, { records: curlRecords(records), ...input() })} />
+        <CurlButton call={() => appendCall(target, curlRecords(records), conditions())} />
       </footer>
     </form>
   )
@@ -169,32 +169,25 @@ function HeaderFields(props: {
   )
 }
 
-/** The call that appends a batch. */
-function appendCall({ basin, stream, encryptionKey }: StreamTarget, body: AppendInput): Call {
-  return { method: 'POST', path: ['streams', stream, 'records'], basin, body, encryptionKey }
-}
-
 /** Appends batches in order; the condition of a sequence number continues from one to the next. */
 async function appendAll(
-  client: Client,
-  target: StreamTarget,
-  batches: readonly AppendRecord[][],
-  conditions: Omit<AppendInput, 'records'>,
+  stream: Stream,
+  batches: readonly TextInput[][],
+  { matchSeqNum, fencingToken }: AppendConditions,
   onProgress: (first: number, end: number) => void,
 ): Promise<void> {
   let first: number | undefined
-  let match = conditions.match_seq_num
+  let match = matchSeqNum
   for (const records of batches) {
-    const body = { records, ...conditions, ...(match !== undefined && { match_seq_num: match }) }
-    const ack = await client.json<AppendAck>(appendCall(target, body))
-    first ??= ack.start.seq_num
-    if (match !== undefined) match = ack.end.seq_num
-    onProgress(first, ack.end.seq_num)
+    const { start, end } = await stream.append(records, { matchSeqNum: match, fencingToken })
+    first ??= start.seqNum
+    if (match !== undefined) match = end.seqNum
+    onProgress(first, end.seqNum)
   }
 }
 
 /** What cannot be appended is not in the command either. */
-function curlRecords(records: () => AppendRecord[]): AppendRecord[] {
+function curlRecords(records: () => TextInput[]): TextInput[] {
   try {
     return records()
   } catch {

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
+import { decodeBase64 } from '../../../src/wire/base64.ts'
 import { useConsole } from '../context.ts'
-import { bytesOf } from './record.ts'
 
 /** The encryption key that was entered for a stream; empty if none was. */
 export function useEncryptionKey(basin: string, stream: string): string {
@@ -21,7 +21,7 @@ export function EncryptionKeyField(props: {
   // Records that arrive must not replace what is being typed.
   const [typed, setTyped] = useState(key)
   if (cipher === null) return null
-  const isComplete = key === '' || (key.length === 44 && bytesOf(key).length === 32)
+  const isComplete = key === '' || decodeBase64(key)?.length === 32
   return (
     <label class="inline">
       Encryption key

@@ -1,15 +1,16 @@
 import { useReducer, useState } from 'preact/hooks'
+import type { Stream } from '../../../src/api/stream.ts'
+import { fenceRecord, trimRecord } from '../../../src/model/command.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
-import type { AppendAck } from '../api/types.ts'
 import { useConsole } from '../context.ts'
+import { appendCall, type StreamTarget } from '../curl.ts'
 import { useLoad, useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
-import { extentOf, fenceCall, fenceEffect, trimCall, trimEffect, withoutTrimmed } from './commands.ts'
+import { extentOf, fenceEffect, trimEffect, withoutTrimmed } from './commands.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
-import type { StreamTarget } from './follow.ts'
 
 /** Forms for the two commands, each with its effect. */
 export function FenceAndTrim(props: {
@@ -19,7 +20,9 @@ export function FenceAndTrim(props: {
 }) {
   const { basin, stream, cipher } = props
   const [version, update] = useReducer((count: number) => count + 1, 0)
-  const target: StreamTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
+  const encryptionKey = useEncryptionKey(basin, stream)
+  const target: StreamTarget = { basin, stream, encryptionKey }
+  const handle = useConsole().connection.hw.basin(basin).stream(stream, { encryptionKey })
   const onDone = () => update(undefined)
   return (
     <>
@@ -27,8 +30,8 @@ export function FenceAndTrim(props: {
         <EncryptionKeyField basin={basin} stream={stream} cipher={cipher} onChange={onDone} />
       </div>
       <div class="columns">
-        <Fence target={target} onDone={onDone} />
-        <Trim target={target} version={version} onDone={onDone} />
+        <Fence target={target} stream={handle} onDone={onDone} />
+        <Trim target={target} stream={handle} version={version} onDone={onDone} />
       </div>
     </>
   )
@@ -36,21 +39,20 @@ export function FenceAndTrim(props: {
 
 interface CommandProps {
   readonly target: StreamTarget
+  readonly stream: Stream
   readonly onDone: () => void
 }
 
-function Fence({ target, onDone }: CommandProps) {
-  const { client, announce } = useConsole()
+function Fence({ target, stream, onDone }: CommandProps) {
+  const { announce } = useConsole()
   const [token, setToken] = useState('')
   const [isGuarded, setGuarded] = useState(false)
   const [current, setCurrent] = useState('')
   const problem = fencingTokenProblem(token)
-  const call = () => fenceCall(target, token, isGuarded ? current : undefined)
+  const conditions = isGuarded ? { fencingToken: current } : {}
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    const ack = await client.json<AppendAck>(call())
-    announce(
-      token === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${ack.start.seq_num}`,
-    )
+    const { start } = await stream.fence(token, conditions)
+    announce(token === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${start.seqNum}`)
     onDone()
   })
   return (
@@ -85,18 +87,20 @@ function Fence({ target, onDone }: CommandProps) {
         <button type="submit" class="primary" disabled={isBusy || problem !== undefined}>
           {token === '' ? 'Clear the token' : 'Set the token'}
         </button>
-        {problem === undefined && <CurlButton call={call} />}
+        {problem === undefined && (
+          <CurlButton call={() => appendCall(target, [fenceRecord(token)], conditions)} />
+        )}
       </footer>
     </form>
   )
 }
 
-function Trim({ target, version, onDone }: CommandProps & { readonly version: number }) {
-  const { client, announce } = useConsole()
+function Trim({ target, stream, version, onDone }: CommandProps & { readonly version: number }) {
+  const { announce } = useConsole()
   const [text, setText] = useState('')
   const [isConfirming, setConfirming] = useState(false)
   const [trimPoint, setTrimPoint] = useState(0)
-  const extent = useLoad((signal) => extentOf(client, target, signal), [version])
+  const extent = useLoad((signal) => extentOf(stream, signal), [version])
   const held = extent.data && withoutTrimmed(extent.data, trimPoint)
   const seqNum = /^[0-9]+$/.test(text.trim()) ? Number(text) : undefined
   const isValid = seqNum !== undefined && Number.isSafeInteger(seqNum)
@@ -120,7 +124,7 @@ function Trim({ target, version, onDone }: CommandProps & { readonly version: nu
           hint={
             held === undefined
               ? 'A sequence number'
-              : `The stream holds ${held.first ?? held.tail.seq_num} up to its tail, ${held.tail.seq_num}`
+              : `The stream holds ${held.first ?? held.tail.seqNum} up to its tail, ${held.tail.seqNum}`
           }
           isNumber
           value={text}
@@ -134,7 +138,7 @@ function Trim({ target, version, onDone }: CommandProps & { readonly version: nu
           <button type="submit" class="danger" disabled={!isValid}>
             Trim
           </button>
-          {isValid && <CurlButton call={() => trimCall(target, seqNum)} />}
+          {isValid && <CurlButton call={() => appendCall(target, [trimRecord(seqNum)], {})} />}
         </footer>
       </form>
       {isConfirming && isValid && (
@@ -143,8 +147,8 @@ function Trim({ target, version, onDone }: CommandProps & { readonly version: nu
           action="Trim"
           onClose={() => setConfirming(false)}
           onConfirm={async () => {
-            const { end } = await client.json<AppendAck>(trimCall(target, seqNum))
-            setTrimPoint(Math.min(seqNum, end.seq_num))
+            const { end } = await stream.trim(seqNum)
+            setTrimPoint(Math.min(seqNum, end.seqNum))
             announce('Trimmed; the records disappear within seconds')
             setConfirming(false)
             setText('')

@@ -1,5 +1,5 @@
-import type { WireRecord } from '../api/types.ts'
-import { matches, meteredSize } from './record.ts'
+import { meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
+import { matches } from './record.ts'
 
 /** The most records that a live tail keeps. */
 export const RECORDS_MAX = 100_000
@@ -30,21 +30,21 @@ export class RecordBuffer {
     return this.#all.length
   }
 
-  at(index: number): WireRecord | undefined {
+  at(index: number): SequencedRecord | undefined {
     return this.#shown.at(index)
   }
 
   /** The position of a record among the selected ones; -1 if it is not one. */
   indexOf(seqNum: number): number {
     const index = this.#shown.lowerBound(seqNum)
-    return this.#shown.at(index)?.seq_num === seqNum ? index : -1
+    return this.#shown.at(index)?.seqNum === seqNum ? index : -1
   }
 
-  add(records: readonly WireRecord[]): void {
+  add(records: readonly SequencedRecord[]): void {
     this.received += records.length
-    for (const record of records) this.#all.push(record, meteredSize(record))
+    for (const record of records) this.#all.push(record, meteredBytesOf(record.headers, record.body))
     const droppedOfAll = this.#all.shrink()
-    const droppedOfSelected = this.#selected.dropBefore(this.#all.at(0)?.seq_num ?? 0)
+    const droppedOfSelected = this.#selected.dropBefore(this.#all.at(0)?.seqNum ?? 0)
     this.dropped += this.#needle === '' ? droppedOfAll : droppedOfSelected
   }
 
@@ -66,7 +66,7 @@ export class RecordBuffer {
     for (let index = this.#all.lowerBound(this.#scannedTo); index < count; index++) {
       const record = this.#all.at(index)!
       if (matches(record, this.#needle)) this.#selected.push(record, 0)
-      this.#scannedTo = record.seq_num + 1
+      this.#scannedTo = record.seqNum + 1
       if (index % 64 === 63 && isDue()) return index === count - 1
     }
     return true
@@ -88,7 +88,7 @@ export class RecordBuffer {
 /** A queue of records in the order of their sequence numbers. */
 class Window {
   /** What was dropped is undefined. */
-  #records: ({ readonly record: WireRecord; readonly bytes: number } | undefined)[] = []
+  #records: ({ readonly record: SequencedRecord; readonly bytes: number } | undefined)[] = []
   #start = 0
   #bytes = 0
 
@@ -96,11 +96,11 @@ class Window {
     return this.#records.length - this.#start
   }
 
-  at(index: number): WireRecord | undefined {
+  at(index: number): SequencedRecord | undefined {
     return index < 0 ? undefined : this.#records[this.#start + index]?.record
   }
 
-  push(record: WireRecord, bytes: number): void {
+  push(record: SequencedRecord, bytes: number): void {
     this.#records.push({ record, bytes })
     this.#bytes += bytes
   }
@@ -117,7 +117,7 @@ class Window {
 
   dropBefore(seqNum: number): number {
     let count = 0
-    while (this.length > 0 && this.at(0)!.seq_num < seqNum) {
+    while (this.length > 0 && this.at(0)!.seqNum < seqNum) {
       this.#shift()
       count++
     }
@@ -130,7 +130,7 @@ class Window {
     let high = this.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (this.at(middle)!.seq_num < seqNum) low = middle + 1
+      if (this.at(middle)!.seqNum < seqNum) low = middle + 1
       else high = middle
     }
     return low

@@ -1,35 +1,25 @@
 import { useState } from 'preact/hooks'
-import type { WireRecord } from '../api/types.ts'
+import { lossyTextOf } from '../../../src/model/bytes.ts'
+import type { SequencedRecord } from '../../../src/model/record.ts'
+import { readCall, type StreamTarget } from '../curl.ts'
 import { formatBytes, formatTime } from '../format.ts'
 import { CopyButton, CurlButton } from '../ui/copy.tsx'
 import { Scroll } from '../ui/notice.tsx'
-import type { StreamTarget } from './follow.ts'
-import {
-  bytesOf,
-  commandOf,
-  commandText,
-  decodedLength,
-  decodeText,
-  type Format,
-  hexOf,
-  previewOf,
-  renderBody,
-} from './record.ts'
+import { commandText, type Format, hexOf, previewOf, renderBody } from './record.ts'
 
 /** A record on one line. */
-export function RecordRow({ record, format }: { readonly record: WireRecord; readonly format: Format }) {
-  const command = commandOf(record)
-  const headers = record.headers ?? []
+export function RecordRow({ record, format }: { readonly record: SequencedRecord; readonly format: Format }) {
+  const { command, headers } = record
   const time = formatTime(record.timestamp)
   return (
     <>
-      <span class="seq">{record.seq_num}</span>
+      <span class="seq">{record.seqNum}</span>
       <time title={time}>{time.slice(5)}</time>
       {command === undefined ? (
         <span class="body">
           {headers.map(([name, value], index) => (
             <span key={index} class="header">
-              {decodeText(name)}={decodeText(value).slice(0, 40)}
+              {lossyTextOf(name)}={lossyTextOf(value).slice(0, 40)}
             </span>
           ))}
           {previewOf(record.body, format)}
@@ -43,50 +33,41 @@ export function RecordRow({ record, format }: { readonly record: WireRecord; rea
   )
 }
 
-/** More than this is shown on request only: laying out a megabyte of text takes a moment. */
-const BODY_BASE64_MAX = 65_536
+/** More bytes are shown on request only: laying out a megabyte of text takes a moment. */
+const SHOWN_BYTES_MAX = 49_152
 
 /** A record with all of its headers and its body. */
 export function RecordDetail(props: {
   readonly target: StreamTarget
-  readonly record: WireRecord
+  readonly record: SequencedRecord
   readonly format: Format
   readonly onClose: () => void
 }) {
   const { target, record, format, onClose } = props
-  const { seq_num, timestamp, headers = [], body = '' } = record
+  const { seqNum, timestamp, headers, body, command } = record
   const [isWhole, setWhole] = useState(false)
-  const isCut = !isWhole && body.length > BODY_BASE64_MAX
-  const shown = renderBody(isCut ? body.slice(0, BODY_BASE64_MAX) : body, format, isCut)
-  const command = commandOf(record)
+  const isCut = !isWhole && body.length > SHOWN_BYTES_MAX
+  const shown = renderBody(isCut ? body.subarray(0, SHOWN_BYTES_MAX) : body, format, isCut)
   return (
-    <aside class="detail" aria-label={`Record ${seq_num}`}>
+    <aside class="detail" aria-label={`Record ${seqNum}`}>
       <header>
-        <h2>Record {seq_num}</h2>
+        <h2>Record {seqNum}</h2>
         {command !== undefined && <span class="tag">{command.kind} command</span>}
         <span class="spacer" />
         <CopyButton text={() => renderBody(body, format).text} label="Copy body" class="quiet" />
-        <CurlButton
-          call={() => ({
-            method: 'GET',
-            path: ['streams', target.stream, 'records'],
-            basin: target.basin,
-            query: { seq_num, count: 1 },
-            encryptionKey: target.encryptionKey,
-          })}
-        />
+        <CurlButton call={() => readCall(target, { seqNum, count: 1 })} />
         <button type="button" class="quiet icon" aria-label="Close the record" onClick={onClose}>
           ✕
         </button>
       </header>
-      <Scroll label={`Contents of record ${seq_num}`}>
+      <Scroll label={`Contents of record ${seqNum}`}>
         <dl class="facts">
           <dt>Time</dt>
           <dd>
             {formatTime(timestamp)} <span class="hint">{timestamp}</span>
           </dd>
           <dt>Body</dt>
-          <dd>{formatBytes(decodedLength(body))}</dd>
+          <dd>{formatBytes(body.length)}</dd>
         </dl>
         {command !== undefined && <p>This command {commandText(command)}.</p>}
         {headers.length > 0 && (
@@ -100,22 +81,22 @@ export function RecordDetail(props: {
             <tbody>
               {headers.map(([name, value], index) => (
                 <tr key={index}>
-                  <td>{decodeText(name) || '(empty)'}</td>
-                  <td>{format === 'hex' ? hexOf(bytesOf(value)) : decodeText(value)}</td>
+                  <td>{lossyTextOf(name) || '(empty)'}</td>
+                  <td>{format === 'hex' ? hexOf(value) : lossyTextOf(value)}</td>
                 </tr>
               ))}
             </tbody>
           </table>
         )}
         {shown.note !== undefined && <p class="hint">{shown.note}</p>}
-        {body === '' ? (
+        {body.length === 0 ? (
           <p class="hint">The body is empty.</p>
         ) : (
           <pre class={shown.isHex ? 'hex' : ''}>{shown.text}</pre>
         )}
         {isCut && (
           <button type="button" onClick={() => setWhole(true)}>
-            Show all {formatBytes(decodedLength(body))}
+            Show all {formatBytes(body.length)}
           </button>
         )}
       </Scroll>

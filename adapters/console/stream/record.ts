@@ -1,49 +1,9 @@
-import { textOf, utf8 } from '../../../src/model/bytes.ts'
-import { parseCommand } from '../../../src/model/command.ts'
-import type { Command } from '../../../src/model/record.ts'
-import { decodeBase64 } from '../../../src/wire/base64.ts'
-import type { WireRecord } from '../api/types.ts'
+import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
+import type { Command, SequencedRecord } from '../../../src/model/record.ts'
 import { indentJson } from './json-text.ts'
 
 /** How bytes are shown. */
 export type Format = 'text' | 'json' | 'hex'
-
-/** The bytes of base64; empty if it is malformed. */
-export function bytesOf(base64: string | undefined): Uint8Array {
-  return decodeBase64(base64 ?? '') ?? new Uint8Array()
-}
-
-const lenient = new TextDecoder()
-
-/** The text of base64. Bytes that are not UTF-8 become U+FFFD. */
-export function decodeText(base64: string | undefined): string {
-  return lenient.decode(bytesOf(base64))
-}
-
-/** The length of the bytes that base64 encodes. */
-export function decodedLength(base64: string | undefined): number {
-  if (base64 === undefined) return 0
-  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
-  return (base64.length / 4) * 3 - padding
-}
-
-/** The metered size of a record (docs/protocol.md "Metered size"). */
-export function meteredSize({ headers = [], body }: WireRecord): number {
-  let bytes = 8 + decodedLength(body)
-  for (const [name, value] of headers) bytes += 2 + decodedLength(name) + decodedLength(value)
-  return bytes
-}
-
-/** The command of a command record; undefined for other records. */
-export function commandOf({ headers = [], body }: WireRecord): Command | undefined {
-  const [header] = headers
-  if (headers.length !== 1 || header === undefined || header[0] !== '') return undefined
-  try {
-    return parseCommand(bytesOf(header[1]), bytesOf(body))
-  } catch {
-    return undefined
-  }
-}
 
 /** What a command does, in words. */
 export function commandText(command: Command): string {
@@ -52,16 +12,15 @@ export function commandText(command: Command): string {
   return `sets the fencing token to ${JSON.stringify(command.token)}`
 }
 
-/** Base64 of this length holds the bytes that a row can show. */
-const PREVIEW_BASE64 = 512
+/** A row does not show more bytes than this. */
+const PREVIEW_BYTES = 384
 
 /** The beginning of a body on one line. */
-export function previewOf(body: string | undefined, format: Format): string {
-  const bytes = bytesOf(body?.slice(0, PREVIEW_BASE64))
+export function previewOf(body: Uint8Array, format: Format): string {
+  const bytes = body.subarray(0, PREVIEW_BYTES)
   if (format === 'hex') return hexOf(bytes)
   // The end may be in the middle of a character.
-  const isCut = (body?.length ?? 0) > PREVIEW_BASE64
-  const text = new TextDecoder().decode(bytes, { stream: isCut })
+  const text = new TextDecoder().decode(bytes, { stream: bytes.length < body.length })
   return text.replace(/\s+/g, ' ')
 }
 
@@ -86,12 +45,11 @@ export interface RenderedBody {
   readonly text: string
   readonly isHex: boolean
   /** If the body does not have the format that was asked for. */
-  readonly note?: string
+  readonly note?: string | undefined
 }
 
 /** A body, or the beginning of one, in a format. */
-export function renderBody(body: string | undefined, format: Format, isCut = false): RenderedBody {
-  const bytes = bytesOf(body)
+export function renderBody(bytes: Uint8Array, format: Format, isCut = false): RenderedBody {
   if (format === 'hex') return { text: hexDump(bytes), isHex: true }
   const text = isCut ? beginningOf(bytes) : textOf(bytes)
   if (text === undefined) return { text: hexDump(bytes), isHex: true, note: 'Not UTF-8, shown as hex' }
@@ -113,13 +71,7 @@ function beginningOf(bytes: Uint8Array): string | undefined {
 }
 
 /** Whether a record contains a text in its body or headers, in any case. `needle` is in lower case. */
-export function matches({ headers = [], body }: WireRecord, needle: string): boolean {
-  if (needle === '') return true
-  if (decodeText(body).toLowerCase().includes(needle)) return true
-  return headers.some((header) => header.some((part) => decodeText(part).toLowerCase().includes(needle)))
-}
-
-/** The length of a text in UTF-8. */
-export function utf8Bytes(text: string): number {
-  return utf8(text).length
+export function matches({ headers, body }: SequencedRecord, needle: string): boolean {
+  const contains = (bytes: Uint8Array) => lossyTextOf(bytes).toLowerCase().includes(needle)
+  return contains(body) || headers.some((header) => header.some(contains))
 }

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { readCall } from '../curl.ts'
 import { formatCount, plural } from '../format.ts'
 import { useDebounced } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
@@ -6,9 +7,9 @@ import { Select } from '../ui/field.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
-import { followCall, type Start } from './follow.ts'
 import type { Format } from './record.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
+import type { Start } from './tail.ts'
 import { type Tail, type TailState, useTail } from './use-tail.ts'
 
 /** The height of a row, in CSS pixels; `.row` in `views.css` has the same. */
@@ -23,7 +24,7 @@ export function Records(props: {
   const { basin, stream, cipher } = props
   const encryptionKey = useEncryptionKey(basin, stream)
   const target = { basin, stream, encryptionKey }
-  const [start, setStart] = useState<Start>({ kind: 'tail_offset', value: 100 })
+  const [start, setStart] = useState<Start>({ tailOffset: 100 })
   const [isPaused, setPaused] = useState(false)
   const [isFollowing, setFollowing] = useState(true)
   const [format, setFormat] = useState<Format>('text')
@@ -36,7 +37,7 @@ export function Records(props: {
 
   const index = selected === undefined ? -1 : buffer.indexOf(selected)
   const record = buffer.at(index)
-  const digits = String(buffer.at(buffer.length - 1)?.seq_num ?? 0).length
+  const digits = String(buffer.at(buffer.length - 1)?.seqNum ?? 0).length
   return (
     <section class="records">
       <div class="toolbar">
@@ -46,7 +47,7 @@ export function Records(props: {
             setPaused(false)
             setSelected(undefined)
             // A start in the past is read from its beginning.
-            setFollowing(next.kind === 'tail_offset')
+            setFollowing(next.tailOffset !== undefined)
           }}
         />
         <button
@@ -83,7 +84,7 @@ export function Records(props: {
           onChange={() => setStart({ ...start })}
         />
         <span class="spacer" />
-        <CurlButton call={() => followCall(target, start)} />
+        <CurlButton call={() => readCall(target, { ...start, waitMs: Number.POSITIVE_INFINITY })} />
       </div>
       <Status tail={tail} hasFilter={filter !== ''} needsKey={needsKey} />
       {state.kind === 'failed' && !needsKey && <Problem error={state.error} />}
@@ -103,7 +104,7 @@ export function Records(props: {
               renderRow={(row) => <RecordRow record={buffer.at(row)!} format={format} />}
               selected={index}
               onSelect={(row) => {
-                setSelected(buffer.at(row)!.seq_num)
+                setSelected(buffer.at(row)!.seqNum)
                 // New records must not move the selected one away.
                 setFollowing(false)
               }}
@@ -121,7 +122,7 @@ export function Records(props: {
         </div>
         {record !== undefined && (
           <RecordDetail
-            key={record.seq_num}
+            key={record.seqNum}
             target={target}
             record={record}
             format={format}
@@ -157,7 +158,7 @@ function Status(props: { readonly tail: Tail; readonly hasFilter: boolean; reado
 function stateText(state: TailState): string {
   if (state.kind === 'retrying') return `Reconnecting: ${state.message}`
   if (state.kind === 'paused') return 'Paused: not reading; resuming skips nothing'
-  return { connecting: 'Connecting', following: 'Live', ended: 'Ended', failed: 'Stopped' }[state.kind]
+  return { connecting: 'Connecting', following: 'Live', failed: 'Stopped' }[state.kind]
 }
 
 function emptyText({ buffer, state, isFiltered }: Tail, filter: string): string {
@@ -171,7 +172,7 @@ function emptyText({ buffer, state, isFiltered }: Tail, filter: string): string 
 
 /** Chooses the first record of a tail. */
 function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
-  const [kind, setKind] = useState<Start['kind']>('tail_offset')
+  const [kind, setKind] = useState<keyof Start>('tailOffset')
   const [count, setCount] = useState('100')
   const [time, setTime] = useState(() => localTime(Date.now() - 3_600_000))
   const value = kind === 'timestamp' ? Date.parse(time) : Number(count)
@@ -181,15 +182,15 @@ function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
       class="inline"
       onSubmit={(event) => {
         event.preventDefault()
-        if (isValid) onStart({ kind, value })
+        if (isValid) onStart({ [kind]: value })
       }}
     >
       <Select
         label="Start from"
         value={kind}
         options={[
-          ['tail_offset', 'Records before the tail'],
-          ['seq_num', 'Sequence number'],
+          ['tailOffset', 'Records before the tail'],
+          ['seqNum', 'Sequence number'],
           ['timestamp', 'Time'],
         ]}
         onChange={setKind}
@@ -206,7 +207,7 @@ function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
         <input
           class="short"
           inputMode="numeric"
-          aria-label={kind === 'seq_num' ? 'Sequence number' : 'Records before the tail'}
+          aria-label={kind === 'seqNum' ? 'Sequence number' : 'Records before the tail'}
           aria-invalid={!isValid}
           value={count}
           onInput={(event) => setCount(event.currentTarget.value)}

@@ -1,4 +1,3 @@
-import type { StreamConfig, StreamInfo } from '../api/types.ts'
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamConfigOf, streamFields } from '../config/model.ts'
@@ -18,13 +17,12 @@ export function StreamView(props: {
   readonly tab: StreamTab
 }) {
   const { basin, stream, tab } = props
-  const { client, navigate, announce } = useConsole()
-  const path = ['streams', stream]
+  const { connection, navigate, announce } = useConsole()
+  const handle = connection.hw.basin(basin).stream(stream)
   // Only lists tell whether a stream is encrypted.
   const info = useLoad(async (signal) => {
-    const call = { method: 'GET', path: ['streams'], basin, query: { prefix: stream, limit: 1 } } as const
-    const { streams } = await client.json<{ streams: StreamInfo[] }>(call, signal)
-    return streams.find(({ name }) => name === stream)
+    const { items } = await connection.hw.basin(basin).listStreams({ prefix: stream, limit: 1 }, { signal })
+    return items.find(({ name }) => name === stream)
   }, [])
   // The key is asked for unless the stream is known to need none. A stream that does not exist needs none.
   const cipher = info.isLoading ? null : info.error === undefined ? (info.data?.cipher ?? null) : undefined
@@ -59,13 +57,8 @@ export function StreamView(props: {
       {tab === 'configuration' && (
         <>
           <ConfigForm
-            load={async (signal) =>
-              streamFields(await client.json<StreamConfig>({ method: 'GET', path, basin }, signal))
-            }
-            save={async (fields) => {
-              const body = streamConfigOf(fields)
-              return streamFields(await client.json<StreamConfig>({ method: 'PATCH', path, basin, body }))
-            }}
+            load={async (signal) => streamFields(await handle.storedConfig({ signal }))}
+            save={async (fields) => streamFields(await handle.reconfigureStored(streamConfigOf(fields)))}
           >
             {(fields, onChange) => (
               <StreamConfigFields
@@ -81,7 +74,7 @@ export function StreamView(props: {
             name={stream}
             contents="all of its records"
             onDelete={async () => {
-              await client.json({ method: 'DELETE', path, basin })
+              await handle.delete()
               announce(`Deleted ${stream}`)
               navigate({ view: 'basin', basin, tab: 'streams' })
             }}

@@ -1,11 +1,14 @@
 import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
+import type { StreamPosition } from '../../../src/model/position.ts'
+import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
-import { type FollowEvents, fixedStart, follow, type Start, type StreamTarget } from './follow.ts'
+import type { StreamTarget } from '../curl.ts'
 import { RecordBuffer } from './record-buffer.ts'
+import { fixedStart, follow, type Start } from './tail.ts'
 
 /** The state of a live tail. */
 export type TailState =
-  | { readonly kind: 'connecting' | 'following' | 'paused' | 'ended' }
+  | { readonly kind: 'connecting' | 'following' | 'paused' }
   | { readonly kind: 'retrying'; readonly message: string }
   | { readonly kind: 'failed'; readonly error: Error }
 
@@ -33,7 +36,7 @@ interface Progress {
  * skipped. A new `start` object restarts the tail.
  */
 export function useTail(target: StreamTarget, start: Start, isPaused: boolean, filter: string): Tail {
-  const { client } = useConsole()
+  const { connection } = useConsole()
   const { basin, stream, encryptionKey } = target
   const buffer = useRef(new RecordBuffer()).current
   const [state, setState] = useState<TailState>({ kind: 'connecting' })
@@ -58,29 +61,31 @@ export function useTail(target: StreamTarget, start: Start, isPaused: boolean, f
     }
     const abort = new AbortController()
     const at = progress.current
-    const events: FollowEvents = {
-      onBatch({ records }) {
-        const last = records.at(-1)
-        if (last === undefined) return
+    const isReceiving = () =>
+      setState((before) => (before.kind === 'following' ? before : { kind: 'following' }))
+    setState({ kind: 'connecting' })
+    const events = {
+      onRecords(records: readonly SequencedRecord[]) {
         buffer.add(records)
-        at.from = { kind: 'seq_num', value: last.seq_num + 1 }
+        at.from = { seqNum: records.at(-1)!.seqNum + 1 }
+        isReceiving()
         render()
       },
-      onTail(tail) {
+      onTail(tail: StreamPosition) {
         at.from = fixedStart(at.from, tail)
-        at.tail = tail.seq_num
+        at.tail = tail.seqNum
+        isReceiving()
         render()
       },
-      onState(next) {
-        setState(typeof next === 'string' ? { kind: next } : { kind: 'retrying', message: next.retrying })
+      onReconnect({ message }: Error) {
+        setState({ kind: 'retrying', message })
       },
     }
-    follow(client, { basin, stream, encryptionKey }, at.from, events, abort.signal).then(
-      () => abort.signal.aborted || setState({ kind: 'ended' }),
+    follow(connection, { basin, stream, encryptionKey }, at.from, events, abort.signal).catch(
       (error) => abort.signal.aborted || setState({ kind: 'failed', error }),
     )
     return () => abort.abort()
-  }, [client, basin, stream, encryptionKey, start, isPaused])
+  }, [connection, basin, stream, encryptionKey, start, isPaused])
 
   useEffect(() => {
     let before = buffer.received
@@ -92,7 +97,7 @@ export function useTail(target: StreamTarget, start: Start, isPaused: boolean, f
   }, [])
 
   const { from, tail } = progress.current
-  const behind = buffer.received > 0 && from.kind === 'seq_num' ? Math.max(0, tail - from.value) : 0
+  const behind = buffer.received > 0 ? Math.max(0, tail - (from.seqNum ?? tail)) : 0
   return { buffer, state, rate, behind, isFiltered }
 }
 

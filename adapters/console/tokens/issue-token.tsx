@@ -13,7 +13,7 @@ import { scopeWarnings } from './scope-words.ts'
 
 /** A form that issues a token, and shows the token once. */
 export function IssueToken({ onClose }: { readonly onClose: () => void }) {
-  const { client } = useConsole()
+  const { hw } = useConsole().connection
   const [id, setId] = useState('')
   const [expiry, setExpiry] = useState<'own' | 'after'>('own')
   const [after, setAfter] = useState({ count: '30', unit: 86_400 })
@@ -23,15 +23,9 @@ export function IssueToken({ onClose }: { readonly onClose: () => void }) {
   const problem = id === '' ? undefined : accessTokenIdProblem(id)
   const canPrefix = scope.streams.kind === 'prefix'
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    const expires = expiry === 'own' ? undefined : Date.now() + secondsOf(after, 'Expiry') * 1000
-    const body = {
-      id,
-      scope: scopeOf(scope),
-      auto_prefix_streams: canPrefix && isPrefixed,
-      ...(expires !== undefined && { expires_at: new Date(expires).toISOString() }),
-    }
-    const call = { method: 'POST', path: ['access-tokens'], body } as const
-    setIssued((await client.json<{ access_token: string }>(call)).access_token)
+    const expiresAt = expiry === 'own' ? null : Date.now() + secondsOf(after, 'Expiry') * 1000
+    const autoPrefixStreams = canPrefix && isPrefixed
+    setIssued(await hw.issueAccessToken({ id, scope: scopeOf(scope), autoPrefixStreams, expiresAt }))
   })
   if (issued !== undefined) return <Issued id={id} token={issued} onClose={onClose} />
   return (

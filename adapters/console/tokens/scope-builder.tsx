@@ -1,7 +1,8 @@
-import type { Operation } from '../../../src/model/operations.ts'
-import type { GroupAccess, GroupLevel, ResourceSet, TokenScope } from '../api/types.ts'
+import { GROUP_OF } from '../../../src/core/permission.ts'
+import type { AccessScope, GroupPermissions, ResourceSet } from '../../../src/model/access.ts'
+import { OPERATION_LEVELS, type Operation, type OperationLevel } from '../../../src/model/operations.ts'
 import { Checkbox, SelectField } from '../ui/field.tsx'
-import { OPERATION_NAMES, OPERATION_WORDS, scopeSentences, scopeWarnings } from './scope-words.ts'
+import { OPERATION_NAMES, scopeSentences, scopeWarnings } from './scope-words.ts'
 
 /** The resources of one kind, as the form has them. */
 interface SetFields {
@@ -15,7 +16,7 @@ export interface ScopeFields {
   readonly streams: SetFields
   readonly tokens: SetFields
   /** Such as `stream:read`. */
-  readonly groups: readonly `${GroupLevel}:${GroupAccess}`[]
+  readonly groups: readonly `${OperationLevel}:${keyof GroupPermissions}`[]
   readonly ops: readonly Operation[]
 }
 
@@ -42,17 +43,17 @@ export const PRESETS: readonly (readonly [title: string, scope: ScopeFields])[] 
   ],
 ]
 
-/** The scope of fields, as the wire protocol has it. */
-export function scopeOf({ basins, streams, tokens, groups, ops }: ScopeFields): TokenScope {
-  const level = (name: GroupLevel) => ({
+/** The scope of fields. */
+export function scopeOf({ basins, streams, tokens, groups, ops }: ScopeFields): AccessScope {
+  const level = (name: OperationLevel) => ({
     read: groups.includes(`${name}:read`),
     write: groups.includes(`${name}:write`),
   })
   return {
     basins: setOf(basins),
     streams: setOf(streams),
-    access_tokens: setOf(tokens),
-    op_groups: { account: level('account'), basin: level('basin'), stream: level('stream') },
+    accessTokens: setOf(tokens),
+    opGroups: { account: level('account'), basin: level('basin'), stream: level('stream') },
     ops,
   }
 }
@@ -63,7 +64,6 @@ function setOf({ kind, text }: SetFields): ResourceSet | null {
   return kind === 'prefix' ? { prefix: text } : { exact: text }
 }
 
-const LEVELS = ['account', 'basin', 'stream'] as const
 const ACCESSES = ['read', 'write'] as const
 
 /** Builds the scope of a token, and states in words what it permits. */
@@ -158,7 +158,7 @@ function Operations(props: { readonly scope: ScopeFields; readonly onChange: (sc
           </tr>
         </thead>
         <tbody>
-          {LEVELS.map((level) => (
+          {OPERATION_LEVELS.map((level) => (
             <tr key={level}>
               <th scope="row">{level}</th>
               {ACCESSES.map((access) => (
@@ -186,9 +186,7 @@ function Operations(props: { readonly scope: ScopeFields; readonly onChange: (sc
         <summary>Single operations ({scope.ops.length})</summary>
         <div class="checks">
           {OPERATION_NAMES.map((name) => {
-            const isInGroup = scope.groups.includes(
-              OPERATION_WORDS[name].group.join(':') as `${'stream'}:read`,
-            )
+            const isInGroup = scope.groups.includes(GROUP_OF[name].join(':') as `${'stream'}:read`)
             return (
               <Checkbox
                 key={name}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { TokenInfo } from '../api/types.ts'
+import type { AccessTokenInfo } from '../../../src/model/access.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
 import { Confirm } from '../ui/dialog.tsx'
@@ -9,37 +9,33 @@ import { scopeSummary } from './scope-words.ts'
 
 /** The access tokens of the account. */
 export function TokenList() {
-  const { client, announce } = useConsole()
+  const { connection, announce } = useConsole()
   const [isIssuing, setIssuing] = useState(false)
   const [revoking, setRevoking] = useState<string>()
   const [version, setVersion] = useState(0)
   return (
     <>
       <h1 tabIndex={-1}>Access tokens</h1>
-      <NameList<TokenInfo>
+      <NameList<AccessTokenInfo>
         noun="token"
         version={version}
-        load={async (query, signal) => {
-          const call = { method: 'GET', path: ['access-tokens'], query } as const
-          const page = await client.json<{ access_tokens: TokenInfo[]; has_more: boolean }>(call, signal)
-          return { items: page.access_tokens, hasMore: page.has_more }
-        }}
+        load={(query, options) => connection.hw.listAccessTokens(query, options)}
         nameOf={({ id }) => id}
         columns={[
           { title: 'Id', cell: ({ id }) => <span class="name">{id}</span> },
           {
             title: 'Permits',
             isSecondary: true,
-            cell: ({ scope, auto_prefix_streams }) => (
+            cell: ({ scope, autoPrefixStreams }) => (
               <span class="scope">
                 {scopeSummary(scope)}
-                {auto_prefix_streams === true && '. Stream names are shown without their prefix'}
+                {autoPrefixStreams && '. Stream names are shown without their prefix'}
               </span>
             ),
           },
           {
             title: 'Expires',
-            cell: ({ expires_at }) => (expires_at == null ? 'never' : formatDate(expires_at)),
+            cell: ({ expiresAt }) => (expiresAt === null ? 'never' : formatDate(expiresAt)),
           },
           {
             title: 'Action',
@@ -76,7 +72,7 @@ export function TokenList() {
           action="Revoke"
           onClose={() => setRevoking(undefined)}
           onConfirm={async () => {
-            await client.json({ method: 'DELETE', path: ['access-tokens', revoking] })
+            await connection.hw.revokeAccessToken(revoking)
             announce(`Revoked ${revoking}`)
             setRevoking(undefined)
             setVersion(version + 1)

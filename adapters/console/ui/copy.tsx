@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
-import { type Call, curlCommand } from '../api/request.ts'
 import { useConsole } from '../context.ts'
+import { type CurlCall, curlCommand } from '../curl.ts'
 import { Dialog } from './dialog.tsx'
 import { Scroll } from './notice.tsx'
 
 /** Copies a text; where the browser does not permit it, shows it instead. */
 export function CopyButton(props: {
   readonly text: () => string
-  readonly label?: string
-  readonly done?: string
-  readonly class?: string
+  readonly label?: string | undefined
+  readonly done?: string | undefined
+  readonly class?: string | undefined
 }) {
   const { text, label = 'Copy', done = 'Copied' } = props
   const { announce } = useConsole()
@@ -40,9 +40,9 @@ export function CopyButton(props: {
 }
 
 /** Copies a call as a shell command; nothing where the server has no address. */
-export function CurlButton({ call }: { readonly call: () => Call }) {
-  const { client, hasAddress } = useConsole()
+export function CurlButton({ call }: { readonly call: () => CurlCall }) {
+  const { connection, hasAddress } = useConsole()
   if (!hasAddress) return null
-  const text = () => curlCommand(call(), client.target, client.token !== undefined)
+  const text = () => curlCommand(call(), connection.target, connection.isAuthorized)
   return <CopyButton label="Copy as curl" done="Copied the curl command" class="quiet" text={text} />
 }

@@ -11,7 +11,7 @@ const FIRST_FIELD = 'form input, form select, form footer button, footer button'
 export function Dialog(props: {
   readonly title: string
   readonly onClose: () => void
-  readonly isWide?: boolean
+  readonly isWide?: boolean | undefined
   readonly children: ComponentChildren
 }) {
   const { title, onClose, isWide = false, children } = props

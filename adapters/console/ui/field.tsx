@@ -11,7 +11,7 @@ export interface ControlAttributes {
 /** A labelled control, with a hint or a problem below it. */
 export function Field(props: {
   readonly label: string
-  readonly hint?: ComponentChildren
+  readonly hint?: ComponentChildren | undefined
   readonly problem?: string | undefined
   readonly children: (control: ControlAttributes) => ComponentChildren
 }) {
@@ -35,12 +35,12 @@ export function Field(props: {
 /** A labelled line of text. */
 export function TextField(props: {
   readonly label: string
-  readonly hint?: ComponentChildren
+  readonly hint?: ComponentChildren | undefined
   readonly problem?: string | undefined
   readonly value: string
   readonly onInput: (value: string) => void
-  readonly isRequired?: boolean
-  readonly isNumber?: boolean
+  readonly isRequired?: boolean | undefined
+  readonly isNumber?: boolean | undefined
 }) {
   const { label, hint, problem, value, onInput, isRequired = false, isNumber = false } = props
   return (
@@ -65,8 +65,8 @@ export type Options<Value extends string> = readonly (readonly [value: Value, te
 
 /** A select, labelled by `label` or by the field that it is in. */
 export function Select<Value extends string>(props: {
-  readonly control?: ControlAttributes
-  readonly label?: string
+  readonly control?: ControlAttributes | undefined
+  readonly label?: string | undefined
   readonly value: Value
   readonly options: Options<Value>
   readonly onChange: (value: Value) => void
@@ -91,12 +91,12 @@ export function Select<Value extends string>(props: {
 /** A labelled select. */
 export function SelectField<Value extends string>(props: {
   readonly label: string
-  readonly hint?: ComponentChildren
+  readonly hint?: ComponentChildren | undefined
   readonly value: Value
   readonly options: Options<Value>
   readonly onChange: (value: Value) => void
   /** What belongs to the chosen option. */
-  readonly children?: ComponentChildren
+  readonly children?: ComponentChildren | undefined
 }) {
   const { label, hint, value, options, onChange, children } = props
   return (
@@ -115,7 +115,7 @@ export function SelectField<Value extends string>(props: {
 export function Checkbox(props: {
   readonly label: ComponentChildren
   readonly checked: boolean
-  readonly disabled?: boolean
+  readonly disabled?: boolean | undefined
   readonly onChange: (checked: boolean) => void
 }) {
   const { label, checked, disabled = false, onChange } = props

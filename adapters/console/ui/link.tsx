@@ -5,8 +5,8 @@ import { fragmentOf, type Route } from '../route.ts'
 /** A link to a part of the console. */
 export function Link(props: {
   readonly to: Route
-  readonly current?: boolean
-  readonly shortcut?: string
+  readonly current?: boolean | undefined
+  readonly shortcut?: string | undefined
   readonly children: ComponentChildren
 }) {
   const { to, current = false, shortcut, children } = props

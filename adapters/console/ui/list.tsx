@@ -1,35 +1,28 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { CallOptions } from '../../../src/api/call-options.ts'
+import type { ListQuery, Page } from '../../../src/model/info.ts'
 import { useDebounced, useLoad } from './async.ts'
 import { Loading, Problem } from './notice.tsx'
 
 /** How many names a page of a list shows. */
 const PAGE_SIZE = 50
 
-/** One page of names. */
-export interface NamePage<Item> {
-  readonly items: readonly Item[]
-  readonly hasMore: boolean
-}
-
 export interface Column<Item> {
   readonly title: string
   /** Left out on narrow screens. */
-  readonly isSecondary?: boolean
+  readonly isSecondary?: boolean | undefined
   readonly cell: (item: Item) => ComponentChildren
 }
 
 /** A list in the order of names: a search by prefix, pages, and actions. */
 export function NameList<Item>(props: {
   readonly noun: string
-  readonly load: (
-    query: { readonly prefix: string; readonly start_after: string; readonly limit: number },
-    signal: AbortSignal,
-  ) => Promise<NamePage<Item>>
+  readonly load: (query: ListQuery, options?: CallOptions) => Promise<Page<Item>>
   readonly nameOf: (item: Item) => string
   readonly columns: readonly Column<Item>[]
   /** Called for the first name with the prefix that was entered; for the prefix itself if there is none. */
-  readonly onOpen?: (name: string) => void
+  readonly onOpen?: ((name: string) => void) | undefined
   /** Shown in place of an empty list without a search. */
   readonly empty: ComponentChildren
   readonly actions: ComponentChildren
@@ -44,7 +37,10 @@ export function NameList<Item>(props: {
   useEffect(() => setStarts(['']), [prefix])
   const start = starts.at(-1)!
   const { data, error, isLoading, reload } = useLoad(
-    async (signal) => ({ start, ...(await load({ prefix, start_after: start, limit: PAGE_SIZE }, signal)) }),
+    async (signal) => ({
+      start,
+      ...(await load({ prefix, startAfter: start, limit: PAGE_SIZE }, { signal })),
+    }),
     [prefix, start, version],
   )
   const isEmpty = data !== undefined && data.items.length === 0
@@ -57,8 +53,7 @@ export function NameList<Item>(props: {
     const name = typed.trim()
     if (name === '' || onOpen === undefined) return
     // The list may be that of an earlier prefix. A token that may not list can still open a name.
-    const query = { prefix: name, start_after: '', limit: 1 }
-    const found = await load(query, new AbortController().signal).catch(() => undefined)
+    const found = await load({ prefix: name, limit: 1 }).catch(() => undefined)
     const first = found?.items[0]
     onOpen(first === undefined ? name : nameOf(first))
   }

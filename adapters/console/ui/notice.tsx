@@ -1,16 +1,23 @@
 import type { ComponentChildren } from 'preact'
-import { ApiError } from '../api/client.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
 
-/** An error, with the code and the status of the server; nothing if there is none. */
+/** An error, with its code; nothing if there is none. */
 export function Problem({ error }: { readonly error: Error | undefined }) {
   if (error === undefined) return null
-  const code = error instanceof ApiError ? [error.code, error.status || ''].join(' ').trim() : ''
   return (
     <p class="notice bad" role="alert">
-      {error.message}
-      {code !== '' && <code>{code}</code>}
+      {messageOf(error)}
+      {HeadwaterError.is(error) && <code>{error.code}</code>}
     </p>
   )
+}
+
+/** The message of an error, with the fencing token or the tail, which are only in its details. */
+function messageOf(error: Error): string {
+  const { message, fencingToken, tail } = error as Partial<HeadwaterError> & Error
+  if (fencingToken === '') return 'the stream has no fencing token'
+  if (fencingToken !== undefined) return `the fencing token of the stream is ${JSON.stringify(fencingToken)}`
+  return tail === undefined ? message : `${message}: the tail is ${tail.seqNum}`
 }
 
 /** A neutral remark. */

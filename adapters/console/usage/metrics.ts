@@ -1,32 +1,36 @@
-import type { Call } from '../api/request.ts'
-import type { Metric, MetricPoint } from '../api/types.ts'
+import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
+import type {
+  Metric,
+  MetricInterval,
+  MetricPoint,
+  MetricSet,
+  MetricUnit,
+} from '../../../src/model/metrics.ts'
+import type { Headwater } from '../../client/index.ts'
 
 /** The account, a basin, or a stream. */
 export interface UsageOf {
-  readonly basin?: string
-  readonly stream?: string
+  readonly basin?: string | undefined
+  readonly stream?: string | undefined
 }
 
-/** Shorter names are invalid in the paths of metrics (docs/protocol.md "Names"). */
-const BASIN_NAME_MIN = 8
-
-/** Whether the protocol has metrics of it. */
+/** Whether the protocol has metrics of it: shorter names are invalid in their paths. */
 export function hasMetrics({ basin }: UsageOf): boolean {
-  return basin === undefined || basin.length >= BASIN_NAME_MIN
+  return basin === undefined || basin.length >= BASIN_NAME_BYTES_MIN_ON_POST
 }
 
-/** A metric set: its title, and whether it takes an interval. */
-export interface MetricSet {
-  readonly set: string
+/** A metric set as a chart: its title, and whether it takes an interval. */
+export interface ChartedSet {
+  readonly set: MetricSet
   readonly title: string
   readonly takesInterval: boolean
 }
 
-const ACCOUNT: readonly MetricSet[] = [
+const ACCOUNT: readonly ChartedSet[] = [
   { set: 'account-ops', title: 'Operations on the account', takesInterval: true },
   { set: 'active-basins', title: 'Active basins', takesInterval: false },
 ]
-const BASIN: readonly MetricSet[] = [
+const BASIN: readonly ChartedSet[] = [
   { set: 'storage', title: 'Stored', takesInterval: false },
   { set: 'append-throughput', title: 'Appended', takesInterval: true },
   { set: 'append-ops', title: 'Append operations', takesInterval: true },
@@ -34,36 +38,43 @@ const BASIN: readonly MetricSet[] = [
   { set: 'read-ops', title: 'Read operations', takesInterval: true },
   { set: 'basin-ops', title: 'Operations on the basin', takesInterval: true },
 ]
-const STREAM: readonly MetricSet[] = [{ set: 'storage', title: 'Stored', takesInterval: false }]
+const STREAM: readonly ChartedSet[] = [{ set: 'storage', title: 'Stored', takesInterval: false }]
 
 /** The metric sets of a level (docs/protocol.md "Metric sets"). */
-export function metricSetsOf({ basin, stream }: UsageOf): readonly MetricSet[] {
+export function metricSetsOf({ basin, stream }: UsageOf): readonly ChartedSet[] {
   if (stream !== undefined) return STREAM
   return basin === undefined ? ACCOUNT : BASIN
 }
 
-/** Ranges of time: their length in seconds, and the interval of their values. */
+const HOUR = 3_600_000
+
+/** Ranges of time: their length in milliseconds, and the interval of their values. */
 export const RANGES = [
-  { title: 'Last hour', seconds: 3600, interval: 'minute' },
-  { title: 'Last 24 hours', seconds: 86_400, interval: 'hour' },
-  { title: 'Last 7 days', seconds: 604_800, interval: 'hour' },
-  { title: 'Last 30 days', seconds: 2_592_000, interval: 'day' },
+  { title: 'Last hour', ms: HOUR, interval: 'minute' },
+  { title: 'Last 24 hours', ms: 24 * HOUR, interval: 'hour' },
+  { title: 'Last 7 days', ms: 168 * HOUR, interval: 'hour' },
+  { title: 'Last 30 days', ms: 720 * HOUR, interval: 'day' },
 ] as const
 export type Range = (typeof RANGES)[number]
 
-/** The call that queries a metric set. `end` is in seconds since the Unix epoch. */
-export function metricsCall(of: UsageOf, set: MetricSet, range: Range, end: number): Call {
-  const names = [of.basin, of.stream].filter((name) => name !== undefined)
-  const interval = set.takesInterval ? range.interval : undefined
-  return {
-    method: 'GET',
-    path: ['metrics', ...names],
-    query: { set: set.set, start: end - range.seconds, end, interval },
-  }
+/** Queries a metric set. `end` is in milliseconds since the Unix epoch. */
+export function queryMetrics(
+  hw: Headwater,
+  { basin, stream }: UsageOf,
+  { set, takesInterval }: ChartedSet,
+  range: Range,
+  end: number,
+  signal?: AbortSignal,
+): Promise<readonly Metric[]> {
+  const interval = takesInterval ? range.interval : undefined
+  const account = hw as { metrics(query: object, options: object): Promise<readonly Metric[]> }
+  const level =
+    basin === undefined ? account : stream === undefined ? hw.basin(basin) : hw.basin(basin).stream(stream)
+  return (level as typeof account).metrics({ set, start: end - range.ms, end, interval }, { signal })
 }
 
-/** A line of a chart. */
-interface ChartSeries {
+/** A line of a chart, or a colour of its bars. */
+export interface ChartSeries {
   readonly name: string
   readonly points: readonly MetricPoint[]
   /** The sum of totals, or the last of measurements. */
@@ -72,7 +83,7 @@ interface ChartSeries {
 
 /** What a metric set returned, as one chart. */
 export interface ChartData {
-  readonly unit: string
+  readonly unit: MetricUnit
   /** Totals are drawn as bars, measurements as a line. */
   readonly kind: 'totals' | 'measurements'
   readonly series: readonly ChartSeries[]
@@ -82,8 +93,8 @@ export interface ChartData {
 
 /** Combines the metrics of a set. Series without any value are left out. */
 export function chartOf(metrics: readonly Metric[]): ChartData {
-  const all = metrics.flatMap(({ accumulation, gauge }) => accumulation ?? gauge ?? [])
-  const kind = metrics.some(({ gauge }) => gauge !== undefined) ? 'measurements' : 'totals'
+  const all = metrics.filter((metric) => metric.kind !== 'label')
+  const kind = all.some((metric) => metric.kind === 'gauge') ? 'measurements' : 'totals'
   const series = all
     .filter(({ values }) => values.length > 0)
     .map(({ name, values }) => {
@@ -92,58 +103,33 @@ export function chartOf(metrics: readonly Metric[]): ChartData {
       return { name, points: values, summary }
     })
     .sort((a, b) => b.summary - a.summary)
-  const labels = metrics.flatMap(({ label }) => label?.values ?? [])
-  return { unit: all[0]?.unit ?? '', kind, series, labels }
+  const labels = metrics.flatMap((metric) => (metric.kind === 'label' ? metric.values : []))
+  return { unit: all[0]?.unit ?? 'operations', kind, series, labels }
 }
 
-/** A range of time in seconds since the Unix epoch, and the interval of its values. */
+/** A range of time in milliseconds since the Unix epoch, of whole intervals. */
 export interface TimeRange {
   readonly start: number
   readonly end: number
-  readonly interval: string
+  /** The length of an interval. */
+  readonly step: number
 }
 
-/** The times, and the values of each series at them: null where there is none. */
-export type AlignedData = [times: number[], ...values: (number | null)[][]]
-
-const INTERVAL_SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3600, day: 86_400 }
+const INTERVAL_MS: Readonly<Record<MetricInterval, number>> = { minute: 60_000, hour: HOUR, day: 24 * HOUR }
 
 /** The whole intervals that a range touches. */
-export function wholeIntervals({ start, end, interval }: TimeRange): TimeRange {
-  const step = INTERVAL_SECONDS[interval] ?? 3600
-  return { start: Math.floor(start / step) * step, end: Math.ceil(end / step) * step, interval }
+export function wholeIntervals(start: number, end: number, interval: MetricInterval): TimeRange {
+  const step = INTERVAL_MS[interval]
+  return { start: Math.floor(start / step) * step, end: Math.ceil(end / step) * step, step }
 }
 
-/**
- * The points of all series on one axis, as uPlot takes them. Totals are zero in intervals without usage;
- * measurements have no value there.
- */
-export function alignedData(
-  { series, kind }: Pick<ChartData, 'series' | 'kind'>,
-  range: TimeRange,
-): AlignedData {
-  const times = new Set(series.flatMap(({ points }) => points.map(([time]) => time)))
-  if (kind === 'totals') {
-    const step = INTERVAL_SECONDS[range.interval] ?? 3600
-    const { start, end } = wholeIntervals(range)
-    for (let time = start; time < end; time += step) times.add(time)
-  }
-  const axis = [...times].sort((a, b) => a - b)
-  const values = series.map(({ points }) => {
-    const byTime = new Map(points)
-    return axis.map((time) => byTime.get(time) ?? (kind === 'totals' ? 0 : null))
-  })
-  return [axis, ...values]
-}
-
-/** Adds to each series those after it, which are drawn over it: bars then stand on each other. */
-export function stacked([times, ...values]: AlignedData): AlignedData {
-  const sums = times.map(() => 0)
-  const stack = values.toReversed().map((series) =>
-    series.map((value, index) => {
-      sums[index]! += value ?? 0
-      return sums[index]!
-    }),
-  )
-  return [times, ...stack.reverse()]
+/** The value of a series in the interval that begins at a time; a measurement lasts until the next one. */
+export function valueAt(
+  { points }: ChartSeries,
+  kind: ChartData['kind'],
+  time: number,
+  step: number,
+): number {
+  const point = points.findLast(([at]) => at < time + step)
+  return point !== undefined && (kind === 'measurements' || point[0] >= time) ? point[1] : 0
 }

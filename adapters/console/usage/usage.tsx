@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
+import { HeadwaterError } from '../../../src/model/errors.ts'
 import { endOfUsage } from '../../../src/model/metrics.ts'
-import { ApiError } from '../api/client.ts'
-import type { Metric } from '../api/types.ts'
 import { useConsole } from '../context.ts'
 import { formatBytes } from '../format.ts'
 import { useLoad } from '../ui/async.ts'
@@ -9,11 +8,11 @@ import { Select } from '../ui/field.tsx'
 import { Loading, Note, Problem } from '../ui/notice.tsx'
 import { ChartFigure } from './chart.tsx'
 import {
+  type ChartedSet,
   chartOf,
   hasMetrics,
-  type MetricSet,
   metricSetsOf,
-  metricsCall,
+  queryMetrics,
   RANGES,
   type Range,
   type UsageOf,
@@ -51,25 +50,23 @@ export function Usage({ of }: { readonly of: UsageOf }) {
 
 function MetricChart(props: {
   readonly of: UsageOf
-  readonly set: MetricSet
+  readonly set: ChartedSet
   readonly range: Range
   readonly version: number
 }) {
   const { of, set, range, version } = props
-  const { client } = useConsole()
+  const { hw } = useConsole().connection
   const { data, error, isLoading } = useLoad(
     async (signal) => {
-      const end = endOfUsage(Date.now())
-      const { values } = await client.json<{ values: Metric[] }>(metricsCall(of, set, range, end), signal)
+      const end = endOfUsage(Date.now()) * 1000
+      const metrics = await queryMetrics(hw, of, set, range, end, signal)
       const interval = set.takesInterval ? range.interval : of.stream === undefined ? 'hour' : 'minute'
-      return {
-        chart: chartOf(values),
-        range: wholeIntervals({ start: end - range.seconds, end, interval }),
-      }
+      return { chart: chartOf(metrics), range: wholeIntervals(end - range.ms, end, interval) }
     },
     [of.basin, of.stream, set, range, version],
   )
-  const isUnmetered = error instanceof ApiError && error.status === 503
+  // A server that does not meter has no code for it. A connection that fails has a cause.
+  const isUnmetered = HeadwaterError.is(error) && error.code === 'unavailable' && error.cause === undefined
   return (
     <figure>
       <figcaption>{set.title}</figcaption>
@@ -82,14 +79,13 @@ function MetricChart(props: {
 
 /** The stored bytes of a basin or stream; nothing if the server does not meter usage. */
 export function StorageSize({ of }: { readonly of: UsageOf }) {
-  const { client } = useConsole()
+  const { hw } = useConsole().connection
   const set = metricSetsOf(of).find((one) => one.set === 'storage')!
   const { data } = useLoad(
     async (signal) => {
       if (!hasMetrics(of)) return undefined
-      const end = endOfUsage(Date.now())
-      const { values } = await client.json<{ values: Metric[] }>(metricsCall(of, set, RANGES[0], end), signal)
-      return chartOf(values).series[0]?.summary
+      const end = endOfUsage(Date.now()) * 1000
+      return chartOf(await queryMetrics(hw, of, set, RANGES[0], end, signal)).series[0]?.summary
     },
     [of.basin, of.stream],
   )

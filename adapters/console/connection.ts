@@ -1,0 +1,98 @@
+import type { HeadwaterError } from '../../src/model/errors.ts'
+import { ClientCore } from '../client/core.ts'
+import type { ConnectOptions, Headwater } from '../client/index.ts'
+import { type Settings, settingsOf } from '../client/options.ts'
+import { EVENTS } from '../client/read-form.ts'
+import { RemoteHeadwater } from '../client/remote-headwater.ts'
+import type { Sender } from '../client/sender.ts'
+
+/** Where requests are sent. */
+export interface Target {
+  readonly url: string
+  readonly basinUrl: string | undefined
+  readonly headerPrefix: string
+}
+
+/** The client of a server, with the access token of the console. */
+export class Connection {
+  readonly target: Target
+  readonly isAuthorized: boolean
+  readonly hw: Headwater
+  /** Sends what only the wire protocol has; see `basins/locations.ts`. */
+  readonly sender: Sender
+  /** Runs for each request that the server rejects with 401. */
+  onUnauthorized: () => void = () => {}
+  readonly #fetch: (request: Request) => Promise<Response>
+  readonly #token: string | undefined
+
+  /** Throws `invalid` for an invalid target. The token is kept here only; see `access.ts`. */
+  constructor(
+    fetch: (request: Request) => Promise<Response>,
+    target: Target,
+    token: string | undefined = undefined,
+  ) {
+    this.#fetch = fetch
+    this.#token = token
+    this.target = target
+    this.isAuthorized = token !== undefined
+    // The user can try again, and would have to wait for more attempts.
+    const core = this.#client({ retries: 1 })
+    this.hw = new RemoteHeadwater(core)
+    this.sender = core.sender
+  }
+
+  /** Makes a client whose reads reconnect for ever, and report why. */
+  reconnecting(onRetry: (error: HeadwaterError) => void): Headwater {
+    const forever = Number.POSITIVE_INFINITY
+    return new RemoteHeadwater(this.#client({ retries: forever, resumes: forever, onRetry }))
+  }
+
+  /** Aborts all requests. */
+  close(): void {
+    void this.hw.close()
+  }
+
+  #client(options: Partial<ConnectOptions>): ClientCore {
+    const { url, headerPrefix } = this.target
+    const settings: Settings = settingsOf({
+      url,
+      headerPrefix,
+      token: this.#token,
+      autoCreate: false,
+      defaultRetention: 'server',
+      fetch: (request) => this.#send(request, settings),
+      ...options,
+    })
+    const core = new ClientCore(settings)
+    // Every server sends events, never compressed: the page has no codecs.
+    core.readForms.candidates = [EVENTS]
+    return core
+  }
+
+  async #send(request: Request, { url }: Settings): Promise<Response> {
+    const send = this.#fetch
+    const response = await send(await toHostOfBasin(request, url, this.target))
+    if (response.status === 401) this.onUnauthorized()
+    return response
+  }
+}
+
+/** The base URL of a basin's streams, or of everything else, without the final `/v1`. */
+export function baseUrl({ url, basinUrl }: Target, basin: string | undefined): string {
+  return ((basin !== undefined && basinUrl?.replace('{basin}', basin)) || url).replace(/\/+$/, '')
+}
+
+/** The request, or one with the same content to the host of its basin if basins have hosts. */
+async function toHostOfBasin(request: Request, url: string, target: Target): Promise<Request> {
+  const { method, signal, redirect, cache } = request
+  const header = `${target.headerPrefix}-basin`
+  const basin = request.headers.get(header)
+  if (basin === null || target.basinUrl === undefined) return request
+  const headers = new Headers(request.headers)
+  headers.delete(header)
+  const body = await request.arrayBuffer()
+  return new Request(`${baseUrl(target, basin)}/v1${request.url.slice(url.length)}`, {
+    ...{ method, headers, signal, redirect, cache },
+    ...(body.byteLength > 0 && { body }),
+  })
+}

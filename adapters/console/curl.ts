@@ -1,0 +1,88 @@
+import type { AppendConditions, BytesOrText, RecordInput } from '../../src/model/append-input.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+import { encodeBase64 } from '../../src/wire/base64.ts'
+import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
+import { baseUrl, type Target } from './connection.ts'
+
+/** A stream as the console addresses it. */
+export interface StreamTarget {
+  readonly basin: string
+  readonly stream: string
+  /** Empty if there is none. */
+  readonly encryptionKey: string
+}
+
+/** A request to show as a command, without its access token. */
+export interface CurlCall {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** After `/v1`, encoded, with the query. */
+  readonly path: string
+  /** The basin of requests about streams. */
+  readonly basin?: string | undefined
+  /** Sent as JSON. */
+  readonly body?: unknown
+  /** How JSON carries the bytes of records. Default `raw`. */
+  readonly format?: 'raw' | 'base64' | undefined
+  readonly accept?: string | undefined
+  readonly encryptionKey?: string | undefined
+}
+
+const recordsPath = (stream: string) => `/streams/${encodeURIComponent(stream)}/records`
+
+/** The call of a read: events if it waits for ever. */
+export function readCall({ basin, stream, encryptionKey }: StreamTarget, query: ReadQuery): CurlCall {
+  const follows = query.waitMs === Number.POSITIVE_INFINITY
+  const path = `${recordsPath(stream)}${queryText(readQueryParts(query, follows ? 'session' : 'unary'))}`
+  return { method: 'GET', path, basin, encryptionKey, ...(follows && { accept: 'text/event-stream' }) }
+}
+
+/** The call of an append: its records in base64 if they have bytes. */
+export function appendCall(
+  { basin, stream, encryptionKey }: StreamTarget,
+  records: readonly Exclude<RecordInput, BytesOrText>[],
+  { matchSeqNum, fencingToken }: AppendConditions,
+): CurlCall {
+  const isBinary = records.some(({ body }) => typeof body === 'object')
+  const form = (part: BytesOrText) => (typeof part === 'object' ? encodeBase64(part) : part)
+  const wireRecords = records.map(({ timestamp, headers, body }) => ({
+    timestamp,
+    headers: headers?.map(([name, value]) => [form(name), form(value)]),
+    body: body && form(body),
+  }))
+  return {
+    method: 'POST',
+    path: recordsPath(stream),
+    basin,
+    body: { records: wireRecords, match_seq_num: matchSeqNum, fencing_token: fencingToken },
+    format: isBinary ? 'base64' : 'raw',
+    encryptionKey,
+  }
+}
+
+/**
+ * A shell command for a call. The access token and the encryption key are the variables `HEADWATER_TOKEN` and
+ * `ENCRYPTION_KEY`: neither is ever part of the text.
+ */
+export function curlCommand(call: CurlCall, target: Target, isAuthorized: boolean): string {
+  const { method, path, basin, body, format = 'raw', accept, encryptionKey = '' } = call
+  const prefix = target.headerPrefix
+  const headers = [
+    isAuthorized && '"authorization: Bearer $HEADWATER_TOKEN"',
+    basin !== undefined && target.basinUrl === undefined && quoted(`${prefix}-basin: ${basin}`),
+    accept !== undefined && quoted(`accept: ${accept}`),
+    body !== undefined && quoted('content-type: application/json'),
+    format !== 'raw' && quoted(`${prefix}-format: ${format}`),
+    encryptionKey !== '' && `"${prefix}-encryption-key: $ENCRYPTION_KEY"`,
+  ]
+  const isDefaultMethod = method === (body === undefined ? 'GET' : 'POST')
+  const lines = [
+    `curl${accept === 'text/event-stream' ? ' -N' : ''}${isDefaultMethod ? '' : ` -X ${method}`} ${quoted(`${baseUrl(target, basin)}/v1${path}`)}`,
+    ...headers.flatMap((header) => (header === false ? [] : `  -H ${header}`)),
+    ...(body === undefined ? [] : [`  -d ${quoted(JSON.stringify(body))}`]),
+  ]
+  return lines.join(' \\\n')
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

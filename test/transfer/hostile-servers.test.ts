@@ -1,0 +1,197 @@
+import { create, toBinary } from '@bufbuild/protobuf'
+import { describe, expect, it } from 'vitest'
+import type { ConnectOptions } from '../../adapters/client/options.ts'
+import { copy } from '../../adapters/transfer/copy.ts'
+import { CopySource } from '../../adapters/transfer/copy-service.ts'
+import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
+import { TransferError } from '../../adapters/transfer/transfer-error.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
+import { clientOf, type Endpoint, immediateClock, openEndpoint } from './support.ts'
+
+type Fetch = NonNullable<ConnectOptions['fetch']>
+
+const RECORDS = 2_500
+const MIB = 1024 * 1024
+
+/** A server with one stream, whose second and later responses with records a test replaces. */
+async function hostileSource(respond: (send: () => Promise<Response>, seqNum: number) => Promise<Response>) {
+  let reads = 0
+  const source: Endpoint = await openEndpoint({
+    wrapFetch: (fetch: Fetch) => (request) => {
+      const { pathname, searchParams } = new URL(request.url)
+      const isRead = pathname.endsWith('/records') && request.method === 'GET'
+      // The first is compared with the target.
+      if (!isRead || reads++ < 1) return fetch(request)
+      return respond(() => fetch(request), Number(searchParams.get('seq_num')))
+    },
+  })
+  await source.hw.createBasin('basin-a')
+  await source.hw.basin('basin-a').createStream('s')
+  const stream = source.hw.basin('basin-a').stream('s')
+  for (let from = 0; from < RECORDS; from += 500) {
+    await stream.append(Array.from({ length: 500 }, (_, i) => `record ${from + i}`))
+  }
+  return source
+}
+
+interface TestRecord {
+  readonly seqNum: number
+  readonly timestamp?: number
+  readonly headers?: readonly { readonly name: Uint8Array; readonly value: Uint8Array }[]
+  readonly body?: Uint8Array
+}
+
+function batch(records: readonly TestRecord[], tail?: number): Response {
+  const message = create(ReadBatchSchema, {
+    records: records.map(({ seqNum, timestamp = 0, headers = [], body = utf8('x') }) => ({
+      seqNum: BigInt(seqNum),
+      timestamp: BigInt(timestamp),
+      headers: [...headers],
+      body,
+    })),
+    ...(tail !== undefined && { tail: { seqNum: BigInt(tail), timestamp: 0n } }),
+  })
+  return new Response(toBinary(ReadBatchSchema, message) as Uint8Array<ArrayBuffer>)
+}
+
+/** A body without an end, which counts what is read of it. */
+function endless(chunk: Uint8Array) {
+  const counts = { bytes: 0, isCancelled: false }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        counts.bytes += chunk.length
+        controller.enqueue(chunk)
+      },
+      cancel() {
+        counts.isCancelled = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return { body, counts }
+}
+
+/** Copies into an empty engine. Resolves to the error, and to the bodies that the target has. */
+async function copied(source: Endpoint) {
+  const target = await openEndpoint({ kind: 'directory' })
+  const from = new CopySource(clientOf({ fetch: source.fetch }), {}, target.service)
+  const options = { filter: EVERYTHING, clock: immediateClock(), resume: false }
+  const error = await copy(from, target.service, options).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  const bodies: string[] = []
+  for await (const { seqNum, body } of target.hw.basin('basin-a').stream('s').read()) {
+    expect(seqNum).toBe(bodies.length)
+    bodies.push(body)
+  }
+  return { error, bodies, target }
+}
+
+function expectPrefix(bodies: readonly string[]): void {
+  expect(bodies.length).toBeLessThan(RECORDS)
+  expect(bodies).toEqual(bodies.map((_, i) => `record ${i}`))
+}
+
+describe('a copy from a server that misbehaves ends with an error, and the target has a prefix', () => {
+  const huge = new Uint8Array(2 * MIB)
+  it.each<[string, (seqNum: number) => Response, RegExp]>([
+    [
+      'records out of order',
+      (seqNum) => batch([{ seqNum: seqNum + 1 }, { seqNum }]),
+      /records are out of order/,
+    ],
+    ['sequence numbers that repeat', (seqNum) => batch([{ seqNum }, { seqNum }]), /records are out of order/],
+    ['the batch before, again', (seqNum) => batch([{ seqNum: seqNum - 1 }]), /records are out of order/],
+    [
+      'timestamps that decrease',
+      (seqNum) => batch([{ seqNum, timestamp: 9 }, { seqNum: seqNum + 1 }]),
+      /records are out of order/,
+    ],
+    [
+      'a record beyond the limits',
+      (seqNum) => batch([{ seqNum, body: huge }]),
+      /a batch is larger than 1 MiB/,
+    ],
+    [
+      'a header beyond the limits',
+      (seqNum) => batch([{ seqNum, headers: [{ name: utf8('n'), value: huge }] }]),
+      /a batch is larger than 1 MiB/,
+    ],
+    [
+      'more records than a batch can have',
+      (seqNum) => batch(Array.from({ length: 1_001 }, (_, i) => ({ seqNum: seqNum + i }))),
+      /more than 1000 records/,
+    ],
+    ['a tail below its records', (seqNum) => batch([{ seqNum }], seqNum), /the tail is below a record/],
+    ['no records', () => batch([]), /no records/],
+    [
+      'a message that is not protobuf',
+      () => new Response(Uint8Array.of(0xff, 0xff, 0xff)),
+      /unexpected response/,
+    ],
+    ['half of a message', () => new Response(Uint8Array.of(0x0a, 0x20, 0x01)), /unexpected response/],
+    ['a page of HTML', () => new Response('<html>'), /unexpected response/],
+  ])('%s', async (_, respond, message) => {
+    const source = await hostileSource(async (_send, seqNum) => respond(seqNum))
+    const { error, bodies } = await copied(source)
+    expect(error).toBeInstanceOf(TransferError)
+    expect(String(error)).toMatch(message)
+    expect(String(error).length).toBeLessThan(1_000)
+    expectPrefix(bodies)
+  })
+
+  it('a body that never ends, of which at most 18 MiB are read', async () => {
+    const { body, counts } = endless(new Uint8Array(MIB))
+    const source = await hostileSource(async () => new Response(body))
+    const { error, bodies } = await copied(source)
+    expect(String(error)).toContain('its body is too long')
+    expect(counts.bytes).toBeLessThanOrEqual(18 * MIB)
+    expect(counts.isCancelled).toBe(true)
+    expectPrefix(bodies)
+  })
+
+  it('an error that never ends', async () => {
+    const { body, counts } = endless(utf8('"'.repeat(MIB)))
+    const headers = { 'content-type': 'application/json' }
+    const source = await hostileSource(async () => new Response(body, { status: 400, headers }))
+    const { error, bodies } = await copied(source)
+    expect(String(error)).toContain('its body is too long')
+    expect(counts.bytes).toBeLessThanOrEqual(18 * MIB)
+    expectPrefix(bodies)
+  })
+
+  it('records with gaps where it has none are not filled with others', async () => {
+    const source = await hostileSource(async (send, seqNum) =>
+      seqNum === 1_000 ? batch([{ seqNum: 1_500, timestamp: Number.MAX_SAFE_INTEGER }]) : send(),
+    )
+    const { error, bodies } = await copied(source)
+    expect(String(error)).toContain('was deleted and created again since its export began')
+    expectPrefix(bodies)
+  })
+
+  it('a tail that lies: below the records of the export', async () => {
+    const source = await hostileSource(async () =>
+      Response.json({ tail: { seq_num: 3, timestamp: 0 } }, { status: 416 }),
+    )
+    const { error, bodies } = await copied(source)
+    expect(error).toBeInstanceOf(TransferError)
+    expectPrefix(bodies)
+  })
+})
+
+it('a copy that ended with an error is completed from a server that behaves', async () => {
+  let isHostile = true
+  const source = await hostileSource(async (send, seqNum) =>
+    isHostile ? batch([{ seqNum: seqNum + 1 }, { seqNum }]) : send(),
+  )
+  const { target, error } = await copied(source)
+  expect(error).toBeInstanceOf(TransferError)
+  isHostile = false
+  const from = new CopySource(clientOf({ fetch: source.fetch }), {}, target.service)
+  await copy(from, target.service, { filter: EVERYTHING, clock: immediateClock(), resume: true })
+  const bodies = await target.hw.basin('basin-a').stream('s').read().toArray()
+  expect(bodies.map(({ body }) => body)).toEqual(Array.from({ length: RECORDS }, (_, i) => `record ${i}`))
+})
