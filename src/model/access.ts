@@ -28,7 +28,7 @@ export interface GroupPermissions {
 }
 
 /** The permitted operation groups, by level. */
-export type OperationGroups = Readonly<Record<OperationLevel, GroupPermissions>>
+type OperationGroups = Readonly<Record<OperationLevel, GroupPermissions>>
 
 /**
  * The resource with exactly this name, or all whose names begin with the prefix. `''` matches none or all of

@@ -112,12 +112,14 @@ export class EngineBasin extends Basin {
     })
   }
 
+  /** @internal */
   override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
     return this.#caller.run('get-basin-config', { basin: this.name }, options, () =>
       this.#services.basins.config(this.name),
     )
   }
 
+  /** @internal */
   override async reconfigureStored(
     change: BasinReconfiguration,
     options?: CallOptions,

@@ -136,6 +136,7 @@ export class EngineStream extends Stream {
     )
   }
 
+  /** @internal */
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const { ref } = this.#target
     return this.#caller.run('get-stream-config', ref, options, async (permit) =>
@@ -143,6 +144,7 @@ export class EngineStream extends Stream {
     )
   }
 
+  /** @internal */
   override async reconfigureStored(
     change: StreamReconfiguration,
     options?: CallOptions,

@@ -15,9 +15,9 @@ export async function checkRecovered(
 }
 
 /**
- * Fails unless each log is a prefix of what was written to it before the first `count` operations ended: whole
- * batches without a gap. Acknowledged ones may be missing at its end, as after a power failure with durability
- * `process-crash`.
+ * Fails unless each log is a prefix of what was written to it before the first `count` operations ended:
+ * whole batches without a gap. Acknowledged ones may be missing at its end, as after a power failure with
+ * durability `process-crash`.
  */
 export async function checkPrefixes(session: StorageSession, history: History, count: number): Promise<void> {
   const other = (await session.get('streams', 'other'))?.value

@@ -18,7 +18,7 @@ export const withoutPgBouncer = HAS_PGBOUNCER || !HAS_POSTGRES ? '' : ' (skipped
 /** PgBouncer does not run as root. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
-/** PgBouncer in transaction mode with its default settings, in front of a cluster on a port of this machine. */
+/** PgBouncer in transaction mode with its default settings, in front of a cluster. */
 export class PgBouncer {
   readonly port: number
   readonly #directory: string
