@@ -51,7 +51,7 @@ it.each(['svc', 's2'])('read accepts a server with the header prefix %s', async 
   expect(await read()).toEqual({ exitCode: 0, err: [], lines: [] })
   await stream.append(['a', 'b'])
   expect(await read()).toEqual({ exitCode: 0, err: [], lines: ['a', 'b'] })
-  const beyond = 'headwater: no record there: the tail is 2 (range_not_satisfiable)'
+  const beyond = 'headwater: no record is available at the requested start (range_not_satisfiable)'
   expect(await read('--seq-num', '9')).toEqual({ exitCode: 1, err: [beyond], lines: [] })
 })
 
