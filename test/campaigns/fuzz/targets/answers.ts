@@ -2,7 +2,12 @@ import { create, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import type { SequencedRecord } from '../../../../src/model/record.ts'
 import { decodeError } from '../../../../src/wire/decode-error.ts'
-import { decodeAppendAck, decodeReadBatch, positionOf } from '../../../../src/wire/decode-records.ts'
+import {
+  decodeAppendAck,
+  decodeReadBatch,
+  positionOf,
+  withCommand,
+} from '../../../../src/wire/decode-records.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../../../src/wire/gen/records_pb.ts'
 import { tailJson } from '../../../../src/wire/json-records.ts'
 import { MalformedResponse, parseResponse, recordOf } from '../../../../src/wire/response-json.ts'
@@ -70,7 +75,8 @@ export const answeredRecords = target({
   models: fc.array(record, { maxLength: 4 }),
   encode: readBatch,
   decode: (input: Uint8Array) => decodeReadBatch(input).records,
-  means: (records) => records,
+  means: (records) =>
+    records.map(({ seqNum, timestamp, headers, body }) => withCommand(seqNum, timestamp, headers, body)),
   refuses: malformed,
   verify(records) {
     for (const { seqNum, timestamp } of records) checkNumbers([seqNum, timestamp])
