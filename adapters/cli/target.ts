@@ -142,11 +142,11 @@ interface Use {
 }
 
 interface ConnectionOptions extends Pick<ConnectOptions, 'retries' | 'resumes' | 'signal'> {
-  /** Called before a request is repeated, with a description of the failure. */
+  /** Receives a description of the failure before a request is repeated. */
   readonly onRetry?: ((failure: string) => void) | undefined
 }
 
-/** What a command works with. */
+/** The storage or server that a command works with. */
 export interface Connected {
   /** Aborts when the user stops the command. */
   readonly signal: AbortSignal

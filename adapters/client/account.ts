@@ -20,7 +20,7 @@ import { listSearch } from './control-calls.ts'
 import { jsonCall } from './json-call.ts'
 import { assertMetricsQuery } from './metrics-query.ts'
 
-/** What few apps use: access tokens and usage metrics. Loaded on first use. */
+/** Access tokens and usage metrics, which few apps use: loaded on first use. */
 
 export async function issueAccessToken(
   sender: CallSender,

@@ -11,7 +11,7 @@ export type Upload = (stream: ClientHttp2Stream) => void
 /** A request of the protocol. */
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** After `/v1`, encoded, with the query. */
+  /** The encoded path after `/v1`, with the query. */
   readonly path: string
   readonly basin?: string | undefined
   /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */

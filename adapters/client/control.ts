@@ -176,7 +176,7 @@ async function createShortName(
   throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
 }
 
-/** In the library, records of new basins never expire unless a retention is given; on the wire they do. */
+/** Sends the retention of the library, infinite, with a basin that is given none: servers have another. */
 function withBasinRetention({ settings }: CallSender, config: BasinConfigInput): BasinConfigInput {
   if (!settings.keepsForever) return config
   const { defaultStreamConfig } = config

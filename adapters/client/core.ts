@@ -2,7 +2,7 @@ import type { StreamContext } from '../../src/api/stream-context.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
 import { RejectingQuota } from '../../src/runtime/quota.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
-import { closedError } from './errors.ts'
+import { clientClosedError } from './errors.ts'
 import type { Settings } from './options.ts'
 import { EVENTS, type ReadForm } from './read-form.ts'
 import { Sender } from './sender.ts'
@@ -13,7 +13,7 @@ interface AppendQueue {
   last: object | undefined
 }
 
-/** What all handles of one client share. */
+/** The state that all handles of one client share. */
 export class ClientCore {
   readonly settings: Settings
   readonly closing = new SharedSignal()
@@ -81,7 +81,7 @@ export class ClientCore {
 
   /** Ends sessions and aborts requests. Resolves when nothing is under way any more. */
   async close(): Promise<void> {
-    this.closing.abort(closedError())
+    this.closing.abort(clientClosedError())
     this.sender.sessions.close()
     for (const callback of this.#onClose.splice(0)) callback()
     await Promise.allSettled(this.#running)

@@ -2,14 +2,9 @@ import { type ErrorCode, type ErrorDetails, HeadwaterError } from '../../src/mod
 import { decodeError } from '../../src/wire/decode-error.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
 
-/** For calls of a client that is closed. */
-export function closedError(): HeadwaterError {
+/** Returns the error of calls of a closed client. */
+export function clientClosedError(): HeadwaterError {
   return new HeadwaterError('closed', 'the client is closed', { mayHaveEffects: false })
-}
-
-/** For an open read whose stream is deleted. */
-export function deletedUnderReadError(): HeadwaterError {
-  return new HeadwaterError('stream_deleted', 'the stream was deleted', { mayHaveEffects: false })
 }
 
 /** Returns the error with this value of `mayHaveEffects`. */
@@ -29,7 +24,7 @@ export interface Failure {
   readonly retryAfterMs: number
 }
 
-/** For a response that the protocol does not allow. */
+/** Returns the error of a response that the protocol does not allow. */
 export function unexpectedResponse(
   problem: string,
   mayHaveEffects: boolean,

@@ -12,7 +12,7 @@ const UPLOAD_BYTES_PER_MS_MIN = 16
 /** The content of a request. */
 export interface RequestContent {
   readonly method: string
-  /** By names in lower case. */
+  /** The values by names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Uint8Array | undefined
 }

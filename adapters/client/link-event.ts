@@ -1,10 +1,11 @@
+import { deletedUnderReadError } from '../../src/api/errors.ts'
 import type { ReceivedBatch } from '../../src/wire/decode-records.ts'
-import { deletedUnderReadError, type Failure } from './errors.ts'
+import type { Failure } from './errors.ts'
 
-/** What a read session receives: records, or a heartbeat without records. */
+/** A message to a read session: records, or a heartbeat without records. */
 export interface LinkEvent {
   readonly received: ReceivedBatch
-  /** When a heartbeat was sent by the clock of the server, if that is known. */
+  /** The time of a heartbeat by the clock of the server, if it is known. */
   readonly sentAt: number | undefined
 }
 

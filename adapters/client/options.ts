@@ -58,7 +58,7 @@ export interface ConnectOptions {
   readonly requestTimeoutMs?: number | undefined
   /** How often a request that is safe to repeat is sent again after a transient failure. 5 by default. */
   readonly retries?: number | undefined
-  /** Called with the failure before a request is sent again and before a read session is resumed. */
+  /** Receives the failure before a request is sent again and before a read session is resumed. */
   readonly onRetry?: ((error: HeadwaterError) => void) | undefined
   /**
    * How often a read session is resumed in succession without receiving anything, before it fails. 20 by

@@ -6,7 +6,7 @@ import { MalformedResponse, parseResponse } from '../../src/wire/response-json.t
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
 import type { Call, CallSender, OpenResponse, Outcome, Reply } from './call.ts'
 import {
-  closedError,
+  clientClosedError,
   connectionFailure,
   decoded,
   type Failure,
@@ -199,7 +199,7 @@ export class Sender implements CallSender {
     if (error instanceof TokenFailure) throw error.error
     if (signal?.aborted) throw signal.reason
     const isSafe = call.method === 'GET'
-    if (this.closing.aborted) throw withEffects(closedError(), !isSafe)
+    if (this.closing.aborted) throw withEffects(clientClosedError(), !isSafe)
     if (error instanceof MalformedResponse) {
       return { error: unexpectedResponse(error.message, !isSafe), isTransient: false, retryAfterMs: 0 }
     }

@@ -229,7 +229,7 @@ class RandomWalk {
     return existing.length === 0 || this.#prng.chance(0.05) ? 'missing' : this.#prng.pick(existing)
   }
 
-  /** After a longer retention that came into force and was shortened again: later blocks do not have it. */
+  /** Models a longer retention that was shortened again: later blocks do not have it. */
   #extensionsOf(log: ModelLog | undefined): readonly RetentionExtension[] {
     const { extensions = [], tail } = log?.head ?? emptyHead(0, 0)
     const short: RetentionPolicy = { ageSeconds: 1 }

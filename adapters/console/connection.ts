@@ -6,7 +6,7 @@ import { EVENTS } from '../client/read-form.ts'
 import { RemoteHeadwater } from '../client/remote-headwater.ts'
 import type { Sender } from '../client/sender.ts'
 
-/** Where requests are sent. */
+/** The server that requests are sent to. */
 export interface Target {
   readonly url: string
   readonly basinUrl: string | undefined

@@ -8,7 +8,7 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** A stream is sent as it produces chunks. */
   readonly body?: string | Uint8Array | ReplyStream | undefined
-  /** For a body that is the same in each reply: its compressed forms, added when they are first needed. */
+  /** The compressed forms of a body that is the same in each reply, added when they are first needed. */
   readonly encodings?: Map<Compression, Promise<Uint8Array>> | undefined
 }
 

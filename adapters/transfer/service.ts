@@ -17,7 +17,7 @@ import { dateTimeText } from '../../src/wire/json-members.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ServiceOptions {
-  /** In base64. Used only for records of encrypted streams. */
+  /** The key in base64, used only for records of encrypted streams. */
   readonly encryptionKey?: string | undefined
   /** Ends the transfer, and aborts a request in flight. */
   readonly signal?: AbortSignal | undefined

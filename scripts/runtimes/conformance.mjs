@@ -30,7 +30,7 @@ async function conforms(subject, make) {
 const passed = [
   await conforms('headwater/memory', () => memory()),
   await conforms('headwater/filesystem', (path) => filesystem(path)),
-  await conforms('headwater/filesystem with durability os', (path) =>
+  await conforms('headwater/filesystem with durability process-crash', (path) =>
     filesystem(path, { durability: 'process-crash' }),
   ),
 ]

@@ -12,7 +12,7 @@ export interface Heartbeat {
   readonly tail: StreamPosition
 }
 
-/** What a cursor yields: a batch of records in bytes, or a heartbeat while it waits at the tail. */
+/** A batch of records in bytes, or a heartbeat while the cursor waits at the tail. */
 export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | Heartbeat
 
 /** An open read: what sessions are made of, in the engine as in the client. */

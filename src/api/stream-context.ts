@@ -2,7 +2,7 @@ import type { SharedSignal } from '../runtime/abort.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Reservation } from './append-session.ts'
 
-/** What the methods that a stream builds on the others need. */
+/** The clock and limits of the methods that a stream builds on its others. */
 export interface StreamContext {
   /** Reserves memory for an append. Throws `rate_limited`. */
   readonly reserve: (meteredBytes: number) => Reservation

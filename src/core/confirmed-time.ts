@@ -5,7 +5,7 @@
 export interface ConfirmedTime {
   /** The latest time that is certain to have been reached. */
   readonly at: number
-  /** Where the clock stepped to from there, until that is confirmed. */
+  /** The time that the clock stepped to from there, until it is confirmed. */
   readonly stepAt: number | null
 }
 

@@ -72,7 +72,10 @@ function bounded(extensions: readonly RetentionExtension[]): readonly RetentionE
   return [united, ...others]
 }
 
-/** When a block expires; null for never. A block whose first record is extended is extended as a whole. */
+/**
+ * Returns the time at which a block expires; null for never. A block whose first record is extended is
+ * extended as a whole.
+ */
 export function extendedExpiry(
   { firstSeqNum, expiresAt }: { readonly firstSeqNum: number; readonly expiresAt: number | null },
   extensions: readonly RetentionExtension[] | undefined,

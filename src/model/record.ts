@@ -19,7 +19,7 @@ export interface SequencedRecord {
   readonly headers: readonly Header[]
   /** The content. */
   readonly body: Uint8Array
-  /** What the record does, if it is a command record (docs/protocol.md "Command records"). */
+  /** The effect of the record, if it is a command record (docs/protocol.md "Command records"). */
   readonly command?: Command | undefined
 }
 
@@ -36,7 +36,7 @@ export interface TextRecord {
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The content. */
   readonly body: string
-  /** What the record does, if it is a command record (docs/protocol.md "Command records"). */
+  /** The effect of the record, if it is a command record (docs/protocol.md "Command records"). */
   readonly command?: Command | undefined
 }
 

@@ -18,7 +18,7 @@ export function serializeChanges(changes: readonly CatalogChange[]): readonly Se
   })
 }
 
-/** What a commit rests on, of the documents. A storage that reads asynchronously loads it first. */
+/** The documents that a commit rests on. A storage that reads asynchronously loads it first. */
 export interface DocumentVersions {
   /** Returns the version of a document, or undefined if there is none. */
   versionOf(collection: Collection, key: string): number | undefined
@@ -26,7 +26,7 @@ export interface DocumentVersions {
   nextVersion(): number
 }
 
-/** What a commit rests on, of the logs. */
+/** The logs that a commit rests on. */
 export interface LogHeads {
   /** Returns the head of a log, or undefined if there is none. Not modified. */
   headOf(logId: string): Head | undefined
@@ -59,9 +59,9 @@ export interface LogUpdate {
 
 /** The writes that a commit consists of. A storage makes all of them or none. */
 export interface CommitPlan {
-  /** At most one for each document. */
+  /** The updates, at most one for each document. */
   readonly documents: readonly DocumentUpdate[]
-  /** At most one for each log. */
+  /** The updates, at most one for each log. */
   readonly logs: readonly LogUpdate[]
 }
 

@@ -9,7 +9,7 @@ const MESSAGE_LENGTH_MAX = 1_000
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g
 
-/** What the body of an error response says, with the field names of the API. */
+/** The content of an error response, with the field names of the API. */
 export interface ReceivedError extends ErrorDetails {
   /** Undefined if the body has no code of the protocol. */
   readonly code: ErrorCode | undefined

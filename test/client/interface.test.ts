@@ -67,7 +67,7 @@ describe.each(KINDS)('a client over %s', (kind) => {
     expect(await outcomeOf(basin.createStream('late'))).toMatch(/^basin_(deletion_pending|not_found)$/)
   })
 
-  it('leaves the retention to the server if it is told to', async () => {
+  it('leaves the retention to the server with the option `defaultRetention`', async () => {
     const { hw, engine } = await openConnected(kind, {
       handler: { retention: { ageSeconds: 60 } },
       client: { defaultRetention: 'server' },

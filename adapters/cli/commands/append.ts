@@ -158,9 +158,9 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
 }
 
 interface AppendEvents {
-  /** Called in order, when a batch is durable. */
+  /** Receives each batch in order, once it is durable. */
   readonly onAck: (ack: AppendAck, batch: RecordBatch) => void
-  /** Called when a batch fails: nothing more is appended. */
+  /** Stops the input after a batch that failed. */
   readonly onFailure: () => void
 }
 

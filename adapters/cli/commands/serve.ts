@@ -112,7 +112,7 @@ export interface ServeArguments {
   /** The files of certificate and key. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly log: LogFormat | undefined
-  /** Of what requests create without a retention; undefined is the default of the handler. */
+  /** The retention of what requests create without one; undefined is the default of the handler. */
   readonly retention: RetentionPolicy | undefined
   readonly publicMetrics: boolean
 }

@@ -15,7 +15,7 @@ import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
 
 /** Receives what a connection of an append session does. */
 export interface AppendLinkListener {
-  /** Called with each ack, in the order of the batches. */
+  /** Receives each ack, in the order of the batches. */
   onAck(ack: AppendAck): void
   /**
    * Called once with the reason, unless `end` was called. `isLost` if the session may be continued over

@@ -14,7 +14,7 @@ export async function extentOf(stream: Stream, signal: AbortSignal): Promise<Ext
   return { first: records[0]?.seqNum, tail }
 }
 
-/** What a stream holds without the records below `trimPoint`, which reads still return for a few seconds. */
+/** Leaves out the records below `trimPoint`, which reads still return for a few seconds. */
 export function withoutTrimmed({ first, tail }: Extent, trimPoint: number): Extent {
   const remaining = first === undefined ? tail.seqNum : Math.max(first, trimPoint)
   return { first: remaining < tail.seqNum ? remaining : undefined, tail }

@@ -14,7 +14,7 @@ const DEFAULT_TRIM_BYTES = 1024 * 1024
 /** The number of records per step. */
 const STEP_RECORDS = 100
 
-/** What `trimWhenLow` needs of a `Stream`. */
+/** The members of a `Stream` that `trimWhenLow` needs. */
 export interface TrimmableStream {
   /** Returns records from a sequence number on; none at the tail. */
   readBatch(query: { readonly seqNum: number; readonly count: number }): Promise<{

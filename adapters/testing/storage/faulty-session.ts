@@ -31,7 +31,7 @@ interface PendingCall {
 export class FaultySession implements StorageSession {
   /** Absent if the storage has none, because engines distinguish the two. */
   readonly electForBackgroundWork?: NonNullable<StorageSession['electForBackgroundWork']>
-  /** As the storage has it. Reading a clock does not fail. */
+  /** The clock of the storage. Reading it does not fail. */
   readonly now?: NonNullable<StorageSession['now']>
   readonly clockOffsetMs?: NonNullable<StorageSession['clockOffsetMs']>
   readonly #inner: StorageSession

@@ -27,7 +27,7 @@ export interface EngineServices {
   readonly tokens: LazyModule<TokenAccess>
   readonly usage: UsageMeter
   readonly clock: Clock
-  /** What the methods of streams that build on others use. */
+  /** The context of the methods of streams that build on others. */
   readonly streamContext: StreamContext
   /** Whether handles create missing basins and streams by default. */
   readonly autoCreate: boolean

@@ -80,23 +80,18 @@ export function closedError(): HeadwaterError {
   return new HeadwaterError('closed', 'headwater is closed')
 }
 
-/** For an append to a deleted stream: nothing was written. */
+/** Returns the error of an append to a deleted stream: nothing was written. */
 export function deletedError(): HeadwaterError {
   return new HeadwaterError('stream_deletion_pending', 'stream deletion pending')
 }
 
-/** For a read whose stream is deleted while it is open. */
-export function deletedUnderReadError(): HeadwaterError {
-  return new HeadwaterError('stream_deleted', 'the stream was deleted')
-}
-
-/** For the sessions of a stream of which the storage has lost records. */
+/** Returns the error of the sessions of a stream of which the storage has lost records. */
 export function lostRecordsError(endSeqNum: number): HeadwaterError {
   const message = `the storage has lost records before ${endSeqNum} that it had confirmed; read them again`
   return new HeadwaterError('storage', message, { mayHaveEffects: false })
 }
 
-/** For an append that failed because of another one and wrote nothing itself. */
+/** Returns the error of an append that failed because of another one and wrote nothing itself. */
 export function withoutEffects({ code, message, cause }: HeadwaterError): HeadwaterError {
   return new HeadwaterError(code, message, { mayHaveEffects: false, cause })
 }

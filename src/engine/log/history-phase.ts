@@ -1,3 +1,4 @@
+import { deletedUnderReadError } from '../../api/errors.ts'
 import {
   admitSized,
   admitsAll,
@@ -14,7 +15,7 @@ import type { StoredBlock } from '../../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { type RecordSpan, spansOf } from '../../storage/record-spans.ts'
 import type { BlockSource } from './block-source.ts'
-import { decodeStored, deletedUnderReadError } from './errors.ts'
+import { decodeStored } from './errors.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RecordReader } from './record-codec.ts'
 

@@ -20,7 +20,7 @@ export function readCost(meteredBytes: number, count: number): number {
   )
 }
 
-/** What a small read holds at most. */
+/** The most memory that a small read holds. */
 const SMALL_COST = readCost(SMALL_BYTES, READ_RECORDS_MAX)
 /** The part of the memory that only small reads use: at least what one may hold until its size is known. */
 const RESERVED_PART = 8
@@ -141,7 +141,7 @@ export class ReadBudget {
     return this.#used === 0 || this.#used + bytes <= (isSmall ? this.#limit : this.#largeLimit)
   }
 
-  /** Without room for a small read there is none for a large one. */
+  /** Returns the queue to serve: without room for a small read there is none for a large one. */
   #queue(): Set<Share> {
     if (this.#small.size > 0) return this.#small
     const [oldest] = this.#waiting
@@ -212,9 +212,9 @@ class Share implements ReadShare {
   readonly end: (reason: HeadwaterError) => void
   /** Only the budget changes this and the members below. */
   bytes = 0
-  /** When the read last made progress, or began to wait; 0 if it has done neither. */
+  /** The time at which the read last made progress, or began to wait; 0 if it has done neither. */
   since = 0
-  /** Where it waits for `wanted` bytes. */
+  /** The queue in which it waits for `wanted` bytes. */
   queue: Set<Share> | undefined = undefined
   wanted = 0
   resolve: (() => void) | undefined = undefined

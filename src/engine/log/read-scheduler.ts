@@ -38,7 +38,7 @@ interface ReadQueue {
  */
 export class ReadScheduler {
   #left = TURN_BYTES
-  /** Of small, established and new reads. */
+  /** The queues of small, established and new reads. */
   readonly #queues = [queueOf(8), queueOf(7), queueOf(1)] as const
 
   /**

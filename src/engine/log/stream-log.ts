@@ -39,7 +39,7 @@ export interface StreamLogOptions extends AppendPipelineOptions {
   /** Called when a log gets an append pipeline. */
   readonly onPipeline: (pipeline: AppendPipeline) => void
   readonly onDeleted: (log: StreamLog) => void
-  /** Called when a log has ended because the storage has lost records of it. */
+  /** Receives a log that has ended because the storage has lost records of it. */
   readonly onLost: (log: StreamLog) => void
 }
 

@@ -39,7 +39,7 @@ export interface EngineStats {
   readonly lostTails: number
 }
 
-/** What the storage and background work report. */
+/** The reports of the storage and of background work. */
 type StorageStats = Pick<EngineStats, 'storageFull' | 'clockOffsetMs' | 'expiryPaused' | 'lostTails'>
 
 export function statsOf(

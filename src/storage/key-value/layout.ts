@@ -35,7 +35,7 @@ export const INLINE_BYTES_MAX = 16_384
 /** A log that exists. */
 export interface KeyValueLog {
   readonly head: Head
-  /** Of the blocks that are not freed. */
+  /** The metered bytes of the blocks that are not freed. */
   readonly meteredBytes: number
   /** Everything that ends at or below this sequence number was freed after a trim. */
   readonly freedBelow: number

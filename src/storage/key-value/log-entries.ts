@@ -30,7 +30,7 @@ export class LogEntries {
     this.isExclusive = isExclusive
   }
 
-  /** What this session wrote last, if that is known. */
+  /** Returns the entry that this session wrote last, if it is known. */
   cached(logId: string): LogEntry | undefined {
     return this.#cached.get(logId)
   }

@@ -22,7 +22,7 @@ const BATCH_BLOCKS_MAX = 100
 
 type FreedBlock = Omit<ExpiringBlock, 'logId' | 'expiresAt'> & { readonly expiresAt: number | null }
 
-/** What a batch does, besides its writes. */
+/** The results of a batch, besides its writes. */
 interface Step {
   readonly draft: Draft
   /** How much of the limit it takes. */

@@ -37,7 +37,7 @@ const ORDERED_KEY_VALUE_OPTIONS: MembersOf<OrderedKeyValueOptions> = {
 }
 
 const VALUE_BYTES_MIN = 65_536
-/** What a message quotes of a format that is not known. */
+/** The number of characters that a message quotes of an unknown format. */
 const FORMAT_CHARACTERS_MAX = 20
 
 /**

@@ -121,7 +121,7 @@ describe('a storage that loses confirmed records', () => {
     await clock.settle()
   })
 
-  it('notices it by itself where nothing reports it', async () => {
+  it('notices it where nothing reports it', async () => {
     const replicated = replicatedStorage()
     const { hw, stream } = await opened(replicated.storage)
     await stream.append('kept')

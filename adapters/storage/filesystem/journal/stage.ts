@@ -113,7 +113,7 @@ export class Stage implements DocumentVersions, LogHeads {
   }
 }
 
-/** Where a new log starts; undefined if at 0. */
+/** Returns the start of a new log; undefined if it is 0. */
 function startOf({ tail, fencingToken }: Head): LogStart | undefined {
   const isBeginning = tail.seqNum === 0 && tail.timestamp === 0 && fencingToken === ''
   return isBeginning ? undefined : { tail, fencingToken }

@@ -115,7 +115,7 @@ interface Freeable {
 /** Finds the blocks of one log that can be freed, up to a limit. */
 class ReclaimPlan {
   readonly log: Log
-  /** Of the log, as the plan was made. */
+  /** The epoch of the log when the plan was made. */
   readonly epoch: number
   readonly ranges: FreedRange[] = []
   /** Whether more blocks can be freed than the limit allows. */
@@ -124,7 +124,7 @@ class ReclaimPlan {
   readonly #point: number
   readonly #extensions: readonly RetentionExtension[] | undefined
   #left: number
-  /** When the remaining blocks of each run expire, without and with the extensions. */
+  /** The times at which the remaining blocks of each run expire, without and with the extensions. */
   readonly #expiries = new Map<Run, RunExpiry>()
 
   private constructor(log: Log, limits: ReclaimLimits, blocksMax: number) {

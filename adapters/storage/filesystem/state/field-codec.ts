@@ -64,7 +64,7 @@ export function readExtensions(reader: ByteReader): readonly RetentionExtension[
   }))
 }
 
-/** Without the extensions, which belong to the log. */
+/** Reads a head without the extensions, which belong to the log. */
 export function readHead(reader: ByteReader): Head {
   return {
     epoch: reader.varint(),
