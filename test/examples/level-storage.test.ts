@@ -29,7 +29,10 @@ describe('the storage in LevelDB', () => {
       }
     },
   })
-  for (const { title, skip, run } of suite) test.skipIf(skip !== undefined)(title, run)
+  for (const { title, skip, run } of suite) {
+    if (skip === undefined) test(title, run)
+    else test.skip(`${title} (${skip})`)
+  }
 
   it(`has at most ${LINES_MAX} lines`, async () => {
     const lines = (await readFile(EXAMPLE, 'utf8')).trimEnd().split('\n')

@@ -17,5 +17,8 @@ describe.each([
     },
     clock: virtualClock(),
   })
-  for (const { title, skip, run } of suite) test.skipIf(skip !== undefined)(title, run)
+  for (const { title, skip, run } of suite) {
+    if (skip === undefined) test(title, run)
+    else test.skip(`${title} (${skip})`)
+  }
 })
