@@ -25,7 +25,7 @@ const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc0
 function expected(text: string) {
   const bytes = utf8(text).length
   const isWellFormed = !HALF_PAIR.test(text)
-  const isFile = text !== '' && text !== '.' && text !== '..' && isWellFormed
+  const isFile = text !== '' && text !== '.' && text !== '..' && isWellFormed && !text.includes('\0')
   return {
     basin: bytes >= 1 && bytes <= 48 && /^(?!-)[a-z0-9-]+(?<!-)(?![\s\S])/.test(text),
     longBasin: bytes >= 8 && bytes <= 48 && /^(?!-)[a-z0-9-]+(?<!-)(?![\s\S])/.test(text),

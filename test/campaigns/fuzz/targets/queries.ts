@@ -115,8 +115,9 @@ function listQuery(kind: string, prefixProblem: PrefixRule, name: fc.Arbitrary<s
     refuses: headwaterError('bad_query'),
     verify({ prefix, startAfter, limit }) {
       ok(limit! >= 1 && limit! <= LIST_LIMIT_MAX, `a limit of ${limit}`)
-      for (const text of [prefix, startAfter])
-        ok(text === undefined || prefixProblem(text, 'prefix') === undefined, 'a prefix that is none')
+      ok(prefix === undefined || prefixProblem(prefix, 'prefix') === undefined, 'a prefix that is none')
+      const isPosition = startAfter === undefined || prefixProblem(startAfter, 'start-after') === undefined
+      ok(isPosition, 'a position that is none')
     },
     words: ['&prefix=', '&start_after=', '&limit=', '&', '%C3%A9', '%ff', '%00', '+'],
   })
