@@ -121,6 +121,7 @@ class Simulation {
   async end(steps: number): Promise<void> {
     const world = this.#world
     world.isFaultFree = true
+    world.history.add('clock', 'all faults end', { latestTime: world.latestTime })
     for (const engine of world.engines) engine.heal()
     for (const actor of this.#actors) actor.finish()
     // Calls that were in flight before may still fail.
