@@ -1,0 +1,34 @@
+/** A record that is durable on this device and not yet known to be on the server. */
+export interface PendingRecord<Item> {
+  /** The number of the record in the outbox of this device. Numbers increase. */
+  readonly number: number
+  /** The record. Its sequence number is not known yet. */
+  readonly item: Item
+}
+
+/**
+ * A change of a stream as a view, a fold or a component sees it: records that were confirmed since the change
+ * before, and all records that are pending now.
+ */
+export interface StreamChange<Confirmed, Pending> {
+  /** Confirmed records that follow those of the change before, in the order of the server. */
+  readonly confirmed: readonly Confirmed[]
+  /** The sequence number after the last confirmed record that was passed on. */
+  readonly position: number
+  /** All pending records in the order of their numbers. None of them is among the confirmed ones. */
+  readonly pending: readonly PendingRecord<Pending>[]
+  /** Whether every record that is stored on this device has been passed on. */
+  readonly isCaughtUp: boolean
+}
+
+/** A source of changes: a synced stream, or a plain stream, in which nothing is pending. */
+export interface ChangeSource<Confirmed, Pending = Confirmed> {
+  /**
+   * Iterates over changes from a sequence number on, until the signal aborts. A change is passed on when the
+   * consumer asks for the next one; changes meanwhile are combined.
+   */
+  changes(
+    from: number,
+    options: { readonly signal: AbortSignal },
+  ): AsyncIterable<StreamChange<Confirmed, Pending>>
+}
