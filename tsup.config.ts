@@ -152,6 +152,7 @@ export default defineConfig({
     browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
     react: 'adapters/react/index.ts',
+    sync: 'adapters/sync/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',
     console: 'adapters/console/index.ts',
     'console-page': 'adapters/console/page.ts',

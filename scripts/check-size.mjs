@@ -6,7 +6,10 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { inProject } from './project.mjs'
 
-/** In KiB, including RxJS and all other dependencies. */
+/**
+ * In KiB, including RxJS and all other dependencies. Of an entry that is used beside the engine, what it adds
+ * to a bundle (`beyond`) counts.
+ */
 const BUDGETS = [
   {
     name: 'engine + memory',
@@ -34,6 +37,12 @@ const BUDGETS = [
     code: `export { useStream } from 'headwater/react'`,
     external: ['react', './chunk-*'],
     KiB: 1,
+  },
+  {
+    name: 'headwater/sync, beyond the engine',
+    code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export * from 'headwater/sync'`,
+    beyond: `export { open } from 'headwater'; export { memory } from 'headwater/memory'`,
+    KiB: 9,
   },
   {
     name: 'headwater/browser, one file with everything but the handler',
@@ -98,7 +107,9 @@ function loadedChunks(outputs) {
   return [...paths]
 }
 
-async function sizeOf({ code, external = [] }) {
+async function sizeOf({ code, beyond, external = [] }) {
+  if (beyond !== undefined)
+    return (await sizeOf({ code, external })) - (await sizeOf({ code: beyond, external }))
   const { outputs, contents } = await bundle(code, { external })
   const chunks = loadedChunks(outputs).map((path) => contents.get(path))
   return gzipSync(Buffer.concat(chunks), { level: 9 }).length / 1024

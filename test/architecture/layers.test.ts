@@ -92,6 +92,15 @@ describe('the architecture rules', () => {
       "import '../filesystem/x.ts'",
       ['adapters/storage/memory/a.ts imports adapters/storage/filesystem/x.ts'],
     ],
+    ['src/sync/a.ts', "import '../core/x.ts'", []],
+    ['src/sync/a.ts', "import type { X } from '../api/x.ts'", ['src/sync/a.ts imports src/api/x.ts']],
+    ['adapters/sync/a.ts', "import '../../src/sync/x.ts'\nimport '../../src/api/x.ts'", []],
+    ['adapters/sync/a.ts', "import '../../src/engine/x.ts'", ['adapters/sync/a.ts imports src/engine/x.ts']],
+    [
+      'adapters/sync/a.ts',
+      "import '../storage/indexeddb/x.ts'",
+      ['adapters/sync/a.ts imports adapters/storage/indexeddb/x.ts'],
+    ],
     ['src/core/a.ts', "import type { X } from 'rxjs'", ['src/core/a.ts imports the package rxjs']],
     ['src/engine/a.ts', "import type { X } from 'rxjs'", []],
     ['src/engine/a.ts', "import { X } from 'rxjs'", ['src/engine/a.ts imports more than types of rxjs']],
@@ -123,7 +132,7 @@ describe('the architecture rules', () => {
     ['const x = { process: 1 }.process', []],
     ['// Promise, Date.now()', []],
   ])('forbid side effects in pure layers: %j', (text, uses) => {
-    for (const layer of ['src/core', 'src/model']) {
+    for (const layer of ['src/core', 'src/model', 'src/sync']) {
       expect(violationsOf([[`${layer}/a.ts`, text]])).toEqual(uses.map((use) => `${layer}/a.ts uses ${use}`))
     }
     expect(violationsOf([['src/engine/a.ts', text]])).toEqual([])

@@ -11,7 +11,8 @@ const SRC_LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/core': ['src/model'],
   'src/runtime': ['src/model'],
   'src/storage': ['src/runtime', 'src/core', 'src/model'],
-  'src/api': ['src/storage', 'src/runtime', 'src/core', 'src/model'],
+  'src/sync': ['src/storage', 'src/core', 'src/model'],
+  'src/api': ['src/sync', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/engine/log': ['src/api', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/engine/encryption': ['src/engine/log', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
   'src/engine/service': ['src/engine/log', 'src/api', 'src/storage', 'src/runtime', 'src/core', 'src/model'],
@@ -49,6 +50,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/conformance': [],
   'adapters/aegis-256': [],
   'adapters/react': [],
+  'adapters/sync': [],
   'adapters/browser': ['adapters/storage/'],
   'adapters/client/node': ['adapters/client'],
   'adapters/client': ['adapters/client/node'],
@@ -68,7 +70,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
 }
 /** Adapters that use the engine only through its public API, and the layers of `src` that they may import. */
 const ON_PUBLIC_API: readonly string[] = ['adapters/http', 'adapters/node', 'adapters/react']
-const PUBLIC_LAYERS: readonly string[] = ['src/index.ts', 'src/wire', 'src/runtime', 'src/model']
+const PUBLIC_LAYERS: readonly string[] = ['src/index.ts', 'src/wire', 'src/sync', 'src/runtime', 'src/model']
 /** Adapters that speak the wire protocol with a server. */
 const CLIENTS: readonly string[] = ['adapters/client', 'adapters/client/node', 'adapters/console']
 /** What a client may import of `src`: nothing of the engine, which would make it several times as large. */
@@ -80,8 +82,18 @@ const CLIENT_LAYERS: readonly string[] = [
   'src/core',
   'src/model',
 ]
+/** Adapters that work on any `Stream`, and what they may import of `src`: nothing of the engine either. */
+const ON_STREAMS: readonly string[] = ['adapters/sync']
+const STREAM_LAYERS: readonly string[] = [
+  'src/sync',
+  'src/api',
+  'src/storage',
+  'src/runtime',
+  'src/core',
+  'src/model',
+]
 /** Layers of pure functions: no packages, clocks, randomness or asynchrony. */
-const PURE_LAYERS = ['src/model', 'src/core']
+const PURE_LAYERS = ['src/model', 'src/core', 'src/sync']
 /** All of `src` runs in a browser, and these adapters. */
 const BROWSER_LAYERS = [
   ...Object.keys(SRC_LAYERS),
@@ -94,6 +106,7 @@ const BROWSER_LAYERS = [
     'adapters/testing',
     'adapters/aegis-256',
     'adapters/react',
+    'adapters/sync',
     'adapters/console',
     'adapters/browser',
   ],
@@ -191,6 +204,7 @@ function mayImport(from: string, to: string): boolean {
   if (from === to) return true
   if (!(from in SRC_LAYERS) && to in SRC_LAYERS) {
     if (CLIENTS.includes(from)) return CLIENT_LAYERS.includes(to)
+    if (ON_STREAMS.includes(from)) return STREAM_LAYERS.includes(to)
     return !ON_PUBLIC_API.includes(from) || PUBLIC_LAYERS.includes(to)
   }
   const targets = SRC_LAYERS[from] ?? ADAPTERS[from]!

@@ -16,6 +16,7 @@ const BUILT: Readonly<Record<string, string>> = {
   'adapters/storage/indexeddb/index.ts': 'dist/indexeddb.js',
   'adapters/aegis-256/index.ts': 'dist/aegis-256.js',
   'adapters/react/index.ts': 'dist/react.js',
+  'adapters/sync/index.ts': 'dist/sync.js',
 }
 
 /** Redirects imports of the sources to the built package. */

@@ -1,0 +1,1 @@
+export type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
