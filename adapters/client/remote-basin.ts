@@ -1,6 +1,6 @@
 import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../src/api/basin.ts'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
-import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/stream.ts'
+import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/stream-options.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../src/model/config.ts'
 import { assertValid } from '../../src/model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'

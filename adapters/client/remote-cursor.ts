@@ -1,5 +1,5 @@
 import { deletedUnderReadError } from '../../src/api/errors.ts'
-import type { ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
+import type { CursorOptions, ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
 import { batchOf } from '../../src/wire/decode-records.ts'
@@ -27,6 +27,7 @@ export class RemoteCursor implements RecordCursor {
   readonly #target: StreamTarget
   readonly #query: ReadQuery
   readonly #heartbeats: boolean
+  readonly #retry: boolean
   readonly #progress: ReadProgress
   readonly #closing = new SharedSignal()
   #link: ReadLink | undefined
@@ -38,11 +39,17 @@ export class RemoteCursor implements RecordCursor {
   #failures = 0
   #renewedToken = false
 
-  private constructor(core: ClientCore, target: StreamTarget, query: ReadQuery, heartbeats: boolean) {
+  private constructor(
+    core: ClientCore,
+    target: StreamTarget,
+    query: ReadQuery,
+    { heartbeats = false, retry = true }: CursorOptions,
+  ) {
     this.#core = core
     this.#target = target
     this.#query = query
     this.#heartbeats = heartbeats
+    this.#retry = retry
     this.#progress = new ReadProgress(query)
   }
 
@@ -51,10 +58,10 @@ export class RemoteCursor implements RecordCursor {
     core: ClientCore,
     target: StreamTarget,
     query: ReadQuery,
-    heartbeats: boolean,
+    options: CursorOptions,
   ): Promise<RemoteCursor | undefined> {
     assertReadQuery(query)
-    const cursor = new RemoteCursor(core, target, query, heartbeats)
+    const cursor = new RemoteCursor(core, target, query, options)
     try {
       if (await cursor.#begin()) return cursor
     } catch (error) {
@@ -177,7 +184,7 @@ export class RemoteCursor implements RecordCursor {
       return
     }
     const most = this.#wasOpened ? settings.resumes : settings.retries
-    if (!failure.isTransient || this.#failures >= most) throw failure.error
+    if (!this.#retry || !failure.isTransient || this.#failures >= most) throw failure.error
     this.#failures++
     settings.onRetry(failure.error)
     const ms = pauseMs(this.#failures, failure.retryAfterMs, settings.random())

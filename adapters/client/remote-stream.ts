@@ -2,9 +2,10 @@ import type { AppendOptions, AppendSession } from '../../src/api/append-session.
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts'
 import { Stream } from '../../src/api/stream.ts'
+import type { SiblingOptions } from '../../src/api/stream-options.ts'
 import { appendBatch, ownBytes, type RecordInput } from '../../src/model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../src/model/config.ts'
-import { assertValid } from '../../src/model/errors.ts'
+import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../src/model/metrics.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
@@ -38,6 +39,18 @@ export class RemoteStream extends Stream {
   override equals(other: unknown): boolean {
     if (!(other instanceof RemoteStream) || other.#core !== this.#core) return false
     return other.#target.id === this.#target.id && RedactedKey.equal(other.#target.key, this.#target.key)
+  }
+
+  override sibling(name: string, options: SiblingOptions = {}): RemoteStream {
+    return new RemoteStream(this.#core, this.#target.sibling(name, options))
+  }
+
+  override async identity(): Promise<string> {
+    return `${this.#core.settings.url}/${this.#target.id}`
+  }
+
+  override async restore(): Promise<void> {
+    throw new HeadwaterError('unsupported', 'servers cannot restore streams')
   }
 
   override append(
@@ -86,12 +99,10 @@ export class RemoteStream extends Stream {
 
   override async openCursor(
     query: ReadQuery,
-    { create, heartbeats }: CursorOptions,
+    { create, ...options }: CursorOptions,
   ): Promise<RecordCursor | undefined> {
     this.#begin()
-    return this.#reading(create, () =>
-      RemoteCursor.open(this.#core, this.#target, query, heartbeats === true),
-    )
+    return this.#reading(create, () => RemoteCursor.open(this.#core, this.#target, query, options))
   }
 
   override async checkTail(options?: CallOptions): Promise<StreamPosition> {

@@ -1,5 +1,5 @@
 import type { Basin } from '../../src/api/basin.ts'
-import type { StreamOptions } from '../../src/api/stream.ts'
+import type { SiblingOptions, StreamOptions } from '../../src/api/stream-options.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { Call } from './call.ts'
@@ -17,12 +17,18 @@ export class StreamTarget {
     name: string,
     { config, encryptionKey }: StreamOptions,
     autoCreate: boolean,
+    key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey),
   ) {
     this.basin = basin
     this.name = name
     this.autoCreate = autoCreate
     this.#config = config
-    this.key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey)
+    this.key = key
+  }
+
+  /** Another stream of the basin, with the same key. */
+  sibling(name: string, options: SiblingOptions): StreamTarget {
+    return new StreamTarget(this.basin, name, options, options.autoCreate ?? this.autoCreate, this.key)
   }
 
   /** Identifies the stream among those of a client. */

@@ -10,7 +10,8 @@ import type { MembersOf } from '../model/validation.ts'
 import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
 import { existsBy } from './exists-by.ts'
 import { type ListAllQuery, listAll } from './list-all.ts'
-import type { Stream, StreamOptions } from './stream.ts'
+import type { Stream } from './stream.ts'
+import type { StreamOptions } from './stream-options.ts'
 
 /** Options of `createStream` and `createBasin`. */
 export interface CreateOptions extends CallOptions {

@@ -30,4 +30,9 @@ export interface CursorOptions extends ReadPolicy {
   readonly heartbeats?: boolean | undefined
   /** Creates the stream, whatever the configuration of its basin says. */
   readonly create?: boolean | undefined
+  /**
+   * Whether a client opens further connections when one is lost. True by default. If false, the failure is
+   * reported at once. An engine ignores it.
+   */
+  readonly retry?: boolean | undefined
 }

@@ -1,19 +1,13 @@
 import type { RecordInput } from '../model/append-input.ts'
 import { fenceRecord, trimRecord } from '../model/command.ts'
-import {
-  assertStreamConfig,
-  type StreamConfig,
-  type StreamConfigInput,
-  type StreamReconfiguration,
-  withoutStorageClass,
-} from '../model/config.ts'
+import { type StreamConfig, type StreamReconfiguration, withoutStorageClass } from '../model/config.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
 import type { StreamPosition } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
 import type { RecordFormat } from '../model/record.ts'
-import type { EncryptionKeyInput } from '../model/redacted-key.ts'
-import { assertMembers, type MembersOf, unchecked } from '../model/validation.ts'
+import type { RestoredStream } from '../model/restored-stream.ts'
+import { assertMembers } from '../model/validation.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
@@ -25,26 +19,8 @@ import { Producer, type ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession, type SessionOf } from './read-session.ts'
 import type { CursorOptions, RecordCursor } from './record-cursor.ts'
 import type { StreamContext } from './stream-context.ts'
+import type { SiblingOptions } from './stream-options.ts'
 import { readableOf, writableTo } from './web-streams.ts'
-
-/** Options of a stream handle. */
-export interface StreamOptions {
-  /** The configuration of the stream if its first use creates it. */
-  readonly config?: StreamConfigInput | undefined
-  /**
-   * The key for the records of a stream with a cipher: 32 bytes, or their base64. It is never stored. Without
-   * a valid key, appends and reads reject with `encryption_key_invalid`; with the wrong key, reads reject
-   * with `decryption_failed`. Plain streams ignore it.
-   */
-  readonly encryptionKey?: EncryptionKeyInput | undefined
-}
-
-/** The members of {@link StreamOptions}. */
-export const STREAM_OPTIONS: MembersOf<StreamOptions> = {
-  config: (value) => assertStreamConfig(value as StreamConfigInput),
-  // Checked when an encrypted stream needs it: `encryption_key_invalid`.
-  encryptionKey: unchecked,
-}
 
 /** Options of `appendAll`. */
 type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
@@ -64,17 +40,33 @@ export abstract class Stream {
   readonly name: string
   /** The name of its basin. */
   readonly basinName: string
-  readonly #context: StreamContext
+  /** @internal */
+  readonly context: StreamContext
 
   /** @internal */
   constructor(basinName: string, name: string, context: StreamContext) {
     this.basinName = basinName
     this.name = name
-    this.#context = context
+    this.context = context
   }
 
   /** @internal Returns whether the other handle makes the same calls. Its configuration is not compared. */
   abstract equals(other: unknown): boolean
+
+  /** @internal Returns a handle of a stream in the same basin, for the same caller and with the same key. */
+  abstract sibling(name: string, options?: SiblingOptions): Stream
+
+  /**
+   * @internal Resolves to a text that no other stream of the storage ever had, not even an earlier one of the
+   * same name. A client, which cannot tell earlier streams, resolves to the address of the stream.
+   */
+  abstract identity(options?: CallOptions): Promise<string>
+
+  /**
+   * @internal Creates the stream as a continuation of another one, and its basin where a first append would.
+   * Rejects with `resource_already_exists`. A client rejects with `unsupported`.
+   */
+  abstract restore(restored: RestoredStream, options?: CallOptions): Promise<void>
 
   /**
    * @internal Opens a read at once, so that its errors come first. Resolves to undefined when it ends at
@@ -236,7 +228,7 @@ export abstract class Stream {
     return appendAll(batches, {
       open: () => this.appendSession({ signal }),
       submit: (session, batch) => session.submit(batch, { fencingToken }),
-      signals: [this.#context.closing, signal],
+      signals: [this.context.closing, signal],
     })
   }
 
@@ -250,7 +242,7 @@ export abstract class Stream {
    */
   producer(options: ProducerOptions = {}): Producer {
     return new Producer(options, {
-      ...this.#context,
+      ...this.context,
       openSession: () => this.producerSession(options.signal),
     })
   }
@@ -346,7 +338,7 @@ export abstract class Stream {
   json<Value = unknown>(): JsonStream<Value>
   json<Input, Value>(schema: StandardSchema<Input, Value>): JsonStream<Value, Input>
   json<Input, Value>(schema?: StandardSchema<Input, Value>): JsonStream<Value, Input> {
-    return new JsonStream<Value, Input>(this, new JsonCodec<Value>(schema), this.#context.closing)
+    return new JsonStream<Value, Input>(this, new JsonCodec<Value>(schema), this.context.closing)
   }
 
   /**

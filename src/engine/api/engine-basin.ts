@@ -1,6 +1,6 @@
 import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
 import type { CallOptions } from '../../api/call-options.ts'
-import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream.ts'
+import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
 import {
   EMPTY_PAGE,

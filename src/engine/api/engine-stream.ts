@@ -2,6 +2,7 @@ import { type AppendOptions, AppendSession } from '../../api/append-session.ts'
 import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
+import type { SiblingOptions } from '../../api/stream-options.ts'
 import { type AppendBatch, appendBatch, ownBytes, type RecordInput } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { AppendAck } from '../../model/info.ts'
@@ -9,6 +10,7 @@ import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.
 import type { StreamPosition } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
 import { RedactedKey } from '../../model/redacted-key.ts'
+import type { RestoredStream } from '../../model/restored-stream.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
@@ -41,6 +43,35 @@ export class EngineStream extends Stream {
       ref.stream === mine.ref.stream &&
       RedactedKey.equal(key, mine.key)
     )
+  }
+
+  /** @internal */
+  override sibling(name: string, { config, autoCreate }: SiblingOptions = {}): EngineStream {
+    const { ref, creation } = this.#target
+    return new EngineStream(this.#services, this.#caller, {
+      ...this.#target,
+      ref: { basin: ref.basin, stream: name },
+      creation: { ...creation, config, always: autoCreate ?? creation.always },
+    })
+  }
+
+  /** @internal */
+  override identity(options?: CallOptions): Promise<string> {
+    const { ref } = this.#target
+    return this.#caller.run('get-stream-config', ref, options, (permit) =>
+      this.#services.streams.logId(permit.resolveRef(ref)),
+    )
+  }
+
+  /** @internal */
+  override async restore(restored: RestoredStream, options?: CallOptions): Promise<void> {
+    const { ref, creation } = this.#target
+    const { defaultRetention } = this.#caller
+    this.#caller.assertOwner()
+    await this.#caller.run('create-stream', ref, options, async () => {
+      if (creation.always) await this.#services.basins.createIfMissing(ref.basin, defaultRetention)
+      return this.#services.streams.restore(ref, restored, defaultRetention)
+    })
   }
 
   override append(

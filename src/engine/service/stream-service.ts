@@ -1,7 +1,6 @@
 import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import type {
-  Cipher,
   RetentionPolicy,
   StreamConfig,
   StreamConfigInput,
@@ -18,41 +17,14 @@ import {
   streamPrefixProblem,
 } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
-import {
-  assertInteger,
-  assertMembers,
-  type MembersOf,
-  millisecondsOf,
-  type Time,
-  unchecked,
-} from '../../model/validation.ts'
+import { RESTORED_STREAM, type RestoredStream } from '../../model/restored-stream.ts'
+import { assertInteger, assertMembers, millisecondsOf } from '../../model/validation.ts'
 import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import type { ChangeCheck } from './basin-service.ts'
 import type { Catalog } from './catalog.ts'
 import { streamExists } from './errors.ts'
 import type { StreamChanges } from './stream-changes.ts'
 import type { StreamCreator } from './stream-creator.ts'
-
-/** A stream that continues another one whose records before `start` are gone. */
-export interface RestoredStream {
-  /** Settings over the basin's defaults. Default: none. */
-  readonly config?: StreamConfigInput | undefined
-  /**
-   * The sequence number of its next record, and the lowest timestamp that a record may get, in milliseconds.
-   */
-  readonly start: { readonly seqNum: number; readonly timestamp: Time }
-  /** At most 36 bytes. `''`, the default, sets none. */
-  readonly fencingToken?: string | undefined
-  /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
-  readonly cipher?: Cipher | null | undefined
-}
-
-const RESTORED_STREAM: MembersOf<RestoredStream> = {
-  config: unchecked,
-  start: { seqNum: unchecked, timestamp: unchecked },
-  fencingToken: unchecked,
-  cipher: unchecked,
-}
 
 /** Streams and their configuration (docs/protocol.md "Basins and streams"). */
 export class StreamService {
@@ -151,6 +123,11 @@ export class StreamService {
     assertValid(streamNameProblem(ref.stream), 'stream')
     await this.#catalog.existingBasin(ref.basin)
     return (await this.#catalog.existingStream(ref)).value.config
+  }
+
+  /** Resolves to the id of the stream's log. Rejects with `stream_not_found`. */
+  async logId(ref: StreamRef): Promise<string> {
+    return (await this.#catalog.existingStream(ref)).value.logId
   }
 
   async reconfigure(
