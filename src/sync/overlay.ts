@@ -26,8 +26,8 @@ export interface OutboxContent<Item> {
   readonly examined: number
   /** All entries of the outbox below this number are known. */
   readonly known: number
-  /** Numbers that left the outbox without being confirmed since the content before. */
-  readonly discarded: readonly number[]
+  /** Numbers that left the outbox without being confirmed. */
+  readonly discarded: ReadonlySet<number>
 }
 
 /** The overlay of a view that has reached nothing, on an empty outbox. */
@@ -35,9 +35,8 @@ export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], leaving: [], reached
 
 /** Returns the overlay after a change of the outbox. */
 export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<Item>): Overlay<Item> {
-  const { waiting, examined, known } = content
+  const { waiting, examined, known, discarded } = content
   const numbers = new Set(waiting.map(({ number }) => number))
-  const discarded = new Set(content.discarded)
   const left = overlay.waiting.filter(({ number }) => !numbers.has(number) && !overlay.reached.has(number))
   const leaving = [...overlay.leaving, ...left.map((record) => ({ record, below: examined }))]
   return {

@@ -23,6 +23,8 @@ export class RecordView<Item> implements Iterable<Item> {
   readonly pending: readonly Item[]
   /** The change of the list since the view before. Applied to that list, it gives this one. */
   readonly change: ListChange<Item>
+  /** Whether the view has every record that is stored on this device. */
+  readonly isCaughtUp: boolean
   /** Grows behind the confirmed records of this view. */
   readonly #confirmed: Item[]
 
@@ -31,16 +33,18 @@ export class RecordView<Item> implements Iterable<Item> {
     confirmedLength: number,
     pending: readonly Item[],
     change: ListChange<Item>,
+    isCaughtUp: boolean,
   ) {
     this.#confirmed = confirmed
     this.confirmedLength = confirmedLength
     this.pending = pending
     this.change = change
+    this.isCaughtUp = isCaughtUp
   }
 
   /** @internal Returns an empty view, which is the first one, or replaces all items of another. */
   static empty<Item>(before?: RecordView<Item>): RecordView<Item> {
-    return new RecordView<Item>([], 0, [], { index: 0, removed: before?.length ?? 0, inserted: [] })
+    return new RecordView<Item>([], 0, [], { index: 0, removed: before?.length ?? 0, inserted: [] }, false)
   }
 
   /** The number of all records. */
@@ -68,7 +72,7 @@ export class RecordView<Item> implements Iterable<Item> {
    * @internal Returns the view with further confirmed records, and these pending ones. Items that stay pending
    * must be the same objects.
    */
-  next(confirmed: readonly Item[], pending: readonly Item[]): RecordView<Item> {
+  next(confirmed: readonly Item[], pending: readonly Item[], isCaughtUp: boolean): RecordView<Item> {
     const items = this.#confirmed.length === this.confirmedLength ? this.#confirmed : this.#ownConfirmed()
     for (const item of confirmed) items.push(item)
     const before = this.pending
@@ -78,18 +82,20 @@ export class RecordView<Item> implements Iterable<Item> {
     while (same < most && before[same] === after[same]) same++
     let end = 0
     while (end < most - same && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
-    return new RecordView(items, this.confirmedLength + confirmed.length, pending, {
+    const change: ListChange<Item> = {
       index: this.confirmedLength + same,
       removed: before.length - same - end,
       inserted: after.slice(same, after.length - end),
-    })
+    }
+    return new RecordView(items, this.confirmedLength + confirmed.length, pending, change, isCaughtUp)
   }
 
   /** @internal Returns the view without its first records, which were trimmed. */
   withoutFirst(count: number): RecordView<Item> {
     const removed = Math.min(count, this.confirmedLength)
     const items = this.#confirmed.slice(removed, this.confirmedLength)
-    return new RecordView(items, items.length, this.pending, { index: 0, removed, inserted: [] })
+    const change: ListChange<Item> = { index: 0, removed, inserted: [] }
+    return new RecordView(items, items.length, this.pending, change, this.isCaughtUp)
   }
 
   #ownConfirmed(): Item[] {

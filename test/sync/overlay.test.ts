@@ -14,7 +14,7 @@ const content = (numbers: readonly number[], examined: number, known: number, di
   waiting: entries(...numbers),
   examined,
   known,
-  discarded,
+  discarded: new Set(discarded),
 })
 const shown = (overlay: Overlay<string>) => pendingOf(overlay).map(({ number }) => number)
 

@@ -11,9 +11,9 @@ const keys = (rows: Iterable<Row>) => Array.from(rows, ({ key }) => key).join(' 
 
 test('a pending record becomes confirmed in its place', () => {
   const [a, b, c] = [row('a'), row('b'), row('c')]
-  const before = RecordView.empty<Row>().next([a], [b, c])
+  const before = RecordView.empty<Row>().next([a], [b, c], true)
   const confirmed = row('b')
-  const after = before.next([confirmed], [c])
+  const after = before.next([confirmed], [c], true)
   expect(keys(after)).toBe('a b c')
   expect(after.confirmedLength).toBe(2)
   expect(after.change).toEqual({ index: 1, removed: 1, inserted: [confirmed] })
@@ -29,15 +29,15 @@ test('a record of another device is inserted before the pending ones', () => {
 })
 
 test('a view keeps its records while later views grow', () => {
-  const first = RecordView.empty<Row>().next([row('a')], [])
-  const second = first.next([row('b')], [])
-  const other = first.next([row('c')], [])
+  const first = RecordView.empty<Row>().next([row('a')], [], true)
+  const second = first.next([row('b')], [], true)
+  const other = first.next([row('c')], [], true)
   expect([keys(first), keys(second), keys(other)]).toEqual(['a', 'a b', 'a c'])
   expect(first.at(1)).toBeUndefined()
 })
 
 test('trimmed records leave the beginning of the view', () => {
-  const view = RecordView.empty<Row>().next([row('a'), row('b'), row('c')], [row('d')])
+  const view = RecordView.empty<Row>().next([row('a'), row('b'), row('c')], [row('d')], true)
   expect(keys(view.withoutFirst(2))).toBe('c d')
   expect(view.withoutFirst(2).change).toEqual({ index: 0, removed: 2, inserted: [] })
   expect(keys(view.withoutFirst(9))).toBe('d')
@@ -72,7 +72,7 @@ test('the changes of successive views give the list of the last one', () => {
         pending = pending.slice(confirm)
         if (discard) pending = pending.slice(1)
         for (let index = 0; index < add; index++) pending.push(row(`p${count++}`))
-        apply(view.next([...foreign, ...confirmed], [...pending]))
+        apply(view.next([...foreign, ...confirmed], [...pending], true))
         if (trim > 0) apply(view.withoutFirst(trim))
       }
     }),
