@@ -44,6 +44,8 @@ export class ChangeReader {
   /** The outbox may have changed since it was compared with the view. */
   #isStale = true
   #isReset = false
+  /** A bound of the query was reached. */
+  #isEnded = false
   #wake: (() => void) | undefined
   /** The change that was passed on last. */
   #last: RecordChange | undefined
@@ -68,15 +70,19 @@ export class ChangeReader {
     }
   }
 
-  /** Resolves to the next change, or to undefined once the signal has aborted. One call at a time. */
+  /**
+   * Resolves to the next change, or to undefined at a bound of the query and once the signal has aborted. One
+   * call at a time.
+   */
   async next(): Promise<RecordChange | undefined> {
-    while (!this.#signal.aborted) {
-      const change = this.#source.device === undefined ? undefined : await this.#step()
-      if (change !== undefined) {
+    while (!this.#signal.aborted && !this.#isEnded) {
+      if (this.#source.device !== undefined) this.#pull()
+      if (this.#hasWork) {
+        const change = await this.#step()
+        if (change === undefined) continue
         this.#last = change
         return change
       }
-      if (this.#hasWork) continue
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
@@ -91,13 +97,14 @@ export class ChangeReader {
   }
 
   async #step(): Promise<RecordChange | undefined> {
-    this.#pull()
     const arrival = this.#arrival
     this.#arrival = undefined
     if (arrival !== undefined) {
-      return 'error' in arrival ? this.#failed(arrival.error) : this.#received(arrival.result.value ?? undefined)
+      if ('error' in arrival) return this.#failed(arrival.error)
+      if (!arrival.result.done) return this.#received(arrival.result.value)
+      this.#isEnded = true
+      return undefined
     }
-    if (!this.#hasWork) return undefined
     return this.#changed([], this.#position, this.#last?.isCaughtUp ?? true)
   }
 
@@ -126,8 +133,7 @@ export class ChangeReader {
     )
   }
 
-  async #received(event: Event | undefined): Promise<RecordChange | undefined> {
-    if (event === undefined) return undefined
+  async #received(event: Event): Promise<RecordChange | undefined> {
     const { records, tail, lastSeqNum } =
       event.kind === 'batch' ? event.batch : { records: [], tail: event.tail, lastSeqNum: -1 }
     if (!this.#isLocated) await this.#locate(records[0]?.seqNum ?? tail?.seqNum ?? 0)

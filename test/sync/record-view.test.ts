@@ -22,8 +22,8 @@ test('a pending record becomes confirmed in its place', () => {
 test('a record of another device is inserted before the pending ones', () => {
   const pending = row('mine')
   const view = RecordView.empty<Row>()
-    .next([row('a')], [pending])
-    .next([row('other')], [pending])
+    .next([row('a')], [pending], true)
+    .next([row('other')], [pending], true)
   expect(keys(view)).toBe('a other mine')
   expect(view.change).toEqual({ index: 1, removed: 0, inserted: [row('other')] })
 })
